@@ -1,0 +1,147 @@
+//! One completed I/O.
+
+use crate::{DeviceId, Flags, Name, Nanos, Op, Time};
+
+/// Where in the stack an I/O was measured. Layers never mix: a system call waits for things the
+/// block layer never sees.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Layer {
+    /// Measured by the program that waited (fio, the write tester, Oracle).
+    Application,
+    /// Entry to return of a system call.
+    Syscall,
+    /// A request of the block layer.
+    Block,
+}
+
+impl Layer {
+    /// The name used in JSON and in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Layer::Application => "application",
+            Layer::Syscall => "syscall",
+            Layer::Block => "block",
+        }
+    }
+}
+
+/// Which part of a request's life a latency covers, by the field's own abbreviations.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Stage {
+    /// Q2D: from the start of the I/O to its issue to the driver.
+    Queue,
+    /// D2C: from issue to completion.
+    Device,
+    /// Q2C: both together, what iostat calls await.
+    Total,
+}
+
+impl Stage {
+    /// The field's abbreviation: `Q2D`, `D2C` or `Q2C`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Stage::Queue => "Q2D",
+            Stage::Device => "D2C",
+            Stage::Total => "Q2C",
+        }
+    }
+}
+
+/// One completed I/O. Unknown is `None`, never 0, -1 or `?`.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Event {
+    /// When the I/O was started (bio queued, request allocated).
+    pub queued: Option<Time>,
+    /// When it was given to the driver.
+    pub issued: Option<Time>,
+    /// When it completed.
+    pub completed: Option<Time>,
+    /// First sector, in units of 512 bytes whatever the device's block size.
+    pub sector: Option<u64>,
+    /// Length in bytes; 0 for an empty flush.
+    pub bytes: Option<u32>,
+    /// The process that started it (for buffered writes: the flusher).
+    pub pid: Option<u32>,
+    /// That process's name.
+    pub comm: Option<Name>,
+    /// Requests in flight on the device when this one was issued, itself included.
+    pub depth: Option<u32>,
+    /// The device.
+    pub device: DeviceId,
+    /// Errno-like status, positive; `None` when it succeeded or the source cannot tell.
+    pub error: Option<u16>,
+    /// Where it was measured.
+    pub layer: Layer,
+    /// The operation.
+    pub op: Op,
+    /// Its flags.
+    pub flags: Flags,
+}
+
+impl Event {
+    /// An event of which only device, operation and layer are known.
+    pub fn new(device: DeviceId, op: Op, layer: Layer) -> Self {
+        Event {
+            queued: None,
+            issued: None,
+            completed: None,
+            sector: None,
+            bytes: None,
+            pid: None,
+            comm: None,
+            depth: None,
+            device,
+            error: None,
+            layer,
+            op,
+            flags: Flags::default(),
+        }
+    }
+
+    /// The latency of a stage: Q2D, D2C or Q2C. `None` if either end is unknown, or if the end
+    /// lies before the start (a clock that jumped).
+    pub fn latency(&self, stage: Stage) -> Option<Nanos> {
+        let (start, end) = match stage {
+            Stage::Queue => (self.queued?, self.issued?),
+            Stage::Device => (self.issued?, self.completed?),
+            Stage::Total => (self.queued?, self.completed?),
+        };
+        (start <= end).then(|| end - start)
+    }
+
+    /// The latency the waiting program is nearest to, and the stage it covers: Q2C if the start
+    /// was seen, else D2C.
+    pub fn longest(&self) -> Option<(Stage, Nanos)> {
+        [Stage::Total, Stage::Device]
+            .into_iter()
+            .find_map(|stage| self.latency(stage).map(|latency| (stage, latency)))
+    }
+
+    /// The first sector behind this request, where a sequential successor would start.
+    pub fn end_sector(&self) -> Option<u64> {
+        self.sector?.checked_add(u64::from(self.bytes?).div_ceil(512))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_stays_small() {
+        assert!(size_of::<Event>() <= 80, "{} bytes", size_of::<Event>());
+    }
+
+    #[test]
+    fn stages_add_up_and_a_clock_that_jumped_back_is_not_a_latency() {
+        let mut event = Event::new(DeviceId(0), Op::Read, Layer::Block);
+        event.queued = Some(Time::from_ns(10));
+        event.issued = Some(Time::from_ns(30));
+        event.completed = Some(Time::from_ns(100));
+        assert_eq!(event.latency(Stage::Queue), Some(Nanos(20)));
+        assert_eq!(event.latency(Stage::Device), Some(Nanos(70)));
+        assert_eq!(event.longest(), Some((Stage::Total, Nanos(90))));
+        event.completed = Some(Time::from_ns(29));
+        assert_eq!(event.latency(Stage::Device), None);
+    }
+}

@@ -1,0 +1,128 @@
+//! A verdict with its evidence. No evidence, no finding.
+
+use crate::{DeviceId, Nanos, Unit};
+
+/// How a number came about; shown beside it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum How {
+    /// From every I/O of a live trace.
+    Traced,
+    /// From counters read at intervals.
+    Sampled,
+    /// Printed by the source itself.
+    Reported,
+    /// Computed from what the source printed, exactly.
+    Computed,
+    /// Estimated from histogram buckets or from a fit.
+    Estimated,
+}
+
+impl How {
+    /// The word shown beside a number.
+    pub fn word(self) -> &'static str {
+        match self {
+            How::Traced => "traced",
+            How::Sampled => "sampled",
+            How::Reported => "reported",
+            How::Computed => "computed",
+            How::Estimated => "estimated",
+        }
+    }
+}
+
+/// The threshold a value was held against.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Bound {
+    /// The value had to lie above this.
+    Above(f64),
+    /// The value had to lie below this.
+    Below(f64),
+    /// The value had to lie between these.
+    Between(f64, f64),
+}
+
+impl Bound {
+    /// Whether the value satisfies the bound.
+    pub fn holds(self, value: f64) -> bool {
+        match self {
+            Bound::Above(bound) => value > bound,
+            Bound::Below(bound) => value < bound,
+            Bound::Between(low, high) => (low..=high).contains(&value),
+        }
+    }
+}
+
+/// One number behind a verdict, such that anyone can recompute it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Evidence {
+    /// What was measured, in the field's words: `r_await`, `whole turns lost, median`.
+    pub quantity: String,
+    /// Its value, in `unit`.
+    pub value: f64,
+    /// The unit.
+    pub unit: Unit,
+    /// The threshold it was held against; `None` for context.
+    pub bound: Option<Bound>,
+    /// How many I/Os or intervals it rests on.
+    pub n: u64,
+    /// How it came about.
+    pub how: How,
+    /// Where it was read: `file:12-40 (biosnoop)`.
+    pub source: String,
+}
+
+/// What a finding is about.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Subject {
+    /// The device; `None` if the finding is about the input as a whole.
+    pub device: Option<DeviceId>,
+    /// Places of the listings it rests on, in [`Recording::listings`](crate::Recording).
+    pub listings: Vec<usize>,
+    /// The part of the load, if not all of it: `read 128 KiB sequential`.
+    pub group: Option<String>,
+}
+
+/// The latency after the advised cure, from the replay of the same load on a healthy device.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Forecast {
+    /// Mean latency now.
+    pub now_mean: Nanos,
+    /// Mean latency after the cure.
+    pub mean: Nanos,
+    /// 99th percentile after the cure, if the sample carries one.
+    pub p99: Option<Nanos>,
+    /// The assumption it rests on, one clause.
+    pub assuming: String,
+}
+
+/// One accusation (or acquittal) and all that stands behind it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Finding {
+    /// The verdict's name, that of its detector: `device.retry`.
+    pub verdict: &'static str,
+    /// What it is about.
+    pub subject: Subject,
+    /// The verdict in one sentence, without a period.
+    pub sentence: String,
+    /// What it rests on; never empty.
+    pub evidence: Vec<Evidence>,
+    /// Probability that the verdict is right, 0 to 1.
+    pub confidence: f64,
+    /// Share of the excess latency it explains, 0 to 1.
+    pub explained_share: f64,
+    /// Observations that would refute it.
+    pub refuted_by: Vec<String>,
+    /// What to do next, best first; commands in backticks.
+    pub next_step: Vec<String>,
+    /// Latency after the cure, where the replay gives one.
+    pub forecast: Option<Forecast>,
+    /// The more specific verdict that explains this one away, if any.
+    pub explained_by: Option<&'static str>,
+}
+
+impl Finding {
+    /// How findings are ranked: confidence times explained share.
+    pub fn weight(&self) -> f64 {
+        self.confidence * self.explained_share
+    }
+}

@@ -1,0 +1,187 @@
+//! Events become histograms and series where a view or measure wants them.
+
+use crate::{
+    DeviceId, Distribution, Edges, Event, Histogram, Listing, Nanos, Op, Series, Stage, Time,
+};
+
+/// Which I/Os to look at; everything by default.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Filter {
+    /// Only these devices; all if empty.
+    pub devices: Vec<DeviceId>,
+    /// Only these operations; all if empty.
+    pub ops: Vec<Op>,
+    /// Only requests of this many bytes, from and to, both inclusive.
+    pub bytes: Option<(u32, u32)>,
+    /// Only this process.
+    pub pid: Option<u32>,
+    /// Only latencies strictly above this.
+    pub over: Option<Nanos>,
+}
+
+impl Filter {
+    /// Whether a device passes.
+    pub fn device(&self, device: DeviceId) -> bool {
+        self.devices.is_empty() || self.devices.contains(&device)
+    }
+
+    /// Whether an operation passes; an unknown one (a source that mixes them) does.
+    pub fn op(&self, op: Option<Op>) -> bool {
+        self.ops.is_empty() || op.is_none_or(|op| self.ops.contains(&op))
+    }
+
+    /// Whether an event passes.
+    pub fn event(&self, event: &Event) -> bool {
+        self.device(event.device)
+            && self.op(Some(event.op))
+            && self.bytes.is_none_or(|(low, high)| {
+                event.bytes.is_some_and(|bytes| (low..=high).contains(&bytes))
+            })
+            && self.pid.is_none_or(|pid| event.pid == Some(pid))
+            && self
+                .over
+                .is_none_or(|over| event.longest().is_some_and(|(_, latency)| latency > over))
+    }
+}
+
+/// The latencies of a listing as one distribution per device, operation and stage: its own
+/// histograms (deltas, so they add up), and its events counted over `edges`.
+///
+/// Histograms whose edges or labels differ stay apart.
+pub fn distributions(listing: &Listing, filter: &Filter, edges: &Edges) -> Vec<Distribution> {
+    let mut folded: Vec<Distribution> = Vec::new();
+    for known in &listing.distributions {
+        if !filter.device(known.device) || !filter.op(known.op) {
+            continue;
+        }
+        let twin = folded.iter_mut().find(|other| {
+            (other.device, other.op, other.stage, other.layer, other.label, other.bytes)
+                == (known.device, known.op, known.stage, known.layer, known.label, known.bytes)
+                && other.histogram.edges() == known.histogram.edges()
+        });
+        match twin {
+            Some(twin) => {
+                twin.histogram.merge(&known.histogram);
+                twin.length = twin.length.zip(known.length).map(|(a, b)| Nanos(a.ns() + b.ns()));
+            }
+            None => folded.push(known.clone()),
+        }
+    }
+    let mut counted: Vec<Distribution> = Vec::new();
+    for event in listing.events.iter().filter(|event| filter.event(event)) {
+        for stage in [Stage::Queue, Stage::Device, Stage::Total] {
+            let Some(latency) = event.latency(stage) else { continue };
+            let place = counted.iter().position(|known| {
+                (known.device, known.op, known.stage, known.layer)
+                    == (event.device, Some(event.op), stage, event.layer)
+            });
+            let place = place.unwrap_or_else(|| {
+                let empty = Histogram::empty(edges.clone());
+                let mut new = Distribution::new(event.device, event.layer, stage, empty);
+                new.op = Some(event.op);
+                counted.push(new);
+                counted.len() - 1
+            });
+            counted[place].histogram.record(latency.ns() as u64);
+        }
+    }
+    folded.append(&mut counted);
+    folded.sort_by_key(|known| (known.device, known.op, known.stage));
+    folded
+}
+
+/// The latencies of a listing over time, one series per device: its own timed histograms, or its
+/// events counted into `columns` equal stretches of the time they cover.
+pub fn series(listing: &Listing, filter: &Filter, edges: &Edges, columns: usize) -> Vec<Series> {
+    let mut all: Vec<Series> = Vec::new();
+    for known in &listing.distributions {
+        let (Some(start), Some(length)) = (known.start, known.length) else { continue };
+        if !filter.device(known.device) || !filter.op(known.op) {
+            continue;
+        }
+        let series = entry(&mut all, known.device, known.stage);
+        match series
+            .columns
+            .iter_mut()
+            .find(|(at, _, other)| *at == start && other.edges() == known.histogram.edges())
+        {
+            Some((_, _, histogram)) => {
+                histogram.merge(&known.histogram);
+            }
+            None => series.columns.push((start, length, known.histogram.clone())),
+        }
+    }
+    let timed: Vec<(&Event, Time)> = listing
+        .events
+        .iter()
+        .filter(|event| filter.event(event))
+        .filter_map(|event| Some((event, event.completed?)))
+        .collect();
+    let first = timed.iter().map(|(_, at)| at.ns()).min().unwrap_or(0);
+    let last = timed.iter().map(|(_, at)| at.ns()).max().unwrap_or(0);
+    let width = ((last - first) / columns.max(1) as i64 + 1).max(1);
+    for (event, at) in timed {
+        let Some((stage, latency)) = event.longest() else { continue };
+        let series = entry(&mut all, event.device, stage);
+        let place = (at.ns() - first) / width;
+        // Columns are laid from the first event on, so empty stretches keep their place.
+        while (series.columns.len() as i64) <= place {
+            let start = Time::from_ns(first + series.columns.len() as i64 * width);
+            series.columns.push((start, Nanos(width), Histogram::empty(edges.clone())));
+        }
+        series.columns[place as usize].2.record(latency.ns() as u64);
+    }
+    all.sort_by_key(|series| (series.device, series.stage));
+    all
+}
+
+fn entry(all: &mut Vec<Series>, device: DeviceId, stage: Stage) -> &mut Series {
+    let place = all.iter().position(|series| series.device == device && series.stage == stage);
+    let place = place.unwrap_or_else(|| {
+        all.push(Series { device, op: None, stage, columns: Vec::new() });
+        all.len() - 1
+    });
+    &mut all[place]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Layer, Level, Recording, Sink, Source};
+
+    fn listing() -> Listing {
+        let mut recording = Recording::new();
+        recording.begin(Source::new("biosnoop", "-", Level::C));
+        let sda = recording.device("sda");
+        for k in 0..100i64 {
+            let op = if k % 4 == 0 { Op::Write } else { Op::Read };
+            let mut event = Event::new(sda, op, Layer::Block);
+            event.bytes = Some(if k % 2 == 0 { 4096 } else { 8192 });
+            event.issued = Some(Time::from_ns(k * 10_000_000));
+            event.completed = Some(Time::from_ns(k * 10_000_000 + 1_000_000 + k * 1000));
+            recording.event(event);
+        }
+        recording.end();
+        recording.listings.remove(0)
+    }
+
+    #[test]
+    fn events_fold_per_operation_and_stage_and_no_count_is_lost() {
+        let listing = listing();
+        let folded = distributions(&listing, &Filter::default(), &Edges::standard());
+        assert_eq!(folded.len(), 2);
+        assert_eq!(folded.iter().map(|d| d.histogram.count()).sum::<u64>(), 100);
+        let filter = Filter { bytes: Some((4096, 4096)), ..Filter::default() };
+        let folded = distributions(&listing, &filter, &Edges::standard());
+        assert_eq!(folded.iter().map(|d| d.histogram.count()).sum::<u64>(), 50);
+    }
+
+    #[test]
+    fn columns_cover_the_time_evenly() {
+        let all = series(&listing(), &Filter::default(), &Edges::standard(), 10);
+        assert_eq!(all.len(), 1);
+        assert_eq!(all[0].columns.len(), 10);
+        assert_eq!(all[0].columns.iter().map(|(_, _, h)| h.count()).sum::<u64>(), 100);
+        assert!(all[0].columns.windows(2).all(|pair| pair[0].0 + pair[0].1 == pair[1].0));
+    }
+}

@@ -1,0 +1,143 @@
+//! Averages over a stretch of time, as iostat and its kin give them.
+
+use crate::{DeviceId, Layer, Nanos, Op, Time};
+
+/// The average behaviour of one device over one stretch of time.
+///
+/// Rates, because iostat prints rates and its span may be unknown. A field is `None` when the
+/// source has no such column; it is 0 when the source said 0.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Interval {
+    /// The device, or the job of a load generator.
+    pub device: DeviceId,
+    /// Where it was measured.
+    pub layer: Layer,
+    /// When the stretch began.
+    pub start: Option<Time>,
+    /// How long it was.
+    pub length: Option<Nanos>,
+    /// True if the counters run from the boot of the machine: not a sample of the present.
+    pub since_boot: bool,
+    /// Per operation, in the order of [`Op::ALL`]; empty operations may be left out.
+    pub rates: Vec<(Op, Rates)>,
+    /// Mean latency over reads and writes together, ns, where only that is given (old `await`).
+    pub await_ns: Option<f64>,
+    /// Mean number of requests queued or in service (aqu-sz, avgqu-sz, Solaris wait + actv).
+    pub queue_len: Option<f64>,
+    /// Of these, on the device (Solaris actv).
+    pub active_len: Option<f64>,
+    /// Mean time on the device, ns (Solaris asvc_t).
+    pub device_ns: Option<f64>,
+    /// Mean time waiting for the device, ns (Solaris wsvc_t).
+    pub wait_ns: Option<f64>,
+    /// Share of the time with something in flight, 0 to 1 (%util / 100).
+    pub busy: Option<f64>,
+    /// The source's own `svctm`, ns: busy time divided by I/Os, no service time.
+    pub svctm_ns: Option<f64>,
+    /// Requests in flight at the end of the stretch.
+    pub in_flight: Option<u64>,
+}
+
+/// Rates of one operation.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Rates {
+    /// Completed requests per second.
+    pub ios_per_s: f64,
+    /// Merges into waiting requests per second.
+    pub merges_per_s: Option<f64>,
+    /// Bytes per second.
+    pub bytes_per_s: Option<f64>,
+    /// Mean latency (r_await and its kin), ns; `None` if nothing completed.
+    pub await_ns: Option<f64>,
+}
+
+impl Rates {
+    /// Mean request size in bytes (areq-sz), if anything completed.
+    pub fn mean_bytes(&self) -> Option<f64> {
+        (self.ios_per_s > 0.0).then_some(self.bytes_per_s? / self.ios_per_s)
+    }
+}
+
+impl Interval {
+    /// An interval of which nothing is known yet.
+    pub fn new(device: DeviceId, layer: Layer) -> Self {
+        Interval {
+            device,
+            layer,
+            start: None,
+            length: None,
+            since_boot: false,
+            rates: Vec::new(),
+            await_ns: None,
+            queue_len: None,
+            active_len: None,
+            device_ns: None,
+            wait_ns: None,
+            busy: None,
+            svctm_ns: None,
+            in_flight: None,
+        }
+    }
+
+    /// The rates of one operation, if the source gave them.
+    pub fn of(&self, op: Op) -> Option<&Rates> {
+        self.rates.iter().find(|(this, _)| *this == op).map(|(_, rates)| rates)
+    }
+
+    /// Completed requests per second over reads, writes and discards. Flushes are not added: the
+    /// kernel counts their carriers as writes already.
+    pub fn ios_per_s(&self) -> f64 {
+        self.rates.iter().filter(|(op, _)| *op != Op::Flush).map(|(_, rates)| rates.ios_per_s).sum()
+    }
+
+    /// Bytes per second over all operations that move data.
+    pub fn bytes_per_s(&self) -> f64 {
+        self.rates.iter().filter_map(|(_, rates)| rates.bytes_per_s).sum()
+    }
+
+    /// Mean request size in bytes over all operations, if anything completed.
+    pub fn mean_bytes(&self) -> Option<f64> {
+        let ios = self.ios_per_s();
+        let known = self.rates.iter().any(|(_, rates)| rates.bytes_per_s.is_some());
+        (ios > 0.0 && known).then(|| self.bytes_per_s() / ios)
+    }
+
+    /// Mean latency over all operations, ns: the source's own `await`, else the mean of the
+    /// per-operation ones weighted by their rates, else Solaris' wait and device times.
+    pub fn mean_await_ns(&self) -> Option<f64> {
+        if self.await_ns.is_some() {
+            return self.await_ns;
+        }
+        let waits: Vec<(f64, f64)> = self
+            .rates
+            .iter()
+            .filter(|(op, _)| *op != Op::Flush)
+            .filter_map(|(_, rates)| Some((rates.ios_per_s, rates.await_ns?)))
+            .collect();
+        let ios: f64 = waits.iter().map(|(ios, _)| ios).sum();
+        if ios > 0.0 {
+            return Some(waits.iter().map(|(ios, wait)| ios * wait).sum::<f64>() / ios);
+        }
+        Some(self.wait_ns.unwrap_or(0.0) + self.device_ns?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mean_wait_is_weighted_by_rate() {
+        // peers.md: 320 reads at 0.16 ms, 1511 writes at 0.29 ms, 7 discards at 0.85 ms.
+        let mut interval = Interval::new(DeviceId(0), Layer::Block);
+        for (op, ios, ms) in
+            [(Op::Read, 320.0, 0.16), (Op::Write, 1511.0, 0.29), (Op::Discard, 7.0, 0.85)]
+        {
+            let rates = Rates { ios_per_s: ios, await_ns: Some(ms * 1e6), ..Rates::default() };
+            interval.rates.push((op, rates));
+        }
+        let waited_s = interval.mean_await_ns().unwrap() * interval.ios_per_s() / 1e9;
+        assert!((waited_s - 0.495).abs() < 0.001, "{waited_s}");
+        assert_eq!(interval.mean_bytes(), None);
+    }
+}

@@ -1,0 +1,40 @@
+//! The four nouns in which everything in iowhy is said: [`Event`], [`Interval`], [`Histogram`]
+//! and [`Finding`].
+//!
+//! Readers and collectors pour the first three into a [`Sink`]; the judge turns a [`Recording`]
+//! into findings; views draw a [`Report`]. This crate is the leaf all others agree on.
+//!
+//! **Must never know:** any other crate of the project, a clock, a file, the environment, the
+//! network, a thread or a terminal.
+
+mod device;
+mod distribution;
+mod event;
+mod finding;
+mod fold;
+mod histogram;
+mod interval;
+mod op;
+mod quantity;
+mod recording;
+mod report;
+mod series;
+mod sink;
+mod source;
+mod time;
+
+pub use device::{Device, DeviceId, Medium, Name};
+pub use distribution::Distribution;
+pub use event::{Event, Layer, Stage};
+pub use finding::{Bound, Evidence, Finding, Forecast, How, Subject};
+pub use fold::{Filter, distributions, series};
+pub use histogram::{Edges, Histogram, Quantile, STANDARD_PER_OCTAVE, STANDARD_UNIT_NS};
+pub use interval::{Interval, Rates};
+pub use op::{Flags, Op};
+pub use quantity::Unit;
+pub use recording::{EVENTS_KEPT, Listing, Recording};
+pub use report::Report;
+pub use series::Series;
+pub use sink::Sink;
+pub use source::{Fact, Level, Loss, Note, Sampling, Source};
+pub use time::{Nanos, Time};

@@ -1,0 +1,248 @@
+//! Everything that was read or watched, by listing.
+
+use std::collections::HashMap;
+use std::num::NonZeroU32;
+
+use crate::{
+    Device, DeviceId, Distribution, Edges, Event, Fact, Histogram, Interval, Level, Medium, Name,
+    Sink, Source,
+};
+
+/// Events kept per listing before a recording falls back to histograms and the slowest ones
+/// (72 bytes each: about 300 MB).
+pub const EVENTS_KEPT: usize = 4_000_000;
+/// Slowest events kept besides, once a listing is past its budget.
+const SLOWEST_KEPT: usize = 10_000;
+
+/// What one source gave.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Listing {
+    /// Who spoke.
+    pub source: Source,
+    /// Single I/Os, in order of completion.
+    pub events: Vec<Event>,
+    /// Averages.
+    pub intervals: Vec<Interval>,
+    /// Histograms.
+    pub distributions: Vec<Distribution>,
+    /// Facts that are no measurements.
+    pub facts: Vec<Fact>,
+    /// Events folded into `distributions` because there were more than [`EVENTS_KEPT`].
+    pub folded: u64,
+}
+
+/// All listings of one run, with the devices and strings they name.
+#[derive(Clone, Default, Debug)]
+pub struct Recording {
+    /// The listings, in the order they began.
+    pub listings: Vec<Listing>,
+    /// Lines of the inputs that belonged to no listing (prose, blank lines), by input.
+    pub prose: Vec<(String, u64)>,
+    devices: Vec<Device>,
+    device_ids: HashMap<String, DeviceId>,
+    names: Vec<String>,
+    name_ids: HashMap<String, Name>,
+}
+
+impl Recording {
+    /// An empty recording.
+    pub fn new() -> Self {
+        Recording::default()
+    }
+
+    /// The devices named so far; a [`DeviceId`]'s index is its place here.
+    pub fn devices(&self) -> &[Device] {
+        &self.devices
+    }
+
+    /// A device.
+    pub fn device_of(&self, id: DeviceId) -> &Device {
+        &self.devices[id.index()]
+    }
+
+    /// The device of a given name, if it was named.
+    pub fn find_device(&self, name: &str) -> Option<DeviceId> {
+        self.device_ids.get(name).copied()
+    }
+
+    /// An interned string.
+    pub fn text(&self, name: Name) -> &str {
+        &self.names[name.0.get() as usize - 1]
+    }
+
+    /// States what a device is made of.
+    pub fn set_medium(&mut self, id: DeviceId, medium: Medium) {
+        self.devices[id.index()].medium = Some(medium);
+    }
+
+    /// Facts of all listings about a device (or, with `None`, about no device in particular).
+    pub fn facts_of(&self, device: Option<DeviceId>) -> impl Iterator<Item = &Fact> {
+        self.listings
+            .iter()
+            .flat_map(|listing| &listing.facts)
+            .filter(move |fact| fact.device == device)
+    }
+
+    /// The richest level of all listings; `None` if there is none.
+    pub fn level(&self) -> Option<Level> {
+        self.listings.iter().map(|listing| listing.source.level).max()
+    }
+
+    /// Events, intervals and distributions over all listings.
+    pub fn records(&self) -> u64 {
+        self.listings.iter().map(|listing| listing.source.records).sum()
+    }
+
+    /// Whether anything was lost or could not be read.
+    pub fn is_incomplete(&self) -> bool {
+        self.listings.iter().any(|listing| listing.source.skipped > 0 || listing.source.lost() > 0)
+    }
+
+    fn open(&mut self) -> &mut Listing {
+        if self.listings.is_empty() {
+            // A reader that speaks before it begins is a bug of ours; nothing is thrown away.
+            self.begin(Source::new("unknown", "-", Level::A));
+        }
+        let last = self.listings.len() - 1;
+        &mut self.listings[last]
+    }
+}
+
+impl Listing {
+    /// Moves the events into histograms, per device and operation, and keeps the slowest.
+    fn fold_events(&mut self) {
+        let edges = Edges::standard();
+        self.events.sort_by_key(|event| event.longest().map(|(_, latency)| -latency.ns()));
+        let rest = self.events.split_off(SLOWEST_KEPT.min(self.events.len()));
+        self.folded += rest.len() as u64;
+        for event in rest {
+            let Some((stage, latency)) = event.longest() else { continue };
+            let place = self.distributions.iter().position(|known| {
+                known.device == event.device
+                    && known.op == Some(event.op)
+                    && known.stage == stage
+                    && known.label.is_none()
+                    && *known.histogram.edges() == edges
+            });
+            let place = place.unwrap_or_else(|| {
+                let empty = Histogram::empty(edges.clone());
+                let mut new = Distribution::new(event.device, event.layer, stage, empty);
+                new.op = Some(event.op);
+                self.distributions.push(new);
+                self.distributions.len() - 1
+            });
+            self.distributions[place].histogram.record(latency.ns() as u64);
+        }
+    }
+}
+
+impl Sink for Recording {
+    fn begin(&mut self, source: Source) {
+        self.listings.push(Listing {
+            source,
+            events: Vec::new(),
+            intervals: Vec::new(),
+            distributions: Vec::new(),
+            facts: Vec::new(),
+            folded: 0,
+        });
+    }
+
+    fn source(&mut self) -> &mut Source {
+        &mut self.open().source
+    }
+
+    fn device(&mut self, name: &str) -> DeviceId {
+        if let Some(id) = self.device_ids.get(name) {
+            return *id;
+        }
+        let id = DeviceId(self.devices.len() as u32);
+        self.devices.push(Device { name: name.to_string(), medium: None });
+        self.device_ids.insert(name.to_string(), id);
+        id
+    }
+
+    fn name(&mut self, text: &str) -> Name {
+        if let Some(name) = self.name_ids.get(text) {
+            return *name;
+        }
+        self.names.push(text.to_string());
+        let name = Name(NonZeroU32::MIN.saturating_add(self.names.len() as u32 - 1));
+        self.name_ids.insert(text.to_string(), name);
+        name
+    }
+
+    fn event(&mut self, event: Event) {
+        let listing = self.open();
+        listing.source.records += 1;
+        listing.events.push(event);
+        if listing.events.len() >= EVENTS_KEPT {
+            listing.fold_events();
+        }
+    }
+
+    fn interval(&mut self, interval: Interval) {
+        let listing = self.open();
+        listing.source.records += 1;
+        listing.intervals.push(interval);
+    }
+
+    fn distribution(&mut self, distribution: Distribution) {
+        let listing = self.open();
+        listing.source.records += 1;
+        listing.distributions.push(distribution);
+    }
+
+    fn fact(&mut self, fact: Fact) {
+        let listing = self.open();
+        listing.source.records += 1;
+        listing.facts.push(fact);
+    }
+
+    /// Sorts the events by completion and drops the listing if nothing came of it.
+    fn end(&mut self) {
+        let Some(listing) = self.listings.last_mut() else { return };
+        listing.events.sort_by_key(|event| event.completed.or(event.issued).or(event.queued));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Layer, Op, Time};
+
+    #[test]
+    fn names_and_devices_are_kept_once() {
+        let mut recording = Recording::new();
+        let (sda, sdb) = (recording.device("sda"), recording.device("sdb"));
+        assert_eq!(recording.device("sda"), sda);
+        assert_ne!(sda, sdb);
+        let dd = recording.name("dd");
+        recording.name("kworker/u72:1");
+        assert_eq!(recording.name("dd"), dd);
+        assert_eq!(recording.text(dd), "dd");
+        assert_eq!(recording.device_of(sdb).name, "sdb");
+    }
+
+    #[test]
+    fn past_its_budget_a_listing_keeps_counts_and_the_slowest() {
+        let mut recording = Recording::new();
+        recording.begin(Source::new("biosnoop", "-", Level::C));
+        let sda = recording.device("sda");
+        let total = EVENTS_KEPT as i64 + 10;
+        for k in 0..total {
+            let mut event = Event::new(sda, Op::Read, Layer::Block);
+            event.issued = Some(Time::from_ns(k * 1000));
+            event.completed = Some(Time::from_ns(k * 1000 + 100_000 + k));
+            recording.event(event);
+        }
+        recording.end();
+        let listing = &recording.listings[0];
+        let counted: u64 = listing.distributions.iter().map(|d| d.histogram.count()).sum();
+        assert_eq!(counted, listing.folded);
+        assert_eq!(listing.folded + listing.events.len() as u64, total as u64);
+        assert_eq!(listing.source.records, total as u64);
+        let slowest = listing.events.iter().filter_map(|e| e.longest()).map(|(_, l)| l.ns()).max();
+        assert_eq!(slowest, Some(100_000 + total - 1));
+    }
+}

@@ -1,0 +1,65 @@
+//! Where readers and collectors pour what they find.
+
+use crate::{DeviceId, Distribution, Event, Fact, Interval, Loss, Name, Note, Source};
+
+/// Takes what a reader or collector finds. A [`Recording`](crate::Recording) keeps it; a live
+/// view may only count it.
+///
+/// Everything between [`begin`](Sink::begin) and [`end`](Sink::end) belongs to one listing.
+pub trait Sink {
+    /// A listing begins.
+    fn begin(&mut self, source: Source);
+
+    /// The source of the listing that is open, to be amended as the reader learns more.
+    fn source(&mut self) -> &mut Source;
+
+    /// The device of that name; made known if it is new.
+    fn device(&mut self, name: &str) -> DeviceId;
+
+    /// A string interned.
+    fn name(&mut self, text: &str) -> Name;
+
+    /// One completed I/O.
+    fn event(&mut self, event: Event);
+
+    /// Averages over one stretch of time.
+    fn interval(&mut self, interval: Interval);
+
+    /// A histogram of one stretch of time.
+    fn distribution(&mut self, distribution: Distribution);
+
+    /// Something known that is no measurement.
+    fn fact(&mut self, fact: Fact);
+
+    /// The listing ends.
+    fn end(&mut self);
+
+    /// A line of the listing could not be used.
+    fn skip(&mut self, note: Note) {
+        self.source().skipped += 1;
+        self.note(note);
+    }
+
+    /// Something to beware of; kept if it is among the first three.
+    fn note(&mut self, note: Note) {
+        let notes = &mut self.source().notes;
+        if notes.len() < NOTES_KEPT {
+            notes.push(note);
+        }
+    }
+
+    /// I/Os were lost.
+    fn lost(&mut self, what: &str, count: u64) {
+        if count == 0 {
+            return;
+        }
+        let losses = &mut self.source().losses;
+        match losses.iter_mut().find(|loss| loss.what == what) {
+            Some(loss) => loss.count += count,
+            None => losses.push(Loss { what: what.to_string(), count }),
+        }
+    }
+}
+
+/// Complaints kept per listing; the rest are only counted.
+const NOTES_KEPT: usize = 3;

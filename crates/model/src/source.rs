@@ -1,0 +1,165 @@
+//! Who spoke: format, place, clock, and what was lost, skipped or never measured.
+
+use crate::{DeviceId, Nanos};
+
+/// How rich an input is; a detector asks before it trusts.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Level {
+    /// Averages: iostat, diskstats, sar.
+    A,
+    /// Histograms or per-device minimum, mean and maximum.
+    B,
+    /// One record per I/O, with completion time and latency.
+    C,
+    /// A live trace: start, issue and completion, flags, depth.
+    D,
+    /// The above beside SMART, kernel log, topology, mounts.
+    E,
+}
+
+impl Level {
+    /// The level's letter.
+    pub fn letter(self) -> char {
+        match self {
+            Level::A => 'A',
+            Level::B => 'B',
+            Level::C => 'C',
+            Level::D => 'D',
+            Level::E => 'E',
+        }
+    }
+
+    /// The level in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Level::A => "averages",
+            Level::B => "histograms",
+            Level::C => "per-I/O log",
+            Level::D => "live trace",
+            Level::E => "system evidence",
+        }
+    }
+}
+
+/// How a source came by its numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sampling {
+    /// Every I/O was seen.
+    Traced,
+    /// Counters read at intervals.
+    Sampled,
+    /// Printed by another tool.
+    Reported,
+}
+
+impl Sampling {
+    /// The word shown beside a number.
+    pub fn word(self) -> &'static str {
+        match self {
+            Sampling::Traced => "traced",
+            Sampling::Sampled => "sampled",
+            Sampling::Reported => "reported",
+        }
+    }
+}
+
+/// Something the source should have given and did not, with how often.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Loss {
+    /// What was lost, in the plural: `events dropped by a full ring`.
+    pub what: String,
+    /// How many I/Os it concerns.
+    pub count: u64,
+}
+
+/// A complaint about the input: a line that could not be used, or used only with care.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Note {
+    /// Line number, from 1; 0 if the note is about the whole listing.
+    pub line: u64,
+    /// The line's text, shortened.
+    pub text: String,
+    /// Why it was not used, or what to beware of.
+    pub reason: String,
+}
+
+/// A fact about a device or the machine that is no measurement: a mount option, a queue setting,
+/// a load generator's parameter.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fact {
+    /// The device it is about, if one was named.
+    pub device: Option<DeviceId>,
+    /// What is stated, dotted and lower-case: `mount.options`, `queue.rotational`, `fio.iodepth`.
+    pub key: String,
+    /// The value as it was read.
+    pub value: String,
+    /// Where it was read: a file and line, or a path in /sys.
+    pub read_from: String,
+}
+
+/// One stretch of input in one format on one clock: who spoke, and how far to trust it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Source {
+    /// The format or collector that read it, by its name in the list.
+    pub format: String,
+    /// The file, `-` for standard input, or `live`.
+    pub input: String,
+    /// First and last line, from 1, of the stretch in that file.
+    pub lines: Option<(u64, u64)>,
+    /// How rich it is.
+    pub level: Level,
+    /// How the numbers came about.
+    pub sampling: Sampling,
+    /// The step of its clock or of its printed latencies, if known: no shape finer than this is
+    /// evidence.
+    pub resolution: Option<Nanos>,
+    /// Whether time spent waiting in the host's queue is part of what it measured.
+    pub sees_queue: bool,
+    /// How long it watched, if it says so.
+    pub watched: Option<Nanos>,
+    /// Events, intervals and distributions read.
+    pub records: u64,
+    /// Lines that looked like its own but could not be used.
+    pub skipped: u64,
+    /// What was lost, by reason.
+    pub losses: Vec<Loss>,
+    /// The first complaints; `skipped` counts them all.
+    pub notes: Vec<Note>,
+    /// The host's name, kernel or tool version as the listing gives it.
+    pub host: Option<String>,
+}
+
+impl Source {
+    /// A source that has said nothing yet.
+    pub fn new(format: &str, input: &str, level: Level) -> Self {
+        Source {
+            format: format.to_string(),
+            input: input.to_string(),
+            lines: None,
+            level,
+            sampling: Sampling::Reported,
+            resolution: None,
+            sees_queue: true,
+            watched: None,
+            records: 0,
+            skipped: 0,
+            losses: Vec::new(),
+            notes: Vec::new(),
+            host: None,
+        }
+    }
+
+    /// I/Os lost for whatever reason.
+    pub fn lost(&self) -> u64 {
+        self.losses.iter().map(|loss| loss.count).sum()
+    }
+
+    /// `file:12-40` or the input's name alone.
+    pub fn place(&self) -> String {
+        match self.lines {
+            Some((first, last)) if first == last => format!("{}:{first}", self.input),
+            Some((first, last)) => format!("{}:{first}-{last}", self.input),
+            None => self.input.clone(),
+        }
+    }
+}
