@@ -117,9 +117,9 @@ impl Flags {
         }
         // A lone `F` (or `FF`) is an empty flush, not a flag in search of an operation.
         match op {
-            Some(op) => Some((op, flags)),
-            None if flags.has(Flags::PREFLUSH) => Some((Op::Flush, Flags::default())),
-            None => None,
+            Some(op) if op != Op::Flush => Some((op, flags)),
+            None if flags == Flags::default() => None,
+            _ => Some((Op::Flush, Flags(flags.0 & !Flags::PREFLUSH.0))),
         }
     }
 }

@@ -32,7 +32,7 @@ pub struct Listing {
 }
 
 /// All listings of one run, with the devices and strings they name.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Debug)]
 pub struct Recording {
     /// The listings, in the order they began.
     pub listings: Vec<Listing>,
@@ -42,12 +42,32 @@ pub struct Recording {
     device_ids: HashMap<String, DeviceId>,
     names: Vec<String>,
     name_ids: HashMap<String, Name>,
+    events_kept: usize,
+}
+
+impl Default for Recording {
+    fn default() -> Self {
+        Recording::with_budget(EVENTS_KEPT)
+    }
 }
 
 impl Recording {
     /// An empty recording.
     pub fn new() -> Self {
         Recording::default()
+    }
+
+    /// An empty recording that keeps at most `events` single events per listing.
+    pub fn with_budget(events: usize) -> Self {
+        Recording {
+            listings: Vec::new(),
+            prose: Vec::new(),
+            devices: Vec::new(),
+            device_ids: HashMap::new(),
+            names: Vec::new(),
+            name_ids: HashMap::new(),
+            events_kept: events,
+        }
     }
 
     /// The devices named so far; a [`DeviceId`]'s index is its place here.
@@ -173,10 +193,11 @@ impl Sink for Recording {
     }
 
     fn event(&mut self, event: Event) {
+        let budget = self.events_kept;
         let listing = self.open();
         listing.source.records += 1;
         listing.events.push(event);
-        if listing.events.len() >= EVENTS_KEPT {
+        if listing.events.len() >= budget {
             listing.fold_events();
         }
     }
@@ -199,7 +220,7 @@ impl Sink for Recording {
         listing.facts.push(fact);
     }
 
-    /// Sorts the events by completion and drops the listing if nothing came of it.
+    /// Sorts the events by completion.
     fn end(&mut self) {
         let Some(listing) = self.listings.last_mut() else { return };
         listing.events.sort_by_key(|event| event.completed.or(event.issued).or(event.queued));
@@ -226,10 +247,10 @@ mod tests {
 
     #[test]
     fn past_its_budget_a_listing_keeps_counts_and_the_slowest() {
-        let mut recording = Recording::new();
+        let mut recording = Recording::with_budget(50_000);
         recording.begin(Source::new("biosnoop", "-", Level::C));
         let sda = recording.device("sda");
-        let total = EVENTS_KEPT as i64 + 10;
+        let total = 120_000;
         for k in 0..total {
             let mut event = Event::new(sda, Op::Read, Layer::Block);
             event.issued = Some(Time::from_ns(k * 1000));
