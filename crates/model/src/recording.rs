@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 
 use crate::{
     Device, DeviceId, Distribution, Edges, Event, Fact, Histogram, Interval, Level, Medium, Name,
-    Sink, Source,
+    Sampling, Sink, Source,
 };
 
 /// Events kept per listing before a recording falls back to histograms and the slowest ones
@@ -43,6 +43,7 @@ pub struct Recording {
     names: Vec<String>,
     name_ids: HashMap<String, Name>,
     events_kept: usize,
+    current: usize,
 }
 
 impl Default for Recording {
@@ -67,6 +68,7 @@ impl Recording {
             names: Vec::new(),
             name_ids: HashMap::new(),
             events_kept: events,
+            current: 0,
         }
     }
 
@@ -123,12 +125,38 @@ impl Recording {
             // A reader that speaks before it begins is a bug of ours; nothing is thrown away.
             self.begin(Source::new("unknown", "-", Level::A));
         }
-        let last = self.listings.len() - 1;
-        &mut self.listings[last]
+        &mut self.listings[self.current]
+    }
+
+    /// Takes out what was recorded so far; the same listings go on, empty. For views that show
+    /// one stretch of time after another.
+    pub fn take(&mut self) -> Recording {
+        let taken = self.clone();
+        for listing in &mut self.listings {
+            let source = &mut listing.source;
+            (source.records, source.skipped) = (0, 0);
+            source.losses.clear();
+            source.notes.clear();
+            let source = source.clone();
+            *listing = Listing::of(source);
+        }
+        taken
     }
 }
 
 impl Listing {
+    /// A listing with nothing in it yet.
+    pub fn of(source: Source) -> Listing {
+        Listing {
+            source,
+            events: Vec::new(),
+            intervals: Vec::new(),
+            distributions: Vec::new(),
+            facts: Vec::new(),
+            folded: 0,
+        }
+    }
+
     /// Moves the events into histograms, per device and operation, and keeps the slowest.
     fn fold_events(&mut self) {
         let edges = Edges::standard();
@@ -157,15 +185,14 @@ impl Listing {
 }
 
 impl Sink for Recording {
-    fn begin(&mut self, source: Source) {
-        self.listings.push(Listing {
-            source,
-            events: Vec::new(),
-            intervals: Vec::new(),
-            distributions: Vec::new(),
-            facts: Vec::new(),
-            folded: 0,
-        });
+    fn begin(&mut self, source: Source) -> usize {
+        self.listings.push(Listing::of(source));
+        self.current = self.listings.len() - 1;
+        self.current
+    }
+
+    fn resume(&mut self, listing: usize) {
+        self.current = listing.min(self.listings.len().saturating_sub(1));
     }
 
     fn source(&mut self) -> &mut Source {
@@ -220,9 +247,19 @@ impl Sink for Recording {
         listing.facts.push(fact);
     }
 
-    /// Sorts the events by completion.
+    /// Sorts the events by completion. The last listing is dropped if nothing came of it: its
+    /// heading was none. One that was watched live stays, for silence is news there.
     fn end(&mut self) {
-        let Some(listing) = self.listings.last_mut() else { return };
+        let Some(listing) = self.listings.get_mut(self.current) else { return };
+        let source = &listing.source;
+        let idle = source.records == 0 && source.skipped == 0;
+        if idle && source.sampling == Sampling::Reported && self.current + 1 == self.listings.len()
+        {
+            self.listings.pop();
+            self.current = self.listings.len().saturating_sub(1);
+            return;
+        }
+        let listing = &mut self.listings[self.current];
         listing.events.sort_by_key(|event| event.completed.or(event.issued).or(event.queued));
     }
 }

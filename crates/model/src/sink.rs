@@ -6,9 +6,13 @@ use crate::{DeviceId, Distribution, Event, Fact, Interval, Loss, Name, Note, Sou
 /// view may only count it.
 ///
 /// Everything between [`begin`](Sink::begin) and [`end`](Sink::end) belongs to one listing.
+/// Collectors that watch side by side [`resume`](Sink::resume) their own before they pour.
 pub trait Sink {
-    /// A listing begins.
-    fn begin(&mut self, source: Source);
+    /// A listing begins and is the open one; its number is for [`resume`](Sink::resume).
+    fn begin(&mut self, source: Source) -> usize;
+
+    /// What follows belongs to this listing again.
+    fn resume(&mut self, listing: usize);
 
     /// The source of the listing that is open, to be amended as the reader learns more.
     fn source(&mut self) -> &mut Source;
@@ -31,7 +35,7 @@ pub trait Sink {
     /// Something known that is no measurement.
     fn fact(&mut self, fact: Fact);
 
-    /// The listing ends.
+    /// The open listing ends.
     fn end(&mut self);
 
     /// A line of the listing could not be used.

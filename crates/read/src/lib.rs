@@ -1,1 +1,23 @@
-//! stub
+//! Every format iowhy understands: lines come in, records and complaints go out.
+//!
+//! [`scan`] walks an input once, finds each listing in it wherever it stands (prose, several
+//! formats and re-flowed tables are common), and lets the [`Format`] that knows it pour events,
+//! intervals and histograms into a [`Sink`](iowhy_model::Sink). Reading is total: a bad line
+//! becomes a note and never stops the rest.
+//!
+//! **Must never know:** live, probe, diagnose, show; a clock, a file system, the environment;
+//! one format never knows another.
+
+mod buckets;
+mod error;
+mod format;
+mod formats;
+mod numbers;
+mod scan;
+
+pub use buckets::histogram_of;
+pub use error::Error;
+pub use format::{Format, Reader, Sniff, Step};
+pub use formats::{FORMATS, find};
+pub use numbers::{bytes, decimal, integer};
+pub use scan::{LINE_LIMIT, Scan, scan};

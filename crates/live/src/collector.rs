@@ -1,0 +1,29 @@
+//! What a collector is.
+
+use iowhy_model::Sink;
+
+use crate::Error;
+
+/// Watches one thing and pours what it saw into a sink at each poll.
+pub trait Collector {
+    /// Its name in the list of collectors.
+    fn name(&self) -> &'static str;
+
+    /// Begins to watch: opens its listing in the sink.
+    ///
+    /// # Errors
+    /// If a right or a kernel feature is missing; the message says which and what to do.
+    fn begin(&mut self, sink: &mut dyn Sink) -> Result<(), Error>;
+
+    /// Pours what was seen since the last poll into its listing.
+    ///
+    /// # Errors
+    /// If the source broke.
+    fn poll(&mut self, sink: &mut dyn Sink) -> Result<(), Error>;
+
+    /// Stops watching, pours the rest and closes the listing.
+    ///
+    /// # Errors
+    /// If the source broke; what was seen before stays in the sink.
+    fn end(&mut self, sink: &mut dyn Sink) -> Result<(), Error>;
+}

@@ -1,0 +1,48 @@
+//! Rows of a printed histogram become edges and counts.
+
+use iowhy_model::{Edges, Histogram};
+
+/// Builds a histogram from rows `(low, high, count)` in ns, each meaning `low <= v < high`, in
+/// any order; rows of the same bounds are added, gaps between rows become empty buckets.
+///
+/// `None` if there is no row, or if two rows overlap.
+pub fn histogram_of(mut rows: Vec<(u64, u64, u64)>) -> Option<Histogram> {
+    rows.retain(|(low, high, _)| low < high);
+    rows.sort_unstable();
+    let mut edges: Vec<u64> = Vec::with_capacity(rows.len() + 1);
+    let mut counts: Vec<u64> = Vec::with_capacity(rows.len());
+    let mut last = None;
+    for (low, high, count) in rows {
+        if last == Some((low, high)) {
+            *counts.last_mut()? += count;
+            continue;
+        }
+        match edges.last() {
+            None => edges.push(low),
+            Some(end) if *end == low => {}
+            Some(end) if *end < low => {
+                edges.push(low);
+                counts.push(0);
+            }
+            Some(_) => return None,
+        }
+        edges.push(high);
+        counts.push(count);
+        last = Some((low, high));
+    }
+    Histogram::from_counts(Edges::new(edges)?, counts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_become_empty_buckets_and_overlaps_are_refused() {
+        let histogram = histogram_of(vec![(8, 16, 5), (2, 4, 1), (2, 4, 2)]).unwrap();
+        assert_eq!(histogram.edges().as_slice(), [2, 4, 8, 16]);
+        assert_eq!(histogram.counts(), [3, 0, 5]);
+        assert!(histogram_of(vec![(2, 8, 1), (4, 16, 1)]).is_none());
+        assert!(histogram_of(Vec::new()).is_none());
+    }
+}

@@ -1,0 +1,45 @@
+//! What can go wrong while reading: only that nothing was recognised, or that the input broke.
+
+/// An input that gave nothing, or broke.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The input was empty.
+    #[error("`{input}` is empty")]
+    Empty {
+        /// Its name.
+        input: String,
+    },
+    /// No listing of any known format was found.
+    #[error("nothing in `{input}` was recognised ({lines} lines read)")]
+    Nothing {
+        /// Its name.
+        input: String,
+        /// How many lines it had.
+        lines: u64,
+    },
+    /// The input could not be read on.
+    #[error("cannot read `{input}` at line {line}, byte {byte}: {cause}")]
+    Broken {
+        /// Its name.
+        input: String,
+        /// The line that was being read, from 1.
+        line: u64,
+        /// Bytes read before it.
+        byte: u64,
+        /// What the system said.
+        cause: std::io::Error,
+    },
+}
+
+impl Error {
+    /// What the user can do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Error::Empty { .. } => "give a capture, or run `iowhy` without a file to watch live",
+            Error::Nothing { .. } => {
+                "`iowhy explain formats` lists what can be read; `--format NAME` forces one"
+            }
+            Error::Broken { .. } => "what came before that point has been read and is reported",
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! What a format is: a name, a manual, a way to recognise its first line, and a reader.
+
+use iowhy_model::{Level, Sink};
+
+/// A format of the list in `formats.rs`.
+#[derive(Clone, Copy)]
+pub struct Format {
+    /// Its name everywhere: command line, samples folder, manual; the file's name with dashes.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub summary: &'static str,
+    /// The source text of its file, whose header is its manual.
+    pub manual: &'static str,
+    /// The level its records reach.
+    pub level: Level,
+    /// Whether a listing of this format begins at the first of these lines.
+    pub sniff: fn(&[&str]) -> Sniff,
+    /// A reader for one listing.
+    pub reader: fn() -> Box<dyn Reader>,
+}
+
+/// The answer to "does a listing of yours begin here?".
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sniff {
+    /// It does.
+    Yes,
+    /// It does not.
+    No,
+    /// One more line is needed to tell. Ask for as few as possible: a live pipe waits for them.
+    More,
+}
+
+impl From<bool> for Sniff {
+    fn from(yes: bool) -> Self {
+        if yes { Sniff::Yes } else { Sniff::No }
+    }
+}
+
+/// Reads one listing, line by line.
+pub trait Reader {
+    /// Takes the next line (no line end). The first line offered is the one that was sniffed.
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step;
+
+    /// The listing is over (other text begins, or the input ends): give out what is pending.
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        let _ = sink;
+    }
+}
+
+/// What a reader did with a line.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// It was part of the listing.
+    Took,
+    /// It was meant to be part of the listing but could not be used, and why.
+    Skipped(String),
+    /// It is none of the listing's; the listing may go on after it.
+    Passed,
+    /// It is none of the listing's, and the listing is over.
+    Ended,
+}

@@ -1,0 +1,68 @@
+//! What a view is, and the paper it draws on.
+
+use std::io::{self, Write};
+
+use iowhy_model::{Filter, Report, Stage};
+
+/// A view of the list in `views.rs`: draws one report to one writer.
+#[derive(Clone, Copy)]
+pub struct View {
+    /// Its name everywhere.
+    pub name: &'static str,
+    /// What it shows, in a line.
+    pub summary: &'static str,
+    /// The source text of its file, whose header is its manual.
+    pub manual: &'static str,
+    /// Draws the report.
+    pub write: fn(&Report, &Style, &mut dyn Write) -> io::Result<()>,
+}
+
+/// How many colours the paper takes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Colour {
+    /// None: `NO_COLOR`, a file, a pipe.
+    None,
+    /// The sixteen of ANSI.
+    Ansi16,
+    /// The 256 of xterm.
+    Ansi256,
+    /// 24 bits.
+    True,
+}
+
+/// What the rim knows of the paper and of the user's wish.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Style {
+    /// Columns; 80 if unknown.
+    pub width: usize,
+    /// Rows; 24 if unknown.
+    pub height: usize,
+    /// Colours.
+    pub colour: Colour,
+    /// Whether half blocks and box lines may be used; else ASCII.
+    pub unicode: bool,
+    /// Whether column headings are drawn (a live view leaves them out most of the time).
+    pub heading: bool,
+    /// Everything, not only what matters most.
+    pub verbose: bool,
+    /// Which devices, operations and sizes to draw.
+    pub filter: Filter,
+    /// Which part of the latency to draw; the longest known if `None`.
+    pub stage: Option<Stage>,
+}
+
+impl Style {
+    /// Plain paper of 80 columns.
+    pub fn plain() -> Style {
+        Style {
+            width: 80,
+            height: 24,
+            colour: Colour::None,
+            unicode: false,
+            heading: true,
+            verbose: false,
+            filter: Filter::default(),
+            stage: None,
+        }
+    }
+}
