@@ -1,7 +1,7 @@
 //! Events become histograms and series where a view or measure wants them.
 
 use crate::{
-    DeviceId, Distribution, Edges, Event, Histogram, Listing, Nanos, Op, Series, Stage, Time,
+    DeviceId, Distribution, Edges, Event, Histogram, Listing, Name, Nanos, Op, Series, Stage, Time,
 };
 
 /// Which I/Os to look at; everything by default.
@@ -15,6 +15,8 @@ pub struct Filter {
     pub bytes: Option<(u32, u32)>,
     /// Only this process.
     pub pid: Option<u32>,
+    /// Only processes of this name.
+    pub comm: Option<Name>,
     /// Only latencies strictly above this.
     pub over: Option<Nanos>,
 }
@@ -38,6 +40,7 @@ impl Filter {
                 event.bytes.is_some_and(|bytes| (low..=high).contains(&bytes))
             })
             && self.pid.is_none_or(|pid| event.pid == Some(pid))
+            && self.comm.is_none_or(|comm| event.comm == Some(comm))
             && self
                 .over
                 .is_none_or(|over| event.longest().is_some_and(|(_, latency)| latency > over))
