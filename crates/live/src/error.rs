@@ -11,11 +11,31 @@ pub enum Error {
         /// What the system said.
         cause: std::io::Error,
     },
+    /// The right to trace is missing.
+    #[error("cannot trace: `{right}` is missing")]
+    Missing {
+        /// The capability.
+        right: String,
+    },
+    /// A feature of the kernel is missing.
+    #[error("cannot trace: {what}")]
+    Kernel {
+        /// What is missing or was refused, and what the kernel said.
+        what: String,
+    },
 }
 
 impl Error {
     /// What the user can do about it.
     pub fn hint(&self) -> &'static str {
-        "`iowhy doctor` tells what can be watched here and what is missing"
+        match self {
+            Error::File { .. } => {
+                "`iowhy doctor` tells what can be watched here and what is missing"
+            }
+            Error::Missing { .. } => "run as root, or use `iowhy stat`, which needs no rights",
+            Error::Kernel { .. } => {
+                "`iowhy doctor` tells what this kernel lacks; `iowhy stat` works on every kernel"
+            }
+        }
     }
 }

@@ -1,0 +1,32 @@
+//! The list of collectors.
+
+mod block_trace;
+mod diskstats;
+
+pub use block_trace::{BlockTrace, TraceMode, TraceOptions};
+pub use diskstats::DiskStats;
+
+/// A collector as the command line and the manual know it.
+#[derive(Clone, Copy, Debug)]
+pub struct CollectorEntry {
+    /// Its name: that of its file, with hyphens.
+    pub name: &'static str,
+    /// The first line of its manual.
+    pub summary: &'static str,
+    /// Its file, whose header is its manual.
+    pub manual: &'static str,
+}
+
+/// All collectors, sorted by name.
+pub const COLLECTORS: &[CollectorEntry] = &[
+    CollectorEntry {
+        name: block_trace::NAME,
+        summary: "every block request, from its start to its completion, by eBPF",
+        manual: include_str!("collectors/block_trace.rs"),
+    },
+    CollectorEntry {
+        name: diskstats::NAME,
+        summary: "the kernel's own counters of every block device, read at intervals",
+        manual: include_str!("collectors/diskstats.rs"),
+    },
+];
