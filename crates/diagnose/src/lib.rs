@@ -5,6 +5,9 @@
 //! [`Source`](iowhy_model::Source) says.
 
 mod detector;
+pub mod measures;
+pub mod regimes;
+pub mod replay;
 
 pub use detector::Detector;
 

@@ -1,0 +1,62 @@
+//! Where a sample lies and how wide it is: robust location, spread, mode and quantiles.
+
+use iowhy_model::Quantile;
+
+/// The mean; `None` if empty.
+pub fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// Sample standard deviation over the mean; `None` with fewer than two values or a mean of 0.
+pub fn cv(values: &[f64]) -> Option<f64> {
+    let mean = mean(values).filter(|mean| *mean != 0.0)?;
+    let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
+    (values.len() > 1).then(|| (squares / (values.len() - 1) as f64).sqrt() / mean.abs())
+}
+
+/// The median (mean of the middle two if even in number); `None` if empty.
+pub fn median(values: &[f64]) -> Option<f64> {
+    let sorted = sorted(values);
+    let middle = sorted.len() / 2;
+    let high = *sorted.get(middle)?;
+    if sorted.len() % 2 == 1 { Some(high) } else { Some((sorted.get(middle - 1)? + high) / 2.0) }
+}
+
+/// Median distance from the median; `None` if empty.
+pub fn mad(values: &[f64]) -> Option<f64> {
+    let center = median(values)?;
+    let distances: Vec<f64> = values.iter().map(|v| (v - center).abs()).collect();
+    median(&distances)
+}
+
+/// The densest place of a sample, by halving again and again towards the shorter half.
+pub fn half_sample_mode(values: &[f64]) -> Option<f64> {
+    let sorted = sorted(values);
+    let mut rest: &[f64] = &sorted;
+    while rest.len() > 2 {
+        let half = rest.len().div_ceil(2);
+        rest = rest
+            .windows(half)
+            .min_by(|a, b| (a[half - 1] - a[0]).total_cmp(&(b[half - 1] - b[0])))?;
+    }
+    mean(rest)
+}
+
+/// The quantile `q` (0 to 1), or `None` if the sample is too small to carry it (299 values for
+/// p99, 2995 for p99.9: [`Quantile::events_needed`]).
+pub fn quantile(values: &[f64], q: f64) -> Option<f64> {
+    let n = values.len() as u64;
+    if n == 0 || n < Quantile::events_needed(q) {
+        return None;
+    }
+    let sorted = sorted(values);
+    let rank = ((q * n as f64).ceil() as usize).clamp(1, sorted.len());
+    sorted.get(rank - 1).copied()
+}
+
+/// The finite values in rising order.
+pub fn sorted(values: &[f64]) -> Vec<f64> {
+    let mut sorted: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
+    sorted.sort_by(f64::total_cmp);
+    sorted
+}
