@@ -3,6 +3,12 @@
 //! **Must never know:** read, live, diagnose; where the report came from; the terminal it is
 //! drawn on beyond its [`Style`].
 
+mod paint;
 mod view;
+mod views;
+mod words;
 
+pub use paint::Palette;
 pub use view::{Colour, Style, View};
+pub use views::{VIEWS, find};
+pub use words::blame;

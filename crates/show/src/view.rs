@@ -4,6 +4,8 @@ use std::io::{self, Write};
 
 use iowhy_model::{Filter, Report, Stage};
 
+use crate::Palette;
+
 /// A view of the list in `views.rs`: draws one report to one writer.
 #[derive(Clone, Copy)]
 pub struct View {
@@ -41,6 +43,8 @@ pub struct Style {
     pub colour: Colour,
     /// Whether half blocks and box lines may be used; else ASCII.
     pub unicode: bool,
+    /// The colours of heat maps.
+    pub palette: Palette,
     /// Whether column headings are drawn (a live view leaves them out most of the time).
     pub heading: bool,
     /// Everything, not only what matters most.
@@ -59,6 +63,7 @@ impl Style {
             height: 24,
             colour: Colour::None,
             unicode: false,
+            palette: Palette::default(),
             heading: true,
             verbose: false,
             filter: Filter::default(),

@@ -1,0 +1,31 @@
+//! The list of views. To add one: its file, its `mod` line, its place in [`VIEWS`].
+
+mod events;
+mod events_json;
+mod heatmap;
+mod hist_json;
+mod histogram;
+mod json;
+mod stat_json;
+mod summary;
+mod table;
+
+use crate::View;
+
+/// All views, sorted by name.
+pub const VIEWS: &[View] = &[
+    events::VIEW,
+    events_json::VIEW,
+    heatmap::VIEW,
+    hist_json::VIEW,
+    histogram::VIEW,
+    json::VIEW,
+    stat_json::VIEW,
+    summary::VIEW,
+    table::VIEW,
+];
+
+/// The view of a given name.
+pub fn find(name: &str) -> Option<&'static View> {
+    VIEWS.iter().find(|view| view.name == name)
+}
