@@ -1,0 +1,328 @@
+//! Every sample is sniffed by all formats, read, compared with its golden, then cut and bitten.
+//!
+//! A sample is `samples/<format>/<tool-version>--<what>.txt`, the format's name with `_` for `-`.
+//! `UPDATE_GOLDEN=1 cargo test -p iowhy-read` writes the goldens; a missing one fails.
+//! The plain-text dump is for these tests only; users get views.
+
+#![allow(clippy::disallowed_methods, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use iowhy_model::{Distribution, Event, Interval, Listing, Nanos, Recording, Stage, Time};
+use iowhy_read::{FORMATS, Format, Sniff, find, scan};
+
+/// Most lines a format may ask for before it decides; the scanner's own limit.
+const HEAD_LIMIT: usize = 16;
+/// Headings that a format's manual must have, in this order.
+const HEADINGS: [&str; 5] =
+    ["## Reads", "## Where it comes from", "## Versions", "## Traps", "## Cannot know"];
+
+struct Sample {
+    format: &'static Format,
+    path: PathBuf,
+    bytes: Vec<u8>,
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("samples")
+}
+
+fn samples() -> Vec<Sample> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder()).expect("the samples folder").flatten() {
+        let name = entry.file_name().to_string_lossy().replace('_', "-");
+        let format = find(&name).unwrap_or_else(|| panic!("no format for folder {name}"));
+        for entry in std::fs::read_dir(entry.path()).expect("a folder").flatten() {
+            let path = entry.path();
+            if path.extension().is_some_and(|end| end == "txt") {
+                found.push(Sample { format, bytes: std::fs::read(&path).unwrap(), path });
+            }
+        }
+    }
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    assert!(!found.is_empty());
+    found
+}
+
+/// The formats that say a listing of theirs begins at the first of these lines.
+fn claimants(lines: &[&str]) -> Vec<&'static str> {
+    let claims = |format: &&Format| {
+        for ahead in 1..=lines.len().min(HEAD_LIMIT) {
+            match (format.sniff)(&lines[..ahead]) {
+                Sniff::Yes => return true,
+                Sniff::No => return false,
+                Sniff::More => {}
+            }
+        }
+        false
+    };
+    FORMATS.iter().filter(claims).map(|format| format.name).collect()
+}
+
+fn read(bytes: &[u8]) -> String {
+    let mut recording = Recording::new();
+    let outcome = scan("sample", &mut &bytes[..], None, &mut recording);
+    let mut out = match outcome {
+        Ok(scan) => format!(
+            "{} lines, {} of prose, {} cut, {} listings\n",
+            scan.lines, scan.prose, scan.cut, scan.listings
+        ),
+        Err(error) => format!("error: {error}\n"),
+    };
+    for listing in &recording.listings {
+        dump(&mut out, &recording, listing);
+    }
+    out
+}
+
+#[test]
+fn exactly_one_format_claims_each_listing() {
+    for sample in samples() {
+        let text = String::from_utf8_lossy(&sample.bytes);
+        let lines: Vec<&str> = text.lines().collect();
+        let mut first = None;
+        for start in 0..lines.len() {
+            let names = claimants(&lines[start..]);
+            assert!(names.len() < 2, "{}:{}: {names:?}", sample.path.display(), start + 1);
+            first = first.or(names.first().copied());
+        }
+        assert_eq!(first, Some(sample.format.name), "{}", sample.path.display());
+    }
+}
+
+#[test]
+fn every_sample_reads_as_its_golden_says() {
+    let update = std::env::var_os("UPDATE_GOLDEN").is_some();
+    let mut wrong = Vec::new();
+    for sample in samples() {
+        let golden = sample.path.with_extension("golden");
+        let now = read(&sample.bytes);
+        if update {
+            std::fs::write(&golden, &now).unwrap();
+            continue;
+        }
+        let path = sample.path.display();
+        match std::fs::read_to_string(&golden) {
+            Err(_) => wrong.push(format!("{path}: no golden")),
+            Ok(then) if then == now => {}
+            Ok(then) => {
+                let line = then.lines().zip(now.lines()).position(|(a, b)| a != b);
+                let line = line.unwrap_or(then.lines().count().min(now.lines().count()));
+                let of = |text: &str| text.lines().nth(line).unwrap_or("(end)").to_string();
+                wrong.push(format!(
+                    "{path}: line {} of the golden\n  was: {}\n  now: {}",
+                    line + 1,
+                    of(&then),
+                    of(&now)
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "UPDATE_GOLDEN=1 accepts:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_sample_cut_or_bitten_anywhere_still_reads_without_panic() {
+    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
+    for sample in samples() {
+        let bytes = &sample.bytes;
+        let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+        let mut cuts: Vec<usize> = ends.map(|(place, _)| place + 1).collect();
+        cuts.extend((0..200).map(|_| dice.below(bytes.len() + 1)));
+        for cut in cuts {
+            read(&bytes[..cut]);
+            read(&bytes[cut..]);
+        }
+        for _ in 0..500 {
+            let mut bitten = bytes.clone();
+            let place = dice.below(bitten.len());
+            bitten[place] = dice.below(256) as u8;
+            read(&bitten);
+        }
+    }
+}
+
+#[test]
+fn the_list_is_sorted_documented_and_sampled() {
+    assert!(FORMATS.is_sorted_by(|a, b| a.name < b.name), "FORMATS is not sorted by name");
+    for format in FORMATS {
+        let folder = folder().join(format.name.replace('-', "_"));
+        assert!(folder.is_dir(), "no samples for {}", format.name);
+        assert!(format.manual.starts_with("//! "), "{} has no header", format.name);
+        let headings: Vec<&str> = format
+            .manual
+            .lines()
+            .map_while(|line| line.strip_prefix("//!"))
+            .map(str::trim)
+            .filter(|line| line.starts_with("## "))
+            .collect();
+        assert_eq!(headings, HEADINGS, "headings of {}", format.name);
+    }
+}
+
+/// A small generator with a fixed seed (Marsaglia's xorshift64): the same bites each time.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % end.max(1) as u64) as usize
+    }
+}
+
+fn dump(out: &mut String, recording: &Recording, listing: &Listing) {
+    let source = &listing.source;
+    let queue = if source.sees_queue { "sees" } else { "does not see" };
+    let _ = writeln!(
+        out,
+        "\nlisting {} level {} {}, {}, {} records, {} skipped, {queue} the queue",
+        source.format,
+        source.level.letter(),
+        source.sampling.word(),
+        source.place(),
+        source.records,
+        source.skipped
+    );
+    let said = [
+        source.host.as_ref().map(|host| format!("host {host}")),
+        source.resolution.map(|step| format!("resolution {} ns", step.ns())),
+        source.watched.map(|length| format!("watched {} s", length.seconds())),
+        (listing.folded > 0).then(|| format!("{} events folded", listing.folded)),
+    ];
+    for line in said.iter().flatten() {
+        let _ = writeln!(out, "  {line}");
+    }
+    for loss in &source.losses {
+        let _ = writeln!(out, "  lost {} {}", loss.count, loss.what);
+    }
+    for note in &source.notes {
+        let _ = writeln!(out, "  note at {}: {} | {}", note.line, note.reason, note.text);
+    }
+    for interval in &listing.intervals {
+        dump_interval(out, recording, interval);
+    }
+    for event in &listing.events {
+        dump_event(out, recording, event);
+    }
+    for distribution in &listing.distributions {
+        dump_distribution(out, recording, distribution);
+    }
+    for fact in &listing.facts {
+        let device = fact.device.map_or("-", |id| &recording.device_of(id).name);
+        let _ = writeln!(out, "  fact {device} {} = {} ({})", fact.key, fact.value, fact.read_from);
+    }
+}
+
+fn dump_interval(out: &mut String, recording: &Recording, interval: &Interval) {
+    let device = &recording.device_of(interval.device).name;
+    let _ = write!(out, "  interval {} {device}", interval.layer.name());
+    span(out, interval.start, interval.length);
+    if interval.since_boot {
+        out.push_str(" since boot");
+    }
+    let _ = writeln!(out);
+    for (op, rates) in &interval.rates {
+        let _ = write!(out, "    {} {}/s", op.name(), short(rates.ios_per_s));
+        value(out, "merges", rates.merges_per_s, "/s");
+        value(out, "bytes", rates.bytes_per_s, " B/s");
+        value(out, "await", rates.await_ns, " ns");
+        out.push('\n');
+    }
+    let mut all = String::new();
+    value(&mut all, "await", interval.await_ns, " ns");
+    value(&mut all, "queue", interval.queue_len, "");
+    value(&mut all, "active", interval.active_len, "");
+    value(&mut all, "wait", interval.wait_ns, " ns");
+    value(&mut all, "device", interval.device_ns, " ns");
+    value(&mut all, "busy", interval.busy.map(|busy| busy * 100.0), " %");
+    value(&mut all, "svctm", interval.svctm_ns, " ns");
+    value(&mut all, "in flight", interval.in_flight.map(|count| count as f64), "");
+    let _ = writeln!(out, "    all{all}");
+}
+
+fn dump_event(out: &mut String, recording: &Recording, event: &Event) {
+    let device = &recording.device_of(event.device).name;
+    let _ = write!(out, "  event {} {device} {}", event.layer.name(), event.flags.rwbs(event.op));
+    let times =
+        [("queued", event.queued), ("issued", event.issued), ("completed", event.completed)];
+    for (name, time) in times {
+        if let Some(time) = time {
+            let _ = write!(out, " {name} {} ns", time.ns());
+        }
+    }
+    for stage in [Stage::Queue, Stage::Device, Stage::Total] {
+        if let Some(latency) = event.latency(stage) {
+            let _ = write!(out, " {} {} ns", stage.name(), latency.ns());
+        }
+    }
+    let numbers = [
+        ("sector", event.sector),
+        ("bytes", event.bytes.map(u64::from)),
+        ("pid", event.pid.map(u64::from)),
+        ("depth", event.depth.map(u64::from)),
+        ("error", event.error.map(u64::from)),
+    ];
+    for (name, number) in numbers {
+        if let Some(number) = number {
+            let _ = write!(out, " {name} {number}");
+        }
+    }
+    if let Some(comm) = event.comm {
+        let _ = write!(out, " comm {:?}", recording.text(comm));
+    }
+    out.push('\n');
+}
+
+fn dump_distribution(out: &mut String, recording: &Recording, distribution: &Distribution) {
+    let device = &recording.device_of(distribution.device).name;
+    let op = distribution.op.map_or("any", |op| op.name());
+    let histogram = &distribution.histogram;
+    let _ = write!(
+        out,
+        "  distribution {} {} {device:?} {op}",
+        distribution.layer.name(),
+        distribution.stage.name()
+    );
+    span(out, distribution.start, distribution.length);
+    if let Some(bytes) = distribution.bytes {
+        let _ = write!(out, " of {bytes} B");
+    }
+    if let Some(label) = distribution.label {
+        let _ = write!(out, " label {:?}", recording.text(label));
+    }
+    let _ = write!(out, ": {} I/Os", histogram.count());
+    value(out, "sum", histogram.sum_ns, " ns");
+    value(out, "min", histogram.min_ns.map(|ns| ns as f64), " ns");
+    value(out, "max", histogram.max_ns.map(|ns| ns as f64), " ns");
+    out.push('\n');
+    for (low, high, count) in histogram.filled() {
+        let _ = match high {
+            u64::MAX => writeln!(out, "    {low}.. ns {count}"),
+            _ => writeln!(out, "    {low}..{high} ns {count}"),
+        };
+    }
+}
+
+fn span(out: &mut String, start: Option<Time>, length: Option<Nanos>) {
+    if let Some(start) = start {
+        let _ = write!(out, " from {} s", start.seconds());
+    }
+    if let Some(length) = length {
+        let _ = write!(out, " for {} s", length.seconds());
+    }
+}
+
+fn value(out: &mut String, name: &str, value: Option<f64>, unit: &str) {
+    if let Some(value) = value {
+        let _ = write!(out, ", {name} {}{unit}", short(value));
+    }
+}
+
+/// Three decimals at most, without idle zeros.
+fn short(value: f64) -> String {
+    let text = format!("{value:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_string()
+}
