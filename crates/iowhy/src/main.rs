@@ -1,2 +1,34 @@
-//! stub
-fn main() {}
+//! `iowhy`: why is my I/O slow, and who is to blame, the workload or the disk?
+//!
+//! The rim: arguments, files, terminal, rights and exit status live here and nowhere else. A
+//! command gathers a recording (from files or from this machine), has it judged if it wants to,
+//! and hands a report to one view.
+
+mod arguments;
+mod command;
+mod commands;
+mod inputs;
+mod messages;
+mod paper;
+mod present;
+mod stop;
+mod watch;
+
+use std::process::ExitCode;
+
+use command::Status;
+
+fn main() -> ExitCode {
+    let line = arguments::with_default_command(std::env::args_os().collect());
+    let matches = commands::line().get_matches_from(line);
+    let Some((name, given)) = matches.subcommand() else { return Status::Failed.into() };
+    let Some(command) = commands::find(name) else { return Status::Failed.into() };
+    match (command.run)(given) {
+        Ok(status) => status.into(),
+        Err(error) if messages::is_broken_pipe(&error) => Status::Done.into(),
+        Err(error) => {
+            messages::error(&error);
+            Status::Failed.into()
+        }
+    }
+}

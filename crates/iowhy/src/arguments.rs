@@ -1,0 +1,262 @@
+//! Arguments that several commands share, and how they are written: `10s`, `4k..128k`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Args;
+use iowhy_model::{Filter, Nanos, Op, Recording, Sink, Stage};
+use iowhy_show::Style;
+
+use crate::messages::Hinted;
+use crate::{commands, paper};
+
+/// `iowhy` and `iowhy FILE` are `iowhy why` and `iowhy why FILE`.
+pub fn with_default_command(mut line: Vec<OsString>) -> Vec<OsString> {
+    let first = line.get(1).map(|word| word.to_string_lossy().into_owned());
+    let named = first.is_some_and(|word| {
+        matches!(word.as_str(), "-h" | "--help" | "-V" | "--version" | "help")
+            || commands::find(&word).is_some()
+    });
+    if !named {
+        line.insert(1.min(line.len()), "why".into());
+    }
+    line
+}
+
+/// What to look at.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Filters")]
+pub struct Selection {
+    /// Only this device, as `sdb` or `/dev/sdb` (may be given several times)
+    #[arg(short, long, value_name = "NAME")]
+    pub device: Vec<String>,
+    /// Only this operation: read, write, discard, flush (may be given several times)
+    #[arg(long, value_name = "OP", value_parser = operation)]
+    pub op: Vec<Op>,
+    /// Only requests of this size, exact or a range: `8k`, `4k..128k`
+    #[arg(long, value_name = "BYTES", value_parser = sizes)]
+    pub size: Option<(u32, u32)>,
+    /// Only this process, by number
+    #[arg(long, value_name = "PID")]
+    pub pid: Option<u32>,
+    /// Only processes of this name
+    #[arg(long, value_name = "NAME")]
+    pub comm: Option<String>,
+    /// Only I/Os slower than this: `500ms`, `10us`
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub over: Option<Nanos>,
+}
+
+impl Selection {
+    /// The devices' bare names.
+    pub fn devices(&self) -> Vec<String> {
+        self.device.iter().map(|name| name.trim_start_matches("/dev/").to_string()).collect()
+    }
+
+    /// The filter in terms of a recording's devices and strings.
+    pub fn filter(&self, recording: &mut Recording) -> Filter {
+        Filter {
+            devices: self.devices().iter().map(|name| recording.device(name)).collect(),
+            ops: self.op.clone(),
+            bytes: self.size,
+            pid: self.pid,
+            comm: self.comm.as_ref().map(|name| recording.name(name)),
+            over: self.over,
+        }
+    }
+}
+
+/// How to show it.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Output")]
+pub struct Output {
+    /// One JSON object (or one per line) instead of text; `docs/JSON.md` has the schemas
+    #[arg(long)]
+    pub json: bool,
+    /// Everything, not only what matters most
+    #[arg(short, long)]
+    pub verbose: bool,
+    /// Columns to draw on, instead of the terminal's
+    #[arg(long, value_name = "N")]
+    pub width: Option<usize>,
+    /// Which part of the latency: queue (Q2D), device (D2C) or total (Q2C)
+    #[arg(long, value_name = "STAGE", value_parser = stage)]
+    pub stage: Option<Stage>,
+}
+
+impl Output {
+    /// The style asked for, on the paper there is.
+    pub fn style(&self, filter: Filter) -> Style {
+        let style = paper::style();
+        Style {
+            width: self.width.unwrap_or(style.width).max(20),
+            verbose: self.verbose,
+            stage: self.stage,
+            filter,
+            ..style
+        }
+    }
+}
+
+/// Captures to read instead of this machine.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Files {
+    /// Captured output of other tools, or documents that quote it; `-` is standard input
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Read every line as this format instead of recognising it
+    #[arg(long, value_name = "NAME")]
+    pub format: Option<String>,
+}
+
+/// What follows a command that can read captures or watch again and again.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Words {
+    /// Captures to read (`-` is standard input), or the seconds between reports and their number
+    #[arg(value_name = "FILE... | INTERVAL [COUNT]")]
+    words: Vec<String>,
+    /// Read every line as this format instead of recognising it
+    #[arg(long, value_name = "NAME")]
+    format: Option<String>,
+}
+
+/// The two readings of [`Words`].
+#[derive(Clone, Debug)]
+pub enum Task {
+    /// Read these captures.
+    Read(Files),
+    /// Watch this machine.
+    Watch(Repeat),
+}
+
+/// How often and how many times.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Repeat {
+    /// Time between reports; without it, one report.
+    pub interval: Option<Nanos>,
+    /// How many reports; without it, until Ctrl-C.
+    pub count: Option<u64>,
+}
+
+impl Words {
+    /// Reads them: numbers are an interval and a count, anything else (or a pipe) a capture.
+    ///
+    /// # Errors
+    /// If an interval or count is none.
+    pub fn task(&self) -> anyhow::Result<Task> {
+        let files = Files {
+            files: self.words.iter().map(PathBuf::from).collect(),
+            format: self.format.clone(),
+        };
+        let number = |word: &String| word.starts_with(|c: char| c.is_ascii_digit());
+        let is_repeat =
+            self.words.first().is_some_and(|word| number(word) && !PathBuf::from(word).exists());
+        if !is_repeat {
+            return Ok(if files.given() {
+                Task::Read(files)
+            } else {
+                Task::Watch(Repeat::default())
+            });
+        }
+        let usage = "write an interval in seconds and how many reports: `1 10`";
+        let interval = seconds(&self.words[0]).map_err(|why| Hinted::error(why, usage))?;
+        let count = match self.words.get(1..).unwrap_or_default() {
+            [] => None,
+            [count] => Some(count.parse().map_err(|_| {
+                Hinted::error(format!("`{count}` is not a number of reports"), usage)
+            })?),
+            _ => return Err(Hinted::error("too many words after the interval", usage)),
+        };
+        Ok(Task::Watch(Repeat { interval: Some(interval), count }))
+    }
+}
+
+/// A duration such as `10s`, `500ms`, `80us`, `2m`; a bare number is in seconds.
+pub fn duration(text: &str) -> Result<Nanos, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == 'µ');
+    let scale = match &text[digits.len()..] {
+        "ns" => 1.0,
+        "us" | "µs" => 1e3,
+        "ms" => 1e6,
+        "s" | "" => 1e9,
+        "m" | "min" => 60e9,
+        "h" => 3600e9,
+        unit => return Err(format!("unknown unit `{unit}`; use ns, us, ms, s, m or h")),
+    };
+    match digits.parse::<f64>() {
+        Ok(value) if value >= 0.0 && value * scale < 9e18 => {
+            Ok(Nanos((value * scale).round() as i64))
+        }
+        _ => Err(format!("`{digits}` is not a length of time")),
+    }
+}
+
+fn seconds(text: &str) -> Result<Nanos, String> {
+    let length = duration(text)?;
+    if length < Nanos(10_000_000) {
+        return Err("the shortest interval is 10ms".to_string());
+    }
+    Ok(length)
+}
+
+fn sizes(text: &str) -> Result<(u32, u32), String> {
+    let one = |text: &str| {
+        iowhy_read::bytes(text)
+            .filter(|bytes| (0.0..=f64::from(u32::MAX)).contains(bytes))
+            .map(|bytes| bytes as u32)
+            .ok_or_else(|| format!("`{text}` is not a size such as `8k`"))
+    };
+    match text.split_once("..") {
+        None => one(text).map(|bytes| (bytes, bytes)),
+        Some((low, high)) => {
+            let low = if low.is_empty() { 0 } else { one(low)? };
+            let high = if high.is_empty() { u32::MAX } else { one(high)? };
+            if low > high {
+                return Err(format!("`{text}` ends before it begins"));
+            }
+            Ok((low, high))
+        }
+    }
+}
+
+fn operation(text: &str) -> Result<Op, String> {
+    Op::from_name(text).ok_or_else(|| "use read, write, discard, flush or other".to_string())
+}
+
+fn stage(text: &str) -> Result<Stage, String> {
+    match text.to_ascii_lowercase().as_str() {
+        "queue" | "q2d" => Ok(Stage::Queue),
+        "device" | "d2c" => Ok(Stage::Device),
+        "total" | "q2c" => Ok(Stage::Total),
+        _ => Err("use queue, device or total".to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_and_sizes_are_read_with_their_units() {
+        assert_eq!(duration("500ms"), Ok(Nanos(500_000_000)));
+        assert_eq!(duration("0.5"), Ok(Nanos(500_000_000)));
+        assert!(duration("5 parsecs").is_err());
+        assert!(duration("-1s").is_err());
+        assert_eq!(sizes("8k"), Ok((8192, 8192)));
+        assert_eq!(sizes("4k..128k"), Ok((4096, 131072)));
+        assert_eq!(sizes("..4k"), Ok((0, 4096)));
+        assert!(sizes("8k..4k").is_err());
+    }
+
+    #[test]
+    fn why_is_the_default_command() {
+        let line = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
+        assert_eq!(with_default_command(line(&["iowhy"])), line(&["iowhy", "why"]));
+        assert_eq!(
+            with_default_command(line(&["iowhy", "a.txt"])),
+            line(&["iowhy", "why", "a.txt"])
+        );
+        assert_eq!(with_default_command(line(&["iowhy", "stat"])), line(&["iowhy", "stat"]));
+        assert_eq!(with_default_command(line(&["iowhy", "--help"])), line(&["iowhy", "--help"]));
+    }
+}

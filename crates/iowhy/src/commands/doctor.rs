@@ -1,0 +1,79 @@
+//! What can be watched on this machine, what is missing, and what that costs.
+//!
+//! ## Does
+//! Tries everything iowhy may need: the kernel's type information, rights, each attach point, a
+//! real load of a small program, the counters in /proc and /sys. Each line says what was tried
+//! and how it came out; a failed one says what stays unknown and how to mend it. Nothing is
+//! changed and nothing stays attached.
+//!
+//! ## Examples
+//! `iowhy doctor`: on this machine.
+//! `iowhy doctor --json`: the same as one JSON object.
+
+use std::io::Write;
+
+use clap::{Args, FromArgMatches};
+use serde_json::json;
+
+use crate::arguments::Output;
+use crate::command::{Command, Status};
+
+/// Entry in the list of commands.
+pub const COMMAND: Command = Command {
+    name: "doctor",
+    summary: "What can be watched here, what is missing, and what that costs",
+    manual: include_str!("doctor.rs"),
+    arguments: Doctor::augment_args,
+    run,
+};
+
+#[derive(Args, Debug)]
+struct Doctor {
+    #[command(flatten)]
+    output: Output,
+}
+
+fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
+    let doctor = Doctor::from_arg_matches(matches)?;
+    let checks = iowhy_live::examine();
+    let mut out = std::io::stdout().lock();
+    if doctor.output.json {
+        let checks: Vec<_> = checks
+            .iter()
+            .map(|check| {
+                json!({
+                    "what": check.what,
+                    "ok": check.ok,
+                    "detail": check.detail,
+                    "consequence": check.consequence,
+                })
+            })
+            .collect();
+        writeln!(out, "{:#}", json!({ "schema": "iowhy.doctor/1", "checks": checks }))?;
+        return Ok(Status::Done);
+    }
+    let style = doctor.output.style(Default::default());
+    let column = checks.iter().map(|check| check.what.chars().count()).max().unwrap_or(0);
+    for check in &checks {
+        let sign = match (check.ok, style.unicode) {
+            (true, true) => "✓",
+            (true, false) => "yes",
+            (false, true) => "✗",
+            (false, false) => "NO ",
+        };
+        writeln!(out, "{sign} {:column$}  {}", check.what, check.detail)?;
+        if !check.ok {
+            writeln!(out, "  {:column$}  {}", "", check.consequence)?;
+        }
+    }
+    let missing = checks.iter().filter(|check| !check.ok).count();
+    match missing {
+        0 => writeln!(out, "\nEverything iowhy can use is here.")?,
+        n => writeln!(
+            out,
+            "\n{n} of {} are missing; the lines above say what that costs.",
+            checks.len()
+        )?,
+    }
+    Ok(Status::Done)
+}

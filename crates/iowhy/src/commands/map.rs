@@ -1,0 +1,100 @@
+//! Latency heat maps over time: how many I/Os fell where, and where the time went.
+//!
+//! ## Does
+//! Draws two maps: time runs to the right, latency upwards. The first is coloured by I/Os per
+//! second, the second by time waited per second, so that a few slow I/Os show beside many fast
+//! ones. Live, the picture is redrawn every second until Ctrl-C; from a capture or a pipe it is
+//! drawn once, over the time the capture covers.
+//!
+//! ## Examples
+//! `iowhy map --device sdb`: this machine, now.
+//! `iowhy map biosnoop.txt`: a capture.
+//! `iowhy map --for 60s > picture.txt`: watch a minute, draw once.
+
+use std::io::{IsTerminal, Write};
+use std::time::Duration;
+
+use clap::{Args, FromArgMatches};
+use iowhy_live::TraceMode;
+use iowhy_model::{Nanos, Report};
+
+use crate::arguments::{Output, Selection, Task, Words, duration};
+use crate::command::{Command, Status};
+use crate::present::View;
+use crate::watch::{Plan, Watch};
+
+/// Entry in the list of commands.
+pub const COMMAND: Command = Command {
+    name: "map",
+    summary: "Latency heat maps over time: how many I/Os, and where the time went",
+    manual: include_str!("map.rs"),
+    arguments: Map::augment_args,
+    run,
+};
+
+/// How long to watch where the picture is drawn once.
+const ONCE: Duration = Duration::from_secs(30);
+
+#[derive(Args, Debug)]
+struct Map {
+    #[command(flatten)]
+    words: Words,
+    /// How long to watch; without it, until Ctrl-C on a terminal, else 30 s
+    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    watch_for: Option<Nanos>,
+    #[command(flatten)]
+    selection: Selection,
+    #[command(flatten)]
+    output: Output,
+}
+
+fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
+    let map = Map::from_arg_matches(matches)?;
+    let view = View::named(if map.output.json { "hist-json" } else { "heatmap" });
+    let repeat = match map.words.task()? {
+        Task::Read(files) => return view.of_files(&files, &map.selection, &map.output),
+        Task::Watch(repeat) => repeat,
+    };
+    let column = repeat
+        .interval
+        .map_or(Duration::from_secs(1), |interval| Duration::from_nanos(interval.ns() as u64));
+    let screen = std::io::stdout().is_terminal() && !map.output.json;
+    let end = match (map.watch_for, repeat.count) {
+        (Some(length), _) => Duration::from_nanos(length.ns() as u64),
+        (None, Some(count)) => column.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX)),
+        (None, None) if screen => Duration::MAX,
+        (None, None) => ONCE,
+    };
+    let mut watch = Watch::start(&Plan {
+        trace: Some(TraceMode::Histograms),
+        devices: map.selection.devices(),
+        ops: map.selection.op.clone(),
+        progress: !screen,
+        ..Plan::default()
+    })?;
+    let filter = map.selection.filter(watch.recording());
+    let style = map.output.style(filter);
+    let mut until = Duration::ZERO;
+    while until < end && !watch.stopped() {
+        until = (until + column).min(end);
+        watch.run_until(until)?;
+        if screen {
+            // Drawn from the top left; what the last picture left below is cleared.
+            let mut picture = b"\x1b[H".to_vec();
+            let recording = watch.recording().clone();
+            view.write(&Report { recording, findings: Vec::new() }, &style, &mut picture)?;
+            picture.extend_from_slice(b"\x1b[J");
+            let mut out = std::io::stdout().lock();
+            out.write_all(&picture)?;
+            out.flush()?;
+        }
+    }
+    let recording = watch.end()?;
+    let incomplete = recording.is_incomplete();
+    if !screen {
+        let mut out = std::io::stdout().lock();
+        view.write(&Report { recording, findings: Vec::new() }, &style, &mut out)?;
+        out.flush()?;
+    }
+    Ok(Status::incomplete(incomplete))
+}

@@ -1,0 +1,72 @@
+//! Rates, await, queue and busy share per device, as iostat gives them, and more where traced.
+//!
+//! ## Does
+//! Prints one row per busy device and interval. The columns of iostat carry iostat's meaning and
+//! rounding. Where requests may be traced, percentiles and the split into queue time (Q2D) and
+//! device time (D2C) stand beside them, taken by iowhy's own clock. Without an interval it
+//! watches one second and prints once; with one it goes on until the count is reached or Ctrl-C.
+//! The counters since boot are never mixed in.
+//!
+//! ## Examples
+//! `iowhy stat 1`: every second.
+//! `iowhy stat 0.1 50 --device nvme0n1 --json`: fifty times, 100 ms apart, as JSON lines.
+//! `iowhy stat --sampled 5`: counters only, no tracing.
+//! `iowhy stat iostat.txt`: the rows of a capture, in one form whatever version printed them.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, FromArgMatches};
+use iowhy_live::TraceMode;
+use iowhy_model::Nanos;
+
+use crate::arguments::{Output, Selection, Task, Words};
+use crate::command::{Command, Status};
+use crate::present::{View, repeated};
+use crate::watch::{Plan, Watch};
+
+/// Entry in the list of commands.
+pub const COMMAND: Command = Command {
+    name: "stat",
+    summary: "Rates, await, queue and busy share per device and interval",
+    manual: include_str!("stat.rs"),
+    arguments: Stat::augment_args,
+    run,
+};
+
+#[derive(Args, Debug)]
+struct Stat {
+    #[command(flatten)]
+    words: Words,
+    /// Counters only: no tracing, no rights needed
+    #[arg(long)]
+    sampled: bool,
+    /// Read `block/DEVICE/stat` below this folder instead of this machine's counters
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+    #[command(flatten)]
+    selection: Selection,
+    #[command(flatten)]
+    output: Output,
+}
+
+fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
+    let stat = Stat::from_arg_matches(matches)?;
+    let view = View::named(if stat.output.json { "stat-json" } else { "table" });
+    let repeat = match stat.words.task()? {
+        Task::Read(files) => return view.of_files(&files, &stat.selection, &stat.output),
+        Task::Watch(repeat) => repeat,
+    };
+    let trace = !stat.sampled && stat.root.is_none();
+    let interval = repeat.interval.unwrap_or(Nanos(1_000_000_000));
+    let interval = Duration::from_nanos(interval.ns() as u64);
+    let watch = Watch::start(&Plan {
+        trace: trace.then_some(TraceMode::Histograms),
+        devices: stat.selection.devices(),
+        ops: stat.selection.op.clone(),
+        sample: Some(Duration::MAX),
+        root: stat.root.clone(),
+        ..Plan::default()
+    })?;
+    repeated(watch, &view, repeat, interval, &stat.selection, &stat.output)
+}

@@ -1,0 +1,156 @@
+//! The verdict: why is it slow, and is it the workload or the disk?
+//!
+//! ## Does
+//! With files (or a pipe), reads every capture it finds in them, whatever their formats and
+//! however they are quoted, and judges them together. Without, it watches this machine: every
+//! request by BPF where that is allowed, else the counters of /proc/diskstats. Prints the most
+//! likely cause with its confidence, the evidence behind it, what would refute it, what to do
+//! next and, where single I/Os are known, the latency after the cure.
+//!
+//! ## Examples
+//! `iowhy`: watch everything for 10 s.
+//! `iowhy why --device sdb --for 30s`: one device, longer.
+//! `iowhy why iostat.txt biosnoop.txt`: captures of other tools.
+//! `biosnoop -d sdb | iowhy`: another tool, live.
+//! `iowhy why --example dusty-disk`: a bundled capture of a sick disk.
+
+use std::io::Write;
+use std::time::Duration;
+
+use clap::{Args, FromArgMatches};
+use iowhy_diagnose::{Options, judge};
+use iowhy_live::TraceMode;
+use iowhy_model::{Listing, Nanos, Op, Recording, Report};
+
+use crate::arguments::{Files, Output, Selection, duration};
+use crate::command::{Command, Status};
+use crate::messages::Hinted;
+use crate::watch::{self, Plan, Watch};
+
+/// Entry in the list of commands.
+pub const COMMAND: Command = Command {
+    name: "why",
+    summary: "The verdict: why is it slow, and is it the workload or the disk?",
+    manual: include_str!("why.rs"),
+    arguments: Why::augment_args,
+    run,
+};
+
+#[derive(Args, Debug)]
+struct Why {
+    #[command(flatten)]
+    files: Files,
+    /// How long to watch this machine
+    #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = duration)]
+    watch_for: Nanos,
+    /// The spindle speed of the disk, if you know it
+    #[arg(long, value_name = "RPM")]
+    rpm: Option<f64>,
+    /// Judge a capture that is bundled with iowhy; without a name, list them
+    #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
+    example: Option<String>,
+    #[command(flatten)]
+    selection: Selection,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Captures bundled for trying iowhy out: name, what it is, text.
+const EXAMPLES: &[(&str, &str, &str)] = &[
+    (
+        "direct-mount",
+        "Solaris iostat, vxtrace and mount options of a slow unzip",
+        include_str!("../../tests/cases/direct-mount/capture.txt"),
+    ),
+    (
+        "dusty-disk",
+        "biosnoop and iostat of a disk that read through dust",
+        include_str!("../../tests/cases/dusty-disk/capture.txt"),
+    ),
+    (
+        "one-of-seventeen",
+        "SystemTap latency tables of a shelf with one sick disk",
+        include_str!("../../tests/cases/one-of-seventeen/capture.txt"),
+    ),
+];
+
+fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
+    let why = Why::from_arg_matches(matches)?;
+    let (mut recording, failed, live) = match &why.example {
+        Some(name) => (example(name)?, 0, false),
+        None if why.files.given() => {
+            let gathered = why.files.read()?;
+            (gathered.recording, gathered.failed, false)
+        }
+        None => (watch(&why)?, 0, true),
+    };
+    if recording.listings.is_empty() {
+        return Ok(Status::Failed);
+    }
+    let filter = why.selection.filter(&mut recording);
+    for listing in &mut recording.listings {
+        listing.events.retain(|event| filter.event(event));
+        listing.intervals.retain(|interval| filter.device(interval.device));
+        listing.distributions.retain(|known| filter.device(known.device) && filter.op(known.op));
+    }
+    let options = Options { rpm: why.rpm, ..Options::default() };
+    let idle = live && is_idle(&recording);
+    let incomplete = failed > 0 || recording.is_incomplete();
+    let findings = if idle { Vec::new() } else { judge(&recording, &options) };
+    let report = Report { recording, findings };
+    let style = why.output.style(filter);
+    let view = iowhy_show::find(if why.output.json { "json" } else { "summary" });
+    let mut out = std::io::stdout().lock();
+    if let Some(view) = view {
+        (view.write)(&report, &style, &mut out)?;
+    }
+    if idle && !why.output.json {
+        writeln!(out, "\nNothing did I/O while iowhy watched, so there is nothing to judge.")?;
+        writeln!(
+            out,
+            "To see a verdict, read a bundled capture: `iowhy why --example dusty-disk`"
+        )?;
+    }
+    out.flush()?;
+    Ok(Status::incomplete(incomplete))
+}
+
+fn watch(why: &Why) -> anyhow::Result<Recording> {
+    let mut watch = Watch::start(&Plan {
+        trace: Some(TraceMode::Events),
+        devices: why.selection.devices(),
+        ops: why.selection.op.clone(),
+        sample: Some(Duration::from_secs(1)),
+        progress: true,
+        ..Plan::default()
+    })?;
+    watch.run_until(Duration::from_nanos(why.watch_for.ns() as u64))?;
+    watch::state_facts(watch.recording())?;
+    watch.end()
+}
+
+/// Whether a live recording holds no I/O at all.
+fn is_idle(recording: &Recording) -> bool {
+    recording.listings.iter().all(|listing: &Listing| {
+        listing.events.is_empty()
+            && listing.distributions.iter().all(|known| known.histogram.count() == 0)
+            && listing.intervals.iter().all(|interval| {
+                interval.ios_per_s() == 0.0
+                    && interval.of(Op::Flush).is_none_or(|rates| rates.ios_per_s == 0.0)
+                    && interval.in_flight.unwrap_or(0) == 0
+            })
+    })
+}
+
+fn example(name: &str) -> anyhow::Result<Recording> {
+    let Some((name, _, text)) = EXAMPLES.iter().find(|(known, _, _)| *known == name) else {
+        let lines: Vec<String> =
+            EXAMPLES.iter().map(|(name, what, _)| format!("`{name}`: {what}")).collect();
+        return Err(Hinted::error("name one of the bundled captures", lines.join("\n      ")));
+    };
+    let mut recording = Recording::new();
+    let input = format!("example {name}");
+    let scan = iowhy_read::scan(&input, &mut text.as_bytes(), None, &mut recording)?;
+    recording.prose.push((input, scan.prose));
+    Ok(recording)
+}

@@ -1,0 +1,125 @@
+//! Files and standard input become a recording.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, IsTerminal};
+use std::path::Path;
+use std::time::Duration;
+
+use iowhy_model::Recording;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::FileType;
+
+use crate::arguments::Files;
+use crate::messages::{self, Hinted};
+
+/// Bytes asked of the system at a time.
+const BUFFER: usize = 1 << 18;
+/// How long a silent pipe is waited for: bcc's tools need two to three seconds to compile.
+const PIPE_WAIT: Duration = Duration::from_secs(4);
+
+/// What came of the inputs.
+pub struct Gathered {
+    /// All listings of all inputs.
+    pub recording: Recording,
+    /// Inputs that could not be read, or in which nothing was recognised.
+    pub failed: usize,
+}
+
+impl Files {
+    /// Whether the user wants captures read rather than this machine watched: files are named,
+    /// or something is piped in.
+    pub fn given(&self) -> bool {
+        !self.files.is_empty() || piped()
+    }
+
+    /// Reads every input; what one of them lacks is said at once and does not stop the others.
+    pub fn read(&self) -> anyhow::Result<Gathered> {
+        let only = match &self.format {
+            None => None,
+            Some(name) => Some(iowhy_read::find(name).ok_or_else(|| {
+                Hinted::error(
+                    format!("there is no format `{name}`"),
+                    "`iowhy explain formats` lists them",
+                )
+            })?),
+        };
+        let mut gathered = Gathered { recording: Recording::new(), failed: 0 };
+        let stdin = [std::path::PathBuf::from("-")];
+        let files: &[_] = if self.files.is_empty() { &stdin } else { &self.files };
+        for file in files {
+            let input = file.display().to_string();
+            let outcome = open(file).and_then(|mut reader| {
+                Ok(iowhy_read::scan(&input, &mut reader, only, &mut gathered.recording)?)
+            });
+            match outcome {
+                Ok(scan) => gathered.recording.prose.push((input, scan.prose)),
+                Err(error) => {
+                    gathered.failed += 1;
+                    messages::error(&error);
+                }
+            }
+        }
+        Ok(gathered)
+    }
+}
+
+fn open(file: &Path) -> anyhow::Result<Box<dyn BufRead>> {
+    if file == Path::new("-") {
+        return Ok(Box::new(BufReader::with_capacity(BUFFER, std::io::stdin())));
+    }
+    let shown = file.display();
+    let cannot = |cause: std::io::Error| {
+        let hint = match cause.kind() {
+            std::io::ErrorKind::PermissionDenied => "run as a user who may read it",
+            std::io::ErrorKind::NotFound => "check the path; `iowhy explain why` shows examples",
+            _ => "give a file that holds captured output",
+        };
+        Hinted::error(format!("cannot read `{shown}`: {cause}"), hint)
+    };
+    let opened = File::open(file).map_err(cannot)?;
+    let kind = opened.metadata().map_err(cannot)?.file_type();
+    if kind.is_dir() {
+        return Err(Hinted::error(
+            format!("`{shown}` is a directory"),
+            format!("name the files in it: `iowhy why {shown}/*`"),
+        ));
+    }
+    if std::os::unix::fs::FileTypeExt::is_block_device(&kind) {
+        return Err(Hinted::error(
+            format!("`{shown}` is a block device, not a capture"),
+            format!("to watch it live: `iowhy why --device {shown}`"),
+        ));
+    }
+    Ok(Box::new(BufReader::with_capacity(BUFFER, opened)))
+}
+
+/// Whether somebody pipes a capture in, so that `biosnoop | iowhy` reads it.
+///
+/// A terminal or `/dev/null` is nobody's capture, a regular file is one. A pipe may be either: a
+/// tool at work, or only what ssh or a script left open. It is a capture if something comes
+/// within [`PIPE_WAIT`].
+fn piped() -> bool {
+    let stdin = std::io::stdin();
+    if stdin.is_terminal() {
+        return false;
+    }
+    let Ok(stat) = rustix::fs::fstat(&stdin) else { return false };
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => true,
+        FileType::Fifo => {
+            if speaks(&stdin, Duration::from_secs(1)) {
+                return true;
+            }
+            messages::warn("waiting for a capture on standard input, then watching live", None);
+            speaks(&stdin, PIPE_WAIT)
+        }
+        _ => false,
+    }
+}
+
+/// Whether data can be read within the time; an end without data is no speech.
+fn speaks(stdin: &std::io::Stdin, within: Duration) -> bool {
+    let mut waiting = [PollFd::new(stdin, PollFlags::IN)];
+    let within = Timespec { tv_sec: within.as_secs() as i64, tv_nsec: 0 };
+    poll(&mut waiting, Some(&within)).is_ok() && waiting[0].revents().contains(PollFlags::IN)
+}

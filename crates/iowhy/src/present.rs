@@ -1,0 +1,96 @@
+//! One report to one view: from captures at once, or from this machine one after another.
+
+use std::io::Write;
+use std::time::Duration;
+
+use iowhy_model::Report;
+use iowhy_show::Style;
+
+use crate::arguments::{Files, Output, Repeat, Selection};
+use crate::command::Status;
+use crate::messages;
+use crate::watch::Watch;
+
+/// A view of the list, by name.
+pub struct View(Option<&'static iowhy_show::View>);
+
+impl View {
+    /// The view of that name.
+    pub fn named(name: &str) -> View {
+        View(iowhy_show::find(name))
+    }
+
+    /// Draws a report.
+    pub fn write(
+        &self,
+        report: &Report,
+        style: &Style,
+        out: &mut dyn Write,
+    ) -> std::io::Result<()> {
+        match self.0 {
+            Some(view) => (view.write)(report, style, out),
+            None => Ok(()),
+        }
+    }
+
+    /// Draws what captures hold.
+    pub fn of_files(
+        &self,
+        files: &Files,
+        selection: &Selection,
+        output: &Output,
+    ) -> anyhow::Result<Status> {
+        let mut gathered = files.read()?;
+        if gathered.recording.listings.is_empty() {
+            return Ok(Status::Failed);
+        }
+        for name in selection.devices() {
+            if gathered.recording.find_device(&name).is_none() {
+                let known: Vec<&str> =
+                    gathered.recording.devices().iter().map(|d| d.name.as_str()).collect();
+                let hint = format!("it has {}", known.join(", "));
+                messages::warn(&format!("no `{name}` in this capture"), Some(&hint));
+            }
+        }
+        let filter = selection.filter(&mut gathered.recording);
+        let incomplete = gathered.failed > 0 || gathered.recording.is_incomplete();
+        let report = Report { recording: gathered.recording, findings: Vec::new() };
+        let mut out = std::io::stdout().lock();
+        self.write(&report, &output.style(filter), &mut out)?;
+        out.flush()?;
+        Ok(Status::incomplete(incomplete))
+    }
+}
+
+/// Shows one stretch of time after another until the count is reached or the user stops it.
+pub fn repeated(
+    mut watch: Watch,
+    view: &View,
+    repeat: Repeat,
+    interval: Duration,
+    selection: &Selection,
+    output: &Output,
+) -> anyhow::Result<Status> {
+    let count = repeat.count.unwrap_or(if repeat.interval.is_some() { u64::MAX } else { 1 });
+    let filter = selection.filter(watch.recording());
+    let mut style = output.style(filter);
+    let rows_before_heading = style.height.max(12) as u64 - 2;
+    let mut rows = 0;
+    let mut incomplete = false;
+    for report in 1..=count {
+        watch.run_until(interval.saturating_mul(u32::try_from(report).unwrap_or(u32::MAX)))?;
+        let recording = watch.recording().take();
+        incomplete |= recording.is_incomplete();
+        style.heading = rows == 0;
+        let shown = recording.listings.iter().map(|listing| listing.intervals.len() as u64);
+        rows = (rows + shown.sum::<u64>().max(1)) % rows_before_heading;
+        let mut out = std::io::stdout().lock();
+        view.write(&Report { recording, findings: Vec::new() }, &style, &mut out)?;
+        out.flush()?;
+        if watch.stopped() {
+            break;
+        }
+    }
+    watch.end()?;
+    Ok(Status::incomplete(incomplete))
+}

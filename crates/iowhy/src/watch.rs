@@ -1,0 +1,227 @@
+//! This machine becomes a recording: which collectors run, for how long, how often they pour.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use iowhy_live::{BlockTrace, Collector, DiskStats, TraceMode, TraceOptions};
+use iowhy_model::{Fact, Nanos, Op, Recording, Sink};
+
+use crate::messages::{self, Hinted, Progress};
+use crate::stop::Stop;
+
+/// How often the ring of the tracer is emptied: with 8 MiB and 20 ms it holds 3 million events
+/// per second (ecosystem measurement on this kernel, `docs/decisions`).
+const DRAIN: Duration = Duration::from_millis(20);
+
+/// What to watch and how closely.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// Trace requests: every event, or histograms counted in the kernel; `None` to sample only.
+    pub trace: Option<TraceMode>,
+    /// Only these devices; all if empty.
+    pub devices: Vec<String>,
+    /// Only these operations; all if empty.
+    pub ops: Vec<Op>,
+    /// Only events slower than this.
+    pub over: Option<Nanos>,
+    /// Sample /proc/diskstats (or the tree below `root`) this often, and at the end of each run;
+    /// `Duration::MAX` for the latter only.
+    pub sample: Option<Duration>,
+    /// A folder with `block/DEVICE/stat` files to read instead of this machine's.
+    pub root: Option<PathBuf>,
+    /// Show on a terminal's stderr that something is going on.
+    pub progress: bool,
+}
+
+/// Collectors at work and what they gave so far.
+pub struct Watch {
+    recording: Recording,
+    tracer: Option<BlockTrace>,
+    sampler: Option<DiskStats>,
+    /// The tracer's ring has to be emptied; histograms wait in the kernel.
+    drains: bool,
+    sample: Duration,
+    sampled: Instant,
+    begun: Instant,
+    stop: Stop,
+    progress: Progress,
+    seen: u64,
+}
+
+impl Watch {
+    /// Starts the collectors. Without the right to trace, sampling goes on alone, and what it
+    /// cannot know is said on stderr.
+    ///
+    /// # Errors
+    /// If a named device does not exist, or if nothing at all can be watched.
+    pub fn start(plan: &Plan) -> anyhow::Result<Watch> {
+        let mut recording = Recording::new();
+        let numbers = if plan.root.is_none() {
+            describe_devices(&mut recording, &plan.devices)?
+        } else {
+            Vec::new()
+        };
+        let mut tracer = None;
+        if let Some(mode) = plan.trace {
+            let options = TraceOptions {
+                devices: numbers,
+                ops: plan.ops.clone(),
+                over: plan.over,
+                ..TraceOptions::new(mode)
+            };
+            let mut trace = BlockTrace::new(options);
+            match trace.begin(&mut recording) {
+                Ok(()) => tracer = Some(trace),
+                Err(error) if plan.sample.is_some() => fall_back(&error),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let mut sampler = None;
+        if plan.sample.is_some() {
+            let mut stats = DiskStats::new(plan.root.clone());
+            stats.begin(&mut recording)?;
+            sampler = Some(stats);
+        }
+        Ok(Watch {
+            recording,
+            drains: tracer.is_some() && plan.trace == Some(TraceMode::Events),
+            tracer,
+            sampler,
+            sample: plan.sample.unwrap_or(Duration::MAX),
+            sampled: Instant::now(),
+            begun: Instant::now(),
+            stop: Stop::new()?,
+            progress: Progress::new(plan.progress),
+            seen: 0,
+        })
+    }
+
+    /// Whether requests are traced, not only counters sampled.
+    pub fn traces(&self) -> bool {
+        self.tracer.is_some()
+    }
+
+    /// Whether the user asked to stop.
+    pub fn stopped(&self) -> bool {
+        self.stop.asked()
+    }
+
+    /// What was recorded so far.
+    pub fn recording(&mut self) -> &mut Recording {
+        &mut self.recording
+    }
+
+    /// Watches until `until` after the start, or until the user asks to stop.
+    pub fn run_until(&mut self, until: Duration) -> anyhow::Result<()> {
+        loop {
+            let elapsed = self.begun.elapsed();
+            if elapsed >= until || self.stopped() {
+                return self.pour(true);
+            }
+            let next_sample = self.sample.saturating_sub(self.sampled.elapsed());
+            let mut nap = next_sample.min(until - elapsed);
+            if self.drains {
+                nap = nap.min(DRAIN);
+            }
+            std::thread::sleep(nap.min(Duration::from_millis(200)));
+            self.pour(false)?;
+            self.show_progress(until);
+        }
+    }
+
+    /// Ends the watch: the collectors give what they still hold and let go of the kernel.
+    pub fn end(mut self) -> anyhow::Result<Recording> {
+        if let Some(tracer) = &mut self.tracer {
+            tracer.end(&mut self.recording)?;
+        }
+        if let Some(sampler) = &mut self.sampler {
+            sampler.end(&mut self.recording)?;
+        }
+        Ok(self.recording)
+    }
+
+    /// Pours what has to be poured by now, or `all`.
+    fn pour(&mut self, all: bool) -> anyhow::Result<()> {
+        if let Some(tracer) = &mut self.tracer
+            && (all || self.drains)
+        {
+            tracer.poll(&mut self.recording)?;
+        }
+        if let Some(sampler) = &mut self.sampler
+            && (all || self.sampled.elapsed() >= self.sample)
+        {
+            sampler.poll(&mut self.recording)?;
+            // Kept on the grid, so that a late wake-up does not shift all that follow.
+            self.sampled = match self.sampled.checked_add(self.sample) {
+                Some(next) if next.elapsed() < self.sample && !all => next,
+                _ => Instant::now(),
+            };
+        }
+        Ok(())
+    }
+
+    fn show_progress(&mut self, until: Duration) {
+        let seen = self.recording.records();
+        if seen == self.seen && self.begun.elapsed().subsec_millis() > 250 {
+            return;
+        }
+        self.seen = seen;
+        let how = if self.traces() { "tracing" } else { "sampling" };
+        let text = if until == Duration::MAX {
+            format!("{how}: {seen} records so far; Ctrl-C ends")
+        } else {
+            let left = until.saturating_sub(self.begun.elapsed()).as_secs() + 1;
+            format!("{how}: {seen} records, {left} s left; Ctrl-C ends early")
+        };
+        self.progress.update(&text);
+    }
+}
+
+/// States what the devices of this machine are, and gives the kernel's numbers of those asked
+/// for.
+fn describe_devices(
+    recording: &mut Recording,
+    wanted: &[String],
+) -> anyhow::Result<Vec<(u32, u32)>> {
+    let known = iowhy_live::devices(std::path::Path::new("/sys"))?;
+    let mut numbers = Vec::new();
+    for name in wanted {
+        let Some(device) = known.iter().find(|device| device.name == *name) else {
+            let names: Vec<&str> = known.iter().map(|device| device.name.as_str()).collect();
+            return Err(Hinted::error(
+                format!("there is no block device `{name}`"),
+                format!("this machine has {}", names.join(", ")),
+            ));
+        };
+        numbers.push((device.major, device.minor));
+    }
+    for device in &known {
+        let id = recording.device(&device.name);
+        if let Some(medium) = device.medium {
+            recording.set_medium(id, medium);
+        }
+    }
+    Ok(numbers)
+}
+
+/// Adds what sysfs says of the devices that did something to the open listing.
+pub fn state_facts(recording: &mut Recording) -> anyhow::Result<()> {
+    for device in iowhy_live::devices(std::path::Path::new("/sys"))? {
+        let Some(id) = recording.find_device(&device.name) else { continue };
+        for (key, value, read_from) in device.facts {
+            let key = key.to_string();
+            recording.fact(Fact { device: Some(id), key, value, read_from });
+        }
+    }
+    Ok(())
+}
+
+fn fall_back(error: &iowhy_live::Error) {
+    messages::warn(
+        &format!(
+            "{error}; sampling /proc/diskstats instead: single I/Os, their queue and device \
+             time, percentiles, retries and stalls stay unknown"
+        ),
+        Some(error.hint()),
+    );
+}

@@ -1,0 +1,128 @@
+//! Runs every story under `tests/cases/`: input, command, expected verdict.
+//!
+//! A `case.md` tells the story, then names the command under `## Command` and what must come out
+//! under `## Expected`, one statement a line:
+//!
+//! - `first VERDICT DEVICE`: the best finding (`-`: no device or any unnamed one, `*`: any);
+//! - `found VERDICT DEVICE`: some finding;
+//! - `never PREFIX DEVICE`: no finding above the reporting bar whose verdict begins so;
+//! - `confidence VERDICT AT-LEAST`;
+//! - `evidence VERDICT UNIT LOW HIGH`: some evidence in that unit lies between the two;
+//! - `says VERDICT PATTERN`: the sentence holds one of the alternatives (`a|b`);
+//! - `status N`: the exit status.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Below this a finding is a mention, not an accusation (DESIGN: report if C >= 0.6).
+const ACCUSES: f64 = 0.6;
+
+#[test]
+fn every_case_gives_its_verdict() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
+    let mut cases: Vec<_> =
+        std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap().path()).collect();
+    cases.sort();
+    assert!(cases.len() >= 8, "cases are missing from {}", folder.display());
+    let mut failures = Vec::new();
+    for case in &cases {
+        failures.extend(run(case));
+    }
+    assert!(failures.is_empty(), "\n{}\n", failures.join("\n"));
+    println!("{} cases", cases.len());
+}
+
+fn run(case: &Path) -> Vec<String> {
+    let name = case.file_name().unwrap().to_string_lossy().into_owned();
+    let story = std::fs::read_to_string(case.join("case.md")).unwrap();
+    let command = section(&story, "Command");
+    let words: Vec<&str> = command[0].split_whitespace().skip(1).collect();
+    let output = Command::new(env!("CARGO_BIN_EXE_iowhy"))
+        .args(words)
+        .current_dir(case)
+        .stdin(std::process::Stdio::null())
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let Ok(report) = serde_json::from_str::<Value>(&text) else {
+        return vec![format!(
+            "{name}: no JSON: {text} {}",
+            String::from_utf8_lossy(&output.stderr)
+        )];
+    };
+    let status = output.status.code().unwrap();
+    section(&story, "Expected")
+        .iter()
+        .filter(|line| !holds(line, &report, status))
+        .map(|line| format!("{name}: {line}\n    got {}", brief(&report, status)))
+        .collect()
+}
+
+fn section<'a>(story: &'a str, heading: &str) -> Vec<&'a str> {
+    let (_, rest) = story.split_once(&format!("## {heading}\n")).unwrap();
+    rest.lines()
+        .take_while(|line| !line.starts_with("## "))
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect()
+}
+
+fn holds(line: &str, report: &Value, status: i32) -> bool {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let findings = report["findings"].as_array().unwrap();
+    let of =
+        |verdict: &str| findings.iter().filter(|f| f["verdict"] == verdict).collect::<Vec<_>>();
+    let number = |word: usize| words[word].parse::<f64>().unwrap();
+    match words[0] {
+        "first" => {
+            findings.first().is_some_and(|f| f["verdict"] == words[1] && device_is(f, words[2]))
+        }
+        "found" => of(words[1]).iter().any(|f| device_is(f, words[2])),
+        "never" => !findings.iter().any(|f| {
+            f["verdict"].as_str().unwrap().starts_with(words[1])
+                && device_is(f, words[2])
+                && f["confidence"].as_f64().unwrap() >= ACCUSES
+        }),
+        "confidence" => of(words[1]).iter().any(|f| f["confidence"].as_f64().unwrap() >= number(2)),
+        "evidence" => of(words[1]).iter().any(|f| {
+            f["evidence"].as_array().unwrap().iter().any(|e| {
+                e["unit"] == words[2]
+                    && (number(3)..=number(4)).contains(&e["value"].as_f64().unwrap())
+            })
+        }),
+        "says" => {
+            let wanted = line.splitn(3, ' ').nth(2).unwrap();
+            of(words[1]).iter().any(|f| {
+                let sentence = f["sentence"].as_str().unwrap();
+                wanted.split('|').any(|part| sentence.contains(part))
+            })
+        }
+        "status" => status == words[1].parse::<i32>().unwrap(),
+        other => panic!("unknown statement `{other}`"),
+    }
+}
+
+fn device_is(finding: &Value, wanted: &str) -> bool {
+    match wanted {
+        "*" => true,
+        "-" => finding["device"].as_str().is_none_or(|name| name.is_empty() || name == "-"),
+        name => finding["device"] == name,
+    }
+}
+
+fn brief(report: &Value, status: i32) -> String {
+    let findings: Vec<String> = report["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|f| {
+            format!(
+                "{} {} C={} E={}",
+                f["verdict"], f["device"], f["confidence"], f["explained_share"]
+            )
+        })
+        .collect();
+    format!("status {status}; {}", findings.join("; "))
+}
