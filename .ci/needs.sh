@@ -1,0 +1,31 @@
+# What ./run and ./test share: where the build goes, and how a missing program is installed.
+# Sourced, not run.
+
+# Outside the clone, so that a fresh clone builds fast when another one has been built before.
+export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/iowhy/target}
+[ -f "$HOME/.cargo/env" ] && . "$HOME/.cargo/env"
+
+fail() { # TEXT HINT
+    printf 'iowhy: %s\n\nhint: %s\n' "$1" "$2" >&2
+    exit 2
+}
+
+need_cargo() {
+    command -v cargo >/dev/null ||
+        fail 'cannot build: `cargo` is missing' 'install a Rust toolchain (1.88 or newer) with rustup'
+}
+
+apt_is_fresh=
+need() { # PROGRAM PACKAGE...
+    local program=$1
+    shift
+    [ -x "/usr/sbin/$program" ] || command -v "$program" >/dev/null && return
+    command -v apt-get >/dev/null && [ "$(id -u)" = 0 ] ||
+        fail "\`$program\` is missing" "install the package(s) $* (as root: apt-get install $*)"
+    echo "iowhy: installing $* (for \`$program\`)" >&2
+    if [ -z "$apt_is_fresh" ]; then
+        apt-get update -qq >&2
+        apt_is_fresh=yes
+    fi
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >&2
+}
