@@ -1,0 +1,214 @@
+//! Whatever comes in: a clear message, the right exit status, nothing lost, no panic.
+
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+/// A biosnoop screen of one device, good as it stands.
+const GOOD: &str = "TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)\n\
+    0.000000 dd 16014 sdb R 37144544 131072 77.96\n\
+    0.143268 dd 16014 sdb R 37144800 131072 143.20\n\
+    0.361565 dd 16014 sdb R 37145056 131072 218.24\n";
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("iowhy-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    fn file(&self, name: &str, text: &[u8]) -> PathBuf {
+        let path = self.0.join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn iowhy(words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_iowhy")).args(words).stdin(Stdio::null()).output().unwrap()
+}
+
+/// Exit status, stdout and stderr; a panic anywhere fails the test.
+fn parts(output: &Output) -> (i32, String, String) {
+    let out = String::from_utf8_lossy(&output.stdout).into_owned();
+    let err = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!err.contains("panicked"), "{err}");
+    (output.status.code().expect("ended by a signal"), out, err)
+}
+
+fn report(out: &str) -> serde_json::Value {
+    serde_json::from_str(out).unwrap_or_else(|error| panic!("{error}: {out}"))
+}
+
+#[test]
+fn an_empty_file_says_so() {
+    let folder = Folder::new("empty");
+    let path = folder.file("empty.txt", b"");
+    let (status, out, err) = parts(&iowhy(&["why", path.to_str().unwrap()]));
+    assert_eq!((status, out.as_str()), (2, ""));
+    assert!(err.contains("is empty") && err.contains("hint: "), "{err}");
+}
+
+#[test]
+fn garbage_is_not_taken_for_a_capture() {
+    let folder = Folder::new("garbage");
+    let mut state = 7u64;
+    let bytes: Vec<u8> = std::iter::repeat_with(|| {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 33) as u8
+    })
+    .take(200_000)
+    .collect();
+    let path = folder.file("garbage.bin", &bytes);
+    let (status, out, err) = parts(&iowhy(&["why", "--json", path.to_str().unwrap()]));
+    assert_eq!((status, out.as_str()), (2, ""));
+    assert!(err.contains("nothing in") && err.contains("lines read"), "{err}");
+}
+
+#[test]
+fn a_file_cut_in_the_middle_of_a_line_keeps_what_came_before() {
+    let folder = Folder::new("cut");
+    let path = folder.file("cut.txt", &GOOD.as_bytes()[..GOOD.len() - 12]);
+    let (status, out, _) = parts(&iowhy(&["why", "--json", path.to_str().unwrap()]));
+    let input = report(&out)["inputs"][0].clone();
+    assert_eq!(input["records"], 2, "{input}");
+    assert_eq!(input["skipped"], 1, "{input}");
+    assert_eq!(input["notes"][0]["line"], 4, "{input}");
+    assert_eq!(status, 1);
+}
+
+#[test]
+fn damaged_lines_are_counted_and_the_rest_is_read() {
+    let folder = Folder::new("damaged");
+    let text = GOOD.replace("143.20", "14x.20");
+    let path = folder.file("damaged.txt", text.as_bytes());
+    let (status, out, _) = parts(&iowhy(&["why", "--json", path.to_str().unwrap()]));
+    let input = report(&out)["inputs"][0].clone();
+    assert_eq!((&input["records"], &input["skipped"]), (&2.into(), &1.into()), "{input}");
+    assert_eq!(status, 1);
+}
+
+#[test]
+fn a_line_of_a_gigabyte_costs_neither_memory_nor_the_lines_around_it() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_iowhy"))
+        .args(["why", "--json", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let pid = child.id();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(GOOD.as_bytes()).unwrap();
+    let chunk = vec![b'x'; 1 << 20];
+    for _ in 0..1024 {
+        stdin.write_all(&chunk).unwrap();
+    }
+    let memory = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let peak = memory.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+    let peak_kb: u64 = peak.split_whitespace().nth(1).unwrap().parse().unwrap();
+    stdin.write_all(b"\n0.463294 dd 16014 sdb R 37145312 131072 101.70\n").unwrap();
+    drop(stdin);
+    let (status, out, _) = parts(&child.wait_with_output().unwrap());
+    let input = report(&out)["inputs"][0].clone();
+    assert_eq!((&input["records"], &input["skipped"]), (&4.into(), &1.into()), "{input}");
+    assert_eq!(status, 1);
+    assert!(peak_kb < 100_000, "{peak_kb} kB");
+}
+
+#[test]
+fn formats_may_be_mixed_in_one_file_and_over_several() {
+    let folder = Folder::new("mixed");
+    let iostat = "Device r/s w/s rkB/s wkB/s rrqm/s wrqm/s %rrqm %wrqm r_await w_await aqu-sz \
+        rareq-sz wareq-sz svctm %util\n\
+        sdb 4.50 0.00 576.00 0.00 0.00 0.00 0.00 0.00 434.31 0.00 1.98 128.00 0.00 222.22 100.00\n";
+    let path =
+        folder.file("mixed.txt", format!("notes of mine\n{iostat}\nmore\n{GOOD}").as_bytes());
+    let other = folder.file("other.txt", GOOD.as_bytes());
+    let words = ["why", "--json", path.to_str().unwrap(), other.to_str().unwrap()];
+    let (status, out, _) = parts(&iowhy(&words));
+    let inputs = report(&out)["inputs"].as_array().unwrap().clone();
+    let formats: Vec<_> = inputs.iter().map(|input| input["format"].as_str().unwrap()).collect();
+    assert_eq!(formats, ["iostat", "biosnoop", "biosnoop"]);
+    assert_eq!(status, 0);
+}
+
+#[test]
+fn one_unreadable_file_does_not_stop_the_others() {
+    let folder = Folder::new("others");
+    let good = folder.file("good.txt", GOOD.as_bytes());
+    let words = ["why", "--json", "no-such-file.txt", good.to_str().unwrap()];
+    let (status, out, err) = parts(&iowhy(&words));
+    assert_eq!(report(&out)["inputs"][0]["records"], 3);
+    assert!(err.contains("cannot read `no-such-file.txt`"), "{err}");
+    assert_eq!(status, 1);
+}
+
+#[test]
+fn a_file_without_permission_says_what_to_do() {
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: needs root, to become somebody who may not read a file");
+        return;
+    }
+    let folder = Folder::new("permission");
+    let path = folder.file("secret.txt", GOOD.as_bytes());
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    // The binary is copied to where everybody may run it.
+    let binary = folder.file("iowhy", &std::fs::read(env!("CARGO_BIN_EXE_iowhy")).unwrap());
+    std::fs::set_permissions(&binary, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let output = Command::new(&binary)
+        .args(["why", path.to_str().unwrap()])
+        .stdin(Stdio::null())
+        .uid(65534)
+        .gid(65534)
+        .output()
+        .unwrap();
+    let (status, _, err) = parts(&output);
+    assert_eq!(status, 2);
+    assert!(err.contains("Permission denied") && err.contains("hint: "), "{err}");
+}
+
+#[test]
+fn wrong_names_are_answered_with_the_right_ones() {
+    let (status, _, err) = parts(&iowhy(&["why", "--device", "nosuchdisk"]));
+    assert_eq!(status, 2);
+    assert!(
+        err.contains("no block device `nosuchdisk`") && err.contains("this machine has"),
+        "{err}"
+    );
+    let (status, _, err) = parts(&iowhy(&["explain", "device.retri"]));
+    assert_eq!(status, 2);
+    assert!(err.contains("nothing is called `device.retri`"), "{err}");
+    let (status, _, err) = parts(&iowhy(&["why", "--format", "nosuch", "x"]));
+    assert_eq!(status, 2);
+    assert!(err.contains("there is no format `nosuch`"), "{err}");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_success() {
+    let folder = Folder::new("pipe");
+    let mut text = String::from(GOOD);
+    for k in 0..20_000 {
+        text.push_str(&format!("{}.5 dd 16014 sdb R {} 4096 1.00\n", k + 1, k * 8));
+    }
+    let path = folder.file("long.txt", text.as_bytes());
+    let mut child = Command::new(env!("CARGO_BIN_EXE_iowhy"))
+        .args(["snoop", path.to_str().unwrap()])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let (status, _, err) = parts(&child.wait_with_output().unwrap());
+    assert_eq!((status, err.as_str()), (0, ""));
+}
