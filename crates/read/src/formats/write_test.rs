@@ -1,0 +1,284 @@
+//! Output of the synchronous write(2) latency tester known from the kernel mailing list.
+//!
+//! ## Reads
+//! A heading `size=1024, N=2000, took=4.450788 s, thput=3 mb/s seekc=1`, a line
+//! `write: avg=... max=... min=... ms` (or `read:`), and rows `8 ms: 1992 cases`. Each heading
+//! begins a run of its own. A run becomes one histogram of N system calls of `size` bytes.
+//!
+//! ## Where it comes from
+//! A small program that writes N blocks one after another to a raw device and times every call.
+//! Its output was posted to the kernel mailing list in July 2008.
+//!
+//! ## Versions
+//! One is known.
+//!
+//! ## Traps
+//! A row `8 ms` counts latencies from 8 up to, but not including, 9 ms. `mb/s` are megabits,
+//! cut to a whole number. The lines of the known listing contradict each other: N times the mean
+//! is far longer than the time the run says it took. iowhy derives nothing from such lines: it
+//! says what does not add up, and keeps the raw numbers as `write_test.size`, `write_test.n`,
+//! `write_test.took_s` and `write_test.throughput_printed`.
+//!
+//! ## Cannot know
+//! The device, the order of the latencies, and where on the disk each call went.
+
+use iowhy_model::{Distribution, Fact, Histogram, Layer, Level, Nanos, Note, Op, Sink, Stage};
+
+use crate::{Format, Reader, Sniff, Step, decimal, histogram_of, integer};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "write-test",
+    summary: "write(2) latency tester: mean, extremes and a histogram in whole milliseconds",
+    manual: include_str!("write_test.rs"),
+    level: Level::B,
+    sniff,
+    reader: || Box::new(WriteTest::default()),
+};
+
+/// Rows are whole milliseconds wide.
+const ROW_NS: u64 = 1_000_000;
+/// How far two statements of one quantity may differ before they contradict: the numbers carry
+/// six digits, so a hundredth is far beyond rounding.
+const TOLERANCE: f64 = 0.01;
+
+fn sniff(lines: &[&str]) -> Sniff {
+    let line = lines.first().copied().unwrap_or_default();
+    Sniff::from(heading(line).is_some())
+}
+
+#[derive(Default)]
+struct WriteTest {
+    run: Option<Run>,
+}
+
+/// One run of the tester as it was printed.
+#[derive(Clone, Default, Debug, PartialEq)]
+struct Run {
+    size: u64,
+    n: u64,
+    took_s: f64,
+    throughput: String,
+    op: Option<Op>,
+    summary: Option<Summary>,
+    rows: Vec<(u64, u64, u64)>,
+}
+
+/// Mean and extremes, ms.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Summary {
+    mean: f64,
+    min: f64,
+    max: f64,
+}
+
+impl Reader for WriteTest {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        if let Some(run) = heading(line) {
+            self.finish(sink);
+            sink.source().resolution = Some(Nanos(ROW_NS as i64));
+            self.run = Some(run);
+            return Step::Took;
+        }
+        let Some(run) = &mut self.run else { return Step::Passed };
+        let text = line.trim();
+        for (word, op) in [("write:", Op::Write), ("read:", Op::Read)] {
+            let Some(rest) = text.strip_prefix(word) else { continue };
+            let Some(summary) = summary(rest) else {
+                return Step::Skipped("avg, min and max were expected, in ms".to_string());
+            };
+            (run.op, run.summary) = (Some(op), Some(summary));
+            return Step::Took;
+        }
+        match rows(text) {
+            Some(mut rows) => {
+                run.rows.append(&mut rows);
+                Step::Took
+            }
+            None if text.contains(" ms:") && text.ends_with("cases") => {
+                Step::Skipped("a row `N ms: K cases` was expected".to_string())
+            }
+            None => Step::Passed,
+        }
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        let Some(run) = self.run.take() else { return };
+        for reason in run.contradictions() {
+            let text = run.heading();
+            sink.note(Note { line: 0, text, reason });
+        }
+        run.pour(sink);
+    }
+}
+
+impl Run {
+    fn pour(&self, sink: &mut dyn Sink) {
+        let facts = [
+            ("size", self.size.to_string()),
+            ("n", self.n.to_string()),
+            ("took_s", self.took_s.to_string()),
+            ("throughput_printed", self.throughput.clone()),
+        ];
+        for (key, value) in facts {
+            let (key, read_from) = (format!("write_test.{key}"), sink.source().place());
+            sink.fact(Fact { device: None, key, value, read_from });
+        }
+        let Some(histogram) = self.histogram() else { return };
+        let device = sink.device("");
+        let mut distribution = Distribution::new(device, Layer::Syscall, Stage::Total, histogram);
+        distribution.op = self.op;
+        distribution.length = Some(Nanos::from_seconds(self.took_s));
+        distribution.bytes = u32::try_from(self.size).ok();
+        sink.distribution(distribution);
+    }
+
+    /// The rows, with the printed mean and extremes where they are of the same calls.
+    fn histogram(&self) -> Option<Histogram> {
+        let Some(mut histogram) = histogram_of(self.rows.clone()) else {
+            let Summary { mean, min, max } = self.summary?;
+            return Some(Histogram::from_summary(self.n, mean * 1e6, ns(min), ns(max)));
+        };
+        if let Some(Summary { mean, min, max }) = self.summary
+            && histogram.count() == self.n
+        {
+            histogram.sum_ns = Some(mean * 1e6 * self.n as f64);
+            (histogram.min_ns, histogram.max_ns) = (Some(ns(min)), Some(ns(max)));
+        }
+        Some(histogram)
+    }
+
+    /// What does not add up, from the listing alone.
+    fn contradictions(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        if let Some(summary) = self.summary {
+            let busy = self.n as f64 * summary.mean / 1e3;
+            if busy > self.took_s * (1.0 + TOLERANCE) {
+                found.push(format!(
+                    "{} calls of {:.3} ms one after another take {busy:.2} s, but the run says it \
+                     took {:.2} s",
+                    self.n, summary.mean, self.took_s
+                ));
+            }
+        }
+        found.extend(self.wrong_throughput());
+        let counted: u64 = self.rows.iter().map(|(_, _, cases)| cases).sum();
+        if !self.rows.is_empty() && counted != self.n {
+            found.push(format!("the rows hold {counted} cases, the heading says {}", self.n));
+        }
+        found
+    }
+
+    /// The printed throughput held against size, N and time, read as MB and as Mbit.
+    fn wrong_throughput(&self) -> Option<String> {
+        let (number, unit) = self.throughput.split_once(' ')?;
+        let printed = decimal(number)?;
+        let megabytes = (self.size as f64 * self.n as f64) / self.took_s / 1e6;
+        let megabits = megabytes * 8.0;
+        let close = |value: f64| (value - printed).abs() <= printed * TOLERANCE;
+        let is = |value: f64| close(value) || value.floor() == printed || value.round() == printed;
+        if !unit.eq_ignore_ascii_case("mb/s") || is(megabytes) {
+            return None;
+        }
+        let bytes =
+            format!("{} x {} B in {:.2} s are {megabytes:.2} MB/s", self.n, self.size, self.took_s);
+        Some(if is(megabits) {
+            format!("{bytes}, not {printed}: `{unit}` are megabits, {megabits:.2} cut to {printed}")
+        } else {
+            format!("{bytes} or {megabits:.2} Mbit/s, neither of which is {printed} {unit}")
+        })
+    }
+
+    fn heading(&self) -> String {
+        format!("size={}, N={}, took={} s", self.size, self.n, self.took_s)
+    }
+}
+
+/// Milliseconds to the nearest nanosecond; a negative one is 0.
+fn ns(ms: f64) -> u64 {
+    (ms * 1e6).round() as u64
+}
+
+fn heading(line: &str) -> Option<Run> {
+    if !line.trim_start().starts_with("size=") {
+        return None;
+    }
+    let took_s = decimal(field(line, "took")?)?;
+    let throughput = field(line, "thput").unwrap_or_default();
+    let unit = line.split_once("thput=").and_then(|(_, rest)| rest.split_whitespace().nth(1));
+    let run = Run {
+        size: integer(field(line, "size")?)?,
+        n: integer(field(line, "N")?)?,
+        took_s,
+        throughput: format!("{throughput} {}", unit.unwrap_or_default()).trim().to_string(),
+        ..Run::default()
+    };
+    (took_s > 0.0).then_some(run)
+}
+
+/// The value of `key=value` among the words of a line, without the comma behind it.
+fn field<'a>(line: &'a str, key: &str) -> Option<&'a str> {
+    line.split_whitespace()
+        .filter_map(|word| word.split_once('='))
+        .find(|(name, _)| *name == key)
+        .map(|(_, value)| value.trim_end_matches(','))
+}
+
+fn summary(text: &str) -> Option<Summary> {
+    let ms = text.trim_end().ends_with(" ms");
+    let of = |key| field(text, key).and_then(decimal).filter(|value| *value >= 0.0);
+    let summary = Summary { mean: of("avg")?, min: of("min")?, max: of("max")? };
+    ms.then_some(summary)
+}
+
+/// All rows of a line, several if it was re-flowed; `None` if anything else stands in it.
+fn rows(text: &str) -> Option<Vec<(u64, u64, u64)>> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    if words.is_empty() {
+        return None;
+    }
+    let mut rows = Vec::new();
+    for row in words.chunks(4) {
+        let [low, "ms:", cases, "cases"] = row else { return None };
+        let low = integer(low)?.checked_mul(ROW_NS)?;
+        rows.push((low, low.checked_add(ROW_NS)?, integer(cases)?));
+    }
+    Some(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_listing_of_2008_contradicts_itself_twice() {
+        let mut run = heading("size=1024, N=2000, took=4.450788 s, thput=3 mb/s seekc=1").unwrap();
+        run.summary = summary(" avg=8.388851 max=24.998846 min=8.335624 ms");
+        run.rows = rows("8 ms: 1992 cases 9 ms: 2 cases 10 ms: 6 cases").unwrap();
+        let found = run.contradictions();
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(found[0].contains("16.78 s") && found[0].contains("4.45 s"), "{}", found[0]);
+        assert!(found[1].contains("0.46 MB/s") && found[1].contains("3.68"), "{}", found[1]);
+        run.took_s = 16.9;
+        run.throughput = "0 mb/s".to_string();
+        assert_eq!(run.contradictions(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn rows_must_sum_to_n_for_the_mean_to_be_theirs() {
+        let mut run = heading("size=512, N=4, took=1.0 s, thput=0 mb/s").unwrap();
+        run.summary = summary(" avg=8.5 max=9.5 min=8.25 ms");
+        run.rows = rows("8 ms: 2 cases 9 ms: 2 cases").unwrap();
+        assert_eq!(run.histogram().unwrap().mean_ns(), Some((8_500_000.0, true)));
+        run.n = 5;
+        assert_eq!(run.histogram().unwrap().sum_ns, None);
+        assert!(run.contradictions()[0].contains("4 cases"));
+    }
+
+    #[test]
+    fn other_text_is_no_row() {
+        assert_eq!(rows("8 ms: 3 cases of beer"), None);
+        assert_eq!(rows("8 ms: many cases"), None);
+        assert_eq!(heading("size=1024, N=2000"), None);
+    }
+}
