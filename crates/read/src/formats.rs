@@ -1,13 +1,15 @@
 //! The list of formats. To add one: its file, its `mod` line, its place in [`FORMATS`].
 
 mod diskstats;
+mod mounts;
 mod vxtrace;
 mod write_test;
 
 use crate::Format;
 
 /// All formats, sorted by name.
-pub const FORMATS: &[Format] = &[vxtrace::FORMAT, diskstats::FORMAT, write_test::FORMAT];
+pub const FORMATS: &[Format] =
+    &[diskstats::FORMAT, mounts::FORMAT, vxtrace::FORMAT, write_test::FORMAT];
 
 /// The format of a given name.
 pub fn find(name: &str) -> Option<&'static Format> {

@@ -9,9 +9,11 @@
 //! one format never knows another.
 
 mod buckets;
+pub mod diskstats;
 mod error;
 mod format;
 mod formats;
+mod moment;
 mod numbers;
 mod scan;
 
@@ -19,5 +21,6 @@ pub use buckets::histogram_of;
 pub use error::Error;
 pub use format::{Format, Reader, Sniff, Step};
 pub use formats::{FORMATS, find};
+pub use moment::Moment;
 pub use numbers::{bytes, decimal, integer};
 pub use scan::{LINE_LIMIT, Scan, scan};

@@ -2,6 +2,7 @@
 //!
 //! A sample is `samples/<format>/<tool-version>--<what>.txt`, the format's name with `_` for `-`.
 //! `UPDATE_GOLDEN=1 cargo test -p iowhy-read` writes the goldens; a missing one fails.
+//! `SAMPLES=iostat` looks at one folder only.
 //! The plain-text dump is for these tests only; users get views.
 
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -28,12 +29,22 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("samples")
 }
 
+/// Folders of samples with the format each is of, if it is in the list.
+fn folders() -> Vec<(PathBuf, Option<&'static Format>)> {
+    let entries = std::fs::read_dir(folder()).expect("the samples folder").flatten();
+    let only = std::env::var("SAMPLES").ok();
+    entries
+        .map(|entry| (entry.path(), entry.file_name().to_string_lossy().into_owned()))
+        .filter(|(_, name)| only.as_ref().is_none_or(|only| only == name))
+        .map(|(path, name)| (path, find(&name.replace('_', "-"))))
+        .collect()
+}
+
 fn samples() -> Vec<Sample> {
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder()).expect("the samples folder").flatten() {
-        let name = entry.file_name().to_string_lossy().replace('_', "-");
-        let format = find(&name).unwrap_or_else(|| panic!("no format for folder {name}"));
-        for entry in std::fs::read_dir(entry.path()).expect("a folder").flatten() {
+    for (path, format) in folders() {
+        let Some(format) = format else { continue };
+        for entry in std::fs::read_dir(path).expect("a folder").flatten() {
             let path = entry.path();
             if path.extension().is_some_and(|end| end == "txt") {
                 found.push(Sample { format, bytes: std::fs::read(&path).unwrap(), path });
@@ -146,6 +157,9 @@ fn a_sample_cut_or_bitten_anywhere_still_reads_without_panic() {
 #[test]
 fn the_list_is_sorted_documented_and_sampled() {
     assert!(FORMATS.is_sorted_by(|a, b| a.name < b.name), "FORMATS is not sorted by name");
+    for (path, format) in folders() {
+        assert!(format.is_some(), "{} is of no format in the list", path.display());
+    }
     for format in FORMATS {
         let folder = folder().join(format.name.replace('-', "_"));
         assert!(folder.is_dir(), "no samples for {}", format.name);

@@ -1,0 +1,208 @@
+//! Copies of `/proc/diskstats`, two or more in one file, become averages between them.
+//!
+//! ## Reads
+//! Lines of `/proc/diskstats` as the kernel prints them, whole copies one after another. A copy
+//! begins where a device comes round again, or at a line that gives the time: seconds since 1970
+//! (`date +%s.%N`), the two numbers of `/proc/uptime`, the output of `date`, or an ISO date with
+//! time. Two copies with times give rates, waits, queue and busy share of each device, as
+//! `iostat -x` would print them.
+//!
+//! ## Where it comes from
+//! `while sleep 10; do cat /proc/uptime /proc/diskstats; done`, support bundles, monitoring
+//! agents that keep raw counters.
+//!
+//! ## Versions
+//! 7 fields (partitions before Linux 2.6.25: counts and sectors, no times), 14 fields, 18 fields
+//! with discards (Linux 4.18), 20 with flushes (Linux 5.5). Further fields are read over.
+//!
+//! ## Traps
+//! Without times between the copies there are no rates, only mean waits. A single copy counts
+//! since boot. The millisecond fields wrap at 2^32 and are unwrapped when the result is
+//! plausible; a counter that fell otherwise is a reset, and a device of which all counters fell
+//! was replaced: both are noted and give no averages. Busy time was exact before Linux 5.0, is
+//! sampled from then on, and counts only real flight since 6.10. Flushes count as writes too.
+//! Sectors are 512 bytes on every device.
+//!
+//! ## Cannot know
+//! How latencies are distributed, how much of a wait was queue and how much the device, which
+//! process asked, and what happened within an interval. Since Linux 5.7 the weighted time holds
+//! completed requests only, so a device that hangs shows an empty queue.
+
+use std::collections::{HashMap, HashSet};
+
+use iowhy_model::{Level, Nanos, Note, Sampling, Sink, Time};
+
+use crate::diskstats::{Change, Counters, change, parse_line};
+use crate::{Format, Moment, Reader, Sniff, Step, decimal};
+
+pub const FORMAT: Format = Format {
+    name: "diskstats",
+    summary: "copies of /proc/diskstats, two or more",
+    manual: include_str!("diskstats.rs"),
+    level: Level::A,
+    sniff,
+    reader: || Box::<Copies>::default(),
+};
+
+/// A line of counters begins a listing, or a time and then a line of counters.
+fn sniff(lines: &[&str]) -> Sniff {
+    let Some((first, rest)) = lines.split_first() else { return Sniff::No };
+    if parse_line(first).is_some() {
+        return Sniff::Yes;
+    }
+    match (clock(first), rest) {
+        (None, _) | (Some(_), [_, _, ..]) => Sniff::No,
+        (Some(_), []) => Sniff::More,
+        (Some(_), [second]) => parse_line(second).is_some().into(),
+    }
+}
+
+/// The clock a time was read from: only times of one clock can be subtracted.
+#[derive(Clone, Copy, PartialEq)]
+enum Clock {
+    Wall(Moment),
+    Uptime(f64),
+}
+
+fn clock(line: &str) -> Option<Clock> {
+    if let Some(moment) = Moment::read(line) {
+        return Some(Clock::Wall(moment));
+    }
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let fine = |word: &&str| word.contains('.').then(|| decimal(word)).flatten();
+    match words.as_slice() {
+        [up] | [up, _] if words.iter().all(|word| fine(word).is_some()) => {
+            fine(up).filter(|up| *up >= 0.0).map(Clock::Uptime)
+        }
+        _ => None,
+    }
+}
+
+impl Clock {
+    fn since(self, earlier: Clock) -> Option<Nanos> {
+        let seconds = match (self, earlier) {
+            (Clock::Wall(now), Clock::Wall(then)) => now.since(then)?,
+            (Clock::Uptime(now), Clock::Uptime(then)) if now >= then => now - then,
+            _ => return None,
+        };
+        Some(Nanos::from_seconds(seconds))
+    }
+}
+
+#[derive(Default)]
+struct Copies {
+    /// Times of the first copy, the one before and the current one.
+    first: Option<Clock>,
+    before: Option<Clock>,
+    now: Option<Clock>,
+    /// Copies completed.
+    copies: u64,
+    earlier: HashMap<String, Counters>,
+    /// The current copy, in its own order.
+    current: Vec<Counters>,
+    seen: HashSet<String>,
+    untimed: bool,
+}
+
+impl Reader for Copies {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        if let Some(counters) = parse_line(line) {
+            if self.seen.contains(&counters.name) {
+                self.turn(sink);
+                self.now = None;
+            }
+            self.seen.insert(counters.name.clone());
+            self.current.push(counters);
+            return Step::Took;
+        }
+        if let Some(now) = clock(line) {
+            self.turn(sink);
+            self.now = Some(now);
+            return Step::Took;
+        }
+        match line.split_whitespace().collect::<Vec<_>>().as_slice() {
+            [major, minor, name, _, ..] if is_cut(major, minor, name) => {
+                Step::Skipped("not the number of fields of a diskstats line".to_string())
+            }
+            _ => Step::Passed,
+        }
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        if self.copies > 0 {
+            self.turn(sink);
+            return;
+        }
+        let uptime = self.now.and_then(|now| match now {
+            Clock::Uptime(seconds) => Some(Nanos::from_seconds(seconds)),
+            Clock::Wall(_) => None,
+        });
+        sink.source().sampling = Sampling::Sampled;
+        for counters in std::mem::take(&mut self.current) {
+            let device = sink.device(&counters.name);
+            let mut interval = counters.since_boot(uptime).interval(device);
+            interval.since_boot = true;
+            sink.interval(interval);
+        }
+        warn(sink, "", "one copy only: these are averages since boot, a difference needs two");
+    }
+}
+
+impl Copies {
+    /// The current copy is complete: compares it with the one before.
+    fn turn(&mut self, sink: &mut dyn Sink) {
+        if self.current.is_empty() {
+            return;
+        }
+        let length = self.now.zip(self.before).and_then(|(now, before)| now.since(before));
+        let start = self.before.zip(self.first).and_then(|(before, first)| before.since(first));
+        sink.source().sampling = Sampling::Sampled;
+        let current = std::mem::take(&mut self.current);
+        for counters in &current {
+            let Some(earlier) = self.earlier.get(&counters.name) else { continue };
+            if !counters.is_used() && !earlier.is_used() {
+                continue;
+            }
+            let delta = match change(earlier, counters, length) {
+                Change::Rose(delta) => delta,
+                Change::Wrapped(delta) => {
+                    warn(sink, &counters.name, "a 32-bit counter wrapped; it was unwrapped");
+                    delta
+                }
+                Change::Reset => {
+                    warn(sink, &counters.name, "a counter fell: reset, no averages");
+                    continue;
+                }
+                Change::Replaced => {
+                    warn(sink, &counters.name, "all counters fell: another device, no averages");
+                    continue;
+                }
+            };
+            let device = sink.device(&counters.name);
+            let mut interval = delta.interval(device);
+            interval.start = start.map(|start| Time::from_ns(start.ns()));
+            sink.interval(interval);
+        }
+        if self.copies > 0 && length.is_none() && !self.untimed {
+            self.untimed = true;
+            warn(sink, "", "no time between copies: waits are known, rates are not");
+        }
+        self.copies += 1;
+        self.earlier =
+            current.into_iter().map(|counters| (counters.name.clone(), counters)).collect();
+        self.seen.clear();
+        self.before = self.now;
+        self.first = self.first.or(self.now);
+    }
+}
+
+/// Whether a line begins as one of counters does.
+fn is_cut(major: &str, minor: &str, name: &str) -> bool {
+    let number = |word: &str| word.len() <= 7 && word.bytes().all(|b| b.is_ascii_digit());
+    number(major) && number(minor) && !number(name)
+}
+
+fn warn(sink: &mut dyn Sink, text: &str, reason: &str) {
+    let note = Note { line: 0, text: text.to_string(), reason: reason.to_string() };
+    sink.note(note);
+}

@@ -1,0 +1,230 @@
+//! Wall-clock lines as tools print them: ISO, American, European, `date`, time of day, epoch.
+
+use crate::{decimal, integer};
+
+/// A point in time as printed. Only differences are used, so zones are read over.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Moment {
+    /// Days since 1970, if a date was printed.
+    day: Option<i64>,
+    /// Seconds since midnight, or since the epoch or boot if no clock was printed.
+    second: f64,
+}
+
+/// Seconds of a day.
+const DAY: f64 = 86_400.0;
+/// The smallest number taken for seconds since 1970: 9 September 2001, ten digits.
+const FIRST_EPOCH: f64 = 1e9;
+/// The largest: 2100 and a bit, still ten digits.
+const LAST_EPOCH: f64 = 5e9;
+
+impl Moment {
+    /// Reads a line that holds a moment and nothing else. A prefix `Time:` is allowed.
+    pub fn read(line: &str) -> Option<Moment> {
+        let line = line.trim();
+        let line = line.strip_prefix("Time:").unwrap_or(line);
+        if line.len() > 64 {
+            return None;
+        }
+        let mut parts = Parts::default();
+        for word in line.split_whitespace() {
+            match word.split_once('T') {
+                Some((date, time)) if date.contains('-') => {
+                    parts.take(date)?;
+                    parts.take(time)?;
+                }
+                _ => parts.take(word)?,
+            }
+        }
+        parts.moment()
+    }
+
+    /// A number of seconds on some clock: since boot, or since 1970.
+    pub fn of_seconds(second: f64) -> Moment {
+        Moment { day: None, second }
+    }
+
+    /// Seconds from `earlier` to this moment. Without dates, past midnight is understood; `None`
+    /// if only one of them has a date, or if time went backwards.
+    pub fn since(self, earlier: Moment) -> Option<f64> {
+        let seconds = match (self.day, earlier.day) {
+            (Some(day), Some(before)) => (day - before) as f64 * DAY + self.second - earlier.second,
+            (None, None) if self.second < earlier.second && earlier.second < DAY => {
+                self.second - earlier.second + DAY
+            }
+            (None, None) => self.second - earlier.second,
+            _ => return None,
+        };
+        (seconds >= 0.0).then_some(seconds)
+    }
+}
+
+/// What the words of a line were found to be.
+#[derive(Default)]
+struct Parts {
+    time: Option<f64>,
+    afternoon: Option<bool>,
+    date: Option<(i64, i64, i64, char)>,
+    month: Option<i64>,
+    day: Option<i64>,
+    year: Option<i64>,
+    epoch: Option<f64>,
+}
+
+impl Parts {
+    /// Finds a place for a word; `None` if it has none.
+    fn take(&mut self, word: &str) -> Option<()> {
+        if word.contains(':') && !word.starts_with(['+', '-']) {
+            return set(&mut self.time, time_of_day(word));
+        }
+        if let Some(separator) = word.chars().find(|c| matches!(c, '/' | '-' | '.'))
+            && word.matches(separator).count() == 2
+        {
+            let mut numbers = word.split(separator).map(integer);
+            let date = (numbers.next()??, numbers.next()??, numbers.next()??);
+            return set(
+                &mut self.date,
+                Some((
+                    i64::try_from(date.0).ok()?,
+                    i64::try_from(date.1).ok()?,
+                    i64::try_from(date.2).ok()?,
+                    separator,
+                )),
+            );
+        }
+        match word.trim_end_matches(',') {
+            "AM" | "am" => set(&mut self.afternoon, Some(false)),
+            "PM" | "pm" => set(&mut self.afternoon, Some(true)),
+            word if month(word).is_some() => set(&mut self.month, month(word)),
+            word if is_weekday(word) || is_zone(word) => Some(()),
+            word => self.take_number(word),
+        }
+    }
+
+    fn take_number(&mut self, word: &str) -> Option<()> {
+        let number = decimal(word)?;
+        match (integer(word), number) {
+            (Some(day), ..32.0) if day > 0 => set(&mut self.day, i64::try_from(day).ok()),
+            (Some(year), 1970.0..2100.0) => set(&mut self.year, i64::try_from(year).ok()),
+            (_, FIRST_EPOCH..LAST_EPOCH) => set(&mut self.epoch, Some(number)),
+            _ => None,
+        }
+    }
+
+    fn moment(self) -> Option<Moment> {
+        if let Some(second) = self.epoch {
+            let alone = self.time.is_none() && self.date.is_none() && self.day.is_none();
+            return alone.then_some(Moment { day: None, second });
+        }
+        let mut second = self.time?;
+        match self.afternoon {
+            Some(true) if second < DAY / 2.0 => second += DAY / 2.0,
+            Some(false) if second >= DAY / 2.0 => second -= DAY / 2.0,
+            _ => {}
+        }
+        let day = match (self.date, self.year, self.month, self.day) {
+            (Some(date), None, None, None) => Some(numbered(date, self.afternoon.is_some())?),
+            (None, Some(year), Some(month), Some(day)) => Some(days(year, month, day)?),
+            (None, None, None, None) => None,
+            _ => return None,
+        };
+        Some(Moment { day, second })
+    }
+}
+
+fn set<T>(place: &mut Option<T>, value: Option<T>) -> Option<()> {
+    if place.is_some() {
+        return None;
+    }
+    *place = Some(value?);
+    Some(())
+}
+
+/// `08:01:02`, with a fraction or a zone glued to it.
+fn time_of_day(word: &str) -> Option<f64> {
+    let end = word.find(['+', '-', 'Z']).unwrap_or(word.len());
+    let mut fields = word[..end].split(':');
+    let hours = integer(fields.next()?)?;
+    let minutes = integer(fields.next()?)?;
+    let seconds = decimal(fields.next()?)?;
+    let sound = hours < 24 && minutes < 60 && (0.0..61.0).contains(&seconds);
+    (sound && fields.next().is_none()).then_some((hours * 3600 + minutes * 60) as f64 + seconds)
+}
+
+/// Three numbers of a date: year first if it has four digits; else the month first after slashes
+/// unless it cannot be one (`en_US`, as against `21.11.2026`).
+fn numbered((a, b, c, separator): (i64, i64, i64, char), american: bool) -> Option<i64> {
+    if a > 999 {
+        return days(a, b, c);
+    }
+    let year = if c < 100 { 2000 + c } else { c };
+    let month_first = a <= 12 && (american || b > 12 || separator == '/');
+    if month_first { days(year, a, b) } else { days(year, b, a) }
+}
+
+/// Days since 1970 in the Gregorian calendar, by counting March as the first month so that the
+/// leap day comes last.
+fn days(year: i64, month: i64, day: i64) -> Option<i64> {
+    if !(1970..2200).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+        return None;
+    }
+    let (years, months) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let leaps = years / 4 - years / 100 + years / 400;
+    // 1 March of year 0 lies 719468 days before 1 January 1970.
+    Some(years * 365 + leaps + (months * 153 + 2) / 5 + day - 1 - 719_468)
+}
+
+fn month(word: &str) -> Option<i64> {
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    MONTHS.iter().position(|name| *name == word).map(|place| place as i64 + 1)
+}
+
+fn is_weekday(word: &str) -> bool {
+    ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"].contains(&word)
+}
+
+/// `UTC`, `CEST`, `+0100`.
+fn is_zone(word: &str) -> bool {
+    let letters = (3..=5).contains(&word.len()) && word.bytes().all(|b| b.is_ascii_uppercase());
+    letters || word.strip_prefix(['+', '-']).is_some_and(|rest| integer(rest).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_moment_in_many_coats() {
+        let iso = Moment::read("2026-11-21T15:01:02+0000").unwrap();
+        assert_eq!(iso, Moment { day: Some(20_778), second: 54_062.0 });
+        for line in [
+            "2026-11-21 15:01:02",
+            "11/21/2026 03:01:02 PM",
+            "11/21/26 15:01:02",
+            "21/11/26 15:01:02",
+            "21.11.2026 15:01:02",
+            "Sat Nov 21 15:01:02 UTC 2026",
+            "Sat Nov 21 03:01:02 PM UTC 2026",
+            "Sat 21 Nov 2026 15:01:02 CET",
+        ] {
+            assert_eq!(Moment::read(line), Some(iso), "{line}");
+        }
+        let first = Moment::read("1970-01-01T00:00:00Z").unwrap();
+        assert_eq!(iso.since(first), Some(20_778.0 * DAY + 54_062.0));
+        assert_eq!(first.since(iso), None);
+    }
+
+    #[test]
+    fn a_bare_time_runs_past_midnight_and_prose_is_no_time() {
+        let before = Moment::read("Time: 11:59:58 PM").unwrap();
+        let after = Moment::read("00:00:01").unwrap();
+        assert_eq!(after.since(before), Some(3.0));
+        let epoch = Moment::read("1763711836.25").unwrap();
+        assert_eq!(epoch.since(Moment::read("1763711835").unwrap()), Some(1.25));
+        for line in ["", "1", "12", "sda 1 2", "at 10:00:01 it began", "10:00", "1.2.3", "10:00:61"]
+        {
+            assert_eq!(Moment::read(line), None, "{line}");
+        }
+    }
+}
