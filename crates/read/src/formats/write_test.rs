@@ -24,6 +24,7 @@
 
 use iowhy_model::{Distribution, Fact, Histogram, Layer, Level, Nanos, Note, Op, Sink, Stage};
 
+use crate::buckets::COUNT_LIMIT;
 use crate::{Format, Reader, Sniff, Step, decimal, histogram_of, integer};
 
 /// Entry in the list of formats.
@@ -41,6 +42,8 @@ const ROW_NS: u64 = 1_000_000;
 /// How far two statements of one quantity may differ before they contradict: the numbers carry
 /// six digits, so a hundredth is far beyond rounding.
 const TOLERANCE: f64 = 0.01;
+/// No call takes longer than eleven days; a larger number is a damaged line.
+const LONGEST_MS: f64 = 1e9;
 
 fn sniff(lines: &[&str]) -> Sniff {
     let line = lines.first().copied().unwrap_or_default();
@@ -162,7 +165,7 @@ impl Run {
             }
         }
         found.extend(self.wrong_throughput());
-        let counted: u64 = self.rows.iter().map(|(_, _, cases)| cases).sum();
+        let counted = self.rows.iter().fold(0, |sum: u64, (.., cases)| sum.saturating_add(*cases));
         if !self.rows.is_empty() && counted != self.n {
             found.push(format!("the rows hold {counted} cases, the heading says {}", self.n));
         }
@@ -213,7 +216,7 @@ fn heading(line: &str) -> Option<Run> {
         throughput: format!("{throughput} {}", unit.unwrap_or_default()).trim().to_string(),
         ..Run::default()
     };
-    (took_s > 0.0).then_some(run)
+    (took_s > 0.0 && run.n <= COUNT_LIMIT).then_some(run)
 }
 
 /// The value of `key=value` among the words of a line, without the comma behind it.
@@ -226,7 +229,8 @@ fn field<'a>(line: &'a str, key: &str) -> Option<&'a str> {
 
 fn summary(text: &str) -> Option<Summary> {
     let ms = text.trim_end().ends_with(" ms");
-    let of = |key| field(text, key).and_then(decimal).filter(|value| *value >= 0.0);
+    let of =
+        |key| field(text, key).and_then(decimal).filter(|value| (0.0..LONGEST_MS).contains(value));
     let summary = Summary { mean: of("avg")?, min: of("min")?, max: of("max")? };
     ms.then_some(summary)
 }

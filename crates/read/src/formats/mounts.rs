@@ -1,0 +1,234 @@
+//! Mounted file systems and their options: what `mount` prints, and the kernel's own lists.
+//!
+//! ## Reads
+//! Solaris and VxFS `/u02 on /dev/... read/write/... on DATE` (with `mount -v` the type too),
+//! Linux `/dev/sda1 on / type ext4 (rw,...)`, lines of `/proc/mounts` and of
+//! `/proc/self/mountinfo`. Each file system on a block device or a server becomes the facts
+//! `mount.point`, `mount.type`, `mount.options` and, on Solaris, `mount.since`.
+//!
+//! ## Where it comes from
+//! `mount`, `findmnt`'s source files, `mount | grep u02`, support archives.
+//!
+//! ## Versions
+//! Solaris separates options with slashes, all others with commas; both are kept as printed. The
+//! options of mountinfo are those of the mount, then those of the file system.
+//!
+//! ## Traps
+//! A device is named without `/dev/`, `/dev/mapper/` or `/dev/dsk/`: the volume or slice, not the
+//! disks below it. File systems without a device (proc, tmpfs, cgroup) are
+//! passed over. A line of `/etc/fstab` says what should be mounted, not what is: it is not read.
+//!
+//! ## Cannot know
+//! Defaults that nobody printed, flags given to open(2), and what lies below a volume.
+
+use iowhy_model::{Fact, Level, Sink};
+
+use crate::{Format, Reader, Sniff, Step, integer};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "mounts",
+    summary: "mounted file systems: mount(8) of Linux and Solaris, /proc/mounts, mountinfo",
+    manual: include_str!("mounts.rs"),
+    level: Level::E,
+    sniff,
+    reader: || Box::new(Mounts::default()),
+};
+
+fn sniff(lines: &[&str]) -> Sniff {
+    Sniff::from(lines.first().is_some_and(|line| parse(line).is_some()))
+}
+
+#[derive(Default)]
+struct Mounts {
+    /// Lines offered so far; the first is that of the listing.
+    offered: u64,
+}
+
+/// One mounted file system.
+#[derive(Debug, Default, PartialEq)]
+struct Mount {
+    source: String,
+    point: String,
+    kind: Option<String>,
+    options: String,
+    since: Option<String>,
+}
+
+impl Reader for Mounts {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        let first = sink.source().lines.map_or(0, |(first, _)| first);
+        let place = format!("{}:{}", sink.source().input, first + self.offered);
+        self.offered += 1;
+        let Some(mount) = parse(line) else { return Step::Passed };
+        let Some(device) = storage_name(&mount.source) else { return Step::Took };
+        let device = Some(sink.device(device));
+        let facts = [
+            ("point", Some(mount.point)),
+            ("type", mount.kind),
+            ("options", Some(mount.options)),
+            ("since", mount.since),
+        ];
+        for (key, value) in facts {
+            let Some(value) = value else { continue };
+            let key = format!("mount.{key}");
+            sink.fact(Fact { device, key, value, read_from: place.clone() });
+        }
+        Step::Took
+    }
+}
+
+/// The device as other listings name it; `None` for a file system that has none.
+fn storage_name(source: &str) -> Option<&str> {
+    if let Some(path) = source.strip_prefix("/dev/") {
+        let name = ["mapper/", "dsk/"].into_iter().find_map(|folder| path.strip_prefix(folder));
+        return Some(name.unwrap_or(path)).filter(|name| !name.is_empty());
+    }
+    // `server:/export` and `//server/share` are storage too, only farther away.
+    let remote = source.contains(":/") || source.starts_with("//");
+    remote.then_some(source)
+}
+
+fn parse(line: &str) -> Option<Mount> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    mountinfo(&words)
+        .or_else(|| proc_mounts(&words))
+        .or_else(|| linux(line.trim()))
+        .or_else(|| solaris(&words))
+}
+
+/// `36 35 98:0 /root /point rw,noatime shared:1 - ext4 /dev/sda1 rw,errors=continue`
+/// (Linux, Documentation/filesystems/proc.rst, 3.5).
+fn mountinfo(words: &[&str]) -> Option<Mount> {
+    let [id, parent, number, root, point, options, rest @ ..] = words else { return None };
+    let (major, minor) = number.split_once(':')?;
+    [id, parent, &major, &minor].into_iter().try_for_each(|text| integer(text).map(drop))?;
+    let dash = rest.iter().position(|word| *word == "-")?;
+    let [kind, source, super_options] = rest.get(dash + 1..)? else { return None };
+    (root.starts_with('/') && access(options)).then(|| Mount {
+        source: unescape(source),
+        point: unescape(point),
+        kind: Some(kind.to_string()),
+        options: format!("{options},{super_options}"),
+        since: None,
+    })
+}
+
+/// `/dev/sda1 / ext4 rw,relatime 0 0`; the two zeros tell it from fstab, which has 1 and 2 too.
+fn proc_mounts(words: &[&str]) -> Option<Mount> {
+    let [source, point, kind, options, "0", "0"] = words else { return None };
+    (point.starts_with('/') && access(options)).then(|| Mount {
+        source: unescape(source),
+        point: unescape(point),
+        kind: Some(kind.to_string()),
+        options: options.to_string(),
+        since: None,
+    })
+}
+
+/// `/dev/sda1 on / type ext4 (rw,relatime)`, perhaps with `[label]` behind.
+fn linux(line: &str) -> Option<Mount> {
+    let (head, options) = line.rsplit_once(" (")?;
+    let options = options.split_once(')')?.0;
+    let (head, kind) = head.rsplit_once(" type ")?;
+    let (source, point) = head.split_once(" on /")?;
+    (!source.contains(' ') && !kind.contains(' ') && access(options)).then(|| Mount {
+        source: source.to_string(),
+        point: format!("/{point}"),
+        kind: Some(kind.to_string()),
+        options: options.to_string(),
+        since: None,
+    })
+}
+
+/// `/u02 on /dev/dsk/c0t0d0s0 read/write/... on Mon Dec 5 22:21:31 2005`, or with `mount -v`
+/// `/dev/dsk/c0t0d0s0 on /u02 type ufs read/write/... on Mon ...`.
+fn solaris(words: &[&str]) -> Option<Mount> {
+    let date = words.len().checked_sub(6)?;
+    let (head, tail) = words.split_at_checked(date)?;
+    let ["on", weekday, month, _, _, year] = tail else { return None };
+    let dated = weekday.len() == 3 && month.len() == 3 && integer(year).is_some();
+    let (source, point, kind, options) = match head {
+        [source, "on", point, "type", kind, options @ ..] => (source, point, Some(kind), options),
+        [point, "on", source, options @ ..] => (source, point, None, options),
+        _ => return None,
+    };
+    let options = options.join(" ");
+    let access = ["read/write", "read only"]
+        .into_iter()
+        .any(|word| options.strip_prefix("remote/").unwrap_or(&options).starts_with(word));
+    (dated && access && point.starts_with('/')).then(|| Mount {
+        source: source.to_string(),
+        point: point.to_string(),
+        kind: kind.map(|kind| kind.to_string()),
+        options,
+        since: tail.get(1..).map(|date| date.join(" ")),
+    })
+}
+
+/// Whether a list of options begins as the kernel's do.
+fn access(options: &str) -> bool {
+    matches!(options.split(',').next(), Some("rw" | "ro"))
+}
+
+/// The kernel writes blanks, tabs, line ends and backslashes as three octal digits.
+fn unescape(text: &str) -> String {
+    [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
+        .into_iter()
+        .fold(text.to_string(), |text, (code, plain)| text.replace(code, plain))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mount(source: &str, point: &str, kind: Option<&str>, options: &str) -> Mount {
+        Mount {
+            source: source.to_string(),
+            point: point.to_string(),
+            kind: kind.map(str::to_string),
+            options: options.to_string(),
+            since: None,
+        }
+    }
+
+    #[test]
+    fn four_ways_to_print_a_mount() {
+        assert_eq!(
+            parse("36 35 98:0 /a /mnt\\040x rw,noatime shared:1 - ext3 /dev/sdb1 rw,sync"),
+            Some(mount("/dev/sdb1", "/mnt x", Some("ext3"), "rw,noatime,rw,sync"))
+        );
+        assert_eq!(
+            parse("/dev/sdb1 /data xfs rw,wsync 0 0"),
+            Some(mount("/dev/sdb1", "/data", Some("xfs"), "rw,wsync"))
+        );
+        assert_eq!(
+            parse("/dev/sdb1 on /my data type ext4 (rw,discard) [scratch]"),
+            Some(mount("/dev/sdb1", "/my data", Some("ext4"), "rw,discard"))
+        );
+        let old = parse(
+            "/u02 on /dev/vx/dsk/dg/v1 read/write/mincache=direct on Mon Dec 5 22:21:31 2005",
+        );
+        let old = old.unwrap();
+        assert_eq!(old.options, "read/write/mincache=direct");
+        assert_eq!(old.since.as_deref(), Some("Mon Dec 5 22:21:31 2005"));
+        assert_eq!(storage_name(&old.source), Some("vx/dsk/dg/v1"));
+    }
+
+    #[test]
+    fn a_wish_list_and_prose_are_no_mounts() {
+        assert_eq!(parse("/dev/sda1 / ext4 rw,relatime 0 1"), None);
+        assert_eq!(parse("/dev/sda1 / ext4 defaults 0 0"), None);
+        assert_eq!(parse("The disk on / type it (rw) in"), None);
+        assert_eq!(parse("/u02 on Monday was slow on Mon Dec 5 at 2005"), None);
+        assert_eq!(parse("1 2 3"), None);
+    }
+
+    #[test]
+    fn file_systems_without_a_device_have_no_name() {
+        assert_eq!(storage_name("tmpfs"), None);
+        assert_eq!(storage_name("/dev/"), None);
+        assert_eq!(storage_name("/dev/mapper/vg0-root"), Some("vg0-root"));
+        assert_eq!(storage_name("nas:/export"), Some("nas:/export"));
+    }
+}
