@@ -2,14 +2,20 @@
 
 mod diskstats;
 mod mounts;
+mod pylatencymap;
 mod vxtrace;
 mod write_test;
 
 use crate::Format;
 
 /// All formats, sorted by name.
-pub const FORMATS: &[Format] =
-    &[diskstats::FORMAT, mounts::FORMAT, vxtrace::FORMAT, write_test::FORMAT];
+pub const FORMATS: &[Format] = &[
+    diskstats::FORMAT,
+    mounts::FORMAT,
+    pylatencymap::FORMAT,
+    vxtrace::FORMAT,
+    write_test::FORMAT,
+];
 
 /// The format of a given name.
 pub fn find(name: &str) -> Option<&'static Format> {
