@@ -9,18 +9,25 @@
 //! one format never knows another.
 
 mod buckets;
+mod device_numbers;
 pub mod diskstats;
 mod error;
 mod format;
 mod formats;
+mod invocation;
+mod last;
+mod latency_record;
 mod moment;
 mod numbers;
+mod powers;
 mod scan;
+mod table;
 
 pub use buckets::histogram_of;
+pub use device_numbers::{device_name, device_of_numbers};
 pub use error::Error;
 pub use format::{Format, Reader, Sniff, Step};
 pub use formats::{FORMATS, find};
 pub use moment::Moment;
-pub use numbers::{bytes, decimal, integer};
+pub use numbers::{bytes, decimal, fixed, integer};
 pub use scan::{LINE_LIMIT, Scan, scan};
