@@ -1,6 +1,8 @@
 //! The laboratory: disks with a known disease, and the tests that keep the tree tidy. Never
 //! shipped; no crate that is may depend on it.
 //!
+//! - [`disk`] is arithmetic: disks, healthy and sick, as functions of time.
 //! - [`tidy`] holds the laws of docs/ARCHITECTURE.md as tests over the source text.
 
+pub mod disk;
 pub mod tidy;

@@ -1,0 +1,141 @@
+//! A disk as it is written on the command line: `rotational:rpm=5400,cache=8M`.
+
+use super::disease::duration;
+use super::network::{Network, Volume};
+use super::rotational::{Platter, Rotational};
+use super::ssd::{Flash, Ssd};
+use super::{Disease, Mechanism};
+
+/// A kind of disk with its parameters.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Model {
+    /// Turning platters.
+    Rotational(Platter),
+    /// Flash.
+    Ssd(Flash),
+    /// A network volume.
+    Network(Volume),
+}
+
+impl Model {
+    /// Reads one from the command line.
+    ///
+    /// # Errors
+    /// If there is no such kind or parameter; the text says which there are.
+    pub fn parse(text: &str) -> Result<Model, String> {
+        let (kind, parameters) = text.split_once(':').unwrap_or((text, ""));
+        let mut model = match kind {
+            "rotational" => Model::Rotational(Platter::default()),
+            "ssd" => Model::Ssd(Flash::default()),
+            "network" => Model::Network(Volume::default()),
+            _ => {
+                let known = "known are rotational, ssd, network";
+                return Err(format!("`{kind}` is no kind of disk; {known}"));
+            }
+        };
+        for parameter in parameters.split(',').filter(|parameter| !parameter.is_empty()) {
+            let (key, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+            model.set(key, value).ok_or_else(|| {
+                format!("`{parameter}` is no parameter of `{kind}`; known are {}", model.keys())
+            })?;
+        }
+        Ok(model)
+    }
+
+    /// Whether it has platters.
+    pub fn turns(&self) -> bool {
+        matches!(self, Model::Rotational(_))
+    }
+
+    /// Whether it can have that disease.
+    pub fn can_have(&self, disease: &Disease) -> bool {
+        self.turns() || !disease.needs_platter()
+    }
+
+    /// The mechanism of a disk of that many bytes.
+    pub fn mechanism(&self, bytes: u64) -> Mechanism {
+        match *self {
+            Model::Rotational(platter) => Mechanism::Rotational(Rotational::new(platter, bytes)),
+            Model::Ssd(flash) => Mechanism::Ssd(Ssd::new(flash)),
+            Model::Network(volume) => Mechanism::Network(Network::new(volume)),
+        }
+    }
+
+    fn keys(&self) -> &'static str {
+        match self {
+            Model::Rotational(_) => "rpm, spt, heads, command, track, seek, readahead, cache",
+            Model::Ssd(_) => "dies, read, program, erase, command, fresh",
+            Model::Network(_) => "iops, rate, credits, burst, base, jitter",
+        }
+    }
+
+    fn set(&mut self, key: &str, value: &str) -> Option<()> {
+        let count = || value.parse::<u64>().ok().filter(|count| *count > 0);
+        match self {
+            Model::Rotational(platter) => match key {
+                "rpm" => platter.rpm = count().filter(|rpm| *rpm < 1_000_000)?,
+                "spt" => platter.sectors_per_track = count().filter(|spt| *spt < 1_000_000)?,
+                "heads" => platter.heads = count().filter(|heads| *heads < 1000)?,
+                "command" => platter.command = duration(value)?,
+                "track" => platter.track_to_track = duration(value)?,
+                "seek" => platter.mean_seek = duration(value)?,
+                "readahead" => platter.read_ahead = switch(value)?,
+                "cache" => platter.write_cache = if value == "off" { 0 } else { size(value)? },
+                _ => return None,
+            },
+            Model::Ssd(flash) => match key {
+                "dies" => flash.dies = count().filter(|dies| *dies < 10_000)? as usize,
+                "read" => flash.read = duration(value)?,
+                "program" => flash.program = duration(value)?,
+                "erase" => flash.erase = duration(value)?,
+                "command" => flash.command = duration(value)?,
+                "fresh" => flash.fresh = size(value)?,
+                _ => return None,
+            },
+            Model::Network(volume) => match key {
+                "iops" => volume.iops = count()?,
+                "rate" => volume.bytes_per_s = size(value).filter(|rate| *rate > 0)?,
+                "credits" => volume.credits = count()?,
+                "burst" => volume.burst_iops = count()?,
+                "base" => volume.base = duration(value)?,
+                "jitter" => volume.jitter = duration(value)?,
+                _ => return None,
+            },
+        }
+        Some(())
+    }
+}
+
+fn switch(value: &str) -> Option<bool> {
+    match value {
+        "on" => Some(true),
+        "off" => Some(false),
+        _ => None,
+    }
+}
+
+/// Bytes, with the suffixes K, M, G, T of 1024: `4096`, `128K`, `2G`.
+pub fn size(text: &str) -> Option<u64> {
+    let units = [('K', 10), ('M', 20), ('G', 30), ('T', 40)];
+    let unit = units.iter().find_map(|(letter, bits)| Some((text.strip_suffix(*letter)?, *bits)));
+    let (number, bits) = unit.unwrap_or((text, 0));
+    number.parse::<u64>().ok()?.checked_mul(1 << bits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn models_are_read_as_they_are_written() {
+        let platter = Platter { rpm: 5400, write_cache: 8 << 20, ..Platter::default() };
+        assert_eq!(Model::parse("rotational:rpm=5400,cache=8M"), Ok(Model::Rotational(platter)));
+        let volume = Volume { iops: 500, base: 500_000, ..Volume::default() };
+        assert_eq!(Model::parse("network:iops=500,base=500us"), Ok(Model::Network(volume)));
+        for bad in ["floppy", "rotational:rpm=0", "ssd:rpm=7200", "network:iops", "ssd:dies=x"] {
+            assert!(Model::parse(bad).is_err(), "{bad}");
+        }
+        assert_eq!(size("2G"), Some(2 << 30));
+        assert_eq!(size("99999999999999T"), None);
+    }
+}
