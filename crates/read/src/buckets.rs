@@ -2,12 +2,20 @@
 
 use iowhy_model::{Edges, Histogram};
 
+/// More I/Os than any listing can have counted: nine years of a million a second. A larger
+/// number is a damaged line.
+pub(crate) const COUNT_LIMIT: u64 = 1 << 48;
+
 /// Builds a histogram from rows `(low, high, count)` in ns, each meaning `low <= v < high`, in
 /// any order; rows of the same bounds are added, gaps between rows become empty buckets.
 ///
-/// `None` if there is no row, or if two rows overlap.
+/// `None` if there is no row, if two rows overlap, or if the counts are absurd.
 pub fn histogram_of(mut rows: Vec<(u64, u64, u64)>) -> Option<Histogram> {
     rows.retain(|(low, high, _)| low < high);
+    let total = rows.iter().try_fold(0u64, |total, (_, _, count)| total.checked_add(*count))?;
+    if total > COUNT_LIMIT {
+        return None;
+    }
     rows.sort_unstable();
     let mut edges: Vec<u64> = Vec::with_capacity(rows.len() + 1);
     let mut counts: Vec<u64> = Vec::with_capacity(rows.len());
@@ -44,5 +52,6 @@ mod tests {
         assert_eq!(histogram.counts(), [3, 0, 5]);
         assert!(histogram_of(vec![(2, 8, 1), (4, 16, 1)]).is_none());
         assert!(histogram_of(Vec::new()).is_none());
+        assert!(histogram_of(vec![(0, 1, u64::MAX), (1, 2, 1)]).is_none());
     }
 }

@@ -1,8 +1,17 @@
 //! The list of formats. To add one: its file, its `mod` line, its place in [`FORMATS`].
 
+mod biolatency;
+mod biosnoop;
+mod bpftrace;
+mod capture;
 mod diskstats;
+mod hist_log;
+mod iosnoop;
+mod iostat;
+mod latency_outliers;
 mod mounts;
 mod pylatencymap;
+mod quantize;
 mod vxtrace;
 mod write_test;
 
@@ -10,9 +19,18 @@ use crate::Format;
 
 /// All formats, sorted by name.
 pub const FORMATS: &[Format] = &[
+    biolatency::FORMAT,
+    biosnoop::FORMAT,
+    bpftrace::FORMAT,
+    capture::FORMAT,
     diskstats::FORMAT,
+    hist_log::FORMAT,
+    iosnoop::FORMAT,
+    iostat::FORMAT,
+    latency_outliers::FORMAT,
     mounts::FORMAT,
     pylatencymap::FORMAT,
+    quantize::FORMAT,
     vxtrace::FORMAT,
     write_test::FORMAT,
 ];

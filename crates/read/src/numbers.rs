@@ -17,6 +17,30 @@ pub fn decimal(text: &str) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
+/// A plain decimal number times `10^places`, exactly and without a float: `fixed("77.96", 6)` is
+/// 77 960 000. Digits beyond `places` are dropped.
+pub fn fixed(text: &str, places: u32) -> Option<i64> {
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text),
+    };
+    let (mut value, mut any, mut left) = (0i64, false, None);
+    for byte in digits.bytes() {
+        match (byte, left) {
+            (b'0'..=b'9', Some(0)) => any = true,
+            (b'0'..=b'9', _) => {
+                any = true;
+                left = left.map(|left| left - 1);
+                value = value.checked_mul(10)?.checked_add(i64::from(byte - b'0'))?;
+            }
+            (b'.', None) => left = Some(places),
+            _ => return None,
+        }
+    }
+    let value = value.checked_mul(10i64.checked_pow(left.unwrap_or(places))?)?;
+    any.then_some(if negative { -value } else { value })
+}
+
 /// An unsigned integer, no other text.
 pub fn integer(text: &str) -> Option<u64> {
     if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) {
@@ -54,5 +78,12 @@ mod tests {
         assert_eq!(integer("1.0"), None);
         assert_eq!(bytes("1.3M"), Some(1.3 * 1048576.0));
         assert_eq!(bytes("12x"), None);
+        assert_eq!(fixed("77.96", 6), Some(77_960_000));
+        assert_eq!(fixed("0.143268", 9), Some(143_268_000));
+        assert_eq!(fixed("-1", 6), Some(-1_000_000));
+        assert_eq!(fixed("7.1234567", 6), Some(7_123_456));
+        for bad in ["", ".", "-", "1.2.3", "1,2", "R", "18446744073709551615"] {
+            assert_eq!(fixed(bad, 6), None, "{bad}");
+        }
     }
 }

@@ -173,9 +173,12 @@ impl Scanner<'_> {
         if line.cut {
             return Ok(None);
         }
-        if self.only.is_some() {
-            return Ok(self.only);
-        }
+        let formats = match self.only {
+            Some(only) if self.open.is_none() => return Ok(Some(only)),
+            // Prose in a listing of a forced format does not end it; a heading of its own does.
+            Some(only) => std::slice::from_ref(only),
+            None => FORMATS,
+        };
         for ahead in 0..HEAD_LIMIT {
             if ahead > 0 && !self.lines.ahead(ahead)? {
                 break;
@@ -183,7 +186,7 @@ impl Scanner<'_> {
             let mut head = vec![line.text.as_str()];
             head.extend(self.lines.pending.iter().take(ahead).map(|line| line.text.as_str()));
             let mut more = false;
-            for format in FORMATS {
+            for format in formats {
                 match (format.sniff)(&head) {
                     Sniff::Yes => return Ok(Some(format)),
                     Sniff::More => more = true,

@@ -1,0 +1,344 @@
+//! biolatency: block I/O latency histograms from bcc or libbpf-tools.
+//!
+//! ## Reads
+//! The screen of `biolatency` with any of -T -m -D -F -Q -e: `disk = 'sdb'` or `flags =
+//! Sync-Write` lines, `usecs : count distribution` headings and rows `LO -> HI : N |***|`. Each
+//! histogram becomes a distribution of its disk and flags. The text may be re-flowed, down to
+//! several histograms on one line.
+//!
+//! ## Where it comes from
+//! `biolatency-bpfcc` and `biolatency` (packages bpfcc-tools, libbpf-tools). Capture with
+//! `biolatency -D -T 1 60`, one histogram per disk and second.
+//!
+//! ## Versions
+//! bcc of 2015 wrote `Bucket disk = 'xvdb'`, between 2020 and 2021 `disk = b'sdb'`; libbpf-tools
+//! writes the name without quotes and allows -D and -F together. bcc's -e adds the total.
+//!
+//! ## Traps
+//! A row `256 -> 511` holds 256 up to, not including, 512 us; `0 -> 1` holds everything below 2.
+//! With -m, values were rounded down to whole milliseconds first. Counts are of one interval, not
+//! since the start. The time of -T is the end of its interval, so the first one has no known
+//! beginning. The average of -e is rounded, so its total is used, unless it is in milliseconds
+//! (each I/O rounded down) or sums up several histograms. Other bcc tools print the same
+//! tables: rows headed by anything but a disk or flags are skipped. A banner of another tool has
+//! the same effect. -j prints Python dictionaries, which are not read.
+//!
+//! ## Cannot know
+//! Whether -Q was given: iowhy takes the latency for issue to completion. The disk without -D,
+//! the operation without -F, the moment without -T.
+
+use iowhy_model::{DeviceId, Distribution, Layer, Level, Name, Nanos, Note, Op, Sink, Stage, Time};
+
+use crate::buckets::COUNT_LIMIT;
+use crate::{Format, Reader, Sniff, Step, histogram_of, integer};
+
+/// The format's entry in the list.
+pub const FORMAT: Format = Format {
+    name: "biolatency",
+    summary: "block I/O latency histograms from bcc or libbpf-tools",
+    manual: include_str!("biolatency.rs"),
+    level: Level::B,
+    sniff,
+    reader: || Box::new(Biolatency::default()),
+};
+
+const US: u64 = 1_000;
+const MS: u64 = 1_000_000;
+const DAY_S: i64 = 86_400;
+
+/// A listing begins with a table's heading, or with a banner, time or key that leads to one.
+fn sniff(head: &[&str]) -> Sniff {
+    for (place, line) in head.iter().enumerate() {
+        let mut rest = *line;
+        while let Some(item) = Item::take(&mut rest) {
+            if matches!(item, Item::Heading(_)) {
+                return Sniff::Yes;
+            }
+            if matches!(item, Item::Row(..) | Item::Total { .. }) {
+                return Sniff::No;
+            }
+        }
+        let empty = rest.trim().is_empty();
+        if !empty || (place == 0 && line.trim().is_empty()) {
+            return Sniff::No;
+        }
+    }
+    Sniff::More
+}
+
+/// One thing such a screen says; several may stand on a line.
+#[derive(Clone, PartialEq, Debug)]
+enum Item<'a> {
+    /// What is being traced: block I/O or not.
+    Banner(bool),
+    /// `disk = 'sdb'`.
+    Key(&'a str, &'a str),
+    /// `12:00:01`, in seconds.
+    Clock(i64),
+    /// `usecs : count distribution`: nanoseconds per unit.
+    Heading(u64),
+    /// `256 -> 511 : 2 |***|`.
+    Row(u64, u64, u64),
+    /// `avg = 663 usecs, total: 16575 usecs, count: 25`.
+    Total { sum: u64, unit: u64, count: u64 },
+    /// `^C`, echoed by the terminal.
+    Interrupt,
+}
+
+impl<'a> Item<'a> {
+    /// Takes the next item off the front of a line; leaves the line as it is if there is none.
+    fn take(rest: &mut &'a str) -> Option<Item<'a>> {
+        let text = rest.trim_start();
+        let (item, after) = Self::banner(text)
+            .or_else(|| Self::total(text))
+            .or_else(|| Self::row(text))
+            .or_else(|| Self::heading(text))
+            .or_else(|| Self::key(text))
+            .or_else(|| Self::lone(text))?;
+        *rest = after;
+        Some(item)
+    }
+
+    fn banner(text: &'a str) -> Option<(Item<'a>, &'a str)> {
+        let rest = text.strip_prefix("Tracing ")?;
+        let end = rest.find("to end.").map(|at| at + "to end.".len())?;
+        let (said, after) = rest.split_at(end);
+        Some((Item::Banner(said.starts_with("block device I/O")), after))
+    }
+
+    fn total(text: &'a str) -> Option<(Item<'a>, &'a str)> {
+        let (words, rest) = words(text.strip_prefix("avg = ")?)?;
+        let [_, _, "total:", sum, unit, "count:", count] = words else { return None };
+        let unit = unit_of(unit.trim_end_matches(','))?;
+        Some((Item::Total { sum: integer(sum)?, unit, count: integer(count)? }, rest))
+    }
+
+    fn row(text: &'a str) -> Option<(Item<'a>, &'a str)> {
+        let ([low, "->", high, ":", count], rest) = words(text)? else { return None };
+        let count = integer(count).filter(|count| *count <= COUNT_LIMIT)?;
+        let bar = rest.trim_start().strip_prefix('|')?.trim_start_matches(['*', '+', ' ']);
+        let item = Item::Row(integer(low)?, integer(high)?, count);
+        Some((item, bar.strip_prefix('|').unwrap_or(bar)))
+    }
+
+    fn heading(text: &'a str) -> Option<(Item<'a>, &'a str)> {
+        let ([unit, ":", "count", "distribution"], rest) = words(text)? else { return None };
+        Some((Item::Heading(unit_of(unit)?), rest))
+    }
+
+    fn key(text: &'a str) -> Option<(Item<'a>, &'a str)> {
+        let text = text.strip_prefix("Bucket ").unwrap_or(text);
+        let ([key, "="], rest) = words(text)? else { return None };
+        let rest = rest.trim_start();
+        if !key.bytes().all(|b| b.is_ascii_alphabetic() || b == b'_') {
+            return None;
+        }
+        let quoted = rest.strip_prefix("b'").or_else(|| rest.strip_prefix('\''));
+        let (value, after) = match quoted {
+            Some(quoted) => quoted.split_once('\'')?,
+            None => word(rest)?,
+        };
+        Some((Item::Key(key, value), after))
+    }
+
+    fn lone(text: &'a str) -> Option<(Item<'a>, &'a str)> {
+        let (text, after) = word(text)?;
+        if text == "^C" {
+            return Some((Item::Interrupt, after));
+        }
+        let mut parts = text.splitn(3, ':');
+        let mut part = |below: u64| {
+            let part = parts.next().filter(|part| part.len() == 2)?;
+            integer(part).filter(|value| *value < below)
+        };
+        let (hours, minutes, seconds) = (part(24)?, part(60)?, part(61)?);
+        Some((Item::Clock((hours * 3600 + minutes * 60 + seconds) as i64), after))
+    }
+}
+
+/// The histogram being read.
+struct Table {
+    device: DeviceId,
+    flags: Option<Name>,
+    op: Option<Op>,
+    unit: u64,
+    rows: Vec<(u64, u64, u64)>,
+    sum_ns: Option<f64>,
+    /// The interval it is of, if two times bound it.
+    start: Option<Time>,
+    length: Option<Nanos>,
+}
+
+#[derive(Default)]
+struct Biolatency {
+    disk: Option<String>,
+    flags: Option<String>,
+    /// What the tables are of, if of no block I/O.
+    foreign: Option<String>,
+    /// The end of the current interval and its length, in seconds.
+    clock: Option<i64>,
+    length: Option<i64>,
+    table: Option<Table>,
+    /// Tables since the last time or total.
+    tables: u64,
+}
+
+impl Reader for Biolatency {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        let mut rest = line;
+        let mut items = 0;
+        while let Some(item) = Item::take(&mut rest) {
+            items += 1;
+            if let Err(reason) = self.item(item, sink) {
+                return Step::Skipped(reason);
+            }
+        }
+        match (items, rest.trim()) {
+            (0, row) if self.table.is_some() && row.contains("->") => {
+                Step::Skipped("the row is incomplete".to_string())
+            }
+            (0, _) => Step::Passed,
+            (_, "") => Step::Took,
+            (_, _) => Step::Skipped("the end of the line could not be read".to_string()),
+        }
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        if let Err(reason) = self.flush(sink) {
+            sink.skip(Note { line: 0, text: String::new(), reason });
+        }
+    }
+}
+
+impl Biolatency {
+    fn item(&mut self, item: Item, sink: &mut dyn Sink) -> Result<(), String> {
+        match item {
+            Item::Interrupt => {}
+            Item::Banner(block) => {
+                self.flush(sink)?;
+                *self = Biolatency::default();
+                self.foreign = (!block).then(|| "the tool traces no block I/O".to_string());
+            }
+            Item::Clock(now) => {
+                self.flush(sink)?;
+                self.tables = 0;
+                self.length = self.clock.map(|before| (now - before).rem_euclid(DAY_S));
+                self.clock = Some(self.clock.zip(self.length).map_or(now, |(at, s)| at + s));
+            }
+            Item::Key(key, value) => {
+                self.flush(sink)?;
+                match key {
+                    "disk" => {
+                        let known = !matches!(value, "<unknown>" | "Unknown" | "?");
+                        (self.disk, self.flags) = (known.then(|| value.to_string()), None);
+                        self.foreign = None;
+                    }
+                    "flags" => {
+                        self.flags = Some(value.to_string());
+                        self.foreign = None;
+                    }
+                    _ => self.foreign = Some(format!("the table is of one `{key}`, not of a disk")),
+                }
+            }
+            Item::Heading(unit) => {
+                self.flush(sink)?;
+                self.tables += 1;
+                self.table = Some(self.begin(unit, sink));
+            }
+            Item::Row(low, high, count) => {
+                if let Some(reason) = &self.foreign {
+                    return Err(reason.clone());
+                }
+                let Some(table) = &mut self.table else {
+                    return Err("a row without a heading".to_string());
+                };
+                let end = high.saturating_add(1).saturating_mul(table.unit);
+                table.rows.push((low.saturating_mul(table.unit), end, count));
+            }
+            Item::Total { sum, unit, count } => self.total(sum, unit, count),
+        }
+        Ok(())
+    }
+
+    fn begin(&self, unit: u64, sink: &mut dyn Sink) -> Table {
+        let source = sink.source();
+        source.sees_queue = false;
+        source.resolution = source.resolution.or(Some(Nanos(unit as i64)));
+        let device = sink.device(self.disk.as_deref().unwrap_or(""));
+        let length = self.length.filter(|s| *s > 0).map(|s| Nanos(s * 1_000_000_000));
+        let end = self.clock.map(|s| Time::from_ns(s.saturating_mul(1_000_000_000)));
+        Table {
+            device,
+            flags: self.flags.as_deref().map(|flags| sink.name(flags)),
+            op: self.flags.as_deref().and_then(operation),
+            unit,
+            rows: Vec::new(),
+            sum_ns: None,
+            start: end.zip(length).map(|(end, length)| end - length),
+            length,
+        }
+    }
+
+    /// The total stands behind the last table of an interval and is of all of them.
+    fn total(&mut self, sum: u64, unit: u64, count: u64) {
+        let alone = self.tables == 1 && unit == US;
+        self.tables = 0;
+        if let Some(table) = &mut self.table {
+            let counted = table.rows.iter().fold(0u64, |sum, row| sum.saturating_add(row.2));
+            table.sum_ns = (alone && counted == count).then_some(sum as f64 * unit as f64);
+        }
+    }
+
+    fn flush(&mut self, sink: &mut dyn Sink) -> Result<(), String> {
+        let Some(table) = self.table.take().filter(|table| !table.rows.is_empty()) else {
+            return Ok(());
+        };
+        let mut histogram =
+            histogram_of(table.rows).ok_or("the rows of the table above overlap")?;
+        histogram.sum_ns = table.sum_ns;
+        let mut distribution =
+            Distribution::new(table.device, Layer::Block, Stage::Device, histogram);
+        distribution.op = table.op;
+        distribution.label = table.flags;
+        distribution.start = table.start;
+        distribution.length = table.length;
+        sink.distribution(distribution);
+        Ok(())
+    }
+}
+
+fn unit_of(word: &str) -> Option<u64> {
+    match word {
+        "usecs" => Some(US),
+        "msecs" => Some(MS),
+        _ => None,
+    }
+}
+
+/// The operation of a set of flags; it stands last (`ReadAhead-Read`).
+fn operation(flags: &str) -> Option<Op> {
+    Some(match flags.rsplit('-').next()? {
+        "Read" => Op::Read,
+        "Write" => Op::Write,
+        "Flush" => Op::Flush,
+        "Discard" | "SecureErase" | "WriteZeros" | "WriteZeroes" => Op::Discard,
+        "Unknown" => return None,
+        _ => Op::Other,
+    })
+}
+
+/// The first `N` words and what follows them.
+fn words<const N: usize>(mut text: &str) -> Option<([&str; N], &str)> {
+    let mut found = [""; N];
+    for place in &mut found {
+        (*place, text) = word(text)?;
+    }
+    Some((found, text))
+}
+
+/// The first word and what follows it.
+fn word(text: &str) -> Option<(&str, &str)> {
+    let text = text.trim_start();
+    let end = text.find(char::is_whitespace).unwrap_or(text.len());
+    (end > 0).then(|| text.split_at(end))
+}

@@ -1,0 +1,335 @@
+//! biosnoop: one line per completed block I/O, from bcc, libbpf-tools or bpftrace.
+//!
+//! ## Reads
+//! The screen of `biosnoop`, with any of its columns: `TIME(s) COMM PID DISK T SECTOR BYTES`,
+//! then `P` (-P), `QUE(ms)` (-Q) and `LAT(ms)`. Each line becomes an event: it completed at TIME,
+//! was issued LAT earlier, and was queued QUE before that. Lines cut out (`[...]`) do no harm.
+//!
+//! ## Where it comes from
+//! `biosnoop-bpfcc` and `biosnoop` (packages bpfcc-tools, libbpf-tools), and `biosnoop.bt` of
+//! bpftrace. The best capture for iowhy is `biosnoop -Q`, since it alone tells time in the queue
+//! from time on the device.
+//!
+//! ## Versions
+//! bcc before 2019 prints TIME with nine decimals, later six. libbpf-tools prints latencies with
+//! three decimals, the request's flags in full (`WS`, `FF`), and with -t a time of day under
+//! `TIMESTAMP`. bpftrace prints whole milliseconds under `TIME(ms) COMM PID LAT(ms)`, later with
+//! `DISK`, and since 2023 with the device's numbers under `DISK ID`.
+//!
+//! ## Traps
+//! TIME is when the I/O completed, counted from the first completion. LAT leaves QUE out. A
+//! process name may hold blanks, so columns are matched from both ends. BYTES of seven digits
+//! runs into a number of seven characters behind it (`13107201234.56`); it is split again. bcc
+//! prints `R` for everything that is no plain write: a read of 0 bytes is therefore kept as
+//! `other`, and a write of 0 bytes as a flush, which is all it can carry. A discard with bytes
+//! still looks like a read. SECTOR -1 or 18446744073709551615, PID 0 with COMM `?`, and QUE -1
+//! all mean that the tool did not see it. Times of day that fall by hours went past midnight.
+//!
+//! ## Cannot know
+//! Without -Q, time in the scheduler's queue: iostat's await includes it, LAT does not. The
+//! process is the one on the CPU when the I/O was queued, for buffered writes the flusher. How
+//! many events the tool dropped, unless its complaints on stderr were captured too.
+
+use iowhy_model::{DeviceId, Event, Flags, Layer, Level, Name, Nanos, Op, Sink, Time};
+
+use crate::{Format, Reader, Sniff, Step, device_name, fixed, integer, last::Last};
+
+/// The format's entry in the list.
+pub const FORMAT: Format = Format {
+    name: "biosnoop",
+    summary: "one line per block I/O from bcc, libbpf-tools or bpftrace",
+    manual: include_str!("biosnoop.rs"),
+    level: Level::C,
+    sniff,
+    reader: || Box::new(Biosnoop::default()),
+};
+
+/// Width of the BYTES column (`%-7s`), behind which no blank follows in bcc's biosnoop.
+const BYTES_WIDTH: usize = 7;
+/// Longest request whose length fits: the kernel keeps it in 32 bits (`__data_len`).
+const SECTOR_BYTES: u64 = 512;
+/// A clock that falls by more than this went past midnight.
+const HALF_A_DAY_NS: i64 = 43_200_000_000_000;
+const DAY_NS: i64 = 2 * HALF_A_DAY_NS;
+
+fn sniff(head: &[&str]) -> Sniff {
+    head.first().is_some_and(|line| Columns::of(line).is_some()).into()
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Clock {
+    Seconds,
+    Milliseconds,
+    TimeOfDay,
+}
+
+/// Which columns the heading names.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Columns {
+    clock: Clock,
+    /// bpftrace's short form: device before the process, no T, SECTOR, BYTES.
+    short: bool,
+    disk: bool,
+    numbers: bool,
+    pattern: bool,
+    queue: bool,
+}
+
+impl Columns {
+    fn of(line: &str) -> Option<Columns> {
+        let line = line.trim();
+        if !line.starts_with("TIME") || !line.ends_with("LAT(ms)") {
+            return None;
+        }
+        let has = |name: &str| line.split_ascii_whitespace().any(|word| word == name);
+        let clock = match line.split_ascii_whitespace().next()? {
+            "TIME(s)" => Clock::Seconds,
+            "TIME(ms)" => Clock::Milliseconds,
+            "TIMESTAMP" | "TIME" => Clock::TimeOfDay,
+            _ => return None,
+        };
+        let short = !has("SECTOR");
+        let numbers = has("ID");
+        let whole = has("COMM") && has("PID") && (short || has("BYTES"));
+        whole.then_some(Columns {
+            clock,
+            short,
+            disk: has("DISK") && !numbers,
+            numbers,
+            pattern: has("P"),
+            queue: has("QUE(ms)"),
+        })
+    }
+}
+
+impl Default for Columns {
+    /// What bcc's biosnoop prints without options.
+    fn default() -> Self {
+        let clock = Clock::Seconds;
+        Columns { clock, short: false, disk: true, numbers: false, pattern: false, queue: false }
+    }
+}
+
+#[derive(Default)]
+struct Biosnoop {
+    columns: Columns,
+    begun: bool,
+    disk: Last<DeviceId>,
+    comm: Last<Name>,
+    /// Nanoseconds to add to a time of day for each midnight passed, and the time before.
+    midnight: i64,
+    before: i64,
+}
+
+/// The columns of one line, as text.
+struct Row<'a> {
+    time: &'a str,
+    comm: &'a str,
+    pid: &'a str,
+    disk: &'a str,
+    kind: &'a str,
+    sector: &'a str,
+    bytes: &'a str,
+    queue: Option<&'a str>,
+    latency: &'a str,
+}
+
+impl Reader for Biosnoop {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        if !line.starts_with(|c: char| c.is_ascii_digit() || c == '-') {
+            return self.other(line, sink);
+        }
+        if !self.begun {
+            self.begun = true;
+            sink.source().sees_queue = self.columns.queue;
+        }
+        match self.event(line, sink) {
+            Ok(event) => {
+                sink.event(event);
+                Step::Took
+            }
+            Err(reason) => Step::Skipped(reason.to_string()),
+        }
+    }
+}
+
+impl Biosnoop {
+    /// A line that is no event: the heading, a notice of the tool, or prose.
+    fn other(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        if let Some(columns) = Columns::of(line) {
+            self.columns = columns;
+            sink.source().sees_queue = columns.queue;
+            return Step::Took;
+        }
+        let words: Vec<&str> = line.split_ascii_whitespace().take(4).collect();
+        match words[..] {
+            ["MAJOR", "MINOR"] => Step::Took,
+            ["lost", count, "events", ..] | ["Possibly", "lost", count, ..] => {
+                sink.lost("events dropped by the tool", integer(count).unwrap_or(1));
+                Step::Took
+            }
+            _ => Step::Passed,
+        }
+    }
+
+    fn event(&mut self, line: &str, sink: &mut dyn Sink) -> Result<Event, &'static str> {
+        let row =
+            if self.columns.short { self.columns.short_row(line) } else { self.columns.row(line) };
+        let row = row.ok_or("the columns do not fit the heading")?;
+        let completed = self.time(row.time).ok_or("TIME is no time")?;
+        let latency = fixed(row.latency, 6).filter(|ns| *ns >= 0).ok_or("LAT is no latency")?;
+        let bytes = match row.bytes {
+            "" => None,
+            text => Some(integer(text).and_then(|n| u32::try_from(n).ok()).ok_or("bad BYTES")?),
+        };
+        let (op, flags) = match row.kind {
+            "" => (Op::Other, Flags::default()),
+            kind => operation(kind, bytes).ok_or("T is no operation")?,
+        };
+        let device = match row.disk.split_once(' ').filter(|_| self.columns.numbers) {
+            Some((major, minor)) => {
+                let numbers = (major.parse().ok()).zip(minor.trim().parse().ok());
+                let (major, minor) = numbers.ok_or("DISK ID is no pair of numbers")?;
+                self.disk.get(row.disk, |_| sink.device(&device_name(major, minor)))
+            }
+            None => self.disk.get(row.disk, |name| sink.device(known(name))),
+        };
+        if sink.source().resolution.is_none() {
+            sink.source().resolution = Some(step(row.latency));
+        }
+        let issued = completed - Nanos(latency);
+        let queue = row.queue.and_then(|text| fixed(text, 6)).filter(|ns| *ns >= 0);
+        let mut event = Event::new(device, op, Layer::Block);
+        event.flags = flags;
+        event.completed = Some(completed);
+        event.issued = Some(issued);
+        event.queued = queue.map(|ns| issued - Nanos(ns));
+        event.sector = integer(row.sector).filter(|sector| *sector != u64::MAX);
+        event.bytes = bytes;
+        let seen = !matches!(row.comm, "" | "?");
+        event.comm = seen.then(|| self.comm.get(row.comm, |text| sink.name(text)));
+        event.pid = row.pid.parse().ok().filter(|pid| seen || *pid != 0);
+        Ok(event)
+    }
+
+    fn time(&mut self, text: &str) -> Option<Time> {
+        let ns = match self.columns.clock {
+            Clock::Seconds => fixed(text, 9)?,
+            Clock::Milliseconds => fixed(text, 6)?,
+            Clock::TimeOfDay => {
+                let mut parts = text.splitn(3, ':');
+                let hours = fixed(parts.next()?, 0).filter(|h| (0..24).contains(h))?;
+                let minutes = fixed(parts.next()?, 0).filter(|m| (0..60).contains(m))?;
+                let seconds = fixed(parts.next()?, 9).filter(|s| (0..DAY_NS).contains(s))?;
+                let ns = (hours * 60 + minutes) * 60_000_000_000 + seconds;
+                if ns < self.before - HALF_A_DAY_NS {
+                    self.midnight = self.midnight.checked_add(DAY_NS)?;
+                }
+                self.before = ns;
+                ns.checked_add(self.midnight)?
+            }
+        };
+        Some(Time::from_ns(ns))
+    }
+}
+
+impl Columns {
+    /// TIME COMM PID DISK T SECTOR BYTES [P] [QUE] LAT, from both ends towards COMM.
+    fn row<'a>(&self, line: &'a str) -> Option<Row<'a>> {
+        let mut rest = line;
+        let time = left(&mut rest)?;
+        let mut latency = right(&mut rest)?;
+        let mut queue = if self.queue { Some(right(&mut rest)?) } else { None };
+        let mut pattern = if self.pattern { Some(right(&mut rest)?) } else { None };
+        let mut bytes = right(&mut rest)?;
+        let mut sector = right(&mut rest)?;
+        let kind = if sector.starts_with(|c: char| c.is_ascii_alphabetic()) {
+            // BYTES ran into the column behind it, so everything stands one place to the right.
+            let kind = sector;
+            sector = bytes;
+            let glued = pattern.as_mut().or(queue.as_mut()).unwrap_or(&mut latency);
+            (bytes, *glued) = unglue(glued)?;
+            kind
+        } else {
+            right(&mut rest)?
+        };
+        let mut disk = right(&mut rest)?;
+        let pid = if disk.bytes().all(|b| b.is_ascii_digit()) {
+            // Old versions leave DISK empty where the kernel had no name.
+            std::mem::take(&mut disk)
+        } else {
+            right(&mut rest)?
+        };
+        let comm = rest.trim_ascii();
+        Some(Row { time, comm, pid, disk, kind, sector, bytes, queue, latency })
+    }
+
+    /// TIME [DISK | MAJOR MINOR] COMM PID LAT.
+    fn short_row<'a>(&self, line: &'a str) -> Option<Row<'a>> {
+        let mut rest = line;
+        let time = left(&mut rest)?;
+        let latency = right(&mut rest)?;
+        let pid = right(&mut rest)?;
+        let after_time = rest;
+        let disk = if self.disk || self.numbers { left(&mut rest)? } else { "" };
+        let disk = if self.numbers {
+            left(&mut rest)?;
+            after_time.get(..after_time.len() - rest.len())?.trim_ascii()
+        } else {
+            disk
+        };
+        let comm = rest.trim_ascii();
+        let (kind, sector, bytes, queue) = ("", "", "", None);
+        Some(Row { time, comm, pid, disk, kind, sector, bytes, queue, latency })
+    }
+}
+
+/// Takes the first word off.
+fn left<'a>(rest: &mut &'a str) -> Option<&'a str> {
+    let text = rest.trim_ascii_start();
+    let end = text.bytes().position(|b| b.is_ascii_whitespace()).unwrap_or(text.len());
+    let (word, after) = text.split_at(end);
+    *rest = after;
+    (!word.is_empty()).then_some(word)
+}
+
+/// Takes the last word off.
+fn right<'a>(rest: &mut &'a str) -> Option<&'a str> {
+    let text = rest.trim_ascii_end();
+    let start =
+        text.as_bytes().iter().rposition(|b| b.is_ascii_whitespace()).map_or(0, |place| place + 1);
+    let (before, word) = text.split_at(start);
+    *rest = before;
+    (!word.is_empty()).then_some(word)
+}
+
+/// Splits BYTES from what ran into it. A length is whole sectors, so if seven digits are not,
+/// eight were printed.
+fn unglue(text: &str) -> Option<(&str, &str)> {
+    [BYTES_WIDTH, BYTES_WIDTH + 1].into_iter().find_map(|width| {
+        let (bytes, after) = text.split_at_checked(width)?;
+        let whole = integer(bytes)?.is_multiple_of(SECTOR_BYTES);
+        (whole && !after.is_empty()).then_some((bytes, after))
+    })
+}
+
+/// The operation behind T; what moves no data can be neither read nor write.
+fn operation(kind: &str, bytes: Option<u32>) -> Option<(Op, Flags)> {
+    let (op, flags) = Flags::from_rwbs(kind)?;
+    Some(match (op, bytes) {
+        (Op::Read, Some(0)) => (Op::Other, flags),
+        (Op::Write, Some(0)) => (Op::Flush, flags),
+        _ => (op, flags),
+    })
+}
+
+/// The name of a device, empty if the tool did not know it.
+fn known(disk: &str) -> &str {
+    if matches!(disk, "<unknown>" | "Unknown" | "?") { "" } else { disk }
+}
+
+/// The step of a printed latency in milliseconds: `77.96` is exact to 10 us.
+fn step(latency: &str) -> Nanos {
+    let decimals = latency.split_once('.').map_or(0, |(_, decimals)| decimals.len().min(6));
+    Nanos(10i64.pow(6 - decimals as u32))
+}

@@ -1,0 +1,303 @@
+//! hist-log: SystemTap's `@hist_log`, bare or under the headings of the block I/O scripts.
+//!
+//! ## Reads
+//! `value |-------- count` and rows `1024 |@@@ 7`. Of the scripts around it: the heading with
+//! measurement time and I/O count, the filters at the top (size, operation, major and minor), and
+//! the summed latency of the read script.
+//!
+//! ## Where it comes from
+//! SystemTap scripts such as `blockio_rq_issue_filter_latencyhistogram.stp` and
+//! `read_latencyhistogram.stp` of LucaCanali/Linux_tracing_scripts, on kernels up to 3.10.
+//!
+//! ## Versions
+//! The table has been the same since SystemTap 1.0. The scripts' headings are those of 2015 and
+//! 2017; a heading that lost its first letter in copying is still one.
+//!
+//! ## Traps
+//! A row B holds B up to, not including, 2B; row 0 holds 0 alone. Rows below 0 come from a clock
+//! that jumped, and are counted as lost. One `@` stands for several I/Os and notes may have been
+//! written into the bars, so the count is the last number of a row. `~` leaves out empty rows.
+//! Filters by major and minor name the disk: 65 and 128 is `sdy`, so that it meets the same disk
+//! in other listings. Where the printed I/O count is not the sum of the rows, a note says so.
+//!
+//! ## Cannot know
+//! The unit of a bare table: microseconds, as all these scripts use, with a note. The moment of a
+//! measurement. I/Os the script dropped beyond its 100 000 in flight. Time in the queue: block
+//! latency runs from issue to completion.
+
+use iowhy_model::{DeviceId, Distribution, Layer, Level, Nanos, Note, Op, Sink, Stage};
+
+use crate::powers::{NOT_A_POWER, histogram_of_powers, is_power, power_row};
+use crate::{Format, Reader, Sniff, Step, device_name, integer};
+
+/// The format's entry in the list.
+pub const FORMAT: Format = Format {
+    name: "hist-log",
+    summary: "SystemTap latency histograms (@hist_log)",
+    manual: include_str!("hist_log.rs"),
+    level: Level::B,
+    sniff,
+    reader: || Box::new(HistLog::default()),
+};
+
+const US: u64 = 1_000;
+
+fn sniff(head: &[&str]) -> Sniff {
+    head.first().is_some_and(|line| !matches!(Part::of(line), None | Some(Part::Aside))).into()
+}
+
+/// What a line of a script is.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Part<'a> {
+    /// The first line of a script.
+    Banner,
+    /// `Block I/O latency histogram, measurement time: 10 seconds, I/O count: 199`.
+    Heading { seconds: Option<u64>, count: Option<u64> },
+    /// `Latency histogram of read calls in the interval`: the system call.
+    Calls(&'a str),
+    /// `value |------ count`.
+    Table,
+    /// Any other line that may stand between these.
+    Aside,
+}
+
+impl<'a> Part<'a> {
+    fn of(line: &'a str) -> Option<Part<'a>> {
+        let text = line.trim();
+        if text.ends_with("lock I/O latency histograms from kernel trace points") {
+            return Some(Part::Banner);
+        }
+        if let Some((what, after)) = text.split_once(", measurement time: ") {
+            return what.ends_with("latency histogram").then(|| Part::Heading {
+                seconds: after.split(' ').next().and_then(integer),
+                count: after.split_once("I/O count: ").and_then(|(_, count)| integer(count)),
+            });
+        }
+        if let Some(calls) = text.strip_prefix("Latency histogram of ") {
+            return calls.strip_suffix(" calls in the interval").map(Part::Calls);
+        }
+        if let Some(rest) = text.strip_prefix("value |") {
+            let dashes = rest.strip_suffix("count")?.trim();
+            return (dashes.len() >= 10 && dashes.bytes().all(|b| b == b'-'))
+                .then_some(Part::Table);
+        }
+        let aside = matches!(text, "Filters:" | "~")
+            || text.starts_with("Value = latency bucket (")
+            || text.starts_with("IO_")
+            || text.starts_with("Summed latency in the interval (microseconds): ");
+        aside.then_some(Part::Aside)
+    }
+}
+
+/// The filters a script was given.
+#[derive(Clone, Default, Debug)]
+struct Filters {
+    bytes: Option<u32>,
+    op: Option<Op>,
+    major: Option<u32>,
+    minor: Option<u32>,
+}
+
+#[derive(Default)]
+struct HistLog {
+    filters: Filters,
+    seconds: Option<u64>,
+    /// The I/O count the heading promised.
+    count: Option<u64>,
+    /// The system call measured, if it is no block I/O.
+    calls: Option<String>,
+    unit: Option<u64>,
+    rows: Vec<(i64, u64)>,
+    sum_us: Option<u64>,
+}
+
+impl Reader for HistLog {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        match Part::of(line) {
+            Some(Part::Banner) => {
+                self.flush(sink);
+                *self = HistLog::default();
+            }
+            Some(Part::Heading { seconds, count }) => {
+                self.flush(sink);
+                (self.seconds, self.count, self.calls) = (seconds, count, None);
+                if count == Some(0) {
+                    sink.note(note("an interval without any I/O"));
+                }
+            }
+            Some(Part::Calls(calls)) => {
+                self.flush(sink);
+                self.calls = Some(calls.to_string());
+                self.unit = Some(US);
+            }
+            Some(Part::Table) => self.flush(sink),
+            Some(Part::Aside) => self.aside(line.trim()),
+            None => match power_row(line) {
+                Some((value, _)) if !is_power(value) => {
+                    return Step::Skipped(NOT_A_POWER.to_string());
+                }
+                Some(row) => self.rows.push(row),
+                None if line.contains('|') && line.trim().starts_with(|c: char| c.is_numeric()) => {
+                    return Step::Skipped("the row is incomplete".to_string());
+                }
+                None => return Step::Passed,
+            },
+        }
+        Step::Took
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        self.flush(sink);
+    }
+}
+
+impl HistLog {
+    fn aside(&mut self, text: &str) {
+        if let Some(unit) = text.strip_prefix("Value = latency bucket (") {
+            self.unit = match unit.split(')').next() {
+                Some("nanoseconds") => Some(1),
+                Some("milliseconds") => Some(1_000_000),
+                _ => Some(US),
+            };
+        }
+        if let Some(sum) = text.strip_prefix("Summed latency in the interval (microseconds): ") {
+            self.sum_us = integer(sum.trim());
+        }
+        let Some((name, value)) = text.split_once(" = ") else { return };
+        // -1 switches a filter off.
+        let value = value.split(' ').next().and_then(integer);
+        let value = value.and_then(|value| u32::try_from(value).ok());
+        match name {
+            "IO_size" => self.filters.bytes = value,
+            "IO_operation" => {
+                self.filters.op = match value {
+                    Some(0) => Some(Op::Read),
+                    Some(1) => Some(Op::Write),
+                    _ => None,
+                }
+            }
+            "IO_devmaj" => self.filters.major = value,
+            "IO_devmin" => self.filters.minor = value,
+            _ => {}
+        }
+    }
+
+    fn flush(&mut self, sink: &mut dyn Sink) {
+        let rows = std::mem::take(&mut self.rows);
+        let (count, sum_us) = (self.count.take(), self.sum_us.take());
+        if rows.is_empty() {
+            return;
+        }
+        let unit = self.unit.unwrap_or_else(|| {
+            sink.note(note("no heading names the unit: read as microseconds"));
+            US
+        });
+        let (histogram, below) = histogram_of_powers(&rows, unit);
+        sink.lost("latencies below zero", below);
+        let Some(mut histogram) = histogram else {
+            if below == 0 {
+                sink.skip(note("the rows of a table overlap"));
+            }
+            return;
+        };
+        if let Some(count) = count.filter(|count| *count != histogram.count() + below) {
+            let rows = histogram.count();
+            sink.note(note(&format!("the heading says {count} I/Os, the rows hold {rows}")));
+        }
+        histogram.sum_ns = sum_us.map(|us| us as f64 * US as f64);
+        sink.source().sees_queue = self.calls.is_some();
+        sink.source().resolution = Some(Nanos(unit as i64));
+        let distribution = self.distribution(histogram, sink);
+        sink.distribution(distribution);
+    }
+
+    fn distribution(&self, histogram: iowhy_model::Histogram, sink: &mut dyn Sink) -> Distribution {
+        let mut distribution = match &self.calls {
+            Some(calls) => {
+                let device = sink.device("");
+                let mut of = Distribution::new(device, Layer::Syscall, Stage::Total, histogram);
+                of.op = match calls.as_str() {
+                    "read" | "pread" => Some(Op::Read),
+                    "write" | "pwrite" => Some(Op::Write),
+                    _ => None,
+                };
+                of.label = Some(sink.name(calls));
+                of
+            }
+            None => {
+                let device = self.device(sink);
+                let mut of = Distribution::new(device, Layer::Block, Stage::Device, histogram);
+                of.op = self.filters.op;
+                of.bytes = self.filters.bytes;
+                of
+            }
+        };
+        let seconds = self.seconds.and_then(|s| i64::try_from(s).ok()?.checked_mul(1_000_000_000));
+        distribution.length = seconds.map(Nanos);
+        distribution
+    }
+
+    fn device(&self, sink: &mut dyn Sink) -> DeviceId {
+        match (self.filters.major, self.filters.minor) {
+            (Some(major), Some(minor)) => sink.device(&device_name(major, minor)),
+            _ => sink.device(""),
+        }
+    }
+}
+
+fn note(reason: &str) -> Note {
+    Note { line: 0, text: String::new(), reason: reason.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iowhy_model::Recording;
+
+    fn read(text: &str) -> Recording {
+        let mut recording = Recording::new();
+        crate::scan("test", &mut text.as_bytes(), Some(&FORMAT), &mut recording).unwrap();
+        recording
+    }
+
+    #[test]
+    fn filters_name_the_disk_and_words_in_a_bar_do_no_harm() {
+        let recording = read(
+            "Filters:\n    IO_size = 8192\n    IO_operation = 0 (0=read, 1=write, -1=disable)\n\
+             IO_devmaj = 65 (-1=disable filter)\n    IO_devmin = 128 (-1=disable filter)\n\n\
+             lock I/O latency histogram, measurement time: 10 seconds, I/O count: 25\n\
+             Value = latency bucket (microseconds), count=I/O operations in 10 seconds\n\
+             value |-------------------------------------------------- count\n\
+             0 |                   3\n ~\n 131072 |@@@@@     LATENCY    11\n262144 |@@@  I/O  11\n",
+        );
+        let known = &recording.listings[0].distributions[0];
+        assert_eq!(recording.device_of(known.device).name, "sdy");
+        assert_eq!((known.op, known.bytes), (Some(Op::Read), Some(8192)));
+        assert_eq!(known.length, Some(Nanos(10_000_000_000)));
+        assert_eq!(known.histogram.edges().low(0), 0);
+        assert_eq!(known.histogram.edges().high(0), 1_000);
+        assert_eq!(known.histogram.count(), 25);
+        assert!(recording.listings[0].source.notes.is_empty());
+    }
+
+    #[test]
+    fn the_read_script_gives_its_exact_sum() {
+        let recording = read(
+            "Latency histogram of read calls in the interval\n\
+             value |-------------------------------------------------- count\n\
+             1 |@@   2\n    2 |@    1\n\n\
+             Summed latency in the interval (microseconds): 5\n",
+        );
+        let known = &recording.listings[0].distributions[0];
+        assert_eq!((known.layer, known.op), (Layer::Syscall, Some(Op::Read)));
+        assert_eq!(known.histogram.sum_ns, Some(5000.0));
+    }
+
+    #[test]
+    fn a_bare_table_has_a_note_and_its_negative_rows_are_lost() {
+        let recording =
+            read("value |------------------ count\n-1 |@ 2\n 4 |@ 1\n 5 |@ 9\n 8 |@@\n");
+        let source = &recording.listings[0].source;
+        assert_eq!((source.lost(), source.skipped, source.records), (2, 2, 1));
+    }
+}

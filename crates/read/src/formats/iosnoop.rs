@@ -1,0 +1,229 @@
+//! iosnoop: one line per completed block I/O, from perf-tools (ftrace).
+//!
+//! ## Reads
+//! The screen of `iosnoop`: `COMM PID TYPE DEV BLOCK BYTES LATms`, with `STARTs` (-s) and `ENDs`
+//! (-t) in front. With either time each line becomes an event. Without both there is no time
+//! axis, so the latencies are counted into one histogram per device and operation, with exact
+//! sum, minimum and maximum.
+//!
+//! ## Where it comes from
+//! `iosnoop` of perf-tools, a shell script over ftrace for kernels from 3.2 on, where neither BPF
+//! nor SystemTap is at hand. Capture with `iosnoop -ts`.
+//!
+//! ## Versions
+//! The columns have been the same since 2014.
+//!
+//! ## Traps
+//! DEV is a pair of numbers, `202,1`. Disks with fixed numbers (sd, xvd, md, loop) get their name
+//! back, so that they meet the same disk in other listings; others stay `253:0`. TYPE is the
+//! kernel's own text, so metadata and read-ahead can be told apart. A process name may hold
+//! blanks; `<...>` means that it was not known.
+//!
+//! ## Cannot know
+//! Whether -Q was given, which starts the latency at the queue instead of at the issue; iowhy
+//! takes it for the default, issue to completion. Events lost when the trace buffer overflowed:
+//! the tool does not count them.
+
+use iowhy_model::{
+    DeviceId, Distribution, Edges, Event, Flags, Histogram, Layer, Level, Name, Nanos, Sink, Stage,
+    Time,
+};
+
+use crate::{Format, Reader, Sniff, Step, device_of_numbers, fixed, integer, last::Last};
+
+/// The format's entry in the list.
+pub const FORMAT: Format = Format {
+    name: "iosnoop",
+    summary: "one line per block I/O from perf-tools",
+    manual: include_str!("iosnoop.rs"),
+    level: Level::C,
+    sniff,
+    reader: || Box::new(Iosnoop::default()),
+};
+
+/// Step of LATms, which has two decimals.
+const LATENCY_STEP: Nanos = Nanos(10_000);
+/// Step of STARTs and ENDs, which have six.
+const CLOCK_STEP: Nanos = Nanos(1_000);
+
+fn sniff(head: &[&str]) -> Sniff {
+    head.first().is_some_and(|line| Columns::of(line).is_some()).into()
+}
+
+/// Which times stand in front.
+#[derive(Clone, Copy, Default, PartialEq, Debug)]
+struct Columns {
+    start: bool,
+    end: bool,
+}
+
+impl Columns {
+    fn of(line: &str) -> Option<Columns> {
+        if !line.trim_end().ends_with("LATms") {
+            return None;
+        }
+        let mut words = line.split_ascii_whitespace().peekable();
+        let start = words.next_if_eq(&"STARTs").is_some();
+        let end = words.next_if_eq(&"ENDs").is_some();
+        let rest = ["COMM", "PID", "TYPE", "DEV", "BLOCK", "BYTES", "LATms"];
+        words.eq(rest).then_some(Columns { start, end })
+    }
+}
+
+#[derive(Default)]
+struct Iosnoop {
+    columns: Columns,
+    device: Last<Option<DeviceId>>,
+    comm: Last<Name>,
+    /// Latencies of a listing without times.
+    counted: Vec<Distribution>,
+}
+
+impl Reader for Iosnoop {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        if let Some(columns) = Columns::of(line) {
+            self.columns = columns;
+            let source = sink.source();
+            source.sees_queue = false;
+            source.resolution =
+                Some(if columns.start && columns.end { CLOCK_STEP } else { LATENCY_STEP });
+            return Step::Took;
+        }
+        let text = line.trim();
+        if text == "Ending tracing..." || text == "^C" {
+            return Step::Took;
+        }
+        if !text.ends_with(|c: char| c.is_ascii_digit()) || !text.contains(',') {
+            return Step::Passed;
+        }
+        match self.event(text, sink) {
+            Some((event, latency)) => {
+                if self.columns == Columns::default() {
+                    self.count(&event, latency);
+                } else {
+                    sink.event(event);
+                }
+                Step::Took
+            }
+            None => Step::Skipped("the columns do not fit the heading".to_string()),
+        }
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        if !self.counted.is_empty() {
+            sink.source().level = Level::B;
+        }
+        for distribution in self.counted.drain(..) {
+            sink.distribution(distribution);
+        }
+    }
+}
+
+impl Iosnoop {
+    fn event(&mut self, line: &str, sink: &mut dyn Sink) -> Option<(Event, Nanos)> {
+        let mut words = line.split_ascii_whitespace();
+        let start = if self.columns.start { Some(fixed(words.next()?, 9)?) } else { None };
+        let end = if self.columns.end { Some(fixed(words.next()?, 9)?) } else { None };
+        let latency = Nanos(fixed(words.next_back()?, 6).filter(|ns| *ns >= 0)?);
+        let bytes = integer(words.next_back()?)?;
+        let sector = integer(words.next_back()?)?;
+        let numbers = words.next_back()?;
+        let (op, flags) = Flags::from_rwbs(words.next_back()?)?;
+        let pid = integer(words.next_back()?)?;
+        let named = |text: &str| device_of_numbers(text).map(|name| sink.device(&name));
+        let device = self.device.get(numbers, named)?;
+        let mut event = Event::new(device, op, Layer::Block);
+        event.flags = flags;
+        event.issued = start.map(Time::from_ns);
+        event.completed = end.map(Time::from_ns);
+        event.issued = event.issued.or(event.completed.map(|end| end - latency));
+        event.completed = event.completed.or(event.issued.map(|start| start + latency));
+        event.sector = Some(sector);
+        event.bytes = u32::try_from(bytes).ok();
+        event.pid = u32::try_from(pid).ok();
+        event.comm = match words.next()? {
+            "<...>" => None,
+            first => {
+                // The name reaches from its first word to just before the PID.
+                let last = words.next_back().unwrap_or(first);
+                Some(self.comm.get(between(line, first, last), |text| sink.name(text)))
+            }
+        };
+        Some((event, latency))
+    }
+
+    fn count(&mut self, event: &Event, latency: Nanos) {
+        let place = self
+            .counted
+            .iter()
+            .position(|known| (known.device, known.op) == (event.device, Some(event.op)));
+        let known = match place {
+            Some(place) => &mut self.counted[place],
+            None => {
+                let empty = Histogram::empty(Edges::standard());
+                let mut new = Distribution::new(event.device, event.layer, Stage::Device, empty);
+                new.op = Some(event.op);
+                self.counted.push(new);
+                let last = self.counted.len() - 1;
+                &mut self.counted[last]
+            }
+        };
+        known.histogram.record(latency.ns() as u64);
+    }
+}
+
+/// The text of `line` from the word `first` to the word `last`, both slices of it.
+fn between<'a>(line: &'a str, first: &'a str, last: &'a str) -> &'a str {
+    let begin = first.as_ptr() as usize - line.as_ptr() as usize;
+    let end = last.as_ptr() as usize - line.as_ptr() as usize + last.len();
+    line.get(begin..end).unwrap_or(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iowhy_model::Recording;
+
+    fn read(text: &str) -> Recording {
+        let mut recording = Recording::new();
+        let format = Some(&FORMAT);
+        crate::scan("test", &mut text.as_bytes(), format, &mut recording).unwrap();
+        recording
+    }
+
+    #[test]
+    fn both_times_give_events_on_the_trace_clock() {
+        let recording = read(
+            "STARTs         ENDs           COMM             PID    TYPE DEV      BLOCK        BYTES     LATms\n\
+             6037595.998302 6037596.018133 randread         22341  R    202,32   954168       8192      20.03\n\
+             6037595.999508 6037596.000051 flush 0          1692   WS   202,1    12862968     4096       0.54\n",
+        );
+        let listing = &recording.listings[0];
+        assert_eq!(listing.events.len(), 2);
+        let slow = &listing.events[1];
+        assert_eq!(slow.latency(Stage::Device), Some(Nanos(19_831_000)));
+        assert_eq!(recording.device_of(slow.device).name, "xvdc");
+        let first = &listing.events[0];
+        assert_eq!(recording.text(first.comm.unwrap()), "flush 0");
+        assert_eq!(first.op, Op::Write);
+        assert_eq!(listing.source.resolution, Some(CLOCK_STEP));
+        assert!(!listing.source.sees_queue);
+    }
+
+    #[test]
+    fn without_times_the_latencies_are_counted() {
+        let recording = read(
+            "COMM             PID    TYPE DEV      BLOCK        BYTES     LATms\n\
+             tar              14794  RM   202,1    8457608      4096       7.53\n\
+             tar              14794  RM   202,1    8470336      4096      14.90\n\
+             supervise        1809   W    202,1    17039968     4096       1.32\n",
+        );
+        let listing = &recording.listings[0];
+        assert!(listing.events.is_empty());
+        assert_eq!(listing.source.level, Level::B);
+        let reads = &listing.distributions[0];
+        assert_eq!((reads.op, reads.histogram.count()), (Some(Op::Read), 2));
+        assert_eq!(reads.histogram.sum_ns, Some(22_430_000.0));
+        assert_eq!(reads.histogram.max_ns, Some(14_900_000));
+    }
+}

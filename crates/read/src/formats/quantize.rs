@@ -1,0 +1,230 @@
+//! quantize: DTrace's power-of-two histograms.
+//!
+//! ## Reads
+//! `value ------------- Distribution ------------- count`, the rows `1048576 |@@ 5253` below it,
+//! and the key lines above it, which DTrace indents by two blanks.
+//!
+//! ## Where it comes from
+//! `quantize()` in any DTrace script on Solaris, illumos, FreeBSD or macOS, for example
+//! `dtrace -n 'io:::start{s[arg0]=timestamp} io:::done/s[arg0]/{@ns[args[1]->dev_statname] =
+//! quantize(timestamp-s[arg0])}'`.
+//!
+//! ## Versions
+//! The table has been the same since Solaris 10.
+//!
+//! ## Traps
+//! A row B holds B up to, not including, 2B; row 0 holds 0 alone. DTrace times are nanoseconds
+//! unless the script divided them; a key with `us`, `microseconds`, `ms` or `milliseconds` in it
+//! says so, else nanoseconds are assumed, with a note. Rows below 0 are counted as lost. Tables
+//! of `lquantize` look the same but have other steps; their rows are no powers of two and are
+//! skipped. A key that reads like a disk (`sd0`, `cmdk1`) is taken for the device, any other is
+//! kept as the label; one that is `R` or `W` gives the operation.
+//!
+//! ## Cannot know
+//! What was measured: iowhy takes it for block I/O from issue to completion. When, for how long,
+//! and whether the script cleared the table between two prints; it is taken as cleared.
+
+use iowhy_model::{Distribution, Layer, Level, Nanos, Note, Op, Sink, Stage};
+
+use crate::powers::{NOT_A_POWER, histogram_of_powers, is_power, power_row};
+use crate::{Format, Reader, Sniff, Step};
+
+/// The format's entry in the list.
+pub const FORMAT: Format = Format {
+    name: "quantize",
+    summary: "DTrace latency histograms (quantize)",
+    manual: include_str!("quantize.rs"),
+    level: Level::B,
+    sniff,
+    reader: || Box::new(Quantize::default()),
+};
+
+/// Words of a key that give the unit, with its nanoseconds.
+const UNITS: [(&str, u64); 8] = [
+    ("microsec", 1_000),
+    ("microseconds", 1_000),
+    ("us", 1_000),
+    ("milliseconds", 1_000_000),
+    ("ms", 1_000_000),
+    ("nanosec", 1),
+    ("nanoseconds", 1),
+    ("ns", 1),
+];
+/// Drivers whose instances DTrace's io provider names (`dev_statname`).
+const DRIVERS: [&str; 12] =
+    ["ada", "blkdev", "cmdk", "da", "disk", "dad", "md", "nvd", "sd", "ssd", "vdc", "xdf"];
+/// More key lines than a script has; the rest is prose.
+const KEYS_KEPT: usize = 4;
+
+fn sniff(head: &[&str]) -> Sniff {
+    let Some((last, before)) = head.split_last() else { return Sniff::No };
+    if !before.iter().all(|line| is_key(line)) || before.len() > KEYS_KEPT {
+        return Sniff::No;
+    }
+    match (is_table(last), is_key(last)) {
+        (true, _) => Sniff::Yes,
+        (_, true) => Sniff::More,
+        _ => Sniff::No,
+    }
+}
+
+fn is_table(line: &str) -> bool {
+    let mut words = line.split_ascii_whitespace();
+    let dashes = |word: &str| word.len() >= 3 && word.bytes().all(|b| b == b'-');
+    words.next() == Some("value")
+        && words.next().is_some_and(dashes)
+        && words.next() == Some("Distribution")
+        && words.next().is_some_and(dashes)
+        && words.next() == Some("count")
+        && words.next().is_none()
+}
+
+/// DTrace prints a key as `  %-50s`: two blanks, then text, short enough for its column.
+fn is_key(line: &str) -> bool {
+    line.strip_prefix("  ")
+        .is_some_and(|key| key.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '/'))
+        && !line.contains('|')
+}
+
+#[derive(Default)]
+struct Quantize {
+    keys: Vec<String>,
+    in_table: bool,
+    rows: Vec<(i64, u64)>,
+}
+
+impl Reader for Quantize {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        if is_table(line) {
+            self.flush(sink);
+            self.in_table = true;
+            return Step::Took;
+        }
+        match power_row(line).filter(|_| self.in_table) {
+            Some((value, _)) if !is_power(value) => Step::Skipped(NOT_A_POWER.to_string()),
+            Some(row) => {
+                self.rows.push(row);
+                Step::Took
+            }
+            None if is_key(line) && self.keys.len() < KEYS_KEPT => {
+                self.end_table(sink);
+                self.keys.push(line.trim().to_string());
+                Step::Took
+            }
+            None if self.in_table && line.contains('|') => {
+                Step::Skipped("the row is incomplete".to_string())
+            }
+            None => Step::Passed,
+        }
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        self.flush(sink);
+    }
+}
+
+impl Quantize {
+    /// A key after a table begins the next one.
+    fn end_table(&mut self, sink: &mut dyn Sink) {
+        if self.in_table {
+            self.flush(sink);
+        }
+    }
+
+    fn flush(&mut self, sink: &mut dyn Sink) {
+        if !self.in_table {
+            return;
+        }
+        self.in_table = false;
+        let (rows, keys) = (std::mem::take(&mut self.rows), std::mem::take(&mut self.keys));
+        let unit = unit_of(&keys).unwrap_or_else(|| {
+            sink.note(note("no key names the unit: read as nanoseconds"));
+            1
+        });
+        let (histogram, below) = histogram_of_powers(&rows, unit);
+        sink.lost("latencies below zero", below);
+        let Some(histogram) = histogram else {
+            if !rows.is_empty() && below == 0 {
+                sink.skip(note("the rows of a table overlap"));
+            }
+            return;
+        };
+        sink.source().sees_queue = false;
+        sink.source().resolution = Some(Nanos(unit as i64));
+        let (mut device, mut op, mut rest) = ("", None, Vec::new());
+        for key in &keys {
+            match key.as_str() {
+                "R" => op = Some(Op::Read),
+                "W" => op = Some(Op::Write),
+                key if device.is_empty() && is_device(key) => device = key,
+                key => rest.push(key),
+            }
+        }
+        let id = sink.device(device);
+        let mut distribution = Distribution::new(id, Layer::Block, Stage::Device, histogram);
+        distribution.op = op;
+        distribution.label = (!rest.is_empty()).then(|| sink.name(&rest.join(", ")));
+        sink.distribution(distribution);
+    }
+}
+
+fn unit_of(keys: &[String]) -> Option<u64> {
+    keys.iter()
+        .flat_map(|key| key.split(|c: char| !c.is_ascii_alphanumeric()))
+        .find_map(|word| UNITS.iter().find(|(unit, _)| *unit == word).map(|(_, ns)| *ns))
+}
+
+/// Whether a key is a driver's name with an instance number behind it.
+fn is_device(key: &str) -> bool {
+    let driver = key.trim_end_matches(|c: char| c.is_ascii_digit());
+    driver.len() < key.len() && DRIVERS.contains(&driver)
+}
+
+fn note(reason: &str) -> Note {
+    Note { line: 0, text: String::new(), reason: reason.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iowhy_model::Recording;
+
+    const TABLE: &str = "           value  ------------- Distribution ------------- count    \n";
+
+    fn read(text: &str) -> Recording {
+        let mut recording = Recording::new();
+        crate::scan("test", &mut text.as_bytes(), Some(&FORMAT), &mut recording).unwrap();
+        recording
+    }
+
+    #[test]
+    fn each_key_is_a_distribution() {
+        let recording = read(&format!(
+            "  sd0                                               \n{TABLE}\
+             8192 |                                 0\n  16384 |@@@@   2\n  32768 |   0\n\n\
+             \n  latency (us)\n{TABLE}  4 |@@@ 7\n"
+        ));
+        let [first, second] = &recording.listings[0].distributions[..] else { panic!("two") };
+        assert_eq!(recording.device_of(first.device).name, "sd0");
+        assert_eq!(first.histogram.edges().as_slice(), [8192, 16384, 32768, 65536]);
+        assert_eq!(first.histogram.count(), 2);
+        assert_eq!(second.histogram.filled().next(), Some((4000, 8000, 7)));
+        assert_eq!(recording.text(second.label.unwrap()), "latency (us)");
+    }
+
+    #[test]
+    fn a_linear_table_is_not_taken_for_powers() {
+        let recording = read(&format!("{TABLE} < 0 |   0\n 0 |@@ 4\n 10 |@@ 4\n 20 |@ 2\n"));
+        let source = &recording.listings[0].source;
+        assert_eq!((source.skipped, source.records), (3, 1));
+    }
+
+    #[test]
+    fn sniffing_waits_only_behind_a_key() {
+        assert_eq!(sniff(&["  myhistogram      "]), Sniff::More);
+        assert_eq!(sniff(&["  myhistogram      ", TABLE]), Sniff::Yes);
+        assert_eq!(sniff(&["  some text", "more text"]), Sniff::No);
+        assert_eq!(sniff(&["prose"]), Sniff::No);
+        assert_eq!(sniff(&[TABLE]), Sniff::Yes);
+    }
+}
