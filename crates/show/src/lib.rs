@@ -4,6 +4,8 @@
 //! drawn on beyond its [`Style`].
 
 mod paint;
+mod scale;
+mod sources;
 mod view;
 mod views;
 mod words;

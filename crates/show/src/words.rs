@@ -1,16 +1,236 @@
-//! Numbers and verdicts in words.
+//! Numbers and verdicts in words: each number leaves here with its unit.
 
-/// Who is to blame, by the family of the verdict: `disk`, `workload`, `limit`, `report`,
-/// `healthy`, `insufficient`, or the family's own name if it is none of ours.
+use iowhy_model::{Bound, Level, Unit};
+
+use crate::paint::Tone;
+
+/// Who is to blame, by the family of the verdict: `disk`, `workload`, `limit`, `configuration`,
+/// `above` (software above the block layer), `report`, `healthy` or `insufficient`.
 pub fn blame(verdict: &str) -> &'static str {
     match verdict.split('.').next().unwrap_or("") {
         "device" | "peer" => "disk",
         "load" => "workload",
         "cap" => "limit",
+        "cfg" => "configuration",
+        "layer" => "above",
         "report" => "report",
         "healthy" => "healthy",
-        "cfg" => "configuration",
-        "layer" => "software above the disk",
         _ => "insufficient",
+    }
+}
+
+/// The same as a headline, and its colour.
+pub fn blame_headline(verdict: &str) -> (&'static str, Tone) {
+    match blame(verdict) {
+        "disk" => ("THE DISK IS TO BLAME, NOT THE WORKLOAD", Tone::Bad),
+        "workload" => ("THE WORKLOAD IS TO BLAME, NOT THE DISK", Tone::Warn),
+        "limit" => ("A LIMIT IS TO BLAME, NEITHER DISK NOR WORKLOAD", Tone::Warn),
+        "configuration" => ("THE CONFIGURATION IS TO BLAME", Tone::Warn),
+        "above" => ("THE DELAY IS ABOVE THE BLOCK LAYER", Tone::Warn),
+        "report" => ("THE REPORT MISLEADS", Tone::Accent),
+        "healthy" => ("NOBODY IS TO BLAME", Tone::Good),
+        _ => ("THE EVIDENCE DOES NOT SUFFICE", Tone::Accent),
+    }
+}
+
+/// How sure a confidence is, in words.
+pub fn sureness(confidence: f64) -> &'static str {
+    match confidence {
+        c if c >= 0.95 => "nearly certain",
+        c if c >= 0.8 => "very likely",
+        c if c >= 0.6 => "likely",
+        c if c >= 0.4 => "possible",
+        c if c >= 0.0 => "a guess",
+        _ => "not stated",
+    }
+}
+
+/// A length of time: `434 ms`, `1.65 ms`, `83 us`, `2.1 s`, `12.5 min`.
+pub fn duration(ns: f64, unicode: bool) -> String {
+    let micro = if unicode { "µs" } else { "us" };
+    let units = [(1.0, "ns"), (1e3, micro), (1e6, "ms"), (1e9, "s"), (60e9, "min"), (3600e9, "h")];
+    if !ns.is_finite() {
+        return NONE.to_string();
+    }
+    // Seconds are read well up to 600, minutes up to 600: only then comes the larger unit.
+    let limits = [999.5, 999.5, 999.5, 599.5, 599.5, f64::INFINITY];
+    let place = units.iter().zip(limits).position(|((scale, _), limit)| ns.abs() / scale < limit);
+    let (scale, unit) = units[place.unwrap_or(units.len() - 1)];
+    format!("{} {unit}", three(ns / scale))
+}
+
+/// A size: `512 B`, `128 KiB`, `1.3 GiB`.
+pub fn bytes(bytes: f64) -> String {
+    scaled(bytes, 1024.0, &["B", "KiB", "MiB", "GiB", "TiB", "PiB"])
+}
+
+/// Events per second: `4.5 /s`, `10.9 k/s`.
+pub fn rate(per_s: f64) -> String {
+    scaled(per_s, 1000.0, &["/s", "k/s", "M/s", "G/s"])
+}
+
+/// A share of one: `97 %`, `0.4 %`, never rounded up to all or down to nothing.
+pub fn share(share: f64) -> String {
+    match share * 100.0 {
+        p if !p.is_finite() => NONE.to_string(),
+        p if p > 0.0 && p < 0.05 => "<0.1 %".to_string(),
+        p if p < 100.0 && p >= 99.5 => ">99 %".to_string(),
+        p if p.abs() < 9.95 => format!("{} %", trimmed(format!("{p:.1}"))),
+        p => format!("{p:.0} %"),
+    }
+}
+
+/// A number of things, its digits in groups of three.
+pub fn count(count: u64, unicode: bool) -> String {
+    let digits = count.to_string();
+    let gap = if unicode { '\u{202f}' } else { ',' };
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place) % 3 == 0 && digits.len() > 4 {
+            text.push(gap);
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A value in its unit.
+pub fn quantity(value: f64, unit: Unit, unicode: bool) -> String {
+    if !value.is_finite() {
+        return NONE.to_string();
+    }
+    let plain = three(value);
+    match unit {
+        Unit::Ms => duration(value * 1e6, unicode),
+        Unit::Seconds => duration(value * 1e9, unicode),
+        Unit::Bytes => bytes(value),
+        Unit::BytesPerSecond => format!("{}/s", bytes(value)),
+        Unit::PerSecond => rate(value),
+        Unit::Share => share(value),
+        Unit::Ratio => format!("{plain}{}", if unicode { "×" } else { "x" }),
+        Unit::Count if value >= 0.0 && value.fract() == 0.0 => count(value as u64, unicode),
+        Unit::Count => plain,
+        Unit::Sigma => format!("{plain} {}", if unicode { "σ" } else { "sigma" }),
+        Unit::Rpm => format!("{value:.0} rpm"),
+        Unit::Turns => format!("{plain} turns"),
+        Unit::Requests => format!("{plain} requests"),
+        Unit::Nats => format!("{plain} nats"),
+    }
+}
+
+/// The threshold a value was held against: `> 3.3 ms`, `12 to 20 %`.
+pub fn bound(bound: Option<Bound>, unit: Unit, unicode: bool) -> String {
+    match bound {
+        None => String::new(),
+        Some(Bound::Above(limit)) => format!("> {}", quantity(limit, unit, unicode)),
+        Some(Bound::Below(limit)) => format!("< {}", quantity(limit, unit, unicode)),
+        Some(Bound::Between(low, high)) => {
+            format!("{} to {}", quantity(low, unit, unicode), quantity(high, unit, unicode))
+        }
+    }
+}
+
+/// A level as its letter and its words: `C, per-I/O log`.
+pub fn level(level: Level) -> String {
+    format!("{}, {}", level.letter(), level.words())
+}
+
+/// `1 record`, `2 records`.
+pub fn several(number: u64, one: &str, unicode: bool) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {one}{plural}", count(number, unicode))
+}
+
+/// What stands where nothing was measured.
+pub const NONE: &str = "-";
+
+/// Three significant digits, without zeros at the end.
+pub fn three(value: f64) -> String {
+    let size = value.abs();
+    if size == 0.0 || !size.is_finite() {
+        return if size == 0.0 { "0".to_string() } else { NONE.to_string() };
+    }
+    if !(1e-4..1e9).contains(&size) {
+        return format!("{value:.2e}");
+    }
+    let decimals = match size {
+        s if s >= 99.95 => 0,
+        s if s >= 9.995 => 1,
+        s if s >= 0.9995 => 2,
+        s => (2.0 - s.log10().floor()) as usize,
+    };
+    trimmed(format!("{value:.decimals$}"))
+}
+
+fn scaled(value: f64, step: f64, units: &[&str]) -> String {
+    if !value.is_finite() {
+        return NONE.to_string();
+    }
+    let (mut value, mut place) = (value, 0);
+    while value.abs() >= step - 0.5 && place + 1 < units.len() {
+        value /= step;
+        place += 1;
+    }
+    format!("{} {}", three(value), units[place])
+}
+
+fn trimmed(text: String) -> String {
+    if !text.contains('.') {
+        return text;
+    }
+    text.trim_end_matches('0').trim_end_matches('.').to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_carry_three_digits_and_a_unit() {
+        let said = |ns| duration(ns, false);
+        assert_eq!(said(434.31e6), "434 ms");
+        assert_eq!(said(1.65e6), "1.65 ms");
+        assert_eq!(said(83e3), "83 us");
+        assert_eq!(said(2.1e9), "2.1 s");
+        assert_eq!(said(999.6e3), "1 ms");
+        assert_eq!(said(750e9), "12.5 min");
+        assert_eq!(said(0.0), "0 ns");
+        assert_eq!(said(-0.02e6), "-20 us");
+        assert_eq!(said(f64::NAN), "-");
+        assert_eq!(duration(83e3, true), "83 µs");
+    }
+
+    #[test]
+    fn sizes_rates_shares_and_counts() {
+        assert_eq!(bytes(131_072.0), "128 KiB");
+        assert_eq!(bytes(1_048_575.9), "1 MiB");
+        assert_eq!(rate(10_903.0), "10.9 k/s");
+        assert_eq!(rate(4.5), "4.5 /s");
+        assert_eq!(share(0.97), "97 %");
+        assert_eq!(share(0.999), ">99 %");
+        assert_eq!(share(1.0), "100 %");
+        assert_eq!(share(0.0001), "<0.1 %");
+        assert_eq!(share(f64::INFINITY), "-");
+        assert_eq!(count(29_249, false), "29,249");
+        assert_eq!(count(1021, true), "1021");
+        assert_eq!(count(u64::MAX, false), "18,446,744,073,709,551,615");
+        assert_eq!(quantity(7203.4, Unit::Rpm, false), "7203 rpm");
+        assert_eq!(quantity(3e-11, Unit::Ratio, false), "3.00e-11x");
+        assert_eq!(bound(Some(Bound::Above(3.3)), Unit::Ms, false), "> 3.3 ms");
+    }
+
+    #[test]
+    fn every_family_has_a_blame() {
+        for (verdict, who) in [
+            ("device.retry", "disk"),
+            ("peer.outlier", "disk"),
+            ("load.burst", "workload"),
+            ("cap.volume", "limit"),
+            ("report.util-trap", "report"),
+            ("healthy", "healthy"),
+            ("insufficient", "insufficient"),
+        ] {
+            assert_eq!(blame(verdict), who);
+        }
     }
 }

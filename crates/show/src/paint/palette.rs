@@ -1,11 +1,145 @@
-//! Colours of a heat map.
+//! Colours of a heat map: each step is lighter (or hotter) than the one before it.
+
+use super::Rgb;
 
 /// The colours of a heat map.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Palette {
-    /// Dark to light, of even steps also for the colour-blind.
+    /// Dark to light in even steps, blue to yellow and plum to sand: legible to the colour-blind
+    /// and when printed in grey.
     #[default]
     Even,
-    /// The blue and yellow-red of PyLatencyMap, on white.
+    /// The blue and yellow-red of PyLatencyMap, on white, in seven steps.
     Classic,
+}
+
+/// The way from nothing to the most.
+#[derive(Clone, Copy, Debug)]
+pub struct Ramp {
+    empty: Rgb,
+    anchors: &'static [Rgb],
+    /// Whether a colour is one of the anchors, never in between.
+    stepped: bool,
+}
+
+/// Chosen so that the lightness L* rises from 15 to 90 in about equal steps while blue gives way
+/// to yellow, the axis that the common colour blindnesses keep (a test holds the order).
+const SEA: &[Rgb] = &[
+    Rgb(22, 40, 92),
+    Rgb(38, 76, 128),
+    Rgb(58, 116, 140),
+    Rgb(112, 152, 128),
+    Rgb(184, 190, 100),
+    Rgb(253, 230, 92),
+];
+/// As above, plum to sand.
+const EMBER: &[Rgb] = &[
+    Rgb(60, 22, 66),
+    Rgb(114, 30, 82),
+    Rgb(174, 46, 72),
+    Rgb(222, 90, 52),
+    Rgb(245, 156, 62),
+    Rgb(253, 228, 140),
+];
+/// The background codes 51 45 39 33 27 21 of PyLatencyMap 1.3 (formats.md 1.5).
+const CLASSIC_BLUE: &[Rgb] = &[
+    Rgb(0, 255, 255),
+    Rgb(0, 215, 255),
+    Rgb(0, 175, 255),
+    Rgb(0, 135, 255),
+    Rgb(0, 95, 255),
+    Rgb(0, 0, 255),
+];
+/// The background codes 226 220 214 208 202 196 of PyLatencyMap 1.3 (formats.md 1.5).
+const CLASSIC_RED: &[Rgb] = &[
+    Rgb(255, 255, 0),
+    Rgb(255, 215, 0),
+    Rgb(255, 175, 0),
+    Rgb(255, 135, 0),
+    Rgb(255, 95, 0),
+    Rgb(255, 0, 0),
+];
+/// Watched, and nothing came: darker than the first step, lighter than black paper.
+const EMPTY: Rgb = Rgb(26, 28, 36);
+/// Code 15 of PyLatencyMap.
+const CLASSIC_EMPTY: Rgb = Rgb(255, 255, 255);
+
+impl Palette {
+    /// Colours for how many.
+    pub fn frequency(self) -> Ramp {
+        match self {
+            Palette::Even => Ramp { empty: EMPTY, anchors: SEA, stepped: false },
+            Palette::Classic => Ramp { empty: CLASSIC_EMPTY, anchors: CLASSIC_BLUE, stepped: true },
+        }
+    }
+
+    /// Colours for how much time.
+    pub fn intensity(self) -> Ramp {
+        match self {
+            Palette::Even => Ramp { empty: EMPTY, anchors: EMBER, stepped: false },
+            Palette::Classic => Ramp { empty: CLASSIC_EMPTY, anchors: CLASSIC_RED, stepped: true },
+        }
+    }
+}
+
+impl Ramp {
+    /// The colour of a value from 0 (nothing) to 1 (the most).
+    pub fn at(&self, value: f64) -> Rgb {
+        if !(value > 0.0) {
+            return self.empty;
+        }
+        let way = value.min(1.0) * (self.anchors.len() - 1) as f64;
+        let way = if self.stepped { way.round() } else { way };
+        let from = (way as usize).min(self.anchors.len() - 2);
+        let (a, b) = (self.anchors[from], self.anchors[from + 1]);
+        let part = way - from as f64;
+        let mix =
+            |x: u8, y: u8| (f64::from(x) + (f64::from(y) - f64::from(x)) * part).round() as u8;
+        Rgb(mix(a.0, b.0), mix(a.1, b.1), mix(a.2, b.2))
+    }
+
+    /// The colour of nothing.
+    pub fn empty(&self) -> Rgb {
+        self.empty
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Relative luminance of sRGB (WCAG 2.1).
+    fn luminance(Rgb(r, g, b): Rgb) -> f64 {
+        let linear = |v: u8| {
+            let v = f64::from(v) / 255.0;
+            if v <= 0.03928 { v / 12.92 } else { ((v + 0.055) / 1.055).powf(2.4) }
+        };
+        0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b)
+    }
+
+    /// Lightness L* of CIE 1976.
+    fn lightness(rgb: Rgb) -> f64 {
+        116.0 * luminance(rgb).cbrt() - 16.0
+    }
+
+    #[test]
+    fn more_is_lighter_in_even_steps() {
+        for ramp in [Palette::Even.frequency(), Palette::Even.intensity()] {
+            let steps: Vec<f64> =
+                (1..=6).map(|k| lightness(ramp.at(f64::from(k - 1).max(0.01) / 5.0))).collect();
+            for pair in steps.windows(2) {
+                assert!((8.0..24.0).contains(&(pair[1] - pair[0])), "{steps:?}");
+            }
+            assert!(lightness(ramp.empty()) < steps[0]);
+        }
+    }
+
+    #[test]
+    fn nothing_and_nonsense_are_empty() {
+        let ramp = Palette::Classic.intensity();
+        assert_eq!(ramp.at(f64::NAN), Rgb(255, 255, 255));
+        assert_eq!(ramp.at(0.0), Rgb(255, 255, 255));
+        assert_eq!(ramp.at(1e-9), Rgb(255, 255, 0));
+        assert_eq!(ramp.at(9.0), Rgb(255, 0, 0));
+    }
 }

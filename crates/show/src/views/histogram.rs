@@ -1,20 +1,177 @@
-//! Being written.
+//! Latency histograms per device and operation.
+//!
+//! ## Shows
+//! For each device and operation how many requests took how long: a row per power of two of a
+//! microsecond, as biolatency has them, with count, share and bar; with `--verbose` all buckets
+//! there are, and waiting and device time side by side where both are known. Buckets that powers
+//! of two would cut (whole milliseconds, for instance) stay as they are. Sources that gave only
+//! minimum, mean and maximum make a table, the largest maximum first.
+//!
+//! ## Units
+//! Each row holds its lower edge and ends before its upper one. The mean is exact if the source
+//! gave the sum of all latencies, else estimated from the middle of each bucket, and says which.
+//! Percentiles are upper edges of buckets and appear only if enough requests carry them: 59 for
+//! p95, 299 for p99. Q2D is waiting in the queue, D2C is the device, Q2C both together.
+//!
+//! ## Read it like this
+//! Look for more than one hill: two hills are two kinds of service (a cache and a platter, reads
+//! that succeeded and reads that were retried), and the mean lies in the valley between them,
+//! where nothing happened. A few requests far to the slow end are worth `iowhy snoop --over`.
 
 use std::io::{self, Write};
 
-use iowhy_model::Report;
+use iowhy_model::{
+    Distribution, Edges, Histogram, Recording, Report, Source, Stage, distributions,
+};
 
-use crate::{Style, View};
+use crate::paint::{Align, Columns, Ink, Line, Paper, Tone};
+use crate::scale::{self, stage_words};
+use crate::words::{count, duration, several};
+use crate::{Style, View, sources};
+
+mod bars;
 
 /// Entry in the list of views.
 pub const VIEW: View = View {
     name: "histogram",
-    summary: "being written",
+    summary: "latency histograms per device and operation",
     manual: include_str!("histogram.rs"),
     write,
 };
 
 fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
-    let _ = style;
-    writeln!(out, "{} findings", report.findings.len())
+    let mut paper = Paper::new(style, out);
+    let recording = &report.recording;
+    let mut drawn = 0;
+    for listing in &recording.listings {
+        let mut folded = distributions(listing, &style.filter, &Edges::standard());
+        folded.retain(|known| known.histogram.count() > 0);
+        let wanted = scale::of_stage(&folded, style.stage);
+        let (lone, shaped): (Vec<&Distribution>, Vec<&Distribution>) =
+            wanted.into_iter().partition(|known| known.histogram.edges().buckets() == 1);
+        for known in shaped {
+            if drawn > 0 {
+                paper.blank()?;
+            }
+            drawn += 1;
+            heading(&mut paper, recording, &listing.source, known)?;
+            match halves(&folded, known).filter(|_| style.verbose && style.stage.is_none()) {
+                Some((queue, device)) => bars::side_by_side(&mut paper, queue, device)?,
+                None => bars::write(&mut paper, &known.histogram)?,
+            }
+        }
+        if !lone.is_empty() {
+            if drawn > 0 {
+                paper.blank()?;
+            }
+            drawn += 1;
+            summaries(&mut paper, recording, &listing.source, lone)?;
+        }
+    }
+    if drawn == 0 {
+        paper.item("", "no latencies were measured")?;
+    }
+    sources::losses(&mut paper, recording)
+}
+
+/// Waiting and device time of the same requests.
+fn halves<'a>(
+    all: &'a [Distribution],
+    of: &Distribution,
+) -> Option<(&'a Histogram, &'a Histogram)> {
+    let find = |stage| {
+        all.iter()
+            .find(|known| {
+                (known.device, known.op, known.layer, known.label, known.stage)
+                    == (of.device, of.op, of.layer, of.label, stage)
+            })
+            .map(|known| &known.histogram)
+    };
+    Some((find(Stage::Queue)?, find(Stage::Device)?))
+}
+
+/// What the histogram is of, and its numbers.
+fn heading(
+    paper: &mut Paper,
+    recording: &Recording,
+    source: &Source,
+    known: &Distribution,
+) -> io::Result<()> {
+    let unicode = paper.style.unicode;
+    let histogram = &known.histogram;
+    let mark = Line::new().with(&device(recording, known), Ink::strong(Tone::Accent));
+    let mark = if mark.width() * 2 > paper.width() {
+        paper.line(&mark)?;
+        Line::new()
+    } else {
+        mark.with("  ", Tone::Plain)
+    };
+    let mut text = format!("{}{}", op(known), stage_words(known.stage));
+    if let Some(label) = known.label {
+        text += &format!(", {}", recording.text(label));
+    }
+    text += &format!(", {} ({})", several(histogram.count(), "I/O", unicode), source.format);
+    if let Some(length) = known.length {
+        text += &format!(" in {}", duration(length.ns() as f64, unicode));
+    }
+    paper.paragraph(&mark, &text, Tone::Plain)?;
+    paper.item("  ", &numbers(histogram, unicode))
+}
+
+/// Mean, extremes and the percentiles that the sample carries.
+fn numbers(histogram: &Histogram, unicode: bool) -> String {
+    let said = |ns: f64| duration(ns, unicode);
+    let mut parts: Vec<String> = Vec::new();
+    if let Some((mean, exact)) = histogram.mean_ns() {
+        parts.push(format!("mean {} ({})", said(mean), if exact { "exact" } else { "estimated" }));
+    }
+    parts.extend(histogram.min_ns.map(|ns| format!("min {}", said(ns as f64))));
+    parts.extend(histogram.max_ns.map(|ns| format!("max {}", said(ns as f64))));
+    let below = if unicode { "≤" } else { "<=" };
+    for (name, q) in bars::QUANTILES {
+        let quantile = histogram.quantile(q).filter(|known| known.high_ns < u64::MAX - 1);
+        parts
+            .extend(quantile.map(|known| format!("{name} {below} {}", said(known.high_ns as f64))));
+    }
+    parts.join(", ")
+}
+
+/// Devices of which only number, minimum, mean and maximum are known, the worst first.
+fn summaries(
+    paper: &mut Paper,
+    recording: &Recording,
+    source: &Source,
+    mut some: Vec<&Distribution>,
+) -> io::Result<()> {
+    let unicode = paper.style.unicode;
+    some.sort_by_key(|known| std::cmp::Reverse(known.histogram.max_ns));
+    let right = Align::Right;
+    let heads =
+        [("Device", Align::Left), ("I/Os", right), ("min", right), ("mean", right), ("max", right)];
+    let mut columns = Columns::new(&heads).flexible(0);
+    for known in some {
+        let histogram = &known.histogram;
+        let said = |ns: Option<f64>| (duration(ns.unwrap_or(f64::NAN), unicode), Ink::default());
+        columns.row(vec![
+            (format!("{} {}", device(recording, known), op(known)), Tone::Accent.into()),
+            (count(histogram.count(), unicode), Ink::default()),
+            said(histogram.min_ns.map(|ns| ns as f64)),
+            said(histogram.mean_ns().map(|(ns, _)| ns)),
+            said(histogram.max_ns.map(|ns| ns as f64)),
+        ]);
+    }
+    let text = format!("{} ({})", source.place(), source.format);
+    paper.paragraph(&Line::new(), &text, Tone::Faint)?;
+    let lines = columns.lines(paper.width());
+    paper.lines(&lines)
+}
+
+fn device(recording: &Recording, known: &Distribution) -> String {
+    recording.devices().get(known.device.index()).map(|d| d.name.clone()).unwrap_or_default()
+}
+
+/// The operation and size, with a comma behind, if they are known.
+fn op(known: &Distribution) -> String {
+    let size = known.bytes.map(|bytes| format!(" {}", crate::words::bytes(f64::from(bytes))));
+    known.op.map(|op| format!("{}{}, ", op.name(), size.unwrap_or_default())).unwrap_or_default()
 }

@@ -1,16 +1,110 @@
-//! Being written.
+//! Rates, latencies and queue per device, with the columns of iostat.
+//!
+//! ## Shows
+//! A row per device and stretch of time: requests and kilobytes per second, mean latency
+//! (r_await, w_await), mean size, queue and busy share, as `iostat -x` counts them; where single
+//! requests were traced or logged, also p50, p95, p99 and the maximum, and the waiting time (Q2D)
+//! and device time (D2C) apart. Columns that nothing is known of are left out; on narrow paper
+//! the less telling ones are too. Devices that did nothing are hidden unless `--verbose` or
+//! `--device` asks for them.
+//!
+//! ## Units
+//! Rates per second; kB are 1024 bytes; await and all other latencies in ms; aqu-sz in requests;
+//! %util in percent. All with two decimals, rounded as iostat rounds. `-` means that nothing
+//! completed or nothing was measured, which iostat prints as 0.00. A percentile is the upper edge
+//! of the bucket it fell into, and only given if enough requests carry it.
+//!
+//! ## Read it like this
+//! Compare await with what the device should need, then look at aqu-sz: slow with a short queue
+//! accuses the disk, slow with a long one the workload. %util is the share of time with at least
+//! one request in flight; on a device that serves several at once, 100 is not full. Grey rows
+//! rest on fewer than 30 requests: their means may be off by a lot.
 
 use std::io::{self, Write};
 
 use iowhy_model::Report;
 
-use crate::{Style, View};
+use crate::paint::{Ink, Line, Paper, Tone};
+use crate::{Style, View, sources};
+
+mod layout;
+mod rows;
+
+use layout::{COLUMNS, Layout};
+use rows::{Row, Stretch};
 
 /// Entry in the list of views.
-pub const VIEW: View =
-    View { name: "table", summary: "being written", manual: include_str!("table.rs"), write };
+pub const VIEW: View = View {
+    name: "table",
+    summary: "rates, latencies and queue per device, as iostat has them",
+    manual: include_str!("table.rs"),
+    write,
+};
 
 fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
-    let _ = style;
-    writeln!(out, "{} findings", report.findings.len())
+    let mut paper = Paper::new(style, out);
+    let mut stretches = rows::stretches(report, style);
+    let all: usize = stretches.iter().map(|stretch| stretch.rows.len()).sum();
+    for stretch in &mut stretches {
+        stretch.rows.retain(|row| shown(row, style));
+    }
+    let rows: Vec<&Row> = stretches.iter().flat_map(|stretch| &stretch.rows).collect();
+    if rows.is_empty() {
+        let text = if all == 0 { "no device was measured" } else { "no device did any I/O" };
+        paper.item("", text)?;
+        return sources::losses(&mut paper, &report.recording);
+    }
+    let layout = Layout::fit(&rows, paper.width());
+    let titled = stretches.iter().filter(|stretch| !stretch.rows.is_empty()).count() > 1;
+    let mut headed = !style.heading;
+    for stretch in stretches.iter().filter(|stretch| !stretch.rows.is_empty()) {
+        if titled {
+            if headed {
+                paper.blank()?;
+            }
+            title(&mut paper, stretch)?;
+        }
+        if !headed {
+            paper.line(&layout.heading())?;
+            headed = true;
+        }
+        for row in &stretch.rows {
+            paper.line(&layout.row(row))?;
+        }
+    }
+    if style.heading {
+        footnotes(&mut paper, &rows, &layout)?;
+    }
+    sources::losses(&mut paper, &report.recording)
+}
+
+/// Idle devices are shown only if somebody asked for them.
+fn shown(row: &Row, style: &Style) -> bool {
+    !row.idle || style.verbose || !style.filter.devices.is_empty()
+}
+
+fn title(paper: &mut Paper, stretch: &Stretch) -> io::Result<()> {
+    paper.line(&Line::new().with(&stretch.title, Ink::from(Tone::Accent)))
+}
+
+/// What a reader of iostat would get wrong; said once.
+fn footnotes(paper: &mut Paper, rows: &[&Row], layout: &Layout) -> io::Result<()> {
+    let mark = Line::new();
+    if layout.draws("%util") {
+        let text = "%util: share of time with a request in flight, no measure of saturation";
+        paper.paragraph(&mark, text, Tone::Faint)?;
+    }
+    if rows.iter().any(|row| row.since_boot) {
+        let text = "* averages since the machine booted, not of the present";
+        paper.paragraph(&mark, text, Tone::Warn)?;
+    }
+    if rows.iter().any(|row| row.few) {
+        paper.paragraph(&mark, "grey: fewer than 30 requests", Tone::Faint)?;
+    }
+    let hidden = COLUMNS.len().saturating_sub(layout.drawn() + layout.unknown());
+    if hidden > 0 {
+        let text = format!("{hidden} more columns on wider paper (`--width`)");
+        paper.paragraph(&mark, &text, Tone::Faint)?;
+    }
+    Ok(())
 }

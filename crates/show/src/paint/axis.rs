@@ -1,0 +1,94 @@
+//! Axes: rows of latency, columns of time.
+
+use super::{Line, Tone};
+use crate::words::{duration, three};
+
+/// The label of a latency row: its lower edge, or that it holds all below its upper one.
+pub fn latency_label(low_ns: u64, unicode: bool) -> String {
+    if low_ns == 0 { "0".to_string() } else { duration(low_ns as f64, unicode) }
+}
+
+/// Fewest columns between two ticks of time.
+const TICK: usize = 10;
+
+/// A line of ticks over `columns` columns that cover `seconds` from `start` on, each with its
+/// time behind it.
+pub fn time_axis(start: f64, seconds: f64, columns: usize, unicode: bool) -> Line {
+    let mut line = Line::new();
+    if !(seconds > 0.0) || !start.is_finite() || !seconds.is_finite() || columns == 0 {
+        return line;
+    }
+    let step = nice_step(seconds / (columns as f64 / TICK as f64).max(1.0));
+    let first = (start / step).ceil();
+    for k in 0..columns {
+        let at = (first + k as f64) * step;
+        let column = ((at - start) / seconds * columns as f64).round() as usize;
+        let label = time_label(at, step);
+        if column + 1 + label.chars().count() > columns {
+            break;
+        }
+        if column < line.width() {
+            continue;
+        }
+        line.pad(column);
+        line.push(if unicode { "╵" } else { "'" }, Tone::Faint);
+        line.push(&label, Tone::Faint);
+    }
+    line
+}
+
+/// The smallest of 1, 2, 5 times a power of ten of a second, or of the steps of a clock, that is
+/// not below `least`.
+fn nice_step(least: f64) -> f64 {
+    const CLOCK: [f64; 9] = [60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 7200.0, 21600.0, 86400.0];
+    if least > 30.0 {
+        return CLOCK.into_iter().find(|step| *step >= least).unwrap_or(least);
+    }
+    let decade = 10f64.powf(least.max(1e-9).log10().floor());
+    [1.0, 2.0, 5.0, 10.0]
+        .into_iter()
+        .map(|k| k * decade)
+        .find(|step| *step >= least * 0.999)
+        .unwrap_or(least)
+        .min(60.0)
+}
+
+/// A time in the unit that its step asks for.
+fn time_label(at: f64, step: f64) -> String {
+    let (scale, unit) = match step {
+        s if s >= 3600.0 => (3600.0, "h"),
+        s if s >= 60.0 => (60.0, "min"),
+        s if s >= 0.1 => (1.0, "s"),
+        _ => (1e-3, "ms"),
+    };
+    let value = at / scale;
+    // Whole steps are printed in full: three digits would make neighbours alike.
+    let text = if value.fract().abs() < 1e-6 || value.abs() >= 100.0 {
+        format!("{value:.0}")
+    } else {
+        three(value)
+    };
+    format!("{} {unit}", if text == "-0" { "0" } else { &text })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Colour;
+
+    fn drawn(start: f64, seconds: f64, columns: usize) -> String {
+        let mut out = Vec::new();
+        time_axis(start, seconds, columns, false).write(200, Colour::None, &mut out).unwrap();
+        String::from_utf8(out).unwrap().trim_end().to_string()
+    }
+
+    #[test]
+    fn ticks_stand_at_nice_times() {
+        assert_eq!(drawn(0.0, 60.0, 40), "'0 s         '20 s         '40 s");
+        assert_eq!(drawn(0.0, 4.0, 40), "'0 s      '1 s      '2 s      '3 s");
+        assert_eq!(drawn(3.0, 600.0, 30), "               '5 min");
+        assert_eq!(drawn(0.0, 0.02, 40), "'0 ms     '5 ms     '10 ms    '15 ms");
+        assert_eq!(drawn(0.0, 0.0, 30), "");
+        assert_eq!(drawn(f64::NAN, 1.0, 30), "");
+    }
+}

@@ -1,0 +1,131 @@
+//! Paper of a given width: lines go down one after another, words wrap.
+
+use std::io::{self, Write};
+
+use unicode_width::UnicodeWidthStr;
+
+use super::{Ink, Line, Tone};
+use crate::Style;
+
+/// What a view writes on.
+pub struct Paper<'a> {
+    /// The user's wishes.
+    pub style: &'a Style,
+    out: &'a mut dyn Write,
+}
+
+impl<'a> Paper<'a> {
+    /// Paper over a writer.
+    pub fn new(style: &'a Style, out: &'a mut dyn Write) -> Paper<'a> {
+        Paper { style, out }
+    }
+
+    /// Columns.
+    pub fn width(&self) -> usize {
+        self.style.width.max(1)
+    }
+
+    /// One line, cut at the edge.
+    pub fn line(&mut self, line: &Line) -> io::Result<()> {
+        line.write(self.width(), self.style.colour, self.out)
+    }
+
+    /// Several lines.
+    pub fn lines(&mut self, lines: &[Line]) -> io::Result<()> {
+        lines.iter().try_for_each(|line| self.line(line))
+    }
+
+    /// An empty line.
+    pub fn blank(&mut self) -> io::Result<()> {
+        writeln!(self.out)
+    }
+
+    /// A heading of a section.
+    pub fn heading(&mut self, text: &str) -> io::Result<()> {
+        self.line(&Line::new().with(text, Ink::strong(Tone::Accent)))
+    }
+
+    /// A paragraph behind a mark that stands in its first line only; what is in backticks is
+    /// drawn as a command.
+    pub fn paragraph(&mut self, mark: &Line, text: &str, ink: impl Into<Ink>) -> io::Result<()> {
+        let (ink, indent) = (ink.into(), mark.width());
+        let mut code = false;
+        let lines = wrap(text, self.width().saturating_sub(indent));
+        for (place, words) in lines.iter().enumerate() {
+            let mut line = if place == 0 { mark.clone() } else { Line::new() };
+            line.pad(indent);
+            for (piece, part) in words.split('`').enumerate() {
+                if piece > 0 {
+                    code = !code;
+                    line.push("`", Tone::Faint);
+                }
+                line.push(part, if code { Ink::from(Tone::Accent) } else { ink });
+            }
+            self.line(&line)?;
+        }
+        Ok(())
+    }
+
+    /// An item of a list.
+    pub fn item(&mut self, mark: &str, text: &str) -> io::Result<()> {
+        self.paragraph(&Line::new().with(mark, Tone::Faint), text, Tone::Plain)
+    }
+}
+
+/// A text in lines of at most `width` columns, broken between words; a word that is longer is
+/// broken where it must be. At least one line.
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let width = width.max(2);
+    let text = super::clean(&text.split_whitespace().collect::<Vec<_>>().join(" "));
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let mut word = word.to_string();
+        loop {
+            let Some(line) = lines.last_mut() else { return lines };
+            let gap = usize::from(!line.is_empty());
+            if line.width() + gap + word.width() <= width {
+                line.push_str(&" ".repeat(gap));
+                line.push_str(&word);
+                break;
+            }
+            if !line.is_empty() {
+                lines.push(String::new());
+                continue;
+            }
+            let rest = break_off(&mut word, width);
+            line.push_str(&word);
+            lines.push(String::new());
+            word = rest;
+        }
+    }
+    lines
+}
+
+/// Shortens a word to `width` columns and gives the rest.
+fn break_off(word: &mut String, width: usize) -> String {
+    let mut end = 0;
+    for (place, letter) in word.char_indices() {
+        let next = place + letter.len_utf8();
+        if word[..next].width() > width {
+            break;
+        }
+        end = next;
+    }
+    word.split_off(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_wrap_and_long_ones_break() {
+        assert_eq!(wrap("one two  three", 7), ["one two", "three"]);
+        assert_eq!(wrap("abcdefghij kl", 4), ["abcd", "efgh", "ij", "kl"]);
+        assert_eq!(wrap("", 4), [""]);
+        assert_eq!(wrap("磁盘磁盘", 5), ["磁盘", "磁盘"]);
+        for width in 0..5 {
+            assert!(!wrap("`smartctl -x /dev/sdb`", width).is_empty());
+        }
+    }
+}

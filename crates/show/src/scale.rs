@@ -1,0 +1,141 @@
+//! The latency rows of a picture: edges that the counts of its sources move to without error.
+
+use iowhy_model::{Distribution, Edges, Histogram, Stage};
+
+/// Rows per power of two that are tried, finest first. The tracer's table has eight.
+const PER_OCTAVE: [u64; 4] = [8, 4, 2, 1];
+/// Octaves above a microsecond that rows may cover: up to 203 days.
+const OCTAVES: u32 = 44;
+
+/// Edges of at most `most` rows, at most `finest` to a power of two, that cover all that was
+/// counted; the sources' own edges, some of them joined, where powers of two would cut a bucket.
+/// `None` if nothing was counted.
+pub fn rows(sources: &[&Histogram], most: usize, finest: u64) -> Option<Edges> {
+    let filled: Vec<(u64, u64)> =
+        sources.iter().flat_map(|known| known.filled().map(|(low, high, _)| (low, high))).collect();
+    let low = filled.iter().map(|(low, _)| *low).min()?;
+    let high = filled.iter().map(|(_, high)| *high).max()?;
+    // An open bucket reaches anywhere: what counts is where it begins.
+    let reach = filled.iter().map(|(low, high)| if *high == u64::MAX { *low + 1 } else { *high });
+    let reach = reach.max()?;
+    for per_octave in PER_OCTAVE.into_iter().filter(|k| *k <= finest) {
+        let rows = clipped(&octaves(per_octave), low, reach, high == u64::MAX);
+        if let Some(edges) = Edges::new(rows)
+            && edges.buckets() <= most.max(1)
+            && sources.iter().all(|known| known.count() == 0 || fits(known.edges(), &edges))
+        {
+            return Some(edges);
+        }
+    }
+    let mut own: Vec<u64> =
+        sources.iter().flat_map(|known| known.edges().as_slice()).copied().collect();
+    own.sort_unstable();
+    own.dedup();
+    let own = clipped(&own, low, reach, high == u64::MAX);
+    let step = (own.len().saturating_sub(1)).div_ceil(most.max(1)).max(1);
+    let last = own.last().copied()?;
+    let mut joined: Vec<u64> = own.iter().step_by(step).copied().collect();
+    if joined.last() != Some(&last) {
+        joined.push(last);
+    }
+    Edges::new(joined)
+}
+
+/// Whether counts over `fine` move to `rows` without error. Rows end where counting did, so only
+/// inner edges matter.
+fn fits(fine: &Edges, rows: &Edges) -> bool {
+    fine.merges_into(rows)
+}
+
+/// Edges with `k` equal steps to each power of two of a microsecond; those of biolatency for 1.
+fn octaves(k: u64) -> Vec<u64> {
+    if k == 1 {
+        return Edges::log2_us(OCTAVES).as_slice().to_vec();
+    }
+    let mut edges = vec![0];
+    for octave in 0..OCTAVES {
+        edges.extend((0..k).map(|step| (1000 * (k + step) / k) << octave));
+    }
+    edges
+}
+
+/// The edges from the last at or below `low` to the first at or above `reach`.
+fn clipped(edges: &[u64], low: u64, reach: u64, open: bool) -> Vec<u64> {
+    let first = edges.iter().rposition(|edge| *edge <= low).unwrap_or(0);
+    let last = edges.iter().position(|edge| *edge >= reach).unwrap_or(edges.len() - 1);
+    let mut rows = edges.get(first..=last).unwrap_or_default().to_vec();
+    if open {
+        rows.retain(|edge| *edge < reach);
+        rows.push(u64::MAX);
+    }
+    rows
+}
+
+/// Of several distributions of one device, operation and origin: the stage asked for, else the
+/// longest that is known.
+pub fn of_stage(some: &[Distribution], wanted: Option<Stage>) -> Vec<&Distribution> {
+    let same = |a: &Distribution, b: &Distribution| {
+        (a.device, a.op, a.layer, a.label, a.bytes) == (b.device, b.op, b.layer, b.label, b.bytes)
+    };
+    some.iter()
+        .filter(|known| match wanted {
+            Some(stage) => known.stage == stage,
+            None => some
+                .iter()
+                .filter(|other| same(known, other) && other.histogram.count() > 0)
+                .all(|other| rank(other.stage) <= rank(known.stage)),
+        })
+        .collect()
+}
+
+/// How near a stage is to what the waiting program sees.
+fn rank(stage: Stage) -> u8 {
+    match stage {
+        Stage::Total => 2,
+        Stage::Device => 1,
+        Stage::Queue => 0,
+    }
+}
+
+/// What a stage covers, in words.
+pub fn stage_words(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Queue => "Q2D, queue to issue",
+        Stage::Device => "D2C, issue to completion",
+        Stage::Total => "Q2C, queue to completion",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_as_fine_as_room_and_source_allow() {
+        let mut traced = Histogram::empty(Edges::standard());
+        [90_000, 1_600_000, 7_000_000].into_iter().for_each(|ns| traced.record(ns));
+        // 5 buckets left of the octave from 64 us, 5 whole octaves, 6 of the one from 4.1 ms.
+        assert_eq!(rows(&[&traced], 100, 8).unwrap().buckets(), 5 + 5 * 8 + 6);
+        assert_eq!(rows(&[&traced], 100, 1).unwrap().as_slice()[..2], [64_000, 128_000]);
+        assert!(rows(&[&traced], 3, 8).unwrap().buckets() <= 3);
+        let none = Histogram::empty(Edges::standard());
+        assert_eq!(rows(&[&none], 10, 8), None);
+    }
+
+    #[test]
+    fn edges_that_powers_of_two_would_cut_are_kept() {
+        let edges = Edges::new(vec![8_000_000, 9_000_000, 10_000_000, 16_000_000]).unwrap();
+        let known = Histogram::from_counts(edges.clone(), vec![5, 0, 1]).unwrap();
+        assert_eq!(rows(&[&known], 10, 8), Some(edges));
+        let two = rows(&[&known], 2, 8).unwrap();
+        assert_eq!(two.as_slice(), [8_000_000, 10_000_000, 16_000_000]);
+    }
+
+    #[test]
+    fn an_open_bucket_stays_open() {
+        let mut traced = Histogram::empty(Edges::standard());
+        traced.record(200_000_000_000);
+        let rows = rows(&[&traced], 10, 1).unwrap();
+        assert_eq!(rows.as_slice(), [134_217_728_000, u64::MAX]);
+    }
+}

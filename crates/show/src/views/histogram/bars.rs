@@ -1,0 +1,121 @@
+//! The rows of a histogram: edges, count, share, bar.
+
+use std::io;
+
+use iowhy_model::{Edges, Histogram};
+
+use crate::paint::{Ink, Line, Paper, Tone, bar, latency_label};
+use crate::scale;
+use crate::words::{count, share};
+
+/// The percentiles that are shown.
+pub const QUANTILES: [(&str, f64); 4] =
+    [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)];
+/// Rows of one histogram unless all are asked for.
+const MOST: usize = 40;
+/// A bar is never longer: the eye compares lengths poorly across a wide screen.
+const LONGEST: usize = 60;
+
+/// Draws the rows that hold something and those between them.
+pub fn write(paper: &mut Paper, histogram: &Histogram) -> io::Result<()> {
+    let Some(edges) = edges(paper, &[histogram]) else { return Ok(()) };
+    let rows = histogram.rebin(&edges);
+    let labels = labels(&edges, paper.style.unicode);
+    let numbers: Vec<String> =
+        rows.counts().iter().map(|n| count(*n, paper.style.unicode)).collect();
+    let room = numbers.iter().map(|text| text.chars().count()).max().unwrap_or(0);
+    let left = labels.first().map_or(0, |label| label.chars().count()) + 2 + room + 2 + 6 + 1;
+    // Behind the bar there is room for the names of percentiles.
+    let length = paper.width().saturating_sub(left + 7).clamp(1, LONGEST);
+    let most = rows.counts().iter().copied().max().unwrap_or(0).max(1) as f64;
+    for (row, label) in labels.iter().enumerate() {
+        let number = rows.counts().get(row).copied().unwrap_or(0);
+        let faint = if number == 0 { Tone::Faint } else { Tone::Plain };
+        let mut line = Line::new().with(label, Tone::Faint).with("  ", Tone::Plain);
+        let text = numbers.get(row).map_or("", String::as_str);
+        line.push(&" ".repeat(room - text.chars().count()), Tone::Plain);
+        line.push(text, faint);
+        let part = if number == 0 { String::new() } else { share(rate(number, histogram)) };
+        line.push(&format!("  {part:>6} "), Tone::Faint);
+        let drawn = bar(number as f64 / most, length, paper.style.unicode);
+        line.push(&drawn, Tone::Accent);
+        let names = names(histogram, &edges, row);
+        if !names.is_empty() {
+            line.push(&format!(" {names}"), Ink::strong(Tone::Warn));
+        }
+        paper.line(&line)?;
+    }
+    Ok(())
+}
+
+/// Draws two histograms over the same rows, one beside the other.
+pub fn side_by_side(paper: &mut Paper, queue: &Histogram, device: &Histogram) -> io::Result<()> {
+    let Some(edges) = edges(paper, &[queue, device]) else { return Ok(()) };
+    let unicode = paper.style.unicode;
+    let labels = labels(&edges, unicode);
+    let label = labels.first().map_or(0, |label| label.chars().count());
+    let sides =
+        [("Q2D", queue.rebin(&edges), Tone::Warn), ("D2C", device.rebin(&edges), Tone::Accent)];
+    let most = sides.iter().flat_map(|(_, side, _)| side.counts()).copied().max().unwrap_or(1);
+    let room = count(most, unicode).chars().count().max(3);
+    let half = paper.width().saturating_sub(label) / 2;
+    let length = half.saturating_sub(room + 4).clamp(1, LONGEST / 2);
+    let mut head = Line::new();
+    for (place, (name, _, tone)) in sides.iter().enumerate() {
+        head.pad(label + place * half + 2 + room - name.len());
+        head.push(name, Ink::strong(*tone));
+    }
+    paper.line(&head)?;
+    for (row, text) in labels.iter().enumerate() {
+        let mut line = Line::new().with(text, Tone::Faint);
+        for (place, (_, side, tone)) in sides.iter().enumerate() {
+            let number = side.counts().get(row).copied().unwrap_or(0);
+            let text = count(number, unicode);
+            line.pad(label + place * half + 2 + room - text.chars().count());
+            line.push(&text, if number == 0 { Tone::Faint } else { Tone::Plain });
+            line.push(" ", Tone::Plain);
+            line.push(&bar(number as f64 / most.max(1) as f64, length, unicode), *tone);
+        }
+        paper.line(&line)?;
+    }
+    Ok(())
+}
+
+fn edges(paper: &Paper, of: &[&Histogram]) -> Option<Edges> {
+    if paper.style.verbose { scale::rows(of, 10_000, 8) } else { scale::rows(of, MOST, 1) }
+}
+
+fn rate(number: u64, of: &Histogram) -> f64 {
+    number as f64 / of.count().max(1) as f64
+}
+
+/// `16.4 ms - 32.8 ms` for each row, all of one width.
+fn labels(edges: &Edges, unicode: bool) -> Vec<String> {
+    let low: Vec<String> =
+        (0..edges.buckets()).map(|row| latency_label(edges.low(row), unicode)).collect();
+    let high: Vec<String> = (0..edges.buckets())
+        .map(|row| match edges.high(row) {
+            u64::MAX => "more".to_string(),
+            high => latency_label(high, unicode),
+        })
+        .collect();
+    let widest = |texts: &[String]| texts.iter().map(|t| t.chars().count()).max().unwrap_or(0);
+    let (left, right) = (widest(&low), widest(&high));
+    let dash = if unicode { "–" } else { "-" };
+    low.iter().zip(&high).map(|(a, b)| format!("{a:>left$} {dash} {b:>right$}")).collect()
+}
+
+/// The mean and the percentiles that lie in a row.
+fn names(histogram: &Histogram, edges: &Edges, row: usize) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    let here = |ns: u64| edges.index(ns) == row;
+    if histogram.mean_ns().is_some_and(|(mean, _)| mean >= 0.0 && here(mean as u64)) {
+        names.push("mean");
+    }
+    for (name, q) in QUANTILES {
+        if histogram.quantile(q).is_some_and(|quantile| here(quantile.high_ns)) {
+            names.push(name);
+        }
+    }
+    names.join(" ")
+}

@@ -1,0 +1,103 @@
+//! The numbers behind a finding, in columns.
+
+use std::io;
+
+use iowhy_model::{Evidence, Finding};
+
+use crate::paint::{Align, Cell, Columns, Ink, Line, Paper, Tone};
+use crate::sources::file_name;
+use crate::words::{bound, count, quantity};
+
+/// From this width on the places stand beside the numbers.
+const WIDE: usize = 100;
+
+/// Draws at most `most` numbers; where they were read stands beside them if there is room, else
+/// below.
+pub fn write(paper: &mut Paper, finding: &Finding, most: usize, full: bool) -> io::Result<()> {
+    let some: Vec<&Evidence> = finding.evidence.iter().take(most).collect();
+    if some.is_empty() {
+        return Ok(());
+    }
+    let places = places(&some);
+    let wide = table(paper, &some, Some(&places), true);
+    let beside = places.len() > 1 && paper.width() >= WIDE && wide.natural() <= paper.width();
+    let lines = if beside {
+        wide.lines(paper.width())
+    } else {
+        let numbered = (places.len() > 1).then_some(places.as_slice());
+        table(paper, &some, numbered, false).lines(paper.width())
+    };
+    paper.lines(&lines)?;
+    if full && !beside {
+        for (place, text) in places.iter().enumerate() {
+            let number = if places.len() > 1 { format!("[{}] ", place + 1) } else { String::new() };
+            let mark = Line::new().with(&format!("  {number}"), Tone::Faint);
+            paper.paragraph(&mark, &format!("from {text}"), Tone::Faint)?;
+        }
+    }
+    let rest = finding.evidence.len().saturating_sub(some.len());
+    if rest > 0 {
+        let text = format!("  and {rest} more with --verbose");
+        paper.line(&Line::new().with(&text, Tone::Faint))?;
+    }
+    Ok(())
+}
+
+/// Where the numbers were read, each place once.
+fn places(evidence: &[&Evidence]) -> Vec<String> {
+    let mut places: Vec<String> = Vec::new();
+    for one in evidence {
+        let place = file_name(&one.source).to_string();
+        if !place.is_empty() && !places.contains(&place) {
+            places.push(place);
+        }
+    }
+    places
+}
+
+fn table(paper: &Paper, some: &[&Evidence], places: Option<&[String]>, spelt: bool) -> Columns {
+    let unicode = paper.style.unicode;
+    // 60: below that the quantity itself no longer has room to be read.
+    let roomy = paper.width() >= 60;
+    let mut heads = vec![("", Align::Left), ("value", Align::Right), ("held against", Align::Left)];
+    if roomy {
+        heads.extend([("n", Align::Right), ("how", Align::Left)]);
+    }
+    if places.is_some() && roomy {
+        heads.push(("where", Align::Left));
+    }
+    let mut columns = Columns::new(&heads).flexible(0).indent(2);
+    for one in some {
+        let ink = verdict_ink(one);
+        let mut cells: Vec<Cell> = vec![
+            (one.quantity.clone(), Ink::default()),
+            (quantity(one.value, one.unit, unicode), ink),
+            (bound(one.bound, one.unit, unicode), Tone::Faint.into()),
+        ];
+        if roomy {
+            cells.push((count(one.n, unicode), Tone::Faint.into()));
+            cells.push((one.how.word().to_string(), Tone::Faint.into()));
+        }
+        if let Some(places) = places.filter(|_| roomy) {
+            let name = file_name(&one.source);
+            let place = places.iter().position(|place| place == name);
+            let text = match place {
+                Some(_) if spelt => name.to_string(),
+                Some(place) => format!("[{}]", place + 1),
+                None => String::new(),
+            };
+            cells.push((text, Tone::Faint.into()));
+        }
+        columns.row(cells);
+    }
+    columns
+}
+
+/// Heavy where the value meets its threshold; marked where it does not.
+fn verdict_ink(one: &Evidence) -> Ink {
+    match one.bound {
+        Some(bound) if !bound.holds(one.value) => Tone::Warn.into(),
+        Some(_) => Ink::strong(Tone::Plain),
+        None => Ink::default(),
+    }
+}

@@ -1,0 +1,177 @@
+//! One finding: headline, bars, evidence, refutation, next step, forecast.
+
+use std::io;
+
+use iowhy_model::{Finding, Forecast, Report};
+
+use super::evidence;
+use crate::paint::{Ink, Line, Paper, Tone, gauge};
+use crate::words::{blame_headline, duration, share, sureness};
+
+/// How much room a finding gets.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Rank {
+    /// The likeliest: all of it.
+    First,
+    /// One of the next: what it takes to weigh it against the first.
+    Other,
+}
+
+/// Columns of the labels before each bar.
+const LABEL: usize = 12;
+/// Evidence lines of a finding that is not the first, unless all is asked for.
+const EVIDENCE_SHORT: usize = 3;
+
+/// Draws a finding.
+pub fn write(paper: &mut Paper, report: &Report, finding: &Finding, rank: Rank) -> io::Result<()> {
+    let full = rank == Rank::First || paper.style.verbose;
+    headline(paper, report, finding, rank)?;
+    if full {
+        paper.blank()?;
+        sureness_bars(paper, finding)?;
+    } else {
+        sureness_line(paper, finding)?;
+    }
+    if let Some(forecast) = &finding.forecast {
+        forecast_line(paper, forecast)?;
+    }
+    if full {
+        paper.blank()?;
+        paper.heading("Evidence")?;
+    }
+    let most = if full { usize::MAX } else { EVIDENCE_SHORT };
+    evidence::write(paper, finding, most, full)?;
+    let steps = if full { usize::MAX } else { 1 };
+    if full {
+        list(paper, "What would refute it", "  - ", &finding.refuted_by, usize::MAX)?;
+    }
+    list(paper, "Next", "", &finding.next_step, steps)
+}
+
+/// The device and the part of its load a finding is about.
+pub fn about(report: &Report, finding: &Finding) -> String {
+    let devices = report.recording.devices();
+    let device = finding.subject.device.and_then(|id| devices.get(id.index()));
+    let mut parts: Vec<&str> = device.map(|device| device.name.as_str()).into_iter().collect();
+    parts.extend(finding.subject.group.as_deref());
+    parts.retain(|part| !part.is_empty());
+    parts.join(", ")
+}
+
+/// Who is to blame, the verdict's name, and its sentence beside a bar of the blame's colour.
+fn headline(paper: &mut Paper, report: &Report, finding: &Finding, rank: Rank) -> io::Result<()> {
+    let (blamed, tone) = blame_headline(finding.verdict);
+    let mut bar = Line::new();
+    if paper.style.unicode {
+        bar.push("▌ ", tone);
+    }
+    let mut top = bar.clone();
+    if rank == Rank::First {
+        top.push(blamed, Ink::strong(tone));
+    } else {
+        top.push(finding.verdict, Ink::strong(tone));
+    }
+    let about = about(report, finding);
+    let right = match rank {
+        Rank::First => finding.verdict.to_string(),
+        Rank::Other => about.clone(),
+    };
+    if top.width() + 2 + right.chars().count() <= paper.width() {
+        top.pad(paper.width() - right.chars().count());
+        top.push(&right, Tone::Faint);
+        paper.line(&top)?;
+    } else {
+        paper.paragraph(&bar, blamed, Ink::strong(tone))?;
+        paper.paragraph(&bar, &right, Tone::Faint)?;
+    }
+    let text = Ink { strong: rank == Rank::First, ..Ink::default() };
+    let width = paper.width().saturating_sub(bar.width());
+    for line in crate::paint::wrap(&finding.sentence, width) {
+        paper.line(&bar.clone().with(&line, text))?;
+    }
+    if rank == Rank::First && !about.is_empty() {
+        paper.line(&bar.with(&about, Tone::Faint))?;
+    }
+    Ok(())
+}
+
+/// Confidence and explained share, each as a bar, a number and a word.
+fn sureness_bars(paper: &mut Paper, finding: &Finding) -> io::Result<()> {
+    let unicode = paper.style.unicode;
+    let width = (paper.width() / 4).clamp(6, 24);
+    let shares = [
+        ("how sure", finding.confidence, sureness(finding.confidence)),
+        ("explains", finding.explained_share, "of the excess latency"),
+    ];
+    for (label, value, words) in shares {
+        let tone = if value >= 0.6 { Tone::Good } else { Tone::Warn };
+        let (full, rest) = gauge(value, width, unicode);
+        let mut line = Line::new().with("  ", Tone::Plain).with(label, Tone::Faint);
+        line.pad(LABEL);
+        line.push(&full, tone);
+        line.push(&rest, Tone::Faint);
+        line.push(&format!(" {:>5}", share(value)), Ink::strong(Tone::Plain));
+        line.push(&format!("  {words}"), Tone::Plain);
+        paper.line(&line)?;
+    }
+    Ok(())
+}
+
+/// The same in one line.
+fn sureness_line(paper: &mut Paper, finding: &Finding) -> io::Result<()> {
+    let mark = Line::new()
+        .with("  ", Tone::Plain)
+        .with(&format!("{} sure", share(finding.confidence)), Ink::strong(Tone::Plain))
+        .with(" ", Tone::Plain);
+    let text = format!(
+        "({}), explains {} of the excess latency",
+        sureness(finding.confidence),
+        share(finding.explained_share)
+    );
+    paper.paragraph(&mark, &text, Tone::Plain)
+}
+
+/// Latency now and after the cure.
+fn forecast_line(paper: &mut Paper, forecast: &Forecast) -> io::Result<()> {
+    let unicode = paper.style.unicode;
+    let said = |ns: i64| duration(ns as f64, unicode);
+    let arrow = if unicode { "→" } else { "->" };
+    let mut mark = Line::new().with("  forecast", Tone::Faint);
+    mark.pad(LABEL);
+    let p99 = match forecast.p99 {
+        Some(p99) => format!(", p99 {}", said(p99.ns())),
+        None => String::new(),
+    };
+    let text = format!(
+        "mean {} now {arrow} {} after{p99}, assuming {}",
+        said(forecast.now_mean.ns()),
+        said(forecast.mean.ns()),
+        forecast.assuming
+    );
+    paper.paragraph(&mark, &text, Tone::Plain)
+}
+
+/// A list under a heading; numbered if it has no mark.
+fn list(
+    paper: &mut Paper,
+    title: &str,
+    mark: &str,
+    items: &[String],
+    most: usize,
+) -> io::Result<()> {
+    if items.is_empty() {
+        return Ok(());
+    }
+    if most > 1 {
+        paper.blank()?;
+        paper.heading(title)?;
+    }
+    for (place, item) in items.iter().take(most).enumerate() {
+        match (mark, most) {
+            ("", 1) => paper.item("  next      ", item)?,
+            ("", _) => paper.item(&format!("  {}. ", place + 1), item)?,
+            _ => paper.item(mark, item)?,
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,137 @@
+//! Which columns there are, and which of them fit.
+
+use super::rows::Row;
+use crate::paint::{Ink, Line, Tone};
+use crate::sources::shortened;
+use crate::words::NONE;
+
+/// The columns in the order they are drawn, each with its rank: the paper's width is given to
+/// the lowest ranks first.
+pub const COLUMNS: [(&str, u8); 28] = [
+    ("r/s", 1),
+    ("rkB/s", 5),
+    ("rrqm/s", 24),
+    ("r_await", 3),
+    ("rareq-sz", 10),
+    ("w/s", 2),
+    ("wkB/s", 6),
+    ("wrqm/s", 25),
+    ("w_await", 4),
+    ("wareq-sz", 11),
+    ("d/s", 20),
+    ("dkB/s", 26),
+    ("d_await", 21),
+    ("dareq-sz", 27),
+    ("f/s", 17),
+    ("f_await", 18),
+    ("await", 8),
+    ("wsvc_t", 13),
+    ("asvc_t", 14),
+    ("actv", 22),
+    ("aqu-sz", 7),
+    ("p50", 12),
+    ("p95", 19),
+    ("p99", 8),
+    ("max", 13),
+    ("Q2D", 15),
+    ("D2C", 16),
+    ("%util", 9),
+];
+
+/// The columns that are drawn even where a row knows nothing of them.
+const ALWAYS: u8 = 4;
+/// Blanks between columns.
+const GAP: usize = 1;
+/// No column is narrower, so that the columns of one report stand under those of the last.
+const STEADY: usize = 7;
+/// The device's name takes at most this share of the paper: one third.
+const NAME_PARTS: usize = 3;
+
+/// Where the columns stand.
+pub struct Layout {
+    name: usize,
+    /// Place in [`COLUMNS`] and width.
+    columns: Vec<(usize, usize)>,
+    unknown: usize,
+}
+
+impl Layout {
+    /// The columns that are known and fit.
+    pub fn fit(rows: &[&Row], width: usize) -> Layout {
+        let longest = rows.iter().map(|row| row.name().chars().count()).max().unwrap_or(0);
+        let name = longest.max("Device".len()).min((width / NAME_PARTS).max(6));
+        let known = |place: usize| rows.iter().any(|row| row.cell(place).is_some());
+        let mut order: Vec<usize> = (0..COLUMNS.len())
+            .filter(|place| COLUMNS[*place].1 <= ALWAYS || known(*place))
+            .collect();
+        let unknown = COLUMNS.len() - order.len();
+        order.sort_by_key(|place| COLUMNS[*place].1);
+        let mut left = width.saturating_sub(name);
+        let mut columns: Vec<(usize, usize)> = Vec::new();
+        for place in order {
+            let widest = rows.iter().map(|row| cell(row.cell(place)).len()).max().unwrap_or(0);
+            let room = widest.max(COLUMNS[place].0.len()).max(STEADY);
+            // One that does not fit ends it, so that a wider paper only ever adds columns.
+            if left < room + GAP {
+                break;
+            }
+            left = left.saturating_sub(room + GAP);
+            columns.push((place, room));
+        }
+        columns.sort_unstable();
+        Layout { name, columns, unknown }
+    }
+
+    /// How many columns are drawn.
+    pub fn drawn(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// How many are left out because nothing is known of them.
+    pub fn unknown(&self) -> usize {
+        self.unknown
+    }
+
+    /// Whether a column is drawn.
+    pub fn draws(&self, name: &str) -> bool {
+        self.columns.iter().any(|(place, _)| COLUMNS[*place].0 == name)
+    }
+
+    /// The line of headings.
+    pub fn heading(&self) -> Line {
+        let ink = Ink::strong(Tone::Plain);
+        let mut line = Line::new().with("Device", ink);
+        let mut end = self.name;
+        for (place, room) in &self.columns {
+            end += room + GAP;
+            let head = COLUMNS[*place].0;
+            line.pad(end - head.len());
+            line.push(head, ink);
+        }
+        line
+    }
+
+    /// The line of a row.
+    pub fn row(&self, row: &Row) -> Line {
+        let plain = if row.few { Tone::Faint } else { Tone::Plain };
+        let name = if row.few { Tone::Faint } else { Tone::Accent };
+        let mut line = Line::new().with(&shortened(&row.name(), self.name), name);
+        let mut end = self.name;
+        for (place, room) in &self.columns {
+            end += room + GAP;
+            let text = cell(row.cell(*place));
+            line.pad(end - text.len());
+            line.push(&text, if text == NONE { Tone::Faint } else { plain });
+        }
+        line
+    }
+}
+
+/// A number as iostat rounds it. Beyond 12 digits it is none that a device could reach.
+fn cell(value: Option<f64>) -> String {
+    match value {
+        Some(value) if value.is_finite() && value.abs() < 1e12 => format!("{value:.2}"),
+        Some(value) if value.is_finite() => format!("{value:.2e}"),
+        _ => NONE.to_string(),
+    }
+}

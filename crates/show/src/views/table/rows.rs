@@ -1,0 +1,245 @@
+//! The rows of the table, from intervals, and from events where there are none.
+
+use iowhy_model::{
+    DeviceId, Edges, Event, Histogram, Interval, Layer, Listing, Nanos, Op, Rates, Recording,
+    Report, Sampling, Stage, distributions,
+};
+
+use super::layout::COLUMNS;
+use crate::Style;
+use crate::sources::file_name;
+use crate::words::duration;
+
+/// Means of fewer requests are drawn grey (peers.md 1: the error of a mean of 30 is a fifth of
+/// the spread).
+const FEW: f64 = 30.0;
+
+/// A stretch of time, or a listing: rows under one title.
+pub struct Stretch {
+    /// Where and when.
+    pub title: String,
+    /// A row per device.
+    pub rows: Vec<Row>,
+}
+
+/// A device in a stretch of time.
+pub struct Row {
+    device: String,
+    /// Whether it did nothing.
+    pub idle: bool,
+    /// Whether its means rest on few requests.
+    pub few: bool,
+    /// Whether the counters run from boot.
+    pub since_boot: bool,
+    cells: Vec<Option<f64>>,
+}
+
+impl Row {
+    /// The device's name, marked if its row is no sample of the present.
+    pub fn name(&self) -> String {
+        format!("{}{}", self.device, if self.since_boot { "*" } else { "" })
+    }
+
+    /// The value of a column, by its place in [`COLUMNS`].
+    pub fn cell(&self, column: usize) -> Option<f64> {
+        self.cells.get(column).copied().flatten()
+    }
+
+    fn set(&mut self, column: &str, value: Option<f64>) {
+        if let Some(place) = COLUMNS.iter().position(|(name, _)| *name == column)
+            && let Some(cell) = self.cells.get_mut(place)
+        {
+            *cell = value.filter(|value| value.is_finite());
+        }
+    }
+}
+
+/// All stretches of a report, in the order they were read.
+pub fn stretches(report: &Report, style: &Style) -> Vec<Stretch> {
+    let recording = &report.recording;
+    let mut all = Vec::new();
+    for listing in &recording.listings {
+        if !listing.intervals.is_empty() {
+            all.extend(of_intervals(recording, listing, style));
+        }
+    }
+    let sampled: Vec<DeviceId> = recording
+        .listings
+        .iter()
+        .filter(|listing| live(listing))
+        .flat_map(|listing| listing.intervals.iter().map(|interval| interval.device))
+        .collect();
+    for listing in &recording.listings {
+        // What a live trace saw of a sampled device already stands in that device's row.
+        let mut rows = of_events(recording, listing, style);
+        if live(listing) {
+            rows.retain(|(device, _)| !sampled.contains(device));
+        }
+        if listing.intervals.is_empty() && !rows.is_empty() {
+            let rows = rows.into_iter().map(|(_, row)| row).collect();
+            all.push(Stretch { title: title(listing), rows });
+        }
+    }
+    all
+}
+
+fn live(listing: &Listing) -> bool {
+    listing.source.sampling != Sampling::Reported
+}
+
+fn title(listing: &Listing) -> String {
+    format!("{}  {}", file_name(&listing.source.place()), listing.source.format)
+}
+
+fn of_intervals(recording: &Recording, listing: &Listing, style: &Style) -> Vec<Stretch> {
+    let mut all: Vec<Stretch> = Vec::new();
+    let mut seen: Vec<DeviceId> = Vec::new();
+    let mut began = None;
+    let once =
+        |device| listing.intervals.iter().filter(|other| other.device == device).count() == 1;
+    for interval in listing.intervals.iter().filter(|known| style.filter.device(known.device)) {
+        let next = seen.contains(&interval.device) || interval.start != began;
+        if all.is_empty() || next {
+            all.push(Stretch { title: heading(listing, interval), rows: Vec::new() });
+            seen.clear();
+            began = interval.start;
+        }
+        seen.push(interval.device);
+        let mut row = of_interval(recording, interval);
+        if live(listing) && once(interval.device) {
+            let traced =
+                recording.listings.iter().filter(|l| l.source.sampling == Sampling::Traced);
+            traced.for_each(|listing| add_latencies(&mut row, listing, interval.device, style));
+        }
+        if let Some(stretch) = all.last_mut() {
+            stretch.rows.push(row);
+        }
+    }
+    all
+}
+
+fn heading(listing: &Listing, interval: &Interval) -> String {
+    let mut text = title(listing);
+    if let Some(start) = interval.start {
+        text += &format!("  from {}", duration(start.ns() as f64, false));
+    }
+    if let Some(length) = interval.length {
+        text += &format!("  over {}", duration(length.ns() as f64, false));
+    }
+    text
+}
+
+fn of_interval(recording: &Recording, interval: &Interval) -> Row {
+    let name = recording.devices().get(interval.device.index()).map(|device| device.name.clone());
+    let mut row = Row {
+        device: name.unwrap_or_default(),
+        idle: is_idle(interval),
+        few: interval.length.is_some_and(|l| interval.ios_per_s() * l.seconds() < FEW),
+        since_boot: interval.since_boot,
+        cells: vec![None; COLUMNS.len()],
+    };
+    let letters = [(Op::Read, "r"), (Op::Write, "w"), (Op::Discard, "d"), (Op::Flush, "f")];
+    for (op, letter) in letters {
+        let Some(rates) = interval.of(op) else { continue };
+        row.set(&format!("{letter}/s"), Some(rates.ios_per_s));
+        row.set(&format!("{letter}kB/s"), rates.bytes_per_s.map(|bytes| bytes / 1024.0));
+        row.set(&format!("{letter}rqm/s"), rates.merges_per_s);
+        row.set(&format!("{letter}areq-sz"), rates.mean_bytes().map(|bytes| bytes / 1024.0));
+        // iostat prints 0.00 where nothing completed; a wait of nothing is no wait.
+        let await_ms = rates.await_ns.filter(|_| rates.ios_per_s != 0.0).map(|ns| ns / 1e6);
+        row.set(&format!("{letter}_await"), await_ms);
+    }
+    row.set("await", interval.await_ns.map(|ns| ns / 1e6));
+    row.set("wsvc_t", interval.wait_ns.map(|ns| ns / 1e6));
+    row.set("asvc_t", interval.device_ns.map(|ns| ns / 1e6));
+    row.set("actv", interval.active_len);
+    row.set("aqu-sz", interval.queue_len);
+    row.set("%util", interval.busy.map(|share| share * 100.0));
+    row
+}
+
+fn is_idle(interval: &Interval) -> bool {
+    interval.ios_per_s() == 0.0
+        && interval.of(Op::Flush).is_none_or(|rates| rates.ios_per_s == 0.0)
+        && interval.in_flight.unwrap_or(0) == 0
+}
+
+/// Percentiles over all operations and the mean of each stage.
+fn add_latencies(row: &mut Row, listing: &Listing, device: DeviceId, style: &Style) {
+    let folded = distributions(listing, &style.filter, &Edges::standard());
+    let merged = |stage: Stage| {
+        let mut some = folded.iter().filter(|known| {
+            known.device == device && known.stage == stage && known.layer == Layer::Block
+        });
+        let mut all: Histogram = some.next()?.histogram.clone();
+        some.for_each(|known| {
+            all.merge(&known.histogram);
+        });
+        (all.count() > 0).then_some(all)
+    };
+    let longest = merged(Stage::Total).or_else(|| merged(Stage::Device));
+    if let Some(all) = longest {
+        for (name, q) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)] {
+            row.set(name, all.quantile(q).map(|quantile| quantile.high_ns as f64 / 1e6));
+        }
+        row.set("max", all.max_ns.map(|ns| ns as f64 / 1e6));
+    }
+    for (name, stage) in [("Q2D", Stage::Queue), ("D2C", Stage::Device)] {
+        let mean = merged(stage).and_then(|all| all.mean_ns());
+        row.set(name, mean.map(|(ns, _)| ns / 1e6));
+    }
+}
+
+/// Rows computed from single I/Os and histograms, where the listing has no averages of its own.
+fn of_events(recording: &Recording, listing: &Listing, style: &Style) -> Vec<(DeviceId, Row)> {
+    let mut devices: Vec<DeviceId> = listing.events.iter().map(|event| event.device).collect();
+    devices.extend(listing.distributions.iter().map(|known| known.device));
+    devices.sort_unstable();
+    devices.dedup();
+    let of_device = |device| {
+        let events: Vec<&Event> = listing
+            .events
+            .iter()
+            .filter(|event| event.device == device && style.filter.event(event))
+            .collect();
+        let mut row = of_interval(recording, &counted(device, &events, listing.source.watched));
+        add_latencies(&mut row, listing, device, style);
+        row.idle = row.cells.iter().all(Option::is_none);
+        row.few = !events.is_empty() && (events.len() as f64) < FEW;
+        (device, row)
+    };
+    devices.into_iter().filter(|id| style.filter.device(*id)).map(of_device).collect()
+}
+
+/// Averages of single I/Os over the time they cover: the time watched, else first issue to last
+/// completion.
+fn counted(device: DeviceId, events: &[&Event], watched: Option<Nanos>) -> Interval {
+    let mut interval = Interval::new(device, Layer::Block);
+    let first = events.iter().filter_map(|event| event.queued.or(event.issued)).min();
+    let last = events.iter().filter_map(|event| event.completed).max();
+    let span = watched.or_else(|| Some(last? - first?)).filter(|span| span.ns() > 0);
+    let Some(span) = span else { return interval };
+    interval.length = Some(span);
+    let mut waited = 0.0;
+    for op in Op::ALL {
+        let of_op: Vec<&&Event> = events.iter().filter(|event| event.op == op).collect();
+        let waits: Vec<f64> =
+            of_op.iter().filter_map(|event| Some(event.longest()?.1.ns() as f64)).collect();
+        if of_op.is_empty() {
+            continue;
+        }
+        let sum: f64 = waits.iter().sum();
+        waited += sum;
+        let bytes: Option<u64> = of_op.iter().map(|event| event.bytes.map(u64::from)).sum();
+        let rates = Rates {
+            ios_per_s: of_op.len() as f64 / span.seconds(),
+            merges_per_s: None,
+            bytes_per_s: bytes.map(|bytes| bytes as f64 / span.seconds()),
+            await_ns: (!waits.is_empty()).then(|| sum / waits.len() as f64),
+        };
+        interval.rates.push((op, rates));
+    }
+    // Little's law: time waited per time elapsed is the mean number in flight.
+    interval.queue_len = Some(waited / span.ns() as f64);
+    interval
+}

@@ -1,0 +1,78 @@
+//! Every view on reports made by hand, compared with what a person looked at and accepted.
+//!
+//! `UPDATE_GOLDEN=1 cargo test -p iowhy-show` accepts what is drawn now.
+#![allow(clippy::disallowed_methods, missing_docs)]
+
+mod reports;
+
+use std::path::PathBuf;
+
+use iowhy_model::Report;
+use iowhy_show::{Colour, Style, VIEWS, find};
+
+fn drawn(view: &str, report: &Report, style: &Style) -> String {
+    let mut out = Vec::new();
+    (find(view).expect(view).write)(report, style, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+fn style(width: usize, colour: Colour) -> Style {
+    let height = if width > 100 { 40 } else { 24 };
+    Style { width, height, colour, unicode: colour != Colour::None, ..Style::plain() }
+}
+
+/// Compares with the golden of that name, or writes it if `UPDATE_GOLDEN` is set.
+fn check(name: &str, text: &str) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, text).unwrap();
+        return;
+    }
+    let golden = std::fs::read_to_string(&path)
+        .unwrap_or_else(|_| panic!("no golden `{name}`: look at it, then set UPDATE_GOLDEN=1"));
+    assert_eq!(text, golden, "`{name}` has changed: look at it, then set UPDATE_GOLDEN=1");
+}
+
+#[test]
+fn views_look_as_accepted() {
+    let cases: &[(&str, &str, Report)] = &[
+        ("summary", "dusty", reports::dusty()),
+        ("summary", "empty", reports::empty()),
+        ("table", "dusty", reports::dusty()),
+        ("table", "live", reports::live()),
+        ("histogram", "dusty", reports::dusty()),
+        ("histogram", "live", reports::live()),
+        ("events", "dusty", reports::dusty()),
+        ("heatmap", "trace", reports::trace()),
+        ("heatmap", "gapped", reports::gapped()),
+        ("json", "dusty", reports::dusty()),
+        ("hist-json", "dusty", reports::dusty()),
+        ("stat-json", "live", reports::live()),
+        ("events-json", "dusty", reports::dusty()),
+    ];
+    for (view, what, report) in cases {
+        if view.contains("json") {
+            check(&format!("{view}--{what}.txt"), &drawn(view, report, &Style::plain()));
+            continue;
+        }
+        for (width, colour, suffix) in [
+            (40, Colour::None, "40-none"),
+            (80, Colour::None, "80-none"),
+            (80, Colour::Ansi16, "80-16"),
+            (80, Colour::Ansi256, "80-256"),
+            (120, Colour::True, "120-true"),
+        ] {
+            let text = drawn(view, report, &style(width, colour));
+            check(&format!("{view}--{what}--{suffix}.txt"), &text);
+        }
+    }
+}
+
+#[test]
+fn every_view_is_in_the_list_by_its_name() {
+    assert!(VIEWS.is_sorted_by_key(|view| view.name));
+    for view in VIEWS {
+        assert_eq!(find(view.name).map(|found| found.summary), Some(view.summary));
+    }
+    assert!(find("no-such-view").is_none());
+}
