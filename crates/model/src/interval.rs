@@ -20,6 +20,8 @@ pub struct Interval {
     pub since_boot: bool,
     /// Per operation, in the order of [`Op::ALL`]; empty operations may be left out.
     pub rates: Vec<(Op, Rates)>,
+    /// All operations together, where only that is given (tps of the basic and short reports).
+    pub mixed: Option<Rates>,
     /// Mean latency over reads and writes together, ns, where only that is given (old `await`).
     pub await_ns: Option<f64>,
     /// Mean number of requests queued or in service (aqu-sz, avgqu-sz, Solaris wait + actv).
@@ -68,6 +70,7 @@ impl Interval {
             length: None,
             since_boot: false,
             rates: Vec::new(),
+            mixed: None,
             await_ns: None,
             queue_len: None,
             active_len: None,
@@ -87,16 +90,25 @@ impl Interval {
     /// Completed requests per second over reads, writes and discards. Flushes are not added: the
     /// kernel counts their carriers as writes already.
     pub fn ios_per_s(&self) -> f64 {
+        if let Some(mixed) = &self.mixed {
+            return mixed.ios_per_s;
+        }
         self.rates.iter().filter(|(op, _)| *op != Op::Flush).map(|(_, rates)| rates.ios_per_s).sum()
     }
 
     /// Bytes per second over all operations that move data.
     pub fn bytes_per_s(&self) -> f64 {
+        if let Some(mixed) = &self.mixed {
+            return mixed.bytes_per_s.unwrap_or(0.0);
+        }
         self.rates.iter().filter_map(|(_, rates)| rates.bytes_per_s).sum()
     }
 
     /// Mean request size in bytes over all operations, if anything completed.
     pub fn mean_bytes(&self) -> Option<f64> {
+        if let Some(mixed) = &self.mixed {
+            return mixed.mean_bytes();
+        }
         let ios = self.ios_per_s();
         let known = self.rates.iter().any(|(_, rates)| rates.bytes_per_s.is_some());
         (ios > 0.0 && known).then(|| self.bytes_per_s() / ios)
