@@ -238,8 +238,9 @@ fn dump_interval(out: &mut String, recording: &Recording, interval: &Interval) {
         out.push_str(" since boot");
     }
     let _ = writeln!(out);
-    for (op, rates) in &interval.rates {
-        let _ = write!(out, "    {} {}/s", op.name(), short(rates.ios_per_s));
+    let rates = interval.rates.iter().map(|(op, rates)| (op.name(), rates));
+    for (op, rates) in rates.chain(interval.mixed.iter().map(|rates| ("mixed", rates))) {
+        let _ = write!(out, "    {op} {}/s", short(rates.ios_per_s));
         value(out, "merges", rates.merges_per_s, "/s");
         value(out, "bytes", rates.bytes_per_s, " B/s");
         value(out, "await", rates.await_ns, " ns");

@@ -1,0 +1,327 @@
+//! iostat of sysstat on Linux: rates, mean waits, queue and %util per device and interval.
+//!
+//! ## Reads
+//! The device tables of `iostat`, with or without `-x`, `-s`, `-h`, `--human`, `--pretty`, `-k`,
+//! `-m`, `-t`, `-N`, `-p`, `-y`, `-z`, `-d`: header by header, so the columns may stand in any
+//! order. Rows may have been re-flowed onto one line or broken by a mail program; a report split
+//! into tables of reads, writes, discards and flushes is put together again. The command line
+//! above the listing, if it was copied too, gives the interval; timestamps (`-t`) give its start.
+//!
+//! ## Where it comes from
+//! `iostat -xtz 10` of the sysstat package; pastes of it in mails, tickets and articles.
+//!
+//! ## Versions
+//! All generations: to 6.1.1 (sectors and kB side by side), to 9.1.1 (`avgrq-sz`, `avgqu-sz`,
+//! one `await`), to 11.5.6 (`r_await`, `w_await` beside it), 11.5.7 to 12.1.1 (`aqu-sz`,
+//! `rareq-sz`, no common await), 12.1.2 (discards, no `svctm`), 12.3.1 and later (flushes).
+//! JSON (`-o JSON`) is not read by this format.
+//!
+//! ## Traps
+//! The first report after the banner counts since boot and is marked so, unless the command shows
+//! `-y` or the report was left out. Waits contain the time in the host's queue. `0.00` beside no
+//! I/O means none, not fast. `%util` is time with something in flight, no saturation; it may pass
+//! 100. `svctm` is that time divided by I/Os, no service time. `avgrq-sz` counts sectors of 512
+//! bytes, `rareq-sz` kB of 1024. Flushes are counted as writes too. 12.2.0 prints `wMB/s` 2048
+//! times too large. Rows of dm and md devices repeat the I/O of their disks.
+//!
+//! ## Cannot know
+//! How the latencies behind a mean are distributed, queue and device time apart, which process
+//! asked, when within the interval it happened, and waits above the block layer.
+
+mod columns;
+mod report;
+
+use iowhy_model::{Level, Note, Sink};
+
+use self::columns::{is_column, is_value};
+use self::report::Reports;
+use crate::invocation::invocation;
+use crate::table::{Found, Rows};
+use crate::{Format, Moment, Reader, Sniff, Step};
+
+pub const FORMAT: Format = Format {
+    name: "iostat",
+    summary: "iostat of sysstat, every generation, with or without -x",
+    manual: include_str!("iostat.rs"),
+    level: Level::A,
+    sniff,
+    reader: || Box::<Iostat>::default(),
+};
+
+/// Lines that may stand between a command or banner and the first table.
+const LEAD: usize = 8;
+
+/// A table or avg-cpu header decides; a command, banner or time only leads up to one, since sar
+/// and mpstat print the same banner.
+fn sniff(lines: &[&str]) -> Sniff {
+    for (place, line) in lines.iter().enumerate() {
+        let words: Vec<&str> = line.split_whitespace().filter(|word| !is_filler(word)).collect();
+        if decides(&words) {
+            return Sniff::Yes;
+        }
+        let leads = invocation(line, "iostat").is_some()
+            || banner(&words).is_some()
+            || Moment::read(line).is_some();
+        if !leads && (place == 0 || !words.is_empty()) {
+            return Sniff::No;
+        }
+    }
+    if lines.len() < LEAD { Sniff::More } else { Sniff::No }
+}
+
+fn decides(words: &[&str]) -> bool {
+    let words = &words[banner(words).map_or(0, |(_, used)| used)..];
+    match words {
+        ["avg-cpu:", rest @ ..] => rest.first().is_none_or(|word| word.starts_with('%')),
+        [.., last] if *last == "Device" && is_column(words[0]) => {
+            words.len() > 2 && words[..words.len() - 1].iter().all(|word| is_column(word))
+        }
+        [first, rest @ ..] => match device_word(first) {
+            Some("") => rest.iter().take(2).filter(|word| is_column(word)).count() == 2,
+            Some(glued) => is_column(glued),
+            None => false,
+        },
+        [] => false,
+    }
+}
+
+/// The word that begins a device table: `Device`, `Device:`, or `Device:` with the first column
+/// glued to it, which is given back.
+fn device_word(word: &str) -> Option<&str> {
+    match word.strip_prefix("Device")? {
+        "" => Some(""),
+        rest => rest.strip_prefix(':'),
+    }
+}
+
+fn is_filler(word: &str) -> bool {
+    matches!(word, "[...]" | "[…]" | "…" | "...")
+}
+
+/// `Linux 4.15.0-66-generic (host) 12/16/2020 _x86_64_ (8 CPU)`: who, and how many words it took.
+fn banner(words: &[&str]) -> Option<(String, usize)> {
+    let ["Linux", release, host, date, rest @ ..] = words else { return None };
+    let host = host.strip_prefix('(')?.strip_suffix(')')?;
+    if !date.contains(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let machine = rest.first().filter(|word| word.starts_with('_') && word.ends_with('_'));
+    let after = &rest[usize::from(machine.is_some())..];
+    let processors = match after {
+        [count, "CPU)", ..] => count.strip_prefix('(').map(|count| format!(", {count} CPU")),
+        _ => None,
+    };
+    let used = 4 + usize::from(machine.is_some()) + 2 * usize::from(processors.is_some());
+    let machine = machine.map_or(String::new(), |word| format!(" {}", word.trim_matches('_')));
+    Some((format!("{host}, Linux {release}{machine}{}", processors.unwrap_or_default()), used))
+}
+
+/// What the next words are expected to be.
+#[derive(Default)]
+enum Expect {
+    #[default]
+    Header,
+    /// Values of this many avg-cpu columns.
+    Processor(usize),
+    /// Rows of a table; `open` while its header may still go on.
+    Rows { rows: Rows, open: bool },
+}
+
+#[derive(Default)]
+struct Iostat {
+    expect: Expect,
+    columns: Vec<String>,
+    reports: Reports,
+    begun: bool,
+}
+
+impl Reader for Iostat {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if words.is_empty() {
+            self.interrupt(sink);
+            return Step::Passed;
+        }
+        if let Some(command) = invocation(line, "iostat") {
+            return self.lead(|iostat| iostat.reports.command(&command));
+        }
+        let mut words = words.as_slice();
+        if let Some((host, used)) = banner(words) {
+            let step = self.lead(|iostat| iostat.reports.banner());
+            if step == Step::Ended {
+                return step;
+            }
+            sink.source().host = Some(host);
+            words = &words[used..];
+            if words.is_empty() {
+                return step;
+            }
+        }
+        if let Some(moment) = Moment::read(line) {
+            self.interrupt(sink);
+            self.reports.time(moment, sink);
+            self.expect = Expect::Header;
+            return Step::Took;
+        }
+        self.words(words, sink)
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        self.interrupt(sink);
+        self.reports.flush(sink);
+    }
+}
+
+impl Iostat {
+    /// A command or banner: the first lines of a run, or the end of this one.
+    fn lead(&mut self, take: impl FnOnce(&mut Iostat)) -> Step {
+        if self.begun {
+            return Step::Ended;
+        }
+        take(self);
+        Step::Took
+    }
+
+    /// A blank line, or something else that parts a row from its beginning.
+    fn interrupt(&mut self, sink: &mut dyn Sink) {
+        if let Expect::Rows { rows, open } = &mut self.expect {
+            *open = false;
+            if rows.interrupt() {
+                incomplete(sink);
+            }
+        }
+    }
+
+    /// Takes a line apart at its headers. What is between them are rows or avg-cpu values.
+    fn words(&mut self, words: &[&str], sink: &mut dyn Sink) -> Step {
+        let mut outcome = Step::Passed;
+        let mut rest = words;
+        while let Some(word) = rest.first() {
+            let before = rest.len();
+            let step = if is_filler(word) {
+                self.reports.elided();
+                rest = &rest[1..];
+                continue;
+            } else if *word == "avg-cpu:" {
+                rest = self.processor(&rest[1..], sink);
+                Step::Took
+            } else if let Some(after) = self.device_header(rest, sink) {
+                rest = after;
+                Step::Took
+            } else {
+                let end = rest.iter().skip(1).position(|word| is_header_word(word));
+                let (values, after) = rest.split_at(end.map_or(before, |end| end + 1));
+                rest = after;
+                self.values(values, sink)
+            };
+            outcome = worse(outcome, step);
+        }
+        outcome
+    }
+
+    fn processor<'a, 'b>(&mut self, words: &'a [&'b str], sink: &mut dyn Sink) -> &'a [&'b str] {
+        self.interrupt(sink);
+        self.begun = true;
+        self.reports.processor(sink);
+        let columns = words.iter().take_while(|word| word.starts_with('%')).count();
+        self.expect = Expect::Processor(columns);
+        &words[columns..]
+    }
+
+    /// A header at the start of the words: `Device` and columns, columns and `Device`, or more
+    /// columns of a header that was broken. Gives back the words after it.
+    fn device_header<'a, 'b>(
+        &mut self,
+        words: &'a [&'b str],
+        sink: &mut dyn Sink,
+    ) -> Option<&'a [&'b str]> {
+        let run = |words: &[&str]| words.iter().take_while(|word| is_column(word)).count();
+        if let Some(glued) = device_word(words.first()?) {
+            let count = run(&words[1..]);
+            let columns = [glued].into_iter().filter(|glued| !glued.is_empty());
+            let columns = columns.chain(words[1..=count].iter().copied());
+            self.begin_table(columns, true, count + 1 == words.len(), sink);
+            return Some(&words[1 + count..]);
+        }
+        let count = run(words);
+        if count > 0 && words.get(count) == Some(&"Device") {
+            self.begin_table(words[..count].iter().copied(), false, false, sink);
+            return Some(&words[count + 1..]);
+        }
+        if count > 0 && matches!(self.expect, Expect::Rows { open: true, .. }) {
+            self.columns.extend(words[..count].iter().map(ToString::to_string));
+            let rows = Rows::new(self.columns.len(), true, is_value);
+            self.reports.columns(&self.columns, sink);
+            self.expect = Expect::Rows { rows, open: count == words.len() };
+            return Some(&words[count..]);
+        }
+        None
+    }
+
+    fn begin_table<'a>(
+        &mut self,
+        columns: impl Iterator<Item = &'a str>,
+        name_first: bool,
+        open: bool,
+        sink: &mut dyn Sink,
+    ) {
+        self.interrupt(sink);
+        self.begun = true;
+        self.columns = columns.map(ToString::to_string).collect();
+        let rows = Rows::new(self.columns.len(), name_first, is_value);
+        self.expect = Expect::Rows { rows, open };
+        self.reports.columns(&self.columns, sink);
+    }
+
+    fn values(&mut self, words: &[&str], sink: &mut dyn Sink) -> Step {
+        match &mut self.expect {
+            Expect::Processor(columns) if words.len() == *columns => {
+                self.expect = Expect::Header;
+                if words.iter().all(|word| is_value(word)) { Step::Took } else { Step::Passed }
+            }
+            Expect::Rows { rows, .. } if !self.columns.is_empty() => {
+                let (found, given_up) = rows.take(words);
+                if given_up {
+                    incomplete(sink);
+                }
+                match found {
+                    Found::Rows(rows) => {
+                        for row in rows {
+                            self.reports.row(&row, &self.columns, sink);
+                        }
+                        if let Expect::Rows { open, .. } = &mut self.expect {
+                            *open = false;
+                        }
+                        Step::Took
+                    }
+                    Found::Part => Step::Took,
+                    Found::Bad(reason) => Step::Skipped(reason.to_string()),
+                    Found::Other => Step::Passed,
+                }
+            }
+            _ => Step::Passed,
+        }
+    }
+}
+
+/// Whether a word begins a header inside a re-flowed line.
+fn is_header_word(word: &str) -> bool {
+    word == "avg-cpu:" || device_word(word).is_some() || is_column(word)
+}
+
+/// The step of a line of several parts: a part that failed is told, else any part that was ours
+/// makes the line ours.
+fn worse(one: Step, other: Step) -> Step {
+    match (one, other) {
+        (Step::Skipped(reason), _) | (_, Step::Skipped(reason)) => Step::Skipped(reason),
+        (Step::Took, _) | (_, Step::Took) => Step::Took,
+        _ => Step::Passed,
+    }
+}
+
+/// The row on the last line that was taken has no end.
+fn incomplete(sink: &mut dyn Sink) {
+    let line = sink.source().lines.map_or(0, |(_, last)| last);
+    let reason = "the row ends before its header does".to_string();
+    sink.skip(Note { line, text: String::new(), reason });
+}

@@ -1,0 +1,176 @@
+//! What each column of iostat says, by its name and not by its place.
+
+use iowhy_model::{DeviceId, Interval, Layer, Op, Rates};
+
+use crate::decimal;
+
+/// Whether a word of a header names a column. By shape, for new columns keep coming.
+pub(super) fn is_column(word: &str) -> bool {
+    let shaped = word.ends_with("/s") || word.ends_with("-sz") || word.ends_with("await");
+    let totals = ["kB", "MB", "GB", "Blk"].iter().any(|unit| {
+        let rest = word.strip_prefix(unit).and_then(|rest| rest.strip_prefix('_'));
+        rest.is_some_and(|rest| matches!(rest, "read" | "wrtn" | "dscd"))
+    });
+    shaped || totals || matches!(word, "tps" | "svctm" | "%util" | "%rrqm" | "%wrqm" | "%drqm")
+}
+
+/// A value as iostat prints it: `139.31`, `139,31`, and with `--human` `1.3M`, `27.7%`.
+pub(super) fn is_value(word: &str) -> bool {
+    value(word, 1.0).is_some()
+}
+
+/// The value in the column's own unit times `scale`; a value that carries its unit letter is
+/// scaled by that instead (1024-based, as `--human` prints them; `s` is a sector).
+fn value(word: &str, scale: f64) -> Option<f64> {
+    let (digits, scale) = match word.as_bytes().last()? {
+        b'%' => (&word[..word.len() - 1], scale),
+        b'B' => (&word[..word.len() - 1], 1.0),
+        b's' => (&word[..word.len() - 1], SECTOR),
+        b'k' => (&word[..word.len() - 1], KIB),
+        b'M' => (&word[..word.len() - 1], MIB),
+        b'G' => (&word[..word.len() - 1], GIB),
+        b'T' => (&word[..word.len() - 1], GIB * KIB),
+        b'P' => (&word[..word.len() - 1], GIB * MIB),
+        _ => (word, scale),
+    };
+    decimal(digits).map(|number| number * scale)
+}
+
+/// Sectors are 512 bytes in every column of iostat, whatever the device's block size.
+const SECTOR: f64 = 512.0;
+/// iostat's kB, MB and GB are powers of 1024 (`iostat.c` halves sectors to get kB).
+const KIB: f64 = 1024.0;
+const MIB: f64 = KIB * KIB;
+const GIB: f64 = MIB * KIB;
+const NS_PER_MS: f64 = 1e6;
+
+/// A row that is being put together, perhaps from several tables of one report.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Draft {
+    /// Reads, writes, discards, flushes.
+    parts: [Part; 4],
+    /// All together, where only that is given.
+    mixed: Part,
+    await_ns: Option<f64>,
+    queue_len: Option<f64>,
+    busy: Option<f64>,
+    svctm_ns: Option<f64>,
+}
+
+/// The columns of one operation.
+#[derive(Clone, Copy, Debug, Default)]
+struct Part {
+    ios: Option<f64>,
+    merges: Option<f64>,
+    bytes: Option<f64>,
+    size: Option<f64>,
+    await_ns: Option<f64>,
+}
+
+/// The operation that the first letter of a column stands for.
+const OPS: [(char, Op); 4] =
+    [('r', Op::Read), ('w', Op::Write), ('d', Op::Discard), ('f', Op::Flush)];
+
+impl Draft {
+    /// Takes one value; a column it does not know says nothing we keep.
+    pub(super) fn take(&mut self, column: &str, word: &str) {
+        let of = |scale: f64| value(word, scale);
+        match column {
+            "tps" => self.mixed.ios = of(1.0),
+            "kB/s" => self.mixed.bytes = of(KIB),
+            "MB/s" => self.mixed.bytes = of(MIB),
+            "GB/s" => self.mixed.bytes = of(GIB),
+            "sec/s" => self.mixed.bytes = of(SECTOR),
+            "rqm/s" => self.mixed.merges = of(1.0),
+            "await" => self.await_ns = of(NS_PER_MS),
+            "aqu-sz" | "avgqu-sz" => self.queue_len = of(1.0),
+            "%util" => self.busy = of(0.01),
+            "svctm" => self.svctm_ns = of(NS_PER_MS),
+            "kB_read/s" | "kB_wrtn/s" | "kB_dscd/s" => self.add_bytes(of(KIB)),
+            "MB_read/s" | "MB_wrtn/s" | "MB_dscd/s" => self.add_bytes(of(MIB)),
+            "GB_read/s" | "GB_wrtn/s" | "GB_dscd/s" => self.add_bytes(of(GIB)),
+            "Blk_read/s" | "Blk_wrtn/s" | "Blk_dscd/s" => self.add_bytes(of(SECTOR)),
+            _ => self.take_part(column, word),
+        }
+    }
+
+    /// The basic report gives bytes by direction but requests only together.
+    fn add_bytes(&mut self, bytes: Option<f64>) {
+        if let Some(bytes) = bytes {
+            *self.mixed.bytes.get_or_insert(0.0) += bytes;
+        }
+    }
+
+    fn take_part(&mut self, column: &str, word: &str) {
+        let Some(place) = OPS.iter().position(|(letter, _)| column.starts_with(*letter)) else {
+            return;
+        };
+        let part = &mut self.parts[place];
+        let of = |scale: f64| value(word, scale);
+        match &column[1..] {
+            "/s" => part.ios = of(1.0),
+            "rqm/s" => part.merges = of(1.0),
+            "kB/s" => part.bytes = of(KIB),
+            "MB/s" => part.bytes = of(MIB),
+            "GB/s" => part.bytes = of(GIB),
+            "sec/s" => part.bytes = part.bytes.or(of(SECTOR)),
+            "areq-sz" => part.size = of(KIB),
+            "_await" => part.await_ns = of(NS_PER_MS),
+            _ => {}
+        }
+    }
+
+    /// The interval that the row describes.
+    pub(super) fn interval(&self, device: DeviceId) -> Interval {
+        let mut interval = Interval::new(device, Layer::Block);
+        let parts = OPS.iter().zip(&self.parts);
+        interval.rates = parts.filter_map(|((_, op), part)| Some((*op, part.rates()?))).collect();
+        interval.mixed = self.mixed.rates();
+        // "0.00" stands where nothing completed; that is no latency.
+        let idle = interval.ios_per_s() == 0.0;
+        let known = |time: &f64| !(idle && *time == 0.0);
+        interval.await_ns = self.await_ns.filter(known);
+        interval.svctm_ns = self.svctm_ns.filter(known);
+        interval.queue_len = self.queue_len;
+        interval.busy = self.busy;
+        interval
+    }
+}
+
+impl Part {
+    fn rates(&self) -> Option<Rates> {
+        let ios_per_s = self.ios?;
+        Some(Rates {
+            ios_per_s,
+            merges_per_s: self.merges,
+            bytes_per_s: self.bytes.or(self.size.map(|size| size * ios_per_s)),
+            await_ns: self.await_ns.filter(|time| ios_per_s > 0.0 || *time > 0.0),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_with_and_without_their_units() {
+        assert_eq!(value("576,00", KIB), Some(589_824.0));
+        assert_eq!(value("3.5M", KIB), Some(3_670_016.0));
+        assert_eq!(value("0.0k", KIB), Some(0.0));
+        assert_eq!(value("27.7%", 1.0), Some(27.7));
+        for word in ["", "k", "%", "sda", "1.2.3", "sdä", "nan"] {
+            assert_eq!(value(word, 1.0), None, "{word}");
+        }
+    }
+
+    #[test]
+    fn columns_are_known_by_their_shape() {
+        for word in ["r/s", "f_await", "avgrq-sz", "%drqm", "kB_dscd", "Blk_read/s", "aqu-sz"] {
+            assert!(is_column(word), "{word}");
+        }
+        for word in ["sda", "dm-0", "nvme0n1", "Device", "avg-cpu:", "%user", "0.00"] {
+            assert!(!is_column(word), "{word}");
+        }
+    }
+}

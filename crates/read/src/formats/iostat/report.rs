@@ -1,0 +1,151 @@
+//! Tables become reports: what belongs to one interval, when it was, and whether it is the one
+//! since boot.
+
+use std::collections::{HashMap, HashSet};
+
+use iowhy_model::{Nanos, Sink, Time};
+
+use super::columns::Draft;
+use crate::Moment;
+use crate::invocation::Invocation;
+use crate::table::Row;
+
+/// Collects the rows of a report and pours them out when the next one begins.
+#[derive(Default)]
+pub(super) struct Reports {
+    /// The rows of the current report, in the order of their first table.
+    drafts: Vec<(String, Draft)>,
+    places: HashMap<String, usize>,
+    /// Columns filled by earlier tables of this report, and by the current one.
+    columns_before: HashSet<String>,
+    columns_now: HashSet<String>,
+    /// Devices of the current table.
+    named: HashSet<String>,
+    run: Run,
+}
+
+/// What is known of the run as a whole.
+#[derive(Default)]
+struct Run {
+    interval: Option<f64>,
+    banner: bool,
+    /// `-y` was given: there is no report since boot.
+    omits_first: bool,
+    /// Something was cut out before the first table.
+    elided: bool,
+    /// avg-cpu headers before the first table.
+    processors: u64,
+    reports: u64,
+    first: Option<Moment>,
+    before: Option<Moment>,
+    now: Option<Moment>,
+}
+
+impl Reports {
+    /// The command that was typed.
+    pub(super) fn command(&mut self, command: &Invocation) {
+        self.run.interval = command.interval;
+        self.run.omits_first = command.letters.contains('y');
+    }
+
+    /// The banner that stands before the first report of a run.
+    pub(super) fn banner(&mut self) {
+        self.run.banner = true;
+    }
+
+    /// `[...]`: the author left something out.
+    pub(super) fn elided(&mut self) {
+        self.run.elided |= self.run.reports == 0 && self.drafts.is_empty();
+    }
+
+    /// A timestamp begins a report.
+    pub(super) fn time(&mut self, moment: Moment, sink: &mut dyn Sink) {
+        self.flush(sink);
+        self.run.before = self.run.now;
+        self.run.now = Some(moment);
+        self.run.first = self.run.first.or(Some(moment));
+    }
+
+    /// An avg-cpu header begins a report.
+    pub(super) fn processor(&mut self, sink: &mut dyn Sink) {
+        self.flush(sink);
+        self.run.processors += 1;
+    }
+
+    /// A table begins; it opens a new report if its columns have been filled already.
+    pub(super) fn columns(&mut self, columns: &[String], sink: &mut dyn Sink) {
+        self.columns_before.extend(self.columns_now.drain());
+        if !self.drafts.is_empty() && columns.iter().any(|name| self.columns_before.contains(name))
+        {
+            self.flush(sink);
+        }
+        self.named.clear();
+        self.columns_now.extend(columns.iter().cloned());
+    }
+
+    /// A row of the current table. A device that comes again begins a new report: somebody kept
+    /// one header and many rows.
+    pub(super) fn row(&mut self, row: &Row, columns: &[String], sink: &mut dyn Sink) {
+        if !self.named.insert(row.name.clone()) {
+            self.flush(sink);
+            self.named.insert(row.name.clone());
+            self.columns_now.extend(columns.iter().cloned());
+        }
+        let place = *self.places.entry(row.name.clone()).or_insert_with(|| {
+            self.drafts.push((row.name.clone(), Draft::default()));
+            self.drafts.len() - 1
+        });
+        let Some((_, draft)) = self.drafts.get_mut(place) else { return };
+        for (column, word) in columns.iter().zip(&row.cells) {
+            draft.take(column, word);
+        }
+    }
+
+    /// Pours the report out, if there is one.
+    pub(super) fn flush(&mut self, sink: &mut dyn Sink) {
+        self.columns_before.clear();
+        self.columns_now.clear();
+        self.named.clear();
+        self.places.clear();
+        if self.drafts.is_empty() {
+            return;
+        }
+        let since_boot = self.run.is_since_boot();
+        let length = if since_boot { None } else { self.run.length() };
+        let start = length.and_then(|length| self.run.start(length));
+        for (name, draft) in self.drafts.drain(..) {
+            let mut interval = draft.interval(sink.device(&name));
+            interval.since_boot = since_boot;
+            interval.length = length.map(Nanos::from_seconds);
+            interval.start = start.map(Time::from_seconds);
+            sink.interval(interval);
+        }
+        self.run.reports += 1;
+    }
+}
+
+impl Run {
+    /// The first report behind a banner is, unless `-y` was given or its table was left out: then
+    /// a second avg-cpu header stands before the first table.
+    fn is_since_boot(&self) -> bool {
+        let first = self.reports == 0 && self.processors <= 1 && !self.elided;
+        self.banner && first && !self.omits_first
+    }
+
+    /// Seconds covered: the interval asked for, unless the timestamps contradict it. Timestamps
+    /// are whole seconds, so they may be one off.
+    fn length(&self) -> Option<f64> {
+        let stamped = self.now.zip(self.before).and_then(|(now, before)| now.since(before));
+        match (self.interval, stamped) {
+            (Some(asked), Some(stamped)) if (asked - stamped).abs() > 1.0 => Some(stamped),
+            (Some(asked), _) => Some(asked),
+            (None, stamped) => stamped.filter(|seconds| *seconds > 0.0),
+        }
+    }
+
+    /// Seconds from the first timestamp to the start: a timestamp is printed at the end.
+    fn start(&self, length: f64) -> Option<f64> {
+        let (now, first) = self.now.zip(self.first)?;
+        Some(now.since(first)? - length)
+    }
+}

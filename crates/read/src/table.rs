@@ -1,0 +1,200 @@
+//! Rows of a name and a known number of values, out of text that may have been re-flowed: several
+//! rows on one line, one row over several.
+
+/// One row.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Row {
+    /// The name; words of it are joined by one blank.
+    pub(crate) name: String,
+    /// As many values as the header has columns.
+    pub(crate) cells: Vec<String>,
+}
+
+/// What a stretch of words was.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Found {
+    /// Whole rows; one more may have begun.
+    Rows(Vec<Row>),
+    /// The beginning of a row, to be continued on the next line.
+    Part,
+    /// Meant for a row, but not one.
+    Bad(&'static str),
+    /// No part of the table.
+    Other,
+}
+
+/// Cuts words into rows.
+#[derive(Debug)]
+pub(crate) struct Rows {
+    width: usize,
+    name_first: bool,
+    is_cell: fn(&str) -> bool,
+    /// Words of a row that is not complete yet.
+    pending: Vec<String>,
+    /// Nothing has stood between the table and now: a part of a row may begin.
+    close: bool,
+}
+
+/// Words that a name may have (dm and LVM names with blanks are rare; sentences are not).
+const NAME_WORDS: usize = 3;
+
+impl Rows {
+    /// A table of `width` values beside the name.
+    pub(crate) fn new(width: usize, name_first: bool, is_cell: fn(&str) -> bool) -> Self {
+        Rows { width, name_first, is_cell, pending: Vec::new(), close: true }
+    }
+
+    /// Other text or a blank line stands here. True if a row was left incomplete.
+    pub(crate) fn interrupt(&mut self) -> bool {
+        self.close = false;
+        let cells = self.pending.iter().any(|word| (self.is_cell)(word));
+        self.pending.clear();
+        cells
+    }
+
+    /// Takes the words of a line, or of the part of it that lies between two headers. The second
+    /// answer is true if a row held back from the line before had to be given up.
+    pub(crate) fn take(&mut self, words: &[&str]) -> (Found, bool) {
+        let held = std::mem::take(&mut self.pending);
+        let joined: Vec<&str> =
+            held.iter().map(String::as_str).chain(words.iter().copied()).collect();
+        let mut found = self.cut(&joined);
+        let mut given_up = false;
+        if !held.is_empty() && !matches!(found, Found::Rows(_) | Found::Part) {
+            given_up = held.iter().any(|word| (self.is_cell)(word));
+            found = self.cut(words);
+        }
+        self.close &= found != Found::Other;
+        (found, given_up)
+    }
+
+    fn cut(&mut self, words: &[&str]) -> Found {
+        let mut rows = Vec::new();
+        let mut rest = words;
+        while !rest.is_empty() {
+            if !rows.is_empty() && self.name_first && (self.is_cell)(rest[0]) {
+                return Found::Bad("more values than the header has columns");
+            }
+            let row = if self.name_first { self.name_first(rest) } else { self.name_last(rest) };
+            match row {
+                Cut::Row(row, used) => {
+                    rows.push(row);
+                    rest = &rest[used..];
+                }
+                Cut::Part if self.close || !rows.is_empty() => {
+                    self.pending = rest.iter().map(ToString::to_string).collect();
+                    break;
+                }
+                Cut::Bad if !rows.is_empty() || self.close => {
+                    return Found::Bad("the values do not fit the header");
+                }
+                _ if rows.is_empty() => return Found::Other,
+                _ => return Found::Bad("text among the values"),
+            }
+        }
+        self.close = true;
+        if rows.is_empty() { Found::Part } else { Found::Rows(rows) }
+    }
+
+    /// A row at the start of `words` whose name comes first; the first word is the name even if
+    /// it is a number.
+    fn name_first(&self, words: &[&str]) -> Cut {
+        let name = 1 + words.iter().skip(1).take_while(|word| !(self.is_cell)(word)).count();
+        let cells = self.count_cells(&words[name..]);
+        let whole = cells == self.width;
+        if whole && name <= NAME_WORDS {
+            let used = name + self.width;
+            return Cut::Row(row(&words[..name], &words[name..used]), used);
+        }
+        self.incomplete(words.len() == name + cells && name == 1, cells)
+    }
+
+    /// A row at the start of `words` whose name comes last.
+    fn name_last(&self, words: &[&str]) -> Cut {
+        let cells = self.count_cells(words);
+        let after = &words[cells..];
+        let first = after.iter().take(1);
+        let more = after.iter().skip(1).take_while(|word| !(self.is_cell)(word));
+        let name = first.count() + more.count();
+        if cells == self.width && (1..=NAME_WORDS).contains(&name) {
+            let used = cells + name;
+            return Cut::Row(row(&words[cells..used], &words[..cells]), used);
+        }
+        self.incomplete(after.is_empty() && cells > 0, cells)
+    }
+
+    fn incomplete(&self, may_go_on: bool, cells: usize) -> Cut {
+        match may_go_on {
+            true => Cut::Part,
+            // A sentence may hold a number or two; more than half a row is meant for one.
+            false if cells * 2 >= self.width => Cut::Bad,
+            false => Cut::Nothing,
+        }
+    }
+
+    /// Values at the start, at most the width.
+    fn count_cells(&self, words: &[&str]) -> usize {
+        words.iter().take(self.width).take_while(|word| (self.is_cell)(word)).count()
+    }
+}
+
+enum Cut {
+    Row(Row, usize),
+    Part,
+    Bad,
+    Nothing,
+}
+
+fn row(name: &[&str], cells: &[&str]) -> Row {
+    Row { name: name.join(" "), cells: cells.iter().map(ToString::to_string).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decimal;
+
+    fn table(name_first: bool) -> Rows {
+        Rows::new(3, name_first, |word| decimal(word).is_some())
+    }
+
+    fn names(rows: &mut Rows, line: &str) -> Vec<String> {
+        match rows.take(&line.split_whitespace().collect::<Vec<_>>()).0 {
+            Found::Rows(rows) => rows.into_iter().map(|row| row.name).collect(),
+            other => vec![format!("{other:?}")],
+        }
+    }
+
+    #[test]
+    fn rows_side_by_side_and_rows_broken() {
+        let mut rows = table(true);
+        assert_eq!(names(&mut rows, "sda 1 2 3 dm-0 4 5 6"), ["sda", "dm-0"]);
+        assert_eq!(names(&mut rows, "sdb 1 2"), ["Part"]);
+        assert_eq!(names(&mut rows, "3 sdc 1"), ["sdb"]);
+        assert_eq!(names(&mut rows, "2 3"), ["sdc"]);
+        assert_eq!(names(&mut rows, "a-long-name"), ["Part"]);
+        assert_eq!(names(&mut rows, "1 2 3"), ["a-long-name"]);
+        assert_eq!(names(&mut rows, "360060160 1 2 3"), ["360060160"]);
+        assert_eq!(names(&mut rows, "my disk 1 2 3"), ["my disk"]);
+        let mut last = table(false);
+        assert_eq!(names(&mut last, "1 2 3 sda 4 5 6 sdb"), ["sda", "sdb"]);
+        assert_eq!(names(&mut last, "1 2 3"), ["Part"]);
+        assert_eq!(names(&mut last, "sdc"), ["sdc"]);
+    }
+
+    #[test]
+    fn sentences_are_left_alone_and_wrong_rows_are_named() {
+        let mut rows = table(true);
+        assert_eq!(names(&mut rows, "As we can see, it takes 434 ms and 100 %"), ["Other"]);
+        assert_eq!(
+            names(&mut rows, "sda 1 2 3 4"),
+            ["Bad(\"more values than the header has columns\")"]
+        );
+        assert_eq!(names(&mut rows, "sda 1 2 x"), ["Bad(\"the values do not fit the header\")"]);
+        names(&mut rows, "sdb 1 2");
+        assert!(rows.take(&["sdc", "1", "2", "3"]).1, "sdb was given up");
+        names(&mut rows, "sdb 1 2");
+        assert!(rows.interrupt());
+        assert_eq!(names(&mut rows, "1"), ["Other"], "no row begins after prose");
+    }
+}
