@@ -289,6 +289,11 @@ impl<'a> Lines<'a> {
             Ok(text) => text,
             Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
         };
-        Ok(Some(Line { number: self.read, text, cut }))
+        Ok(Some(Line { number: self.read, text: plain_blanks(text), cut }))
     }
+}
+
+/// Tables copied from a web page are aligned with no-break spaces; readers expect plain ones.
+fn plain_blanks(text: String) -> String {
+    if text.is_ascii() || !text.contains('\u{a0}') { text } else { text.replace('\u{a0}', " ") }
 }

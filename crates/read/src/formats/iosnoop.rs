@@ -182,7 +182,7 @@ fn between<'a>(line: &'a str, first: &'a str, last: &'a str) -> &'a str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iowhy_model::Recording;
+    use iowhy_model::{Op, Recording};
 
     fn read(text: &str) -> Recording {
         let mut recording = Recording::new();
