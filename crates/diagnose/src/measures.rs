@@ -6,12 +6,17 @@
 //! **Must never know:** a detector, a recording, a verdict's name.
 
 pub mod cap;
+pub mod comb;
 pub mod elasticity;
 pub mod ladder;
+#[cfg(test)]
+pub mod listings;
 pub mod lost_time;
 pub mod missed_turn;
 pub mod peers;
 pub mod ramp;
+pub mod random;
+pub mod rungs;
 pub mod sequential;
 pub mod service;
 pub mod spread;

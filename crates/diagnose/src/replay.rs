@@ -1,7 +1,15 @@
 //! The counterfactual: the same arrivals through a healthy device. What latency stays is the
 //! workload's, what goes is the disk's.
+//!
+//! Only services that are not normal are repaired, and the causal shape of the load is kept: a
+//! program that waits for each answer issues its next request earlier on a faster device. The
+//! replay needs one assumption, the service time S0 of a healthy device, and is therefore run at
+//! nine values of it ([`vote`]).
 
-use crate::measures::service::Visit;
+use crate::measures::service::{self, Pace, Visit};
+use crate::measures::spread;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// The outcome of one replay.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -18,11 +26,13 @@ pub struct Replay {
     pub s0_ns: f64,
     /// How many requests the device was taken to serve at once.
     pub servers: usize,
-    /// Whether the load was taken as closed: each request waits for an earlier completion.
+    /// Whether the load was taken as closed: requests wait for earlier completions.
     pub closed: bool,
+    /// Requests whose service was longer than normal and was repaired.
+    pub repaired: usize,
     /// Share of the latency above `s0` that goes away: the device's.
     pub device_share: f64,
-    /// Share that stays: the workload's.
+    /// Share that stays: the workload's. Both shares are 0 if nothing is above `s0`.
     pub workload_share: f64,
 }
 
@@ -37,10 +47,23 @@ pub enum Side {
     Device,
 }
 
+/// A service up to this many times S0 is normal. This and the next four constants: diagnosis
+/// method, section 2, "Replay".
+const NORMAL: f64 = 2.5;
+/// A mean latency below this many S0 is healthy.
+const HEALTHY: f64 = 3.0;
+/// An issue follows a completion if it comes within this share of the median time between
+/// completions ...
+const FOLLOWS_GAP: f64 = 0.15;
+/// ... and within this share of S0.
+const FOLLOWS_S0: f64 = 0.6;
+/// Effective service times above this many S0 accuse the device.
+const SLOW: f64 = 2.0;
+
 impl Replay {
     /// Whom it blames.
     pub fn side(&self) -> Side {
-        if self.mean_ns < 3.0 * self.s0_ns {
+        if self.mean_ns < HEALTHY * self.s0_ns {
             Side::Healthy
         } else if self.workload_share > 0.5 {
             Side::Workload
@@ -51,10 +74,10 @@ impl Replay {
 }
 
 /// Replays visits (sorted by completion) through a device whose healthy service time is `s0_ns`.
-/// `None` if there are no visits or `s0_ns` is not positive.
+/// `None` if there are no visits or `s0_ns` is not positive. Latency runs from the queueing of a
+/// request where that was seen, so that waiting in the host counts.
 pub fn replay(visits: &[Visit], s0_ns: f64) -> Option<Replay> {
-    let _ = (visits, s0_ns);
-    None
+    Load::of(visits)?.replay(s0_ns)
 }
 
 /// The same replay at nine quantiles of what S0 may be.
@@ -88,10 +111,22 @@ impl Vote {
     }
 }
 
+/// Normal quantiles at (k + 0.5) / 9: nine equally likely slices of the prior.
+const NINTHS: [f64; 9] = [-1.593, -0.967, -0.589, -0.282, 0.0, 0.282, 0.589, 0.967, 1.593];
+
 /// Replays at nine quantiles of a lognormal prior of S0 with median `s0_ns`.
 pub fn vote(visits: &[Visit], s0_ns: f64, sigma_ln: f64) -> Option<Vote> {
-    let _ = (visits, s0_ns, sigma_ln);
-    None
+    let load = Load::of(visits)?;
+    let replays: Option<Vec<Replay>> =
+        NINTHS.iter().map(|z| load.replay(s0_ns * (z * sigma_ln).exp())).collect();
+    let replays = replays?;
+    let count = |side| replays.iter().filter(|replay| replay.side() == side).count() as u32;
+    Some(Vote {
+        healthy: count(Side::Healthy),
+        workload: count(Side::Workload),
+        device: count(Side::Device),
+        replays,
+    })
 }
 
 /// Averages as iostat gives them.
@@ -103,8 +138,6 @@ pub struct Averages {
     pub await_ns: f64,
     /// Share of the time with something in flight, 0 to 1.
     pub busy: Option<f64>,
-    /// Whether the device serves several requests at once; then the busy share proves nothing.
-    pub parallel: bool,
 }
 
 /// The verdict of averages.
@@ -113,7 +146,7 @@ pub struct FromAverages {
     /// Whom they blame.
     pub side: Side,
     /// Effective service time, busy share over throughput, ns: a lower bound of the service time
-    /// if the device works in parallel.
+    /// if the device works in parallel, which therefore never acquits it.
     pub effective_ns: Option<f64>,
     /// It over `s0`.
     pub slowdown: Option<f64>,
@@ -121,9 +154,165 @@ pub struct FromAverages {
     pub await_ratio: f64,
 }
 
-/// Judges averages by the utilisation law: effective service time above 2 `s0` is the device's;
-/// else a mean latency above 3 `s0` is the workload's.
+/// Judges averages by the utilisation law (Denning and Buzen, 1978): an effective service time
+/// above 2 `s0` is the device's; else a mean latency above 3 `s0` is the workload's. `None` if
+/// nothing completed.
 pub fn from_averages(averages: &Averages, s0_ns: f64) -> Option<FromAverages> {
-    let _ = (averages, s0_ns);
-    None
+    if !(averages.per_s > 0.0 && s0_ns > 0.0) {
+        return None;
+    }
+    let effective_ns = averages.busy.map(|busy| busy / averages.per_s * 1e9);
+    let slowdown = effective_ns.map(|effective| effective / s0_ns);
+    let await_ratio = averages.await_ns / s0_ns;
+    let side = if slowdown.is_some_and(|slowdown| slowdown > SLOW) {
+        Side::Device
+    } else if await_ratio > HEALTHY {
+        Side::Workload
+    } else {
+        Side::Healthy
+    };
+    Some(FromAverages { side, effective_ns, slowdown, await_ratio })
 }
+
+/// What of a load does not depend on S0, prepared once for all replays.
+struct Load<'a> {
+    visits: &'a [Visit],
+    /// Indices into `visits` in the order of their start.
+    by_start: Vec<u32>,
+    /// For each of these, the last visit that had completed by then, if any.
+    before: Vec<Option<u32>>,
+    pace: Pace,
+    mean_ns: f64,
+    /// Median time between completions, ns.
+    gap_ns: f64,
+    /// Never more than one request at a time.
+    alone: bool,
+}
+
+impl<'a> Load<'a> {
+    fn of(visits: &'a [Visit]) -> Option<Load<'a>> {
+        let pace = Pace::of(visits)?;
+        let mut by_start: Vec<u32> = (0..visits.len() as u32).collect();
+        by_start.sort_by_key(|i| visits.get(*i as usize).map(Visit::started_ns));
+        let mut done = 0;
+        let mut alone = true;
+        let before: Vec<Option<u32>> = by_start
+            .iter()
+            .enumerate()
+            .map(|(rank, i)| {
+                let start = visits.get(*i as usize).map_or(0, Visit::started_ns);
+                let is_done = |visit: &Visit| visit.completed_ns <= start;
+                while visits.get(done).is_some_and(is_done) {
+                    done += 1;
+                }
+                alone &= done >= rank;
+                (done as u32).checked_sub(1)
+            })
+            .collect();
+        let gaps: Vec<f64> = visits
+            .windows(2)
+            .map(|pair| pair[1].completed_ns.saturating_sub(pair[0].completed_ns) as f64)
+            .collect();
+        let waits: Vec<f64> = visits.iter().map(Visit::waited_ns).collect();
+        Some(Load {
+            visits,
+            by_start,
+            before,
+            pace,
+            mean_ns: spread::mean(&waits)?,
+            gap_ns: spread::median(&gaps).unwrap_or(0.0),
+            alone,
+        })
+    }
+
+    fn replay(&self, s0_ns: f64) -> Option<Replay> {
+        if !(s0_ns > 0.0 && s0_ns.is_finite()) {
+            return None;
+        }
+        let servers = self.pace.servers(s0_ns);
+        let mut services = service::services(self.visits, servers);
+        let repaired = repair(&mut services, s0_ns);
+        let window_ns = (FOLLOWS_GAP * self.gap_ns).min(FOLLOWS_S0 * s0_ns);
+        let closed = self.alone || 2 * self.followers(window_ns) > self.visits.len();
+        let window_ns = match (closed, self.alone) {
+            (true, true) => f64::INFINITY,
+            (true, false) => window_ns,
+            (false, _) => -1.0,
+        };
+        let latencies = self.run(&services, servers, window_ns);
+        let healthy_mean_ns = spread::mean(&latencies)?;
+        let excess = self.mean_ns - s0_ns;
+        let stays = ((healthy_mean_ns - s0_ns) / excess).clamp(0.0, 1.0);
+        let (workload_share, device_share) =
+            if excess > 0.0 { (stays, 1.0 - stays) } else { (0.0, 0.0) };
+        Some(Replay {
+            n: self.visits.len(),
+            mean_ns: self.mean_ns,
+            healthy_mean_ns,
+            healthy_p99_ns: spread::quantile(&latencies, 0.99),
+            s0_ns,
+            servers,
+            closed,
+            repaired,
+            device_share,
+            workload_share,
+        })
+    }
+
+    /// Starts that follow a completion within the window.
+    fn followers(&self, window_ns: f64) -> usize {
+        let pairs = self.by_start.iter().zip(&self.before);
+        pairs.filter(|(i, before)| self.gap(**i, **before).is_some_and(|g| g <= window_ns)).count()
+    }
+
+    /// Time from the last completion to a start, ns.
+    fn gap(&self, start: u32, before: Option<u32>) -> Option<f64> {
+        let completed = self.visits.get(before? as usize)?.completed_ns;
+        let started = self.visits.get(start as usize)?.started_ns();
+        Some(started.saturating_sub(completed) as f64)
+    }
+
+    /// First come, first served by `servers`; a start within `window_ns` of a completion moves
+    /// with that completion. Latencies in the order of starts.
+    fn run(&self, services: &[f64], servers: usize, window_ns: f64) -> Vec<f64> {
+        let origin = self.visits.iter().map(Visit::started_ns).min().unwrap_or(0);
+        let mut free: BinaryHeap<Reverse<u64>> = (0..servers).map(|_| Reverse(0)).collect();
+        let mut completed: Vec<f64> = vec![0.0; self.visits.len()];
+        let mut latencies = Vec::with_capacity(self.visits.len());
+        for (i, before) in self.by_start.iter().zip(&self.before) {
+            let Some(visit) = self.visits.get(*i as usize) else { continue };
+            let gap = self.gap(*i, *before).filter(|gap| *gap <= window_ns);
+            let cause = before.and_then(|before| completed.get(before as usize));
+            let start = match gap.zip(cause) {
+                Some((gap, cause)) => cause + gap,
+                None => visit.started_ns().saturating_sub(origin) as f64,
+            };
+            let server = free.pop().map_or(0.0, |Reverse(at)| at as f64);
+            let end = start.max(server) + services.get(*i as usize).copied().unwrap_or(0.0);
+            free.push(Reverse(end as u64));
+            if let Some(place) = completed.get_mut(*i as usize) {
+                *place = end;
+            }
+            latencies.push(end - start);
+        }
+        latencies
+    }
+}
+
+/// Gives each service that is not normal the mean of those that are, or S0 if they are the
+/// minority. Returns how many were repaired.
+fn repair(services: &mut [f64], s0_ns: f64) -> usize {
+    let normal: Vec<f64> = services.iter().copied().filter(|s| *s <= NORMAL * s0_ns).collect();
+    let healthy_ns = if 2 * normal.len() >= services.len() {
+        spread::mean(&normal).unwrap_or(s0_ns)
+    } else {
+        s0_ns
+    };
+    for service in services.iter_mut().filter(|service| **service > NORMAL * s0_ns) {
+        *service = healthy_ns;
+    }
+    services.len() - normal.len()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,9 @@
 //! A throughput that is pinned: the plateau, and the tier it may be.
+//!
+//! A limit set by a provider or a cgroup holds throughput at one height however many requests
+//! wait. A saturated device wobbles.
+
+use super::spread;
 
 /// The plateau of a series of rates.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -11,19 +16,59 @@ pub struct Plateau {
     pub of: usize,
     /// Coefficient of variation of the samples on it.
     pub cv: f64,
-    /// Largest sample over the median of the plateau.
+    /// Largest of all samples over the median of the plateau.
     pub max_over_median: f64,
     /// Largest over smallest number in flight on the plateau, if known.
     pub in_flight_spread: Option<f64>,
     /// Whether it is pinned: at least 5 samples and 15 %, CV < 1.2 %, max / median < 1.02, and
-    /// in-flight spread > 1.3 where it is known.
+    /// in-flight spread > 1.3, which must be known.
     pub pinned: bool,
 }
 
-/// The plateau of one-second rates; `in_flight` may be empty, else one value per rate.
+/// Samples within this share of the 95th percentile are on the plateau. All constants of the
+/// rule: diagnosis method, section 2, "Cap".
+const NEAR: f64 = 0.03;
+/// Fewest samples on the plateau.
+const FEWEST: usize = 5;
+/// Smallest share of the samples on the plateau.
+const SHARE: f64 = 0.15;
+/// Widest coefficient of variation on it.
+const CV: f64 = 0.012;
+/// How far any sample may stick out above it.
+const STICKS_OUT: f64 = 1.02;
+/// Smallest spread of requests in flight: demand must have moved while throughput did not.
+const DEMAND: f64 = 1.3;
+
+/// The plateau of one-second rates; `in_flight` may be empty, else one value per rate. `None`
+/// without rates above 0.
 pub fn plateau(rates: &[f64], in_flight: &[f64]) -> Option<Plateau> {
-    let _ = (rates, in_flight);
-    None
+    let sorted = spread::sorted(rates);
+    let rank = (0.95 * sorted.len() as f64).ceil() as usize;
+    let height = sorted.get(rank.saturating_sub(1)).copied().filter(|rate| *rate > 0.0)?;
+    let on: Vec<usize> = (0..rates.len())
+        .filter(|i| rates.get(*i).is_some_and(|rate| (rate / height - 1.0).abs() <= NEAR))
+        .collect();
+    let level: Vec<f64> = on.iter().filter_map(|i| rates.get(*i)).copied().collect();
+    let flights: Vec<f64> =
+        on.iter().filter_map(|i| in_flight.get(*i)).copied().filter(|n| *n > 0.0).collect();
+    let most = flights.iter().copied().fold(0.0, f64::max);
+    let least = flights.iter().copied().fold(f64::INFINITY, f64::min);
+    let in_flight_spread = (!flights.is_empty()).then(|| most / least);
+    let cv = spread::cv(&level).unwrap_or(0.0);
+    let max_over_median = sorted.last()? / spread::median(&level)?;
+    let enough = level.len() >= FEWEST && level.len() as f64 >= SHARE * rates.len() as f64;
+    Some(Plateau {
+        level: spread::mean(&level)?,
+        samples: level.len(),
+        of: rates.len(),
+        cv,
+        max_over_median,
+        in_flight_spread,
+        pinned: enough
+            && cv < CV
+            && max_over_median < STICKS_OUT
+            && in_flight_spread.is_some_and(|spread| spread > DEMAND),
+    })
 }
 
 /// What a tier limits.
@@ -40,15 +85,73 @@ pub enum Limit {
 pub struct Tier {
     /// What it limits.
     pub limit: Limit,
-    /// The limit.
+    /// The limit, per second.
     pub value: f64,
-    /// Where it is known from, one clause.
+    /// Whose it is, one clause.
     pub known_from: &'static str,
 }
+
+/// Limits in the open: AWS's EBS volume types page (gp2 burst and gp3 base 3000 IOPS, gp2 and gp3
+/// most 16 000 IOPS as document 002 met it, gp3 base 125 MiB/s, gp2 most 250 MiB/s, gp3 most
+/// 1000 MiB/s).
+pub const TIERS: [Tier; 5] = [
+    Tier { limit: Limit::Iops, value: 3000.0, known_from: "EBS gp3 baseline, gp2 burst" },
+    Tier { limit: Limit::Iops, value: 16_000.0, known_from: "EBS gp2 and gp3 maximum" },
+    Tier {
+        limit: Limit::BytesPerSecond,
+        value: 125.0 * 1_048_576.0,
+        known_from: "EBS gp3 baseline, 125 MiB/s",
+    },
+    Tier {
+        limit: Limit::BytesPerSecond,
+        value: 250.0 * 1_048_576.0,
+        known_from: "EBS gp2 maximum, 250 MiB/s",
+    },
+    Tier {
+        limit: Limit::BytesPerSecond,
+        value: 1000.0 * 1_048_576.0,
+        known_from: "EBS gp3 maximum, 1000 MiB/s",
+    },
+];
+/// How near to a tier a rate must be (diagnosis method, section 3, `cap.volume`).
+const TIER_SLACK: f64 = 0.015;
 
 /// The known tier nearest to a rate, with the deviation from it (share of the tier, signed).
 /// `None` if none is within 1.5 %.
 pub fn nearest_tier(limit: Limit, rate: f64) -> Option<(Tier, f64)> {
-    let _ = (limit, rate);
-    None
+    TIERS
+        .into_iter()
+        .filter(|tier| tier.limit == limit)
+        .map(|tier| (tier, rate / tier.value - 1.0))
+        .filter(|(_, deviation)| deviation.abs() <= TIER_SLACK)
+        .min_by(|a, b| a.1.abs().total_cmp(&b.1.abs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measures::random::Random;
+
+    #[test]
+    fn document_002_sits_on_the_16000_tier() {
+        let (tier, deviation) = nearest_tier(Limit::Iops, 16001.6).unwrap();
+        assert_eq!(tier.value, 16_000.0);
+        assert!((deviation - 0.0001).abs() < 1e-6);
+        assert_eq!(nearest_tier(Limit::Iops, 10_993.0), None);
+        assert_eq!(nearest_tier(Limit::BytesPerSecond, 64_006.4 * 1024.0), None);
+        assert_eq!(nearest_tier(Limit::Iops, f64::NAN), None);
+    }
+
+    #[test]
+    fn a_limit_is_flat_and_a_saturated_device_wobbles() {
+        let mut random = Random::seeded(5);
+        let demand: Vec<f64> = (0..60).map(|_| 10.0 + 60.0 * random.unit()).collect();
+        let capped: Vec<f64> = demand.iter().map(|_| 3000.0 + 6.0 * random.normal()).collect();
+        assert!(plateau(&capped, &demand).unwrap().pinned);
+        let wobbling: Vec<f64> = demand.iter().map(|_| 3000.0 + 120.0 * random.normal()).collect();
+        assert!(!plateau(&wobbling, &demand).unwrap().pinned);
+        assert!(!plateau(&capped, &[32.0; 60]).unwrap().pinned, "demand never moved");
+        assert_eq!(plateau(&[], &[]), None);
+        assert_eq!(plateau(&[0.0; 9], &[]), None);
+    }
 }

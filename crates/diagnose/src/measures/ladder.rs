@@ -1,9 +1,24 @@
 //! Whole extra turns of a platter in a list of service times: base, period, rungs.
+//!
+//! A drive that fails to read a sector waits for it to come round again, so each retry costs
+//! exactly one turn: 8.33 ms at 7200 rpm. Services then stand on a ladder, base + k turns. The
+//! input must be service times of one size class, sequential or on one track (a random read's
+//! own rotation smears the rungs), on a device that turns.
+//!
+//! Two questions are asked. *Speed known*: do the slow services keep step with the turn (V-test,
+//! Mardia and Jupp, Directional Statistics, 2000), and still do without their fullest rung?
+//! *Speed unknown*: does a comb of a standard speed explain them better than no comb, than one
+//! lucky rung, and than any period no platter has? The weights of that second question were
+//! learned from simulated disks (diagnosis method, section 2).
+
+use super::{comb, rungs, spread};
 
 /// A ladder of service times: base plus whole turns.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Ladder {
-    /// Spindle speed the turn amounts to, revolutions per minute.
+    /// Standard spindle speed it was held against, revolutions per minute.
+    pub standard_rpm: f64,
+    /// Spindle speed the fitted turn amounts to, revolutions per minute.
     pub rpm: f64,
     /// The fitted turn, ms.
     pub turn_ms: f64,
@@ -15,12 +30,12 @@ pub struct Ladder {
     pub without_best: f64,
     /// The best `without_best` any free period reaches: a rival no platter stands behind.
     pub rival: f64,
+    /// The free period that reaches it, ms.
+    pub rival_ms: f64,
     /// V-test over all slow events, in standard deviations.
     pub u: f64,
     /// V-test without the fullest rung.
     pub u_prime: f64,
-    /// Share of the slow events that stand on no rung (epsilon).
-    pub off_rung: f64,
     /// Share of the events outside the fullest rung that stand on a rung (1 - epsilon).
     pub outside: f64,
     /// Slow events: more than half a turn above the base.
@@ -41,7 +56,8 @@ pub struct Ladder {
     pub retried_share: f64,
     /// Share of the time above the base that whole turns explain.
     pub explained_share: f64,
-    /// Chance that slow events without a ladder stand as close to the rungs.
+    /// Chance that slow events without a ladder gather so well around a phase, over all speeds
+    /// tried: speeds x exp(-m R^2) (Rayleigh).
     pub chance: f64,
     /// Lower end of the 95 % bootstrap interval of the speed.
     pub rpm_low: f64,
@@ -50,23 +66,232 @@ pub struct Ladder {
 }
 
 impl Ladder {
-    /// Whether a ladder of known speed is proven: u > 3.1 and u' > 1.3.
+    /// Whether a ladder of known speed is proven: u > 3.1 and u' > 1.3 (diagnosis method,
+    /// section 2; 3.1 is one chance in a thousand for a normal u).
     pub fn fires(&self) -> bool {
         self.u > 3.1 && self.u_prime > 1.3
     }
+
+    /// The same ladder with its base moved by whole turns next to the service time a healthy
+    /// device would need. Latencies alone cannot tell a base of 10 ms from 1.7 ms and one turn.
+    #[must_use]
+    pub fn with_healthy(mut self, services_ms: &[f64], healthy_ms: f64) -> Ladder {
+        let moved = ((healthy_ms - self.base_ms) / self.turn_ms).round() * self.turn_ms;
+        self.base_ms = (self.base_ms + moved).max(0.0);
+        self.count_turns(services_ms);
+        self
+    }
+
+    /// Fills in everything that follows from base and turn.
+    fn count_turns(&mut self, services_ms: &[f64]) {
+        let turn_ms = self.turn_ms;
+        let above = |service: f64| (service - self.base_ms) / turn_ms;
+        self.turns = services_ms.iter().map(|s| above(*s).round().max(0.0) as u32).collect();
+        let slow: Vec<f64> = self.turns.iter().filter(|k| **k > 0).map(|k| f64::from(*k)).collect();
+        self.slow = slow.len();
+        self.median_turns = spread::median(&slow).unwrap_or(0.0);
+        self.mean_turns = spread::mean(&slow).unwrap_or(0.0);
+        self.min_turns = self.turns.iter().copied().filter(|k| *k > 0).min().unwrap_or(0);
+        self.max_turns = self.turns.iter().copied().max().unwrap_or(0);
+        self.retried_share = slow.len() as f64 / services_ms.len().max(1) as f64;
+        let excess: f64 = services_ms.iter().map(|s| (s - self.base_ms).max(0.0)).sum();
+        let turned: f64 = slow.iter().sum::<f64>() * turn_ms;
+        self.explained_share = if excess > 0.0 { (turned / excess).min(1.0) } else { 0.0 };
+    }
 }
+
+/// Spindle speeds that were sold. 5700 and 5900 are those of "IntelliPower" and "CoolSpin"
+/// drives, 10 520 of some 10K SAS drives (diagnosis method, section 2).
+pub const SPEEDS_RPM: [f64; 8] =
+    [4200.0, 5400.0, 5700.0, 5900.0, 7200.0, 10_000.0, 10_520.0, 15_000.0];
+/// Slow events below which nothing is said: three points fit any ladder of two parameters.
+const FEWEST_SLOW: usize = 3;
+/// Services looked at in the search; more sharpen nothing that matters and cost time.
+const LOOKED_AT: usize = 2000;
+/// Services a rival is searched over, for cost.
+const RIVAL_LOOKED_AT: usize = 400;
 
 /// Looks for a ladder at any of the standard spindle speeds. `None` if fewer than three services
-/// are slow, or `resolution_ms` is coarser than a sixth of a turn.
+/// are slow, or `resolution_ms` (the step of the clock) is coarser than a sixth of every turn.
 pub fn fit(services_ms: &[f64], resolution_ms: f64) -> Option<Ladder> {
-    let _ = (services_ms, resolution_ms);
-    None
+    let seen = thinned(services_ms, LOOKED_AT);
+    SPEEDS_RPM
+        .iter()
+        .filter_map(|rpm| Found::at(&seen, *rpm, resolution_ms))
+        .max_by(|a, b| a.merit().total_cmp(&b.merit()))
+        .map(|found| found.finish(services_ms, &seen, SPEEDS_RPM.len(), resolution_ms))
 }
 
-/// Looks for a ladder at one known spindle speed.
+/// Looks for a ladder at one known spindle speed; the confidence is then that of the V-test.
 pub fn known(services_ms: &[f64], rpm: f64, resolution_ms: f64) -> Option<Ladder> {
-    let _ = (services_ms, rpm, resolution_ms);
-    None
+    let seen = thinned(services_ms, LOOKED_AT);
+    let found = Found::at(&seen, rpm, resolution_ms)?;
+    let mut ladder = found.finish(services_ms, &seen, 1, resolution_ms);
+    let turn_ms = 60_000.0 / rpm;
+    let base_ms = lowest_base(&seen, found.mode_ms, turn_ms);
+    (ladder.u, ladder.u_prime, _) = v_test(&seen, base_ms, turn_ms);
+    ladder.confidence = known_confidence(ladder.u, ladder.u_prime);
+    Some(ladder)
+}
+
+/// A ladder fitted at one standard speed.
+#[derive(Clone, Copy)]
+struct Found {
+    standard_rpm: f64,
+    mode_ms: f64,
+    base_ms: f64,
+    turn_ms: f64,
+    score: comb::Score,
+    /// The turn's 95 % interval and standard error, ms.
+    interval: (f64, f64, f64),
+}
+
+impl Found {
+    fn at(services_ms: &[f64], rpm: f64, resolution_ms: f64) -> Option<Found> {
+        let standard_ms = 60_000.0 / rpm;
+        // Coarser than a sixth of a turn, buckets draw a comb of their own.
+        if !standard_ms.is_finite() || resolution_ms > standard_ms / 6.0 {
+            return None;
+        }
+        let mode_ms = mode(services_ms)?;
+        let (near_ms, turn_ms) = rungs::fit(services_ms, mode_ms, standard_ms);
+        let base_ms = lowest_base(services_ms, near_ms, turn_ms);
+        let slow = services_ms.iter().filter(|s| **s > base_ms + turn_ms / 2.0).count();
+        let score = comb::score(services_ms, base_ms, turn_ms, floor_ms(resolution_ms));
+        (slow >= FEWEST_SLOW).then_some(Found {
+            standard_rpm: rpm,
+            mode_ms,
+            base_ms,
+            turn_ms,
+            score,
+            interval: rungs::interval(services_ms, base_ms, turn_ms),
+        })
+    }
+
+    /// What of the confidence depends on the speed alone.
+    fn merit(&self) -> f64 {
+        0.31 * squashed(self.score.without_best)
+            + 1.49 * squashed(self.score.llr)
+            + 2.35 * (1.0 - self.score.off_rung)
+            - 2.62 * self.speed_error()
+    }
+
+    /// How far the turn is from the standard one beyond 0.1 %, in units of what a drive and the
+    /// fit's standard error allow (z_T).
+    fn speed_error(&self) -> f64 {
+        let off = (self.turn_ms * self.standard_rpm / 60_000.0 - 1.0).abs();
+        (off - 0.001).max(0.0) / (0.0015 + self.interval.2 / self.turn_ms)
+    }
+
+    fn finish(&self, all_ms: &[f64], seen: &[f64], tried: usize, resolution_ms: f64) -> Ladder {
+        let (low, high, _) = self.interval;
+        let (u, u_prime, resultant) = v_test(seen, self.base_ms, self.turn_ms);
+        let few = thinned(seen, RIVAL_LOOKED_AT);
+        let rival = comb::best_rival(&few, self.mode_ms, floor_ms(resolution_ms));
+        let scale = few.len() as f64 / seen.len().max(1) as f64;
+        let rival_llr = rival.map_or(0.0, |rival| rival.score.without_best / scale);
+        let outside = 1.0 - self.score.off_rung;
+        // Weights learned from simulated disks: diagnosis method, section 2 (Confidence).
+        let logit =
+            -4.9 + 0.31 * squashed(self.score.without_best) + 1.49 * squashed(self.score.llr)
+                - 1.70 * squashed((rival_llr - 1.2 * self.score.without_best - 3.0).max(0.0))
+                - 2.62 * self.speed_error()
+                + 2.35 * outside
+                + 0.16 * squashed(u);
+        let mut ladder = Ladder {
+            standard_rpm: self.standard_rpm,
+            rpm: 60_000.0 / self.turn_ms,
+            turn_ms: self.turn_ms,
+            base_ms: self.base_ms,
+            llr: self.score.llr,
+            without_best: self.score.without_best,
+            rival: rival_llr,
+            rival_ms: rival.map_or(f64::NAN, |rival| rival.period_ms),
+            u,
+            u_prime,
+            outside,
+            slow: 0,
+            confidence: 1.0 / (1.0 + (-logit).exp()),
+            turns: Vec::new(),
+            median_turns: 0.0,
+            mean_turns: 0.0,
+            min_turns: 0,
+            max_turns: 0,
+            retried_share: 0.0,
+            explained_share: 0.0,
+            chance: (tried as f64 * resultant).min(1.0),
+            rpm_low: 60_000.0 / high,
+            rpm_high: 60_000.0 / low,
+        };
+        ladder.count_turns(all_ms);
+        ladder
+    }
+}
+
+/// u and u' of the V-test over the slow services, and exp(-m R^2).
+fn v_test(services_ms: &[f64], base_ms: f64, turn_ms: f64) -> (f64, f64, f64) {
+    let mut slow: Vec<(i64, f64)> = services_ms
+        .iter()
+        .map(|service| (service - base_ms) / turn_ms)
+        .filter(|above| *above > 0.5)
+        .map(|above| (above.round() as i64, (std::f64::consts::TAU * above).cos()))
+        .collect();
+    slow.sort_by_key(|event| event.0);
+    let all: f64 = slow.iter().map(|event| event.1).sum();
+    let m = slow.len() as f64;
+    let fullest = slow.chunk_by(|a, b| a.0 == b.0).map(<[_]>::len).max().unwrap_or(0);
+    // Of several rungs equally full the one that counts most is dropped.
+    let dropped = slow
+        .chunk_by(|a, b| a.0 == b.0)
+        .filter(|rung| rung.len() == fullest)
+        .map(|rung| rung.iter().map(|event| event.1).sum::<f64>())
+        .fold(f64::NEG_INFINITY, f64::max);
+    let u = |sum: f64, m: f64| if m > 0.0 { (2.0 / m).sqrt() * sum } else { 0.0 };
+    let mean = if m > 0.0 { (all / m).max(0.0) } else { 0.0 };
+    (u(all, m), u(all - dropped, m - fullest as f64), (-m * mean * mean).exp())
+}
+
+/// Confidence once the speed is known.
+fn known_confidence(u: f64, u_prime: f64) -> f64 {
+    let logit = 2.0 * (u - 3.1).min(2.0) + (u_prime - 1.3).min(1.0) + 0.5;
+    1.0 / (1.0 + (-logit).exp())
+}
+
+/// Where most services stand: the half-sample mode of the lower 60 % (diagnosis method, section
+/// 2; the upper 40 % may be retries).
+fn mode(services_ms: &[f64]) -> Option<f64> {
+    let sorted = spread::sorted(services_ms);
+    let lower = (sorted.len() * 3).div_ceil(5);
+    spread::half_sample_mode(sorted.get(..lower)?)
+}
+
+/// The lowest place of the ladder that is a base. A mode of more than a turn is believed to be
+/// the base only if (nearly) nothing stands below it; else the base is what is left of it after
+/// whole turns.
+fn lowest_base(services_ms: &[f64], near_ms: f64, turn_ms: f64) -> f64 {
+    let below = services_ms.iter().filter(|s| **s < near_ms - turn_ms / 2.0).count();
+    if near_ms > turn_ms && below * 50 > services_ms.len() {
+        near_ms.rem_euclid(turn_ms)
+    } else {
+        near_ms
+    }
+}
+
+/// The narrowest bell a clock of this step allows: rounding errs by step / sqrt(12), and no
+/// mechanical service repeats to better than 10 us.
+fn floor_ms(resolution_ms: f64) -> f64 {
+    (resolution_ms / 12f64.sqrt()).max(0.01)
+}
+
+/// Sign times ln(1 + |x|).
+fn squashed(x: f64) -> f64 {
+    x.signum() * x.abs().ln_1p()
+}
+
+/// At most `most` of the finite positive values, evenly strided.
+fn thinned(values: &[f64], most: usize) -> Vec<f64> {
+    let stride = values.len().div_ceil(most.max(1)).max(1);
+    values.iter().copied().step_by(stride).filter(|v| v.is_finite() && *v > 0.0).collect()
 }
 
 /// Equal steps of any period.
@@ -86,6 +311,31 @@ pub struct Comb {
 
 /// The best free period between 0.8 and 22 ms: timers, pacing firmware, or a platter.
 pub fn comb(services_ms: &[f64], resolution_ms: f64) -> Option<Comb> {
-    let _ = (services_ms, resolution_ms);
-    None
+    let seen = thinned(services_ms, LOOKED_AT);
+    let rival = comb::best_rival(&seen, mode(&seen)?, floor_ms(resolution_ms))?;
+    let base_ms = lowest_base(&seen, rival.base_ms, rival.period_ms);
+    let near = |rpm: &f64| (rival.period_ms * rpm / 60_000.0 - 1.0).abs() < 0.01;
+    Some(Comb {
+        period_ms: rival.period_ms,
+        base_ms,
+        without_best: rival.score.without_best,
+        slow: services_ms.iter().filter(|s| **s > base_ms + rival.period_ms / 2.0).count(),
+        near_rpm: SPEEDS_RPM.into_iter().find(near),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measures::listings;
+
+    #[test]
+    fn show() {
+        for services in [listings::worst_ms(), listings::fast_ms()] {
+            let mut f = fit(&services, 0.01);
+            let mut k = known(&services, 7200.0, 0.01);
+            println!("{f:#?}\n{k:#?}\n{:?}", comb(&services, 0.01));
+            let _ = (f.take(), k.take());
+        }
+    }
 }

@@ -1,5 +1,11 @@
 //! One disk against the others that do the same work: the two-view z-score.
+//!
+//! A plain z-score is blind in a small group: with N values none can exceed sqrt(N - 1), because
+//! the outlier widens the spread it is measured in. Here each disk is held against the *others*,
+//! in two views (median, and mean without the worst request), in units of a spread that is never
+//! taken from the suspect itself.
 
+use super::spread;
 use iowhy_model::Histogram;
 
 /// What is known of one disk.
@@ -11,30 +17,88 @@ pub struct Peer {
     pub median_ns: Option<f64>,
     /// Mean latency without the worst request, ns.
     pub trimmed_mean_ns: f64,
-    /// Coefficient of variation of a request's latency, if known.
-    pub cv: Option<f64>,
-    /// Requests per second, or any measure of load comparable between the disks.
+    /// Standard deviation of a request's latency over the mean, without the worst request.
+    pub cv: f64,
+    /// Requests per second, or any measure of load comparable between the disks; the number of
+    /// requests unless set.
     pub rate: f64,
 }
 
 impl Peer {
-    /// From single latencies, ns.
+    /// From single latencies, ns; `None` with fewer than three.
     pub fn from_latencies(latencies_ns: &[f64]) -> Option<Peer> {
-        let _ = latencies_ns;
-        None
+        let sorted = spread::sorted(latencies_ns);
+        let (_, kept) = sorted.split_last()?;
+        Some(Peer {
+            n: sorted.len() as u64,
+            median_ns: spread::median(&sorted),
+            trimmed_mean_ns: spread::mean(kept).filter(|mean| *mean > 0.0)?,
+            cv: spread::cv(kept)?,
+            rate: sorted.len() as f64,
+        })
     }
 
-    /// From a row of a table: requests, mean, smallest and largest latency, ns.
-    pub fn from_summary(n: u64, mean_ns: f64, min_ns: f64, max_ns: f64) -> Option<Peer> {
-        let _ = (n, mean_ns, min_ns, max_ns);
-        None
+    /// From a row of a table: requests, mean and largest latency, ns. The spread is estimated
+    /// from the largest: of n exponential latencies it is ln n + 0.577 means (Gumbel, 1958).
+    pub fn from_summary(n: u64, mean_ns: f64, max_ns: f64) -> Option<Peer> {
+        if n < 3 || mean_ns <= 0.0 || max_ns < mean_ns {
+            return None;
+        }
+        let trimmed_mean_ns = (mean_ns * n as f64 - max_ns) / (n - 1) as f64;
+        let expected = (n as f64).ln() + 0.577;
+        (trimmed_mean_ns > 0.0).then_some(Peer {
+            n,
+            median_ns: None,
+            trimmed_mean_ns,
+            cv: max_ns / mean_ns / expected,
+            rate: n as f64,
+        })
     }
 
-    /// From a histogram.
+    /// From a histogram. Values are taken at the middle of their buckets, but the mean and the
+    /// largest are exact where the histogram knows them.
     pub fn from_histogram(histogram: &Histogram) -> Option<Peer> {
-        let _ = histogram;
-        None
+        let n = histogram.count();
+        if n < 3 {
+            return None;
+        }
+        let (mean_ns, _) = histogram.mean_ns()?;
+        let top = histogram.filled().last()?;
+        let max_ns = histogram.max_ns.map_or_else(|| middle(top.0, top.1), |max| max as f64);
+        let trimmed_mean_ns = (mean_ns * n as f64 - max_ns) / (n - 1) as f64;
+        let squares: f64 = histogram
+            .filled()
+            .map(|(low, high, count)| (middle(low, high) - mean_ns).powi(2) * count as f64)
+            .sum();
+        let one_bucket = histogram.filled().count() == 1;
+        (trimmed_mean_ns > 0.0).then_some(Peer {
+            n,
+            median_ns: if one_bucket { None } else { median_of(histogram) },
+            trimmed_mean_ns,
+            cv: (squares / n as f64).sqrt() / mean_ns,
+            rate: n as f64,
+        })
     }
+}
+
+fn middle(low: u64, high: u64) -> f64 {
+    if high == u64::MAX { low as f64 } else { (low as f64 + high as f64) / 2.0 }
+}
+
+/// The median, interpolated within its bucket: peers share their buckets, and without that two
+/// disks in one bucket would look alike to the last digit.
+fn median_of(histogram: &Histogram) -> Option<f64> {
+    let half = histogram.count() as f64 / 2.0;
+    let mut seen = 0.0;
+    for (low, high, count) in histogram.filled() {
+        let count = count as f64;
+        if seen + count >= half {
+            let width = if high == u64::MAX { 0.0 } else { high as f64 - low as f64 };
+            return Some(low as f64 + width * (half - seen) / count);
+        }
+        seen += count;
+    }
+    None
 }
 
 /// The quantity in which a disk stands out.
@@ -57,13 +121,143 @@ pub struct Standing {
     pub z: f64,
     /// What z must exceed, given the number of disks and this disk's load.
     pub threshold: f64,
+    /// Requests of this disk over the median of the others'.
+    pub load_ratio: f64,
     /// Whether z and ratio are over their bounds.
     pub flagged: bool,
 }
 
+/// A disk this much slower than its peers matters; less is the spread of a model series. This
+/// and the next four: diagnosis method, section 2, "Peers".
+const RATIO: f64 = 1.3;
+/// Natural spread between healthy disks of one model, as a share: the floor under any spread.
+const NATURAL: f64 = 0.10;
+/// Sigmas a disk must stand out by, before the number of disks is counted in.
+const SIGMAS: f64 = 3.0;
+/// Further sigmas per doubling of the number of disks: more disks, more chances.
+const SIGMAS_PER_DOUBLING: f64 = 0.25;
+/// A disk with this many times its peers' load is allowed to be slower ...
+const BUSIER: f64 = 1.4;
+/// ... by this factor on the threshold.
+const BUSIER_FACTOR: f64 = 1.35;
+
 /// Holds each disk against all others; one standing per disk, in their order. Empty with fewer
 /// than three disks.
 pub fn compare(peers: &[Peer]) -> Vec<Standing> {
-    let _ = peers;
-    Vec::new()
+    if peers.len() < 3 {
+        return Vec::new();
+    }
+    (0..peers.len()).filter_map(|suspect| standing(peers, suspect)).collect()
+}
+
+fn standing(peers: &[Peer], suspect: usize) -> Option<Standing> {
+    let own = peers.get(suspect)?;
+    let others: Vec<&Peer> =
+        peers.iter().enumerate().filter(|(i, _)| *i != suspect).map(|(_, peer)| peer).collect();
+    let medians: Option<Vec<f64>> = others.iter().map(|peer| peer.median_ns).collect();
+    let means: Vec<f64> = others.iter().map(|peer| peer.trimmed_mean_ns).collect();
+    let by_median = own
+        .median_ns
+        .zip(medians)
+        .and_then(|(value, others_ns)| view(value, &others_ns, own, &others));
+    let by_mean = view(own.trimmed_mean_ns, &means, own, &others);
+    let (view, (ratio, z)) = match (by_median, by_mean) {
+        (Some(median), Some(mean)) if median.1 > mean.1 => (View::Median, median),
+        (_, Some(mean)) => (View::TrimmedMean, mean),
+        (Some(median), None) => (View::Median, median),
+        (None, None) => return None,
+    };
+    let rates: Vec<f64> = others.iter().map(|peer| peer.rate).collect();
+    let load_ratio = own.rate / spread::median(&rates).filter(|rate| *rate > 0.0)?;
+    let plain = SIGMAS + SIGMAS_PER_DOUBLING * (peers.len() as f64).log2();
+    let threshold = if load_ratio > BUSIER { plain * BUSIER_FACTOR } else { plain };
+    let flagged = ratio > RATIO && z > threshold;
+    Some(Standing { view, ratio, z, threshold, load_ratio, flagged })
+}
+
+/// Ratio and z of one value against the others' values.
+fn view(value: f64, others_ns: &[f64], own: &Peer, others: &[&Peer]) -> Option<(f64, f64)> {
+    let logs: Vec<f64> = others_ns.iter().filter(|v| **v > 0.0).map(|v| v.ln()).collect();
+    let center = spread::median(&logs)?;
+    // 1.483 makes the MAD a standard deviation; the rest corrects it in small groups.
+    let small = 1.0 + 2.0 / (others.len() as f64).max(3.0);
+    let between = 1.483 * spread::mad(&logs)? * small;
+    let spreads: Vec<f64> = others.iter().map(|peer| peer.cv).collect();
+    let within = spread::median(&spreads)?;
+    let all: u64 = others.iter().map(|peer| peer.n).sum();
+    // 1.57 = pi / 2: a median needs that many times the requests of a mean.
+    let noise = within.powi(2) * (1.0 / own.n as f64 + 1.57 / all as f64);
+    let unit = between.powi(2).max(NATURAL.powi(2) + noise).sqrt();
+    let above = value.ln() - center;
+    (above.is_finite() && unit > 0.0).then(|| (above.exp(), above / unit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measures::random::Random;
+
+    /// Source document 003: disk, requests, mean and maximum, us.
+    const TABLE: [(&str, u64, f64, f64); 17] = [
+        ("sdu", 219, 6217.0, 27117.0),
+        ("sdz", 200, 5995.0, 27205.0),
+        ("sdq", 211, 6553.0, 31120.0),
+        ("sdh", 256, 6643.0, 22663.0),
+        ("sds", 224, 6610.0, 29743.0),
+        ("sdm", 238, 7550.0, 35571.0),
+        ("sde", 243, 8652.0, 52029.0),
+        ("sdt", 200, 5997.0, 25180.0),
+        ("sdk", 200, 5696.0, 35057.0),
+        ("sdi", 206, 7849.0, 30636.0),
+        ("sdg", 269, 6746.0, 36746.0),
+        ("sdy", 197, 98298.0, 1_167_977.0),
+        ("sdr", 200, 6559.0, 27873.0),
+        ("sdl", 200, 8789.0, 31996.0),
+        ("sdw", 210, 7009.0, 37118.0),
+        ("sdd", 217, 7440.0, 56071.0),
+        ("sdn", 205, 6628.0, 41339.0),
+    ];
+
+    #[test]
+    fn document_003_accuses_sdy_alone() {
+        let peers =
+            TABLE.map(|(_, n, mean, max)| Peer::from_summary(n, mean * 1e3, max * 1e3).unwrap());
+        let standings = compare(&peers);
+        let of = |name: &str| standings[TABLE.iter().position(|row| row.0 == name).unwrap()];
+        let (sdy, sdl) = (of("sdy"), of("sdl"));
+        // 14.2 without the worst request of each disk; 14.8 by the plain means of the table.
+        assert!((sdy.ratio - 14.19).abs() < 0.01, "{sdy:?}");
+        assert!((sdy.z - 19.34).abs() < 0.01, "{sdy:?}");
+        assert!((sdy.threshold - 4.02).abs() < 0.01, "{sdy:?}");
+        assert!((sdl.ratio - 1.325).abs() < 0.001 && (sdl.z - 2.05).abs() < 0.01, "{sdl:?}");
+        let flagged: Vec<&str> =
+            TABLE.iter().zip(&standings).filter(|(_, s)| s.flagged).map(|(row, _)| row.0).collect();
+        assert_eq!(flagged, ["sdy"]);
+    }
+
+    #[test]
+    fn the_order_of_disks_does_not_matter() {
+        let peers = TABLE.map(|(_, n, mean, max)| Peer::from_summary(n, mean, max).unwrap());
+        let forth = compare(&peers);
+        let mut turned = peers;
+        turned.reverse();
+        let mut back = compare(&turned);
+        back.reverse();
+        assert_eq!(forth, back);
+    }
+
+    #[test]
+    fn an_equal_group_accuses_nobody_and_a_pair_is_no_group() {
+        let mut random = Random::seeded(3);
+        let group: Vec<Peer> = (0..12)
+            .map(|_| {
+                let latencies: Vec<f64> = (0..200).map(|_| 6e6 * random.exponential()).collect();
+                Peer::from_latencies(&latencies).unwrap()
+            })
+            .collect();
+        assert!(compare(&group).iter().all(|standing| !standing.flagged));
+        assert!(compare(&group[..2]).is_empty());
+        assert_eq!(Peer::from_latencies(&[1.0]), None);
+        assert_eq!(Peer::from_summary(0, 0.0, 0.0), None);
+    }
 }

@@ -1,11 +1,15 @@
 //! Queueing ramps: a batch issued at once and drained at a steady pace.
+//!
+//! Latencies climb 10, 20, 30 ms while completions keep their spacing: each request waits for
+//! those before it. Slow, but the device is not to blame unless the spacing itself is slow. The
+//! dual of a stall: there issues are spread and completions bunched.
 
-use super::service::Visit;
+use super::{lost_time, service::Visit, spread};
 
 /// The ramps found in a list of visits.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Ramps {
-    /// Busy periods that are ramps.
+    /// Batches that drain as ramps.
     pub count: usize,
     /// Requests in them.
     pub requests: usize,
@@ -19,8 +23,134 @@ pub struct Ramps {
     pub lost_share: f64,
 }
 
-/// Finds the ramps: within a busy period at least five issues in under a tenth of the drain time.
+/// Fewest issues of a batch. This constant and the next three: diagnosis method, section 3,
+/// `load.burst`.
+const FEWEST: usize = 5;
+/// The issues of a batch take less than this share of the time it takes to drain.
+const AT_ONCE: f64 = 0.1;
+/// Slope of latency on completion time within which a batch drains as a ramp.
+const SLOPES: std::ops::RangeInclusive<f64> = 0.8..=1.2;
+/// Widest coefficient of variation of the time between completions.
+const STEADY: f64 = 0.5;
+
+/// Finds the ramps among visits (sorted by completion): at least five issues in under a tenth of
+/// the time they take to drain, at a steady pace. `None` if there are none. Latency runs from the
+/// queueing of a request where that was seen.
 pub fn ramps(visits: &[Visit], s0_ns: f64) -> Option<Ramps> {
-    let _ = (visits, s0_ns);
-    None
+    let mut by_start: Vec<&Visit> = visits.iter().collect();
+    by_start.sort_by_key(|visit| (visit.started_ns(), visit.completed_ns));
+    let mut found: Vec<Drain> = Vec::new();
+    let mut first = 0;
+    while first < by_start.len() {
+        let length = batch_length(&by_start, first);
+        let batch = by_start.get(first..first + length).unwrap_or(&[]);
+        found.extend(drain(batch, s0_ns));
+        first += length;
+    }
+    let waits: Vec<f64> = visits.iter().map(Visit::waited_ns).collect();
+    let lost = lost_time::lost_ns(&waits, s0_ns);
+    let median_of =
+        |what: fn(&Drain) -> f64| spread::median(&found.iter().map(what).collect::<Vec<f64>>());
+    Some(Ramps {
+        count: found.len(),
+        requests: found.iter().map(|drain| drain.requests).sum(),
+        slope: median_of(|drain| drain.slope)?,
+        spacing_ns: median_of(|drain| drain.spacing_ns)?,
+        spacing_cv: median_of(|drain| drain.spacing_cv)?,
+        lost_share: if lost > 0.0 {
+            found.iter().map(|drain| drain.lost_ns).sum::<f64>() / lost
+        } else {
+            0.0
+        },
+    })
+}
+
+/// How many requests from `first` on were issued at once: each within a tenth of the time that
+/// the batch so far, itself included, takes to drain.
+fn batch_length(by_start: &[&Visit], first: usize) -> usize {
+    let Some(start) = by_start.get(first).map(|visit| visit.started_ns()) else { return 1 };
+    let mut drained = i64::MIN;
+    let mut length = 0;
+    for visit in by_start.iter().skip(first) {
+        drained = drained.max(visit.completed_ns);
+        let issuing = visit.started_ns().saturating_sub(start) as f64;
+        if issuing > AT_ONCE * drained.saturating_sub(start) as f64 {
+            break;
+        }
+        length += 1;
+    }
+    length.max(1)
+}
+
+/// One batch that drains as a ramp.
+struct Drain {
+    requests: usize,
+    slope: f64,
+    spacing_ns: f64,
+    spacing_cv: f64,
+    lost_ns: f64,
+}
+
+fn drain(batch: &[&Visit], s0_ns: f64) -> Option<Drain> {
+    if batch.len() < FEWEST {
+        return None;
+    }
+    let mut completions: Vec<i64> = batch.iter().map(|visit| visit.completed_ns).collect();
+    completions.sort_unstable();
+    let origin = *completions.first()?;
+    let points: Vec<(f64, f64)> = batch
+        .iter()
+        .map(|visit| (visit.completed_ns.saturating_sub(origin) as f64, visit.waited_ns()))
+        .collect();
+    let spacings: Vec<f64> =
+        completions.windows(2).map(|pair| pair[1].saturating_sub(pair[0]) as f64).collect();
+    let slope = spread::slope(&points)?;
+    let spacing_cv = spread::cv(&spacings)?;
+    let waits: Vec<f64> = points.iter().map(|point| point.1).collect();
+    (SLOPES.contains(&slope) && spacing_cv < STEADY).then_some(Drain {
+        requests: batch.len(),
+        slope,
+        spacing_ns: spread::median(&spacings)?,
+        spacing_cv,
+        lost_ns: lost_time::lost_ns(&waits, s0_ns),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measures::{listings, service::visit};
+
+    /// Twenty requests issued at once every second, each served 5 ms.
+    fn batches() -> Vec<Visit> {
+        let at = |batch: i64, i: i64| {
+            let start = batch * 1_000_000_000;
+            visit(start + i * 1000, start + (i + 1) * 5_000_000)
+        };
+        (0..4).flat_map(|batch| (0..20).map(move |i| at(batch, i))).collect()
+    }
+
+    #[test]
+    fn a_batch_that_drains_is_a_ramp() {
+        let found = ramps(&batches(), 5e6).unwrap();
+        assert_eq!((found.count, found.requests), (4, 80));
+        assert!((found.slope - 1.0).abs() < 0.01, "{found:?}");
+        assert!((found.spacing_ns - 5e6).abs() < 1e4 && found.spacing_cv < 0.01, "{found:?}");
+        assert!((found.lost_share - 1.0).abs() < 1e-9, "{found:?}");
+    }
+
+    #[test]
+    fn document_000_shows_no_ramp_as_its_author_says() {
+        assert_eq!(ramps(&listings::worst(), 1e6), None);
+        assert_eq!(ramps(&listings::fast(), 1e6), None);
+        assert_eq!(ramps(&[], 1e6), None);
+    }
+
+    #[test]
+    fn a_stall_is_not_a_ramp() {
+        // Issues every 10 ms, all held until 500 ms.
+        let held: Vec<Visit> =
+            (0..40).map(|i| visit(i * 10_000_000, 500_000_000 + i * 1000)).collect();
+        assert_eq!(ramps(&held, 1e6), None);
+    }
 }

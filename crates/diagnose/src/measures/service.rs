@@ -25,6 +25,16 @@ impl Visit {
     pub fn latency_ns(&self) -> f64 {
         self.completed_ns.saturating_sub(self.issued_ns).max(0) as f64
     }
+
+    /// When it entered the block layer, as far as was seen: queued, else issued.
+    pub fn started_ns(&self) -> i64 {
+        self.queued_ns.unwrap_or(self.issued_ns).min(self.issued_ns)
+    }
+
+    /// Start to completion (Q2C where the queue was seen, else D2C), ns; never negative.
+    pub fn waited_ns(&self) -> f64 {
+        self.completed_ns.saturating_sub(self.started_ns()).max(0) as f64
+    }
 }
 
 /// Sorts by completion, then by issue: the order all measures expect.
@@ -68,13 +78,35 @@ pub fn per_busy_ms(visits: &[Visit]) -> Option<f64> {
     (busy_ms > 0.0).then(|| visits.len() as f64 / busy_ms)
 }
 
-/// How many requests the device serves at once, judged by how many more it completes per busy
-/// time than one healthy server of `s0_ns` could; at most the deepest flight seen.
+/// How hard a device was seen to work, as far as that tells its parallelism.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Pace {
+    /// Completions per millisecond of busy time (X_busy).
+    pub per_busy_ms: f64,
+    /// Most requests in flight at once.
+    pub deepest: usize,
+}
+
+impl Pace {
+    /// The pace of a list of visits; `None` without busy time.
+    pub fn of(visits: &[Visit]) -> Option<Pace> {
+        let deepest = in_flight(visits).into_iter().max()? as usize;
+        Some(Pace { per_busy_ms: per_busy_ms(visits)?, deepest })
+    }
+
+    /// How many requests the device serves at once, judged by how many more it completes per
+    /// busy time than one healthy server of `s0_ns` could; at most the deepest flight seen.
+    pub fn servers(&self, s0_ns: f64) -> usize {
+        let load = self.per_busy_ms * s0_ns / 1e6;
+        // 1.9 and 1.35: diagnosis method, section 2, "Parallelism"; a lone server whose S0 is
+        // overrated by up to 1.9 stays one.
+        if load > 1.9 { ((load / 1.35).round() as usize).clamp(1, self.deepest.max(1)) } else { 1 }
+    }
+}
+
+/// [`Pace::servers`] of a list of visits.
 pub fn servers(visits: &[Visit], s0_ns: f64) -> usize {
-    let Some(x) = per_busy_ms(visits) else { return 1 };
-    let load = x * s0_ns / 1e6;
-    let deepest = in_flight(visits).into_iter().max().unwrap_or(1).max(1) as usize;
-    if load > 1.9 { ((load / 1.35).round() as usize).clamp(1, deepest) } else { 1 }
+    Pace::of(visits).map_or(1, |pace| pace.servers(s0_ns))
 }
 
 /// The service time of each request, ns: from its issue, or from the completion that freed a
@@ -93,4 +125,45 @@ pub fn services(visits: &[Visit], servers: usize) -> Vec<f64> {
             visit.completed_ns.saturating_sub(visit.issued_ns.max(freed)).max(0) as f64
         })
         .collect()
+}
+
+/// A read of 4 KiB for tests.
+#[cfg(test)]
+pub fn visit(issued_ns: i64, completed_ns: i64) -> Visit {
+    Visit { queued_ns: None, issued_ns, completed_ns, bytes: 4096, sector: None, op: Op::Read }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measures::listings;
+
+    #[test]
+    fn document_000_reads_one_after_the_other() {
+        let worst = listings::worst();
+        assert_eq!(servers(&worst, 1e6), 1);
+        assert!(in_flight(&worst).iter().all(|n| *n <= 2));
+        // Reads overlap by 0.1 ms at most: the next is issued as the last completes.
+        let longest = services(&worst, 1).into_iter().fold(0.0, f64::max);
+        assert!((longest - 235.87e6).abs() < 0.1e6, "{longest}");
+    }
+
+    #[test]
+    fn a_queue_is_taken_out_of_the_service_time() {
+        let batch: Vec<Visit> = (1..=5).map(|i| visit(0, i * 10)).collect();
+        assert_eq!(services(&batch, 1), [10.0; 5]);
+        assert_eq!(in_flight(&batch), [5; 5]);
+        assert_eq!(services(&batch, 2), [10.0, 20.0, 20.0, 20.0, 20.0]);
+    }
+
+    #[test]
+    fn a_device_that_completes_more_than_one_server_could_is_parallel() {
+        // 32 in flight, each 1 ms, one completion every 1/32 ms.
+        let deep: Vec<Visit> =
+            (0..3200).map(|i| visit(i * 31_250, i * 31_250 + 1_000_000)).collect();
+        let found = servers(&deep, 1e6);
+        assert!((20..=32).contains(&found), "{found}");
+        assert_eq!(servers(&[], 1e6), 1);
+        assert!((busy_ns(&deep) - (3199.0 * 31_250.0 + 1e6)).abs() < 1.0);
+    }
 }

@@ -1,19 +1,30 @@
 //! Stalls: stretches in which requests are in flight and none completes.
+//!
+//! When a device freezes, requests keep arriving and all end together once it thaws: the later
+//! one came, the shorter it waited, so latency falls by one second per second of issue time. The
+//! dual of a ramp.
 
-use super::service::Visit;
+use super::{lost_time, service::Visit, spread};
 
 /// One stretch without a completion.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Episode {
-    /// Last completion (or first issue) before it.
+    /// Last completion before it, or the first issue if the device was idle.
     pub start_ns: i64,
     /// The completion that ended it.
     pub end_ns: i64,
-    /// Requests that were in flight during it.
+    /// Requests that were in flight when it ended.
     pub requests: usize,
     /// Slope of latency on issue time over these, near -1 in a stall; `None` below three
     /// requests.
     pub slope: Option<f64>,
+}
+
+impl Episode {
+    /// Its length, ns.
+    pub fn length_ns(&self) -> f64 {
+        self.end_ns.saturating_sub(self.start_ns) as f64
+    }
 }
 
 /// The stalls found in a list of visits.
@@ -25,10 +36,14 @@ pub struct Stalls {
     pub threshold_ns: f64,
     /// Their total length, ns.
     pub stalled_ns: f64,
+    /// The longest, ns.
+    pub longest_ns: f64,
     /// Share of the busy time.
     pub busy_share: f64,
     /// Share of the time lost (latency above `s0`) by requests that met a stall.
     pub lost_share: f64,
+    /// Share of the requests that met none.
+    pub spared_share: f64,
     /// Median of the episodes' slopes.
     pub slope: Option<f64>,
     /// Median time from one start to the next, ns, and its coefficient of variation; with three
@@ -36,9 +51,128 @@ pub struct Stalls {
     pub cadence: Option<(f64, f64)>,
 }
 
+/// A stretch counts from this many healthy service times on (diagnosis method, section 3,
+/// `device.stall`) ...
+const HEALTHY_TIMES: f64 = 20.0;
+/// ... and from this length on: 50 ms, same place.
+const SHORTEST_NS: f64 = 50e6;
+/// Requests looked at after each stall: more than any queue the kernel keeps (nr_requests and
+/// the deepest NVMe queue in use, 1023).
+const DEEPEST: usize = 1024;
+
 /// Finds stretches of more than max(20 `s0`, 50 ms) without a completion though requests were in
-/// flight. `None` if there is none.
+/// flight, among visits sorted by completion. `None` if there is none.
 pub fn stalls(visits: &[Visit], s0_ns: f64) -> Option<Stalls> {
-    let _ = (visits, s0_ns);
-    None
+    let threshold_ns = (HEALTHY_TIMES * s0_ns).max(SHORTEST_NS);
+    let first_issues = first_issue_from(visits);
+    let mut met = vec![false; visits.len()];
+    let mut episodes = Vec::new();
+    for (i, visit) in visits.iter().enumerate() {
+        let earlier = i.checked_sub(1).and_then(|before| visits.get(before));
+        let idle_until = first_issues.get(i).copied().unwrap_or(visit.issued_ns);
+        let start_ns = earlier.map_or(idle_until, |before| before.completed_ns.max(idle_until));
+        if visit.completed_ns.saturating_sub(start_ns) as f64 <= threshold_ns {
+            continue;
+        }
+        let held: Vec<usize> = (i..visits.len().min(i + DEEPEST))
+            .filter(|j| visits.get(*j).is_some_and(|held| held.issued_ns < visit.completed_ns))
+            .collect();
+        for j in &held {
+            if let Some(met) = met.get_mut(*j) {
+                *met = true;
+            }
+        }
+        let points: Vec<(f64, f64)> = held
+            .iter()
+            .filter_map(|j| visits.get(*j))
+            .map(|held| (held.issued_ns.saturating_sub(start_ns) as f64, held.latency_ns()))
+            .collect();
+        let slope = if points.len() < 3 { None } else { spread::slope(&points) };
+        let end_ns = visit.completed_ns;
+        episodes.push(Episode { start_ns, end_ns, requests: held.len(), slope });
+    }
+    if episodes.is_empty() {
+        return None;
+    }
+    let lengths: Vec<f64> = episodes.iter().map(Episode::length_ns).collect();
+    let stalled_ns: f64 = lengths.iter().sum();
+    let all: Vec<f64> = visits.iter().map(Visit::latency_ns).collect();
+    let stalled: Vec<f64> =
+        all.iter().zip(&met).filter(|(_, met)| **met).map(|(latency, _)| *latency).collect();
+    let lost = lost_time::lost_ns(&all, s0_ns);
+    let slopes: Vec<f64> = episodes.iter().filter_map(|episode| episode.slope).collect();
+    Some(Stalls {
+        threshold_ns,
+        stalled_ns,
+        longest_ns: lengths.iter().copied().fold(0.0, f64::max),
+        busy_share: stalled_ns / super::service::busy_ns(visits).max(1.0),
+        lost_share: if lost > 0.0 { lost_time::lost_ns(&stalled, s0_ns) / lost } else { 0.0 },
+        spared_share: 1.0 - stalled.len() as f64 / all.len().max(1) as f64,
+        slope: spread::median(&slopes),
+        cadence: cadence(&episodes),
+        episodes,
+    })
+}
+
+/// For each visit, the earliest issue among it and all that complete later.
+fn first_issue_from(visits: &[Visit]) -> Vec<i64> {
+    let mut earliest = i64::MAX;
+    let mut from: Vec<i64> = visits
+        .iter()
+        .rev()
+        .map(|visit| {
+            earliest = earliest.min(visit.issued_ns);
+            earliest
+        })
+        .collect();
+    from.reverse();
+    from
+}
+
+fn cadence(episodes: &[Episode]) -> Option<(f64, f64)> {
+    let gaps: Vec<f64> = episodes
+        .windows(2)
+        .map(|pair| pair[1].start_ns.saturating_sub(pair[0].start_ns) as f64)
+        .collect();
+    if gaps.len() < 2 { None } else { Some((spread::median(&gaps)?, spread::cv(&gaps)?)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measures::service::{sort, visit};
+
+    /// A request every 5 ms of 1 ms each; a freeze of 300 ms at the end of every second.
+    fn freezing() -> Vec<Visit> {
+        let mut visits: Vec<Visit> = (0..600)
+            .map(|i| {
+                let start = i * 5_000_000;
+                let in_second = start % 1_000_000_000;
+                let held = in_second >= 700_000_000;
+                let end = start - in_second + 999_999_000;
+                visit(start, if held { end + i } else { start + 1_000_000 })
+            })
+            .collect();
+        sort(&mut visits);
+        visits
+    }
+
+    #[test]
+    fn freezes_are_found_with_their_slope_and_cadence() {
+        let found = stalls(&freezing(), 1e6).unwrap();
+        assert_eq!(found.episodes.len(), 3);
+        assert_eq!(found.episodes[0].requests, 60);
+        assert!((found.longest_ns - 300e6).abs() < 5e6, "{found:?}");
+        assert!((found.slope.unwrap() + 1.0).abs() < 0.01, "{found:?}");
+        let (every_ns, cv) = found.cadence.unwrap();
+        assert!((every_ns - 1e9).abs() < 5e6 && cv < 0.01, "{found:?}");
+        assert!(found.lost_share > 0.999 && (found.spared_share - 0.7).abs() < 0.01, "{found:?}");
+    }
+
+    #[test]
+    fn an_idle_hour_is_not_a_stall() {
+        let quiet = [visit(0, 1_000_000), visit(3_600_000_000_000, 3_600_001_000_000)];
+        assert_eq!(stalls(&quiet, 1e6), None);
+        assert_eq!(stalls(&[], 1e6), None);
+    }
 }

@@ -1,0 +1,85 @@
+//! Worked numbers of the replay.
+
+use super::*;
+use crate::measures::listings;
+use crate::measures::service::{sort, visit};
+
+/// 128 KiB off a disk of 150 MB/s after 0.2 ms: the baseline's sequential read.
+const READ_NS: f64 = 0.2e6 + 131_072.0 / 150e6 * 1e9;
+
+#[test]
+fn document_000_blames_the_disk_in_both_states() {
+    let worst = replay(&listings::worst(), READ_NS).unwrap();
+    assert_eq!(worst.side(), Side::Device);
+    assert!(worst.device_share > 0.999, "{worst:?}");
+    assert!(worst.closed && worst.servers == 1);
+    let fast = replay(&listings::fast(), READ_NS).unwrap();
+    assert_eq!(fast.side(), Side::Device);
+    assert!(fast.device_share > 0.85, "{fast:?}");
+    let (side, confidence) = vote(&listings::worst(), READ_NS, 0.4).unwrap().winner();
+    assert_eq!(side, Side::Device);
+    assert!((confidence - 9.5 / 10.5).abs() < 1e-9);
+}
+
+#[test]
+fn document_000_averages_blame_the_disk() {
+    let averages = Averages { per_s: 4.5, await_ns: 434.31e6, busy: Some(1.0) };
+    let judged = from_averages(&averages, 1.65e6).unwrap();
+    assert_eq!(judged.side, Side::Device);
+    assert!((judged.effective_ns.unwrap() - 222.2e6).abs() < 0.1e6, "{judged:?}");
+    assert!((judged.slowdown.unwrap() - 134.7).abs() < 0.1, "{judged:?}");
+    assert_eq!(from_averages(&Averages { per_s: 0.0, ..averages }, 1e6), None);
+}
+
+#[test]
+fn a_batch_on_a_healthy_disk_is_the_workloads() {
+    let batch: Vec<Visit> = (1..=50).map(|i| visit(i, i * 5_000_000)).collect();
+    let replayed = replay(&batch, 5e6).unwrap();
+    assert_eq!(replayed.side(), Side::Workload);
+    assert!(replayed.workload_share > 0.99 && !replayed.closed, "{replayed:?}");
+    assert!((replayed.healthy_mean_ns / replayed.mean_ns - 1.0).abs() < 0.01);
+}
+
+#[test]
+fn a_slow_disk_behind_open_arrivals_is_the_devices() {
+    // One request every 10 ms; the disk needs 30 ms where 5 are healthy.
+    let mut visits: Vec<Visit> =
+        (0..100).map(|i| visit(i * 10_000_000, (i + 1) * 30_000_000)).collect();
+    sort(&mut visits);
+    let replayed = replay(&visits, 5e6).unwrap();
+    assert_eq!(replayed.side(), Side::Device);
+    assert!((replayed.healthy_mean_ns - 5e6).abs() < 1e3, "{replayed:?}");
+}
+
+#[test]
+fn waiting_in_the_host_counts_where_it_was_seen() {
+    let mut visits: Vec<Visit> =
+        (0..50).map(|i| visit(i * 5_000_000, (i + 1) * 5_000_000)).collect();
+    assert_eq!(replay(&visits, 5e6).unwrap().side(), Side::Healthy);
+    visits.iter_mut().for_each(|visit| visit.queued_ns = Some(0));
+    assert_eq!(replay(&visits, 5e6).unwrap().side(), Side::Workload);
+}
+
+#[test]
+fn seconds_or_minutes_the_verdict_is_the_same() {
+    let slower: Vec<Visit> = listings::fast()
+        .into_iter()
+        .map(|mut visit| {
+            visit.issued_ns *= 7;
+            visit.completed_ns *= 7;
+            visit
+        })
+        .collect();
+    let (a, b) = (replay(&listings::fast(), READ_NS), replay(&slower, 7.0 * READ_NS));
+    let difference = a.unwrap().device_share - b.unwrap().device_share;
+    assert!(difference.abs() < 1e-6, "{difference}");
+}
+
+#[test]
+fn nothing_in_nothing_out() {
+    assert_eq!(replay(&[], 1e6), None);
+    assert_eq!(replay(&[visit(0, 10)], 0.0), None);
+    assert_eq!(replay(&[visit(0, 10)], f64::NAN), None);
+    assert!(replay(&[visit(0, 10)], 10.0).is_some());
+    assert!(replay(&[visit(i64::MAX, i64::MIN), visit(i64::MIN, i64::MAX)], 10.0).is_some());
+}
