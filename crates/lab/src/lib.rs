@@ -2,7 +2,9 @@
 //! shipped; no crate that is may depend on it.
 //!
 //! - [`disk`] is arithmetic: disks, healthy and sick, as functions of time.
+//! - [`sickdisk`] puts such a disk behind a real block device.
 //! - [`tidy`] holds the laws of docs/ARCHITECTURE.md as tests over the source text.
 
 pub mod disk;
+pub mod sickdisk;
 pub mod tidy;

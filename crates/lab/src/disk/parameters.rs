@@ -47,6 +47,14 @@ impl Model {
         matches!(self, Model::Rotational(_))
     }
 
+    /// One turn, ns, if it turns.
+    pub fn turn(&self) -> Option<u64> {
+        match self {
+            Model::Rotational(platter) => Some(platter.turn()),
+            Model::Ssd(_) | Model::Network(_) => None,
+        }
+    }
+
     /// Whether it can have that disease.
     pub fn can_have(&self, disease: &Disease) -> bool {
         self.turns() || !disease.needs_platter()

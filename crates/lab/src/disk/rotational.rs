@@ -54,6 +54,13 @@ impl Default for Platter {
     }
 }
 
+impl Platter {
+    /// One turn, ns: 8,333,333 at 7200 rpm.
+    pub fn turn(&self) -> u64 {
+        60_000_000_000 / self.rpm
+    }
+}
+
 /// A turning disk and where its arm is.
 #[derive(Clone, Debug)]
 pub struct Rotational {
@@ -81,11 +88,6 @@ impl Rotational {
             last_end: None,
             cached: VecDeque::new(),
         }
-    }
-
-    /// One turn, ns: 8,333,333 at 7200 rpm.
-    pub fn turn(&self) -> u64 {
-        60_000_000_000 / self.platter.rpm
     }
 
     pub(super) fn serve(
@@ -125,7 +127,7 @@ impl Rotational {
         served.spend(Cause::Transfer, self.transfer(u64::from(request.bytes)));
         served.spend(Cause::Slow, slowness(diseases, served.due - begun));
         let (lost, gave_up) = turns(diseases, request, random);
-        served.spend(Cause::Retry, lost * self.turn());
+        served.spend(Cause::Retry, lost * self.platter.turn());
         let vain = recovery(diseases, request);
         served.spend(Cause::Recovery, vain.unwrap_or(0));
         served.failed = gave_up || vain.is_some();
@@ -149,7 +151,7 @@ impl Rotational {
         }
         let follows = self.last_end == Some(request.offset);
         // A scattered write costs the arm half a turn and a short seek when it is its turn.
-        let place = if follows { 0 } else { self.turn() / 2 + self.platter.track_to_track };
+        let place = if follows { 0 } else { self.platter.turn() / 2 + self.platter.track_to_track };
         let drained = self.drained().max(served.due) + place + self.transfer(bytes);
         self.cached.push_back((drained, bytes));
         self.last_end = Some(request.offset + bytes);
@@ -161,7 +163,7 @@ impl Rotational {
     }
 
     fn transfer(&self, bytes: u64) -> u64 {
-        let turns = u128::from(bytes) * u128::from(self.turn());
+        let turns = u128::from(bytes) * u128::from(self.platter.turn());
         (turns / u128::from(SECTOR * self.platter.sectors_per_track)) as u64
     }
 
@@ -184,7 +186,7 @@ impl Rotational {
     /// Time until the sector at `offset` is under the head.
     fn rotation(&self, offset: u64, now: u64) -> u64 {
         let per_track = self.platter.sectors_per_track;
-        let turn = self.turn();
+        let turn = self.platter.turn();
         let angle = (offset / SECTOR % per_track) * turn / per_track;
         let wait = (angle + turn - now % turn) % turn;
         // A head at the very edge of the sector has not missed it: a quarter sector's grace.

@@ -1,0 +1,152 @@
+//! `lab`: makes disks with a known disease. Never shipped.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, Stdio};
+
+use clap::{Args, Parser, Subcommand};
+use iowhy_lab::disk;
+use iowhy_lab::sickdisk::{SickDisk, Spec, missing, serve};
+use std::os::unix::process::CommandExt;
+
+/// The laboratory of iowhy.
+#[derive(Parser)]
+struct Line {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Makes a block device with a known disease, runs a command on it, and takes it away
+    Sickdisk(Sickdisk),
+    /// Serves a disk to the process that started this one
+    #[command(hide = true)]
+    Serve(Disk),
+}
+
+#[derive(Args)]
+struct Disk {
+    /// `rotational`, `ssd` or `network`, with parameters: `rotational:rpm=5400,cache=8M`
+    #[arg(long, default_value = "rotational")]
+    model: String,
+    /// `retry=0.35`, `retry=0.9@1G+64M`, `slow=3`, `stall=2s/300ms`, `eio=4M+8K/7s`; repeatable
+    #[arg(long = "disease", value_name = "DISEASE")]
+    diseases: Vec<String>,
+    /// Size of the disk; costs only the bytes that are written
+    #[arg(long, default_value = "2G", value_parser = bytes)]
+    size: u64,
+    /// Seed of everything that is chance
+    #[arg(long, default_value_t = 7)]
+    seed: u64,
+    /// Where the truth is kept as CSV; dropped after its summary if none is named
+    #[arg(long, value_name = "FILE")]
+    truth: Option<PathBuf>,
+}
+
+#[derive(Args)]
+struct Sickdisk {
+    #[command(flatten)]
+    disk: Disk,
+    /// Healthy disks of the same model beside it, `{peers}` in the command
+    #[arg(long, default_value_t = 0)]
+    peers: u16,
+    /// Run by `sh -c`, with the device for `{dev}`; without it the disk stays until input ends
+    #[arg(long, value_name = "COMMAND")]
+    run: Option<String>,
+}
+
+fn main() -> ExitCode {
+    let outcome = match Line::parse().what {
+        What::Sickdisk(sickdisk) => sickdisk.run(),
+        What::Serve(disk) => serve(&disk.spec("serve")).map(|()| ExitCode::SUCCESS),
+    };
+    outcome.unwrap_or_else(|error| {
+        let _ = writeln!(io::stderr(), "lab: {error}");
+        ExitCode::from(2)
+    })
+}
+
+fn bytes(text: &str) -> Result<u64, String> {
+    let size = disk::size(text).filter(|size| *size >= 1 << 20 && size % 4096 == 0);
+    size.ok_or_else(|| "write `64M` or `2G`; 1M at least".to_string())
+}
+
+impl Disk {
+    /// The disk to make; its truth goes to a file of its own if none was named.
+    fn spec(&self, what: &str) -> Spec {
+        let own = || {
+            let name = format!("lab-{}-{what}.csv", std::process::id());
+            std::env::temp_dir().join(name)
+        };
+        Spec {
+            model: self.model.clone(),
+            diseases: self.diseases.clone(),
+            bytes: self.size,
+            seed: self.seed,
+            truth: self.truth.clone().unwrap_or_else(own),
+        }
+    }
+}
+
+impl Sickdisk {
+    fn run(&self) -> io::Result<ExitCode> {
+        if let Some(missing) = missing() {
+            return Err(io::Error::other(format!("a sick disk needs {missing}")));
+        }
+        let spec = self.disk.spec("sick");
+        let mut sick = SickDisk::start(&spec)?;
+        let mut peers = Vec::new();
+        for peer in 0..self.peers {
+            let mut healthy = self.disk.spec(&format!("peer-{peer}"));
+            healthy.diseases.clear();
+            healthy.seed = spec.seed + 1 + u64::from(peer);
+            if let Some(truth) = &self.disk.truth {
+                healthy.truth = truth.with_extension(format!("peer-{peer}.csv"));
+            }
+            peers.push((SickDisk::start(&healthy)?, healthy.truth));
+        }
+        let beside: Vec<String> = peers.iter().map(|(peer, _)| peer.path()).collect();
+        let mut told = io::stderr().lock();
+        writeln!(told, "truth: {} is {} {}", sick.path(), spec.model, spec.diseases.join(" "))?;
+        if !beside.is_empty() {
+            writeln!(told, "truth: healthy beside it: {}", beside.join(" "))?;
+        }
+        drop(told);
+
+        let code = match &self.run {
+            Some(command) => command_on(&mut sick, &command.replace("{peers}", &beside.join(" ")))?,
+            None => wait_for_input()?,
+        };
+        for (peer, truth) in peers {
+            peer.end()?;
+            self.forget(&truth)?;
+        }
+        let truth = sick.end()?;
+        write!(io::stderr(), "{}", truth.summary())?;
+        self.forget(&spec.truth)?;
+        Ok(code)
+    }
+
+    /// Removes a log that nobody asked for.
+    fn forget(&self, truth: &std::path::Path) -> io::Result<()> {
+        if self.disk.truth.is_some() { Ok(()) } else { std::fs::remove_file(truth) }
+    }
+}
+
+/// Runs the command with the device for `{dev}`, and ends as it ends.
+fn command_on(sick: &mut SickDisk, command: &str) -> io::Result<ExitCode> {
+    let command = command.replace("{dev}", &sick.path());
+    // A process group of its own: the serving process ends it if this one is killed.
+    let mut child =
+        Command::new("sh").arg("-c").arg(command).stdin(Stdio::null()).process_group(0).spawn()?;
+    sick.has_group(child.id());
+    let code = child.wait()?.code().and_then(|code| u8::try_from(code).ok());
+    Ok(ExitCode::from(code.unwrap_or(2)))
+}
+
+fn wait_for_input() -> io::Result<ExitCode> {
+    writeln!(io::stderr(), "lab: the disk stays until input ends (Ctrl-D)")?;
+    io::copy(&mut io::stdin().lock(), &mut io::sink())?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,120 @@
+//! The few kernel calls for which no safe function exists: loop devices and real-time priority.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, RawFd};
+
+/// `LOOP_CTL_ADD` and its kin, `include/uapi/linux/loop.h`.
+const LOOP_CONFIGURE: libc::c_ulong = 0x4c0a;
+const LOOP_CTL_ADD: libc::c_ulong = 0x4c80;
+const LOOP_CTL_REMOVE: libc::c_ulong = 0x4c81;
+/// Detach at the last close.
+const LO_FLAGS_AUTOCLEAR: u32 = 4;
+/// Bypass the page cache of the backing file, so that every request reaches it as it is.
+const LO_FLAGS_DIRECT_IO: u32 = 16;
+
+/// `struct loop_info64`.
+#[repr(C)]
+struct LoopInfo {
+    device: u64,
+    inode: u64,
+    rdevice: u64,
+    offset: u64,
+    size_limit: u64,
+    number: u32,
+    encrypt_type: u32,
+    encrypt_key_size: u32,
+    flags: u32,
+    file_name: [u8; 64],
+    crypt_name: [u8; 64],
+    encrypt_key: [u8; 32],
+    init: [u64; 2],
+}
+
+/// `struct loop_config`.
+#[repr(C)]
+struct LoopConfig {
+    fd: u32,
+    block_size: u32,
+    about: LoopInfo,
+    reserved: [u64; 8],
+}
+
+/// Makes `/dev/loopNUMBER`.
+///
+/// # Errors
+/// `AlreadyExists` if it is there; else what the kernel says.
+pub(super) fn add_loop(number: u32) -> io::Result<()> {
+    let control = File::options().read(true).write(true).open("/dev/loop-control")?;
+    with_number(control.as_raw_fd(), LOOP_CTL_ADD, number)
+}
+
+/// Takes `/dev/loopNUMBER` away again.
+///
+/// # Errors
+/// `ResourceBusy` while it is open or attached.
+pub(super) fn remove_loop(number: u32) -> io::Result<()> {
+    let control = File::options().read(true).write(true).open("/dev/loop-control")?;
+    with_number(control.as_raw_fd(), LOOP_CTL_REMOVE, number)
+}
+
+/// Attaches `file` to an open loop device: direct I/O, 512-byte sectors, gone at the last close.
+///
+/// # Errors
+/// What the kernel says.
+pub(super) fn attach_loop(device: &File, file: &File) -> io::Result<()> {
+    let config = LoopConfig {
+        fd: file.as_raw_fd() as u32,
+        block_size: 512,
+        about: LoopInfo {
+            device: 0,
+            inode: 0,
+            rdevice: 0,
+            offset: 0,
+            size_limit: 0,
+            number: 0,
+            encrypt_type: 0,
+            encrypt_key_size: 0,
+            flags: LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO,
+            file_name: [0; 64],
+            crypt_name: [0; 64],
+            encrypt_key: [0; 32],
+            init: [0; 2],
+        },
+        reserved: [0; 8],
+    };
+    // SAFETY: both descriptors are open for as long as they are borrowed, and `config` has the
+    // layout of the kernel's `struct loop_config`, which the call only reads.
+    let answer = unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CONFIGURE, &raw const config) };
+    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Lets the calling thread, and all it starts from now on, run before ordinary ones
+/// (`SCHED_FIFO`): a late answer would look like a slow disk.
+///
+/// # Errors
+/// Without the right to do so.
+pub(super) fn run_first() -> io::Result<()> {
+    // Above ordinary threads, below the kernel's own (which run at 50).
+    let parameters = libc::sched_param { sched_priority: 10 };
+    // SAFETY: 0 means the calling thread; `parameters` lives through the call, which only reads.
+    let answer = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) };
+    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+fn with_number(control: RawFd, request: libc::c_ulong, number: u32) -> io::Result<()> {
+    // SAFETY: these two requests take a number and touch no memory of ours.
+    let answer = unsafe { libc::ioctl(control, request, libc::c_ulong::from(number)) };
+    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_structures_have_the_kernels_size() {
+        assert_eq!(size_of::<LoopInfo>(), 232);
+        assert_eq!(size_of::<LoopConfig>(), 304);
+    }
+}
