@@ -44,6 +44,11 @@ impl Rows {
         Rows { width, name_first, is_cell, pending: Vec::new(), close: true }
     }
 
+    /// Values of a row.
+    pub(crate) fn width(&self) -> usize {
+        self.width
+    }
+
     /// Other text or a blank line stands here. True if a row was left incomplete.
     pub(crate) fn interrupt(&mut self) -> bool {
         self.close = false;

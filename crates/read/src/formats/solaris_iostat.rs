@@ -1,0 +1,291 @@
+//! iostat of Solaris and illumos: queue and device time of each disk, apart.
+//!
+//! ## Reads
+//! `iostat -xn` and `iostat -x`, with or without `-M`, `-i`, `-e`, `-r`, `-z`, `-p`, `-c`, `-t`
+//! and `-T u|d`: the title `extended device statistics`, the header, and rows, which may have
+//! been re-flowed. The command line above the listing, if it was copied too, gives the interval.
+//! A mount point behind a name becomes a fact about the device.
+//!
+//! ## Where it comes from
+//! `iostat -xnz 5` on Solaris 2.6 and later and on illumos.
+//!
+//! ## Versions
+//! `-n` gives `wsvc_t` and `asvc_t` and puts the device last; without it one `svc_t` holds both
+//! and the device comes first. `-M` prints MB for kB. `-i` prints counts per interval, which
+//! become rates only if the interval is known. `-e` adds error counts, which are read over. `-u`
+//! (Solaris 11.4) prints microseconds, which only the command line tells.
+//!
+//! ## Traps
+//! The first report counts since boot. It is taken for that if its title says so, if others
+//! follow it, or if its rates cannot come from the interval that the command names; not if they
+//! are all whole requests over that interval. `%b` is time with something on the device, no
+//! saturation. `wait` and `actv` are mean numbers of requests, not times. `svc_t` without `-n`
+//! contains the queue. Volumes repeat the I/O of their disks.
+//!
+//! ## Cannot know
+//! How latencies are distributed, reads and writes apart in waits, which process asked, and what
+//! happened within an interval.
+
+mod row;
+
+use iowhy_model::{Fact, Interval, Level, Nanos, Note, Sink, Time};
+
+use self::row::{Scale, interval, is_column, is_value};
+use crate::invocation::invocation;
+use crate::table::{Found, Rows};
+use crate::{Format, Moment, Reader, Sniff, Step};
+
+pub const FORMAT: Format = Format {
+    name: "solaris-iostat",
+    summary: "iostat -x of Solaris and illumos, with or without -n",
+    manual: include_str!("solaris_iostat.rs"),
+    level: Level::A,
+    sniff,
+    reader: || Box::<SolarisIostat>::default(),
+};
+
+/// Lines that may stand between a command, time or title and the header.
+const LEAD: usize = 6;
+
+fn sniff(lines: &[&str]) -> Sniff {
+    for (place, line) in lines.iter().enumerate() {
+        if header(&split(line)).is_some() {
+            return Sniff::Yes;
+        }
+        let leads = is_title(line)
+            || Moment::read(line).is_some()
+            || invocation(line, "iostat").is_some()
+            || is_other_title(line);
+        if !leads && (place == 0 || !line.trim().is_empty()) {
+            return Sniff::No;
+        }
+    }
+    if lines.len() < LEAD { Sniff::More } else { Sniff::No }
+}
+
+fn is_title(line: &str) -> bool {
+    line.trim_start().starts_with("extended device statistics")
+}
+
+/// Titles over the tty and cpu columns of `-t` and `-c`.
+fn is_other_title(line: &str) -> bool {
+    matches!(
+        line.split_whitespace().collect::<Vec<_>>().as_slice(),
+        ["cpu"] | ["tty"] | ["tty", "cpu"]
+    )
+}
+
+/// Words of a line; `-r` parts them by commas.
+fn split(line: &str) -> Vec<&str> {
+    line.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty()).collect()
+}
+
+/// The columns of a header at the start of the words, whether the device comes first, and how
+/// many words it took. Only Solaris has both `actv` and `%b`.
+fn header<'a>(words: &[&'a str]) -> Option<(Vec<&'a str>, bool, usize)> {
+    let name_first = *words.first()? == "device";
+    let rest = &words[usize::from(name_first)..];
+    let columns: Vec<&str> = rest.iter().copied().take_while(|word| is_column(word)).collect();
+    let named = name_first || rest.get(columns.len()) == Some(&"device");
+    let ours = columns.contains(&"actv") && columns.contains(&"%b");
+    let used = columns.len() + 1;
+    (named && ours).then_some((columns, name_first, used))
+}
+
+#[derive(Default)]
+struct SolarisIostat {
+    columns: Vec<String>,
+    rows: Option<Rows>,
+    /// Rows of the current report.
+    report: Vec<(String, Interval)>,
+    /// The current report says itself that it counts since boot.
+    annotated: bool,
+    reports: u64,
+    begun: bool,
+    micros: bool,
+    /// The interval the command asked for, seconds.
+    asked: Option<f64>,
+    first: Option<Moment>,
+    before: Option<Moment>,
+    now: Option<Moment>,
+}
+
+impl Reader for SolarisIostat {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        if line.trim().is_empty() {
+            self.interrupt(sink);
+            return Step::Passed;
+        }
+        if let Some(command) = invocation(line, "iostat") {
+            if self.begun {
+                return Step::Ended;
+            }
+            self.asked = command.interval;
+            self.micros = command.letters.contains('u') && !command.letters.contains("Tu");
+            return Step::Took;
+        }
+        if let Some(moment) = Moment::read(line) {
+            self.end_report(true, sink);
+            self.before = self.now;
+            self.now = Some(moment);
+            self.first = self.first.or(Some(moment));
+            return Step::Took;
+        }
+        if is_title(line) {
+            self.end_report(true, sink);
+            self.annotated = line.to_ascii_lowercase().contains("since boot");
+            return Step::Took;
+        }
+        if self.begun && (is_other_title(line) || split(line).iter().all(|word| is_column(word))) {
+            self.interrupt(sink);
+            self.rows = None;
+            return Step::Took;
+        }
+        self.table(&split(line), sink)
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        self.end_report(false, sink);
+    }
+}
+
+impl SolarisIostat {
+    fn interrupt(&mut self, sink: &mut dyn Sink) {
+        if self.rows.as_mut().is_some_and(Rows::interrupt) {
+            incomplete(sink);
+        }
+    }
+
+    /// A header, rows, or both.
+    fn table(&mut self, words: &[&str], sink: &mut dyn Sink) -> Step {
+        let mut words = words;
+        if let Some((columns, name_first, used)) = header(words) {
+            self.end_report(true, sink);
+            self.begun = true;
+            self.columns = columns.iter().map(ToString::to_string).collect();
+            // tty and cpu values stand on the first row only, behind the others.
+            let width = columns.iter().position(|column| *column == "tin" || *column == "us");
+            let width = width.unwrap_or(columns.len());
+            self.rows = Some(Rows::new(width, name_first, is_value));
+            words = &words[used..];
+            if words.is_empty() {
+                return Step::Took;
+            }
+        }
+        let Some(rows) = &mut self.rows else {
+            let bare = self.begun && words.iter().all(|word| is_value(word));
+            return if bare { Step::Took } else { Step::Passed };
+        };
+        let whole = words.len() == self.columns.len() + 1;
+        let first = self.report.is_empty() && whole;
+        let end = if first { words.len().min(rows.width() + 1) } else { words.len() };
+        let (found, given_up) = rows.take(&words[..end]);
+        if given_up {
+            incomplete(sink);
+        }
+        match found {
+            Found::Rows(rows) => {
+                for row in rows {
+                    self.take(&row.name, &row.cells, sink);
+                }
+                Step::Took
+            }
+            Found::Part => Step::Took,
+            Found::Bad(reason) => Step::Skipped(reason.to_string()),
+            Found::Other => Step::Passed,
+        }
+    }
+
+    fn take(&mut self, name: &str, cells: &[String], sink: &mut dyn Sink) {
+        let (name, mount) = match name.split_once(" (") {
+            Some((name, mount)) => (name, mount.strip_suffix(')')),
+            None => (name, None),
+        };
+        if self.report.iter().any(|(known, _)| known == name) {
+            self.end_report(true, sink);
+        }
+        let device = sink.device(name);
+        if let Some(mount) = mount.filter(|mount| mount.starts_with('/'))
+            && self.reports == 0
+        {
+            let (key, value) = ("mount.point".to_string(), mount.to_string());
+            let read_from = sink.source().input.clone();
+            sink.fact(Fact { device: Some(device), key, value, read_from });
+        }
+        let scale = Scale { micros: self.micros, seconds: self.length() };
+        let columns = self.columns.iter().map(String::as_str);
+        let cells = cells.iter().map(String::as_str);
+        self.report.push((name.to_string(), interval(device, columns.zip(cells), scale)));
+    }
+
+    /// Pours out the report; `more` says that another follows.
+    fn end_report(&mut self, more: bool, sink: &mut dyn Sink) {
+        self.interrupt(sink);
+        if self.report.is_empty() {
+            return;
+        }
+        let since_boot = self.annotated || self.reports == 0 && self.is_first_since_boot(more);
+        let length = self.length().filter(|_| !since_boot);
+        let end = self.now.zip(self.first).and_then(|(now, first)| now.since(first));
+        let start = end.zip(length).map(|(end, length)| Time::from_seconds(end - length));
+        for (_, mut interval) in self.report.drain(..) {
+            interval.since_boot = since_boot;
+            interval.length = length.map(Nanos::from_seconds);
+            interval.start = start;
+            sink.interval(interval);
+        }
+        self.annotated = false;
+        self.reports += 1;
+    }
+
+    fn is_first_since_boot(&self, more: bool) -> bool {
+        let rates = self.report.iter().flat_map(|(_, interval)| &interval.rates);
+        let rates: Vec<f64> = rates.map(|(_, rates)| rates.ios_per_s).collect();
+        match self.asked.and_then(|seconds| are_whole(&rates, seconds)) {
+            Some(whole) => !whole,
+            None => more,
+        }
+    }
+
+    /// Seconds covered: what the command asked for, else the time between two timestamps.
+    fn length(&self) -> Option<f64> {
+        let stamped = self.now.zip(self.before).and_then(|(now, before)| now.since(before));
+        self.asked.or(stamped).filter(|seconds| *seconds > 0.0)
+    }
+}
+
+/// Rates needed before their shape says anything: chance lets one in five pass at 2 and 5 s.
+const RATES_NEEDED: usize = 4;
+
+/// Whether rates printed to a tenth are whole requests over `seconds`. `None` if that cannot be
+/// told: only 1, 2 and 5 s give a coarser step than a tenth that a tenth shows exactly.
+fn are_whole(rates: &[f64], seconds: f64) -> Option<bool> {
+    let active: Vec<f64> = rates.iter().copied().filter(|rate| *rate > 0.0).collect();
+    if ![1.0, 2.0, 5.0].contains(&seconds) || active.len() < RATES_NEEDED {
+        return None;
+    }
+    let whole = |rate: &f64| (rate * seconds - (rate * seconds).round()).abs() < 1e-6;
+    Some(active.iter().all(whole))
+}
+
+/// The row on the last line that was taken has no end.
+fn incomplete(sink: &mut dyn Sink) {
+    let line = sink.source().lines.map_or(0, |(_, last)| last);
+    let reason = "the row ends before its header does".to_string();
+    sink.skip(Note { line, text: String::new(), reason });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_requests_over_the_interval_are_no_average_since_boot() {
+        // Source document 004: every rate is a multiple of 0.2, as five seconds give.
+        let rates = [43.8, 26.4, 0.8, 36.0, 21.2, 43.8, 20.4, 36.0, 20.8, 26.4, 0.0];
+        assert_eq!(are_whole(&rates, 5.0), Some(true));
+        assert_eq!(are_whole(&[43.8, 26.3, 0.8, 36.0], 5.0), Some(false));
+        assert_eq!(are_whole(&rates, 10.0), None);
+        assert_eq!(are_whole(&[43.8, 26.4], 5.0), None);
+    }
+}
