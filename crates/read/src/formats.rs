@@ -12,6 +12,7 @@ mod latency_outliers;
 mod mounts;
 mod pylatencymap;
 mod quantize;
+mod solaris_iostat;
 mod vxtrace;
 mod write_test;
 
@@ -31,6 +32,7 @@ pub const FORMATS: &[Format] = &[
     mounts::FORMAT,
     pylatencymap::FORMAT,
     quantize::FORMAT,
+    solaris_iostat::FORMAT,
     vxtrace::FORMAT,
     write_test::FORMAT,
 ];
