@@ -1,4 +1,10 @@
-//! What a detector is.
+//! What a detector is, and the pieces it builds a finding from.
+
+use iowhy_model::{
+    Bound, DeviceId, Evidence, Finding, How, Level, Sampling, Source, Subject, Unit,
+};
+
+use crate::scene::Scene;
 
 /// A detector of the list in `detectors.rs`: states one accusation.
 #[derive(Clone, Copy)]
@@ -9,4 +15,82 @@ pub struct Detector {
     pub summary: &'static str,
     /// The source text of its file, whose header is its manual.
     pub manual: &'static str,
+    /// What it needs to see.
+    pub needs: Needs,
+    /// Whether it waits until the others have spoken.
+    pub last: bool,
+    /// Looks at the scene and states what it accuses; nothing if there is nothing to accuse.
+    pub accuse: fn(&Scene) -> Vec<Finding>,
+}
+
+/// What a detector needs before it can say anything.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Needs {
+    /// The poorest input from which it may suspect.
+    pub level: Level,
+    /// The poorest input from which it may be sure.
+    pub sure_from: Level,
+    /// Seconds of capture at that level that decide on an ordinary load.
+    pub seconds: u32,
+    /// What must be in it, in words.
+    pub what: &'static str,
+}
+
+/// An empty finding to be filled: sure of nothing, explaining nothing.
+pub fn finding(verdict: &'static str, device: Option<DeviceId>, listings: Vec<usize>) -> Finding {
+    Finding {
+        verdict,
+        subject: Subject { device, listings, group: None },
+        sentence: String::new(),
+        evidence: Vec::new(),
+        confidence: 0.0,
+        explained_share: 0.0,
+        refuted_by: Vec::new(),
+        next_step: Vec::new(),
+        forecast: None,
+        explained_by: None,
+    }
+}
+
+/// A number that was read off a source as it stands there.
+pub fn read_off(quantity: &str, value: f64, unit: Unit, n: u64, source: &Source) -> Evidence {
+    let how = match source.sampling {
+        Sampling::Traced => How::Traced,
+        Sampling::Sampled => How::Sampled,
+        Sampling::Reported => How::Reported,
+    };
+    Evidence {
+        quantity: quantity.to_string(),
+        value,
+        unit,
+        bound: None,
+        n,
+        how,
+        source: cite(source),
+    }
+}
+
+/// A number computed from what a source gave.
+pub fn computed(quantity: &str, value: f64, unit: Unit, n: u64, source: &Source) -> Evidence {
+    Evidence { how: How::Computed, ..read_off(quantity, value, unit, n, source) }
+}
+
+/// A number that rests on a fit, a model or histogram buckets.
+pub fn estimated(quantity: &str, value: f64, unit: Unit, n: u64, source: &Source) -> Evidence {
+    Evidence { how: How::Estimated, ..read_off(quantity, value, unit, n, source) }
+}
+
+/// The same evidence, held against a bound.
+pub fn held(evidence: Evidence, bound: Bound) -> Evidence {
+    Evidence { bound: Some(bound), ..evidence }
+}
+
+/// Where it was read: `file:12-40 (biosnoop)`.
+pub fn cite(source: &Source) -> String {
+    format!("{} ({})", source.place(), source.format)
+}
+
+/// Sentences as owned text.
+pub fn lines(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|text| (*text).to_string()).collect()
 }

@@ -1,17 +1,31 @@
 //! Turns a recording into findings: audit, regimes, groups, baseline, measures, detectors,
 //! replay, weigh.
 //!
+//! [`judge`] sorts a recording into a scene, shows the scene to every [`Detector`] of
+//! [`DETECTORS`], and weighs what they accuse: what the input can carry, who explains whom, who
+//! comes first.
+//!
 //! **Must never know:** read, live, show; a clock, a file, a format's name beyond what a
 //! [`Source`](iowhy_model::Source) says.
 
+mod audit;
+mod baseline;
 mod detector;
+mod detectors;
+mod groups;
 pub mod measures;
+mod names;
+mod phrase;
 pub mod regimes;
 pub mod replay;
+mod scene;
+mod weigh;
 
-pub use detector::Detector;
+pub use detector::{Detector, Needs};
+pub use detectors::{DETECTORS, find};
 
 use iowhy_model::{Finding, Recording};
+use scene::Scene;
 
 /// What the user asked of the judge.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -22,8 +36,20 @@ pub struct Options {
     pub healthy_ms: Option<f64>,
 }
 
-/// Judges a recording: findings, best first.
+/// Judges a recording: findings, best first. What stands leads; then what is only mentioned, the
+/// runner-up among it; then what another verdict explains.
 pub fn judge(recording: &Recording, options: &Options) -> Vec<Finding> {
-    let _ = (recording, options);
-    Vec::new()
+    let mut scene = Scene::of(recording, options);
+    let (closing, accusing): (Vec<&Detector>, Vec<&Detector>) =
+        DETECTORS.iter().partition(|detector| detector.last);
+    let accused = accusing.iter().flat_map(|detector| (detector.accuse)(&scene)).collect();
+    scene.so_far = weigh::weigh(&scene, accused);
+    for detector in closing {
+        // One after the other: who confesses ignorance must know who was cleared.
+        let closed = weigh::weigh(&scene, (detector.accuse)(&scene));
+        scene.so_far.extend(closed);
+    }
+    let mut findings = scene.so_far;
+    weigh::order(&mut findings);
+    findings
 }

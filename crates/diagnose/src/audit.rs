@@ -1,0 +1,121 @@
+//! Do the numbers agree with each other? What does not is doubted, and named.
+//!
+//! The audit runs before anything is judged: a row that contradicts itself is not used against a
+//! device. `report.inconsistent` states what was found.
+
+use iowhy_model::{Interval, Layer, Recording};
+
+use crate::measures::elasticity;
+
+/// Little's law is broken beyond what rounding and the edges of an interval can do (method note,
+/// report.inconsistent: more than 10 %).
+pub const LITTLE_TOLERANCE: f64 = 0.10;
+/// Rows with less in flight are all rounding: aqu-sz is printed to 0.01.
+const LITTLE_FROM: f64 = 0.5;
+/// A synchronous run in which the sum of all waits exceeds the time it took by this much was not
+/// synchronous, or its clock or counts are wrong.
+const OVERRUN: f64 = 1.10;
+
+/// A contradiction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Doubt {
+    /// The listing that contradicts itself.
+    pub listing: usize,
+    /// What kind of contradiction.
+    pub kind: Contradiction,
+}
+
+/// What does not agree with what.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Contradiction {
+    /// Queue length is not rate times latency.
+    Little {
+        /// The place of the interval in its listing.
+        interval: usize,
+        /// Completions per second.
+        per_s: f64,
+        /// Mean latency, ms.
+        await_ms: f64,
+        /// Mean queue length as printed.
+        queue_len: f64,
+        /// (N - X R) / N.
+        deviation: f64,
+    },
+    /// All waits together are longer than the run that contained them.
+    Overrun {
+        /// The place of the distribution in its listing.
+        distribution: usize,
+        /// Requests.
+        n: u64,
+        /// Mean latency, ms.
+        mean_ms: f64,
+        /// How long the run says it took, s.
+        took_s: f64,
+    },
+    /// The histogram holds another number of requests than the source says.
+    Count {
+        /// Requests by the sum of the buckets.
+        counted: u64,
+        /// Requests the source states.
+        stated: u64,
+    },
+}
+
+/// All contradictions of a recording.
+pub fn audit(recording: &Recording) -> Vec<Doubt> {
+    let mut doubts = Vec::new();
+    for (listing, known) in recording.listings.iter().enumerate() {
+        for (place, interval) in known.intervals.iter().enumerate() {
+            if let Some(kind) = little(place, interval) {
+                doubts.push(Doubt { listing, kind });
+            }
+        }
+        for (place, distribution) in known.distributions.iter().enumerate() {
+            // Only one program that waits for each of its calls must fit into its own time; a
+            // watcher of the whole system (it knows when it began) sees many waits side by side.
+            if distribution.layer == Layer::Block || distribution.start.is_some() {
+                continue;
+            }
+            let histogram = &distribution.histogram;
+            let (Some((mean, true)), Some(took)) = (histogram.mean_ns(), distribution.length)
+            else {
+                continue;
+            };
+            let n = histogram.count();
+            if took.ns() > 0 && mean * n as f64 > OVERRUN * took.ns() as f64 {
+                let kind = Contradiction::Overrun {
+                    distribution: place,
+                    n,
+                    mean_ms: mean / 1e6,
+                    took_s: took.seconds(),
+                };
+                doubts.push(Doubt { listing, kind });
+            }
+        }
+    }
+    doubts
+}
+
+/// Whether a row's queue length may be used with its rate and latency.
+pub fn agrees(interval: &Interval) -> bool {
+    little(0, interval).is_none()
+}
+
+fn little(place: usize, interval: &Interval) -> Option<Contradiction> {
+    let queue_len = interval.queue_len.filter(|n| *n >= LITTLE_FROM)?;
+    let await_ns = interval.mean_await_ns()?;
+    let per_s = interval.ios_per_s();
+    if interval.since_boot || interval.layer != Layer::Block || per_s <= 0.0 {
+        return None;
+    }
+    let deviation = elasticity::little_deviation(per_s, await_ns, queue_len)?;
+    // Printed digits: a rate of 0.3 and a wait of 8.00 are each known to a few per cent at best.
+    let rounding = 0.005 / queue_len + 0.005 / per_s + 5_000.0 / await_ns.max(5_000.0);
+    (deviation.abs() > LITTLE_TOLERANCE + rounding).then_some(Contradiction::Little {
+        interval: place,
+        per_s,
+        await_ms: await_ns / 1e6,
+        queue_len,
+        deviation,
+    })
+}

@@ -1,0 +1,267 @@
+//! A provider's limit holds the volume at a round number.
+//!
+//! ## Accuses
+//! The size of the volume that was bought. The device could do more; it is not let.
+//!
+//! ## Why it matters
+//! A capped volume looks like a slow or saturated disk: latency climbs with every further request
+//! in flight. The cure is a setting, not a disk.
+//!
+//! ## Needs
+//! Throughput over time (a minute of one-second samples is best), or one average that stands on a
+//! known limit while requests wait. A device that may be a network volume.
+//!
+//! ## Rule
+//! Throughput is pinned: among the samples within 3 % of the 95th percentile, at least five and 15
+//! % of all, the variation is below 1.2 % and the maximum within 2 % of the median, while the
+//! number in flight moves by 1.3 times. A known limit within 1.5 % adds to it: 3000 or 16000 IOPS,
+//! 125, 250 or 1000 MiB/s. From averages alone a single row within 0.5 % of such a limit, with
+//! requests waiting, is a suspicion.
+//!
+//! ## Wrong if
+//! The application limits its own rate (then nothing waits), or the number is chance.
+//!
+//! ## Next step
+//! Read the volume's provisioned limits; buy a larger tier or send fewer and larger I/Os; check the
+//! instance's own limit.
+
+use iowhy_model::{Bound, Evidence, Finding, Level, Medium, Unit};
+
+use super::device_slow::listings_of_rows;
+use crate::Detector;
+use crate::detector::{Needs, computed, finding, held, lines, read_off};
+use crate::measures::cap::{self, Limit, Plateau, Tier};
+use crate::phrase;
+use crate::scene::{Row, Scene, Track};
+use crate::weigh;
+
+/// Entry in the list of detectors.
+pub const DETECTOR: Detector = Detector {
+    name: "cap.volume",
+    summary: "A provider's limit holds the volume at a round number",
+    manual: include_str!("cap_volume.rs"),
+    needs: Needs {
+        level: Level::A,
+        sure_from: Level::C,
+        seconds: 60,
+        what: "sixty one-second samples of throughput while requests wait",
+    },
+    last: false,
+    accuse,
+};
+
+/// Prior of a cap or throttle when someone complains (method note, Confidence).
+const PRIOR: f64 = 0.12;
+/// What a known limit nearby adds, in nats (method note, cap.volume).
+const KNOWN_LIMIT: f64 = 2.0;
+/// What the pinned plateau adds: false alarms are at most 3 % on saturated devices (method note,
+/// Cap), so the odds rise thirty times: ln 30 = 3.4.
+const PINNED: f64 = 3.4;
+/// How near a single average must be: a tenth of the band in which a plateau may lie would be
+/// chance once in some two hundred rows.
+const SINGLE_ROW: f64 = 0.005;
+/// Below this the device is surely not a network volume.
+const MAY_BE_NETWORK: f64 = 0.3;
+/// Requests that must be waiting for the limit to be what holds them.
+const WAITING: f64 = 1.5;
+
+fn accuse(scene: &Scene) -> Vec<Finding> {
+    let rows = listings_of_rows(scene).into_iter().flat_map(|rows| from_rows(scene, &rows));
+    let tracks = scene.tracks.iter().flat_map(|track| from_track(scene, track));
+    rows.chain(tracks).collect()
+}
+
+/// What was found on one device, from either kind of input.
+struct Pin {
+    limit: Limit,
+    rate: f64,
+    tier: Option<(Tier, f64)>,
+    plateau: Option<Plateau>,
+    n: u64,
+}
+
+fn from_rows(scene: &Scene, rows: &[&Row]) -> Vec<Finding> {
+    let Some(first) = rows.first() else { return Vec::new() };
+    if !may_be_network(scene, first) {
+        return Vec::new();
+    }
+    let in_flight: Vec<f64> = rows.iter().filter_map(|row| row.interval.queue_len).collect();
+    let in_flight = if in_flight.len() == rows.len() { in_flight } else { Vec::new() };
+    let kinds: [(Limit, fn(&Row) -> f64); 2] = [
+        (Limit::Iops, |row| row.per_s()),
+        (Limit::BytesPerSecond, |row| row.interval.bytes_per_s()),
+    ];
+    for (limit, rate) in kinds {
+        let rates: Vec<f64> = rows.iter().map(|row| rate(row)).collect();
+        let plateau = cap::plateau(&rates, &in_flight).filter(|plateau| plateau.pinned);
+        if let Some(plateau) = plateau {
+            let tier = cap::nearest_tier(limit, plateau.level);
+            let n = plateau.samples as u64;
+            let pin = Pin { limit, rate: plateau.level, tier, plateau: Some(plateau), n };
+            return charge(scene, first, &pin).into_iter().collect();
+        }
+        let waits = |row: &&&Row| row.interval.queue_len.is_some_and(|n| n > WAITING);
+        for row in rows.iter().filter(waits) {
+            let tier = cap::nearest_tier(limit, rate(row));
+            if let Some((tier, off)) = tier.filter(|(_, off)| off.abs() <= SINGLE_ROW) {
+                let pin =
+                    Pin { limit, rate: rate(row), tier: Some((tier, off)), plateau: None, n: 1 };
+                return charge(scene, row, &pin).into_iter().collect();
+            }
+        }
+    }
+    Vec::new()
+}
+
+fn may_be_network(scene: &Scene, row: &Row) -> bool {
+    network_odds(scene, row.device) >= MAY_BE_NETWORK
+}
+
+fn network_odds(scene: &Scene, device: iowhy_model::DeviceId) -> f64 {
+    let media = scene.media(device);
+    media.iter().filter(|(medium, _)| *medium == Medium::Network).map(|(_, odds)| odds).sum()
+}
+
+fn charge(scene: &Scene, row: &Row, pin: &Pin) -> Option<Finding> {
+    let queue = row.interval.queue_len.unwrap_or(0.0);
+    if queue <= WAITING {
+        return None;
+    }
+    let source = scene.source(row.listing);
+    let mut evidence =
+        evidence(pin, |quantity, value, unit| read_off(quantity, value, unit, pin.n, source));
+    evidence.push(held(
+        read_off("requests in flight (aqu-sz)", queue, Unit::Requests, 1, source),
+        Bound::Above(WAITING),
+    ));
+    let wait = row.await_ms().unwrap_or(0.0);
+    if wait > 0.0 {
+        evidence.push(read_off("mean latency (await)", wait, Unit::Ms, 1, source));
+    }
+    let network = network_s0_ms();
+    let mut charge = finding(DETECTOR.name, Some(row.device), vec![row.listing]);
+    charge.evidence = evidence;
+    charge.explained_share = if wait > 0.0 { ((wait - network) / wait).max(0.0) } else { 0.3 };
+    finish(&mut charge, &row.disk, pin);
+    Some(charge)
+}
+
+/// Throughput per second of a trace, as one-second samples.
+fn from_track(scene: &Scene, track: &Track) -> Option<Finding> {
+    if network_odds(scene, track.device) < MAY_BE_NETWORK {
+        return None;
+    }
+    let start = track.visits.first()?.completed_ns;
+    let seconds = (track.span_ns() / 1e9) as usize;
+    let mut rates = vec![0.0; seconds];
+    let mut waits = vec![0.0; seconds];
+    for visit in &track.visits {
+        let second = (visit.completed_ns.saturating_sub(start) / 1_000_000_000) as usize;
+        if let (Some(rate), Some(wait)) = (rates.get_mut(second), waits.get_mut(second)) {
+            *rate += 1.0;
+            // Little: the sum of latencies per second is the mean number in flight.
+            *wait += visit.latency_ns() / 1e9;
+        }
+    }
+    let plateau = cap::plateau(&rates, &waits).filter(|plateau| plateau.pinned)?;
+    let queue = waits.iter().sum::<f64>() / waits.len().max(1) as f64;
+    if queue <= WAITING {
+        return None;
+    }
+    let source = scene.source(track.listing);
+    let n = plateau.samples as u64;
+    let tier = cap::nearest_tier(Limit::Iops, plateau.level);
+    let pin = Pin { limit: Limit::Iops, rate: plateau.level, tier, plateau: Some(plateau), n };
+    let mut charge = finding(DETECTOR.name, Some(track.device), vec![track.listing]);
+    charge.evidence =
+        evidence(&pin, |quantity, value, unit| computed(quantity, value, unit, n, source));
+    charge.evidence.push(held(
+        computed("requests in flight, mean", queue, Unit::Requests, n, source),
+        Bound::Above(WAITING),
+    ));
+    let wait = track.mean_ns() / 1e6;
+    charge.explained_share = ((wait - network_s0_ms()) / wait).max(0.0);
+    finish(&mut charge, &track.disk, &pin);
+    Some(charge)
+}
+
+/// What a network volume takes unhindered, from the class table.
+fn network_s0_ms() -> f64 {
+    let request =
+        crate::baseline::Request { op: iowhy_model::Op::Read, bytes: 4096.0, sequential: None };
+    crate::baseline::S0::of(&[(Medium::Network, 1.0)], request, None).median_ms()
+}
+
+fn evidence(pin: &Pin, number: impl Fn(&str, f64, Unit) -> Evidence) -> Vec<Evidence> {
+    let unit = match pin.limit {
+        Limit::Iops => Unit::PerSecond,
+        Limit::BytesPerSecond => Unit::BytesPerSecond,
+    };
+    let mut evidence = vec![number("throughput", pin.rate, unit)];
+    if let Some((tier, off)) = &pin.tier {
+        let what = format!("nearest known limit ({})", tier.known_from);
+        evidence
+            .push(Evidence { how: iowhy_model::How::Computed, ..number(&what, tier.value, unit) });
+        evidence.push(Evidence {
+            how: iowhy_model::How::Computed,
+            ..held(number("distance from it", off.abs(), Unit::Share), Bound::Below(0.015))
+        });
+    }
+    if let Some(plateau) = &pin.plateau {
+        let values = [
+            ("samples on the plateau", plateau.samples as f64, Unit::Count, None),
+            ("their variation", plateau.cv, Unit::Share, Some(Bound::Below(0.012))),
+            ("largest over median", plateau.max_over_median, Unit::Ratio, Some(Bound::Below(1.02))),
+        ];
+        for (what, value, unit, bound) in values {
+            let line = Evidence { how: iowhy_model::How::Computed, ..number(what, value, unit) };
+            evidence.push(Evidence { bound, ..line });
+        }
+    }
+    evidence
+}
+
+fn finish(charge: &mut Finding, disk: &str, pin: &Pin) {
+    let name = phrase::disk(disk);
+    let rate = match pin.limit {
+        Limit::Iops => format!("{} I/Os per second", phrase::thousands(pin.rate)),
+        Limit::BytesPerSecond => format!("{} per second", phrase::bytes(pin.rate)),
+    };
+    let near = match &pin.tier {
+        Some((tier, off)) => format!(
+            ", {} from the limit of {} ({})",
+            phrase::percent(off.abs()),
+            match tier.limit {
+                Limit::Iops => format!("{} IOPS", phrase::thousands(tier.value)),
+                Limit::BytesPerSecond => format!("{} per second", phrase::bytes(tier.value)),
+            },
+            tier.known_from
+        ),
+        None => String::new(),
+    };
+    charge.sentence = format!("{name} is held at {rate}{near}, while more requests wait");
+    let mut clauses = Vec::new();
+    if let Some((_, off)) = &pin.tier {
+        clauses.push(KNOWN_LIMIT);
+        // On a single row only the closeness speaks; a plateau speaks for itself.
+        if pin.plateau.is_none() {
+            clauses.push(weigh::below(off.abs(), SINGLE_ROW));
+        }
+    }
+    if pin.plateau.is_some() {
+        clauses.push(PINNED);
+    }
+    charge.confidence = weigh::believe(PRIOR, &clauses);
+    charge.refuted_by = lines(&[
+        "throughput goes higher in any second of the same load",
+        "the provisioned limit is another number",
+        "the application limits its own rate: then nothing waits",
+    ]);
+    charge.next_step = vec![
+        format!(
+            "`iostat -x -y 1 60 {disk}`: sixty one-second samples show whether throughput is \
+             pinned; `aws ec2 describe-volumes` (or your provider's equal) tells the limit bought"
+        ),
+        "a larger tier, or fewer and larger I/Os; check the instance's own limit too".to_string(),
+    ];
+}

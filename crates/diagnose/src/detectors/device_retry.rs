@@ -1,0 +1,243 @@
+//! The disk retries sectors: latencies stand whole turns of the platter above the normal ones.
+//!
+//! ## Accuses
+//! The disk. A sector that cannot be read at once is tried again when it next comes under the
+//! head, one turn later: 8.33 ms at 7200 rpm. Latencies then stand on a ladder whose rungs are one
+//! turn apart.
+//!
+//! ## Why it matters
+//! A disk that retries is losing the fight for its data, long before it reports an error. Averages
+//! hide it, and a power-of-two histogram blurs it; single latencies show it in 20 to 30 I/Os.
+//!
+//! ## Needs
+//! A per-I/O log with latencies to 1 ms or better, of one size of request, sequential or on the
+//! same track: seeks smear the rungs. At least three slow requests. A device that may have a
+//! platter.
+//!
+//! ## Rule
+//! On service times, never on latencies (a queue draws steps of its own): a comb of one turn above
+//! the normal service time is far more likely than no comb, at one of the standard spindle speeds,
+//! and no free period does as well. Where the speed is known, or one listing of the disk has found
+//! it: u > 3.1 over all slow requests and u' > 1.3 without the fullest rung.
+//!
+//! ## Wrong if
+//! A timer of 4 ms makes the comb (a 15000-rpm turn; then the device has no platter), sizes are
+//! mixed, or synchronous sequential writes miss a turn each (`load.missed-turn`).
+//!
+//! ## Next step
+//! Read the SMART counters, run the long self-test, copy the data off, look for vibration and
+//! loose mounting, replace the disk if the counters move.
+
+use iowhy_model::{Bound, Evidence, Finding, Forecast, Level, Nanos, Op, Unit};
+
+use crate::Detector;
+use crate::detector::{Needs, computed, estimated, finding, held, lines};
+use crate::measures::ladder::{self, Ladder};
+use crate::phrase;
+use crate::scene::{EVENTS_NEEDED, Scene, Track};
+
+/// Entry in the list of detectors.
+pub const DETECTOR: Detector = Detector {
+    name: "device.retry",
+    summary: "The disk retries sectors: whole extra turns of the platter",
+    manual: include_str!("device_retry.rs"),
+    needs: Needs {
+        level: Level::C,
+        sure_from: Level::C,
+        seconds: 30,
+        what: "the latency of each sequential read",
+    },
+    last: false,
+    accuse,
+};
+
+/// A turn of the fastest standard spindle is 4 ms; a resolution no better than a third of it
+/// shows no rung (method note: refuse buckets wider than T/6; the measure refuses exactly).
+const COARSEST_MS: f64 = 1.4;
+/// Confidence once the speed is known and the test fires: false alarms at known speed are at most
+/// 0.2 % on same-size requests (method note, table a).
+const KNOWN_SPEED: f64 = 0.96;
+/// And if the device is known to turn, timers are no rival.
+const KNOWN_PLATTER: f64 = 0.999;
+/// A ladder this unlikely is not worth a mention.
+const MENTION: f64 = 0.15;
+
+/// Services of one kind of request, and the ladder found in them.
+struct Case<'a> {
+    track: &'a Track,
+    kind: String,
+    bytes: u32,
+    op: Op,
+    services_ms: Vec<f64>,
+    resolution_ms: f64,
+    ladder: Option<Ladder>,
+}
+
+fn accuse(scene: &Scene) -> Vec<Finding> {
+    let mut cases = cases(scene);
+    share_speed(scene, &mut cases);
+    cases.iter().filter_map(|case| charge(scene, case)).collect()
+}
+
+fn cases<'a>(scene: &'a Scene) -> Vec<Case<'a>> {
+    let mut cases = Vec::new();
+    for track in scene.tracks.iter().filter(|track| scene.may_turn(track.device)) {
+        let resolution_ms = scene.source(track.listing).resolution.map_or(0.01, |step| step.ms());
+        if resolution_ms > COARSEST_MS {
+            continue;
+        }
+        for (group, _) in &track.groups {
+            let seeks = group.sequential == Some(false);
+            if group.members.len() < EVENTS_NEEDED || seeks || group.bytes == 0 {
+                continue;
+            }
+            let services_ms: Vec<f64> = group
+                .members
+                .iter()
+                .filter_map(|place| track.services_ns.get(*place))
+                .map(|ns| ns / 1e6)
+                .collect();
+            let ladder = match scene.options.rpm {
+                Some(rpm) => ladder::known(&services_ms, rpm, resolution_ms),
+                None => ladder::fit(&services_ms, resolution_ms),
+            };
+            let (kind, bytes, op) = (group.words(), group.bytes, group.op);
+            cases.push(Case { track, kind, bytes, op, services_ms, resolution_ms, ladder });
+        }
+    }
+    cases
+}
+
+/// The speed that one listing of a disk has found is known in its other listings.
+fn share_speed(scene: &Scene, cases: &mut [Case]) {
+    let found: Vec<(String, &str, f64, f64)> = cases
+        .iter()
+        .filter_map(|case| {
+            let ladder = case.ladder.as_ref()?;
+            let input = scene.input(case.track.listing);
+            Some((case.track.disk.clone(), input, ladder.confidence, ladder.rpm))
+        })
+        .collect();
+    for case in cases {
+        let own = case.ladder.as_ref().map_or(0.0, |ladder| ladder.confidence);
+        let input = scene.input(case.track.listing);
+        let better = found
+            .iter()
+            .filter(|(disk, of, confidence, _)| {
+                *disk == case.track.disk && *of == input && *confidence > own.max(0.6)
+            })
+            .max_by(|a, b| a.2.total_cmp(&b.2));
+        if let Some((_, _, _, rpm)) = better
+            && let Some(mut known) = ladder::known(&case.services_ms, *rpm, case.resolution_ms)
+        {
+            known.confidence = if known.fires() { KNOWN_SPEED } else { own };
+            case.ladder = Some(known);
+        }
+    }
+}
+
+fn charge(scene: &Scene, case: &Case) -> Option<Finding> {
+    let ladder = case.ladder.as_ref()?;
+    let track = case.track;
+    let mut confidence = ladder.confidence;
+    if ladder.fires() && scene.options.rpm.is_some() {
+        confidence = confidence.max(KNOWN_SPEED);
+    }
+    if ladder.fires() && scene.turns(track.device) && confidence > 0.5 {
+        confidence = KNOWN_PLATTER;
+    }
+    if confidence < MENTION {
+        return None;
+    }
+    let disk = phrase::disk(&track.disk);
+    let mut charge = finding(DETECTOR.name, Some(track.device), vec![track.listing]);
+    charge.sentence = format!(
+        "{disk} retries sectors: {} lose {} of the platter at about {} rpm, and would take {} each \
+         without",
+        case.kind,
+        turns_in_words(ladder),
+        nearest_hundred(ladder.rpm),
+        phrase::ms(ladder.base_ms)
+    );
+    charge.subject.group = Some(case.kind.clone());
+    charge.confidence = confidence;
+    charge.explained_share = ladder.explained_share;
+    charge.evidence = evidence(scene, case, ladder);
+    charge.refuted_by = lines(&[
+        "the device has no platter: then a timer or its firmware makes the steps",
+        "the same sectors read again are quick every time, and the SMART counters 5, 197 and 198 \
+         stand still",
+        "neighbouring disks show the same steps: then something shakes or delays them all",
+    ]);
+    charge.next_step = vec![
+        format!("`smartctl -x /dev/{}`: attributes 1, 5, 197, 198 and the error log", track.disk),
+        "copy what matters off the disk first, then `smartctl -t long`".to_string(),
+        "check mounting and vibration: do the neighbours lose turns too?".to_string(),
+    ];
+    charge.forecast = forecast(case, ladder);
+    Some(charge)
+}
+
+fn evidence(scene: &Scene, case: &Case, ladder: &Ladder) -> Vec<Evidence> {
+    let source = scene.source(case.track.listing);
+    let (n, slow) = (case.services_ms.len() as u64, ladder.slow as u64);
+    vec![
+        estimated("spindle speed", ladder.rpm, Unit::Rpm, slow, source),
+        estimated("spindle speed, 95 % from", ladder.rpm_low, Unit::Rpm, slow, source),
+        estimated("spindle speed, 95 % to", ladder.rpm_high, Unit::Rpm, slow, source),
+        estimated("one turn", ladder.turn_ms, Unit::Ms, slow, source),
+        computed("whole turns lost, median", ladder.median_turns, Unit::Turns, slow, source),
+        computed("whole turns lost, least", f64::from(ladder.min_turns), Unit::Turns, slow, source),
+        computed("whole turns lost, most", f64::from(ladder.max_turns), Unit::Turns, slow, source),
+        estimated("service time without a lost turn", ladder.base_ms, Unit::Ms, n, source),
+        computed("requests that lost a turn", ladder.retried_share, Unit::Share, n, source),
+        computed("lost time that is whole turns", ladder.explained_share, Unit::Share, n, source),
+        held(computed("V-test, u", ladder.u, Unit::Sigma, slow, source), Bound::Above(3.1)),
+        held(
+            computed(
+                "V-test without the fullest rung, u'",
+                ladder.u_prime,
+                Unit::Sigma,
+                slow,
+                source,
+            ),
+            Bound::Above(1.3),
+        ),
+        estimated("comb over no comb", ladder.llr, Unit::Nats, slow, source),
+        estimated("chance without a ladder", ladder.chance, Unit::Ratio, slow, source),
+    ]
+}
+
+/// The turns it lost, taken away again: exact, for each service is base plus whole turns.
+fn forecast(case: &Case, ladder: &Ladder) -> Option<Forecast> {
+    let services = &case.services_ms;
+    let mean = services.iter().sum::<f64>() / services.len().max(1) as f64;
+    let lost: f64 = ladder.turns.iter().map(|turns| f64::from(*turns) * ladder.turn_ms).sum();
+    let cured = (mean - lost / services.len().max(1) as f64).max(ladder.base_ms);
+    (mean > 0.0 && case.op == Op::Read).then(|| Forecast {
+        now_mean: Nanos::from_ms(mean),
+        mean: Nanos::from_ms(cured),
+        p99: None,
+        assuming: format!(
+            "no turn is lost and the same {} reads are sent",
+            phrase::bytes(f64::from(case.bytes))
+        ),
+    })
+}
+
+fn turns_in_words(ladder: &Ladder) -> String {
+    if ladder.min_turns == ladder.max_turns {
+        return format!("{} whole turns", ladder.max_turns);
+    }
+    let median = phrase::digits(ladder.median_turns);
+    if ladder.retried_share > 0.99 {
+        format!("{} to {} whole turns (median {median})", ladder.min_turns, ladder.max_turns)
+    } else {
+        format!("up to {} whole turns (median {median} where any)", ladder.max_turns)
+    }
+}
+
+/// 7203 is said as 7200: the sentence names the class of spindle, the evidence the fit.
+fn nearest_hundred(rpm: f64) -> String {
+    format!("{:.0}", (rpm / 100.0).round() * 100.0)
+}

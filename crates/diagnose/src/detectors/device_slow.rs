@@ -1,0 +1,266 @@
+//! The device is slow though little is asked of it.
+//!
+//! ## Accuses
+//! The device, without naming the illness. The same load on a healthy device of its class would
+//! have waited much less.
+//!
+//! ## Why it matters
+//! It is the question people ask first: is it the workload or the disk? A high latency alone does
+//! not answer it, for a healthy disk with a long queue shows one too.
+//!
+//! ## Needs
+//! From averages (`iostat -x`) it is suspected; a per-I/O log makes it sure.
+//!
+//! ## Rule
+//! With single I/Os, the observed arrivals are replayed through a healthy device, at nine guesses
+//! of how quick a healthy one would be; each replay in which more than half of the excess goes
+//! away is a vote. From averages, the busy time per completion (the utilisation law) must exceed
+//! twice the healthy service time, again at nine guesses. Requests are never served for longer than
+//! they waited, so the mean latency bounds it. The device must be busy for 5 % of the time and
+//! lose time that matters, or nobody would have noticed.
+//!
+//! ## Wrong if
+//! Requests are large, a limit of the provider holds them back, the device woke from sleep, or the
+//! class is guessed wrong (a shingled disk, a volume across a network).
+//!
+//! ## Next step
+//! Trace single I/Os to find the illness, compare with peers, read SMART, check cable and
+//! controller.
+
+use iowhy_model::{Bound, Evidence, Finding, Forecast, Level, Nanos, Unit};
+
+use crate::Detector;
+use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
+use crate::names;
+use crate::phrase;
+use crate::replay::{Side, Vote};
+use crate::scene::{EVENTS_NEEDED, Row, Scene, Track};
+
+/// Entry in the list of detectors.
+pub const DETECTOR: Detector = Detector {
+    name: "device.slow",
+    summary: "The device is slow though little is asked of it",
+    manual: include_str!("device_slow.rs"),
+    needs: Needs {
+        level: Level::A,
+        sure_from: Level::C,
+        seconds: 30,
+        what: "the latency of each I/O and how many were in flight",
+    },
+    last: false,
+    accuse,
+};
+
+/// Below this share of the time a slow device hurts nobody (method note, `healthy`: lost time
+/// under 5 % of the busy time).
+const MATTERS: f64 = 0.05;
+/// Effective service time over S0 (method note, Averages only).
+const SLOWDOWN: f64 = 2.0;
+/// Slow requests needed (method note, `insufficient`: fewer than three decide nothing), and when
+/// a service counts as slow (method note, Replay: above 2.5 S0).
+const SLOW_NEEDED: usize = 3;
+const SLOW_FROM: f64 = 2.5;
+
+fn accuse(scene: &Scene) -> Vec<Finding> {
+    let traced = scene.tracks.iter().filter_map(|track| from_events(scene, track));
+    let averaged = listings_of_rows(scene).into_iter().filter_map(|rows| from_rows(scene, &rows));
+    traced.chain(averaged).collect()
+}
+
+fn from_events(scene: &Scene, track: &Track) -> Option<Finding> {
+    let vote = track.vote.as_ref()?;
+    let middle = vote.middle()?;
+    let limit = SLOW_FROM * track.s0.median_ms() * 1e6;
+    let slow = track.services_ns.iter().filter(|ns| **ns > limit).count();
+    let lost = track.lost_ns() / track.span_ns();
+    let too_few = track.visits.len() < EVENTS_NEEDED || slow < SLOW_NEEDED;
+    if vote.device == 0 || too_few || lost < MATTERS || names::is_stacked(&track.disk) {
+        return None;
+    }
+    let disk = phrase::disk(&track.disk);
+    let kind = track.main_kind().unwrap_or_default();
+    let mut charge = finding(DETECTOR.name, Some(track.device), vec![track.listing]);
+    charge.sentence = format!(
+        "{disk} itself is slow: {kind} wait {} on average where a healthy device would need {}, and \
+         no queue explains it",
+        phrase::ns(track.mean_ns()),
+        phrase::ns(middle.healthy_mean_ns)
+    );
+    charge.confidence = (f64::from(vote.device) + 0.5) / 10.5;
+    charge.explained_share = middle.device_share;
+    charge.evidence = vote_evidence(scene, track, vote, Side::Device);
+    charge.forecast = forecast(track, vote);
+    advise(&mut charge, &track.disk);
+    Some(charge)
+}
+
+/// The votes of a replay as evidence, for this detector and for `load.saturated`.
+pub(super) fn vote_evidence(
+    scene: &Scene,
+    track: &Track,
+    vote: &Vote,
+    side: Side,
+) -> Vec<Evidence> {
+    let source = scene.source(track.listing);
+    let n = track.stretch().len() as u64;
+    let Some(middle) = vote.middle() else { return Vec::new() };
+    let (votes, share, what) = match side {
+        Side::Device => (vote.device, middle.device_share, "excess that a healthy device removes"),
+        _ => (vote.workload, middle.workload_share, "excess that stays on a healthy device"),
+    };
+    let s0 = format!("healthy service time, taking it for {}", track.s0.assumption);
+    vec![
+        computed("mean latency", track.mean_ns() / 1e6, Unit::Ms, n, source),
+        estimated(&s0, track.s0.median_ms(), Unit::Ms, n, source),
+        estimated(
+            "mean latency on a healthy device",
+            middle.healthy_mean_ns / 1e6,
+            Unit::Ms,
+            middle.n as u64,
+            source,
+        ),
+        held(estimated(what, share, Unit::Share, middle.n as u64, source), Bound::Above(0.5)),
+        estimated("replays of nine that agree", f64::from(votes), Unit::Count, 9, source),
+    ]
+}
+
+pub(super) fn forecast(track: &Track, vote: &Vote) -> Option<Forecast> {
+    let middle = vote.middle()?;
+    Some(Forecast {
+        now_mean: Nanos(middle.mean_ns as i64),
+        mean: Nanos(middle.healthy_mean_ns as i64),
+        p99: middle.healthy_p99_ns.map(|ns| Nanos(ns as i64)),
+        assuming: format!(
+            "the same load on {}, {} per request",
+            track.s0.assumption,
+            phrase::ms(track.s0.median_ms())
+        ),
+    })
+}
+
+/// The rows of each device, a listing at a time.
+pub(super) fn listings_of_rows<'s, 'a>(scene: &'s Scene<'a>) -> Vec<Vec<&'s Row<'a>>> {
+    let mut all: Vec<Vec<&Row>> = Vec::new();
+    for row in &scene.rows {
+        match all.iter_mut().find(|rows| {
+            rows.first().is_some_and(|r| (r.listing, r.device) == (row.listing, row.device))
+        }) {
+            Some(rows) => rows.push(row),
+            None => all.push(vec![row]),
+        }
+    }
+    all
+}
+
+fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
+    // The row that lost most time speaks; the others only have to be no worse than silent.
+    let row = rows.iter().filter(|row| usable(row)).max_by(|a, b| lost(a).total_cmp(&lost(b)))?;
+    let (effective, wait) = (row.effective_ms()?, row.await_ms()?);
+    let (votes, confidence) = row.s0.votes(|s0| effective > SLOWDOWN * s0);
+    if votes == 0 || lost(row) < MATTERS {
+        return None;
+    }
+    let disk = phrase::disk(&row.disk);
+    let s0 = row.s0.median_ms();
+    let size = row.interval.mean_bytes().map(phrase::bytes).unwrap_or_default();
+    let mut charge = finding(DETECTOR.name, Some(row.device), vec![row.listing]);
+    charge.sentence = format!(
+        "{disk} itself is slow: it is busy for {} per {size} request where a healthy device needs \
+         {}{}",
+        phrase::ms(effective),
+        healthy_range(row),
+        second_in_queue(wait, effective, row)
+    );
+    charge.confidence = confidence;
+    // What is left once each request costs S0: the wait shrinks with the service it waits for.
+    charge.explained_share = ((effective - s0) / effective).clamp(0.0, 1.0);
+    charge.evidence = row_evidence(scene, row, effective, wait, votes);
+    advise(&mut charge, &row.disk);
+    Some(charge)
+}
+
+fn usable(row: &Row) -> bool {
+    let busy = row.interval.busy.unwrap_or(0.0);
+    row.per_s() > 0.0 && busy > MATTERS && row.agrees && !names::is_stacked(&row.disk)
+}
+
+/// Time lost per second of the interval, by all requests together.
+fn lost(row: &Row) -> f64 {
+    let wait = row.await_ms().unwrap_or(0.0);
+    (row.per_s() * (wait - row.s0.median_ms()) / 1000.0).max(0.0)
+}
+
+fn row_evidence(
+    scene: &Scene,
+    row: &Row,
+    effective: f64,
+    wait: f64,
+    votes: usize,
+) -> Vec<Evidence> {
+    let source = scene.source(row.listing);
+    let mut evidence = vec![
+        read_off("mean latency (await)", wait, Unit::Ms, 1, source),
+        held(
+            computed("busy time per completion", effective, Unit::Ms, 1, source),
+            Bound::Above(SLOWDOWN * row.s0.median_ms()),
+        ),
+        computed("await over busy time per completion", wait / effective, Unit::Ratio, 1, source),
+        estimated(
+            &format!("healthy service time, taking it for {}", row.s0.assumption),
+            row.s0.median_ms(),
+            Unit::Ms,
+            1,
+            source,
+        ),
+        computed("slower than that by", effective / row.s0.median_ms(), Unit::Ratio, 1, source),
+        estimated("guesses of nine that agree", votes as f64, Unit::Count, 9, source),
+    ];
+    let printed = [
+        ("svctm as printed", row.interval.svctm_ns.map(|ns| ns / 1e6), Unit::Ms),
+        ("requests queued or served (aqu-sz)", row.interval.queue_len, Unit::Requests),
+        ("busy share (%util)", row.interval.busy, Unit::Share),
+        ("completions", Some(row.per_s()), Unit::PerSecond),
+    ];
+    for (quantity, value, unit) in printed {
+        evidence.extend(value.map(|value| read_off(quantity, value, unit, 1, source)));
+    }
+    evidence
+}
+
+/// The range from the middle guess to the slowest class in question.
+fn healthy_range(row: &Row) -> String {
+    let (middle, slowest) = (row.s0.median_ms(), row.s0.slowest_ms());
+    if slowest > 1.5 * middle {
+        format!("{} to {}", phrase::ms(middle), phrase::ms(slowest))
+    } else {
+        phrase::ms(middle)
+    }
+}
+
+/// Why await is a multiple of the busy time per completion though nothing is wrong with the load:
+/// requests wait for each other, and await counts the wait.
+fn second_in_queue(wait: f64, effective: f64, row: &Row) -> String {
+    let ratio = wait / effective;
+    match row.interval.queue_len {
+        Some(queue) if ratio > 1.5 && ratio < 3.0 && queue < 3.0 => format!(
+            "; await is {:.1} times that ({}) only because a second request, such as read-ahead, \
+             waits in the queue (aqu-sz {queue:.2})",
+            ratio,
+            phrase::ms(wait)
+        ),
+        _ => String::new(),
+    }
+}
+
+fn advise(charge: &mut Finding, disk: &str) {
+    charge.refuted_by = lines(&[
+        "the same load is as slow on a peer of the same model",
+        "the device is not of the class assumed: name it, or state its healthy service time",
+        "a limit holds it back, or it woke from sleep for each request",
+    ]);
+    charge.next_step = vec![
+        format!("{}: single latencies name the illness", phrase::capture(disk, 30)),
+        format!("`smartctl -x /dev/{disk}`: error log, and attributes 5, 187, 197, 198, 199"),
+        "compare with a peer under the same load; check cable and controller".to_string(),
+    ];
+}

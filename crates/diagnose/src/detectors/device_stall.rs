@@ -1,0 +1,173 @@
+//! The device freezes now and then: nothing completes though requests are in flight.
+//!
+//! ## Accuses
+//! The device, its firmware or its garbage collection. Most requests are quick; then none
+//! completes for a while, and all that were in flight end together.
+//!
+//! ## Why it matters
+//! Averages and even medians hide it, and every program that meets a freeze hangs for its length.
+//!
+//! ## Needs
+//! A per-I/O log with issue and completion, long enough for two freezes.
+//!
+//! ## Rule
+//! A stall is a stretch of more than 50 ms and more than 20 healthy service times without a
+//! completion while requests are in flight. At least two stalls, more than 5 % of the busy time,
+//! while most requests are quick. Within a stall latency falls by the time a request came later
+//! (slope about -1).
+//!
+//! ## Wrong if
+//! The whole host paused (all devices stall together), a flush or discard ran, or the trace lost
+//! events.
+//!
+//! ## Next step
+//! Free space, TRIM and firmware of flash; SMART and cable of a disk; hedge reads meanwhile.
+
+use iowhy_model::{Bound, Finding, Level, Unit};
+
+use super::device_slow::forecast;
+use crate::Detector;
+use crate::detector::{Needs, computed, finding, held, lines};
+use crate::measures::spread;
+use crate::measures::stall::{self, Stalls};
+use crate::phrase;
+use crate::scene::{EVENTS_NEEDED, Scene, Track};
+use crate::weigh;
+
+/// Entry in the list of detectors.
+pub const DETECTOR: Detector = Detector {
+    name: "device.stall",
+    summary: "The device freezes now and then",
+    manual: include_str!("device_stall.rs"),
+    needs: Needs {
+        level: Level::C,
+        sure_from: Level::C,
+        seconds: 120,
+        what: "issue and completion of each I/O",
+    },
+    last: false,
+    accuse,
+};
+
+/// Prior of the device when someone complains (method note, Confidence).
+const PRIOR: f64 = 0.20;
+/// Bounds of the rule (method note, device.stall).
+const EPISODES: usize = 2;
+const BUSY_SHARE: f64 = 0.05;
+/// Most requests must be quick, or the device is slow and does not stall: median service within
+/// three healthy ones, the replay's bound of health.
+const QUICK: f64 = 3.0;
+/// Two devices that stall within the same stretches share the cause.
+const TOGETHER: f64 = 0.5;
+
+fn accuse(scene: &Scene) -> Vec<Finding> {
+    let stalling: Vec<(&Track, Stalls)> =
+        scene.tracks.iter().filter_map(|track| Some((track, of_track(scene, track)?))).collect();
+    stalling
+        .iter()
+        .filter(|(track, stalls)| {
+            let others = stalling.iter().filter(|(other, _)| {
+                other.listing == track.listing && other.device != track.device
+            });
+            !others.into_iter().any(|(_, theirs)| together(stalls, theirs) > TOGETHER)
+        })
+        .map(|(track, stalls)| charge(scene, track, stalls))
+        .collect()
+}
+
+fn of_track(scene: &Scene, track: &Track) -> Option<Stalls> {
+    // Events that the trace lost look like a silence of the device.
+    if track.visits.len() < EVENTS_NEEDED || scene.source(track.listing).lost() > 0 {
+        return None;
+    }
+    let s0_ns = track.s0.median_ms().max(track.s0.slowest_ms()) * 1e6;
+    let median = spread::median(&track.services_ns)?;
+    let stalls = stall::stalls(&track.visits, s0_ns)?;
+    let holds = stalls.episodes.len() >= EPISODES
+        && stalls.busy_share > BUSY_SHARE
+        && median < QUICK * s0_ns;
+    holds.then_some(stalls)
+}
+
+/// Share of the first one's stalled time during which the other stalled too.
+fn together(mine: &Stalls, theirs: &Stalls) -> f64 {
+    let mut shared = 0.0;
+    for a in &mine.episodes {
+        for b in &theirs.episodes {
+            let (start, end) = (a.start_ns.max(b.start_ns), a.end_ns.min(b.end_ns));
+            shared += end.saturating_sub(start).max(0) as f64;
+        }
+    }
+    shared / mine.stalled_ns.max(1.0)
+}
+
+fn charge(scene: &Scene, track: &Track, stalls: &Stalls) -> Finding {
+    let source = scene.source(track.listing);
+    let n = stalls.episodes.len() as u64;
+    let lengths: Vec<f64> = stalls
+        .episodes
+        .iter()
+        .map(|episode| episode.end_ns.saturating_sub(episode.start_ns) as f64 / 1e6)
+        .collect();
+    let longest = lengths.iter().copied().fold(0.0, f64::max);
+    let met: usize = stalls.episodes.iter().map(|episode| episode.requests).sum();
+    let mut charge = finding(DETECTOR.name, Some(track.device), vec![track.listing]);
+    charge.sentence = format!(
+        "{} freezes now and then: {n} times nothing completed for {} or more, at the longest {}, \
+         while requests waited",
+        phrase::disk(&track.disk),
+        phrase::ns(stalls.threshold_ns),
+        phrase::ms(longest)
+    );
+    charge.evidence = vec![
+        held(
+            computed("stalls", n as f64, Unit::Count, n, source),
+            Bound::Above(EPISODES as f64 - 1.0),
+        ),
+        computed("longest stall", longest, Unit::Ms, n, source),
+        held(
+            computed("busy time spent stalled", stalls.busy_share, Unit::Share, n, source),
+            Bound::Above(BUSY_SHARE),
+        ),
+        computed("lost time that was lost in stalls", stalls.lost_share, Unit::Share, n, source),
+        computed("requests that met one", met as f64, Unit::Count, n, source),
+    ];
+    let mut clauses = vec![
+        weigh::above(n as f64, EPISODES as f64 - 0.5),
+        weigh::above(stalls.busy_share, BUSY_SHARE),
+    ];
+    if let Some(slope) = stalls.slope {
+        let what = "latency against time of issue, slope";
+        charge
+            .evidence
+            .push(held(computed(what, slope, Unit::Ratio, n, source), Bound::Between(-1.3, -0.7)));
+        clauses.push(if (-1.3..=-0.7).contains(&slope) { 1.0 } else { -1.0 });
+    }
+    if let Some((every_ns, cv)) = stalls.cadence {
+        charge.evidence.push(computed(
+            "time from one stall to the next",
+            every_ns / 1e6,
+            Unit::Ms,
+            n,
+            source,
+        ));
+        charge.evidence.push(computed("its variation", cv, Unit::Ratio, n, source));
+    }
+    charge.confidence = weigh::believe(PRIOR, &clauses);
+    charge.explained_share = stalls.lost_share;
+    charge.forecast = track.vote.as_ref().and_then(|vote| forecast(track, vote));
+    charge.refuted_by = lines(&[
+        "other devices of the host stall at the same moments: then the host paused",
+        "a flush, discard or reset ran in each of the stalls",
+    ]);
+    charge.next_step = vec![
+        format!(
+            "{}: do they come at a fixed beat, or after writes?",
+            phrase::capture(&track.disk, 120)
+        ),
+        "flash: `fstrim -av`, free space, firmware; disk: `smartctl -x`, cable, `dmesg`"
+            .to_string(),
+        "hedge reads to a replica meanwhile".to_string(),
+    ];
+    charge
+}

@@ -1,0 +1,219 @@
+//! Nothing is wrong with the device: it answers as its class should.
+//!
+//! ## Accuses
+//! Nobody. Latency is what a healthy device gives, and little time is lost.
+//!
+//! ## Why it matters
+//! An acquittal ends the search in the wrong place: the cause is then above the block layer, in
+//! another device, or it was not there while the capture ran.
+//!
+//! ## Needs
+//! Averages acquit weakly, a histogram or a per-I/O log well. The more I/Os, the better; rare
+//! freezes need minutes.
+//!
+//! ## Rule
+//! Mean latency within three healthy service times at most of nine guesses, or within twice the
+//! slowest class the device may be of; less than 5 % of the time lost; and no accusation stands.
+//!
+//! ## Wrong if
+//! The capture missed the bad moment, or ran at a quiet hour.
+//!
+//! ## Next step
+//! Look above the block layer: file system locks, CPU, memory, the network.
+
+use iowhy_model::{Bound, Evidence, Finding, Level, Unit};
+
+use crate::Detector;
+use crate::detector::{Needs, computed, estimated, finding, held, lines};
+use crate::phrase;
+use crate::scene::{EVENTS_NEEDED, Row, Scene, Shape, Track};
+
+/// Entry in the list of detectors.
+pub const DETECTOR: Detector = Detector {
+    name: "healthy",
+    summary: "Nothing is wrong with the device",
+    manual: include_str!("healthy.rs"),
+    needs: Needs {
+        level: Level::A,
+        sure_from: Level::C,
+        seconds: 60,
+        what: "the latency of each I/O while the complaint can be felt",
+    },
+    last: true,
+    accuse,
+};
+
+/// Mean latency over S0 (method note, Replay: healthy if L < 3 S0), and over the slowest class in
+/// question (method note, `healthy`: L < 2 S0).
+const WITHIN: f64 = 3.0;
+const WITHIN_SLOWEST: f64 = 2.0;
+/// The tail may be this much longer than S0 (method note, `healthy`: p99 < 10 S0).
+const TAIL: f64 = 10.0;
+/// Share of requests that may stand beyond it.
+const TAIL_SHARE: f64 = 0.01;
+/// What an acquittal by the slowest class in question is worth: the class is a guess.
+const BY_CLASS: f64 = 0.85;
+
+/// What one listing says in favour of a device.
+struct Bill {
+    listing: usize,
+    confidence: f64,
+    evidence: Vec<Evidence>,
+}
+
+fn accuse(scene: &Scene) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (input, disks) in super::unaccused(scene) {
+        let mut healthy: Vec<(String, Vec<Bill>)> = Vec::new();
+        for disk in disks {
+            let bills = bills(scene, input, &disk);
+            if !bills.is_empty() && bills.iter().all(|bill| bill.confidence >= 0.5) {
+                healthy.push((disk, bills));
+            }
+        }
+        findings.extend(charge(scene, healthy));
+    }
+    findings
+}
+
+/// What every listing of the input says of a disk; a listing that speaks against it has
+/// confidence 0, one that cannot tell says nothing.
+fn bills(scene: &Scene, input: &str, disk: &str) -> Vec<Bill> {
+    let here = |listing: usize, name: &str| scene.input(listing) == input && name == disk;
+    let tracks = scene.tracks.iter().filter(|track| here(track.listing, &track.disk));
+    let rows = scene.rows.iter().filter(|row| here(row.listing, &row.disk));
+    let shapes = scene.shapes.iter().filter(|shape| here(shape.listing, &shape.disk));
+    tracks
+        .filter_map(|track| of_track(scene, track))
+        .chain(rows.filter_map(|row| of_row(scene, row)))
+        .chain(shapes.filter_map(|shape| of_shape(scene, shape)))
+        .collect()
+}
+
+fn of_track(scene: &Scene, track: &Track) -> Option<Bill> {
+    if track.visits.len() < EVENTS_NEEDED {
+        return None;
+    }
+    let source = scene.source(track.listing);
+    let n = track.visits.len() as u64;
+    let mean_ms = track.mean_ns() / 1e6;
+    let lost = track.lost_ns() / track.span_ns();
+    let far = TAIL * track.s0.slowest_ms() * 1e6;
+    let tail =
+        track.visits.iter().filter(|visit| visit.latency_ns() > far).count() as f64 / n as f64;
+    let (_, by_votes) = track.s0.votes(|s0| mean_ms < WITHIN * s0);
+    let confidence = judged(mean_ms, by_votes, track.s0.slowest_ms(), tail);
+    let healthy = format!("healthy service time, taking it for {}", track.s0.assumption);
+    let evidence = vec![
+        held(
+            computed(
+                &format!("mean latency of {}", name(&track.disk)),
+                mean_ms,
+                Unit::Ms,
+                n,
+                source,
+            ),
+            Bound::Below(WITHIN_SLOWEST * track.s0.slowest_ms()),
+        ),
+        estimated(&healthy, track.s0.median_ms(), Unit::Ms, n, source),
+        computed("time lost per time watched", lost, Unit::Ratio, n, source),
+        held(
+            computed("requests beyond ten healthy times", tail, Unit::Share, n, source),
+            Bound::Below(TAIL_SHARE),
+        ),
+    ];
+    Some(Bill { listing: track.listing, confidence, evidence })
+}
+
+fn of_row(scene: &Scene, row: &Row) -> Option<Bill> {
+    let wait = row.await_ms().filter(|_| row.per_s() >= 1.0 && row.agrees)?;
+    let source = scene.source(row.listing);
+    let (_, by_votes) = row.s0.votes(|s0| wait < WITHIN * s0);
+    let confidence = judged(wait, by_votes, row.s0.slowest_ms(), 0.0);
+    let healthy = format!("healthy service time, taking it for {}", row.s0.assumption);
+    let what = format!("mean latency of {}", name(&row.disk));
+    let evidence = vec![
+        held(
+            computed(&what, wait, Unit::Ms, 1, source),
+            Bound::Below(WITHIN_SLOWEST * row.s0.slowest_ms()),
+        ),
+        estimated(&healthy, row.s0.median_ms(), Unit::Ms, 1, source),
+    ];
+    Some(Bill { listing: row.listing, confidence, evidence })
+}
+
+fn of_shape(scene: &Scene, shape: &Shape) -> Option<Bill> {
+    let histogram = &shape.known.histogram;
+    let n = histogram.count();
+    let (mean_ns, _) = histogram.mean_ns().filter(|_| n >= EVENTS_NEEDED as u64)?;
+    let source = scene.source(shape.listing);
+    let far = (TAIL * shape.s0.slowest_ms() * 1e6) as u64;
+    let tail: u64 = histogram.filled().filter(|(low, _, _)| *low > far).map(|(_, _, n)| n).sum();
+    let tail = tail as f64 / n as f64;
+    let mean_ms = mean_ns / 1e6;
+    let (_, by_votes) = shape.s0.votes(|s0| mean_ms < WITHIN * s0);
+    let confidence = judged(mean_ms, by_votes, shape.s0.slowest_ms(), tail);
+    let healthy = format!("healthy service time, taking it for {}", shape.s0.assumption);
+    let what = format!("mean latency of {}", name(&shape.disk));
+    let evidence = vec![
+        held(
+            estimated(&what, mean_ms, Unit::Ms, n, source),
+            Bound::Below(WITHIN_SLOWEST * shape.s0.slowest_ms()),
+        ),
+        estimated(&healthy, shape.s0.median_ms(), Unit::Ms, n, source),
+        held(
+            computed("requests beyond ten healthy times", tail, Unit::Share, n, source),
+            Bound::Below(TAIL_SHARE),
+        ),
+    ];
+    Some(Bill { listing: shape.listing, confidence, evidence })
+}
+
+fn judged(mean_ms: f64, by_votes: f64, slowest_ms: f64, tail: f64) -> f64 {
+    if tail > TAIL_SHARE {
+        return 0.0;
+    }
+    let by_class = if mean_ms < WITHIN_SLOWEST * slowest_ms { BY_CLASS } else { 0.0 };
+    by_votes.max(by_class)
+}
+
+fn charge(scene: &Scene, healthy: Vec<(String, Vec<Bill>)>) -> Option<Finding> {
+    let disks: Vec<String> = healthy.iter().map(|(disk, _)| disk.clone()).collect();
+    let device = match disks.as_slice() {
+        [] => return None,
+        [one] => scene.recording.find_device(one),
+        _ => None,
+    };
+    let mut listings: Vec<usize> = Vec::new();
+    let mut charge = finding(DETECTOR.name, device, Vec::new());
+    charge.confidence = 1.0;
+    for (_, bills) in healthy {
+        let best = bills.iter().map(|bill| bill.confidence).fold(0.0, f64::max);
+        charge.confidence = charge.confidence.min(best);
+        for bill in bills {
+            if !listings.contains(&bill.listing) {
+                listings.push(bill.listing);
+            }
+            charge.evidence.extend(bill.evidence);
+        }
+    }
+    charge.subject.listings = listings;
+    charge.sentence = match disks.as_slice() {
+        [one] => format!("{} answers as a healthy device does", name(one)),
+        _ => format!("{} answer as healthy devices do", phrase::list(&disks)),
+    };
+    charge.explained_share = 1.0;
+    charge.refuted_by = lines(&[
+        "the complaint was not felt while the capture ran",
+        "the device is of a quicker class than assumed",
+    ]);
+    charge.next_step = vec![
+        "capture again while it is felt: `iowhy why --for 60s`".to_string(),
+        "look above the block layer: CPU, locks, memory, network".to_string(),
+    ];
+    Some(charge)
+}
+
+fn name(disk: &str) -> &str {
+    phrase::disk(disk)
+}

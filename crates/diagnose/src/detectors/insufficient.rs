@@ -1,0 +1,153 @@
+//! The evidence does not carry a verdict; here is what would.
+//!
+//! ## Accuses
+//! Nobody. No accusation reached a confidence of 0.6 and a share of 0.3, and the device is not
+//! plainly healthy either.
+//!
+//! ## Why it matters
+//! A guess that looks like a verdict costs a disk. The exact capture that decides costs a minute.
+//!
+//! ## Needs
+//! Any input.
+//!
+//! ## Rule
+//! What the other detectors could not say: too few I/Os (below 10, or below 3 slow ones), an input
+//! too poor for the suspicion, or a verdict that flips between guesses of the healthy service time.
+//!
+//! ## Wrong if
+//! It is used as an excuse: the next step names what decides, so run it.
+//!
+//! ## Next step
+//! The command it names, for as long as it names.
+
+use iowhy_model::{Bound, Finding, Level, Unit};
+
+use crate::Detector;
+use crate::detector::{Needs, computed, finding, held, lines};
+use crate::phrase;
+use crate::scene::Scene;
+use crate::weigh;
+
+/// Entry in the list of detectors.
+pub const DETECTOR: Detector = Detector {
+    name: "insufficient",
+    summary: "The evidence does not carry a verdict",
+    manual: include_str!("insufficient.rs"),
+    needs: Needs { level: Level::A, sure_from: Level::A, seconds: 30, what: "any input" },
+    last: true,
+    accuse,
+};
+
+/// Seconds of capture if no suspicion names its own: thirty reads per second give the 300 I/Os of
+/// a 99th percentile within ten, and a quiet device needs more.
+const SECONDS: u32 = 30;
+
+fn accuse(scene: &Scene) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (input, disks) in super::unaccused(scene) {
+        let cleared = |disk: &String| {
+            scene.so_far.iter().any(|known| {
+                known.verdict == "healthy"
+                    && known.subject.listings.iter().any(|place| scene.input(*place) == input)
+                    && known.evidence.iter().any(|e| e.quantity.ends_with(phrase::disk(disk)))
+            })
+        };
+        let open: Vec<String> = disks.into_iter().filter(|disk| !cleared(disk)).collect();
+        if !open.is_empty() {
+            findings.push(charge(scene, input, &open));
+        }
+    }
+    findings
+}
+
+fn charge(scene: &Scene, input: &str, disks: &[String]) -> Finding {
+    let of_input = |place: &usize| scene.input(*place) == input;
+    let suspicion = scene
+        .so_far
+        .iter()
+        .filter(|known| known.subject.listings.iter().any(of_input))
+        .filter(|known| {
+            known.subject.device.is_some_and(|device| disks.contains(&scene.disk(device)))
+        })
+        .max_by(|a, b| a.weight().total_cmp(&b.weight()));
+    let needs = suspicion
+        .and_then(|known| super::super::detectors::find(known.verdict))
+        .map(|detector| detector.needs);
+    let (seconds, what) =
+        needs.map_or((SECONDS, "the latency of each I/O"), |needs| (needs.seconds, needs.what));
+    let listings: Vec<usize> =
+        (0..scene.recording.listings.len()).filter(|place| has_any(scene, *place, disks)).collect();
+    let listings: Vec<usize> = listings.into_iter().filter(of_input).collect();
+    let first = match suspicion.and_then(|known| known.subject.device) {
+        Some(device) => scene.disk(device),
+        None => disks.first().cloned().unwrap_or_default(),
+    };
+    let only = disks.len() == 1 || suspicion.is_some();
+    let device = if only { scene.recording.find_device(&first) } else { None };
+    let mut charge = finding(DETECTOR.name, device, listings.clone());
+    let (requests, lost) = amounts(scene, input, disks);
+    charge.sentence = match suspicion {
+        Some(known) => format!(
+            "not enough evidence about {}: the best guess, {}, reaches a confidence of {:.2} and \
+             explains {}",
+            phrase::list(disks),
+            known.verdict,
+            known.confidence,
+            phrase::percent(known.explained_share)
+        ),
+        None => format!("too little is known of {} to judge", named(disks)),
+    };
+    if let Some(place) = listings.first() {
+        let source = scene.source(*place);
+        charge.evidence.push(computed("I/Os or rows known", requests, Unit::Count, 1, source));
+        charge.evidence.push(computed("time lost per time watched", lost, Unit::Ratio, 1, source));
+        if let Some(known) = suspicion {
+            let what = format!("confidence of {}", known.verdict);
+            charge.evidence.push(held(
+                computed(&what, known.confidence, Unit::Ratio, 1, source),
+                Bound::Above(weigh::SURE_ENOUGH),
+            ));
+        }
+    }
+    charge.confidence = 1.0 - suspicion.map_or(0.0, |known| known.confidence);
+    // A device that loses no time need not be judged: it then explains nothing either.
+    charge.explained_share = lost.min(1.0);
+    charge.refuted_by = lines(&["the capture below gives no clearer picture"]);
+    charge.next_step = vec![format!("{}: it adds {what}", phrase::capture(&first, seconds))];
+    charge
+}
+
+fn named(disks: &[String]) -> String {
+    let names: Vec<String> = disks.iter().map(|disk| phrase::disk(disk).to_string()).collect();
+    phrase::list(&names)
+}
+
+fn has_any(scene: &Scene, place: usize, disks: &[String]) -> bool {
+    scene.tracks.iter().any(|track| track.listing == place && disks.contains(&track.disk))
+        || scene.rows.iter().any(|row| row.listing == place && disks.contains(&row.disk))
+        || scene.shapes.iter().any(|shape| shape.listing == place && disks.contains(&shape.disk))
+        || scene
+            .streams
+            .iter()
+            .any(|(at, stream)| *at == place && disks.contains(&scene.disk(stream.device)))
+}
+
+/// Records known of these disks, and the most time any of them loses per time watched.
+fn amounts(scene: &Scene, input: &str, disks: &[String]) -> (f64, f64) {
+    let (mut records, mut lost) = (0.0, 0.0f64);
+    let here =
+        |listing: usize, disk: &String| scene.input(listing) == input && disks.contains(disk);
+    for track in scene.tracks.iter().filter(|track| here(track.listing, &track.disk)) {
+        records += track.visits.len() as f64;
+        lost = lost.max(track.lost_ns() / track.span_ns());
+    }
+    for row in scene.rows.iter().filter(|row| here(row.listing, &row.disk)) {
+        records += 1.0;
+        let wait = row.await_ms().unwrap_or(0.0);
+        lost = lost.max(row.per_s() * (wait - row.s0.median_ms()) / 1000.0);
+    }
+    for shape in scene.shapes.iter().filter(|shape| here(shape.listing, &shape.disk)) {
+        records += shape.known.histogram.count() as f64;
+    }
+    (records, lost.max(0.0))
+}

@@ -1,0 +1,130 @@
+//! Batches: many requests at once, drained at a steady pace.
+//!
+//! ## Accuses
+//! The load. Writeback, a checkpoint or a batch job hands over many requests in one go; the last
+//! of them waits for all before it.
+//!
+//! ## Why it matters
+//! Latencies climb like a ramp (10, 20, 30 ms) on a healthy device. Whoever shares the device
+//! waits behind the batch.
+//!
+//! ## Needs
+//! A per-I/O log with issue and completion.
+//!
+//! ## Rule
+//! Within a busy period at least five requests are issued in less than a tenth of the time it
+//! takes to drain them, latency grows by the time that passes (slope 0.8 to 1.2), completions are
+//! evenly spaced (variation below one half), and the spacing itself is what a healthy device needs
+//! (at most 2.5 healthy service times).
+//!
+//! ## Wrong if
+//! The spacing is slow itself: then a slow disk stands behind the burst.
+//!
+//! ## Next step
+//! Smaller dirty limits, spread the fsyncs, a lower writeback target, `ionice`.
+
+use iowhy_model::{Bound, Finding, Level, Unit};
+
+use super::device_slow::forecast;
+use crate::Detector;
+use crate::detector::{Needs, computed, finding, held, lines};
+use crate::measures::ramp;
+use crate::phrase;
+use crate::scene::{Scene, Track};
+use crate::weigh;
+
+/// Entry in the list of detectors.
+pub const DETECTOR: Detector = Detector {
+    name: "load.burst",
+    summary: "Batches: many requests at once, drained at a steady pace",
+    manual: include_str!("load_burst.rs"),
+    needs: Needs {
+        level: Level::C,
+        sure_from: Level::C,
+        seconds: 30,
+        what: "issue and completion of each I/O",
+    },
+    last: false,
+    accuse,
+};
+
+/// Prior of the workload when someone complains (method note, Confidence).
+const PRIOR: f64 = 0.55;
+/// Share of the lost time that ramps must hold to be worth a word.
+const HOLDS: f64 = 0.2;
+/// Bounds of the rule (method note, load.burst).
+const SLOPE: (f64, f64) = (0.8, 1.2);
+const VARIATION: f64 = 0.5;
+const SPACING: f64 = 2.5;
+/// Requests in ramps, two batches of five.
+const REQUESTS: usize = 10;
+/// Time lost below which nobody complains (method note, `healthy`).
+const MATTERS: f64 = 0.01;
+
+fn accuse(scene: &Scene) -> Vec<Finding> {
+    scene.tracks.iter().filter_map(|track| charge(scene, track)).collect()
+}
+
+fn charge(scene: &Scene, track: &Track) -> Option<Finding> {
+    let s0_ms = track.s0.median_ms();
+    let ramps = ramp::ramps(&track.visits, s0_ms * 1e6)?;
+    let spacing_ms = ramps.spacing_ns / 1e6;
+    let steady = (SLOPE.0..=SLOPE.1).contains(&ramps.slope) && ramps.spacing_cv < VARIATION;
+    // The slowest class in question decides: a burst on a disk is not blamed on flash.
+    let healthy_pace = spacing_ms <= SPACING * s0_ms.max(track.s0.slowest_ms());
+    let matters = track.lost_ns() / track.span_ns() > MATTERS;
+    if !steady || !healthy_pace || ramps.requests < REQUESTS || ramps.lost_share < HOLDS || !matters
+    {
+        return None;
+    }
+    let source = scene.source(track.listing);
+    let n = ramps.requests as u64;
+    let mut charge = finding(DETECTOR.name, Some(track.device), vec![track.listing]);
+    charge.sentence = format!(
+        "{} gets its I/Os in batches: {} batches of {} on average drain at one every {}, so the \
+         last of each waits for all before it",
+        phrase::disk(&track.disk),
+        ramps.count,
+        phrase::digits(n as f64 / ramps.count.max(1) as f64),
+        phrase::ms(spacing_ms)
+    );
+    charge.evidence = vec![
+        computed("batches", ramps.count as f64, Unit::Count, n, source),
+        computed("requests in them", n as f64, Unit::Count, n, source),
+        held(
+            computed("growth of latency with completion time", ramps.slope, Unit::Ratio, n, source),
+            Bound::Between(SLOPE.0, SLOPE.1),
+        ),
+        computed("time between completions", spacing_ms, Unit::Ms, n, source),
+        held(
+            computed("its variation", ramps.spacing_cv, Unit::Ratio, n, source),
+            Bound::Below(VARIATION),
+        ),
+        held(
+            computed(
+                "lost time that was lost in batches",
+                ramps.lost_share,
+                Unit::Share,
+                n,
+                source,
+            ),
+            Bound::Above(HOLDS),
+        ),
+    ];
+    let clauses =
+        [weigh::above(ramps.lost_share, HOLDS), weigh::below(ramps.spacing_cv, VARIATION)];
+    charge.confidence = weigh::believe(PRIOR, &clauses);
+    charge.explained_share = ramps.lost_share;
+    charge.forecast = track.vote.as_ref().and_then(|vote| forecast(track, vote));
+    charge.refuted_by = lines(&[
+        "the same requests spread over time are as slow",
+        "the time between completions is longer than a healthy device needs",
+    ]);
+    charge.next_step = lines(&[
+        "who sends the batches? `iowhy snoop --for 30s` shows the process of each I/O",
+        "if it is writeback: `sysctl vm.dirty_background_bytes=67108864` starts it earlier and in \
+         smaller steps",
+        "spread fsyncs and checkpoints over time",
+    ]);
+    Some(charge)
+}

@@ -1,0 +1,159 @@
+//! Requests are large, and the time goes into moving them.
+//!
+//! ## Accuses
+//! The size of the requests. Moving a megabyte takes a disk 7 ms and SATA flash 2 ms, however
+//! healthy it is.
+//!
+//! ## Why it matters
+//! Latency looks bad while throughput is what was wanted. Small requests behind the large ones
+//! wait for them.
+//!
+//! ## Needs
+//! Averages with request sizes, or a per-I/O log.
+//!
+//! ## Rule
+//! Requests of 512 KB or more on average; latency within 1.5 times of fixed cost plus size over
+//! bandwidth; and more than 70 % of what exceeds a 4 KB request's time is transfer.
+//!
+//! ## Wrong if
+//! The bandwidth itself is below the device's class.
+//!
+//! ## Next step
+//! Accept it if throughput is the goal; else lower `max_sectors_kb` or read-ahead.
+
+use iowhy_model::{Bound, DeviceId, Finding, Level, Op, Source, Unit};
+
+use super::device_slow::listings_of_rows;
+use crate::Detector;
+use crate::baseline::{Request, S0};
+use crate::detector::{Needs, computed, estimated, finding, held, lines};
+use crate::phrase;
+use crate::scene::{EVENTS_NEEDED, Row, Scene, Track};
+use crate::weigh;
+
+/// Entry in the list of detectors.
+pub const DETECTOR: Detector = Detector {
+    name: "load.large-io",
+    summary: "Requests are large, and the time goes into moving them",
+    manual: include_str!("load_large_io.rs"),
+    needs: Needs {
+        level: Level::A,
+        sure_from: Level::A,
+        seconds: 30,
+        what: "size and latency of the requests",
+    },
+    last: false,
+    accuse,
+};
+
+/// Bounds of the rule (method note, load.large-io).
+const LARGE: f64 = 524_288.0;
+const WITHIN: f64 = 1.5;
+const TRANSFER: f64 = 0.7;
+/// The small request it is held against.
+const SMALL: f64 = 4096.0;
+/// Prior of the workload when someone complains (method note, Confidence).
+const PRIOR: f64 = 0.55;
+
+/// What one device did with its large requests.
+struct Large<'a> {
+    device: DeviceId,
+    listing: usize,
+    disk: &'a str,
+    op: Op,
+    bytes: f64,
+    latency_ms: f64,
+    s0: &'a S0,
+    n: u64,
+}
+
+fn accuse(scene: &Scene) -> Vec<Finding> {
+    let tracks = scene.tracks.iter().filter_map(|track| from_track(scene, track));
+    let rows = listings_of_rows(scene).into_iter().filter_map(|rows| from_rows(scene, &rows));
+    tracks.chain(rows).collect()
+}
+
+fn from_track(scene: &Scene, track: &Track) -> Option<Finding> {
+    let n = track.visits.len();
+    let bytes = track.visits.iter().map(|visit| f64::from(visit.bytes)).sum::<f64>() / n as f64;
+    let op = track.groups.first()?.0.op;
+    let (device, listing, disk) = (track.device, track.listing, track.disk.as_str());
+    let latency_ms = track.mean_ns() / 1e6;
+    let large = Large { device, listing, disk, op, bytes, latency_ms, s0: &track.s0, n: n as u64 };
+    if n < EVENTS_NEEDED { None } else { charge(scene, &large) }
+}
+
+fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
+    let row = rows
+        .iter()
+        .filter(|row| row.agrees)
+        .max_by(|a, b| a.interval.bytes_per_s().total_cmp(&b.interval.bytes_per_s()))?;
+    let op = row.interval.rates.iter().max_by(|a, b| a.1.ios_per_s.total_cmp(&b.1.ios_per_s))?.0;
+    let large = Large {
+        device: row.device,
+        listing: row.listing,
+        disk: &row.disk,
+        op,
+        bytes: row.interval.mean_bytes()?,
+        latency_ms: row.await_ms()?,
+        s0: &row.s0,
+        n: 1,
+    };
+    charge(scene, &large)
+}
+
+fn charge(scene: &Scene, large: &Large) -> Option<Finding> {
+    let source: &Source = scene.source(large.listing);
+    let small = Request { op: large.op, bytes: SMALL, sequential: Some(true) };
+    let small_ms = scene.s0(large.device, small, None).median_ms();
+    let healthy_ms = large.s0.median_ms();
+    let excess = large.latency_ms - small_ms;
+    let transfer = (healthy_ms - small_ms).max(0.0) / excess.max(1e-9);
+    let over = large.latency_ms / healthy_ms;
+    if large.bytes < LARGE || excess <= 0.0 || over > WITHIN || transfer < TRANSFER {
+        return None;
+    }
+    let mut charge = finding(DETECTOR.name, Some(large.device), vec![large.listing]);
+    charge.sentence = format!(
+        "{} moves {} per request: {} is what that takes, {} of it transfer",
+        phrase::disk(large.disk),
+        phrase::bytes(large.bytes),
+        phrase::ms(large.latency_ms),
+        phrase::percent(transfer.min(1.0))
+    );
+    let healthy = format!("healthy time for that size, taking it for {}", large.s0.assumption);
+    charge.evidence = vec![
+        held(
+            computed("mean request size", large.bytes, Unit::Bytes, large.n, source),
+            Bound::Above(LARGE),
+        ),
+        computed("mean latency", large.latency_ms, Unit::Ms, large.n, source),
+        estimated(&healthy, healthy_ms, Unit::Ms, large.n, source),
+        held(
+            computed("latency over that", over, Unit::Ratio, large.n, source),
+            Bound::Below(WITHIN),
+        ),
+        held(
+            estimated(
+                "excess over a 4 KB request that is transfer",
+                transfer.min(1.0),
+                Unit::Share,
+                large.n,
+                source,
+            ),
+            Bound::Above(TRANSFER),
+        ),
+    ];
+    charge.confidence =
+        weigh::believe(PRIOR, &[weigh::below(over, WITHIN), weigh::above(large.bytes, LARGE)]);
+    charge.explained_share = transfer.min(1.0);
+    charge.refuted_by = lines(&["requests of 4 KB on the same device are as slow"]);
+    charge.next_step = vec![
+        "accept it if throughput is the goal".to_string(),
+        format!(
+            "else lower `/sys/block/{0}/queue/max_sectors_kb` or `/sys/block/{0}/queue/read_ahead_kb`",
+            large.disk
+        ),
+    ];
+    Some(charge)
+}

@@ -1,0 +1,191 @@
+//! Sequential synchronous writes each wait a whole turn of the platter.
+//!
+//! ## Accuses
+//! The way the program writes, not the disk. It waits for each write before it sends the next;
+//! when that arrives, its sector has just passed under the head and comes back one turn later.
+//!
+//! ## Why it matters
+//! A healthy disk then does 120 writes per second at 7200 rpm, whatever their size, where it could
+//! move a hundred megabytes. The disk is replaced in vain.
+//!
+//! ## Needs
+//! The latency of each write, or a histogram with the exact mean and minimum. A disk with its
+//! write cache off. Twenty writes or more.
+//!
+//! ## Rule
+//! No write takes less than one turn, at least 85 % take a whole number of turns to within 3 %,
+//! and the turn is within 0.6 % of a standard spindle speed. With single I/Os, also one at a time
+//! and sequential.
+//!
+//! ## Wrong if
+//! A timer makes the steps (4 ms is a turn at 15000 rpm), or the writes are not sequential.
+//!
+//! ## Next step
+//! Send the next write before the last one is done, write bigger blocks, commit in groups, or use
+//! a write cache that survives a power cut.
+
+use iowhy_model::{Bound, DeviceId, Evidence, Finding, Forecast, Level, Nanos, Op, Source, Unit};
+
+use crate::Detector;
+use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
+use crate::measures::missed_turn::{self, MissedTurn};
+use crate::measures::service;
+use crate::phrase;
+use crate::scene::{Scene, Shape, Track};
+
+/// Entry in the list of detectors.
+pub const DETECTOR: Detector = Detector {
+    name: "load.missed-turn",
+    summary: "Sequential synchronous writes each wait a whole turn of the platter",
+    manual: include_str!("load_missed_turn.rs"),
+    needs: Needs {
+        level: Level::B,
+        sure_from: Level::C,
+        seconds: 10,
+        what: "the latency of each write",
+    },
+    last: false,
+    accuse,
+};
+
+/// Writes needed (method note, load.missed-turn: MCC 0.95 at 20 events).
+const WRITES: u64 = 20;
+/// Confidence when all clauses hold: that MCC, and the 0.99 reached at 100 events.
+const AT_20: f64 = 0.95;
+const AT_100: f64 = 0.99;
+/// Share that must stand on a whole turn, and how near the turn must be to a standard one (method
+/// note, Missed turn).
+const ON_TURN: f64 = 0.85;
+const NEAR_STANDARD: f64 = 0.006;
+/// A write needs its own time under the head besides the turn: what a disk of 60 MB/s (the slow
+/// end of its class) needs is not counted as lost.
+const BYTES_PER_MS: f64 = 60_000.0;
+
+fn accuse(scene: &Scene) -> Vec<Finding> {
+    let shapes = scene.shapes.iter().filter_map(|shape| from_shape(scene, shape));
+    let tracks = scene.tracks.iter().flat_map(|track| from_track(scene, track));
+    shapes.chain(tracks).collect()
+}
+
+fn from_shape(scene: &Scene, shape: &Shape) -> Option<Finding> {
+    let histogram = &shape.known.histogram;
+    let (mean_ns, true) = histogram.mean_ns()? else { return None };
+    if shape.known.op.is_some_and(|op| op != Op::Write) || !scene.may_turn(shape.known.device) {
+        return None;
+    }
+    let buckets: Vec<(f64, f64, u64)> =
+        histogram.filled().map(|(low, high, n)| (low as f64 / 1e6, high as f64 / 1e6, n)).collect();
+    let (mean_ms, min_ms) = (mean_ns / 1e6, histogram.min_ns? as f64 / 1e6);
+    let missed = missed_turn::from_histogram(&buckets, mean_ms, min_ms)?;
+    let source = scene.source(shape.listing);
+    let mut evidence = facts_of(&missed, source);
+    evidence.push(read_off("mean latency", mean_ms, Unit::Ms, missed.n, source));
+    evidence.push(read_off("smallest latency", min_ms, Unit::Ms, missed.n, source));
+    for (low, high, n) in buckets {
+        let turns = (high / missed.turn_ms).floor();
+        if turns >= 1.0 && turns * missed.turn_ms >= low {
+            let what = format!("writes of {} ({})", whole_turns(turns), bucket(low, high));
+            evidence.push(read_off(&what, n as f64, Unit::Count, missed.n, source));
+        }
+    }
+    let size = shape.known.bytes;
+    charge(shape.known.device, shape.listing, &missed, mean_ms, size, evidence)
+}
+
+fn from_track(scene: &Scene, track: &Track) -> Vec<Finding> {
+    if !scene.may_turn(track.device) || track.visits.len() < WRITES as usize {
+        return Vec::new();
+    }
+    let alone = service::in_flight(&track.visits).iter().filter(|n| **n <= 1).count();
+    if (alone as f64) < ON_TURN * track.visits.len() as f64 {
+        return Vec::new();
+    }
+    let source = scene.source(track.listing);
+    track
+        .groups
+        .iter()
+        .filter(|(group, _)| group.op == Op::Write && group.sequential == Some(true))
+        .filter_map(|(group, _)| {
+            let services_ms: Vec<f64> = group
+                .members
+                .iter()
+                .filter_map(|place| track.services_ns.get(*place).map(|ns| ns / 1e6))
+                .collect();
+            let missed = missed_turn::missed_turn(&services_ms)?;
+            let mean_ms = services_ms.iter().sum::<f64>() / services_ms.len().max(1) as f64;
+            let mut evidence = facts_of(&missed, source);
+            evidence.push(computed("mean latency", mean_ms, Unit::Ms, missed.n, source));
+            charge(track.device, track.listing, &missed, mean_ms, Some(group.bytes), evidence)
+        })
+        .collect()
+}
+
+fn facts_of(missed: &MissedTurn, source: &Source) -> Vec<Evidence> {
+    let near = missed.standard_rpm * NEAR_STANDARD;
+    let (low, high) = (missed.standard_rpm - near, missed.standard_rpm + near);
+    vec![
+        estimated("one turn", missed.turn_ms, Unit::Ms, missed.n, source),
+        held(
+            estimated("spindle speed that turn means", missed.rpm, Unit::Rpm, missed.n, source),
+            Bound::Between(low, high),
+        ),
+        held(
+            computed("writes on a whole turn", missed.on_turn_share, Unit::Share, missed.n, source),
+            Bound::Above(ON_TURN),
+        ),
+        computed("turns per write, mean", missed.mean_turns, Unit::Turns, missed.n, source),
+    ]
+}
+
+fn charge(
+    device: DeviceId,
+    listing: usize,
+    missed: &MissedTurn,
+    mean_ms: f64,
+    bytes: Option<u32>,
+    evidence: Vec<Evidence>,
+) -> Option<Finding> {
+    if !missed.holds || missed.n < WRITES {
+        return None;
+    }
+    let needed_ms = bytes.map_or(0.0, f64::from) / BYTES_PER_MS;
+    let mut charge = finding(DETECTOR.name, Some(device), vec![listing]);
+    let size = bytes.map(|bytes| format!(" of {}", phrase::bytes(f64::from(bytes))));
+    charge.sentence = format!(
+        "each synchronous write{} waits a whole turn of the platter, {:.3} ms at {:.0} rpm: its \
+         sector has just passed under the head when the write before it returns",
+        size.unwrap_or_default(),
+        missed.turn_ms,
+        missed.rpm
+    );
+    charge.evidence = evidence;
+    charge.confidence = if missed.n >= 100 { AT_100 } else { AT_20 };
+    charge.explained_share = (missed.mean_turns * missed.turn_ms - needed_ms) / mean_ms;
+    charge.refuted_by = lines(&[
+        "the latency stays the same on a device without a platter: then a timer makes the steps",
+        "writes to random places take less than a turn on average",
+        "with two writes in flight each still waits a turn",
+    ]);
+    charge.next_step = lines(&[
+        "keep the next write in flight before the last one is done: `fio --ioengine=libaio \
+         --iodepth=4 --direct=1 --rw=write --name=try --filename=FILE` shows the gain",
+        "write bigger blocks, or commit in groups",
+        "a write cache that survives a power cut removes the wait; one that does not only hides it",
+    ]);
+    charge.forecast = bytes.map(|bytes| Forecast {
+        now_mean: Nanos::from_ms(mean_ms),
+        // Back to back, a write costs its share of a streaming disk, and a turn per command is gone.
+        mean: Nanos::from_ms(f64::from(bytes) / BYTES_PER_MS + 0.2),
+        p99: None,
+        assuming: "writes are queued ahead, so that no sector is missed".to_string(),
+    });
+    Some(charge)
+}
+
+fn whole_turns(turns: f64) -> String {
+    if turns == 1.0 { "one turn".to_string() } else { format!("{turns:.0} turns") }
+}
+
+fn bucket(low: f64, high: f64) -> String {
+    format!("{} to {} ms", phrase::digits(low), phrase::digits(high))
+}

@@ -1,0 +1,177 @@
+//! More is asked of the device than a healthy one gives.
+//!
+//! ## Accuses
+//! The load. The device serves each request in about its healthy time, but so many wait that
+//! latency grows with the queue.
+//!
+//! ## Why it matters
+//! Nothing is broken. A new disk of the same class would be as slow; fewer, larger or better spread
+//! I/Os help.
+//!
+//! ## Needs
+//! Averages raise the suspicion; a per-I/O log makes it sure. Two loads of different depth show
+//! that throughput no longer follows.
+//!
+//! ## Rule
+//! The observed arrivals are replayed through a healthy device at nine guesses of its service
+//! time; each replay in which more than half of the excess latency stays is a vote. From averages:
+//! mean latency above three healthy service times while busy time per completion is not above
+//! twice. Elasticity of throughput above 0.5 speaks against it.
+//!
+//! ## Wrong if
+//! Throughput is flat because a provider caps it or because the disk is slow.
+//!
+//! ## Next step
+//! Name the process that asks most; fewer or larger I/Os, a cache, more spindles.
+
+use iowhy_model::{Bound, Finding, Level, Unit};
+
+use super::device_slow::{forecast, listings_of_rows, vote_evidence};
+use crate::Detector;
+use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
+use crate::measures::elasticity::{self, Load};
+use crate::names;
+use crate::phrase;
+use crate::replay::Side;
+use crate::scene::{EVENTS_NEEDED, Row, Scene, Track};
+
+/// Entry in the list of detectors.
+pub const DETECTOR: Detector = Detector {
+    name: "load.saturated",
+    summary: "More is asked of the device than a healthy one gives",
+    manual: include_str!("load_saturated.rs"),
+    needs: Needs {
+        level: Level::A,
+        sure_from: Level::C,
+        seconds: 30,
+        what: "arrival and completion of each I/O, or two loads of different depth",
+    },
+    last: false,
+    accuse,
+};
+
+/// Time lost below which nobody complains (method note, `healthy`).
+const MATTERS: f64 = 0.05;
+/// Mean latency over S0, and the busy time over S0 beyond which the device is the suspect
+/// (method note, Averages only).
+const WAITS: f64 = 3.0;
+const SERVED_WELL: f64 = 2.0;
+/// Elasticity above which more requests still bring more throughput (method note,
+/// report.util-trap), and what is left of the belief then.
+const STILL_GROWS: f64 = 0.5;
+const DOUBT: f64 = 0.5;
+
+fn accuse(scene: &Scene) -> Vec<Finding> {
+    let traced = scene.tracks.iter().filter_map(|track| from_events(scene, track));
+    let averaged = listings_of_rows(scene).into_iter().filter_map(|rows| from_rows(scene, &rows));
+    traced.chain(averaged).collect()
+}
+
+fn from_events(scene: &Scene, track: &Track) -> Option<Finding> {
+    let vote = track.vote.as_ref()?;
+    let middle = vote.middle()?;
+    let lost = track.lost_ns() / track.span_ns();
+    let undisputed = vote.workload == 0 && vote.device < 5;
+    if track.visits.len() < EVENTS_NEEDED || lost < MATTERS || undisputed {
+        return None;
+    }
+    let mut charge = finding(DETECTOR.name, Some(track.device), vec![track.listing]);
+    charge.sentence = format!(
+        "{} is asked for more than a healthy device gives: requests wait {} on average, and would \
+         still wait {} on one that is healthy",
+        phrase::disk(&track.disk),
+        phrase::ns(track.mean_ns()),
+        phrase::ns(middle.healthy_mean_ns)
+    );
+    charge.confidence = (f64::from(vote.workload) + 0.5) / 10.5;
+    charge.explained_share = middle.workload_share;
+    charge.evidence = vote_evidence(scene, track, vote, Side::Workload);
+    charge.forecast = forecast(track, vote);
+    advise(&mut charge, &track.disk);
+    Some(charge)
+}
+
+fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
+    let row = rows
+        .iter()
+        .filter(|row| usable(row))
+        .max_by(|a, b| lost(a).total_cmp(&lost(b)))
+        .filter(|row| lost(row) >= MATTERS)?;
+    let (effective, wait) = (row.effective_ms()?, row.await_ms()?);
+    let (votes, confidence) = row.s0.votes(|s0| wait > WAITS * s0 && effective <= SERVED_WELL * s0);
+    let (against, _) = row.s0.votes(|s0| effective > SERVED_WELL * s0);
+    if votes == 0 && against < 5 {
+        return None;
+    }
+    let source = scene.source(row.listing);
+    let s0 = row.s0.median_ms();
+    let mut charge = finding(DETECTOR.name, Some(row.device), vec![row.listing]);
+    charge.sentence = format!(
+        "{} is asked for more than it gives: requests wait {}, of which each is served for {}",
+        phrase::disk(&row.disk),
+        phrase::ms(wait),
+        phrase::ms(effective)
+    );
+    charge.confidence = confidence;
+    charge.explained_share = ((wait - effective.max(s0)) / wait).max(0.0);
+    let healthy = format!("healthy service time, taking it for {}", row.s0.assumption);
+    charge.evidence = vec![
+        held(read_off("mean latency (await)", wait, Unit::Ms, 1, source), Bound::Above(WAITS * s0)),
+        held(
+            computed("busy time per completion", effective, Unit::Ms, 1, source),
+            Bound::Below(SERVED_WELL * s0),
+        ),
+        estimated(&healthy, s0, Unit::Ms, 1, source),
+        estimated("guesses of nine that agree", votes as f64, Unit::Count, 9, source),
+    ];
+    if let Some(queue) = row.interval.queue_len {
+        let what = "requests queued or served (aqu-sz)";
+        charge.evidence.push(read_off(what, queue, Unit::Requests, 1, source));
+    }
+    let loads: Vec<Load> = same_disk(scene, row);
+    if let Some(eps) = elasticity::elasticity(&loads) {
+        let n = loads.len() as u64;
+        let what = "elasticity of throughput, d ln X / d ln N";
+        charge
+            .evidence
+            .push(held(computed(what, eps, Unit::Ratio, n, source), Bound::Below(STILL_GROWS)));
+        if eps > STILL_GROWS {
+            charge.confidence *= DOUBT;
+        }
+    }
+    advise(&mut charge, &row.disk);
+    Some(charge)
+}
+
+fn usable(row: &Row) -> bool {
+    row.per_s() > 0.0 && row.agrees && !names::is_stacked(&row.disk)
+}
+
+fn lost(row: &Row) -> f64 {
+    let wait = row.await_ms().unwrap_or(0.0);
+    (row.per_s() * (wait - row.s0.median_ms()) / 1000.0).max(0.0)
+}
+
+fn same_disk(scene: &Scene, row: &Row) -> Vec<Load> {
+    scene
+        .rows
+        .iter()
+        .filter(|other| {
+            other.disk == row.disk && scene.input(other.listing) == scene.input(row.listing)
+        })
+        .filter_map(|other| {
+            Some(Load { per_s: other.per_s(), in_flight: other.interval.queue_len? })
+        })
+        .collect()
+}
+
+fn advise(charge: &mut Finding, disk: &str) {
+    charge.refuted_by = lines(&[
+        "a peer of the same class under the same load is much quicker",
+        "throughput stands on a round number: then a limit holds it",
+    ]);
+    charge.next_step = vec![
+        format!("who asks? {} names the processes", phrase::capture(disk, 30)),
+        "fewer or larger I/Os, a cache, or the load spread over more devices".to_string(),
+    ];
+}

@@ -1,0 +1,404 @@
+//! Small unmerged I/Os, one at a time, on disks that are half idle.
+//!
+//! ## Accuses
+//! The way the file system is mounted or the files are opened: direct or synchronous. Each read
+//! and write of the program then becomes an I/O of its own; nothing is read ahead, gathered or
+//! cached.
+//!
+//! ## Why it matters
+//! Throughput is dreadful while every disk looks healthy and bored. A mount option costs a factor
+//! of ten and more.
+//!
+//! ## Needs
+//! Averages raise the suspicion; a trace with sectors shows that the requests belong together.
+//! Mount options or open flags settle it.
+//!
+//! ## Rule
+//! Requests of 16 KB or less on average, no more than 1.5 in flight, busy between a tenth and 60 %
+//! of the time, service no slower than twice the healthy one, merges below 2 %; and, where sectors
+//! are known, at least 70 % go on where their stream was. `mincache=direct`, `convosync=direct`,
+//! `sync`, `dirsync`, `forcedirectio` or `directio` among the mount options adds to it.
+//!
+//! ## Wrong if
+//! A database does its own caching and wants direct I/O.
+//!
+//! ## Next step
+//! Drop the option, let the page cache read ahead and cluster writes, or use larger blocks.
+
+use iowhy_model::{Bound, DeviceId, Evidence, Fact, Finding, Level, Op, Unit};
+
+use crate::Detector;
+use crate::detector::{Needs, cite, computed, estimated, finding, held, lines, read_off};
+use crate::groups::Stream;
+use crate::measures::sequential;
+use crate::measures::service;
+use crate::phrase;
+use crate::scene::{EVENTS_NEEDED, Row, Scene};
+use crate::weigh;
+
+/// Entry in the list of detectors.
+pub const DETECTOR: Detector = Detector {
+    name: "load.small-sync",
+    summary: "Small unmerged I/Os, one at a time: a direct or synchronous mount",
+    manual: include_str!("load_small_sync.rs"),
+    needs: Needs {
+        level: Level::A,
+        sure_from: Level::C,
+        seconds: 30,
+        what: "sector and size of each request, and the mount options",
+    },
+    last: false,
+    accuse,
+};
+
+/// Prior of workload and configuration when someone complains (method note, Confidence).
+const PRIOR: f64 = 0.55;
+/// The clauses of the rule (method note, load.small-sync).
+const SMALL: f64 = 16384.0;
+const IN_FLIGHT: f64 = 1.5;
+const BUSY: f64 = 0.6;
+const MERGES: f64 = 0.02;
+const CONTIGUOUS: f64 = 0.7;
+/// Under a tenth busy nobody waits for this disk; and these few requests per second are no stream.
+const BUSY_AT_ALL: f64 = 0.1;
+const PER_S: f64 = 10.0;
+/// From averages alone it stays a suspicion: small requests are the rule on many healthy disks.
+const SUSPICION: f64 = 0.6;
+/// What a direct or synchronous option adds, in nats (method note, load.small-sync).
+const OPTION: f64 = 3.0;
+/// The size a page cache would have sent (method note: forecast gain).
+const CLUSTERED: f64 = 65536.0;
+/// A run beside it is a contrast if its requests are this much larger.
+const CONTRAST: f64 = 4.0;
+/// Mount options that make I/O direct or synchronous: VxFS mount_vxfs(1M), UFS mount_ufs(1M),
+/// mount(8).
+const OPTIONS: [&str; 8] = [
+    "mincache=direct",
+    "convosync=direct",
+    "mincache=unbuffered",
+    "convosync=unbuffered",
+    "forcedirectio",
+    "directio",
+    "sync",
+    "dirsync",
+];
+
+/// The requests of one trace, put together over its disks.
+struct Trace {
+    listing: usize,
+    device: DeviceId,
+    n: usize,
+    mean_bytes: f64,
+    contiguous: f64,
+    /// Most common size of reads and of writes.
+    usual: Vec<(Op, u32, usize)>,
+}
+
+fn accuse(scene: &Scene) -> Vec<Finding> {
+    let mut inputs: Vec<&str> = Vec::new();
+    for place in 0..scene.recording.listings.len() {
+        if !inputs.contains(&scene.input(place)) {
+            inputs.push(scene.input(place));
+        }
+    }
+    inputs.into_iter().filter_map(|input| charge(scene, input)).collect()
+}
+
+fn charge(scene: &Scene, input: &str) -> Option<Finding> {
+    let traces: Vec<Trace> = (0..scene.recording.listings.len())
+        .filter(|place| scene.input(*place) == input)
+        .filter_map(|place| trace_of(scene, place))
+        .collect();
+    let rows: Vec<&Row> = scene
+        .rows
+        .iter()
+        .filter(|row| scene.input(row.listing) == input && is_small_and_idle(row))
+        .collect();
+    let bad = traces.iter().filter(|trace| is_small(trace)).max_by_key(|trace| trace.n);
+    if let Some(bad) = bad {
+        let alone = one_at_a_time(scene, bad.listing, &rows)?;
+        return Some(from_trace(scene, bad, &traces, &rows, alone));
+    }
+    from_rows(scene, &rows)
+}
+
+fn trace_of(scene: &Scene, listing: usize) -> Option<Trace> {
+    let streams: Vec<&Stream> =
+        scene.streams.iter().filter(|(at, _)| *at == listing).map(|(_, stream)| stream).collect();
+    let busiest = streams.iter().max_by_key(|stream| stream.extents.len())?;
+    let n: usize = streams.iter().map(|stream| stream.extents.len()).sum();
+    let bytes: f64 =
+        streams.iter().flat_map(|s| &s.extents).map(|extent| f64::from(extent.bytes)).sum();
+    let (mut share, mut weight) = (0.0, 0.0);
+    for stream in &streams {
+        if let Some(contiguous) = sequential::contiguous_share(&stream.extents) {
+            share += contiguous * stream.extents.len() as f64;
+            weight += stream.extents.len() as f64;
+        }
+    }
+    (n >= EVENTS_NEEDED && weight > 0.0).then(|| Trace {
+        listing,
+        device: busiest.device,
+        n,
+        mean_bytes: bytes / n as f64,
+        contiguous: share / weight,
+        usual: usual_sizes(&streams),
+    })
+}
+
+fn usual_sizes(streams: &[&Stream]) -> Vec<(Op, u32, usize)> {
+    let mut usual = Vec::new();
+    for op in [Op::Read, Op::Write] {
+        let mut sizes: Vec<u32> = streams
+            .iter()
+            .filter(|stream| stream.op == op)
+            .flat_map(|stream| &stream.extents)
+            .map(|extent| extent.bytes)
+            .collect();
+        sizes.sort_unstable();
+        let common = sizes.chunk_by(|a, b| a == b).max_by_key(|run| run.len());
+        if let Some(bytes) = common.and_then(|run| run.first()) {
+            usual.push((op, *bytes, sizes.len()));
+        }
+    }
+    usual
+}
+
+fn is_small(trace: &Trace) -> bool {
+    trace.mean_bytes <= SMALL && trace.contiguous >= CONTIGUOUS
+}
+
+fn is_small_and_idle(row: &Row) -> bool {
+    let interval = row.interval;
+    let service = interval.device_ns.map(|ns| ns / 1e6).or(row.await_ms());
+    let merges: f64 = interval.rates.iter().filter_map(|(_, rates)| rates.merges_per_s).sum();
+    row.per_s() >= PER_S
+        && interval.mean_bytes().is_some_and(|bytes| bytes > 0.0 && bytes <= SMALL)
+        && interval.queue_len.is_some_and(|queue| queue <= IN_FLIGHT)
+        && interval.busy.is_some_and(|busy| (BUSY_AT_ALL..BUSY).contains(&busy))
+        && service.is_some_and(|ms| ms <= 2.0 * row.s0.slowest_ms())
+        && merges <= MERGES * row.per_s()
+}
+
+/// Mean requests in flight while the trace ran: measured in it if completions were seen, else by
+/// the averages beside it. `None` if more than one was in flight, or nobody knows.
+fn one_at_a_time(scene: &Scene, listing: usize, rows: &[&Row]) -> Option<f64> {
+    let tracks = scene.tracks.iter().filter(|track| track.listing == listing);
+    let deepest = tracks
+        .map(|track| {
+            let depths = service::in_flight(&track.visits);
+            depths.iter().map(|n| f64::from(*n)).sum::<f64>() / depths.len().max(1) as f64
+        })
+        .reduce(f64::max);
+    let averaged = rows.iter().filter_map(|row| row.interval.queue_len).reduce(f64::max);
+    deepest.or(averaged).filter(|depth| *depth <= IN_FLIGHT)
+}
+
+fn from_trace(scene: &Scene, bad: &Trace, traces: &[Trace], rows: &[&Row], alone: f64) -> Finding {
+    let mut charge = finding(DETECTOR.name, Some(bad.device), vec![bad.listing]);
+    let sizes: Vec<String> = bad
+        .usual
+        .iter()
+        .map(|(op, bytes, _)| {
+            format!(
+                "{} of {} ({} sectors of 512 bytes)",
+                phrase::plural(*op),
+                size(*bytes),
+                bytes / 512
+            )
+        })
+        .collect();
+    let good = contrast(bad, traces);
+    let contrast_words = good.map(|good| {
+        let sizes: Vec<String> = good
+            .usual
+            .iter()
+            .map(|(op, bytes, _)| format!("{} of {}", phrase::plural(*op), size(*bytes)))
+            .collect();
+        format!("; the good run beside it sends {}", sizes.join(" and "))
+    });
+    let option = option(scene);
+    charge.sentence = format!(
+        "the load is small I/Os one at a time, {}: {} go on where their stream was and none was \
+         merged or read ahead{}{}",
+        sizes.join(" and "),
+        phrase::percent(bad.contiguous),
+        option.as_ref().map_or(String::new(), |(_, words)| format!(", for the mount says {words}")),
+        contrast_words.unwrap_or_default()
+    );
+    charge.evidence = trace_evidence(scene, bad, alone);
+    if let Some(good) = good {
+        charge.evidence.extend(size_evidence(scene, good, "usual size in the good run,"));
+        charge.subject.listings.push(good.listing);
+    }
+    charge.evidence.extend(rows.iter().flat_map(|row| row_evidence(scene, row)));
+    let mut clauses = vec![
+        weigh::above(bad.contiguous, CONTIGUOUS),
+        weigh::below(bad.mean_bytes, SMALL),
+        weigh::below(alone, IN_FLIGHT).min(1.0),
+    ];
+    if !rows.is_empty() {
+        clauses.push(1.0);
+    }
+    if let Some((fact, _)) = &option {
+        clauses.push(OPTION);
+        charge.evidence.push(option_evidence(scene, fact));
+        let place = scene.recording.listings.iter().position(|known| known.facts.contains(fact));
+        charge.subject.listings.extend(place);
+    }
+    charge.confidence = weigh::believe(PRIOR, &clauses);
+    close(scene, &mut charge, bad.mean_bytes, bad.listing, bad.n as u64);
+    charge
+}
+
+fn trace_evidence(scene: &Scene, bad: &Trace, alone: f64) -> Vec<Evidence> {
+    let source = scene.source(bad.listing);
+    let n = bad.n as u64;
+    let mut evidence = size_evidence(scene, bad, "usual size of");
+    evidence.extend([
+        held(
+            computed("mean request size", bad.mean_bytes, Unit::Bytes, n, source),
+            Bound::Below(SMALL),
+        ),
+        held(
+            computed(
+                "requests that go on where their stream was",
+                bad.contiguous,
+                Unit::Share,
+                n,
+                source,
+            ),
+            Bound::Above(CONTIGUOUS),
+        ),
+        held(
+            computed("requests in flight", alone, Unit::Requests, n, source),
+            Bound::Below(IN_FLIGHT),
+        ),
+    ]);
+    evidence
+}
+
+fn size_evidence(scene: &Scene, trace: &Trace, what: &str) -> Vec<Evidence> {
+    let source = scene.source(trace.listing);
+    trace
+        .usual
+        .iter()
+        .map(|(op, bytes, n)| {
+            let what = format!("{what} {}", phrase::plural(*op));
+            read_off(&what, f64::from(*bytes), Unit::Bytes, *n as u64, source)
+        })
+        .collect()
+}
+
+fn row_evidence(scene: &Scene, row: &Row) -> Vec<Evidence> {
+    let source = scene.source(row.listing);
+    let mut evidence = Vec::new();
+    for op in [Op::Read, Op::Write] {
+        let bytes =
+            row.interval.of(op).filter(|r| r.ios_per_s >= PER_S).and_then(|r| r.mean_bytes());
+        let what = format!("size of {} on {}, bytes over rate", phrase::plural(op), row.disk);
+        evidence.extend(bytes.map(|bytes| computed(&what, bytes, Unit::Bytes, 1, source)));
+    }
+    if let Some(busy) = row.interval.busy {
+        let what = format!("busy share of {}", row.disk);
+        evidence.push(held(read_off(&what, busy, Unit::Share, 1, source), Bound::Below(BUSY)));
+    }
+    evidence
+}
+
+fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
+    let row = rows.iter().max_by(|a, b| a.per_s().total_cmp(&b.per_s()))?;
+    let bytes = row.interval.mean_bytes()?;
+    let mut disks: Vec<String> = rows.iter().map(|row| row.disk.clone()).collect();
+    disks.sort();
+    disks.dedup();
+    let mut charge = finding(DETECTOR.name, Some(row.device), vec![row.listing]);
+    charge.sentence = format!(
+        "small I/Os one at a time: {} per request on {}, which could do much more",
+        phrase::bytes(bytes),
+        phrase::list(&disks)
+    );
+    charge.evidence = rows.iter().flat_map(|row| row_evidence(scene, row)).collect();
+    let option = option(scene);
+    charge.confidence = match &option {
+        Some(_) => weigh::believe(PRIOR, &[OPTION]),
+        None => SUSPICION,
+    };
+    if let Some((fact, _)) = &option {
+        charge.evidence.push(option_evidence(scene, fact));
+        let place = scene.recording.listings.iter().position(|known| known.facts.contains(fact));
+        charge.subject.listings.extend(place);
+    }
+    close(scene, &mut charge, bytes, row.listing, 1);
+    Some(charge)
+}
+
+/// A run in the same input whose requests are much larger.
+fn contrast<'t>(bad: &Trace, traces: &'t [Trace]) -> Option<&'t Trace> {
+    traces
+        .iter()
+        .filter(|other| other.mean_bytes >= CONTRAST * bad.mean_bytes)
+        .max_by(|a, b| a.mean_bytes.total_cmp(&b.mean_bytes))
+}
+
+/// A mount option that makes I/O direct or synchronous, and how it is written.
+fn option<'a>(scene: &Scene<'a>) -> Option<(&'a Fact, String)> {
+    scene.recording.listings.iter().flat_map(|known| &known.facts).find_map(|fact| {
+        if !fact.key.ends_with("options") {
+            return None;
+        }
+        let found: Vec<String> = fact
+            .value
+            .split(['/', ',', ' '])
+            .filter(|option| OPTIONS.contains(option))
+            .map(|option| format!("`{option}`"))
+            .collect();
+        (!found.is_empty()).then(|| (fact, found.join(" and ")))
+    })
+}
+
+fn option_evidence(scene: &Scene, fact: &Fact) -> Evidence {
+    let listing = scene.recording.listings.iter().find(|known| known.facts.contains(fact));
+    let source = listing.map(|known| cite(&known.source)).unwrap_or_default();
+    let found = fact.value.split(['/', ',', ' ']).filter(|option| OPTIONS.contains(option));
+    let names: Vec<&str> = found.collect();
+    Evidence {
+        quantity: format!("direct or synchronous mount options: {}", names.join(", ")),
+        value: names.len() as f64,
+        unit: Unit::Count,
+        bound: Some(Bound::Above(0.0)),
+        n: 1,
+        how: iowhy_model::How::Reported,
+        source,
+    }
+}
+
+fn close(scene: &Scene, charge: &mut Finding, bytes: f64, listing: usize, n: u64) {
+    let gain = CLUSTERED / bytes.max(512.0);
+    let source = scene.source(listing);
+    charge.evidence.push(estimated(
+        "throughput to gain if requests are clustered to 64 KB, at most",
+        gain,
+        Unit::Ratio,
+        n,
+        source,
+    ));
+    charge.explained_share = 1.0 - 1.0 / gain;
+    charge.refuted_by = lines(&[
+        "the program is a database that caches for itself and asks for direct I/O",
+        "the same load on a buffered mount sends requests of the same size",
+    ]);
+    charge.next_step = vec![
+        "look at the mount and open flags: `findmnt -o TARGET,SOURCE,FSTYPE,OPTIONS`, or `mount` \
+         on Solaris"
+            .to_string(),
+        "remount without the direct or synchronous option, for example `mount -o \
+         remount,mincache=closesync,convosync=delay /u02` on VxFS, and time the job again"
+            .to_string(),
+        "if direct I/O is wanted, send larger blocks".to_string(),
+    ];
+}
+
+fn size(bytes: u32) -> String {
+    phrase::bytes(f64::from(bytes))
+}

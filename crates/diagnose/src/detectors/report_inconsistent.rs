@@ -1,0 +1,243 @@
+//! The data contradict themselves.
+//!
+//! ## Accuses
+//! The report. Two of its numbers cannot both be true, or cannot be of the same requests.
+//!
+//! ## Why it matters
+//! Whoever derives a third number from two that disagree replaces the wrong part. iowhy says
+//! which numbers it did not use.
+//!
+//! ## Needs
+//! Any input with numbers that depend on each other: rate, latency and queue length (Little's
+//! law), or count, mean and duration of a run.
+//!
+//! ## Rule
+//! Queue length and rate times latency differ by more than 10 % and more than rounding can do; or
+//! all waits of a run that does one thing at a time add up to more than the run took; or a printed
+//! throughput is not size times count over time; or a histogram's mean and the averages of the
+//! same device in the same document are more than two times apart.
+//!
+//! ## Wrong if
+//! The run was not synchronous after all, or the two listings watched different times.
+//!
+//! ## Next step
+//! Measure again with one tool that sees every I/O.
+
+use iowhy_model::{Bound, Distribution, Finding, Level, Unit};
+
+use crate::Detector;
+use crate::audit::{Contradiction, Doubt, LITTLE_TOLERANCE};
+use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
+use crate::phrase;
+use crate::scene::Scene;
+
+/// Entry in the list of detectors.
+pub const DETECTOR: Detector = Detector {
+    name: "report.inconsistent",
+    summary: "The data contradict themselves",
+    manual: include_str!("report_inconsistent.rs"),
+    needs: Needs {
+        level: Level::A,
+        sure_from: Level::A,
+        seconds: 30,
+        what: "numbers that depend on each other",
+    },
+    last: false,
+    accuse,
+};
+
+/// Arithmetic is certain; what is left is that the listing was read in another sense than meant.
+const CERTAIN: f64 = 0.95;
+/// Two listings of one document may have watched different times.
+const TWO_WINDOWS: f64 = 0.85;
+/// How far a histogram's mean and the averages of the same device may be apart (method note,
+/// report.inconsistent).
+const MEANS_APART: f64 = 2.0;
+/// How much of a complaint an inconsistency between two windows explains: none of the latency is
+/// explained, one of two figures is merely not of the same time.
+const SIDE_NOTE: f64 = 0.1;
+
+fn accuse(scene: &Scene) -> Vec<Finding> {
+    let mut findings: Vec<Finding> =
+        scene.doubts.iter().filter_map(|doubt| charge(scene, doubt)).collect();
+    findings.extend(means_apart(scene));
+    findings
+}
+
+fn charge(scene: &Scene, doubt: &Doubt) -> Option<Finding> {
+    match doubt.kind {
+        Contradiction::Overrun { distribution, n, mean_ms, took_s } => {
+            let known = scene.listing(doubt.listing).distributions.get(distribution)?;
+            Some(overrun(scene, doubt.listing, known, (n, mean_ms, took_s)))
+        }
+        Contradiction::Little { interval, per_s, await_ms, queue_len, deviation } => {
+            let known = scene.listing(doubt.listing).intervals.get(interval)?;
+            let source = scene.source(doubt.listing);
+            let disk = scene.disk(known.device);
+            let product = per_s * await_ms / 1000.0;
+            let mut charge = finding(DETECTOR.name, Some(known.device), vec![doubt.listing]);
+            charge.sentence = format!(
+                "the figures of {} disagree: {} I/Os per second that wait {} each are {} in flight, \
+                 not {}",
+                phrase::disk(&disk),
+                phrase::thousands(per_s),
+                phrase::ms(await_ms),
+                phrase::digits(product),
+                phrase::digits(queue_len)
+            );
+            charge.evidence = vec![
+                read_off("completions", per_s, Unit::PerSecond, 1, source),
+                read_off("mean latency (await)", await_ms, Unit::Ms, 1, source),
+                read_off("queue length (aqu-sz)", queue_len, Unit::Requests, 1, source),
+                computed("rate times latency", product, Unit::Requests, 1, source),
+                held(
+                    computed(
+                        "deviation from Little's law",
+                        deviation.abs(),
+                        Unit::Share,
+                        1,
+                        source,
+                    ),
+                    Bound::Above(LITTLE_TOLERANCE),
+                ),
+            ];
+            charge.confidence = CERTAIN;
+            charge.explained_share = SIDE_NOTE;
+            advise(&mut charge, &disk);
+            Some(charge)
+        }
+        Contradiction::Count { .. } => None,
+    }
+}
+
+fn overrun(
+    scene: &Scene,
+    listing: usize,
+    known: &Distribution,
+    (n, mean_ms, took_s): (u64, f64, f64),
+) -> Finding {
+    let source = scene.source(listing);
+    let disk = scene.disk(known.device);
+    let sum_s = n as f64 * mean_ms / 1000.0;
+    let concurrency = sum_s / took_s;
+    let mut charge = finding(DETECTOR.name, Some(known.device), vec![listing]);
+    let rate = throughput(scene, listing, known, n, took_s);
+    charge.sentence = format!(
+        "the run contradicts itself: {} waits of {} one after another take {:.1} s, but it took \
+         {:.2} s, so {:.1} were under way at once or a figure is wrong{}",
+        n,
+        phrase::ms(mean_ms),
+        sum_s,
+        took_s,
+        concurrency,
+        rate.as_ref().map_or(String::new(), |rate| rate.clause.clone())
+    );
+    charge.evidence = vec![
+        read_off("requests", n as f64, Unit::Count, n, source),
+        read_off("mean latency", mean_ms, Unit::Ms, n, source),
+        read_off("the run took", took_s, Unit::Seconds, n, source),
+        computed("sum of all waits", sum_s, Unit::Seconds, n, source),
+        held(computed("mean concurrency", concurrency, Unit::Ratio, n, source), Bound::Above(1.1)),
+    ];
+    if let Some(rate) = rate {
+        charge.evidence.push(computed(
+            "size times count over time",
+            rate.bytes_per_s,
+            Unit::BytesPerSecond,
+            n,
+            source,
+        ));
+    }
+    charge.confidence = CERTAIN;
+    // The share of the summed waits that cannot have happened within the run.
+    charge.explained_share = 1.0 - took_s / sum_s;
+    advise(&mut charge, &disk);
+    charge
+}
+
+struct Throughput {
+    bytes_per_s: f64,
+    clause: String,
+}
+
+/// What size, count and time make of the throughput, and what the listing printed beside it.
+fn throughput(
+    scene: &Scene,
+    listing: usize,
+    known: &Distribution,
+    n: u64,
+    took_s: f64,
+) -> Option<Throughput> {
+    let bytes_per_s = f64::from(known.bytes?) * n as f64 / took_s;
+    let printed = scene
+        .listing(listing)
+        .facts
+        .iter()
+        .find(|fact| fact.key.ends_with(".throughput_printed"))
+        .map(|fact| fact.value.clone());
+    let megabits = bytes_per_s * 8.0 / 1e6;
+    let clause = match printed {
+        Some(printed) => format!(
+            "; its `{printed}` is {megabits:.1} Mbit/s ({:.2} MB/s) by its own size, count and time",
+            bytes_per_s / 1e6
+        ),
+        None => String::new(),
+    };
+    Some(Throughput { bytes_per_s, clause })
+}
+
+/// A histogram and averages of one disk in one input whose means are far apart watched different
+/// times, or one of them counts other requests.
+fn means_apart(scene: &Scene) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for shape in &scene.shapes {
+        let histogram = &shape.known.histogram;
+        let Some((mean_ns, _)) = histogram.mean_ns() else { continue };
+        // Neighbours in the document are meant to be of the same state.
+        let beside = scene.rows.iter().filter(|row| {
+            row.disk == shape.disk
+                && !shape.disk.is_empty()
+                && row.listing.abs_diff(shape.listing) == 1
+                && scene.input(row.listing) == scene.input(shape.listing)
+                && histogram.edges().buckets() > 1
+        });
+        for row in beside {
+            let Some(wait) = row.await_ms() else { continue };
+            let apart = (mean_ns / 1e6 / wait).max(wait / (mean_ns / 1e6));
+            if apart <= MEANS_APART {
+                continue;
+            }
+            let (of, other) = (scene.source(shape.listing), scene.source(row.listing));
+            let mut charge =
+                finding(DETECTOR.name, Some(row.device), vec![shape.listing, row.listing]);
+            charge.sentence = format!(
+                "two listings of {} do not describe the same time: the histogram's mean is about \
+                 {}, the averages beside it say {}",
+                phrase::disk(&row.disk),
+                phrase::ns(mean_ns),
+                phrase::ms(wait)
+            );
+            charge.evidence = vec![
+                estimated("mean of the histogram", mean_ns / 1e6, Unit::Ms, histogram.count(), of),
+                read_off("mean latency (await)", wait, Unit::Ms, 1, other),
+                held(
+                    computed("apart by", apart, Unit::Ratio, histogram.count(), of),
+                    Bound::Above(MEANS_APART),
+                ),
+            ];
+            charge.confidence = TWO_WINDOWS;
+            charge.explained_share = SIDE_NOTE;
+            advise(&mut charge, &row.disk);
+            findings.push(charge);
+        }
+    }
+    findings
+}
+
+fn advise(charge: &mut Finding, disk: &str) {
+    charge.refuted_by = lines(&[
+        "the figures were not of the same requests or the same time",
+        "the program had several requests under way at once",
+    ]);
+    charge.next_step = vec![format!("{}: one clock, every I/O counted", phrase::capture(disk, 30))];
+}

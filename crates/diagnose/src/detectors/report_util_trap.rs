@@ -1,0 +1,149 @@
+//! "100 % busy" is not full: the device had room for more.
+//!
+//! ## Accuses
+//! The figure, not the device. %util says for how much of the time something was in flight. A
+//! device that serves many requests at once is 100 % busy with one of them.
+//!
+//! ## Why it matters
+//! It is the most expensive misreading of iostat: larger disks and volumes are bought for a
+//! bottleneck that is not there.
+//!
+//! ## Needs
+//! Averages at two loads show it. One row only warns.
+//!
+//! ## Rule
+//! The busy share is above 90 % at two loads, and throughput still grew with the number in flight:
+//! elasticity d ln X / d ln N above 0.5 (near 1 is unsaturated, below 0.2 saturated). svctm then
+//! falls as load grows, which no service time does.
+//!
+//! ## Wrong if
+//! The device is truly serial: a single spinning disk without a queue of its own.
+//!
+//! ## Next step
+//! Offer two to four times the work in parallel and watch whether throughput follows.
+
+use iowhy_model::{Bound, Finding, Level, Unit};
+
+use crate::Detector;
+use crate::detector::{Needs, computed, finding, held, lines, read_off};
+use crate::measures::elasticity::{self, Load};
+use crate::phrase;
+use crate::scene::{Row, Scene};
+use crate::weigh;
+
+/// Entry in the list of detectors.
+pub const DETECTOR: Detector = Detector {
+    name: "report.util-trap",
+    summary: "100 % busy is not full: the device had room for more",
+    manual: include_str!("report_util_trap.rs"),
+    needs: Needs {
+        level: Level::A,
+        sure_from: Level::A,
+        seconds: 60,
+        what: "two loads of different depth on the same device",
+    },
+    last: false,
+    accuse,
+};
+
+/// Busy share that people read as full.
+const FULL: f64 = 0.9;
+/// Elasticity above which a device is not saturated, half-way between the note's 0.2 and 0.7.
+const GROWS: f64 = 0.5;
+/// Throughput must have grown by this factor, beyond any noise of a minute's average.
+const GREW: f64 = 1.15;
+
+fn accuse(scene: &Scene) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut seen: Vec<(String, &str)> = Vec::new();
+    for row in &scene.rows {
+        let key = (row.disk.clone(), scene.input(row.listing));
+        if seen.contains(&key) {
+            continue;
+        }
+        let rows: Vec<&Row> = scene
+            .rows
+            .iter()
+            .filter(|other| (other.disk.clone(), scene.input(other.listing)) == key)
+            .filter(|other| is_full(other))
+            .collect();
+        findings.extend(charge(scene, &rows));
+        seen.push(key);
+    }
+    findings
+}
+
+fn is_full(row: &Row) -> bool {
+    row.interval.busy.is_some_and(|busy| busy > FULL)
+        && row.interval.queue_len.is_some_and(|queue| queue > 1.0)
+        && row.per_s() > 0.0
+        && row.agrees
+}
+
+fn charge(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
+    let low = rows.iter().min_by(|a, b| a.per_s().total_cmp(&b.per_s()))?;
+    let high = rows.iter().max_by(|a, b| a.per_s().total_cmp(&b.per_s()))?;
+    let loads = [load(low)?, load(high)?];
+    let eps = elasticity::elasticity(&loads)?;
+    let growth = high.per_s() / low.per_s();
+    if eps <= GROWS || growth < GREW {
+        return None;
+    }
+    let disk = phrase::disk(&low.disk);
+    let mut listings = vec![low.listing];
+    if high.listing != low.listing {
+        listings.push(high.listing);
+    }
+    let mut charge = finding(DETECTOR.name, Some(low.device), listings);
+    charge.sentence = format!(
+        "{disk} was not full at {} busy and {} I/Os per second: with {} instead of {} requests in \
+         flight it did {}",
+        phrase::percent(low.interval.busy.unwrap_or(1.0)),
+        phrase::thousands(low.per_s()),
+        phrase::digits(loads[1].in_flight),
+        phrase::digits(loads[0].in_flight),
+        phrase::thousands(high.per_s())
+    );
+    for (name, row) in [("first", low), ("second", high)] {
+        let source = scene.source(row.listing);
+        let values = [
+            ("completions", Some(row.per_s()), Unit::PerSecond),
+            ("requests in flight (aqu-sz)", row.interval.queue_len, Unit::Requests),
+            ("busy share (%util)", row.interval.busy, Unit::Share),
+            ("svctm as printed", row.interval.svctm_ns.map(|ns| ns / 1e6), Unit::Ms),
+        ];
+        for (what, value, unit) in values {
+            let what = format!("{what}, {name} load");
+            charge.evidence.extend(value.map(|value| read_off(&what, value, unit, 1, source)));
+        }
+    }
+    let source = scene.source(high.listing);
+    charge.evidence.push(held(
+        computed("elasticity of throughput, d ln X / d ln N", eps, Unit::Ratio, 2, source),
+        Bound::Above(GROWS),
+    ));
+    charge.evidence.push(computed("throughput grew by", growth, Unit::Ratio, 2, source));
+    let falls = low.interval.svctm_ns.zip(high.interval.svctm_ns).is_some_and(|(a, b)| b < a);
+    let clauses =
+        [weigh::above(eps, GROWS), weigh::above(growth, GREW), if falls { 1.5 } else { 0.0 }];
+    charge.confidence = weigh::believe(0.5, &clauses);
+    // What the figure hid: the share of the proven throughput that was idle at "full".
+    charge.explained_share = 1.0 - 1.0 / growth;
+    charge.refuted_by = lines(&[
+        "more requests in flight bring no more throughput at the first load",
+        "the two loads differ in size, operation or place of their requests",
+    ]);
+    charge.next_step = vec![
+        format!(
+            "offer more in parallel and watch X, not %util: `fio --iodepth=128 --numjobs=8 \
+             --direct=1 --rw=randread --readonly --name=try --filename=/dev/{}`",
+            low.disk
+        ),
+        "judge by latency at the rate you need, or by the slope of throughput".to_string(),
+    ];
+    Some(charge)
+}
+
+fn load(row: &Row) -> Option<Load> {
+    Some(Load { per_s: row.per_s(), in_flight: row.interval.queue_len? })
+}

@@ -1,0 +1,61 @@
+//! What a device's name tells: which disk it is, and what it may be made of.
+
+use iowhy_model::Medium;
+
+/// The disk behind a name: `/dev/sdb` is `sdb`. Readers already name slices and device numbers by
+/// their disk.
+pub fn disk(name: &str) -> String {
+    name.trim().trim_start_matches("/dev/").to_string()
+}
+
+/// The letters a name begins with: disks that share them are of a kind (`sd`, `nvme`, `c`).
+pub fn kind(name: &str) -> &str {
+    let end = name.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(name.len());
+    let letters = &name[..end];
+    ["nvme", "xvd", "sd", "hd", "vd", "dm", "md", "loop"]
+        .into_iter()
+        .find(|kind| letters.starts_with(kind))
+        .unwrap_or(letters)
+}
+
+/// What a disk may be made of by its name, with the odds. The odds are an assumption and are
+/// stated as one wherever they decide.
+pub fn media(disk: &str) -> Vec<(Medium, f64)> {
+    match kind(disk) {
+        // Cloud volumes answer by the NVMe protocol too (EBS on Nitro), hence the second half.
+        "nvme" => vec![(Medium::Nvme, 0.6), (Medium::Network, 0.4)],
+        "hd" => vec![(Medium::Rotational, 1.0)],
+        "sd" | "c" => {
+            vec![(Medium::Rotational, 0.5), (Medium::Flash, 0.4), (Medium::Network, 0.1)]
+        }
+        "xvd" | "vd" | "rbd" | "nbd" => vec![(Medium::Network, 0.7), (Medium::Flash, 0.3)],
+        "mmcblk" => vec![(Medium::Flash, 1.0)],
+        _ => vec![
+            (Medium::Rotational, 0.3),
+            (Medium::Flash, 0.25),
+            (Medium::Nvme, 0.2),
+            (Medium::Network, 0.25),
+        ],
+    }
+}
+
+/// Whether the device is made of others, whose illnesses it shows.
+pub fn is_stacked(disk: &str) -> bool {
+    matches!(kind(disk), "dm" | "md" | "drbd" | "bcache" | "bd")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell_a_kind() {
+        assert_eq!(disk("/dev/nvme0n1"), "nvme0n1");
+        assert_eq!((kind("sdy"), kind("nvme1n1"), kind("c5t1d0")), ("sd", "nvme", "c"));
+        assert!(is_stacked("dm-0") && is_stacked("md127") && !is_stacked("sda"));
+        for name in ["sda", "nvme0n1", "hda", "loop7", "", "mmcblk0", "xvdb", "c5t1d0"] {
+            let odds: f64 = media(name).iter().map(|(_, odds)| odds).sum();
+            assert!((odds - 1.0).abs() < 1e-9, "{name}");
+        }
+    }
+}

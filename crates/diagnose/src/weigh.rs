@@ -1,0 +1,181 @@
+//! Weighs what the detectors said: what the input can carry, who explains whom, who comes first.
+
+use iowhy_model::{Finding, Level};
+
+use crate::scene::Scene;
+
+/// A verdict is reported as such from this confidence on (method note, Confidence).
+pub const SURE_ENOUGH: f64 = 0.6;
+/// And if it explains at least this share of the excess.
+pub const EXPLAINS_ENOUGH: f64 = 0.3;
+/// A specific verdict that explains this much silences its generic parent.
+const EXPLAINS_AWAY: f64 = 0.7;
+/// What an opinion on the other side of a vote is worth keeping for.
+const MENTION: f64 = 0.02;
+
+/// Which verdict explains which other away, for the same disk: the specific one first.
+const CHILDREN: &[(&str, &[&str])] = &[
+    ("device.retry", &["device.slow", "device.stall", "load.large-io", "load.saturated"]),
+    ("device.stall", &["device.slow", "load.saturated"]),
+    ("load.missed-turn", &["device.slow", "device.retry", "load.small-sync"]),
+    ("cap.volume", &["device.slow", "load.saturated"]),
+    ("load.burst", &["load.saturated"]),
+    ("load.large-io", &["load.saturated"]),
+];
+
+/// Caps, merges, explains away and orders.
+pub fn weigh(scene: &Scene, findings: Vec<Finding>) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = findings
+        .into_iter()
+        .map(|finding| capped(scene, finding))
+        .filter(|finding| finding.confidence >= MENTION && !finding.evidence.is_empty())
+        .collect();
+    findings.sort_by(|a, b| b.weight().total_cmp(&a.weight()));
+    let mut merged: Vec<Finding> = Vec::new();
+    for finding in findings {
+        match merged.iter_mut().find(|known| is_same(scene, known, &finding)) {
+            Some(known) => join(known, finding),
+            None => merged.push(finding),
+        }
+    }
+    explain_away(scene, &mut merged);
+    order(&mut merged);
+    merged
+}
+
+/// Order: what stands, best first; then what is only mentioned; then what is explained away; then
+/// who is cleared or not known. Where no accusation stands, these last two lead.
+pub fn order(findings: &mut [Finding]) {
+    let any_stands = findings.iter().any(|finding| stands(finding) && !closes(finding));
+    let rank = |finding: &Finding| match (closes(finding), stands(finding)) {
+        (true, _) if any_stands => 4,
+        (true, _) => 1,
+        (false, true) => 0,
+        (false, false) if finding.explained_by.is_none() => 2,
+        (false, false) => 3,
+    };
+    findings.sort_by(|a, b| {
+        rank(a)
+            .cmp(&rank(b))
+            .then(b.weight().total_cmp(&a.weight()))
+            .then(a.verdict.cmp(b.verdict))
+            .then(a.subject.device.cmp(&b.subject.device))
+    });
+}
+
+fn closes(finding: &Finding) -> bool {
+    matches!(finding.verdict, "healthy" | "insufficient")
+}
+
+/// Whether a finding is firm enough to be acted on.
+pub fn stands(finding: &Finding) -> bool {
+    finding.explained_by.is_none()
+        && finding.confidence >= SURE_ENOUGH
+        && finding.explained_share >= EXPLAINS_ENOUGH
+}
+
+/// Adds a log-likelihood ratio per clause to a prior.
+pub fn believe(prior: f64, clauses: &[f64]) -> f64 {
+    let logit = (prior / (1.0 - prior)).ln() + clauses.iter().sum::<f64>();
+    1.0 / (1.0 + (-logit).exp())
+}
+
+/// What a clause `value > threshold` adds, in nats: three per doubling, never more than three
+/// (method note, Confidence iii).
+pub fn above(value: f64, threshold: f64) -> f64 {
+    if value <= 0.0 || threshold <= 0.0 {
+        return -3.0;
+    }
+    (3.0 * (value / threshold).log2()).clamp(-3.0, 3.0)
+}
+
+/// What a clause `value < threshold` adds.
+pub fn below(value: f64, threshold: f64) -> f64 {
+    if value <= 0.0 { 3.0 } else { -above(value, threshold) }
+}
+
+/// Multiplies by what the richest listing behind it can carry (method note, Confidence iv). A
+/// contradiction in a report is in the report itself and needs no richer input.
+fn capped(scene: &Scene, mut finding: Finding) -> Finding {
+    if !finding.verdict.starts_with("report.") {
+        finding.confidence *= match scene.level(&finding.subject.listings) {
+            Level::A => 0.70,
+            Level::B => 0.80,
+            Level::C => 0.93,
+            Level::D => 0.96,
+            Level::E => 0.99,
+        };
+    }
+    finding.confidence = finding.confidence.clamp(0.0, 0.99);
+    finding.explained_share = finding.explained_share.clamp(0.0, 1.0);
+    finding
+}
+
+/// Same verdict on the same disk in the same input.
+fn is_same(scene: &Scene, a: &Finding, b: &Finding) -> bool {
+    a.verdict == b.verdict && same_disk(scene, a, b) && same_input(scene, a, b)
+}
+
+fn same_disk(scene: &Scene, a: &Finding, b: &Finding) -> bool {
+    let disk = |finding: &Finding| finding.subject.device.map(|device| scene.disk(device));
+    disk(a) == disk(b)
+}
+
+/// Listings of one input speak of one machine; so do listings that were watched live together.
+fn same_input(scene: &Scene, a: &Finding, b: &Finding) -> bool {
+    let inputs = |finding: &Finding| -> Vec<&str> {
+        finding.subject.listings.iter().map(|place| scene.input(*place)).collect()
+    };
+    let (mine, theirs) = (inputs(a), inputs(b));
+    mine.iter().any(|input| theirs.contains(input))
+}
+
+/// The weaker finding's evidence joins the stronger one's.
+fn join(known: &mut Finding, other: Finding) {
+    for listing in other.subject.listings {
+        if !known.subject.listings.contains(&listing) {
+            known.subject.listings.push(listing);
+        }
+    }
+    for evidence in other.evidence {
+        if !known.evidence.contains(&evidence) {
+            known.evidence.push(evidence);
+        }
+    }
+    known.confidence = known.confidence.max(other.confidence);
+    known.forecast = known.forecast.take().or(other.forecast);
+}
+
+fn explain_away(scene: &Scene, findings: &mut [Finding]) {
+    let speakers: Vec<Finding> = findings
+        .iter()
+        .filter(|f| f.confidence >= SURE_ENOUGH && f.explained_share >= EXPLAINS_AWAY)
+        .cloned()
+        .collect();
+    for finding in findings {
+        let speaker = CHILDREN.iter().find_map(|(specific, generic)| {
+            let speaker = speakers.iter().find(|speaker| {
+                speaker.verdict == *specific
+                    && same_disk(scene, speaker, finding)
+                    && same_input(scene, speaker, finding)
+            })?;
+            generic.contains(&finding.verdict).then_some(speaker.verdict)
+        });
+        finding.explained_by = finding.explained_by.or(speaker);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clauses_move_a_prior_as_the_note_says() {
+        assert!((above(2.0, 1.0) - 3.0).abs() < 1e-12);
+        assert!((above(0.5, 1.0) + 3.0).abs() < 1e-12);
+        assert!((below(0.5, 1.0) - 3.0).abs() < 1e-12);
+        assert!((believe(0.5, &[0.0]) - 0.5).abs() < 1e-12);
+        // logit(0.12) + 3 = 1.0076; sigmoid = 0.7325.
+        assert!((believe(0.12, &[3.0]) - 0.7325).abs() < 1e-3);
+    }
+}
