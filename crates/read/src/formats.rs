@@ -5,6 +5,7 @@ mod biosnoop;
 mod bpftrace;
 mod capture;
 mod diskstats;
+mod fio;
 mod hist_log;
 mod iosnoop;
 mod iostat;
@@ -25,6 +26,7 @@ pub const FORMATS: &[Format] = &[
     bpftrace::FORMAT,
     capture::FORMAT,
     diskstats::FORMAT,
+    fio::FORMAT,
     hist_log::FORMAT,
     iosnoop::FORMAT,
     iostat::FORMAT,

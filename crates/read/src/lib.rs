@@ -12,6 +12,8 @@ mod buckets;
 mod device_numbers;
 pub mod diskstats;
 mod error;
+mod fio_latencies;
+mod fio_lines;
 mod format;
 mod formats;
 mod invocation;

@@ -29,6 +29,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use iowhy_model::{Event, Fact, Layer, Level, Nanos, Note, Op, Sink, Time};
 
+use crate::buckets::COUNT_LIMIT;
 use crate::{Format, Reader, Sniff, Step, integer};
 
 /// Entry in the list of formats.
@@ -204,7 +205,7 @@ fn remark(line: &str, sink: &mut dyn Sink) -> Step {
     if text.starts_with("waiting") && text.ends_with("...") {
         return Step::Took;
     }
-    let count = text.split_whitespace().find_map(integer);
+    let count = text.split_whitespace().find_map(integer).filter(|count| *count <= COUNT_LIMIT);
     match count {
         Some(count) if text.contains("lost") && text.contains("record") => {
             sink.lost("trace records", count);

@@ -1,0 +1,185 @@
+//! What fio says of the latencies of one direction, and the histograms that follow from it.
+
+use iowhy_model::{DeviceId, Histogram, Interval, Layer, Op, Rates};
+
+use crate::buckets::{COUNT_LIMIT, histogram_of};
+use crate::fio_lines::{Direction, Summary, Which};
+
+/// One direction of one job or group.
+pub(crate) struct Latencies {
+    pub(crate) rates: Direction,
+    slat: Option<Summary>,
+    clat: Option<Summary>,
+    lat: Option<Summary>,
+    percentiles: Vec<(f64, u64)>,
+    /// Shares per latency range, if they are of this direction alone.
+    pub(crate) shares: Vec<(u64, u64, f64)>,
+    /// The latency the percentiles are of, and their step in ns.
+    percentiles_of: Option<(Which, u64)>,
+}
+
+impl Latencies {
+    pub(crate) fn of(rates: Direction) -> Latencies {
+        Latencies {
+            rates,
+            slat: None,
+            clat: None,
+            lat: None,
+            percentiles: Vec::new(),
+            shares: Vec::new(),
+            percentiles_of: None,
+        }
+    }
+
+    /// Where the line of a latency goes.
+    pub(crate) fn place(&mut self, which: Which) -> &mut Option<Summary> {
+        match which {
+            Which::Slat => &mut self.slat,
+            Which::Clat => &mut self.clat,
+            Which::Lat => &mut self.lat,
+        }
+    }
+
+    /// Takes percentiles in units of `unit` ns; of several blocks the one on completion is kept.
+    pub(crate) fn take_percentiles(&mut self, which: Which, unit: u64, pairs: Vec<(f64, u64)>) {
+        if self.percentiles_of.is_some_and(|(kept, _)| kept == Which::Clat && which != kept) {
+            return;
+        }
+        if self.percentiles_of != Some((which, unit)) {
+            self.percentiles.clear();
+            self.percentiles_of = Some((which, unit));
+        }
+        let in_ns = pairs.into_iter().filter_map(|(p, value)| Some((p, value.checked_mul(unit)?)));
+        self.percentiles.extend(in_ns);
+    }
+
+    /// The rates.
+    pub(crate) fn interval(&self, device: DeviceId) -> Interval {
+        let mut interval = Interval::new(device, Layer::Application);
+        interval.length = Some(self.rates.runtime);
+        let waited = self.lat.or(self.clat).map(|summary| summary.mean_ns);
+        let rates = Rates {
+            ios_per_s: self.rates.ios_per_s,
+            merges_per_s: None,
+            bytes_per_s: self.rates.bytes_per_s,
+            await_ns: waited,
+        };
+        interval.rates.push((self.rates.op, rates));
+        interval
+    }
+
+    /// I/Os of this direction: as issued, else rate times runtime.
+    pub(crate) fn count(&self, issued: Option<[u64; 3]>) -> u64 {
+        let issued = issued.map(|[reads, writes, trims]| match self.rates.op {
+            Op::Read => reads,
+            Op::Write => writes,
+            _ => trims,
+        });
+        let by_rate = (self.rates.ios_per_s * self.rates.runtime.seconds()).round();
+        issued.unwrap_or(by_rate.min(COUNT_LIMIT as f64) as u64)
+    }
+
+    /// One latency as a histogram: of its percentiles, else of its shares, else of one bucket.
+    pub(crate) fn histogram(&self, which: Which, count: u64) -> Option<Histogram> {
+        let summary = match which {
+            Which::Slat => self.slat,
+            Which::Clat => self.clat,
+            Which::Lat => self.lat,
+        };
+        let buckets = self
+            .percentiles_of
+            .filter(|(of, _)| *of == which)
+            .and_then(|(_, step)| percentile_histogram(&self.percentiles, step, summary, count));
+        let buckets = buckets.or_else(|| {
+            let shares = Some(&self.shares).filter(|_| which == Which::Clat)?;
+            shares_histogram(shares, count)
+        });
+        let Some(Summary { min_ns, max_ns, mean_ns }) = summary else { return buckets };
+        let Some(mut histogram) = buckets else {
+            return Some(Histogram::from_summary(count, mean_ns, min_ns, max_ns));
+        };
+        histogram.sum_ns = Some(mean_ns * histogram.count() as f64);
+        (histogram.min_ns, histogram.max_ns) = (Some(min_ns), Some(max_ns));
+        Some(histogram)
+    }
+}
+
+/// Counts between percentiles: `p` percent of `count` lie at or below the value of `p`, which is
+/// printed in whole steps of `step` ns. The counts add up to `count`.
+fn percentile_histogram(
+    percentiles: &[(f64, u64)],
+    step: u64,
+    summary: Option<Summary>,
+    count: u64,
+) -> Option<Histogram> {
+    let at_or_below = |percent: f64| (percent / 100.0 * count as f64).round() as u64;
+    let (mut low, mut done) = (summary.map_or(0, |summary| summary.min_ns), 0);
+    let mut rows: Vec<(u64, u64, u64)> = Vec::new();
+    for (place, (percent, value)) in percentiles.iter().enumerate() {
+        let repeated = percentiles.get(place + 1).is_some_and(|(_, next)| next == value);
+        let (high, now) = (value.saturating_add(step), at_or_below(*percent));
+        if repeated || high <= low || now < done {
+            continue;
+        }
+        rows.push((low, high, now - done));
+        (low, done) = (high, now);
+    }
+    let end = summary.map_or(u64::MAX, |summary| summary.max_ns.saturating_add(1));
+    match rows.last_mut() {
+        Some((.., last)) if end <= low => *last += count.saturating_sub(done),
+        _ => rows.push((low, end, count.saturating_sub(done))),
+    }
+    histogram_of(rows)
+}
+
+/// Counts of the shares per latency range, each rounded for itself: fio prints hundredths of a
+/// percent, and 0.01 for anything less.
+pub(crate) fn shares_histogram(shares: &[(u64, u64, f64)], count: u64) -> Option<Histogram> {
+    if count == 0 {
+        return None;
+    }
+    let counted = |percent: f64| (percent / 100.0 * count as f64).round().max(0.0) as u64;
+    let rows = shares.iter().map(|(low, high, percent)| (*low, *high, counted(*percent)));
+    histogram_of(rows.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SUMMARY: Option<Summary> =
+        Some(Summary { min_ns: 15_000, max_ns: 9_662_000, mean_ns: 84_300.0 });
+
+    #[test]
+    fn counts_between_percentiles_add_up_to_all() {
+        let percentiles = [(1.0, 56_000), (50.0, 82_000), (99.0, 137_000), (99.9, 137_000)];
+        let histogram = percentile_histogram(&percentiles, 1000, SUMMARY, 70_887).unwrap();
+        let rows: Vec<_> = histogram.filled().collect();
+        assert_eq!(
+            rows,
+            [
+                (15_000, 57_000, 709),
+                (57_000, 83_000, 34_735),
+                (83_000, 138_000, 35_372),
+                (138_000, 9_662_001, 71),
+            ]
+        );
+        assert_eq!(histogram.count(), 70_887);
+    }
+
+    #[test]
+    fn percentiles_beyond_the_extremes_lose_no_count() {
+        let rounded = [(1.0, 10_000), (99.0, 9_662_000)];
+        let histogram = percentile_histogram(&rounded, 1000, SUMMARY, 200).unwrap();
+        assert_eq!(histogram.count(), 200);
+        assert_eq!(histogram.filled().collect::<Vec<_>>(), [(15_000, 9_663_000, 200)]);
+        assert_eq!(percentile_histogram(&[], 1, None, 5).unwrap().count(), 5);
+    }
+
+    #[test]
+    fn shares_become_counts() {
+        let histogram = shares_histogram(&[(20, 50, 1.84), (50, 100, 98.16)], 10_000).unwrap();
+        assert_eq!(histogram.counts(), [184, 9816]);
+        assert_eq!(shares_histogram(&[(1, 2, 100.0)], 0), None);
+    }
+}

@@ -1,0 +1,343 @@
+//! The lines of fio's normal output, one at a time and without meaning.
+
+use iowhy_model::{Nanos, Op};
+
+use crate::buckets::COUNT_LIMIT;
+use crate::{bytes, decimal, integer};
+
+/// Steps of the shares fio prints, in units of their line (fio's stat.h and io_u.c: `io_u_lat_n`,
+/// `io_u_lat_u`, `io_u_lat_m`); milliseconds have one more.
+const SHARE_STEPS: [u64; 11] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000, 2000];
+/// No run and no latency is longer than this many ns (31 years); larger is a damaged line.
+const LONGEST_NS: f64 = 1e18;
+
+/// Rates of one direction of one job or group.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Direction {
+    pub(crate) op: Op,
+    pub(crate) ios_per_s: f64,
+    pub(crate) bytes_per_s: Option<f64>,
+    pub(crate) runtime: Nanos,
+    /// Printed by fio 1 or 2.
+    pub(crate) old: bool,
+}
+
+/// Which latency a line is about: submission, completion, or both together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Which {
+    Slat,
+    Clat,
+    Lat,
+}
+
+impl Which {
+    /// fio's own word.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Which::Slat => "slat",
+            Which::Clat => "clat",
+            Which::Lat => "lat",
+        }
+    }
+}
+
+/// Extremes and mean of one latency, ns.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Summary {
+    pub(crate) min_ns: u64,
+    pub(crate) max_ns: u64,
+    pub(crate) mean_ns: f64,
+}
+
+/// Totals of one disk over the run: reads, then writes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Disk {
+    pub(crate) name: String,
+    pub(crate) ios: Option<[u64; 2]>,
+    pub(crate) sectors: Option<[u64; 2]>,
+    pub(crate) merges: Option<[u64; 2]>,
+    pub(crate) ticks_ms: Option<[u64; 2]>,
+    pub(crate) queue_ms: Option<u64>,
+    pub(crate) util_percent: Option<f64>,
+}
+
+/// The options of a command line, by their long names; `None` if it does not run fio.
+pub(crate) fn command(line: &str) -> Option<Vec<(String, String)>> {
+    let mut words = line.split_whitespace().skip_while(|word| {
+        matches!(*word, "$" | "#" | ">" | "%" | "sudo")
+            || word.starts_with('[')
+            || word.ends_with(['$', '#'])
+    });
+    let program = words.next()?;
+    if program != "fio" && !program.ends_with("/fio") {
+        return None;
+    }
+    let rest: Vec<&str> = words.collect();
+    let options = options(&rest);
+    (!options.is_empty()).then_some(options)
+}
+
+/// `--key=value`, `--key value` and `--key` among words.
+pub(crate) fn options(words: &[&str]) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for (place, word) in words.iter().enumerate() {
+        let Some(option) = word.strip_prefix("--").or_else(|| word.strip_prefix('-')) else {
+            continue;
+        };
+        if !option.starts_with(|c: char| c.is_ascii_alphabetic()) {
+            continue;
+        }
+        let next = words.get(place + 1).filter(|next| {
+            !next.starts_with('-') && !next.ends_with(".fio") && !matches!(**next, "\\" | "|" | ">")
+        });
+        let (key, value) = match option.split_once('=') {
+            Some((key, value)) => (key, value),
+            None => (option, next.copied().unwrap_or("1")),
+        };
+        found.push((long_name(key).to_string(), value.trim_matches(['"', '\'']).to_string()));
+    }
+    found
+}
+
+/// The one name of an option that has two (fio's HOWTO).
+fn long_name(key: &str) -> &str {
+    match key {
+        "bs" => "blocksize",
+        "rw" => "readwrite",
+        key => key,
+    }
+}
+
+/// `NAME: (g=0): rw=write, bs=4K-4K/4K-4K, ioengine=libaio, iodepth=128`.
+pub(crate) fn job(line: &str) -> Option<(&str, Vec<(String, String)>)> {
+    let (name, rest) = line.trim().split_once(": (g=")?;
+    let (_, rest) = rest.split_once("): rw=")?;
+    let mut found = Vec::new();
+    let mut take = |key: &str, value: &str| found.push((key.to_string(), value.to_string()));
+    let (mode, rest) = rest.split_once(", bs=")?;
+    take("readwrite", mode);
+    // The sizes of 3.x hold commas themselves: they end where the engine begins.
+    let (sizes, rest) = rest.split_once(", ioengine=")?;
+    take("blocksize", sizes);
+    let (engine, depth) = rest.split_once(", iodepth=")?;
+    take("ioengine", engine);
+    take("iodepth", depth.trim());
+    Some((name, found))
+}
+
+/// `NAME: (groupid=0, jobs=1): err= 0: ...`: the name.
+pub(crate) fn group(line: &str) -> Option<&str> {
+    let (name, rest) = line.trim().split_once(": (groupid=")?;
+    rest.contains(": err=").then_some(name)
+}
+
+/// `write: io=2555.8MB, bw=43615KB/s, iops=10903, runt= 60004msec`, or
+/// `read: IOPS=23.8k, BW=92.9MiB/s (97.4MB/s)(279MiB/3001msec)`.
+pub(crate) fn direction(line: &str) -> Option<Direction> {
+    let (word, rest) = line.split_once(':')?;
+    let op = match word.trim() {
+        "read" => Op::Read,
+        "write" => Op::Write,
+        "trim" => Op::Discard,
+        _ => return None,
+    };
+    let lower = rest.to_ascii_lowercase().replace("= ", "=");
+    let (runtime, old) = match lower.split_once("runt=") {
+        Some((_, rest)) => (rest, true),
+        None => (lower.rsplit_once('/')?.1, false),
+    };
+    let runtime = integer(runtime.trim().split_once("msec")?.0.trim())?;
+    let rate = field(&lower, "bw").and_then(|rate| rate.strip_suffix("/s")).and_then(bytes);
+    Some(Direction {
+        op,
+        ios_per_s: scaled(field(&lower, "iops")?)?,
+        bytes_per_s: rate,
+        runtime: Nanos(i64::try_from(runtime).ok()?.checked_mul(1_000_000)?),
+        old,
+    })
+}
+
+/// `clat (usec): min=15, max=9662, avg=84.30, stdev=76.17`.
+pub(crate) fn summary(line: &str) -> Option<(Which, Summary)> {
+    let (which, unit, rest) = latency_line(line)?;
+    let rest = rest.replace("= ", "=");
+    let of = |key| {
+        let value = scaled(field(&rest, key)?)? * unit as f64;
+        (0.0..LONGEST_NS).contains(&value).then_some(value)
+    };
+    let ns = |value: f64| value.round() as u64;
+    let summary = Summary { min_ns: ns(of("min")?), max_ns: ns(of("max")?), mean_ns: of("avg")? };
+    Some((which, summary))
+}
+
+/// `clat percentiles (usec):`: which latency, and the unit in ns.
+pub(crate) fn percentile_heading(line: &str) -> Option<(Which, u64)> {
+    let (word, rest) = line.trim().split_once(" percentiles (")?;
+    Some((which(word)?, unit(rest.strip_suffix("):")?)?))
+}
+
+/// `|  1.00th=[   44],  5.00th=[   53],`: pairs of percentage and value in the heading's unit.
+pub(crate) fn percentiles(line: &str) -> Option<Vec<(f64, u64)>> {
+    let rest = line.trim().strip_prefix('|')?;
+    let mut found = Vec::new();
+    for part in rest.split("],").map(|part| part.trim().trim_end_matches(']')) {
+        if part.is_empty() {
+            continue;
+        }
+        let (percent, value) = part.split_once("th=[")?;
+        let percent = decimal(percent.trim()).filter(|percent| (0.0..=100.0).contains(percent))?;
+        found.push((percent, integer(value.trim())?));
+    }
+    (!found.is_empty()).then_some(found)
+}
+
+/// `lat (usec)   : 20=0.03%, 50=1.84%`: rows of bounds in ns and percentage. `old` releases have
+/// no line in nanoseconds, so their first step in microseconds begins at 0.
+pub(crate) fn shares(line: &str, old: bool) -> Option<Vec<(u64, u64, f64)>> {
+    let (Which::Lat, unit, rest) = latency_line(line)? else { return None };
+    let mut rows = Vec::new();
+    for part in rest.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+        let (step, percent) = part.rsplit_once('=')?;
+        let percent = decimal(percent.strip_suffix('%')?)?;
+        if let Some(step) = step.strip_prefix(">=") {
+            rows.push((integer(step)?.checked_mul(unit)?, u64::MAX, percent));
+            continue;
+        }
+        let step = integer(step)?;
+        let place = SHARE_STEPS.iter().position(|known| *known == step)?;
+        let low = match place.checked_sub(1).and_then(|place| SHARE_STEPS.get(place)) {
+            Some(below) => below * unit,
+            // Where the line of the next smaller unit ends: 1000 of those.
+            None if unit == 1 || (old && unit == 1_000) => 0,
+            None => unit,
+        };
+        rows.push((low, step * unit, percent));
+    }
+    (!rows.is_empty()).then_some(rows)
+}
+
+/// `issued rwts: total=71368,70887,0,0 short=...` or `issued    : total=r=9433/w=5950/d=0, ...`.
+pub(crate) fn issued(line: &str) -> Option<[u64; 3]> {
+    let text = line.trim().strip_prefix("issued")?;
+    let (_, totals) = text.split_once("total=")?;
+    let totals = totals.split_whitespace().next()?.trim_end_matches(',');
+    let mut numbers = totals.split([',', '/']).map(|part| {
+        let number = part.split_once('=').map_or(part, |(_, number)| number);
+        integer(number).filter(|number| *number <= COUNT_LIMIT)
+    });
+    Some([numbers.next()??, numbers.next()??, numbers.next()??])
+}
+
+/// `vda: ios=67385/66700, merge=9/0, ticks=4043/3497, in_queue=7541, util=73.03%`.
+pub(crate) fn disk(line: &str) -> Option<Disk> {
+    let (name, rest) = line.trim().split_once(": ios=")?;
+    let rest = format!("ios={rest}");
+    let pair = |key| {
+        let (reads, writes) = field(&rest, key)?.split_once('/')?;
+        Some([integer(reads)?, integer(writes)?])
+    };
+    Some(Disk {
+        name: name.to_string(),
+        ios: pair("ios"),
+        sectors: pair("sectors"),
+        merges: pair("merge"),
+        ticks_ms: pair("ticks"),
+        queue_ms: field(&rest, "in_queue").and_then(integer),
+        util_percent: field(&rest, "util").and_then(|util| decimal(util.strip_suffix('%')?)),
+    })
+}
+
+/// The head of a latency line: which one, its unit in ns, and what follows the colon.
+fn latency_line(line: &str) -> Option<(Which, u64, &str)> {
+    let (head, rest) = line.split_once(':')?;
+    let (word, in_unit) = head.trim().split_once(" (")?;
+    Some((which(word)?, unit(in_unit.strip_suffix(')')?)?, rest))
+}
+
+fn which(word: &str) -> Option<Which> {
+    [Which::Slat, Which::Clat, Which::Lat].into_iter().find(|which| which.name() == word)
+}
+
+fn unit(word: &str) -> Option<u64> {
+    match word {
+        "nsec" => Some(1),
+        "usec" => Some(1_000),
+        "msec" => Some(1_000_000),
+        _ => None,
+    }
+}
+
+/// The value of `key=value` in a list.
+fn field<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+    text.split([',', ' '])
+        .filter_map(|part| part.trim().split_once('='))
+        .find(|(name, _)| *name == key)
+        .map(|(_, value)| value)
+}
+
+/// A number with fio's thousands: `10.7k`, `1.2M`.
+fn scaled(text: &str) -> Option<f64> {
+    let lower = text.to_ascii_lowercase();
+    let scales = [("k", 1e3), ("m", 1e6), ("g", 1e9)];
+    let scale = scales.into_iter().find_map(|(end, scale)| Some((lower.strip_suffix(end)?, scale)));
+    let (digits, scale) = scale.unwrap_or((&lower, 1.0));
+    decimal(digits).map(|value| value * scale).filter(|value| *value >= 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_generations_of_the_direction_line() {
+        let old = direction("write: io=2555.8MB, bw=43615KB/s, iops=10903, runt= 60004msec");
+        let old = old.unwrap();
+        assert_eq!((old.op, old.ios_per_s, old.old), (Op::Write, 10_903.0, true));
+        assert_eq!(old.bytes_per_s, Some(44_661_760.0));
+        assert_eq!(old.runtime, Nanos(60_004_000_000));
+        let new = "  read: IOPS=10.7k, BW=92.9MiB/s (97.4MB/s)(279MiB/3001msec); 0 zone resets";
+        let new = direction(new).unwrap();
+        assert_eq!((new.ios_per_s, new.runtime), (10_700.0, Nanos(3_001_000_000)));
+        assert_eq!(direction("read : io=4KB, bw=4B/s, iops=1, runt=  1msec").unwrap().op, Op::Read);
+        assert_eq!(direction("read: the manual says 5/6"), None);
+        assert_eq!(direction("   READ: bw=92.9MiB/s (97.4MB/s), run=3001-3001msec"), None);
+    }
+
+    #[test]
+    fn shares_lie_between_the_step_before_and_their_own() {
+        let rows = shares("  lat (usec)   : 2=1.00%, 50=1.84%, 1000=0.01%", false).unwrap();
+        assert_eq!(rows, [(1000, 2000, 1.0), (20_000, 50_000, 1.84), (750_000, 1_000_000, 0.01)]);
+        let rows = shares("    lat (usec) : 2=3.37%", true).unwrap();
+        assert_eq!(rows, [(0, 2000, 3.37)]);
+        let rows = shares("lat (msec) : 2000=18.75%, >=2000=18.07%", true).unwrap();
+        let (second, two) = (1_000_000_000, 2_000_000_000);
+        assert_eq!(rows, [(second, two, 18.75), (two, u64::MAX, 18.07)]);
+        assert_eq!(shares("lat (usec): min=18, max=9566, avg=78.28, stdev=41.98", false), None);
+    }
+
+    #[test]
+    fn totals_percentiles_and_disks() {
+        assert_eq!(issued("issued rwts: total=7,8,0,0 short=0,0,0,0"), Some([7, 8, 0]));
+        assert_eq!(issued("issued    : total=r=9/w=5/d=0, short=r=0/w=0/d=0"), Some([9, 5, 0]));
+        assert_eq!(
+            percentiles("     | 99.95th=[  375], 99.99th=[  685]"),
+            Some(vec![(99.95, 375), (99.99, 685)])
+        );
+        assert_eq!(percentiles("| a table | of prose |"), None);
+        let line =
+            "  vda: ios=67/66, merge=9/0, ticks=40/34, in_queue=75, util=73.03%, aggrios=1/2";
+        let disk = disk(line).unwrap();
+        assert_eq!((disk.ios, disk.queue_ms), (Some([67, 66]), Some(75)));
+        assert_eq!(disk.util_percent, Some(73.03));
+    }
+
+    #[test]
+    fn a_command_line_in_any_dress() {
+        let found = command("root@web:~# fio --bs=4k -time_based --iodepth 8 job.fio").unwrap();
+        let found: Vec<(&str, &str)> =
+            found.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+        assert_eq!(found, [("blocksize", "4k"), ("time_based", "1"), ("iodepth", "8")]);
+        assert_eq!(command("fio is a load generator -- a good one"), None);
+        assert_eq!(command("Then run fio --iodepth=8"), None);
+    }
+}

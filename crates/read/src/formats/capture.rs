@@ -1,0 +1,290 @@
+//! iowhy's own records, one JSON object a line, as `--json` writes them.
+//!
+//! ## Reads
+//! Objects that name their `schema`: `iowhy.event/1` is one I/O (`device`, `op`, `flags`,
+//! `layer`, `queued_ns`, `issued_ns`, `completed_ns`, `sector`, `bytes`, `pid`, `comm`, `depth`,
+//! `error`), `iowhy.hist/1` one histogram (`device`, `op`, `layer`, `stage`, `start_ns`,
+//! `length_ns`, `bytes`, `label`, `edges_ns`, `counts`, `sum_ns`, `min_ns`, `max_ns`, `lost`), and
+//! `iowhy.source/1` says how far to trust the rest (`format`, `level`, `lost`, `resolution_ns`,
+//! `sees_queue`).
+//!
+//! ## Where it comes from
+//! `iowhy snoop --json`, `iowhy hist --json`, and `iowhy convert` to the same.
+//!
+//! ## Versions
+//! 1. Keys may come in any order; unknown ones are passed over; a key left out is unknown, as
+//! `null` is.
+//!
+//! ## Traps
+//! Times are nanoseconds from the zero of the capture, not of a calendar. The last edge of a
+//! histogram is `null` if its last bucket is open. What several source lines say was lost adds up.
+//! A line longer than 1 MiB is not read.
+//!
+//! ## Cannot know
+//! More than its source knew: a listing of averages stays one of averages.
+
+use iowhy_model::{
+    Distribution, Edges, Event, Fact, Flags, Histogram, Layer, Level, Nanos, Op, Sampling, Sink,
+    Stage, Time,
+};
+use serde_json::Value;
+
+use crate::buckets::COUNT_LIMIT;
+use crate::last::Last;
+use crate::{Format, Reader, Sniff, Step};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "capture",
+    summary: "iowhy's own records: JSON lines of events, histograms and their source",
+    manual: include_str!("capture.rs"),
+    level: Level::C,
+    sniff,
+    reader: || Box::new(Capture::default()),
+};
+
+const EVENT: &str = "iowhy.event/1";
+const HISTOGRAM: &str = "iowhy.hist/1";
+const SOURCE: &str = "iowhy.source/1";
+
+fn sniff(lines: &[&str]) -> Sniff {
+    let ours = |line: &&str| {
+        parse(line).is_some_and(|object| {
+            matches!(object.get("schema").and_then(Value::as_str), Some(EVENT | HISTOGRAM | SOURCE))
+        })
+    };
+    Sniff::from(lines.first().is_some_and(ours))
+}
+
+#[derive(Default)]
+struct Capture {
+    device: Last<iowhy_model::DeviceId>,
+    comm: Last<iowhy_model::Name>,
+    format: Option<String>,
+}
+
+impl Reader for Capture {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        let text = line.trim();
+        if !text.starts_with('{') {
+            return if text.is_empty() { Step::Took } else { Step::Passed };
+        }
+        let Some(object) = parse(line) else {
+            return Step::Skipped("no JSON object of a known schema".to_string());
+        };
+        let read = match object.get("schema").and_then(Value::as_str) {
+            Some(EVENT) => self.event(&object, sink),
+            Some(HISTOGRAM) => self.histogram(&object, sink),
+            Some(SOURCE) => self.source(&object, sink),
+            _ => Err("its schema is none of event/1, hist/1, source/1"),
+        };
+        match read {
+            Ok(()) => Step::Took,
+            Err(reason) => Step::Skipped(reason.to_string()),
+        }
+    }
+}
+
+impl Capture {
+    fn event(&mut self, object: &Value, sink: &mut dyn Sink) -> Result<(), &'static str> {
+        let device = text(object, "device")?.ok_or("an event without a device")?;
+        let op = text(object, "op")?.and_then(Op::from_name).ok_or("an event without an op")?;
+        let device = self.device.get(device, |name| sink.device(name));
+        let mut event = Event::new(device, op, layer(object)?);
+        if let Some(flags) = text(object, "flags")? {
+            let (_, flags) = Flags::from_rwbs(flags).ok_or("the flags are not the kernel's")?;
+            event.flags = flags;
+        }
+        event.queued = time(object, "queued_ns")?;
+        event.issued = time(object, "issued_ns")?;
+        event.completed = time(object, "completed_ns")?;
+        event.sector = number(object, "sector")?;
+        event.bytes = number(object, "bytes")?;
+        event.pid = number(object, "pid")?;
+        event.depth = number(object, "depth")?;
+        event.error = number(object, "error")?;
+        if let Some(comm) = text(object, "comm")? {
+            event.comm = Some(self.comm.get(comm, |name| sink.name(name)));
+        }
+        sink.event(event);
+        Ok(())
+    }
+
+    fn histogram(&mut self, object: &Value, sink: &mut dyn Sink) -> Result<(), &'static str> {
+        let device = text(object, "device")?.ok_or("a histogram without a device")?;
+        let stage = stage(text(object, "stage")?)?;
+        let op = match text(object, "op")? {
+            None => None,
+            Some(name) => Some(Op::from_name(name).ok_or("unknown op")?),
+        };
+        let edges = numbers(object, "edges_ns")?;
+        let counts = numbers(object, "counts")?;
+        let total = counts.iter().try_fold(0u64, |total, count| total.checked_add(*count));
+        if total.is_none_or(|total| total > COUNT_LIMIT) {
+            return Err("the counts are beyond belief");
+        }
+        let edges = Edges::new(edges).ok_or("the edges do not rise")?;
+        let mut histogram =
+            Histogram::from_counts(edges, counts).ok_or("edges and counts do not match")?;
+        histogram.sum_ns = object.get("sum_ns").and_then(Value::as_f64);
+        histogram.min_ns = number(object, "min_ns")?;
+        histogram.max_ns = number(object, "max_ns")?;
+        let device = self.device.get(device, |name| sink.device(name));
+        let mut distribution = Distribution::new(device, layer(object)?, stage, histogram);
+        distribution.op = op;
+        distribution.start = time(object, "start_ns")?;
+        distribution.length = number(object, "length_ns")?.map(Nanos);
+        distribution.bytes = number(object, "bytes")?;
+        distribution.label = text(object, "label")?.map(|label| sink.name(label));
+        sink.lost("I/Os of a histogram", loss(object, "lost")?.unwrap_or(0));
+        sink.distribution(distribution);
+        Ok(())
+    }
+
+    fn source(&mut self, object: &Value, sink: &mut dyn Sink) -> Result<(), &'static str> {
+        if let Some(letter) = text(object, "level")? {
+            let levels = [Level::A, Level::B, Level::C, Level::D, Level::E];
+            let level = levels.into_iter().find(|level| letter == level.letter().to_string());
+            let level = level.ok_or("unknown level")?;
+            sink.source().level = level;
+            if level >= Level::D {
+                sink.source().sampling = Sampling::Traced;
+            }
+        }
+        if let Some(resolution) = number(object, "resolution_ns")? {
+            sink.source().resolution = Some(Nanos(resolution));
+        }
+        if let Some(sees_queue) = object.get("sees_queue").and_then(Value::as_bool) {
+            sink.source().sees_queue = sees_queue;
+        }
+        for lost in object.get("lost").and_then(Value::as_array).into_iter().flatten() {
+            let what = text(lost, "what")?.ok_or("a loss without a name")?;
+            sink.lost(what, loss(lost, "count")?.ok_or("a loss without a count")?);
+        }
+        if let Some(format) = text(object, "format")?
+            && self.format.as_deref() != Some(format)
+        {
+            self.format = Some(format.to_string());
+            let (key, read_from) = ("capture.format".to_string(), sink.source().place());
+            sink.fact(Fact { device: None, key, value: format.to_string(), read_from });
+        }
+        Ok(())
+    }
+}
+
+/// A line as a JSON object that names a schema of ours.
+fn parse(line: &str) -> Option<Value> {
+    let text = line.trim();
+    // Most lines of any input are none of ours: look before parsing.
+    if !text.starts_with('{') || !text.contains("\"iowhy.") {
+        return None;
+    }
+    serde_json::from_str(text).ok().filter(Value::is_object)
+}
+
+/// A text, or `None` if it is left out or null.
+fn text<'a>(object: &'a Value, key: &str) -> Result<Option<&'a str>, &'static str> {
+    match object.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err("a text was expected where something else stands"),
+    }
+}
+
+/// A whole number that fits, or `None` if it is left out or null.
+fn number<N: TryFrom<i128>>(object: &Value, key: &str) -> Result<Option<N>, &'static str> {
+    let value = match object.get(key) {
+        None | Some(Value::Null) => return Ok(None),
+        Some(value) => value,
+    };
+    let whole = value.as_u64().map(i128::from).or_else(|| value.as_i64().map(i128::from));
+    whole
+        .and_then(|whole| N::try_from(whole).ok())
+        .map(Some)
+        .ok_or("a whole number was expected, or is out of range")
+}
+
+fn loss(object: &Value, key: &str) -> Result<Option<u64>, &'static str> {
+    let count = number(object, key)?;
+    if count > Some(COUNT_LIMIT) { Err("the loss is beyond belief") } else { Ok(count) }
+}
+
+fn time(object: &Value, key: &str) -> Result<Option<Time>, &'static str> {
+    Ok(number(object, key)?.map(Time::from_ns))
+}
+
+/// A list of whole numbers; `null` stands for an open end.
+fn numbers(object: &Value, key: &str) -> Result<Vec<u64>, &'static str> {
+    let list = object.get(key).and_then(Value::as_array).ok_or("a list of numbers is missing")?;
+    let whole = |value: &Value| if value.is_null() { Some(u64::MAX) } else { value.as_u64() };
+    list.iter().map(whole).collect::<Option<Vec<u64>>>().ok_or("a list holds no whole number")
+}
+
+/// The layer; the block layer if it is left out.
+fn layer(object: &Value) -> Result<Layer, &'static str> {
+    let Some(name) = text(object, "layer")? else { return Ok(Layer::Block) };
+    let layers = [Layer::Application, Layer::Syscall, Layer::Block];
+    layers.into_iter().find(|layer| layer.name() == name).ok_or("unknown layer")
+}
+
+/// A stage by the field's abbreviation or by its own name.
+fn stage(name: Option<&str>) -> Result<Stage, &'static str> {
+    match name {
+        Some("Q2D" | "queue") => Ok(Stage::Queue),
+        Some("D2C" | "device") => Ok(Stage::Device),
+        Some("Q2C" | "total") => Ok(Stage::Total),
+        _ => Err("unknown stage"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iowhy_model::{Recording, Source};
+
+    fn step(line: &str) -> (Step, Recording) {
+        let mut recording = Recording::new();
+        recording.begin(Source::new("capture", "-", Level::C));
+        let step = Capture::default().line(line, &mut recording);
+        (step, recording)
+    }
+
+    #[test]
+    fn unknown_stays_unknown_and_wrong_is_refused() {
+        let (took, recording) = step(
+            r#"{"op":"read","schema":"iowhy.event/1","device":"sdb","issued_ns":-5,"pid":null}"#,
+        );
+        assert_eq!(took, Step::Took);
+        let event = recording.listings[0].events[0];
+        assert_eq!((event.issued, event.queued, event.pid), (Some(Time::from_ns(-5)), None, None));
+        for bad in [
+            r#"{"schema":"iowhy.event/1","device":"sdb"}"#,
+            r#"{"schema":"iowhy.event/1","device":"sdb","op":"read","bytes":-1}"#,
+            r#"{"schema":"iowhy.event/1","device":"sdb","op":"read","bytes":4294967296}"#,
+            r#"{"schema":"iowhy.event/1","device":"sdb","op":"read","pid":"7"}"#,
+            r#"{"schema":"iowhy.event/1","device":"sdb","op":"read","flags":"?"}"#,
+            r#"{"schema":"iowhy.event/2","device":"sdb","op":"read"}"#,
+            r#"{"schema":"iowhy.event/1","device":"sdb","op":"read""#,
+        ] {
+            assert!(matches!(step(bad).0, Step::Skipped(_)), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_null_edge_is_open_and_a_live_source_is_traced() {
+        let (took, recording) = step(
+            r#"{"schema":"iowhy.hist/1","device":"sdb","op":null,"stage":"D2C","layer":"block",
+            "edges_ns":[0,1000,null],"counts":[3,1],"sum_ns":5000.5,"min_ns":7,"max_ns":null}"#,
+        );
+        assert_eq!(took, Step::Took);
+        let one = &recording.listings[0].distributions[0];
+        let filled: Vec<_> = one.histogram.filled().collect();
+        assert_eq!(filled, [(0, 1000, 3), (1000, u64::MAX, 1)]);
+        let line = r#"{"schema":"iowhy.source/1","level":"D","lost":[{"what":"x","count":2}]}"#;
+        let (took, mut recording) = step(line);
+        assert_eq!(took, Step::Took);
+        let source = recording.source();
+        assert_eq!((source.level, source.sampling), (Level::D, Sampling::Traced));
+        assert_eq!(source.lost(), 2);
+    }
+}

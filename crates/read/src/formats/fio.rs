@@ -1,0 +1,284 @@
+//! Normal (human) output of fio, the flexible I/O tester, and the command line it was run with.
+//!
+//! ## Reads
+//! A command line with options, the heading of a job, and for each job or group its rates, its
+//! `slat`, `clat` and `lat` lines, percentiles, shares per latency range, and the disk totals at
+//! the end. Rates become an interval of the application, latencies become histograms labelled
+//! `slat`, `clat` and `lat`, disk totals an interval of the block layer, and options the facts
+//! `fio.iodepth`, `fio.numjobs`, `fio.blocksize`, `fio.readwrite` and so on.
+//!
+//! ## Where it comes from
+//! `fio JOBFILE` or `fio --name=...` without `--output-format`.
+//!
+//! ## Versions
+//! 1.x and 2.x (`io=, bw=, iops=, runt=`) and 3.x (`IOPS=, BW=`). In 2.x KB means 1024 bytes.
+//!
+//! ## Traps
+//! The device is the one of `--filename`, if that is a single one in /dev, else the job's name.
+//! `lat (usec) : 250=0.04%` is the share below 250 us and above the step before, over reads and
+//! writes together, of completion latencies. Counts of such shares and of percentiles are not
+//! printed: they are computed from the number of I/Os, which fio issued or which follows from
+//! rate and runtime, and a note says so. Of one direction alone the shares
+//! are used only where percentiles are missing, for they say less; of several they are given apart. A printed rate such as `23.8k` has three digits. fio starts
+//! its clock when it issues: if it falls behind its own schedule, nobody counts the wait.
+//!
+//! ## Cannot know
+//! What the device did: queueing in fio's own depth and in the host is part of `clat`.
+
+use std::collections::BTreeSet;
+
+use iowhy_model::{
+    Distribution, Fact, Interval, Layer, Level, Nanos, Note, Op, Rates, Sink, Stage,
+};
+
+use crate::fio_latencies::{Latencies, shares_histogram};
+use crate::fio_lines::{self, Disk, Which};
+use crate::{Format, Reader, Sniff, Step};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "fio",
+    summary: "fio's normal output and command line: rates, latencies, percentiles, disk totals",
+    manual: include_str!("fio.rs"),
+    level: Level::B,
+    sniff,
+    reader: || Box::new(Fio::default()),
+};
+
+/// Beginnings of lines of fio that carry nothing for us.
+const PASSED_OVER: [&str; 14] = [
+    "fio-",
+    "Starting ",
+    "Jobs: ",
+    "bw (",
+    "iops ",
+    "cpu ",
+    "IO depths",
+    "submit ",
+    "complete ",
+    "latency ",
+    "READ:",
+    "WRITE:",
+    "TRIM:",
+    "fio: ",
+];
+
+fn sniff(lines: &[&str]) -> Sniff {
+    let line = lines.first().copied().unwrap_or_default();
+    Sniff::from(
+        fio_lines::command(line).is_some()
+            || fio_lines::job(line).is_some()
+            || fio_lines::group(line).is_some()
+            || fio_lines::direction(line).is_some(),
+    )
+}
+
+#[derive(Default)]
+struct Fio {
+    /// The device of `--filename`, if it is one.
+    target: Option<String>,
+    job: String,
+    /// Options already stated, so that a job's heading does not repeat the command line.
+    stated: BTreeSet<String>,
+    /// Inside a command line that goes on.
+    in_command: bool,
+    /// Output has begun: another command line or job heading is another run.
+    in_output: bool,
+    directions: Vec<Latencies>,
+    shares: Vec<(u64, u64, f64)>,
+    issued: Option<[u64; 3]>,
+    /// The percentiles that follow are of this latency, in this unit.
+    heading: Option<(Which, u64)>,
+    runtime: Option<Nanos>,
+    estimated: bool,
+}
+
+impl Reader for Fio {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        let command = fio_lines::command(line);
+        let job = fio_lines::job(line);
+        if self.in_output && (command.is_some() || job.is_some()) {
+            return Step::Ended;
+        }
+        if let Some(options) = command {
+            self.options(options, sink);
+            self.in_command = true;
+            return Step::Took;
+        }
+        if self.in_command && line.trim_start().starts_with('-') {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            self.options(fio_lines::options(&words), sink);
+            return Step::Took;
+        }
+        self.in_command = false;
+        if let Some((name, options)) = job {
+            self.job = name.to_string();
+            self.options(options, sink);
+            return Step::Took;
+        }
+        if line.trim().is_empty() {
+            return Step::Took;
+        }
+        let step = self.output(line, sink);
+        self.in_output |= step == Step::Took && !self.directions.is_empty();
+        step
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        self.close_group(sink);
+    }
+}
+
+impl Fio {
+    fn output(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        if let Some(name) = fio_lines::group(line) {
+            self.close_group(sink);
+            self.job = name.to_string();
+        } else if let Some(rates) = fio_lines::direction(line) {
+            self.runtime = self.runtime.max(Some(rates.runtime));
+            self.directions.push(Latencies::of(rates));
+        } else if let Some((which, summary)) = fio_lines::summary(line) {
+            let Some(last) = self.directions.last_mut() else { return Step::Passed };
+            *last.place(which) = Some(summary);
+        } else if let Some(heading) = fio_lines::percentile_heading(line) {
+            self.heading = Some(heading);
+        } else if let Some(pairs) = fio_lines::percentiles(line) {
+            let (Some(last), Some((which, unit))) = (self.directions.last_mut(), self.heading)
+            else {
+                return Step::Passed;
+            };
+            last.take_percentiles(which, unit, pairs);
+        } else if let Some(rows) = fio_lines::shares(line, self.is_old()) {
+            self.shares.extend(rows);
+        } else if let Some(issued) = fio_lines::issued(line) {
+            self.issued = Some(issued);
+        } else if let Some(disk) = fio_lines::disk(line) {
+            self.close_group(sink);
+            return self.disk(&disk, sink);
+        } else {
+            return self.passed_over(line.trim(), sink);
+        }
+        Step::Took
+    }
+
+    fn passed_over(&mut self, text: &str, sink: &mut dyn Sink) -> Step {
+        if text.starts_with("fio-") && !text.contains(' ') {
+            sink.source().host = Some(text.to_string());
+        }
+        let known = text.starts_with("Run status group")
+            || text.starts_with("Disk stats")
+            || text.starts_with("aggr")
+            || text.contains("Laying out IO file")
+            || PASSED_OVER.iter().any(|beginning| text.starts_with(beginning));
+        if known { Step::Took } else { Step::Passed }
+    }
+
+    fn is_old(&self) -> bool {
+        self.directions.last().is_some_and(|last| last.rates.old)
+    }
+
+    fn device(&self) -> &str {
+        self.target.as_deref().unwrap_or(&self.job)
+    }
+
+    fn options(&mut self, options: Vec<(String, String)>, sink: &mut dyn Sink) {
+        for (key, value) in &options {
+            match key.as_str() {
+                "filename" => self.target = one_device(value),
+                "name" if self.job.is_empty() => self.job = value.clone(),
+                _ => {}
+            }
+        }
+        sink.source().level = Level::A;
+        let device = (!self.device().is_empty()).then(|| sink.device(self.device()));
+        for (key, value) in options {
+            if self.stated.insert(key.clone()) {
+                let (key, read_from) = (format!("fio.{key}"), sink.source().place());
+                sink.fact(Fact { device, key, value, read_from });
+            }
+        }
+    }
+
+    /// Gives out a job or group: its rates, its latencies, its shares.
+    fn close_group(&mut self, sink: &mut dyn Sink) {
+        let mut directions = std::mem::take(&mut self.directions);
+        let (shares, issued) = (std::mem::take(&mut self.shares), self.issued.take());
+        self.heading = None;
+        if directions.is_empty() {
+            return;
+        }
+        sink.source().level = Level::A;
+        sink.source().watched = self.runtime;
+        let device = sink.device(self.device());
+        if let [only] = &mut directions[..] {
+            only.shares = shares.clone();
+        }
+        let mut total = 0;
+        for direction in &directions {
+            sink.interval(direction.interval(device));
+            let count = direction.count(issued);
+            total += count;
+            for which in [Which::Slat, Which::Clat, Which::Lat] {
+                let Some(histogram) = direction.histogram(which, count) else { continue };
+                self.estimated |= histogram.edges().buckets() > 1;
+                let stage = if which == Which::Slat { Stage::Queue } else { Stage::Total };
+                let mut one = Distribution::new(device, Layer::Application, stage, histogram);
+                one.op = Some(direction.rates.op);
+                one.length = Some(direction.rates.runtime);
+                one.label = Some(sink.name(which.name()));
+                sink.distribution(one);
+                sink.source().level = Level::B;
+            }
+        }
+        if let [_, _, ..] = &directions[..]
+            && let Some(histogram) = shares_histogram(&shares, total)
+        {
+            self.estimated = true;
+            let mut one = Distribution::new(device, Layer::Application, Stage::Total, histogram);
+            one.length = directions.iter().map(|direction| direction.rates.runtime).max();
+            one.label = Some(sink.name("clat, shares"));
+            sink.distribution(one);
+        }
+        self.confess(sink);
+    }
+
+    /// Says once that counts are not fio's own.
+    fn confess(&mut self, sink: &mut dyn Sink) {
+        let reason = "the counts of this histogram are computed from printed percentiles or shares";
+        let known = sink.source().notes.iter().any(|note| note.reason == reason);
+        if self.estimated && !known {
+            sink.note(Note { line: 0, text: String::new(), reason: reason.to_string() });
+        }
+    }
+
+    fn disk(&mut self, disk: &Disk, sink: &mut dyn Sink) -> Step {
+        let (Some(ios), Some(length)) = (disk.ios, self.runtime.filter(|length| length.ns() > 0))
+        else {
+            return Step::Skipped("disk totals without I/Os or without a runtime".to_string());
+        };
+        let per_s = |count: u64| count as f64 / length.seconds();
+        let mut interval = Interval::new(sink.device(&disk.name), Layer::Block);
+        interval.length = Some(length);
+        for (place, op) in [(0, Op::Read), (1, Op::Write)] {
+            let of = |pair: Option<[u64; 2]>| pair.and_then(|pair| pair.get(place).copied());
+            let count = of(Some(ios)).unwrap_or(0);
+            let wait = |ticks: u64| ticks as f64 * 1e6 / count as f64;
+            let rates = Rates {
+                ios_per_s: per_s(count),
+                merges_per_s: of(disk.merges).map(per_s),
+                bytes_per_s: of(disk.sectors).map(|sectors| per_s(sectors) * 512.0),
+                await_ns: of(disk.ticks_ms).filter(|_| count > 0).map(wait),
+            };
+            interval.rates.push((op, rates));
+        }
+        interval.queue_len = disk.queue_ms.map(|queue| queue as f64 / length.ms());
+        interval.busy = disk.util_percent.map(|percent| percent / 100.0);
+        sink.interval(interval);
+        Step::Took
+    }
+}
+
+/// The device of `--filename`, if it names exactly one in /dev.
+fn one_device(value: &str) -> Option<String> {
+    value.strip_prefix("/dev/").filter(|name| !name.contains(':')).map(str::to_string)
+}
