@@ -69,7 +69,7 @@ impl Rows {
             given_up = held.iter().any(|word| (self.is_cell)(word));
             found = self.cut(words);
         }
-        self.close &= found != Found::Other;
+        self.close = found != Found::Other;
         (found, given_up)
     }
 
@@ -90,20 +90,22 @@ impl Rows {
                     self.pending = rest.iter().map(ToString::to_string).collect();
                     break;
                 }
-                Cut::Bad if !rows.is_empty() || self.close => {
+                Cut::Bad if self.close || self.name_first || !rows.is_empty() => {
                     return Found::Bad("the values do not fit the header");
                 }
                 _ if rows.is_empty() => return Found::Other,
                 _ => return Found::Bad("text among the values"),
             }
         }
-        self.close = true;
         if rows.is_empty() { Found::Part } else { Found::Rows(rows) }
     }
 
-    /// A row at the start of `words` whose name comes first; the first word is the name even if
-    /// it is a number.
+    /// A row at the start of `words` whose name comes first. Right below the table the first word
+    /// is the name even if it is a number; further down it would be some other table's row.
     fn name_first(&self, words: &[&str]) -> Cut {
+        if !self.close && (self.is_cell)(words[0]) {
+            return Cut::Nothing;
+        }
         let name = 1 + words.iter().skip(1).take_while(|word| !(self.is_cell)(word)).count();
         let cells = self.count_cells(&words[name..]);
         let whole = cells == self.width;
@@ -131,8 +133,8 @@ impl Rows {
     fn incomplete(&self, may_go_on: bool, cells: usize) -> Cut {
         match may_go_on {
             true => Cut::Part,
-            // A sentence may hold a number or two; more than half a row is meant for one.
-            false if cells * 2 >= self.width => Cut::Bad,
+            // A sentence may hold a number or two; half a row is meant for one.
+            false if cells * 2 >= self.width.max(4) => Cut::Bad,
             false => Cut::Nothing,
         }
     }
@@ -201,5 +203,6 @@ mod tests {
         names(&mut rows, "sdb 1 2");
         assert!(rows.interrupt());
         assert_eq!(names(&mut rows, "1"), ["Other"], "no row begins after prose");
+        assert_eq!(names(&mut rows, "1 2 3 4"), ["Other"], "nor one of numbers alone");
     }
 }
