@@ -25,7 +25,11 @@ pub fn digits(value: f64) -> String {
     }
 }
 
+/// Without the zeros behind the point.
 fn trim(text: String) -> String {
+    if !text.contains('.') {
+        return text;
+    }
     text.trim_end_matches('0').trim_end_matches('.').to_string()
 }
 
@@ -43,15 +47,20 @@ pub fn percent(share: f64) -> String {
     format!("{} %", digits(share * 100.0))
 }
 
-/// A whole number with its thousands apart: `16,000`.
+/// A number with its thousands apart, and its first decimal if it has one: `16,000`, `16,001.6`.
 pub fn thousands(value: f64) -> String {
-    let digits = format!("{:.0}", value.abs());
+    let exact = trim(format!("{:.1}", value.abs()));
+    let (digits, decimals) = exact.split_once('.').unwrap_or((&exact, ""));
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {
         if place > 0 && (digits.len() - place) % 3 == 0 {
             text.push(',');
         }
         text.push(digit);
+    }
+    if !decimals.is_empty() {
+        text.push('.');
+        text.push_str(decimals);
     }
     if value < 0.0 { format!("-{text}") } else { text }
 }
@@ -100,7 +109,9 @@ mod tests {
         assert_eq!(ms(16777.7), "16.8 s");
         assert_eq!(bytes(8192.0), "8 KB");
         assert_eq!(bytes(131072.0), "128 KB");
-        assert_eq!(thousands(16001.6), "16,002");
+        assert_eq!(thousands(16001.6), "16,001.6");
+        assert_eq!(thousands(-16000.0), "-16,000");
+        assert_eq!(digits(100.0), "100");
         assert_eq!(thousands(999.0), "999");
         assert_eq!(list(&["a".into(), "b".into(), "c".into()]), "a, b and c");
     }

@@ -10,6 +10,8 @@ pub const SURE_ENOUGH: f64 = 0.6;
 pub const EXPLAINS_ENOUGH: f64 = 0.3;
 /// A specific verdict that explains this much silences its generic parent.
 const EXPLAINS_AWAY: f64 = 0.7;
+/// A listing half as sure as the surest one still agrees with it.
+const AGREES: f64 = 0.5;
 /// What an opinion on the other side of a vote is worth keeping for.
 const MENTION: f64 = 0.02;
 
@@ -130,8 +132,11 @@ fn same_input(scene: &Scene, a: &Finding, b: &Finding) -> bool {
     mine.iter().any(|input| theirs.contains(input))
 }
 
-/// The weaker finding's evidence joins the stronger one's.
+/// The weaker finding's evidence joins the stronger one's, unless it speaks against it.
 fn join(known: &mut Finding, other: Finding) {
+    if other.confidence < AGREES * known.confidence {
+        return;
+    }
     for listing in other.subject.listings {
         if !known.subject.listings.contains(&listing) {
             known.subject.listings.push(listing);

@@ -152,8 +152,7 @@ fn charge(scene: &Scene, case: &Case) -> Option<Finding> {
     let disk = phrase::disk(&track.disk);
     let mut charge = finding(DETECTOR.name, Some(track.device), vec![track.listing]);
     charge.sentence = format!(
-        "{disk} retries sectors: {} lose {} of the platter at about {} rpm, and would take {} each \
-         without",
+        "{disk} retries sectors: {} lose {} at about {} rpm, and would take {} each without",
         case.kind,
         turns_in_words(ladder),
         nearest_hundred(ladder.rpm),
@@ -227,13 +226,16 @@ fn forecast(case: &Case, ladder: &Ladder) -> Option<Forecast> {
 
 fn turns_in_words(ladder: &Ladder) -> String {
     if ladder.min_turns == ladder.max_turns {
-        return format!("{} whole turns", ladder.max_turns);
+        return format!("{} whole turns of the platter", ladder.max_turns);
     }
     let median = phrase::digits(ladder.median_turns);
     if ladder.retried_share > 0.99 {
-        format!("{} to {} whole turns (median {median})", ladder.min_turns, ladder.max_turns)
+        format!(
+            "{} to {} whole turns of the platter (median {median})",
+            ladder.min_turns, ladder.max_turns
+        )
     } else {
-        format!("up to {} whole turns (median {median} where any)", ladder.max_turns)
+        format!("up to {} whole turns of the platter (median {median} where any)", ladder.max_turns)
     }
 }
 

@@ -175,6 +175,7 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
     // What is left once each request costs S0: the wait shrinks with the service it waits for.
     charge.explained_share = ((effective - s0) / effective).clamp(0.0, 1.0);
     charge.evidence = row_evidence(scene, row, effective, wait, votes);
+    charge.evidence.extend(spread_of_rows(scene, rows));
     advise(&mut charge, &row.disk);
     Some(charge)
 }
@@ -225,6 +226,25 @@ fn row_evidence(
         evidence.extend(value.map(|value| read_off(quantity, value, unit, 1, source)));
     }
     evidence
+}
+
+/// The same over all rows of the listing: one row may be chance, the range is not.
+fn spread_of_rows(scene: &Scene, rows: &[&Row]) -> Vec<Evidence> {
+    let ratios: Vec<f64> = rows
+        .iter()
+        .filter(|row| usable(row))
+        .filter_map(|row| Some(row.await_ms()? / row.effective_ms()?))
+        .collect();
+    let (Some(row), true) = (rows.first(), ratios.len() > 1) else { return Vec::new() };
+    let (source, n) = (scene.source(row.listing), ratios.len() as u64);
+    let (least, most) = (
+        ratios.iter().copied().fold(f64::MAX, f64::min),
+        ratios.iter().copied().fold(0.0, f64::max),
+    );
+    vec![
+        computed("the same over all rows, least", least, Unit::Ratio, n, source),
+        computed("the same over all rows, most", most, Unit::Ratio, n, source),
+    ]
 }
 
 /// The range from the middle guess to the slowest class in question.

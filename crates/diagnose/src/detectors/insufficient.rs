@@ -65,14 +65,14 @@ fn charge(scene: &Scene, input: &str, disks: &[String]) -> Finding {
     let suspicion = scene
         .so_far
         .iter()
+        .filter(|known| !known.verdict.starts_with("report."))
         .filter(|known| known.subject.listings.iter().any(of_input))
         .filter(|known| {
             known.subject.device.is_some_and(|device| disks.contains(&scene.disk(device)))
         })
         .max_by(|a, b| a.weight().total_cmp(&b.weight()));
-    let needs = suspicion
-        .and_then(|known| super::super::detectors::find(known.verdict))
-        .map(|detector| detector.needs);
+    let needs =
+        suspicion.and_then(|known| super::find(known.verdict)).map(|detector| detector.needs);
     let (seconds, what) =
         needs.map_or((SECONDS, "the latency of each I/O"), |needs| (needs.seconds, needs.what));
     let listings: Vec<usize> =

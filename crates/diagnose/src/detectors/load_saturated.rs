@@ -60,6 +60,9 @@ const SERVED_WELL: f64 = 2.0;
 /// report.util-trap), and what is left of the belief then.
 const STILL_GROWS: f64 = 0.5;
 const DOUBT: f64 = 0.5;
+/// No queueing device is steeper than this: throughput cannot grow faster than the number in
+/// flight, and a fall twice as fast has another cause (another load).
+const STEEPEST: f64 = 2.0;
 
 fn accuse(scene: &Scene) -> Vec<Finding> {
     let traced = scene.tracks.iter().filter_map(|track| from_events(scene, track));
@@ -129,7 +132,9 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
         charge.evidence.push(read_off(what, queue, Unit::Requests, 1, source));
     }
     let loads: Vec<Load> = same_disk(scene, row);
-    if let Some(eps) = elasticity::elasticity(&loads) {
+    // Points of nearly one depth have no slope to speak of.
+    let slope = elasticity::elasticity(&loads).filter(|eps| eps.abs() < STEEPEST);
+    if let Some(eps) = slope {
         let n = loads.len() as u64;
         let what = "elasticity of throughput, d ln X / d ln N";
         charge

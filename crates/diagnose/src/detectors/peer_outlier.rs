@@ -28,7 +28,7 @@ use iowhy_model::{Bound, DeviceId, Evidence, Finding, Histogram, Level, Unit};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
-use crate::measures::peers::{self, Peer, Standing};
+use crate::measures::peers::{self, Peer, Standing, View};
 use crate::scene::{Scene, Shape};
 use crate::{names, phrase, weigh};
 
@@ -157,8 +157,13 @@ fn from_rows(scene: &Scene, listing: usize, known: &[Member]) -> Vec<Member> {
         if twice || n == 0 {
             continue;
         }
-        let peer =
-            Peer { n, median_ns: None, trimmed_mean_ns: wait_ns, cv: UNKNOWN_CV, rate: row.per_s() };
+        let peer = Peer {
+            n,
+            median_ns: None,
+            trimmed_mean_ns: wait_ns,
+            cv: UNKNOWN_CV,
+            rate: row.per_s(),
+        };
         let disk = row.disk.clone();
         members.push(Member {
             device: row.device,
@@ -198,7 +203,7 @@ fn charge(
     charge.sentence = format!(
         "{disk} is {} times slower than its {} peers under the same load: {} on average against \
          {}{}",
-        phrase::digits(standing.ratio),
+        phrase::digits(member.mean_ns / typical),
         others.len(),
         phrase::ns(member.mean_ns),
         phrase::ns(typical),
@@ -249,11 +254,19 @@ fn evidence(
     let n = member.peer.n;
     let all: u64 = others.iter().map(|other| other.peer.n).sum();
     let peers_mean = middle(others.iter().map(|other| other.mean_ns)) / 1e6;
+    let view = match standing.view {
+        View::Median => "median over the peers' median",
+        View::TrimmedMean => "mean without the worst over the peers' median",
+    };
     let mut evidence = vec![
-        held(
-            computed("times the peers", standing.ratio, Unit::Ratio, n, source),
-            Bound::Above(RATIO),
+        computed(
+            "mean over the peers' median",
+            member.mean_ns / 1e6 / peers_mean,
+            Unit::Ratio,
+            n,
+            source,
         ),
+        held(computed(view, standing.ratio, Unit::Ratio, n, source), Bound::Above(RATIO)),
         held(
             computed("two-view z", standing.z, Unit::Sigma, n, source),
             Bound::Above(standing.threshold),

@@ -29,7 +29,7 @@ use crate::Detector;
 use crate::audit::{Contradiction, Doubt, LITTLE_TOLERANCE};
 use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
 use crate::phrase;
-use crate::scene::Scene;
+use crate::scene::{Row, Scene, Shape};
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -186,52 +186,55 @@ fn throughput(
     Some(Throughput { bytes_per_s, clause })
 }
 
-/// A histogram and averages of one disk in one input whose means are far apart watched different
-/// times, or one of them counts other requests.
+/// A histogram and averages of one disk, side by side in one document, whose means are far apart:
+/// they watched different times, or one of them counts other requests.
 fn means_apart(scene: &Scene) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for shape in &scene.shapes {
-        let histogram = &shape.known.histogram;
-        let Some((mean_ns, _)) = histogram.mean_ns() else { continue };
-        // Neighbours in the document are meant to be of the same state.
-        let beside = scene.rows.iter().filter(|row| {
+    scene.shapes.iter().filter_map(|shape| apart_from_rows(scene, shape)).collect()
+}
+
+fn apart_from_rows(scene: &Scene, shape: &Shape) -> Option<Finding> {
+    let histogram = &shape.known.histogram;
+    let mean_ms = histogram.mean_ns()?.0 / 1e6;
+    if histogram.edges().buckets() == 1 || shape.disk.is_empty() || mean_ms <= 0.0 {
+        return None;
+    }
+    let apart = |row: &Row| row.await_ms().map(|wait| (mean_ms / wait).max(wait / mean_ms));
+    // Neighbours are meant to be of the same state; of several rows the nearest counts.
+    let row = scene
+        .rows
+        .iter()
+        .filter(|row| {
             row.disk == shape.disk
-                && !shape.disk.is_empty()
                 && row.listing.abs_diff(shape.listing) == 1
                 && scene.input(row.listing) == scene.input(shape.listing)
-                && histogram.edges().buckets() > 1
-        });
-        for row in beside {
-            let Some(wait) = row.await_ms() else { continue };
-            let apart = (mean_ns / 1e6 / wait).max(wait / (mean_ns / 1e6));
-            if apart <= MEANS_APART {
-                continue;
-            }
-            let (of, other) = (scene.source(shape.listing), scene.source(row.listing));
-            let mut charge =
-                finding(DETECTOR.name, Some(row.device), vec![shape.listing, row.listing]);
-            charge.sentence = format!(
-                "two listings of {} do not describe the same time: the histogram's mean is about \
-                 {}, the averages beside it say {}",
-                phrase::disk(&row.disk),
-                phrase::ns(mean_ns),
-                phrase::ms(wait)
-            );
-            charge.evidence = vec![
-                estimated("mean of the histogram", mean_ns / 1e6, Unit::Ms, histogram.count(), of),
-                read_off("mean latency (await)", wait, Unit::Ms, 1, other),
-                held(
-                    computed("apart by", apart, Unit::Ratio, histogram.count(), of),
-                    Bound::Above(MEANS_APART),
-                ),
-            ];
-            charge.confidence = TWO_WINDOWS;
-            charge.explained_share = SIDE_NOTE;
-            advise(&mut charge, &row.disk);
-            findings.push(charge);
-        }
+        })
+        .filter(|row| apart(row).is_some_and(f64::is_finite))
+        .min_by(|a, b| apart(a).unwrap_or(0.0).total_cmp(&apart(b).unwrap_or(0.0)))?;
+    let (wait, apart) = (row.await_ms()?, apart(row)?);
+    if apart <= MEANS_APART {
+        return None;
     }
-    findings
+    let (of, other) = (scene.source(shape.listing), scene.source(row.listing));
+    let mut charge = finding(DETECTOR.name, Some(row.device), vec![shape.listing, row.listing]);
+    charge.sentence = format!(
+        "two listings of {} do not describe the same time: the histogram's mean is about {}, the \
+         averages beside it say {}",
+        phrase::disk(&row.disk),
+        phrase::ms(mean_ms),
+        phrase::ms(wait)
+    );
+    charge.evidence = vec![
+        estimated("mean of the histogram", mean_ms, Unit::Ms, histogram.count(), of),
+        read_off("mean latency (await)", wait, Unit::Ms, 1, other),
+        held(
+            computed("apart by", apart, Unit::Ratio, histogram.count(), of),
+            Bound::Above(MEANS_APART),
+        ),
+    ];
+    charge.confidence = TWO_WINDOWS;
+    charge.explained_share = SIDE_NOTE;
+    advise(&mut charge, &row.disk);
+    Some(charge)
 }
 
 fn advise(charge: &mut Finding, disk: &str) {
