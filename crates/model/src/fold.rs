@@ -122,14 +122,15 @@ pub fn series(listing: &Listing, filter: &Filter, edges: &Edges, columns: usize)
         .collect();
     let first = timed.iter().map(|(_, at)| at.ns()).min().unwrap_or(0);
     let last = timed.iter().map(|(_, at)| at.ns()).max().unwrap_or(0);
-    let width = ((last - first) / columns.max(1) as i64 + 1).max(1);
+    let width = (last.saturating_sub(first) / columns.max(1) as i64).saturating_add(1);
     for (event, at) in timed {
         let Some((stage, latency)) = event.longest() else { continue };
         let series = entry(&mut all, event.device, stage);
-        let place = (at.ns() - first) / width;
+        let place = at.ns().saturating_sub(first) / width;
         // Columns are laid from the first event on, so empty stretches keep their place.
         while (series.columns.len() as i64) <= place {
-            let start = Time::from_ns(first + series.columns.len() as i64 * width);
+            let offset = (series.columns.len() as i64).saturating_mul(width);
+            let start = Time::from_ns(first.saturating_add(offset));
             series.columns.push((start, Nanos(width), Histogram::empty(edges.clone())));
         }
         series.columns[place as usize].2.record(latency.ns() as u64);

@@ -3,6 +3,7 @@
 //! **Must never know:** read, live, diagnose; where the report came from; the terminal it is
 //! drawn on beyond its [`Style`].
 
+mod objects;
 mod paint;
 mod scale;
 mod sources;

@@ -12,6 +12,6 @@ pub use ansi::{Ink, Line, Rgb, Tone, clean};
 pub use axis::{latency_label, time_axis};
 pub use bar::{bar, gauge};
 pub use columns::{Align, Cell, Columns};
-pub use grid::{Grid, Mark};
+pub use grid::{Grid, Mark, density};
 pub use palette::{Palette, Ramp};
 pub use paper::{Paper, wrap};

@@ -4,6 +4,8 @@ use iowhy_model::{Distribution, Edges, Histogram, Stage};
 
 /// Rows per power of two that are tried, finest first. The tracer's table has eight.
 const PER_OCTAVE: [u64; 4] = [8, 4, 2, 1];
+/// Powers of two that are joined to one row where even one row for each is too many.
+const JOINED: [usize; 3] = [2, 3, 4];
 /// Octaves above a microsecond that rows may cover: up to 203 days.
 const OCTAVES: u32 = 44;
 
@@ -18,11 +20,17 @@ pub fn rows(sources: &[&Histogram], most: usize, finest: u64) -> Option<Edges> {
     // An open bucket reaches anywhere: what counts is where it begins.
     let reach = filled.iter().map(|(low, high)| if *high == u64::MAX { *low + 1 } else { *high });
     let reach = reach.max()?;
-    for per_octave in PER_OCTAVE.into_iter().filter(|k| *k <= finest) {
-        let rows = clipped(&octaves(per_octave), low, reach, high == u64::MAX);
+    let fine = PER_OCTAVE.into_iter().filter(|k| *k <= finest).map(octaves);
+    let coarse = JOINED.into_iter().map(|step| octaves(1).into_iter().step_by(step).collect());
+    // A source of whole milliseconds would fit into rows wide enough to hold all of it.
+    let octave = Edges::log2_us(OCTAVES);
+    let aligned = sources.iter().all(|known| splits(known.edges(), &octave));
+    for candidate in fine.chain(coarse).filter(|_| aligned) {
+        let candidate: Vec<u64> = candidate;
+        let rows = clipped(&candidate, low, reach, high == u64::MAX);
         if let Some(edges) = Edges::new(rows)
             && edges.buckets() <= most.max(1)
-            && sources.iter().all(|known| known.count() == 0 || fits(known.edges(), &edges))
+            && sources.iter().all(|known| splits(known.edges(), &edges))
         {
             return Some(edges);
         }
@@ -41,10 +49,10 @@ pub fn rows(sources: &[&Histogram], most: usize, finest: u64) -> Option<Edges> {
     Edges::new(joined)
 }
 
-/// Whether counts over `fine` move to `rows` without error. Rows end where counting did, so only
-/// inner edges matter.
-fn fits(fine: &Edges, rows: &Edges) -> bool {
-    fine.merges_into(rows)
+/// Whether no row's edge lies inside a bucket, an open last one aside.
+fn splits(buckets: &Edges, rows: &Edges) -> bool {
+    let closed = buckets.as_slice().iter().filter(|edge| **edge < u64::MAX).copied().collect();
+    Edges::new(closed).is_none_or(|closed| closed.merges_into(rows))
 }
 
 /// Edges with `k` equal steps to each power of two of a microsecond; those of biolatency for 1.

@@ -80,6 +80,19 @@ pub fn losses(paper: &mut Paper, recording: &Recording) -> io::Result<()> {
     Ok(())
 }
 
+/// The same behind an empty line, for the foot of a view.
+pub fn foot(paper: &mut Paper, recording: &Recording) -> io::Result<()> {
+    let silent = |listing: &iowhy_model::Listing| {
+        let source = &listing.source;
+        source.losses.is_empty() && source.skipped == 0 && source.notes.is_empty()
+    };
+    if recording.listings.iter().all(silent) {
+        return Ok(());
+    }
+    paper.blank()?;
+    losses(paper, recording)
+}
+
 /// Lines that belonged to no listing, by input.
 fn prose(paper: &mut Paper, recording: &Recording) -> io::Result<()> {
     let unicode = paper.style.unicode;

@@ -69,6 +69,11 @@ pub fn rate(per_s: f64) -> String {
     scaled(per_s, 1000.0, &["/s", "k/s", "M/s", "G/s"])
 }
 
+/// A number for a narrow column: `4.5`, `10.9k`, `1.2M`.
+pub fn short(value: f64) -> String {
+    scaled(value, 1000.0, &["", "k", "M", "G", "T"]).replace(' ', "")
+}
+
 /// A share of one: `97 %`, `0.4 %`, never rounded up to all or down to nothing.
 pub fn share(share: f64) -> String {
     match share * 100.0 {

@@ -19,7 +19,8 @@ pub fn time_axis(start: f64, seconds: f64, columns: usize, unicode: bool) -> Lin
         return line;
     }
     let step = nice_step(seconds / (columns as f64 / TICK as f64).max(1.0));
-    let first = (start / step).ceil();
+    // A tick that would stand a hair left of the edge stands on it.
+    let first = ((start - seconds / columns as f64) / step).ceil();
     for k in 0..columns {
         let at = (first + k as f64) * step;
         let column = ((at - start) / seconds * columns as f64).round() as usize;
@@ -62,13 +63,16 @@ fn time_label(at: f64, step: f64) -> String {
         _ => (1e-3, "ms"),
     };
     let value = at / scale;
+    if value.abs() < 1e-6 {
+        return "0".to_string();
+    }
     // Whole steps are printed in full: three digits would make neighbours alike.
     let text = if value.fract().abs() < 1e-6 || value.abs() >= 100.0 {
         format!("{value:.0}")
     } else {
         three(value)
     };
-    format!("{} {unit}", if text == "-0" { "0" } else { &text })
+    format!("{text} {unit}")
 }
 
 #[cfg(test)]
@@ -84,10 +88,11 @@ mod tests {
 
     #[test]
     fn ticks_stand_at_nice_times() {
-        assert_eq!(drawn(0.0, 60.0, 40), "'0 s         '20 s         '40 s");
-        assert_eq!(drawn(0.0, 4.0, 40), "'0 s      '1 s      '2 s      '3 s");
-        assert_eq!(drawn(3.0, 600.0, 30), "               '5 min");
-        assert_eq!(drawn(0.0, 0.02, 40), "'0 ms     '5 ms     '10 ms    '15 ms");
+        assert_eq!(drawn(0.0, 60.0, 40), "'0           '20 s         '40 s");
+        assert_eq!(drawn(0.0, 4.0, 40), "'0        '1 s      '2 s      '3 s");
+        assert_eq!(drawn(3.0, 600.0, 30), "'0             '5 min");
+        assert_eq!(drawn(30.0, 600.0, 30), "             '5 min");
+        assert_eq!(drawn(0.0, 0.02, 40), "'0        '5 ms     '10 ms    '15 ms");
         assert_eq!(drawn(0.0, 0.0, 30), "");
         assert_eq!(drawn(f64::NAN, 1.0, 30), "");
     }

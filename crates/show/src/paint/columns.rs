@@ -22,7 +22,6 @@ pub struct Columns {
     rows: Vec<Vec<Cell>>,
     flexible: Option<usize>,
     indent: usize,
-    heading: bool,
 }
 
 /// Blanks between columns.
@@ -33,13 +32,7 @@ const NARROWEST: usize = 12;
 impl Columns {
     /// Columns with these headings.
     pub fn new(heads: &[(&'static str, Align)]) -> Columns {
-        Columns {
-            heads: heads.to_vec(),
-            rows: Vec::new(),
-            flexible: None,
-            indent: 0,
-            heading: true,
-        }
+        Columns { heads: heads.to_vec(), rows: Vec::new(), flexible: None, indent: 0 }
     }
 
     /// Lets one column wrap where the others leave too little room.
@@ -53,13 +46,6 @@ impl Columns {
     #[must_use]
     pub fn indent(mut self, columns: usize) -> Columns {
         self.indent = columns;
-        self
-    }
-
-    /// Whether the headings are drawn.
-    #[must_use]
-    pub fn heading(mut self, drawn: bool) -> Columns {
-        self.heading = drawn;
         self
     }
 
@@ -81,11 +67,9 @@ impl Columns {
             *room = room.saturating_sub(over).max(NARROWEST.min(*room));
         }
         let mut lines = Vec::new();
-        if self.heading {
-            let heads: Vec<Cell> =
-                self.heads.iter().map(|(head, _)| (head.to_string(), Tone::Faint.into())).collect();
-            lines.extend(self.drawn(&heads, &widths));
-        }
+        let heads: Vec<Cell> =
+            self.heads.iter().map(|(head, _)| (head.to_string(), Tone::Faint.into())).collect();
+        lines.extend(self.drawn(&heads, &widths));
         lines.extend(self.rows.iter().flat_map(|row| self.drawn(row, &widths)));
         lines
     }
@@ -97,8 +81,7 @@ impl Columns {
             .iter()
             .enumerate()
             .map(|(place, (head, _))| {
-                let head = if self.heading { head.width() } else { 0 };
-                self.rows.iter().map(|row| of_cell(row, place)).max().unwrap_or(0).max(head)
+                self.rows.iter().map(|row| of_cell(row, place)).max().unwrap_or(0).max(head.width())
             })
             .collect()
     }

@@ -60,7 +60,7 @@ const CLASSIC_RED: &[Rgb] = &[
     Rgb(255, 0, 0),
 ];
 /// Watched, and nothing came: darker than the first step, lighter than black paper.
-const EMPTY: Rgb = Rgb(26, 28, 36);
+const EMPTY: Rgb = Rgb(32, 35, 46);
 /// Code 15 of PyLatencyMap.
 const CLASSIC_EMPTY: Rgb = Rgb(255, 255, 255);
 

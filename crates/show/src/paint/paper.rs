@@ -76,10 +76,8 @@ impl<'a> Paper<'a> {
 /// broken where it must be. At least one line.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(2);
-    let text = super::clean(&text.split_whitespace().collect::<Vec<_>>().join(" "));
     let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        let mut word = word.to_string();
+    for mut word in words(text) {
         loop {
             let Some(line) = lines.last_mut() else { return lines };
             let gap = usize::from(!line.is_empty());
@@ -100,6 +98,28 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     }
     lines
 }
+
+/// The words of a text; a number and the unit behind it are one.
+fn words(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split_whitespace().map(super::clean) {
+        let unit = UNITS.contains(&word.trim_end_matches([',', '.', ')', ';', ':']));
+        match words.last_mut() {
+            Some(last) if unit && last.ends_with(|c: char| c.is_ascii_digit()) => {
+                last.push(' ');
+                last.push_str(&word);
+            }
+            _ => words.push(word),
+        }
+    }
+    words
+}
+
+/// Units that are not parted from their number.
+const UNITS: [&str; 19] = [
+    "ns", "us", "µs", "ms", "s", "min", "h", "%", "B", "KiB", "MiB", "GiB", "/s", "k/s", "KiB/s",
+    "MiB/s", "rpm", "turns", "I/Os",
+];
 
 /// Shortens a word to `width` columns and gives the rest.
 fn break_off(word: &mut String, width: usize) -> String {
@@ -122,6 +142,7 @@ mod tests {
     fn words_wrap_and_long_ones_break() {
         assert_eq!(wrap("one two  three", 7), ["one two", "three"]);
         assert_eq!(wrap("abcdefghij kl", 4), ["abcd", "efgh", "ij", "kl"]);
+        assert_eq!(wrap("takes 1.65 ms, so", 12), ["takes", "1.65 ms, so"]);
         assert_eq!(wrap("", 4), [""]);
         assert_eq!(wrap("磁盘磁盘", 5), ["磁盘", "磁盘"]);
         for width in 0..5 {

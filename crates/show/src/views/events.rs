@@ -1,16 +1,144 @@
-//! Being written.
+//! One line per I/O, in the columns of biosnoop.
+//!
+//! ## Shows
+//! Each request as it completed: when, which process started it, device, operation with its
+//! flags, place, length, time in the queue and time on the device. Requests above the threshold
+//! of `--over` (without one, above 500 ms) have their latency in red, those above 100 ms in
+//! yellow. Lines are never cut to the paper, so that what is saved can be read again: `iowhy`
+//! reads it as `biosnoop`, queue time and losses included.
+//!
+//! ## Units
+//! TIME in seconds on the clock of the trace, SECTOR in units of 512 bytes, BYTES in bytes,
+//! QUE (queue to issue, Q2D) and LAT (issue to completion, D2C) in milliseconds. The QUE column
+//! is left out where the source never saw the queue. `-` means that it was not seen for this
+//! request; if the issue was not seen, LAT is all from queue to completion and QUE is `-`. A
+//! process that was not seen is `?` with PID 0, as bcc prints it.
+//!
+//! ## Read it like this
+//! Latencies that climb from line to line (10, 20, 30 ms) with even steps in TIME are a queue
+//! being worked off: the workload. High latencies at even steps with nothing between them are the
+//! disk itself. TIME minus LAT is the issue: if it falls right behind the completion before it,
+//! the device had one request at a time.
 
 use std::io::{self, Write};
 
-use iowhy_model::Report;
+use iowhy_model::{Event, Level, Listing, Nanos, Recording, Report, Stage};
 
+use crate::paint::{Ink, Line, Tone, clean};
 use crate::{Style, View};
 
 /// Entry in the list of views.
-pub const VIEW: View =
-    View { name: "events", summary: "being written", manual: include_str!("events.rs"), write };
+pub const VIEW: View = View {
+    name: "events",
+    summary: "one line per I/O, as biosnoop prints it",
+    manual: include_str!("events.rs"),
+    write,
+};
+
+/// Slow enough to be red without a threshold of the user's: the default of the outlier script of
+/// LucaCanali/Linux_tracing_scripts.
+const OUTLIER: Nanos = Nanos(500_000_000);
+/// Slow enough to be yellow: no healthy single request of any medium takes a tenth of a second.
+const SLOW: Nanos = Nanos(100_000_000);
 
 fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
-    let _ = style;
-    writeln!(out, "{} findings", report.findings.len())
+    let recording = &report.recording;
+    let mut headed = false;
+    for listing in &recording.listings {
+        let any = listing.events.iter().any(|event| style.filter.event(event));
+        let live = listing.source.level >= Level::D && recording.listings.len() == 1;
+        let queue = sees_queue(listing);
+        if style.heading && (any || live) {
+            if headed {
+                writeln!(out)?;
+            }
+            headed = true;
+            head(queue, style, out)?;
+        }
+        let mut unfinished = 0;
+        for event in listing.events.iter().filter(|event| style.filter.event(event)) {
+            match latency(event) {
+                Some(_) => row(recording, event, queue, style, out)?,
+                None => unfinished += 1,
+            }
+        }
+        if unfinished > 0 {
+            writeln!(out, "# {unfinished} more without a completion time or a latency")?;
+        }
+        if listing.folded > 0 {
+            writeln!(out, "# {} more were kept as histograms only", listing.folded)?;
+        }
+        losses(listing, style, out)?;
+    }
+    Ok(())
+}
+
+fn sees_queue(listing: &Listing) -> bool {
+    let source = &listing.source;
+    let traced = source.level >= Level::D;
+    source.sees_queue && (traced || listing.events.iter().any(|event| event.queued.is_some()))
+}
+
+/// Issue to completion, or all of it if the issue was not seen.
+fn latency(event: &Event) -> Option<Nanos> {
+    event.latency(Stage::Device).or_else(|| event.latency(Stage::Total))
+}
+
+fn head(queue: bool, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+    let queue = if queue { "QUE(ms) " } else { "" };
+    let text = format!(
+        "{:<10} {:<15} {:<7} {:<7} {:<2} {:<10} {:<7} {queue}{:>7}",
+        "TIME(s)", "COMM", "PID", "DISK", "T", "SECTOR", "BYTES", "LAT(ms)"
+    );
+    Line::new().with(&text, Ink::strong(Tone::Plain)).write(usize::MAX, style.colour, out)
+}
+
+fn row(
+    recording: &Recording,
+    event: &Event,
+    queue: bool,
+    style: &Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let (Some(completed), Some(latency)) = (event.completed, latency(event)) else { return Ok(()) };
+    let device = recording.devices().get(event.device.index());
+    let device = device.map(|device| device.name.as_str()).filter(|name| !name.is_empty());
+    let comm = event.comm.map(|name| recording.text(name)).filter(|name| !name.is_empty());
+    let number = |value: Option<u64>| value.map_or("-".to_string(), |value| value.to_string());
+    let mut text = format!(
+        "{:<10.6} {:<15} {:<7} {:<7} {:<2} {:<10} {:<7} ",
+        completed.seconds(),
+        // Line feeds in a name would make two lines of one.
+        clean(comm.unwrap_or("?")),
+        event.pid.unwrap_or(0),
+        clean(device.unwrap_or("<unknown>")).replace(char::is_whitespace, "_"),
+        event.flags.rwbs(event.op),
+        number(event.sector),
+        number(event.bytes.map(u64::from)),
+    );
+    if queue {
+        let waited = event.latency(Stage::Queue);
+        text += &format!("{:>7} ", waited.map_or("-".to_string(), |w| format!("{:.3}", w.ms())));
+    }
+    let tone = match latency {
+        l if l > style.filter.over.unwrap_or(OUTLIER) => Tone::Bad,
+        l if l > SLOW => Tone::Warn,
+        _ => Tone::Plain,
+    };
+    let number = format!("{:>7.3}", latency.ms());
+    Line::new().with(&text, Tone::Plain).with(&number, tone).write(usize::MAX, style.colour, out)
+}
+
+/// What was lost, in the words of bcc's own complaint, which is read again with the rest.
+fn losses(listing: &Listing, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+    for loss in &listing.source.losses {
+        let text = format!("lost {} events ({})", loss.count, loss.what);
+        Line::new().with(&text, Ink::strong(Tone::Bad)).write(usize::MAX, style.colour, out)?;
+    }
+    let source = &listing.source;
+    if source.skipped > 0 && !listing.events.is_empty() {
+        let (format, skipped) = (&source.format, source.skipped);
+        writeln!(out, "# {skipped} lines of {format} could not be used")?;
+    }
+    Ok(())
 }

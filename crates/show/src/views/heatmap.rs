@@ -1,16 +1,158 @@
-//! Being written.
+//! Frequency and intensity heat maps: latency over time, as colour.
+//!
+//! ## Shows
+//! Two maps per device. Time runs from left to right, latency from bottom to top, a row for each
+//! power of two or a part of one, as fine as source and paper allow. The frequency map colours
+//! how many requests completed in a cell, the intensity map how much time was waited in it. To
+//! the right stand the values of the latest column. A stretch in which nothing was watched stays
+//! empty (`/` on paper without colour); one that was watched and had no request is dark.
+//!
+//! ## Units
+//! Frequency in requests per second, intensity in time waited per second: 1 s/s means that one
+//! request was waiting all the time. Waited time is counted at the middle of each bucket and then
+//! fitted to the exact sum of the column where the source gave one; the map says which. Colours
+//! grow with the logarithm of the value, so that a single slow request stays visible. Time is in
+//! seconds of the source's own clock.
+//!
+//! ## Read it like this
+//! A device in order shows one or two steady bands. A band that climbs is a queue that fills; a
+//! column that stretches upward is a stall; a second band far above the first is a second way of
+//! service, such as retries. What burns in the intensity map, not in the frequency map, is where
+//! the time goes. A line marks the median, a broken line the 99th percentile, in each column that
+//! has enough requests to carry it.
 
 use std::io::{self, Write};
 
-use iowhy_model::Report;
+use iowhy_model::{Edges, Report, Series, Source, Stage, series};
 
-use crate::{Style, View};
+use crate::paint::{Grid, Ink, Line, Mark, Paper, Ramp, Tone, time_axis};
+use crate::scale::stage_words;
+use crate::words::{duration, several};
+use crate::{Style, View, sources};
+
+mod legend;
+mod picture;
+
+use picture::{Measure, Picture};
 
 /// Entry in the list of views.
-pub const VIEW: View =
-    View { name: "heatmap", summary: "being written", manual: include_str!("heatmap.rs"), write };
+pub const VIEW: View = View {
+    name: "heatmap",
+    summary: "frequency and intensity heat maps of latency over time",
+    manual: include_str!("heatmap.rs"),
+    write,
+};
+
+/// Columns left of the cells: a latency and a blank.
+const LEFT: usize = 9;
+/// Columns right of them: a blank and the latest value.
+const RIGHT: usize = 9;
+/// Lines that hold no cells: title, a heading, axis and legend for each map, a blank between.
+const AROUND: usize = 8;
+/// Lines of cells per map: fewer show no shape, more do not fit beside each other.
+const LINES: std::ops::RangeInclusive<usize> = 8..=24;
 
 fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
-    let _ = style;
-    writeln!(out, "{} findings", report.findings.len())
+    let mut paper = Paper::new(style, out);
+    let columns = paper.width().saturating_sub(LEFT + RIGHT).max(1);
+    let mut drawn = 0;
+    for listing in &report.recording.listings {
+        let all = series(listing, &style.filter, &Edges::standard(), columns);
+        for one in all.iter().filter(|one| wanted(one, &all, style.stage)) {
+            let Some(picture) = Picture::of(one, style, columns, lines(style)) else { continue };
+            if drawn > 0 {
+                paper.blank()?;
+            }
+            drawn += 1;
+            title(&mut paper, report, &listing.source, one, &picture)?;
+            map(&mut paper, &picture, Measure::Frequency)?;
+            paper.blank()?;
+            map(&mut paper, &picture, Measure::Intensity)?;
+        }
+    }
+    if drawn == 0 {
+        let text = "no latencies over time were measured; `iowhy hist` draws what has no time";
+        paper.item("", text)?;
+    }
+    sources::foot(&mut paper, &report.recording)
+}
+
+/// Lines of cells in each map.
+fn lines(style: &Style) -> usize {
+    (style.height.saturating_sub(AROUND) / 2).clamp(*LINES.start(), *LINES.end())
+}
+
+/// Only the stage asked for, or the longest of the device.
+fn wanted(one: &Series, all: &[Series], stage: Option<Stage>) -> bool {
+    match stage {
+        Some(stage) => one.stage == stage,
+        None => all.iter().filter(|other| other.device == one.device).all(|o| o.stage <= one.stage),
+    }
+}
+
+fn title(
+    paper: &mut Paper,
+    report: &Report,
+    source: &Source,
+    one: &Series,
+    picture: &Picture,
+) -> io::Result<()> {
+    let unicode = paper.style.unicode;
+    let device = report.recording.devices().get(one.device.index());
+    let name = device.map_or("", |device| device.name.as_str());
+    let mark = Line::new().with(name, Ink::strong(Tone::Accent));
+    let mark = if mark.width() * 2 > paper.width() {
+        paper.line(&mark)?;
+        Line::new()
+    } else {
+        mark.with("  ", Tone::Plain)
+    };
+    let text = format!(
+        "{}, {} over {} ({})",
+        stage_words(one.stage),
+        several(picture.ios, "I/O", unicode),
+        duration(picture.seconds * 1e9, unicode),
+        source.format
+    );
+    paper.paragraph(&mark, &text, Tone::Plain)
+}
+
+/// One map: heading, cells with labels, time axis, legend.
+fn map(paper: &mut Paper, picture: &Picture, measure: Measure) -> io::Result<()> {
+    let style = paper.style;
+    let ramp: Ramp = match measure {
+        Measure::Frequency => style.palette.frequency(),
+        Measure::Intensity => style.palette.intensity(),
+    };
+    let mut heading = Line::new().with(measure.heading(), Ink::strong(Tone::Plain));
+    if measure == Measure::Intensity {
+        let how = if picture.exact { "  sums exact" } else { "  estimated from buckets" };
+        heading.push(how, Tone::Faint);
+    }
+    let end = LEFT + picture.columns + RIGHT;
+    if heading.width() + 7 < end {
+        heading.pad(end - "latest".len());
+        heading.push("latest", Tone::Faint);
+    }
+    paper.line(&heading)?;
+    let (grid, scale): (Grid, legend::Scale) = picture.grid(measure, style);
+    for line in 0..picture.lines(style) {
+        let label = picture.label(line, style);
+        let mut drawn = Line::new().with(&format!("{label:>8} "), Tone::Faint);
+        drawn.append(grid.line(line, &ramp, style));
+        drawn.push(&format!(" {:>8}", picture.latest(line, measure, style)), Tone::Plain);
+        paper.line(&drawn)?;
+    }
+    let mut axis = Line::new().with(&" ".repeat(LEFT), Tone::Plain);
+    axis.append(time_axis(picture.start, picture.seconds, picture.columns, style.unicode));
+    axis.pad(LEFT + picture.columns);
+    axis.push(&format!(" {:>8}", picture.latest_sum(measure, style)), Ink::strong(Tone::Plain));
+    paper.line(&axis)?;
+    let mut legend = scale.line(&ramp, measure, style);
+    for (mark, name) in [(Mark::Median, "p50"), (Mark::Tail, "p99")] {
+        if measure == Measure::Frequency && picture.is_marked(mark) {
+            legend.push(&format!("  {} {name}", mark.sign()), Ink::strong(Tone::Plain));
+        }
+    }
+    paper.line(&legend)
 }

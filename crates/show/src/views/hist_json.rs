@@ -1,20 +1,70 @@
-//! Being written.
+//! Latency histograms as one JSON object, schema `iowhy.hist/1`.
+//!
+//! ## Shows
+//! What `histogram` draws, for programs: each histogram over the edges of its own source, never
+//! joined, per device, operation and stage. `docs/JSON.md` describes every field.
+//!
+//! ## Units
+//! All times in nanoseconds. Bucket `i` counts latencies from `edges_ns[i]`, inclusive, to
+//! `edges_ns[i + 1]`, exclusive; a last edge of null means that the bucket is open. `sum_ns`,
+//! `min_ns` and `max_ns` are exact, or null if the source did not give them.
+//!
+//! ## Read it like this
+//! There is one edge more than there are counts. `lost` belongs to the input as a whole: requests
+//! that are in none of its histograms. Histograms of Q2D, D2C and Q2C count the same requests.
 
 use std::io::{self, Write};
 
-use iowhy_model::Report;
+use iowhy_model::{Distribution, Edges, Listing, Recording, Report, distributions};
+use serde_json::Value;
 
+use crate::objects::{device, inputs, maybe, object};
 use crate::{Style, View};
 
 /// Entry in the list of views.
 pub const VIEW: View = View {
     name: "hist-json",
-    summary: "being written",
+    summary: "latency histograms as one JSON object (iowhy.hist/1)",
     manual: include_str!("hist_json.rs"),
     write,
 };
 
 fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
-    let _ = style;
-    writeln!(out, "{} findings", report.findings.len())
+    let recording = &report.recording;
+    let mut histograms: Vec<Value> = Vec::new();
+    for (input, listing) in recording.listings.iter().enumerate() {
+        let folded = distributions(listing, &style.filter, &Edges::standard());
+        let wanted = folded.iter().filter(|known| style.stage.is_none_or(|s| known.stage == s));
+        histograms.extend(wanted.map(|known| histogram(recording, listing, input, known)));
+    }
+    let whole = object([
+        ("schema", "iowhy.hist/1".into()),
+        ("inputs", inputs(recording)),
+        ("histograms", histograms.into()),
+    ]);
+    crate::objects::line(&whole, out)
+}
+
+fn histogram(recording: &Recording, from: &Listing, input: usize, known: &Distribution) -> Value {
+    let counted = &known.histogram;
+    let edges = counted.edges().as_slice().iter();
+    let edges = edges.map(|edge| if *edge == u64::MAX { Value::Null } else { (*edge).into() });
+    object([
+        ("device", device(recording, Some(known.device))),
+        ("op", known.op.map(|op| op.name()).into()),
+        ("stage", known.stage.name().into()),
+        ("layer", known.layer.name().into()),
+        ("input", input.into()),
+        ("edges_ns", edges.collect()),
+        ("counts", counted.counts().into()),
+        ("sum_ns", maybe(counted.sum_ns)),
+        ("min_ns", counted.min_ns.into()),
+        ("max_ns", counted.max_ns.into()),
+        ("count", counted.count().into()),
+        ("lost", from.source.lost().into()),
+        ("start_ns", known.start.map(|start| start.ns()).into()),
+        ("length_ns", known.length.map(|length| length.ns()).into()),
+        ("bytes", known.bytes.into()),
+        ("label", known.label.map(|label| recording.text(label)).into()),
+    ])
 }

@@ -71,7 +71,7 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
     if drawn == 0 {
         paper.item("", "no latencies were measured")?;
     }
-    sources::losses(&mut paper, recording)
+    sources::foot(&mut paper, recording)
 }
 
 /// Waiting and device time of the same requests.

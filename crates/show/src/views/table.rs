@@ -52,7 +52,7 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
     if rows.is_empty() {
         let text = if all == 0 { "no device was measured" } else { "no device did any I/O" };
         paper.item("", text)?;
-        return sources::losses(&mut paper, &report.recording);
+        return sources::foot(&mut paper, &report.recording);
     }
     let layout = Layout::fit(&rows, paper.width());
     let titled = stretches.iter().filter(|stretch| !stretch.rows.is_empty()).count() > 1;
@@ -75,7 +75,7 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
     if style.heading {
         footnotes(&mut paper, &rows, &layout)?;
     }
-    sources::losses(&mut paper, &report.recording)
+    sources::foot(&mut paper, &report.recording)
 }
 
 /// Idle devices are shown only if somebody asked for them.

@@ -1,5 +1,7 @@
 //! Reports made by hand for the goldens: numbers as the published listings have them.
 
+#![allow(dead_code)]
+
 use iowhy_model::*;
 
 /// The slow reads of a disk that read through dust: completion, s, and latency, ms, of

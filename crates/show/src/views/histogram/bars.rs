@@ -13,6 +13,8 @@ pub const QUANTILES: [(&str, f64); 4] =
     [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)];
 /// Rows of one histogram unless all are asked for.
 const MOST: usize = 40;
+/// Narrower paper leaves out the shares.
+const SHARES: usize = 60;
 /// A bar is never longer: the eye compares lengths poorly across a wide screen.
 const LONGEST: usize = 60;
 
@@ -24,9 +26,11 @@ pub fn write(paper: &mut Paper, histogram: &Histogram) -> io::Result<()> {
     let numbers: Vec<String> =
         rows.counts().iter().map(|n| count(*n, paper.style.unicode)).collect();
     let room = numbers.iter().map(|text| text.chars().count()).max().unwrap_or(0);
-    let left = labels.first().map_or(0, |label| label.chars().count()) + 2 + room + 2 + 6 + 1;
-    // Behind the bar there is room for the names of percentiles.
-    let length = paper.width().saturating_sub(left + 7).clamp(1, LONGEST);
+    let shares = paper.width() >= SHARES;
+    let left = labels.first().map_or(0, |label| label.chars().count()) + room + 3;
+    let left = left + if shares { 8 } else { 0 };
+    // Behind the bar there is room for the names of the mean and a percentile.
+    let length = paper.width().saturating_sub(left + 9).clamp(1, LONGEST);
     let most = rows.counts().iter().copied().max().unwrap_or(0).max(1) as f64;
     for (row, label) in labels.iter().enumerate() {
         let number = rows.counts().get(row).copied().unwrap_or(0);
@@ -36,7 +40,7 @@ pub fn write(paper: &mut Paper, histogram: &Histogram) -> io::Result<()> {
         line.push(&" ".repeat(room - text.chars().count()), Tone::Plain);
         line.push(text, faint);
         let part = if number == 0 { String::new() } else { share(rate(number, histogram)) };
-        line.push(&format!("  {part:>6} "), Tone::Faint);
+        line.push(&if shares { format!("  {part:>6} ") } else { " ".to_string() }, Tone::Faint);
         let drawn = bar(number as f64 / most, length, paper.style.unicode);
         line.push(&drawn, Tone::Accent);
         let names = names(histogram, &edges, row);

@@ -7,7 +7,10 @@ use crate::words::NONE;
 
 /// The columns in the order they are drawn, each with its rank: the paper's width is given to
 /// the lowest ranks first.
-pub const COLUMNS: [(&str, u8); 28] = [
+pub const COLUMNS: [(&str, u8); 31] = [
+    ("tps", 5),
+    ("kB/s", 6),
+    ("areq-sz", 10),
     ("r/s", 1),
     ("rkB/s", 5),
     ("rrqm/s", 24),

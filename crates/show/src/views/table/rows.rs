@@ -149,6 +149,11 @@ fn of_interval(recording: &Recording, interval: &Interval) -> Row {
         let await_ms = rates.await_ns.filter(|_| rates.ios_per_s != 0.0).map(|ns| ns / 1e6);
         row.set(&format!("{letter}_await"), await_ms);
     }
+    if let Some(mixed) = &interval.mixed {
+        row.set("tps", Some(mixed.ios_per_s));
+        row.set("kB/s", mixed.bytes_per_s.map(|bytes| bytes / 1024.0));
+        row.set("areq-sz", mixed.mean_bytes().map(|bytes| bytes / 1024.0));
+    }
     row.set("await", interval.await_ns.map(|ns| ns / 1e6));
     row.set("wsvc_t", interval.wait_ns.map(|ns| ns / 1e6));
     row.set("asvc_t", interval.device_ns.map(|ns| ns / 1e6));

@@ -1,0 +1,94 @@
+//! The JSON objects that several views share. A number that is none becomes null.
+
+use std::io::{self, Write};
+
+use iowhy_model::{Bound, DeviceId, Recording, Source};
+use serde_json::{Map, Value, json};
+
+/// An object whose keys stay in the order they are given.
+pub fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
+    let pairs = fields.into_iter().map(|(key, value)| (key.to_string(), value));
+    Value::Object(pairs.collect::<Map<String, Value>>())
+}
+
+/// A number; null if it is not finite.
+pub fn number(value: f64) -> Value {
+    serde_json::Number::from_f64(value).map_or(Value::Null, Value::Number)
+}
+
+/// A number or null.
+pub fn maybe(value: Option<f64>) -> Value {
+    value.map_or(Value::Null, number)
+}
+
+/// The name of a device; null if there is none.
+pub fn device(recording: &Recording, id: Option<DeviceId>) -> Value {
+    let device = id.and_then(|id| recording.devices().get(id.index()));
+    device.map_or(Value::Null, |device| Value::String(device.name.clone()))
+}
+
+/// `{"above": x}`, `{"below": x}`, `{"between": [a, b]}` or null.
+pub fn bound(bound: Option<Bound>) -> Value {
+    match bound {
+        None => Value::Null,
+        Some(Bound::Above(limit)) => object([("above", number(limit))]),
+        Some(Bound::Below(limit)) => object([("below", number(limit))]),
+        Some(Bound::Between(low, high)) => {
+            object([("between", Value::Array(vec![number(low), number(high)]))])
+        }
+    }
+}
+
+/// Who spoke, and what was lost.
+pub fn source(source: &Source) -> Value {
+    let losses = source
+        .losses
+        .iter()
+        .map(|loss| object([("what", loss.what.clone().into()), ("count", loss.count.into())]));
+    let notes = source.notes.iter().map(|note| {
+        let line = if note.line > 0 { note.line.into() } else { Value::Null };
+        object([
+            ("line", line),
+            ("text", note.text.clone().into()),
+            ("reason", note.reason.clone().into()),
+        ])
+    });
+    object([
+        ("format", source.format.clone().into()),
+        ("input", source.input.clone().into()),
+        ("lines", source.lines.map_or(Value::Null, |(first, last)| json!([first, last]))),
+        ("level", source.level.letter().to_string().into()),
+        ("level_words", source.level.words().into()),
+        ("sampling", source.sampling.word().into()),
+        ("sees_queue", source.sees_queue.into()),
+        ("resolution_ns", source.resolution.map(|step| step.ns()).into()),
+        ("watched_ns", source.watched.map(|length| length.ns()).into()),
+        ("host", source.host.clone().into()),
+        ("records", source.records.into()),
+        ("skipped", source.skipped.into()),
+        ("lost", source.lost().into()),
+        ("losses", losses.collect()),
+        ("notes", notes.collect()),
+    ])
+}
+
+/// All inputs of a recording, in order.
+pub fn inputs(recording: &Recording) -> Value {
+    recording.listings.iter().map(|listing| source(&listing.source)).collect()
+}
+
+/// The source as a line of its own, in front of the lines that are its.
+pub fn source_line(of: &Source, out: &mut dyn Write) -> io::Result<()> {
+    let mut fields = Map::new();
+    fields.insert("schema".to_string(), "iowhy.source/1".into());
+    if let Value::Object(rest) = source(of) {
+        fields.extend(rest);
+    }
+    line(&Value::Object(fields), out)
+}
+
+/// One value on one line.
+pub fn line(value: &Value, out: &mut dyn Write) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, value).map_err(io::Error::from)?;
+    writeln!(out)
+}

@@ -1,0 +1,208 @@
+//! A series laid out over columns of paper: rates and waits per row, gaps kept.
+
+use iowhy_model::{Edges, Histogram, Series};
+
+use super::legend::Scale;
+use crate::Style;
+use crate::paint::{Grid, Mark, latency_label};
+use crate::scale;
+use crate::words::{duration, short};
+
+/// What a map colours.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Measure {
+    /// How many.
+    Frequency,
+    /// How much time.
+    Intensity,
+}
+
+impl Measure {
+    /// The heading of its map.
+    pub fn heading(self) -> &'static str {
+        match self {
+            Measure::Frequency => "Frequency: I/Os per second",
+            Measure::Intensity => "Intensity: time waited per second",
+        }
+    }
+
+    /// The unit behind the legend.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Measure::Frequency => "per s",
+            Measure::Intensity => "per s",
+        }
+    }
+}
+
+/// One column of paper.
+#[derive(Clone, Default)]
+struct Column {
+    seconds: f64,
+    counts: Vec<f64>,
+    waits: Vec<f64>,
+    median: Option<usize>,
+    tail: Option<usize>,
+}
+
+/// A series laid out.
+pub struct Picture {
+    /// All requests in it.
+    pub ios: u64,
+    /// Time of its left edge, s.
+    pub start: f64,
+    /// Time it covers, s.
+    pub seconds: f64,
+    /// Columns of cells.
+    pub columns: usize,
+    /// Whether each column's sum of latencies is known exactly.
+    pub exact: bool,
+    /// Whether medians and percentiles are drawn over the cells.
+    marked: bool,
+    edges: Edges,
+    cells: Vec<Column>,
+}
+
+impl Picture {
+    /// Lays a series out over `columns` columns and at most `lines` lines; `None` if nothing was
+    /// counted or no time passed.
+    pub fn of(series: &Series, style: &Style, columns: usize, lines: usize) -> Option<Picture> {
+        let timed = || series.columns.iter().filter(|(_, length, _)| length.ns() > 0);
+        let histograms: Vec<&Histogram> = timed().map(|(_, _, histogram)| histogram).collect();
+        let edges = scale::rows(&histograms, lines * Grid::rows_per_line(style), 8)?;
+        let start = timed().map(|(at, _, _)| at.seconds()).fold(f64::INFINITY, f64::min);
+        let end = timed()
+            .map(|(at, length, _)| at.seconds() + length.seconds())
+            .fold(f64::NEG_INFINITY, f64::max);
+        let seconds = end - start;
+        if !(seconds > 0.0) {
+            return None;
+        }
+        let mut cells = vec![Column::default(); columns];
+        for (at, length, histogram) in timed() {
+            let place = |time: f64| {
+                (((time - start) / seconds * columns as f64).round() as usize).min(columns)
+            };
+            let first = place(at.seconds()).min(columns - 1);
+            let last = place(at.seconds() + length.seconds()).max(first + 1).min(columns);
+            let part = 1.0 / (last - first) as f64;
+            for cell in &mut cells[first..last] {
+                cell.add(histogram, &edges, length.seconds() * part, part);
+            }
+        }
+        let ios = histograms.iter().map(|known| known.count()).sum();
+        let exact = histograms.iter().all(|known| known.count() == 0 || known.sum_ns.is_some());
+        let marked = Grid::rows_per_line(style) == 2;
+        Some(Picture { ios, start, seconds, columns, exact, marked, edges, cells })
+    }
+
+    /// Whether some column carries that percentile and it is drawn.
+    pub fn is_marked(&self, mark: Mark) -> bool {
+        let carried = |cell: &Column| match mark {
+            Mark::Median => cell.median.is_some(),
+            Mark::Tail => cell.tail.is_some(),
+        };
+        self.marked && self.cells.iter().any(carried)
+    }
+
+    /// Lines of text the cells take.
+    pub fn lines(&self, style: &Style) -> usize {
+        self.edges.buckets().div_ceil(Grid::rows_per_line(style))
+    }
+
+    /// The latency at the lower edge of a line.
+    pub fn label(&self, line: usize, style: &Style) -> String {
+        let lowest = self.buckets_of(line, style).min().unwrap_or(0);
+        latency_label(self.edges.low(lowest), style.unicode)
+    }
+
+    /// The cells as places on their scale.
+    pub fn grid(&self, measure: Measure, style: &Style) -> (Grid, Scale) {
+        let all = self.cells.iter().flat_map(|cell| cell.values(measure));
+        let scale = Scale::of(all, style.palette);
+        let rows = self.edges.buckets();
+        let mut grid = Grid::new(rows, self.columns);
+        for (column, cell) in self.cells.iter().enumerate().filter(|(_, cell)| cell.seconds > 0.0) {
+            for (bucket, value) in cell.values(measure).enumerate() {
+                grid.set(rows - 1 - bucket, column, scale.place(value));
+            }
+            if self.marked && measure == Measure::Frequency {
+                let marks = [(cell.tail, Mark::Tail), (cell.median, Mark::Median)];
+                for (bucket, mark) in marks {
+                    if let Some(bucket) = bucket {
+                        grid.mark(rows - 1 - bucket.min(rows - 1), column, mark);
+                    }
+                }
+            }
+        }
+        (grid, scale)
+    }
+
+    /// The value of a line in the latest column.
+    pub fn latest(&self, line: usize, measure: Measure, style: &Style) -> String {
+        let Some(cell) = self.cells.iter().rfind(|cell| cell.seconds > 0.0) else {
+            return String::new();
+        };
+        let buckets: Vec<usize> = self.buckets_of(line, style).collect();
+        let some = cell.values(measure).enumerate().filter(|(bucket, _)| buckets.contains(bucket));
+        said(some.map(|(_, value)| value).sum(), measure, style)
+    }
+
+    /// The sum of the latest column.
+    pub fn latest_sum(&self, measure: Measure, style: &Style) -> String {
+        let latest = self.cells.iter().rfind(|cell| cell.seconds > 0.0);
+        latest.map_or(String::new(), |cell| said(cell.values(measure).sum(), measure, style))
+    }
+
+    /// The buckets that one line of text shows.
+    fn buckets_of(&self, line: usize, style: &Style) -> impl Iterator<Item = usize> + use<> {
+        let per_line = Grid::rows_per_line(style);
+        let rows = self.edges.buckets();
+        (line * per_line..(line + 1) * per_line).filter_map(move |row| (rows - 1).checked_sub(row))
+    }
+}
+
+impl Column {
+    fn add(&mut self, histogram: &Histogram, edges: &Edges, seconds: f64, part: f64) {
+        self.seconds += seconds;
+        self.counts.resize(edges.buckets(), 0.0);
+        self.waits.resize(edges.buckets(), 0.0);
+        let estimate: f64 =
+            histogram.filled().map(|(low, high, n)| middle(low, high) * n as f64).sum();
+        // Fitted to the exact sum, if there is one.
+        let fit = match histogram.sum_ns {
+            Some(sum) if estimate > 0.0 && sum.is_finite() && sum >= 0.0 => sum / estimate,
+            _ => 1.0,
+        };
+        for (low, high, n) in histogram.filled() {
+            let row = edges.index(low);
+            self.counts[row] += n as f64 * part;
+            self.waits[row] += middle(low, high) * n as f64 * fit * part;
+        }
+        let row = |q| histogram.quantile(q).map(|known| edges.index(known.high_ns));
+        self.median = row(0.5).or(self.median);
+        self.tail = row(0.99).or(self.tail);
+    }
+
+    /// Per second, in I/Os or in seconds.
+    fn values(&self, measure: Measure) -> impl Iterator<Item = f64> {
+        let (of, scale) = match measure {
+            Measure::Frequency => (&self.counts, self.seconds),
+            Measure::Intensity => (&self.waits, self.seconds * 1e9),
+        };
+        of.iter().map(move |value| value / scale)
+    }
+}
+
+/// The middle of a bucket; an open one counts at its lower edge.
+fn middle(low: u64, high: u64) -> f64 {
+    if high == u64::MAX { low as f64 } else { (low as f64 + high as f64) / 2.0 }
+}
+
+fn said(value: f64, measure: Measure, style: &Style) -> String {
+    match (value, measure) {
+        (value, _) if !(value > 0.0) => String::new(),
+        (value, Measure::Frequency) => short(value),
+        (value, Measure::Intensity) => duration(value * 1e9, style.unicode).replace(' ', ""),
+    }
+}

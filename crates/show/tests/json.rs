@@ -1,0 +1,103 @@
+//! The fields of the JSON schemas, as `docs/JSON.md` promises them.
+#![allow(clippy::disallowed_methods, missing_docs)]
+
+mod reports;
+
+use iowhy_model::Report;
+use iowhy_show::{Style, find};
+use serde_json::{Value, json};
+
+fn values(view: &str, report: &Report) -> Vec<Value> {
+    let mut out = Vec::new();
+    (find(view).unwrap().write)(report, &Style::plain(), &mut out).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    serde_json::Deserializer::from_str(&text).into_iter().map(Result::unwrap).collect()
+}
+
+fn keys(value: &Value) -> Vec<&str> {
+    value.as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+#[test]
+fn a_report_has_all_its_fields_in_order() {
+    let report = &values("json", &reports::dusty())[0];
+    assert_eq!(keys(report), ["schema", "inputs", "prose_lines", "findings"]);
+    let input = &report["inputs"][0];
+    for key in ["format", "input", "lines", "level", "level_words", "sampling", "records"] {
+        assert!(!input[key].is_null(), "{key}");
+    }
+    assert_eq!((&input["skipped"], &input["lost"]), (&json!(1), &json!(0)));
+    assert_eq!(input["notes"][0]["line"], 13);
+    let first = &report["findings"][0];
+    let expected = [
+        "verdict",
+        "blame",
+        "device",
+        "group",
+        "inputs",
+        "confidence",
+        "explained_share",
+        "sentence",
+        "evidence",
+        "refuted_by",
+        "next_step",
+        "forecast",
+        "explained_by",
+    ];
+    assert_eq!(keys(first), expected);
+    assert_eq!(first["verdict"], "device.retry");
+    assert_eq!(first["blame"], "disk");
+    assert_eq!(first["evidence"][1]["bound"], json!({"above": 3.1}));
+    assert_eq!(first["evidence"][0]["bound"], Value::Null);
+    assert_eq!(
+        keys(&first["evidence"][0]),
+        ["quantity", "value", "unit", "bound", "n", "how", "source"]
+    );
+    assert_eq!(first["forecast"]["p99_ms"], Value::Null);
+    assert_eq!(first["forecast"]["mean_ms"], 1.7);
+    assert_eq!(report["findings"][1]["explained_by"], "device.retry");
+    assert_eq!(report["prose_lines"][0]["lines"], 143);
+}
+
+#[test]
+fn a_histogram_keeps_its_edges_and_its_exact_sum() {
+    let whole = &values("hist-json", &reports::dusty())[0];
+    assert_eq!(whole["schema"], "iowhy.hist/1");
+    let all = whole["histograms"].as_array().unwrap();
+    for known in all {
+        let (edges, counts) =
+            (known["edges_ns"].as_array().unwrap(), known["counts"].as_array().unwrap());
+        assert_eq!(edges.len(), counts.len() + 1);
+        let sum: u64 = counts.iter().filter_map(Value::as_u64).sum();
+        assert_eq!(known["count"], sum);
+    }
+    assert_eq!(
+        (&all[0]["sum_ns"], &all[0]["op"], &all[0]["count"]),
+        (&Value::Null, &Value::Null, &json!(368))
+    );
+    let events = &all[1];
+    assert_eq!(events["edges_ns"].as_array().unwrap().last(), Some(&Value::Null));
+    assert_eq!((&events["op"], &events["stage"]), (&json!("read"), &json!("D2C")));
+    assert_eq!(events["max_ns"], 235_870_000);
+}
+
+#[test]
+fn stat_and_event_lines_follow_their_source() {
+    let stat = values("stat-json", &reports::live());
+    let schemas: Vec<&str> = stat.iter().filter_map(|line| line["schema"].as_str()).collect();
+    assert_eq!(
+        schemas,
+        ["iowhy.source/1", "iowhy.stat/1", "iowhy.stat/1", "iowhy.stat/1", "iowhy.source/1"]
+    );
+    assert_eq!(stat[1]["ops"]["read"]["ios_per_s"], 10_993.25);
+    assert_eq!(stat[3]["ops"]["read"]["await_ns"], Value::Null);
+    assert_eq!(stat[4]["lost"], 1234);
+    let events = values("events-json", &reports::dusty());
+    let first = events.iter().find(|line| line["schema"] == "iowhy.event/1").unwrap();
+    assert_eq!(first["issued_ns"], -77_960_000);
+    assert_eq!((&first["queued_ns"], &first["depth"]), (&Value::Null, &Value::Null));
+    assert_eq!(
+        (&first["flags"], &first["comm"], &first["pid"]),
+        (&json!("R"), &json!("dd"), &json!(16_014))
+    );
+}
