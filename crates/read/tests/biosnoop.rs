@@ -1,11 +1,13 @@
 //! Rows of biosnoop with their worked times.
 
+#![allow(clippy::expect_used, clippy::panic)]
+
 use iowhy_model::{Flags, Nanos, Op, Recording, Stage, Time};
 use iowhy_read::{find, scan};
 
 fn read(text: &str) -> Recording {
     let mut recording = Recording::new();
-    scan("test", &mut text.as_bytes(), find("biosnoop"), &mut recording).unwrap();
+    scan("test", &mut text.as_bytes(), find("biosnoop"), &mut recording).expect("a listing");
     recording
 }
 

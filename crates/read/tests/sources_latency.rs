@@ -1,5 +1,7 @@
 //! Source documents 000 and 003, verbatim: every latency listing in them, to the last count.
 
+#![allow(clippy::disallowed_methods, clippy::expect_used, clippy::print_stdout)]
+
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
@@ -12,7 +14,6 @@ const OURS: [&str; 7] =
     ["biolatency", "biosnoop", "bpftrace", "hist-log", "iosnoop", "latency-outliers", "quantize"];
 
 /// Reads a document whole; `None`, loudly, where it is not at hand.
-#[allow(clippy::disallowed_methods)]
 fn document(name: &str) -> Option<Recording> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/sources").join(name);
     let Ok(file) = File::open(&path) else {

@@ -27,9 +27,10 @@
 //! Whether -Q was given: iowhy takes the latency for issue to completion. The disk without -D,
 //! the operation without -F, the moment without -T.
 
-use iowhy_model::{DeviceId, Distribution, Layer, Level, Name, Nanos, Note, Op, Sink, Stage, Time};
+use iowhy_model::{DeviceId, Distribution, Layer, Level, Name, Nanos, Op, Sink, Stage, Time};
 
 use crate::buckets::COUNT_LIMIT;
+use crate::powers::note;
 use crate::{Format, Reader, Sniff, Step, histogram_of, integer};
 
 /// The format's entry in the list.
@@ -205,7 +206,7 @@ impl Reader for Biolatency {
 
     fn finish(&mut self, sink: &mut dyn Sink) {
         if let Err(reason) = self.flush(sink) {
-            sink.skip(Note { line: 0, text: String::new(), reason });
+            sink.skip(note(&reason));
         }
     }
 }

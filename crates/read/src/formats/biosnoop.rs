@@ -23,12 +23,14 @@
 //! prints `R` for everything that is no plain write: a read of 0 bytes is therefore kept as
 //! `other`, and a write of 0 bytes as a flush, which is all it can carry. A discard with bytes
 //! still looks like a read. SECTOR -1 or 18446744073709551615, PID 0 with COMM `?`, and QUE -1
-//! all mean that the tool did not see it. Times of day that fall by hours went past midnight.
+//! all mean that the tool did not see it; QUE 0.00 on every line may mean that the disk has no
+//! scheduler. Times of day that fall by hours went past midnight.
 //!
 //! ## Cannot know
 //! Without -Q, time in the scheduler's queue: iostat's await includes it, LAT does not. The
-//! process is the one on the CPU when the I/O was queued, for buffered writes the flusher. How
-//! many events the tool dropped, unless its complaints on stderr were captured too.
+//! process is the one on the CPU when the I/O was queued, for buffered writes the flusher.
+//! bpftrace gives no operation (kept as `other`), sector or size, and latencies to 1 ms. How many
+//! events the tool dropped, unless its complaints on stderr were captured too.
 
 use iowhy_model::{DeviceId, Event, Flags, Layer, Level, Name, Nanos, Op, Sink, Time};
 
@@ -46,7 +48,7 @@ pub const FORMAT: Format = Format {
 
 /// Width of the BYTES column (`%-7s`), behind which no blank follows in bcc's biosnoop.
 const BYTES_WIDTH: usize = 7;
-/// Longest request whose length fits: the kernel keeps it in 32 bits (`__data_len`).
+/// A request is whole sectors of 512 bytes (`SECTOR_SHIFT`, include/linux/blk_types.h).
 const SECTOR_BYTES: u64 = 512;
 /// A clock that falls by more than this went past midnight.
 const HALF_A_DAY_NS: i64 = 43_200_000_000_000;

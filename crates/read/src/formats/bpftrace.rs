@@ -25,9 +25,10 @@
 //! takes it that it did, as the scripts that come with bpftrace do. Whether latency was taken
 //! from the issue or from the queue: the former is assumed, as in `biolatency.bt`.
 
-use iowhy_model::{Distribution, Flags, Layer, Level, Nanos, Note, Op, Sink, Stage};
+use iowhy_model::{Distribution, Flags, Layer, Level, Nanos, Op, Sink, Stage};
 
 use crate::buckets::COUNT_LIMIT;
+use crate::powers::note;
 use crate::{Format, Reader, Sniff, Step, device_name, histogram_of, integer};
 
 /// The format's entry in the list.
@@ -171,15 +172,14 @@ impl Reader for Bpftrace {
         });
         let Some(histogram) = histogram_of(edges.collect()) else {
             if !rows.is_empty() && below == 0 {
-                let reason = "the rows of a map overlap".to_string();
-                sink.skip(Note { line: 0, text: String::new(), reason });
+                sink.skip(note("the rows of a map overlap"));
             }
             return;
         };
         let (device, op, label) = named(key.as_deref().unwrap_or(""));
         let source = sink.source();
         source.sees_queue = false;
-        source.resolution = Some(Nanos(unit as i64));
+        source.resolution = source.resolution.max(Some(Nanos(unit as i64)));
         let device = sink.device(&device);
         let mut distribution = Distribution::new(device, Layer::Block, Stage::Device, histogram);
         distribution.op = op;

@@ -18,16 +18,18 @@
 //! that jumped, and are counted as lost. One `@` stands for several I/Os and notes may have been
 //! written into the bars, so the count is the last number of a row. `~` leaves out empty rows.
 //! Filters by major and minor name the disk: 65 and 128 is `sdy`, so that it meets the same disk
-//! in other listings. Where the printed I/O count is not the sum of the rows, a note says so.
+//! in other listings. Where the printed I/O count is not the sum of the rows, a note says so. The
+//! read scripts time the system call, with whatever the page cache answered. `@hist_linear`
+//! prints the same heading; its rows are no powers of two, and such a table is skipped.
 //!
 //! ## Cannot know
 //! The unit of a bare table: microseconds, as all these scripts use, with a note. The moment of a
 //! measurement. I/Os the script dropped beyond its 100 000 in flight. Time in the queue: block
 //! latency runs from issue to completion.
 
-use iowhy_model::{DeviceId, Distribution, Layer, Level, Nanos, Note, Op, Sink, Stage};
+use iowhy_model::{DeviceId, Distribution, Histogram, Layer, Level, Nanos, Op, Sink, Stage};
 
-use crate::powers::{NOT_A_POWER, histogram_of_powers, is_power, power_row};
+use crate::powers::{PowerTable, note};
 use crate::{Format, Reader, Sniff, Step, device_name, integer};
 
 /// The format's entry in the list.
@@ -107,7 +109,7 @@ struct HistLog {
     /// The system call measured, if it is no block I/O.
     calls: Option<String>,
     unit: Option<u64>,
-    rows: Vec<(i64, u64)>,
+    table: PowerTable,
     sum_us: Option<u64>,
 }
 
@@ -121,9 +123,6 @@ impl Reader for HistLog {
             Some(Part::Heading { seconds, count }) => {
                 self.flush(sink);
                 (self.seconds, self.count, self.calls) = (seconds, count, None);
-                if count == Some(0) {
-                    sink.note(note("an interval without any I/O"));
-                }
             }
             Some(Part::Calls(calls)) => {
                 self.flush(sink);
@@ -132,16 +131,7 @@ impl Reader for HistLog {
             }
             Some(Part::Table) => self.flush(sink),
             Some(Part::Aside) => self.aside(line.trim()),
-            None => match power_row(line) {
-                Some((value, _)) if !is_power(value) => {
-                    return Step::Skipped(NOT_A_POWER.to_string());
-                }
-                Some(row) => self.rows.push(row),
-                None if line.contains('|') && line.trim().starts_with(|c: char| c.is_numeric()) => {
-                    return Step::Skipped("the row is incomplete".to_string());
-                }
-                None => return Step::Passed,
-            },
+            None => return self.table.line(line).unwrap_or(Step::Passed),
         }
         Step::Took
     }
@@ -183,35 +173,29 @@ impl HistLog {
     }
 
     fn flush(&mut self, sink: &mut dyn Sink) {
-        let rows = std::mem::take(&mut self.rows);
-        let (count, sum_us) = (self.count.take(), self.sum_us.take());
-        if rows.is_empty() {
+        if self.table.is_empty() {
             return;
         }
-        let unit = self.unit.unwrap_or_else(|| {
+        let (count, sum_us) = (self.count.take(), self.sum_us.take());
+        let unit = *self.unit.get_or_insert_with(|| {
             sink.note(note("no heading names the unit: read as microseconds"));
             US
         });
-        let (histogram, below) = histogram_of_powers(&rows, unit);
-        sink.lost("latencies below zero", below);
-        let Some(mut histogram) = histogram else {
-            if below == 0 {
-                sink.skip(note("the rows of a table overlap"));
-            }
-            return;
-        };
-        if let Some(count) = count.filter(|count| *count != histogram.count() + below) {
-            let rows = histogram.count();
-            sink.note(note(&format!("the heading says {count} I/Os, the rows hold {rows}")));
+        let lost_before = sink.source().lost();
+        let Some(mut histogram) = self.table.take(unit, sink) else { return };
+        let read = histogram.count() + sink.source().lost() - lost_before;
+        if let Some(count) = count.filter(|count| *count != read) {
+            sink.note(note(&format!("the heading says {count} I/Os, the rows hold {read}")));
         }
         histogram.sum_ns = sum_us.map(|us| us as f64 * US as f64);
-        sink.source().sees_queue = self.calls.is_some();
-        sink.source().resolution = Some(Nanos(unit as i64));
+        let source = sink.source();
+        source.sees_queue = self.calls.is_some();
+        source.resolution = source.resolution.max(Some(Nanos(unit as i64)));
         let distribution = self.distribution(histogram, sink);
         sink.distribution(distribution);
     }
 
-    fn distribution(&self, histogram: iowhy_model::Histogram, sink: &mut dyn Sink) -> Distribution {
+    fn distribution(&self, histogram: Histogram, sink: &mut dyn Sink) -> Distribution {
         let mut distribution = match &self.calls {
             Some(calls) => {
                 let device = sink.device("");
@@ -243,10 +227,6 @@ impl HistLog {
             _ => sink.device(""),
         }
     }
-}
-
-fn note(reason: &str) -> Note {
-    Note { line: 0, text: String::new(), reason: reason.to_string() }
 }
 
 #[cfg(test)]

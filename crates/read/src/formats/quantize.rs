@@ -24,9 +24,9 @@
 //! What was measured: iowhy takes it for block I/O from issue to completion. When, for how long,
 //! and whether the script cleared the table between two prints; it is taken as cleared.
 
-use iowhy_model::{Distribution, Layer, Level, Nanos, Note, Op, Sink, Stage};
+use iowhy_model::{Distribution, Layer, Level, Nanos, Op, Sink, Stage};
 
-use crate::powers::{NOT_A_POWER, histogram_of_powers, is_power, power_row};
+use crate::powers::{PowerTable, note};
 use crate::{Format, Reader, Sniff, Step};
 
 /// The format's entry in the list.
@@ -90,7 +90,9 @@ fn is_key(line: &str) -> bool {
 struct Quantize {
     keys: Vec<String>,
     in_table: bool,
-    rows: Vec<(i64, u64)>,
+    table: PowerTable,
+    /// The assumed unit was noted.
+    noted: bool,
 }
 
 impl Reader for Quantize {
@@ -100,22 +102,19 @@ impl Reader for Quantize {
             self.in_table = true;
             return Step::Took;
         }
-        match power_row(line).filter(|_| self.in_table) {
-            Some((value, _)) if !is_power(value) => Step::Skipped(NOT_A_POWER.to_string()),
-            Some(row) => {
-                self.rows.push(row);
-                Step::Took
-            }
-            None if is_key(line) && self.keys.len() < KEYS_KEPT => {
-                self.end_table(sink);
-                self.keys.push(line.trim().to_string());
-                Step::Took
-            }
-            None if self.in_table && line.contains('|') => {
-                Step::Skipped("the row is incomplete".to_string())
-            }
-            None => Step::Passed,
+        if self.in_table
+            && let Some(step) = self.table.line(line)
+        {
+            return step;
         }
+        if !is_key(line) || self.keys.len() >= KEYS_KEPT {
+            return Step::Passed;
+        }
+        // A key after a table begins the next one. Several stand on one line, each padded.
+        self.flush(sink);
+        let keys = line.split("  ").map(str::trim).filter(|key| !key.is_empty());
+        self.keys.extend(keys.map(str::to_string));
+        Step::Took
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
@@ -124,33 +123,22 @@ impl Reader for Quantize {
 }
 
 impl Quantize {
-    /// A key after a table begins the next one.
-    fn end_table(&mut self, sink: &mut dyn Sink) {
-        if self.in_table {
-            self.flush(sink);
-        }
-    }
-
     fn flush(&mut self, sink: &mut dyn Sink) {
         if !self.in_table {
             return;
         }
         self.in_table = false;
-        let (rows, keys) = (std::mem::take(&mut self.rows), std::mem::take(&mut self.keys));
-        let unit = unit_of(&keys).unwrap_or_else(|| {
+        let keys = std::mem::take(&mut self.keys);
+        let unit = unit_of(&keys);
+        if unit.is_none() && !self.table.is_empty() && !self.noted {
+            self.noted = true;
             sink.note(note("no key names the unit: read as nanoseconds"));
-            1
-        });
-        let (histogram, below) = histogram_of_powers(&rows, unit);
-        sink.lost("latencies below zero", below);
-        let Some(histogram) = histogram else {
-            if !rows.is_empty() && below == 0 {
-                sink.skip(note("the rows of a table overlap"));
-            }
-            return;
-        };
-        sink.source().sees_queue = false;
-        sink.source().resolution = Some(Nanos(unit as i64));
+        }
+        let unit = unit.unwrap_or(1);
+        let Some(histogram) = self.table.take(unit, sink) else { return };
+        let source = sink.source();
+        source.sees_queue = false;
+        source.resolution = source.resolution.max(Some(Nanos(unit as i64)));
         let (mut device, mut op, mut rest) = ("", None, Vec::new());
         for key in &keys {
             match key.as_str() {
@@ -178,10 +166,6 @@ fn unit_of(keys: &[String]) -> Option<u64> {
 fn is_device(key: &str) -> bool {
     let driver = key.trim_end_matches(|c: char| c.is_ascii_digit());
     driver.len() < key.len() && DRIVERS.contains(&driver)
-}
-
-fn note(reason: &str) -> Note {
-    Note { line: 0, text: String::new(), reason: reason.to_string() }
 }
 
 #[cfg(test)]
@@ -216,7 +200,7 @@ mod tests {
     fn a_linear_table_is_not_taken_for_powers() {
         let recording = read(&format!("{TABLE} < 0 |   0\n 0 |@@ 4\n 10 |@@ 4\n 20 |@ 2\n"));
         let source = &recording.listings[0].source;
-        assert_eq!((source.skipped, source.records), (3, 1));
+        assert_eq!((source.skipped, source.records), (4, 0));
     }
 
     #[test]
