@@ -12,8 +12,8 @@
 //! `iowhy snoop --json`, `iowhy hist --json`, and `iowhy convert` to the same.
 //!
 //! ## Versions
-//! 1. Keys may come in any order; unknown ones are passed over; a key left out is unknown, as
-//! `null` is.
+//! Schema 1 is the only one. Keys may come in any order; unknown ones are passed over; a key left
+//! out is unknown, as `null` is.
 //!
 //! ## Traps
 //! Times are nanoseconds from the zero of the capture, not of a calendar. The last edge of a
