@@ -15,6 +15,9 @@ pub(crate) struct Invocation {
 /// Reads `$ iostat -xz 10`: `program` with at least one argument, at the start of the line or
 /// behind a prompt.
 pub(crate) fn invocation(line: &str, program: &str) -> Option<Invocation> {
+    if !line.contains(program) {
+        return None;
+    }
     let words: Vec<&str> = line.split_whitespace().collect();
     let place = words.iter().position(|word| word.rsplit('/').next() == Some(program))?;
     let (before, rest) = words.split_at_checked(place)?;
