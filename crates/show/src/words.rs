@@ -79,7 +79,7 @@ pub fn share(share: f64) -> String {
     match share * 100.0 {
         p if !p.is_finite() => NONE.to_string(),
         p if p > 0.0 && p < 0.05 => "<0.1 %".to_string(),
-        p if p < 100.0 && p >= 99.5 => ">99 %".to_string(),
+        p if (99.5..100.0).contains(&p) => ">99 %".to_string(),
         p if p.abs() < 9.95 => format!("{} %", trimmed(format!("{p:.1}"))),
         p => format!("{p:.0} %"),
     }
@@ -91,7 +91,7 @@ pub fn count(count: u64, unicode: bool) -> String {
     let gap = if unicode { '\u{202f}' } else { ',' };
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place) % 3 == 0 && digits.len() > 4 {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) && digits.len() > 4 {
             text.push(gap);
         }
         text.push(digit);

@@ -1,7 +1,7 @@
 //! Every view on reports made by hand, compared with what a person looked at and accepted.
 //!
 //! `UPDATE_GOLDEN=1 cargo test -p iowhy-show` accepts what is drawn now.
-#![allow(clippy::disallowed_methods, missing_docs)]
+#![allow(clippy::disallowed_methods, clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 mod reports;
 

@@ -15,7 +15,7 @@ const TICK: usize = 10;
 /// time behind it.
 pub fn time_axis(start: f64, seconds: f64, columns: usize, unicode: bool) -> Line {
     let mut line = Line::new();
-    if !(seconds > 0.0) || !start.is_finite() || !seconds.is_finite() || columns == 0 {
+    if !seconds.is_finite() || seconds <= 0.0 || !start.is_finite() || columns == 0 {
         return line;
     }
     let step = nice_step(seconds / (columns as f64 / TICK as f64).max(1.0));
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(drawn(0.0, 60.0, 40), "'0           '20 s         '40 s");
         assert_eq!(drawn(0.0, 4.0, 40), "'0        '1 s      '2 s      '3 s");
         assert_eq!(drawn(3.0, 600.0, 30), "'0             '5 min");
-        assert_eq!(drawn(30.0, 600.0, 30), "             '5 min");
+        assert_eq!(drawn(30.0, 600.0, 30), "              '5 min");
         assert_eq!(drawn(0.0, 0.02, 40), "'0        '5 ms     '10 ms    '15 ms");
         assert_eq!(drawn(0.0, 0.0, 30), "");
         assert_eq!(drawn(f64::NAN, 1.0, 30), "");

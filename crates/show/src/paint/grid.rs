@@ -69,6 +69,7 @@ impl Grid {
             } else {
                 let ink = |value| match style.colour {
                     Colour::None => Ink::default(),
+                    Colour::Ansi16 => Tone::Exact(ramp.basic(value)).into(),
                     _ => Tone::Exact(ramp.at(value)).into(),
                 };
                 match self.cell(line, column) {

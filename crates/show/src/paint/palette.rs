@@ -18,6 +18,7 @@ pub enum Palette {
 pub struct Ramp {
     empty: Rgb,
     anchors: &'static [Rgb],
+    basic: &'static [Rgb],
     /// Whether a colour is one of the anchors, never in between.
     stepped: bool,
 }
@@ -59,6 +60,13 @@ const CLASSIC_RED: &[Rgb] = &[
     Rgb(255, 95, 0),
     Rgb(255, 0, 0),
 ];
+/// Blue, cyan, bright cyan, yellow, bright yellow: of the sixteen of ANSI those that rise in
+/// lightness; the letters' density carries the rest.
+const BASIC_SEA: &[Rgb] =
+    &[Rgb(92, 92, 255), Rgb(0, 205, 205), Rgb(0, 255, 255), Rgb(205, 205, 0), Rgb(255, 255, 0)];
+/// As above: magenta, red, bright red, yellow, bright yellow.
+const BASIC_EMBER: &[Rgb] =
+    &[Rgb(205, 0, 205), Rgb(205, 0, 0), Rgb(255, 0, 0), Rgb(205, 205, 0), Rgb(255, 255, 0)];
 /// Watched, and nothing came: darker than the first step, lighter than black paper.
 const EMPTY: Rgb = Rgb(32, 35, 46);
 /// Code 15 of PyLatencyMap.
@@ -68,16 +76,28 @@ impl Palette {
     /// Colours for how many.
     pub fn frequency(self) -> Ramp {
         match self {
-            Palette::Even => Ramp { empty: EMPTY, anchors: SEA, stepped: false },
-            Palette::Classic => Ramp { empty: CLASSIC_EMPTY, anchors: CLASSIC_BLUE, stepped: true },
+            Palette::Even => Ramp { empty: EMPTY, anchors: SEA, basic: BASIC_SEA, stepped: false },
+            Palette::Classic => Ramp {
+                empty: CLASSIC_EMPTY,
+                anchors: CLASSIC_BLUE,
+                basic: BASIC_SEA,
+                stepped: true,
+            },
         }
     }
 
     /// Colours for how much time.
     pub fn intensity(self) -> Ramp {
         match self {
-            Palette::Even => Ramp { empty: EMPTY, anchors: EMBER, stepped: false },
-            Palette::Classic => Ramp { empty: CLASSIC_EMPTY, anchors: CLASSIC_RED, stepped: true },
+            Palette::Even => {
+                Ramp { empty: EMPTY, anchors: EMBER, basic: BASIC_EMBER, stepped: false }
+            }
+            Palette::Classic => Ramp {
+                empty: CLASSIC_EMPTY,
+                anchors: CLASSIC_RED,
+                basic: BASIC_EMBER,
+                stepped: true,
+            },
         }
     }
 }
@@ -85,7 +105,7 @@ impl Palette {
 impl Ramp {
     /// The colour of a value from 0 (nothing) to 1 (the most).
     pub fn at(&self, value: f64) -> Rgb {
-        if !(value > 0.0) {
+        if value.is_nan() || value <= 0.0 {
             return self.empty;
         }
         let way = value.min(1.0) * (self.anchors.len() - 1) as f64;
@@ -98,9 +118,13 @@ impl Ramp {
         Rgb(mix(a.0, b.0), mix(a.1, b.1), mix(a.2, b.2))
     }
 
-    /// The colour of nothing.
-    pub fn empty(&self) -> Rgb {
-        self.empty
+    /// The same where there are only the sixteen of ANSI.
+    pub fn basic(&self, value: f64) -> Rgb {
+        if value.is_nan() || value <= 0.0 {
+            return self.empty;
+        }
+        let step = (value.min(1.0) * self.basic.len() as f64).ceil() as usize;
+        self.basic.get(step.max(1) - 1).copied().unwrap_or(self.empty)
     }
 }
 
@@ -130,7 +154,7 @@ mod tests {
             for pair in steps.windows(2) {
                 assert!((8.0..24.0).contains(&(pair[1] - pair[0])), "{steps:?}");
             }
-            assert!(lightness(ramp.empty()) < steps[0]);
+            assert!(lightness(ramp.at(0.0)) < steps[0]);
         }
     }
 

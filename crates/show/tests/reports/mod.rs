@@ -1,6 +1,6 @@
 //! Reports made by hand for the goldens: numbers as the published listings have them.
 
-#![allow(dead_code)]
+#![allow(dead_code, clippy::unwrap_used)]
 
 use iowhy_model::*;
 

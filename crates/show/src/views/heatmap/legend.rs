@@ -29,7 +29,7 @@ impl Scale {
 
     /// 0 for nothing, else above 0 and up to 1.
     pub fn place(&self, value: f64) -> f64 {
-        if !(value > 0.0) || !(self.most > 0.0) {
+        if value.is_nan() || value <= 0.0 || self.most <= 0.0 {
             return 0.0;
         }
         let place = match self.most / self.least {
@@ -77,6 +77,7 @@ fn swatch(line: &mut Line, ramp: &Ramp, place: f64, style: &Style) {
         Colour::None => line.push(density(place, style.unicode), Tone::Plain),
         _ if Grid::rows_per_line(style) == 2 => line.push("  ", ink),
         _ if place == 0.0 => line.push("blank", Tone::Faint),
+        Colour::Ansi16 => line.push(density(place, style.unicode), Tone::Exact(ramp.basic(place))),
         _ => line.push(density(place, style.unicode), Tone::Exact(ramp.at(place))),
     }
 }

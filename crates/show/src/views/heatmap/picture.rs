@@ -75,7 +75,7 @@ impl Picture {
             .map(|(at, length, _)| at.seconds() + length.seconds())
             .fold(f64::NEG_INFINITY, f64::max);
         let seconds = end - start;
-        if !(seconds > 0.0) {
+        if !seconds.is_finite() || seconds <= 0.0 {
             return None;
         }
         let mut cells = vec![Column::default(); columns];
@@ -201,7 +201,7 @@ fn middle(low: u64, high: u64) -> f64 {
 
 fn said(value: f64, measure: Measure, style: &Style) -> String {
     match (value, measure) {
-        (value, _) if !(value > 0.0) => String::new(),
+        (value, _) if value.is_nan() || value <= 0.0 => String::new(),
         (value, Measure::Frequency) => short(value),
         (value, Measure::Intensity) => duration(value * 1e9, style.unicode).replace(' ', ""),
     }
