@@ -1,13 +1,15 @@
 //! `lab`: makes disks with a known disease. Never shipped.
 
+use std::fs::File;
 use std::io::{self, Write};
+use std::os::fd::AsRawFd;
 use std::path::PathBuf;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{ExitCode, Stdio};
 
 use clap::{Args, Parser, Subcommand};
 use iowhy_lab::disk;
 use iowhy_lab::sickdisk::{SickDisk, Spec, missing, serve};
-use std::os::unix::process::CommandExt;
+use rustix::fs::{MemfdFlags, memfd_create};
 
 /// The laboratory of iowhy.
 #[derive(Parser)]
@@ -39,7 +41,7 @@ struct Disk {
     /// Seed of everything that is chance
     #[arg(long, default_value_t = 7)]
     seed: u64,
-    /// Where the truth is kept as CSV; dropped after its summary if none is named
+    /// Where the truth is kept as CSV, request by request
     #[arg(long, value_name = "FILE")]
     truth: Option<PathBuf>,
 }
@@ -59,7 +61,10 @@ struct Sickdisk {
 fn main() -> ExitCode {
     let outcome = match Line::parse().what {
         What::Sickdisk(sickdisk) => sickdisk.run(),
-        What::Serve(disk) => serve(&disk.spec("serve")).map(|()| ExitCode::SUCCESS),
+        What::Serve(disk) => {
+            let truth = disk.truth.clone().unwrap_or_else(|| "/dev/null".into());
+            serve(&disk.spec(truth)).map(|()| ExitCode::SUCCESS)
+        }
     };
     outcome.unwrap_or_else(|error| {
         let _ = writeln!(io::stderr(), "lab: {error}");
@@ -73,18 +78,14 @@ fn bytes(text: &str) -> Result<u64, String> {
 }
 
 impl Disk {
-    /// The disk to make; its truth goes to a file of its own if none was named.
-    fn spec(&self, what: &str) -> Spec {
-        let own = || {
-            let name = format!("lab-{}-{what}.csv", std::process::id());
-            std::env::temp_dir().join(name)
-        };
+    /// The disk to make, and its log.
+    fn spec(&self, truth: PathBuf) -> Spec {
         Spec {
             model: self.model.clone(),
             diseases: self.diseases.clone(),
             bytes: self.size,
             seed: self.seed,
-            truth: self.truth.clone().unwrap_or_else(own),
+            truth,
         }
     }
 }
@@ -94,19 +95,16 @@ impl Sickdisk {
         if let Some(missing) = missing() {
             return Err(io::Error::other(format!("a sick disk needs {missing}")));
         }
-        let spec = self.disk.spec("sick");
-        let mut sick = SickDisk::start(&spec)?;
+        // A log that nobody named is memory that ends with this process.
+        let log = File::from(memfd_create("truth", MemfdFlags::CLOEXEC)?);
+        let unnamed = format!("/proc/{}/fd/{}", std::process::id(), log.as_raw_fd());
+        let spec = self.disk.spec(self.disk.truth.clone().unwrap_or_else(|| unnamed.into()));
+        let sick = SickDisk::start(&spec)?;
         let mut peers = Vec::new();
         for peer in 0..self.peers {
-            let mut healthy = self.disk.spec(&format!("peer-{peer}"));
-            healthy.diseases.clear();
-            healthy.seed = spec.seed + 1 + u64::from(peer);
-            if let Some(truth) = &self.disk.truth {
-                healthy.truth = truth.with_extension(format!("peer-{peer}.csv"));
-            }
-            peers.push((SickDisk::start(&healthy)?, healthy.truth));
+            peers.push(SickDisk::start(&self.healthy(peer))?);
         }
-        let beside: Vec<String> = peers.iter().map(|(peer, _)| peer.path()).collect();
+        let beside: Vec<String> = peers.iter().map(SickDisk::path).collect();
         let mut told = io::stderr().lock();
         writeln!(told, "truth: {} is {} {}", sick.path(), spec.model, spec.diseases.join(" "))?;
         if !beside.is_empty() {
@@ -115,33 +113,33 @@ impl Sickdisk {
         drop(told);
 
         let code = match &self.run {
-            Some(command) => command_on(&mut sick, &command.replace("{peers}", &beside.join(" ")))?,
+            Some(command) => command_on(&sick, &command.replace("{peers}", &beside.join(" ")))?,
             None => wait_for_input()?,
         };
-        for (peer, truth) in peers {
-            peer.end()?;
-            self.forget(&truth)?;
-        }
         let truth = sick.end()?;
+        for peer in peers {
+            peer.end()?;
+        }
         write!(io::stderr(), "{}", truth.summary())?;
-        self.forget(&spec.truth)?;
         Ok(code)
     }
 
-    /// Removes a log that nobody asked for.
-    fn forget(&self, truth: &std::path::Path) -> io::Result<()> {
-        if self.disk.truth.is_some() { Ok(()) } else { std::fs::remove_file(truth) }
+    /// A healthy disk of the same model, its log beside the sick one's.
+    fn healthy(&self, peer: u16) -> Spec {
+        let log = |truth: &PathBuf| truth.with_extension(format!("peer-{peer}.csv"));
+        let truth = self.disk.truth.as_ref().map_or_else(|| "/dev/null".into(), log);
+        let mut spec = self.disk.spec(truth);
+        spec.diseases.clear();
+        spec.seed = spec.seed.wrapping_add(1 + u64::from(peer));
+        spec
     }
 }
 
 /// Runs the command with the device for `{dev}`, and ends as it ends.
-fn command_on(sick: &mut SickDisk, command: &str) -> io::Result<ExitCode> {
+fn command_on(sick: &SickDisk, command: &str) -> io::Result<ExitCode> {
     let command = command.replace("{dev}", &sick.path());
-    // A process group of its own: the serving process ends it if this one is killed.
-    let mut child =
-        Command::new("sh").arg("-c").arg(command).stdin(Stdio::null()).process_group(0).spawn()?;
-    sick.has_group(child.id());
-    let code = child.wait()?.code().and_then(|code| u8::try_from(code).ok());
+    let status = sick.command("sh").arg("-c").arg(command).stdin(Stdio::null()).status()?;
+    let code = status.code().and_then(|code| u8::try_from(code).ok());
     Ok(ExitCode::from(code.unwrap_or(2)))
 }
 

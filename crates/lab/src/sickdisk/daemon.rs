@@ -1,21 +1,24 @@
 //! The serving process: mounts the file in its own mount namespace and answers until told to end.
 //!
-//! It is told line by line on its standard input which loop device and process group hang on it.
-//! If that input ends without a word, the supervisor is dead, and this process clears away.
+//! It is told line by line on its standard input which loop device hangs on it. If that input
+//! ends without a word, the supervisor is dead, and this process clears away.
 
 use std::fs::File;
 use std::io::{self, BufRead, Write};
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use fuser::{Config, MountOption, SessionACL};
 use rustix::fs::MemfdFlags;
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::file::DiskFile;
 use super::replies::{Replies, now};
-use super::{Spec, kernel, truth};
+use super::{Spec, device, kernel, truth};
+
+/// The variable that marks what runs on the disk, down to the last grandchild. Its value is the
+/// serving process's number. (A process group would not do: fio's jobs leave theirs.)
+pub(super) const MARK: &str = "LAB_SICKDISK";
 
 /// Where the file is mounted. The namespace is private, so nothing is hidden from others.
 pub(super) const MOUNT_POINT: &str = "/mnt";
@@ -29,7 +32,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Default)]
 struct Ward {
     loop_number: Option<u32>,
-    group: Option<i32>,
     /// Told to end by a supervisor that has cleared away itself.
     dismissed: bool,
 }
@@ -65,7 +67,8 @@ pub fn serve(spec: &Spec) -> io::Result<()> {
     let session = fuser::spawn_mount(file, MOUNT_POINT, &config)?;
 
     let (tell, told) = std::sync::mpsc::channel();
-    std::thread::spawn(move || tell.send(listen()));
+    let hurried = replies.clone();
+    std::thread::spawn(move || tell.send(listen(&hurried)));
     writeln!(io::stdout(), "ready")?;
     let ward = loop {
         let ward = told.recv_timeout(WRITE_EVERY);
@@ -82,12 +85,12 @@ pub fn serve(spec: &Spec) -> io::Result<()> {
 }
 
 /// Reads what the supervisor says, until it says `end` or is gone.
-fn listen() -> Ward {
+fn listen(replies: &Replies) -> Ward {
     let mut ward = Ward::default();
     for line in io::stdin().lock().lines().map_while(Result::ok) {
         match line.split_once(' ').unwrap_or((&line, "")) {
             ("loop", number) => ward.loop_number = number.parse().ok(),
-            ("group", number) => ward.group = number.parse().ok(),
+            ("hurry", _) => replies.hurry(),
             ("end", _) => {
                 ward.dismissed = true;
                 break;
@@ -95,21 +98,31 @@ fn listen() -> Ward {
             _ => {}
         }
     }
+    replies.hurry();
     ward
 }
 
 /// Does what the supervisor died over: ends its command, and removes its loop device, which
 /// detaches at its last close.
 fn clear_away(ward: &Ward) {
-    if let Some(group) = ward.group.and_then(Pid::from_raw) {
-        let _ = kill_process_group(group, Signal::KILL);
+    for process in marked() {
+        let _ = kill_process(process, Signal::KILL);
     }
     let Some(number) = ward.loop_number else { return };
     let since = Instant::now();
-    while kernel::remove_loop(number).is_err() && since.elapsed() < PATIENCE {
-        if !Path::new(&format!("/sys/block/loop{number}")).exists() {
-            return;
-        }
+    while device::remove(number).is_err() && since.elapsed() < PATIENCE {
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// The processes that carry our mark in their environment.
+fn marked() -> Vec<Pid> {
+    let mark = format!("{MARK}={}", std::process::id());
+    let Ok(processes) = std::fs::read_dir("/proc") else { return Vec::new() };
+    let numbers = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let carries = |number: &i32| {
+        let environment = std::fs::read(format!("/proc/{number}/environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|variable| variable == mark.as_bytes())
+    };
+    numbers.filter(carries).filter_map(Pid::from_raw).collect()
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
 
-use super::daemon::MOUNT_POINT;
+use super::daemon::{MARK, MOUNT_POINT};
 use super::{Spec, Truth, file, kernel};
 use crate::disk::Model;
 
@@ -66,9 +66,11 @@ impl SickDisk {
         self.serving.id()
     }
 
-    /// Names the process group that is ended if the supervisor dies.
-    pub fn has_group(&mut self, group: u32) {
-        self.order(&format!("group {group}"));
+    /// A command that is ended if this process dies before it.
+    pub fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.env(MARK, self.serving.id().to_string());
+        command
     }
 
     /// Takes the disk away and reads what it did.
@@ -96,32 +98,34 @@ impl SickDisk {
         let backing = format!("/proc/{}/root{MOUNT_POINT}/{}", self.serving.id(), file::NAME);
         let direct = OFlags::DIRECT.bits() as i32;
         let backing = File::options().read(true).write(true).custom_flags(direct).open(backing)?;
-        let number = self.add()?;
+        let control = kernel::loop_control()?;
+        let number = self.add(&control)?;
         self.order(&format!("loop {number}"));
         let device = within(|| File::options().read(true).write(true).open(path_of(number)))?;
+        drop(control);
         kernel::attach_loop(&device, &backing)?;
         self.device = Some(device);
-        let queue = format!("/sys/block/loop{number}");
-        if std::fs::read_to_string(format!("{queue}/loop/dio"))?.trim() != "1" {
+        let block = block_of(number);
+        if std::fs::read_to_string(format!("{block}/loop/dio"))?.trim() != "1" {
             return Err(io::Error::other("the loop device refuses direct I/O"));
         }
         let turns = if model.turns() { "1" } else { "0" };
-        std::fs::write(format!("{queue}/queue/rotational"), turns)
+        std::fs::write(format!("{block}/queue/rotational"), turns)
     }
 
     /// Adds a loop device under the first free number of ours.
-    fn add(&mut self) -> io::Result<u32> {
-        for number in NUMBERS {
-            match kernel::add_loop(number) {
-                Ok(()) => {
-                    self.number = Some(number);
-                    return Ok(number);
-                }
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error),
-            }
+    fn add(&mut self, control: &File) -> io::Result<u32> {
+        let taken = |number: &u32| Path::new(&block_of(*number)).exists();
+        for number in NUMBERS.filter(taken) {
+            // One that is neither attached nor open was left by a laboratory that was killed
+            // together with its serving process; the kernel refuses to remove any other.
+            let _ = kernel::remove_loop(control, number);
         }
-        Err(io::Error::other(format!("all loop numbers of {NUMBERS:?} are taken")))
+        let free = { NUMBERS }.find(|number| !taken(number));
+        let number = free.ok_or_else(|| io::Error::other("all our loop numbers are taken"))?;
+        kernel::add_loop(control, number)?;
+        self.number = Some(number);
+        Ok(number)
     }
 
     fn order(&mut self, order: &str) {
@@ -132,9 +136,10 @@ impl SickDisk {
     }
 
     fn clear_away(&mut self) -> io::Result<()> {
+        self.order("hurry");
         let detached = self.detach();
         let removed = match self.number.take() {
-            Some(number) => within(|| kernel::remove_loop(number)),
+            Some(number) => within(|| remove(number)),
             None => Ok(()),
         };
         self.order("end");
@@ -188,11 +193,23 @@ fn serving(spec: &Spec) -> io::Result<Child> {
     command.arg("--size").arg(spec.bytes.to_string());
     command.arg("--seed").arg(spec.seed.to_string());
     command.arg("--truth").arg(&spec.truth);
+    // What runs on another laboratory's disk may end with that disk; this must not.
+    command.env_remove(MARK);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0).spawn()
 }
 
 fn path_of(number: u32) -> String {
     format!("/dev/loop{number}")
+}
+
+fn block_of(number: u32) -> String {
+    format!("/sys/block/loop{number}")
+}
+
+/// Removes a loop device, if nobody else has done so.
+pub(super) fn remove(number: u32) -> io::Result<()> {
+    let removed = kernel::remove_loop(&kernel::loop_control()?, number);
+    if Path::new(&block_of(number)).exists() { removed } else { Ok(()) }
 }
 
 /// Tries until it works or the patience ends; the last error then.

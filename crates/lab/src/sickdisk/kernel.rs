@@ -2,7 +2,9 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::AsRawFd;
+
+use rustix::fs::FlockOperation;
 
 /// `LOOP_CTL_ADD` and its kin, `include/uapi/linux/loop.h`.
 const LOOP_CONFIGURE: libc::c_ulong = 0x4c0a;
@@ -40,22 +42,30 @@ struct LoopConfig {
     reserved: [u64; 8],
 }
 
+/// Opens the device that makes loop devices, and keeps other laboratories out until it is closed.
+///
+/// # Errors
+/// If it is not there or may not be opened.
+pub(super) fn loop_control() -> io::Result<File> {
+    let control = File::options().read(true).write(true).open("/dev/loop-control")?;
+    rustix::fs::flock(&control, FlockOperation::LockExclusive)?;
+    Ok(control)
+}
+
 /// Makes `/dev/loopNUMBER`.
 ///
 /// # Errors
 /// `AlreadyExists` if it is there; else what the kernel says.
-pub(super) fn add_loop(number: u32) -> io::Result<()> {
-    let control = File::options().read(true).write(true).open("/dev/loop-control")?;
-    with_number(control.as_raw_fd(), LOOP_CTL_ADD, number)
+pub(super) fn add_loop(control: &File, number: u32) -> io::Result<()> {
+    with_number(control, LOOP_CTL_ADD, number)
 }
 
 /// Takes `/dev/loopNUMBER` away again.
 ///
 /// # Errors
-/// `ResourceBusy` while it is open or attached.
-pub(super) fn remove_loop(number: u32) -> io::Result<()> {
-    let control = File::options().read(true).write(true).open("/dev/loop-control")?;
-    with_number(control.as_raw_fd(), LOOP_CTL_REMOVE, number)
+/// `ResourceBusy` while it is open or attached, `NotFound` if it is not there.
+pub(super) fn remove_loop(control: &File, number: u32) -> io::Result<()> {
+    with_number(control, LOOP_CTL_REMOVE, number)
 }
 
 /// Attaches `file` to an open loop device: direct I/O, 512-byte sectors, gone at the last close.
@@ -102,9 +112,9 @@ pub(super) fn run_first() -> io::Result<()> {
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-fn with_number(control: RawFd, request: libc::c_ulong, number: u32) -> io::Result<()> {
-    // SAFETY: these two requests take a number and touch no memory of ours.
-    let answer = unsafe { libc::ioctl(control, request, libc::c_ulong::from(number)) };
+fn with_number(control: &File, request: libc::c_ulong, number: u32) -> io::Result<()> {
+    // SAFETY: the descriptor is open, and these requests take a number and touch no memory.
+    let answer = unsafe { libc::ioctl(control.as_raw_fd(), request, libc::c_ulong::from(number)) };
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
