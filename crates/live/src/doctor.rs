@@ -7,6 +7,8 @@ pub struct Check {
     pub what: String,
     /// Whether it is there.
     pub ok: bool,
+    /// Whether tracing is impossible without it.
+    pub needed: bool,
     /// What was found.
     pub detail: String,
     /// What cannot be done without it and what to do about it; empty if it is there.

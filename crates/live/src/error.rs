@@ -23,19 +23,32 @@ pub enum Error {
         /// What is missing or was refused, and what the kernel said.
         what: String,
     },
+    /// The device asked for is not there.
+    #[error("no block device `{device}`")]
+    Device {
+        /// As it was asked for.
+        device: String,
+    },
+    /// The rights could not be given up.
+    #[error("cannot give up rights: {cause}")]
+    Rights {
+        /// What the system said.
+        cause: std::io::Error,
+    },
 }
 
 impl Error {
     /// What the user can do about it.
     pub fn hint(&self) -> &'static str {
         match self {
-            Error::File { .. } => {
+            Error::File { .. } | Error::Rights { .. } => {
                 "`iowhy doctor` tells what can be watched here and what is missing"
             }
             Error::Missing { .. } => "run as root, or use `iowhy stat`, which needs no rights",
             Error::Kernel { .. } => {
                 "`iowhy doctor` tells what this kernel lacks; `iowhy stat` works on every kernel"
             }
+            Error::Device { .. } => "`lsblk` lists the devices; name whole disks, not partitions",
         }
     }
 }

@@ -2,14 +2,26 @@
 //!
 //! **Must never know:** probe, diagnose, show.
 
+mod attach;
+mod bpf;
+mod btf;
+mod clock;
 mod collector;
 mod collectors;
+mod counted;
 mod devices;
 mod doctor;
 mod error;
+mod leftover;
+mod records;
+mod rights;
+mod tallies;
+mod watched;
 
 pub use collector::Collector;
 pub use collectors::{BlockTrace, COLLECTORS, CollectorEntry, DiskStats, TraceMode, TraceOptions};
 pub use devices::{BlockDevice, devices};
 pub use doctor::{Check, examine};
 pub use error::Error;
+pub use rights::{Rights, give_up_rights};
+pub use tallies::Tallies;

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Which bucket of the standard table a latency falls into.
+ *
+ * The same table as iowhy_model::Edges::standard(): PER_OCTAVE equal buckets for the first unit,
+ * then PER_OCTAVE per doubling, the last bucket open. A test compiles this file for the build
+ * machine and holds it against the Rust side.
+ */
+#ifndef IOWHY_EDGES_H
+#define IOWHY_EDGES_H
+
+#define LOG2_PER_OCTAVE 3
+#define PER_OCTAVE (1 << LOG2_PER_OCTAVE)
+#define OCTAVES 27
+#define BUCKETS (PER_OCTAVE + OCTAVES * PER_OCTAVE + 1)
+
+/* The place of the highest bit; 0 for 0. */
+static inline __attribute__((always_inline)) unsigned log2_floor(unsigned long long value)
+{
+	unsigned place = 0;
+
+	if (value >> 32) { place += 32; value >>= 32; }
+	if (value >> 16) { place += 16; value >>= 16; }
+	if (value >> 8) { place += 8; value >>= 8; }
+	if (value >> 4) { place += 4; value >>= 4; }
+	if (value >> 2) { place += 2; value >>= 2; }
+	return place + (unsigned)(value >> 1);
+}
+
+static inline __attribute__((always_inline)) unsigned bucket(unsigned long long ns, unsigned unit_ns)
+{
+	unsigned long long units = ns / unit_ns;
+	unsigned octave, place;
+
+	if (units < PER_OCTAVE)
+		return (unsigned)units;
+	octave = log2_floor(units) - LOG2_PER_OCTAVE;
+	place = PER_OCTAVE + octave * PER_OCTAVE
+		+ (unsigned)((units >> octave) & (PER_OCTAVE - 1));
+	return place < BUCKETS ? place : BUCKETS - 1;
+}
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * The kernel as the tracer sees it: the fields it reads, the helpers it calls, nothing else.
+ *
+ * Fields are found by name when the program is loaded (CO-RE, preserve_access_index), so neither
+ * their order nor what lies between them matters, and no kernel header is needed to build.
+ */
+#ifndef IOWHY_KERNEL_H
+#define IOWHY_KERNEL_H
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef int s32;
+typedef unsigned long long u64;
+
+#define SEC(name) __attribute__((section(name), used))
+#define INLINE static inline __attribute__((always_inline))
+#define KERNEL_FIELDS __attribute__((preserve_access_index))
+
+/* How a map tells its shape to the loader: an int as an array length, a type as a pointer. */
+#define NUMBER(name, value) int(*name)[value]
+#define TYPE(name, type) type *name
+
+/* include/uapi/linux/bpf.h: map types, flags, helper numbers. */
+#define MAP_ARRAY 2
+#define MAP_PERCPU_ARRAY 6
+#define MAP_RINGBUF 27
+#define RB_NO_WAKEUP 1
+
+static void *(*map_lookup)(void *map, const void *key) = (void *)1;
+static u64 (*ktime_get_ns)(void) = (void *)5;
+static u32 (*smp_processor_id)(void) = (void *)8;
+static u64 (*current_pid_tgid)(void) = (void *)14;
+static long (*current_comm)(void *text, u32 size) = (void *)16;
+static void *(*ringbuf_reserve)(void *ring, u64 size, u64 flags) = (void *)131;
+static void (*ringbuf_submit)(void *record, u64 flags) = (void *)132;
+
+/* include/linux/blkdev.h */
+struct gendisk {
+	s32 major;
+	s32 first_minor;
+} KERNEL_FIELDS;
+
+struct request_queue {
+	struct gendisk *disk;
+} KERNEL_FIELDS;
+
+/* include/linux/blk-mq.h */
+struct request {
+	struct request_queue *q;
+	u32 cmd_flags;
+	u32 rq_flags;
+	u32 __data_len;
+	u64 __sector;
+	u64 start_time_ns;
+} KERNEL_FIELDS;
+
+/* Before 5.17 (f3fa33acca9f) the request itself pointed to its disk. */
+struct request___with_disk {
+	struct gendisk *rq_disk;
+} KERNEL_FIELDS;
+
+/* clang's question to the loader: does the running kernel have this field? */
+#define FIELD_EXISTS(field) __builtin_preserve_field_info(field, 2)
+
+#endif

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * What the tracer is told, and where it keeps what it sees: options, devices, tallies,
+ * histograms, slots of requests in flight.
+ */
+#ifndef IOWHY_TABLES_H
+#define IOWHY_TABLES_H
+
+#include "kernel.h"
+#include "edges.h"
+
+/* Handed in before loading; the verifier then drops the branches that cannot be taken. */
+const volatile u32 events;         /* send one record per request */
+const volatile u32 histograms;     /* count into histograms */
+const volatile u64 over_ns;        /* records: only latencies above this */
+const volatile u32 ops_wanted;     /* a bit per operation */
+const volatile u32 every_device;   /* also those not in the table */
+const volatile u32 rq_argument;    /* 1 where the probes still get the queue first */
+const volatile u32 start_in_rq;    /* request.start_time_ns is a true clock reading */
+const volatile u32 has_rq_disk;    /* request.rq_disk exists */
+const volatile u32 io_stat_flag;   /* RQF_IO_STAT */
+const volatile u32 flush_seq_flag; /* RQF_FLUSH_SEQ */
+const volatile u32 never_nested;   /* a probe is never run inside itself */
+const volatile u32 unit_ns = 125;  /* width of the narrowest bucket */
+const volatile u32 set_bits = 10;  /* log2 of the number of slot sets */
+const volatile u32 place_bits = 6; /* log2 of the places in the device table */
+const volatile u32 rows = 1;       /* devices with histograms and tallies */
+
+/* ---- operations, as /proc/diskstats groups them ---- */
+
+enum op { READ, WRITE, DISCARD, FLUSH, OTHER, OPS };
+
+/* include/linux/blk_types.h, enum req_op: 0 to 9 have kept their meaning since 4.10, except 7
+ * (write same, then zone append): a write either way. */
+INLINE u32 op_of(u32 cmd_flags)
+{
+	switch (cmd_flags & 0xff) {
+	case 0: return READ;
+	case 1: case 5: case 7: case 9: return WRITE;
+	case 2: return FLUSH;
+	case 3: return DISCARD;
+	default: return OTHER;
+	}
+}
+
+/* ---- devices ---- */
+
+#define NO_ROW 0xffffffff
+#define PROBES 8 /* places tried for a device; the Rust side tries as many when it fills them */
+
+struct device {
+	u32 number; /* major << 20 | minor, plus one so that zero is an empty place */
+	u32 row;
+	u64 in_flight;
+};
+
+struct {
+	NUMBER(type, MAP_ARRAY);
+	NUMBER(max_entries, 64);
+	TYPE(key, u32);
+	TYPE(value, struct device);
+} devices SEC(".maps");
+
+INLINE u32 device_number(struct request *rq)
+{
+	struct gendisk *disk;
+
+	if (has_rq_disk)
+		disk = ((struct request___with_disk *)rq)->rq_disk;
+	else
+		disk = rq->q->disk;
+	if (!disk)
+		return 0;
+	return ((u32)disk->major << 20 | (u32)disk->first_minor) + 1;
+}
+
+/* The device's entry, or NULL if it is not in the table; `*at` is its place. */
+INLINE struct device *find_device(u32 number, u32 *at)
+{
+	*at = (number * 0x9e3779b1U) >> (32 - place_bits);
+#pragma clang loop unroll(disable)
+	for (u32 probe = 0; probe < PROBES; probe++) {
+		struct device *device = map_lookup(&devices, at);
+
+		if (!device || !device->number)
+			return 0;
+		if (device->number == number)
+			return device;
+		*at = (*at + 1) & ((1U << place_bits) - 1);
+	}
+	return 0;
+}
+
+/* Adds to a number of this CPU. Since 6.1 (05b24ff9b2cf) the kernel never runs a probe inside
+ * itself; before, an interrupt could count in the middle of our counting. */
+INLINE void add(u64 *sum, u64 more)
+{
+	if (never_nested)
+		*sum += more;
+	else
+		__sync_fetch_and_add(sum, more);
+}
+
+/* ---- tallies: per CPU, one row per device and operation, one more row for unknown devices ---- */
+
+/* Each is counted by one probe only. */
+enum tally {
+	MEASURED,      /* completed, and its start or its issue was seen */
+	NO_START,      /* completed, but neither was seen */
+	NO_TOTAL,      /* of MEASURED: issue seen, start not, so it has D2C but no Q2C */
+	TOO_FAST,      /* of MEASURED: no record, not above the latency asked for */
+	RING_FULL,     /* of MEASURED: no room for its record */
+	NO_ROW_LEFT,   /* of MEASURED: no histogram, its device has no row */
+	NOT_ACCOUNTED, /* of all completed: the kernel does not count it (iostats off, passthrough) */
+	FAILED,        /* of all completed: with an error */
+	NO_COMPLETION, /* its address was started again before its completion was seen */
+	NO_SLOT,       /* issued while its set of slots was full; it ends up in NO_START */
+	REQUEUED,      /* times the driver gave a request back */
+	TALLIES
+};
+
+struct tallies {
+	u64 n[TALLIES];
+};
+
+struct {
+	NUMBER(type, MAP_PERCPU_ARRAY);
+	NUMBER(max_entries, OPS);
+	TYPE(key, u32);
+	TYPE(value, struct tallies);
+} tallied SEC(".maps");
+
+INLINE void tally(u32 row, u32 op, enum tally what)
+{
+	u32 key = (row < rows ? row : rows) * OPS + op;
+	struct tallies *tallies = map_lookup(&tallied, &key);
+
+	if (tallies)
+		add(&tallies->n[what], 1);
+}
+
+/* ---- histograms: per CPU, two banks in turn ---- */
+
+enum stage { QUEUE, DEVICE, TOTAL, STAGES };
+
+struct histogram {
+	u64 counts[BUCKETS];
+	u64 sum;
+	u64 min;
+	u64 max;
+	u64 epoch; /* the stretch of time min and max belong to */
+};
+
+struct {
+	NUMBER(type, MAP_PERCPU_ARRAY);
+	NUMBER(max_entries, 2 * OPS * STAGES);
+	TYPE(key, u32);
+	TYPE(value, struct histogram);
+} counted SEC(".maps");
+
+/* Counts and sums only grow, and are never written from outside. The reader starts a new stretch
+ * by raising the epoch; the bank of the old one is then left alone and can be read at rest. */
+struct {
+	NUMBER(type, MAP_ARRAY);
+	NUMBER(max_entries, 1);
+	TYPE(key, u32);
+	TYPE(value, u64);
+} epochs SEC(".maps");
+
+INLINE void count(u32 row, u32 op, enum stage stage, u64 epoch, u64 ns)
+{
+	u32 key = (((u32)(epoch & 1) * rows + row) * OPS + op) * STAGES + stage;
+	struct histogram *histogram = map_lookup(&counted, &key);
+	u64 place = bucket(ns, unit_ns);
+
+	/* The compiler knows that `place` is below BUCKETS; the verifier must see it checked. */
+	asm volatile("" : "+r"(place));
+	if (!histogram || place >= BUCKETS)
+		return;
+	if (histogram->epoch != epoch) {
+		histogram->min = ns;
+		histogram->max = ns;
+		histogram->epoch = epoch;
+	}
+	add(&histogram->counts[place], 1);
+	add(&histogram->sum, ns);
+	if (ns < histogram->min)
+		histogram->min = ns;
+	if (ns > histogram->max)
+		histogram->max = ns;
+}
+
+/* ---- slots: what is known of a request in flight ---- */
+
+#define WAYS 4
+
+struct life {
+	u64 queued; /* 0: not seen */
+	u64 issued; /* the first issue; 0: not yet */
+	u64 sector;
+	u32 bytes;
+	u32 cmd_flags;
+	u32 pid;
+	u32 depth;
+	u32 number; /* the device, as in its table */
+	u32 on_device; /* 0: no; else its place in the device table, plus one */
+	char comm[16];
+};
+
+struct set {
+	u64 ids[WAYS];
+	struct life lives[WAYS];
+};
+
+struct {
+	NUMBER(type, MAP_ARRAY);
+	NUMBER(max_entries, 1024);
+	TYPE(key, u32);
+	TYPE(value, struct set);
+} slots SEC(".maps");
+
+static u64 anchor;
+
+/* The address of a request as a plain number. The verifier guards kernel pointers, but the
+ * difference of two pointers is a number to it (and needs CAP_PERFMON). */
+INLINE u64 identity(struct request *rq)
+{
+	u64 id = (u64)rq, base = (u64)&anchor;
+
+	asm volatile("%0 -= %1" : "+r"(id) : "r"(base));
+	return id;
+}
+
+INLINE struct set *set_of(u64 id)
+{
+	/* Fibonacci hashing; requests are larger than 64 bytes, so the low bits say nothing. */
+	u32 key = (u32)(((id >> 6) * 0x9e3779b97f4a7c15ULL) >> (64 - set_bits));
+
+	return map_lookup(&slots, &key);
+}
+
+INLINE u32 way_of(struct set *set, u64 id)
+{
+	if (set->ids[0] == id) return 0;
+	if (set->ids[1] == id) return 1;
+	if (set->ids[2] == id) return 2;
+	if (set->ids[3] == id) return 3;
+	return WAYS;
+}
+
+/* A free way. CPUs begin at different ones, so that two rarely choose the same. */
+INLINE u32 free_way(struct set *set)
+{
+	u32 first = smp_processor_id();
+
+#pragma unroll
+	for (u32 way = 0; way < WAYS; way++) {
+		u32 at = (first + way) & (WAYS - 1);
+
+		if (!set->ids[at])
+			return at;
+	}
+	return WAYS;
+}
+
+INLINE void enter_device(struct life *life, struct device *device, u32 place)
+{
+	if (!device || life->on_device)
+		return;
+	life->on_device = place + 1;
+	__sync_fetch_and_add(&device->in_flight, 1);
+	life->depth = device->in_flight;
+}
+
+INLINE void leave_device(struct life *life)
+{
+	struct device *device;
+	u32 place = life->on_device - 1;
+
+	if (!life->on_device)
+		return;
+	life->on_device = 0;
+	device = map_lookup(&devices, &place);
+	if (device)
+		__sync_fetch_and_add(&device->in_flight, -1);
+}
+
+#endif

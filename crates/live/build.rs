@@ -1,0 +1,59 @@
+//! Compiles `bpf/block_trace.bpf.c`, so that the shipped binary needs no compiler.
+
+// cargo reads a build script's output, and shows its errors.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+use std::env;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+/// Versions of clang looked for under their own name, newest first; 14 is the oldest tried.
+const VERSIONS: std::ops::RangeInclusive<u32> = 14..=23;
+
+fn main() -> ExitCode {
+    for file in ["block_trace.bpf.c", "tables.h", "kernel.h", "edges.h"] {
+        println!("cargo:rerun-if-changed=bpf/{file}");
+    }
+    println!("cargo:rerun-if-env-changed=CLANG");
+    match compile() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            eprintln!("iowhy: cannot compile the block tracer: {reason}");
+            eprintln!();
+            eprintln!("hint: apt-get install clang llvm, or set `CLANG` to a clang of version 14");
+            eprintln!("or later that knows `-target bpf`");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn compile() -> Result<(), String> {
+    let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("cargo gave no `OUT_DIR`")?);
+    let object = out.join("block_trace.bpf.o");
+    let clang = find("clang").ok_or("`clang` is missing")?;
+    let compiled = Command::new(&clang)
+        .args(["-target", "bpf", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-nostdinc"])
+        // No path of the build machine goes into the object.
+        .arg(format!("-ffile-prefix-map={}=.", env::var("CARGO_MANIFEST_DIR").unwrap_or_default()))
+        .args(["-c", "bpf/block_trace.bpf.c", "-o"])
+        .arg(&object)
+        .output()
+        .map_err(|error| format!("`{clang}` did not run: {error}"))?;
+    if !compiled.status.success() {
+        return Err(format!("`{clang}` said:\n{}", String::from_utf8_lossy(&compiled.stderr)));
+    }
+    // Debug sections go, the kernel types (BTF) stay. Without the tool the object is only larger.
+    if let Some(strip) = find("llvm-strip") {
+        let _ = Command::new(strip).arg("-g").arg(&object).status();
+    }
+    Ok(())
+}
+
+/// The tool by its plain name, by the name in `CLANG`, or by its newest versioned name.
+fn find(tool: &str) -> Option<String> {
+    let named = env::var(tool.to_uppercase().replace('-', "_")).ok();
+    let versioned = VERSIONS.rev().map(|version| format!("{tool}-{version}"));
+    named.into_iter().chain([tool.to_string()]).chain(versioned).find(|name| {
+        Command::new(name).arg("--version").output().is_ok_and(|run| run.status.success())
+    })
+}

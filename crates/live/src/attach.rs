@@ -1,0 +1,89 @@
+//! Which attach points, fields and flags this kernel has, and what the tracer makes of them.
+
+use crate::Error;
+use crate::btf::KernelTypes;
+
+/// What the tracer must know of the kernel before it is loaded.
+#[derive(Clone, Debug)]
+pub struct KernelShape {
+    /// The tracepoints there are, of those the tracer can use: (tracepoint, program).
+    pub tracepoints: Vec<(&'static str, &'static str)>,
+    /// Some probes are handed the queue before the request.
+    pub queue_comes_first: bool,
+    /// A request points to its disk.
+    pub has_rq_disk: bool,
+    /// `block_io_start` tells when a request started, and who started it.
+    pub start_is_seen: bool,
+    /// `start_time_ns` of a request is a reading of the clock, not one cached for the whole plug.
+    pub start_in_request: bool,
+    /// A probe that is interrupted is never run inside itself.
+    pub never_nested: bool,
+    /// `RQF_IO_STAT`, `RQF_FLUSH_SEQ`.
+    pub request_flags: (u32, u32),
+    /// Bits of `cmd_flags`.
+    pub command_flags: CommandFlags,
+}
+
+/// Where the flags of a request sit in its `cmd_flags`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CommandFlags {
+    /// `REQ_SYNC`.
+    pub sync: u32,
+    /// `REQ_META`.
+    pub meta: u32,
+    /// `REQ_RAHEAD`.
+    pub read_ahead: u32,
+    /// `REQ_FUA`.
+    pub fua: u32,
+    /// `REQ_PREFLUSH`.
+    pub preflush: u32,
+}
+
+/// Tracepoints the tracer cannot do without, with their programs.
+const NEEDED: [(&str, &str); 2] = [("block_rq_issue", "issue"), ("block_rq_complete", "complete")];
+/// Tracepoints it uses where they are: 6.5 brought the first (5a80bd075f3b).
+const WELCOME: [(&str, &str); 3] =
+    [("block_io_start", "start"), ("block_rq_requeue", "requeue"), ("block_rq_merge", "merge")];
+
+impl KernelShape {
+    /// What these types say.
+    ///
+    /// # Errors
+    /// If a tracepoint is missing that the tracer cannot do without.
+    pub fn of(types: &KernelTypes) -> Result<KernelShape, Error> {
+        let has = |name: &str| types.tracepoint_arguments(name).is_some();
+        if let Some((missing, _)) = NEEDED.iter().find(|(name, _)| !has(name)) {
+            return Err(Error::Kernel {
+                what: format!("the kernel has no tracepoint `{missing}`"),
+            });
+        }
+        let mut tracepoints: Vec<_> = WELCOME.into_iter().filter(|(name, _)| has(name)).collect();
+        tracepoints.extend(NEEDED);
+        let start_is_seen = has("block_io_start");
+        // Enumerators since 6.11; before, macros with these values since 4.10 (blkdev.h, blk-mq.h).
+        let bit = |name: &str, before: u32| 1 << types.constant(name).unwrap_or(before);
+        Ok(KernelShape {
+            tracepoints,
+            // 5.11 dropped the queue (a54895fa), and so did 5.10.137.
+            queue_comes_first: types.tracepoint_arguments("block_rq_issue") == Some(2),
+            has_rq_disk: types.has_member("request", "rq_disk"),
+            start_is_seen,
+            // Since 6.9 the clock is read once per plug (da4c8c3d0975).
+            start_in_request: !start_is_seen && !types.has_member("blk_plug", "cur_ktime"),
+            never_nested: types.has_function("bpf_prog_inc_misses_counter"),
+            request_flags: (bit("__RQF_IO_STAT", 13), bit("__RQF_FLUSH_SEQ", 4)),
+            command_flags: CommandFlags {
+                sync: bit("__REQ_SYNC", 11),
+                meta: bit("__REQ_META", 12),
+                fua: bit("__REQ_FUA", 17),
+                preflush: bit("__REQ_PREFLUSH", 18),
+                read_ahead: bit("__REQ_RAHEAD", 19),
+            },
+        })
+    }
+
+    /// Whether the time between start and issue can be told.
+    pub fn sees_queue(&self) -> bool {
+        self.start_is_seen || self.start_in_request
+    }
+}

@@ -1,0 +1,241 @@
+//! The tracer in the kernel: loading it, its tables, and the ring its records come through.
+
+use aya::maps::{Array, MapData, PerCpuArray, RingBuf};
+use aya::programs::BtfTracePoint;
+use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
+
+use crate::Error;
+use crate::attach::KernelShape;
+
+/// The compiled `bpf/block_trace.bpf.c`.
+static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/block_trace.bpf.o"));
+
+/// Operations, as the programs number them (that of `Op::ALL`).
+pub const OPS: u32 = 5;
+/// Stages: Q2D, D2C, Q2C.
+pub const STAGES: u32 = 3;
+/// Kinds of tallies.
+pub const TALLIES: usize = 11;
+/// Buckets of a histogram, then sum, min, max and epoch.
+pub const HISTOGRAM_WORDS: usize = 8 + 27 * 8 + 1 + 4;
+/// Requests per set of slots.
+pub const WAYS: usize = 4;
+/// Words of a request's slot.
+pub const LIFE_WORDS: usize = 8;
+/// Words of a set: the identities, then the slots.
+const SET_WORDS: usize = WAYS * (1 + LIFE_WORDS);
+
+/// What the programs are told before they are loaded.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Send records.
+    pub events: bool,
+    /// Count into histograms.
+    pub histograms: bool,
+    /// Records only above this.
+    pub over_ns: u64,
+    /// A bit per operation.
+    pub ops_wanted: u32,
+    /// Trace also devices that are not in the table.
+    pub every_device: bool,
+    /// Bytes of the ring, a power of two.
+    pub ring_bytes: u32,
+    /// log2 of the sets of slots.
+    pub set_bits: u32,
+    /// log2 of the places in the device table.
+    pub place_bits: u32,
+    /// Devices with histograms and tallies.
+    pub rows: u32,
+}
+
+/// The loaded and attached programs; dropping it detaches and unloads them.
+pub struct Programs {
+    // Dropped first, so that nothing writes into maps that are going.
+    ebpf: Option<Ebpf>,
+    devices: Array<MapData, [u64; 2]>,
+    tallied: PerCpuArray<MapData, [u64; TALLIES]>,
+    counted: PerCpuArray<MapData, [u64; HISTOGRAM_WORDS]>,
+    epochs: Array<MapData, u64>,
+    slots: Array<MapData, [u64; SET_WORDS]>,
+    records: RingBuf<MapData>,
+}
+
+impl std::fmt::Debug for Programs {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "Programs {{ attached: {} }}", self.ebpf.is_some())
+    }
+}
+
+impl Programs {
+    /// Loads the programs into the kernel; they do nothing until [`Programs::attach`].
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn load(shape: &KernelShape, settings: &Settings) -> Result<Programs, Error> {
+        let btf = Btf::from_sys_fs().map_err(refused)?;
+        let number = |yes: bool| u32::from(yes);
+        let globals: [(&str, u32); 13] = [
+            ("events", number(settings.events)),
+            ("histograms", number(settings.histograms)),
+            ("ops_wanted", settings.ops_wanted),
+            ("every_device", number(settings.every_device)),
+            ("rq_argument", number(shape.queue_comes_first)),
+            ("start_in_rq", number(shape.start_in_request)),
+            ("has_rq_disk", number(shape.has_rq_disk)),
+            ("never_nested", number(shape.never_nested)),
+            ("io_stat_flag", shape.request_flags.0),
+            ("flush_seq_flag", shape.request_flags.1),
+            ("set_bits", settings.set_bits),
+            ("place_bits", settings.place_bits),
+            ("rows", settings.rows),
+        ];
+        let unit_ns = iowhy_model::STANDARD_UNIT_NS as u32;
+        // Without histograms their table keeps one entry, without records their ring one page.
+        let histograms = if settings.histograms { 2 * settings.rows * OPS * STAGES } else { 1 };
+        let ring_bytes = if settings.events { settings.ring_bytes } else { PAGE };
+        let mut loader = EbpfLoader::new();
+        loader
+            .btf(Some(&btf))
+            .map_max_entries("devices", 1 << settings.place_bits)
+            .map_max_entries("tallied", (settings.rows + 1) * OPS)
+            .map_max_entries("counted", histograms)
+            .map_max_entries("slots", 1 << settings.set_bits)
+            .map_max_entries("records", ring_bytes)
+            .override_global("unit_ns", &unit_ns, true)
+            .override_global("over_ns", &settings.over_ns, true);
+        for (name, value) in &globals {
+            loader.override_global(name, value, true);
+        }
+        let mut ebpf = loader.load(OBJECT).map_err(refused)?;
+        for (tracepoint, program) in &shape.tracepoints {
+            let program = ebpf.program_mut(program).ok_or_else(|| absent(program))?;
+            let program: &mut BtfTracePoint = program.try_into().map_err(refused)?;
+            program.load(tracepoint, &btf).map_err(refused)?;
+        }
+        let mut take = |name: &str| ebpf.take_map(name).ok_or_else(|| absent(name));
+        Ok(Programs {
+            devices: Array::try_from(take("devices")?).map_err(refused)?,
+            tallied: PerCpuArray::try_from(take("tallied")?).map_err(refused)?,
+            counted: PerCpuArray::try_from(take("counted")?).map_err(refused)?,
+            epochs: Array::try_from(take("epochs")?).map_err(refused)?,
+            slots: Array::try_from(take("slots")?).map_err(refused)?,
+            records: RingBuf::try_from(take("records")?).map_err(refused)?,
+            ebpf: Some(ebpf),
+        })
+    }
+
+    /// Attaches the programs, starts first, so that no issue is seen without its start.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn attach(&mut self, shape: &KernelShape) -> Result<(), Error> {
+        let Some(ebpf) = &mut self.ebpf else { return Ok(()) };
+        for (_, program) in &shape.tracepoints {
+            let program = ebpf.program_mut(program).ok_or_else(|| absent(program))?;
+            let program: &mut BtfTracePoint = program.try_into().map_err(refused)?;
+            program.attach().map_err(refused)?;
+        }
+        Ok(())
+    }
+
+    /// Detaches and unloads the programs; what they wrote can still be read.
+    pub fn detach(&mut self) {
+        self.ebpf = None;
+    }
+
+    /// Writes an entry of the device table.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn set_device(&mut self, place: u32, number: u32, row: u32) -> Result<(), Error> {
+        let mut entry = [0u8; 8];
+        entry[..4].copy_from_slice(&number.to_ne_bytes());
+        entry[4..].copy_from_slice(&row.to_ne_bytes());
+        self.devices.set(place, [u64::from_ne_bytes(entry), 0], 0).map_err(broke)
+    }
+
+    /// The tallies of a device and operation, over all CPUs.
+    ///
+    /// # Errors
+    /// If the table cannot be read.
+    pub fn tallies(&self, row: u32, op: u32) -> Result<[u64; TALLIES], Error> {
+        let mut sum = [0; TALLIES];
+        for cpu in self.tallied.get(&(row * OPS + op), 0).map_err(broke)?.iter() {
+            sum.iter_mut().zip(cpu).for_each(|(sum, more)| *sum += more);
+        }
+        Ok(sum)
+    }
+
+    /// The histogram at `key`, one per CPU.
+    ///
+    /// # Errors
+    /// If the table cannot be read.
+    pub fn histograms(&self, key: u32) -> Result<Vec<[u64; HISTOGRAM_WORDS]>, Error> {
+        Ok(self.counted.get(&key, 0).map_err(broke)?.to_vec())
+    }
+
+    /// Starts a new stretch of time.
+    ///
+    /// # Errors
+    /// If the table cannot be written.
+    pub fn set_epoch(&mut self, epoch: u64) -> Result<(), Error> {
+        self.epochs.set(0, epoch, 0).map_err(broke)
+    }
+
+    /// Hands over the records that wait in the ring.
+    pub fn drain(&mut self, mut take: impl FnMut(&[u8])) {
+        while let Some(record) = self.records.next() {
+            take(&record);
+        }
+    }
+
+    /// The slots of all requests in flight.
+    ///
+    /// # Errors
+    /// If the table cannot be read.
+    pub fn in_flight(&self) -> Result<Vec<[u64; LIFE_WORDS]>, Error> {
+        let mut found = Vec::new();
+        for set in self.slots.iter() {
+            let set = set.map_err(broke)?;
+            let (identities, lives) = set.split_at(WAYS);
+            let lives = lives.chunks_exact(LIFE_WORDS);
+            for (identity, life) in identities.iter().zip(lives) {
+                if let (1.., Ok(life)) = (*identity, life.try_into()) {
+                    found.push(life);
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// A memory page: the least a ring may have.
+const PAGE: u32 = 4096;
+
+fn refused(error: impl std::error::Error) -> Error {
+    Error::Kernel { what: format!("the kernel refused the tracer: {}", chain(&error)) }
+}
+
+fn broke(error: impl std::error::Error) -> Error {
+    Error::Kernel { what: format!("a table of the tracer cannot be read: {}", chain(&error)) }
+}
+
+fn absent(name: &str) -> Error {
+    Error::Kernel { what: format!("the embedded program has no `{name}`: a bug of iowhy") }
+}
+
+/// An error with its causes on one line; of what the verifier said, the end, where the reason is.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        text.push_str(": ");
+        text.push_str(&inner.to_string());
+        cause = inner.source();
+    }
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    match &lines[..] {
+        [first, .., before, reason, _statistics] => format!("{first} ... {before} | {reason}"),
+        _ => lines.join(" "),
+    }
+}

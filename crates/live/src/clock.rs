@@ -1,0 +1,21 @@
+//! The clock the tracer's times are on, and how far the wall clock is from it.
+
+use iowhy_model::Time;
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
+/// Now, on the clock of `bpf_ktime_get_ns`: CLOCK_MONOTONIC, which stands while the machine sleeps.
+pub fn now() -> Time {
+    Time::from_ns(ns(clock_gettime(ClockId::Monotonic)))
+}
+
+/// What to add to a time of [`now`] to get nanoseconds since 1970, as of this moment.
+pub fn wall_offset_ns() -> i64 {
+    let before = ns(clock_gettime(ClockId::Monotonic));
+    let wall = ns(clock_gettime(ClockId::Realtime));
+    let after = ns(clock_gettime(ClockId::Monotonic));
+    wall - (before + (after - before) / 2)
+}
+
+fn ns(time: Timespec) -> i64 {
+    time.tv_sec.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec)
+}

@@ -1,0 +1,109 @@
+//! Requests still in flight when the watch ends: the slots nobody cleared.
+//!
+//! A slot without a completion is no proof of a hung request: a completion can escape the probes.
+//! The kernel's own number of requests in flight decides.
+
+use std::path::Path;
+
+use iowhy_model::{Fact, Sink, Time};
+
+use crate::Error;
+use crate::bpf::{LIFE_WORDS, Programs};
+use crate::clock;
+use crate::records;
+use crate::watched::{WatchList, major_minor};
+
+/// A request that was started and not yet seen completing.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    number: u32,
+    since: i64,
+    command: u32,
+}
+
+/// What the kernel had in flight when the watch was about to end.
+#[derive(Debug)]
+pub struct AtTheEnd {
+    at: Time,
+    in_flight: Vec<(u32, Option<u64>)>,
+}
+
+impl AtTheEnd {
+    /// Asks /sys how much each watched device has in flight; before the programs are detached.
+    pub fn ask(sys: &Path, watched: &WatchList) -> AtTheEnd {
+        let at = clock::now();
+        let numbers = watched.devices.iter().map(|device| device.number);
+        let in_flight = numbers.map(|number| (number, in_flight_of(sys, number))).collect();
+        AtTheEnd { at, in_flight }
+    }
+
+    /// States what hangs, and counts as lost what the kernel no longer has in flight.
+    ///
+    /// # Errors
+    /// If the slots cannot be read.
+    pub fn pour(
+        &self,
+        programs: &Programs,
+        watched: &WatchList,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Error> {
+        let held: Vec<Held> = programs.in_flight()?.iter().filter_map(held_of).collect();
+        for (number, kernel) in &self.in_flight {
+            // Younger ones may have completed after the programs were gone.
+            let mut old: Vec<&Held> = held
+                .iter()
+                .filter(|held| held.number == *number && held.since < self.at.ns())
+                .collect();
+            old.sort_by_key(|held| held.since);
+            let name = watched.name(*number);
+            match kernel {
+                Some(0) => {
+                    for held in &old {
+                        let op = records::op_of(held.command).name();
+                        let why = "not measured: their completion was not seen";
+                        sink.lost(&format!("{name} {op} requests {why}"), 1);
+                    }
+                }
+                _ => self.state(&name, &old, sink),
+            }
+        }
+        Ok(())
+    }
+
+    fn state(&self, name: &str, old: &[&Held], sink: &mut dyn Sink) {
+        let Some(oldest) = old.first() else { return };
+        let age = (self.at.ns() - oldest.since) as f64 / 1e9;
+        let device = sink.device(name);
+        sink.fact(Fact {
+            device: Some(device),
+            key: "trace.in_flight".to_string(),
+            value: format!("{}, the oldest for {age:.6} s", old.len()),
+            read_from: "block-trace".to_string(),
+        });
+    }
+}
+
+/// `struct life` of `bpf/tables.h`: queued, issued, sector, bytes and flags, pid and depth,
+/// device and place.
+fn held_of(life: &[u64; LIFE_WORDS]) -> Option<Held> {
+    let [queued, issued, _, size_and_command, _, device, ..] = *life;
+    let since = if queued > 0 { queued } else { issued };
+    let (_, command) = halves(size_and_command);
+    let (number, _) = halves(device);
+    (since > 0).then_some(Held { number, since: since as i64, command })
+}
+
+/// The two 32-bit numbers that lie in one word of memory, in order of address.
+fn halves(word: u64) -> (u32, u32) {
+    let bytes = word.to_ne_bytes();
+    let [a, b, c, d, e, f, g, h] = bytes;
+    (u32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes([e, f, g, h]))
+}
+
+/// Reads and writes in flight by /sys/dev/block/MAJOR:MINOR/inflight, added up.
+fn in_flight_of(sys: &Path, number: u32) -> Option<u64> {
+    let (major, minor) = major_minor(number);
+    let path = sys.join(format!("dev/block/{major}:{minor}/inflight"));
+    let text = std::fs::read_to_string(path).ok()?;
+    text.split_whitespace().map(|word| word.parse::<u64>().ok()).sum()
+}

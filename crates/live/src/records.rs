@@ -1,0 +1,161 @@
+//! The records the programs send, as events.
+
+use iowhy_model::{DeviceId, Event, Flags, Layer, Name, Op, Sink, Time};
+
+use crate::attach::CommandFlags;
+use crate::watched::WatchList;
+
+/// Bytes of a record: `struct record` of `bpf/block_trace.bpf.c`.
+const RECORD_BYTES: usize = 72;
+/// Bytes of a process name: TASK_COMM_LEN of the kernel.
+const COMM_BYTES: usize = 16;
+
+/// Turns records into events, remembering the last device and process name: they repeat.
+#[derive(Debug)]
+pub struct RecordReader {
+    flags: CommandFlags,
+    devices: Vec<(u32, DeviceId)>,
+    comm: Option<([u8; COMM_BYTES], Name)>,
+}
+
+impl RecordReader {
+    /// A reader for a kernel with these flags.
+    pub fn new(flags: CommandFlags) -> Self {
+        RecordReader { flags, devices: Vec::new(), comm: None }
+    }
+
+    /// One record as an event; `None` if it is too short to be one.
+    pub fn event(
+        &mut self,
+        record: &[u8],
+        watched: &WatchList,
+        sink: &mut dyn Sink,
+    ) -> Option<Event> {
+        let record: &[u8; RECORD_BYTES] = record.get(..RECORD_BYTES)?.try_into().ok()?;
+        let command = four(record, 36);
+        let device = self.device(four(record, 40), watched, sink);
+        let mut event = Event::new(device, op_of(command), Layer::Block);
+        event.completed = time(eight(record, 0));
+        event.queued = time(eight(record, 8));
+        event.issued = time(eight(record, 16));
+        event.bytes = Some(four(record, 32));
+        // An empty flush is about no sector; the kernel then has 2^64 - 1 or a stale number.
+        event.sector = (event.bytes != Some(0)).then(|| eight(record, 24));
+        event.depth = Some(four(record, 48)).filter(|depth| *depth > 0);
+        event.error = errno_of(four(record, 52) as i32);
+        event.flags = flags_of(command, self.flags);
+        let comm: [u8; COMM_BYTES] = record.get(56..)?.try_into().ok()?;
+        if comm[0] != 0 {
+            event.pid = Some(four(record, 44));
+            event.comm = Some(self.comm(comm, sink));
+        }
+        Some(event)
+    }
+
+    fn device(&mut self, number: u32, watched: &WatchList, sink: &mut dyn Sink) -> DeviceId {
+        if let Some((_, id)) = self.devices.iter().find(|(known, _)| *known == number) {
+            return *id;
+        }
+        let id = sink.device(&watched.name(number));
+        self.devices.push((number, id));
+        id
+    }
+
+    fn comm(&mut self, comm: [u8; COMM_BYTES], sink: &mut dyn Sink) -> Name {
+        if let Some((known, name)) = self.comm
+            && known == comm
+        {
+            return name;
+        }
+        let end = comm.iter().position(|byte| *byte == 0).unwrap_or(COMM_BYTES);
+        let name = sink.name(&String::from_utf8_lossy(&comm[..end]));
+        self.comm = Some((comm, name));
+        name
+    }
+}
+
+/// The operation of a `cmd_flags`, as `op_of` of `bpf/tables.h`.
+pub fn op_of(command: u32) -> Op {
+    match command & 0xff {
+        0 => Op::Read,
+        1 | 5 | 7 | 9 => Op::Write,
+        2 => Op::Flush,
+        3 => Op::Discard,
+        _ => Op::Other,
+    }
+}
+
+fn flags_of(command: u32, bits: CommandFlags) -> Flags {
+    let known = [
+        (bits.sync, Flags::SYNC),
+        (bits.meta, Flags::META),
+        (bits.read_ahead, Flags::READAHEAD),
+        (bits.fua, Flags::FUA),
+        (bits.preflush, Flags::PREFLUSH),
+    ];
+    let set = known.into_iter().filter(|(bit, _)| command & bit != 0);
+    set.fold(Flags::default(), |flags, (_, flag)| flags.with(flag))
+}
+
+/// The error number of a completion status: negative errno before 5.18 (d5869fdc189f), then
+/// `blk_status_t`, whose numbers up to 13 have never changed (include/linux/blk_types.h; errno
+/// from `blk_errors` in block/blk-core.c).
+fn errno_of(status: i32) -> Option<u16> {
+    let errno = match status {
+        0 => return None,
+        ..0 => status.unsigned_abs() as u16,
+        1 => 95,  // NOTSUPP: EOPNOTSUPP
+        2 => 110, // TIMEOUT: ETIMEDOUT
+        3 => 28,  // NOSPC: ENOSPC
+        4 => 67,  // TRANSPORT: ENOLINK
+        5 => 121, // TARGET: EREMOTEIO
+        6 => 52,  // RESV_CONFLICT: EBADE
+        7 => 61,  // MEDIUM: ENODATA
+        8 => 84,  // PROTECTION: EILSEQ
+        9 => 12,  // RESOURCE: ENOMEM
+        12 => 11, // AGAIN: EAGAIN
+        13 => 16, // DEV_RESOURCE: EBUSY
+        _ => 5,   // IOERR and all that came later: EIO
+    };
+    Some(errno)
+}
+
+fn time(ns: u64) -> Option<Time> {
+    (ns > 0).then(|| Time::from_ns(ns as i64))
+}
+
+/// The 32-bit number at a place that is known to be inside.
+fn four(record: &[u8; RECORD_BYTES], at: usize) -> u32 {
+    let mut bytes = [0; 4];
+    bytes.copy_from_slice(&record[at..at + 4]);
+    u32::from_ne_bytes(bytes)
+}
+
+fn eight(record: &[u8; RECORD_BYTES], at: usize) -> u64 {
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&record[at..at + 8]);
+    u64::from_ne_bytes(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_both_generations_become_the_same_number() {
+        assert_eq!(errno_of(0), None);
+        assert_eq!(errno_of(3), Some(28));
+        assert_eq!(errno_of(-28), Some(28));
+        assert_eq!(errno_of(10), Some(5));
+        assert_eq!(errno_of(-5), Some(5));
+    }
+
+    #[test]
+    fn write_zeroes_and_secure_erase_are_writes_as_diskstats_counts_them() {
+        assert_eq!(op_of(9), Op::Write);
+        assert_eq!(op_of(5), Op::Write);
+        assert_eq!(op_of(3), Op::Discard);
+        assert_eq!(op_of(34), Op::Other);
+        assert_eq!(op_of(1 | 1 << 17), Op::Write);
+    }
+}

@@ -1,0 +1,92 @@
+//! The rights a process needs to trace, and giving up those it no longer needs.
+
+use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
+
+use crate::Error;
+
+// Numbers of include/uapi/linux/capability.h.
+const SYS_ADMIN: u32 = 21;
+const PERFMON: u32 = 38;
+const BPF: u32 = 39;
+
+/// The capabilities of this process that matter for tracing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rights {
+    /// CAP_SYS_ADMIN: stands for both others.
+    pub sys_admin: bool,
+    /// CAP_PERFMON: programs may look at kernel memory.
+    pub perfmon: bool,
+    /// CAP_BPF: programs and their tables may be made.
+    pub bpf: bool,
+}
+
+impl Rights {
+    /// Those of this process, from /proc/self/status.
+    ///
+    /// # Errors
+    /// If that file cannot be read.
+    pub fn read() -> Result<Rights, Error> {
+        let path = "/proc/self/status";
+        let text = std::fs::read_to_string(path)
+            .map_err(|cause| Error::File { path: path.to_string(), cause })?;
+        Ok(Rights::parse(&text))
+    }
+
+    /// Those that stand in the text of such a file; none if it has no `CapEff`.
+    pub fn parse(status: &str) -> Rights {
+        let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+        let set = line.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).unwrap_or(0);
+        let has = |number: u32| set >> number & 1 == 1;
+        Rights { sys_admin: has(SYS_ADMIN), perfmon: has(PERFMON), bpf: has(BPF) }
+    }
+
+    /// Whether they are enough to trace, or else which one is missing first.
+    ///
+    /// # Errors
+    /// If one is missing.
+    pub fn suffice(self) -> Result<(), Error> {
+        let missing = match (self.sys_admin, self.bpf, self.perfmon) {
+            (true, _, _) | (_, true, true) => return Ok(()),
+            (_, false, _) => "CAP_BPF",
+            (_, true, false) => "CAP_PERFMON",
+        };
+        Err(Error::Missing { right: missing.to_string() })
+    }
+}
+
+/// Gives up every capability of this thread but CAP_BPF; call it after the collectors have begun
+/// and before other threads start.
+///
+/// CAP_BPF alone cannot load a tracing program. It is kept because kernels from 5.8 to 5.18 ask for
+/// it even to read a table that is already open (c8644cd0efe7 changed that).
+///
+/// # Errors
+/// If the kernel refuses.
+pub fn give_up_rights() -> Result<(), Error> {
+    let rights = Rights::read()?;
+    let kept = if rights.bpf { CapabilitySet::BPF } else { CapabilitySet::empty() };
+    let none = CapabilitySet::empty();
+    set_capabilities(None, CapabilitySets { effective: kept, permitted: kept, inheritable: none })
+        .map_err(|error| Error::Rights { cause: error.into() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_missing_right_is_named() {
+        let root = Rights::parse("Name:\tx\nCapEff:\t000001ffffffffff\n");
+        assert!(root.suffice().is_ok());
+        let user = Rights::parse("CapEff:\t0000000000000000\n");
+        let error = user.suffice().expect_err("no rights at all");
+        assert_eq!(error.to_string(), "cannot trace: `CAP_BPF` is missing");
+        let half = Rights::parse("CapEff:\t0000008000000000\n");
+        assert_eq!(half, Rights { sys_admin: false, perfmon: false, bpf: true });
+        assert_eq!(
+            half.suffice().expect_err("one is missing").to_string(),
+            "cannot trace: `CAP_PERFMON` is missing"
+        );
+        assert!(Rights::parse("CapEff:\t000000c000000000\n").suffice().is_ok());
+    }
+}

@@ -1,0 +1,147 @@
+//! What the programs tallied beside their measurements, and what of it was lost.
+//!
+//! For every device and operation, measured + lost = what the kernel counts in /proc/diskstats.
+
+use iowhy_model::{Op, Sink};
+
+use crate::Error;
+use crate::bpf::{OPS, Programs, TALLIES};
+use crate::watched::WatchList;
+
+/// What became of the requests of one device and operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tallies {
+    /// Completed, and their start or issue was seen.
+    pub measured: u64,
+    /// Completed, but neither start nor issue was seen: in flight when the watch began, or their
+    /// start found no room.
+    pub no_start: u64,
+    /// Of `measured`: only the issue was seen, so they have D2C but no Q2C.
+    pub no_total: u64,
+    /// Of `measured`: not slower than the latency asked for, so without an event.
+    pub too_fast: u64,
+    /// Of `measured`: the ring had no room for the event.
+    pub ring_full: u64,
+    /// Of `measured`: in no histogram, for the device has no row.
+    pub no_row: u64,
+    /// Of `measured` and `no_start`: /proc/diskstats does not count them.
+    pub not_accounted: u64,
+    /// Of `measured` and `no_start`: ended with an error.
+    pub failed: u64,
+    /// Ended unseen.
+    pub no_completion: u64,
+    /// Of `no_start`: there was no room to remember their issue.
+    pub no_slot: u64,
+    /// Times the driver gave a request back to the queue.
+    pub requeued: u64,
+}
+
+impl Tallies {
+    fn from_array(n: [u64; TALLIES]) -> Tallies {
+        // In the order of `enum tally` of `bpf/tables.h`.
+        let [
+            measured,
+            no_start,
+            no_total,
+            too_fast,
+            ring_full,
+            no_row,
+            not_accounted,
+            failed,
+            no_completion,
+            no_slot,
+            requeued,
+        ] = n;
+        Tallies {
+            measured,
+            no_start,
+            no_total,
+            too_fast,
+            ring_full,
+            no_row,
+            not_accounted,
+            failed,
+            no_completion,
+            no_slot,
+            requeued,
+        }
+    }
+
+    /// Requests the kernel counted in /proc/diskstats.
+    pub fn accounted(&self) -> u64 {
+        (self.measured + self.no_start + self.no_completion).saturating_sub(self.not_accounted)
+    }
+
+    /// Losses by reason: those every mode has, then those of `events` or of `histograms`.
+    fn losses(&self, events: bool, histograms: bool) -> [(&'static str, u64); 6] {
+        let no_slot = self.no_slot.min(self.no_start);
+        let only = |yes: bool, count: u64| if yes { count } else { 0 };
+        [
+            ("not measured: their start was not seen", self.no_start - no_slot),
+            ("not measured: too many in flight at once", no_slot),
+            ("not measured: their completion was not seen", self.no_completion),
+            ("dropped: the ring buffer was full", only(events, self.ring_full)),
+            ("only D2C: their start was not seen", only(histograms, self.no_total)),
+            ("not counted: the device appeared later", only(histograms, self.no_row)),
+        ]
+    }
+}
+
+/// Reads the tallies again and again and pours what was newly lost.
+#[derive(Debug)]
+pub struct TallyReader {
+    events: bool,
+    histograms: bool,
+    before: Vec<[u64; TALLIES]>,
+}
+
+impl TallyReader {
+    /// A reader for programs that send `events`, keep `histograms`, or both.
+    pub fn new(events: bool, histograms: bool, rows: u32) -> TallyReader {
+        // One more row, for devices that are not in the table.
+        let before = vec![[0; TALLIES]; ((rows + 1) * OPS) as usize];
+        TallyReader { events, histograms, before }
+    }
+
+    /// Pours what was lost since the last time.
+    ///
+    /// # Errors
+    /// If the table cannot be read.
+    pub fn pour(
+        &mut self,
+        programs: &Programs,
+        watched: &WatchList,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Error> {
+        for (place, before) in self.before.iter_mut().enumerate() {
+            let (row, op) = (place as u32 / OPS, place as u32 % OPS);
+            let now = programs.tallies(row, op)?;
+            let mut new = now;
+            new.iter_mut().zip(&*before).for_each(|(new, was)| *new = new.wrapping_sub(*was));
+            *before = now;
+            let name = name_of(watched, row);
+            let op = Op::ALL.get(op as usize).map_or("other", |op| op.name());
+            for (why, count) in Tallies::from_array(new).losses(self.events, self.histograms) {
+                sink.lost(&format!("{name} {op} requests {why}"), count);
+            }
+        }
+        Ok(())
+    }
+
+    /// All tallies so far, as of the last reading: device, operation, numbers; only where
+    /// something happened.
+    pub fn all(&self, watched: &WatchList) -> Vec<(String, Op, Tallies)> {
+        let known = self.before.iter().enumerate().filter(|(_, n)| n.iter().any(|n| *n > 0));
+        known
+            .filter_map(|(place, n)| {
+                let name = name_of(watched, place as u32 / OPS);
+                Some((name, *Op::ALL.get(place % OPS as usize)?, Tallies::from_array(*n)))
+            })
+            .collect()
+    }
+}
+
+fn name_of(watched: &WatchList, row: u32) -> String {
+    let device = watched.devices.get(row as usize);
+    device.map_or_else(|| "new device:".to_string(), |device| device.name.clone())
+}

@@ -1,0 +1,186 @@
+//! The devices the tracer watches, each with its row in the kernel's tables.
+
+use std::path::{Path, PathBuf};
+
+use crate::Error;
+use crate::bpf::Programs;
+
+/// Rows kept for devices that appear while watching.
+const SPARE_ROWS: usize = 4;
+/// Places tried for a device; the same as `PROBES` of `bpf/tables.h`.
+const PROBES: u32 = 8;
+
+/// A watched device.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Watched {
+    /// Its name.
+    pub name: String,
+    /// Major and minor, as the programs write them; see [`number`].
+    pub number: u32,
+}
+
+/// The devices watched, by row.
+#[derive(Debug)]
+pub struct WatchList {
+    /// The devices; a device's place here is its row.
+    pub devices: Vec<Watched>,
+    /// Rows there are in all.
+    pub rows: u32,
+    /// log2 of the places in the kernel's table.
+    pub place_bits: u32,
+    /// Whether devices that appear are watched too.
+    pub every: bool,
+    places: Vec<bool>,
+    root: PathBuf,
+}
+
+/// A device's number as the programs write it: never 0.
+pub fn number(major: u32, minor: u32) -> u32 {
+    ((major << 20) | (minor & 0xf_ffff)).wrapping_add(1)
+}
+
+/// Major and minor of such a number.
+pub fn major_minor(number: u32) -> (u32, u32) {
+    let number = number.wrapping_sub(1);
+    (number >> 20, number & 0xf_ffff)
+}
+
+impl WatchList {
+    /// The devices asked for, or all that can do I/O and some room for more.
+    ///
+    /// # Errors
+    /// If /sys cannot be read, or a device asked for is not there.
+    pub fn new(sys: &Path, wanted: &[(u32, u32)]) -> Result<WatchList, Error> {
+        let mut devices = Vec::new();
+        for (major, minor) in wanted {
+            let name = name_of(sys, *major, *minor)
+                .ok_or_else(|| Error::Device { device: format!("{major}:{minor}") })?;
+            devices.push(Watched { name, number: number(*major, *minor) });
+        }
+        if wanted.is_empty() {
+            devices = present(sys)?;
+        }
+        let rows = devices.len() + if wanted.is_empty() { SPARE_ROWS } else { 0 };
+        // At most half full, and never fewer than 64 places.
+        let place_bits = (2 * rows).next_power_of_two().ilog2().max(6);
+        Ok(WatchList {
+            devices,
+            rows: rows as u32,
+            place_bits,
+            every: wanted.is_empty(),
+            places: vec![false; 1 << place_bits],
+            root: sys.to_path_buf(),
+        })
+    }
+
+    /// Writes all devices into the kernel's table.
+    ///
+    /// # Errors
+    /// If the table cannot be written.
+    pub fn enter(&mut self, programs: &mut Programs) -> Result<(), Error> {
+        for row in 0..self.devices.len() {
+            self.enter_one(programs, row)?;
+        }
+        Ok(())
+    }
+
+    /// Looks for devices that appeared, and watches them while there are rows.
+    ///
+    /// # Errors
+    /// If /sys cannot be read or the table not be written.
+    pub fn look_for_more(&mut self, programs: &mut Programs) -> Result<(), Error> {
+        if !self.every {
+            return Ok(());
+        }
+        for device in present(&self.root)? {
+            let known = self.devices.iter().any(|known| known.number == device.number);
+            if !known && self.devices.len() < self.rows as usize {
+                self.devices.push(device);
+                self.enter_one(programs, self.devices.len() - 1)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The name of a device by its number, from the list or from /sys.
+    pub fn name(&self, number: u32) -> String {
+        match self.devices.iter().find(|known| known.number == number) {
+            Some(known) => known.name.clone(),
+            None => {
+                let (major, minor) = major_minor(number);
+                name_of(&self.root, major, minor).unwrap_or_else(|| format!("{major},{minor}"))
+            }
+        }
+    }
+
+    /// How many requests all of them can have in flight, by the depth of their queues.
+    pub fn requests(&self, sys: &Path) -> u32 {
+        let of_one = |device: &Watched| {
+            let (major, minor) = major_minor(device.number);
+            let folder = sys.join(format!("dev/block/{major}:{minor}"));
+            let depth = std::fs::read_to_string(folder.join("queue/nr_requests")).ok()?;
+            let queues = std::fs::read_dir(folder.join("mq")).map_or(1, |found| found.count());
+            depth.trim().parse::<u32>().ok()?.checked_mul(queues.max(1) as u32)
+        };
+        let known = self.devices.iter().filter_map(of_one);
+        known.fold(0, u32::saturating_add).clamp(1, 1 << 20)
+    }
+
+    fn enter_one(&mut self, programs: &mut Programs, row: usize) -> Result<(), Error> {
+        let Some(device) = self.devices.get(row) else { return Ok(()) };
+        // The hash of `find_device` in `bpf/tables.h`.
+        let first = device.number.wrapping_mul(0x9e37_79b1) >> (32 - self.place_bits);
+        let mask = (1u32 << self.place_bits) - 1;
+        let mut tried = (0..PROBES).map(|probe| (first + probe) & mask);
+        let free = tried.find(|place| self.places.get(*place as usize) == Some(&false));
+        // A device that finds no place stays unknown to the kernel and counts as lost there.
+        let Some(place) = free else { return Ok(()) };
+        self.places[place as usize] = true;
+        programs.set_device(place, device.number, row as u32)
+    }
+}
+
+/// All devices of /sys/block that have a size, sorted by name.
+fn present(sys: &Path) -> Result<Vec<Watched>, Error> {
+    let folder = sys.join("block");
+    let broken = |cause| Error::File { path: folder.display().to_string(), cause };
+    let mut devices = Vec::new();
+    for entry in std::fs::read_dir(&folder).map_err(broken)? {
+        let entry = entry.map_err(broken)?;
+        let read = |file: &str| std::fs::read_to_string(entry.path().join(file)).ok();
+        let numbers = read("dev").as_deref().and_then(parse_numbers);
+        let empty = read("size").is_none_or(|size| size.trim() == "0");
+        if let (Some((major, minor)), false) = (numbers, empty) {
+            let name = entry.file_name().to_string_lossy().replace('!', "/");
+            devices.push(Watched { name, number: number(major, minor) });
+        }
+    }
+    devices.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(devices)
+}
+
+/// `8:16` as numbers.
+pub fn parse_numbers(text: &str) -> Option<(u32, u32)> {
+    let (major, minor) = text.trim().split_once(':')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+fn name_of(sys: &Path, major: u32, minor: u32) -> Option<String> {
+    let target = std::fs::read_link(sys.join(format!("dev/block/{major}:{minor}"))).ok()?;
+    Some(target.file_name()?.to_string_lossy().replace('!', "/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_survive_the_way_to_the_kernel_and_back() {
+        for pair in [(0, 0), (8, 16), (259, 3), (7, 0xf_ffff), (4094, 1)] {
+            assert_eq!(major_minor(number(pair.0, pair.1)), pair);
+            assert_ne!(number(pair.0, pair.1), 0);
+        }
+        assert_eq!(parse_numbers("254:0\n"), Some((254, 0)));
+        assert_eq!(parse_numbers("254"), None);
+    }
+}

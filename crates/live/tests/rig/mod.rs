@@ -1,0 +1,148 @@
+//! What the kernel tests share: a private loop device that goes away with its guard, fio, counters.
+#![allow(dead_code)]
+
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard};
+
+use iowhy_live::{BlockTrace, Collector, TraceMode, TraceOptions};
+use iowhy_model::Recording;
+
+static COUNTER: AtomicU32 = AtomicU32::new(0);
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// A loop device over a sparse file; detached and deleted when dropped, also by a failing test.
+pub struct Loop {
+    pub name: String,
+    pub path: String,
+    pub number: (u32, u32),
+    file: PathBuf,
+    mounted: Option<PathBuf>,
+    // Two tests that load the machine at once would only disturb each other.
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Loop {
+    /// A device of that many MiB over a file in /tmp, or in a tmpfs of `tmpfs_mib` of its own.
+    pub fn new(mib: u64, tmpfs_mib: Option<u64>) -> Loop {
+        let turn = ONE_AT_A_TIME.lock().unwrap_or_else(|failed| failed.into_inner());
+        let count = COUNTER.fetch_add(1, Ordering::Relaxed);
+        let place = std::env::temp_dir().join(format!("iowhy-{}-{count}", std::process::id()));
+        let mounted = tmpfs_mib.map(|size| {
+            std::fs::create_dir(&place).expect("a folder in /tmp");
+            let size = format!("size={size}m");
+            run("mount", &["-t", "tmpfs", "-o", &size, "tmpfs", &place.display().to_string()]);
+            place.clone()
+        });
+        let file = if mounted.is_some() { place.join("disk") } else { place };
+        let made = std::fs::File::create(&file).expect("a file in /tmp");
+        made.set_len(mib << 20).expect("a sparse file");
+        let direct = if mounted.is_some() { "off" } else { "on" };
+        let direct = format!("--direct-io={direct}");
+        let shown = run("losetup", &["-f", "--show", &direct, &file.display().to_string()]);
+        let path = shown.trim().to_string();
+        let name = path.trim_start_matches("/dev/").to_string();
+        let numbers =
+            std::fs::read_to_string(format!("/sys/block/{name}/dev")).expect("its numbers");
+        let (major, minor) = numbers.trim().split_once(':').expect("major:minor");
+        let number = (major.parse().expect("a number"), minor.parse().expect("a number"));
+        Loop { name, path, number, file, mounted, _turn: turn }
+    }
+
+    /// Its counters: reads, writes, discards, flushes completed.
+    pub fn counters(&self) -> [u64; 4] {
+        let text = std::fs::read_to_string(format!("/sys/block/{}/stat", self.name)).expect("stat");
+        let fields: Vec<u64> =
+            text.split_whitespace().map(|word| word.parse().expect("a number")).collect();
+        // Documentation/block/stat.rst: fields 1, 5, 12 and 16.
+        [fields[0], fields[4], fields[11], fields[15]]
+    }
+
+    /// Waits until nothing is in flight: the kernel counts after its last tracepoint.
+    pub fn settle(&self) {
+        for _ in 0..1000 {
+            let text = std::fs::read_to_string(format!("/sys/block/{}/inflight", self.name));
+            if text.expect("inflight").split_whitespace().all(|word| word == "0") {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+
+    /// Runs fio on it and returns what it printed.
+    pub fn fio(&self, arguments: &[&str]) -> String {
+        let mut all = vec!["--name=load", "--filename", &self.path, "--direct=1", "--bs=4k"];
+        all.extend(["--randrepeat=1", "--norandommap", "--output-format=terse"]);
+        all.extend(arguments);
+        run("fio", &all)
+    }
+
+    /// A tracer of this device alone.
+    pub fn options(&self, mode: TraceMode) -> TraceOptions {
+        TraceOptions { devices: vec![self.number], ..TraceOptions::new(mode) }
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").args(["-d", &self.path]).status();
+        let _ = std::fs::remove_file(&self.file);
+        if let Some(folder) = &self.mounted {
+            let _ = Command::new("umount").arg(folder).status();
+            let _ = std::fs::remove_dir(folder);
+        }
+    }
+}
+
+/// Runs a program to its end; it must succeed.
+pub fn run(program: &str, arguments: &[&str]) -> String {
+    let Output { status, stdout, stderr } =
+        Command::new(program).args(arguments).output().expect(program);
+    let said = String::from_utf8_lossy(&stderr);
+    assert!(status.success(), "`{program} {}`: {said}", arguments.join(" "));
+    String::from_utf8_lossy(&stdout).into_owned()
+}
+
+/// Whether the kernel tests can run here; says aloud what is missing if not.
+pub fn can_run(programs: &[&str]) -> bool {
+    let missing = iowhy_live::examine().into_iter().find(|check| !check.ok && check.needed);
+    if let Some(check) = missing {
+        println!("skipped: needs root and eBPF ({}: {})", check.what, check.detail);
+        return false;
+    }
+    for program in programs.iter().chain(&["losetup"]) {
+        let found = Command::new(program)
+            .arg("--version")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+        if found.is_err() {
+            println!("skipped: needs `{program}`");
+            return false;
+        }
+    }
+    true
+}
+
+/// Traces while `load` runs, polling every 20 ms; returns what was recorded and the tracer.
+pub fn trace(
+    options: TraceOptions,
+    budget: usize,
+    load: impl FnOnce() + Send,
+) -> (Recording, BlockTrace) {
+    let mut recording = Recording::with_budget(budget);
+    let mut tracer = BlockTrace::new(options);
+    tracer.begin(&mut recording).expect("the tracer begins");
+    std::thread::scope(|scope| {
+        let load = scope.spawn(load);
+        while !load.is_finished() {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            tracer.poll(&mut recording).expect("a poll");
+        }
+        load.join().expect("the load ran");
+    });
+    tracer.end(&mut recording).expect("the tracer ends");
+    (recording, tracer)
+}
