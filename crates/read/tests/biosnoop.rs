@@ -118,3 +118,18 @@ fn bad_lines_are_skipped_with_a_reason_and_no_panic() {
     assert_eq!(source.records + source.skipped, 6);
     assert_eq!(source.skipped, 4);
 }
+
+#[test]
+fn a_forced_format_reads_past_prose_and_needs_no_heading() {
+    let recording =
+        read("1.0 dd 1 sdb R 100 4096 2.00\n\nsome prose\n1.1 dd 1 sdb R 108 4096 2.00\n");
+    assert_eq!(recording.listings.len(), 1);
+    assert_eq!(recording.listings[0].events.len(), 2);
+}
+
+#[test]
+fn no_break_spaces_of_a_web_page_are_blanks() {
+    let recording = read(&format!("{BCC}1.0\u{a0}\u{a0}Web Content\u{a0}1 sdb R 100 4096 2.00\n"));
+    let event = recording.listings[0].events[0];
+    assert_eq!(recording.text(event.comm.expect("a name")), "Web Content");
+}

@@ -219,3 +219,12 @@ fn document_003_histograms_meet_the_table_on_the_same_disks() {
     let sdt = &recording.listings[2].distributions[0];
     assert_eq!(filled_us(sdt).last(), Some(&(16384, 32768, 18)));
 }
+
+#[test]
+fn the_other_documents_hold_none_of_these_formats() {
+    for name in ["001_8c476e79f220fb65.txt", "002_6c8cc2d3a26c312f.txt", "004_c4e53f982a4e287c.txt"]
+    {
+        let Some(recording) = document(name) else { return };
+        assert_eq!(places(&listings(&recording)), [], "{name}");
+    }
+}

@@ -11,8 +11,9 @@
 //! `biolatency -D -T 1 60`, one histogram per disk and second.
 //!
 //! ## Versions
-//! bcc of 2015 wrote `Bucket disk = 'xvdb'`, between 2020 and 2021 `disk = b'sdb'`; libbpf-tools
-//! writes the name without quotes and allows -D and -F together. bcc's -e adds the total.
+//! bcc of 2015 wrote `Bucket disk = 'xvdb'`, under Python 3 for a while `disk = b'sdb'`;
+//! libbpf-tools writes the name without quotes and allows -D and -F together. bcc's -e adds the
+//! total.
 //!
 //! ## Traps
 //! A row `256 -> 511` holds 256 up to, not including, 512 us; `0 -> 1` holds everything below 2.
@@ -27,7 +28,7 @@
 //! Whether -Q was given: iowhy takes the latency for issue to completion. The disk without -D,
 //! the operation without -F, the moment without -T.
 
-use iowhy_model::{DeviceId, Distribution, Layer, Level, Name, Nanos, Op, Sink, Stage, Time};
+use iowhy_model::{Distribution, Layer, Level, Nanos, Op, Sink, Stage, Time};
 
 use crate::buckets::COUNT_LIMIT;
 use crate::powers::note;
@@ -46,6 +47,7 @@ pub const FORMAT: Format = Format {
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
 const DAY_S: i64 = 86_400;
+const NS_PER_S: i64 = 1_000_000_000;
 
 /// A listing begins with a table's heading, or with a banner, time or key that leads to one.
 fn sniff(head: &[&str]) -> Sniff {
@@ -159,15 +161,10 @@ impl<'a> Item<'a> {
 
 /// The histogram being read.
 struct Table {
-    device: DeviceId,
-    flags: Option<Name>,
-    op: Option<Op>,
+    /// Nanoseconds per unit.
     unit: u64,
     rows: Vec<(u64, u64, u64)>,
     sum_ns: Option<f64>,
-    /// The interval it is of, if two times bound it.
-    start: Option<Time>,
-    length: Option<Nanos>,
 }
 
 #[derive(Default)]
@@ -244,7 +241,7 @@ impl Biolatency {
             Item::Heading(unit) => {
                 self.flush(sink)?;
                 self.tables += 1;
-                self.table = Some(self.begin(unit, sink));
+                self.table = Some(Table { unit, rows: Vec::new(), sum_ns: None });
             }
             Item::Row(low, high, count) => {
                 if let Some(reason) = &self.foreign {
@@ -261,25 +258,6 @@ impl Biolatency {
         Ok(())
     }
 
-    fn begin(&self, unit: u64, sink: &mut dyn Sink) -> Table {
-        let source = sink.source();
-        source.sees_queue = false;
-        source.resolution = source.resolution.or(Some(Nanos(unit as i64)));
-        let device = sink.device(self.disk.as_deref().unwrap_or(""));
-        let length = self.length.filter(|s| *s > 0).map(|s| Nanos(s * 1_000_000_000));
-        let end = self.clock.map(|s| Time::from_ns(s.saturating_mul(1_000_000_000)));
-        Table {
-            device,
-            flags: self.flags.as_deref().map(|flags| sink.name(flags)),
-            op: self.flags.as_deref().and_then(operation),
-            unit,
-            rows: Vec::new(),
-            sum_ns: None,
-            start: end.zip(length).map(|(end, length)| end - length),
-            length,
-        }
-    }
-
     /// The total stands behind the last table of an interval and is of all of them.
     fn total(&mut self, sum: u64, unit: u64, count: u64) {
         let alone = self.tables == 1 && unit == US;
@@ -290,6 +268,7 @@ impl Biolatency {
         }
     }
 
+    /// Pours the table out, under the disk, flags and time that stand above it.
     fn flush(&mut self, sink: &mut dyn Sink) -> Result<(), String> {
         let Some(table) = self.table.take().filter(|table| !table.rows.is_empty()) else {
             return Ok(());
@@ -297,13 +276,17 @@ impl Biolatency {
         let mut histogram =
             histogram_of(table.rows).ok_or("the rows of the table above overlap")?;
         histogram.sum_ns = table.sum_ns;
-        let mut distribution =
-            Distribution::new(table.device, Layer::Block, Stage::Device, histogram);
-        distribution.op = table.op;
-        distribution.label = table.flags;
-        distribution.start = table.start;
-        distribution.length = table.length;
-        sink.distribution(distribution);
+        let source = sink.source();
+        source.sees_queue = false;
+        source.resolution = source.resolution.max(Some(Nanos(table.unit as i64)));
+        let device = sink.device(self.disk.as_deref().unwrap_or(""));
+        let mut of = Distribution::new(device, Layer::Block, Stage::Device, histogram);
+        of.op = self.flags.as_deref().and_then(operation);
+        of.label = self.flags.as_deref().map(|flags| sink.name(flags));
+        of.length = self.length.filter(|s| *s > 0).map(|s| Nanos(s * NS_PER_S));
+        let end = self.clock.map(|s| Time::from_ns(s.saturating_mul(NS_PER_S)));
+        of.start = end.zip(of.length).map(|(end, length)| end - length);
+        sink.distribution(of);
         Ok(())
     }
 }

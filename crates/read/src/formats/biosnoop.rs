@@ -14,7 +14,7 @@
 //! bcc before 2019 prints TIME with nine decimals, later six. libbpf-tools prints latencies with
 //! three decimals, the request's flags in full (`WS`, `FF`), and with -t a time of day under
 //! `TIMESTAMP`. bpftrace prints whole milliseconds under `TIME(ms) COMM PID LAT(ms)`, later with
-//! `DISK`, and since 2023 with the device's numbers under `DISK ID`.
+//! `DISK`, and now with the device's numbers under `DISK ID`.
 //!
 //! ## Traps
 //! TIME is when the I/O completed, counted from the first completion. LAT leaves QUE out. A

@@ -9,7 +9,7 @@
 //! Capture with `bpftrace biolatency.bt`, and name your own maps `@usecs[...]` or `@nsecs[...]`.
 //!
 //! ## Versions
-//! Until 2018 the first row was `[0, 1]` with both ends in it; later `[0]` and `[1]`.
+//! Early versions began with a row `[0, 1]` with both ends in it; later ones with `[0]`, `[1]`.
 //!
 //! ## Traps
 //! K, M, G, T are powers of 1024, in time as in bytes: `[1K, 2K)` of `@usecs` is 1024 to 2048 us.

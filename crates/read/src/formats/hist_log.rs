@@ -10,7 +10,7 @@
 //! `read_latencyhistogram.stp` of LucaCanali/Linux_tracing_scripts, on kernels up to 3.10.
 //!
 //! ## Versions
-//! The table has been the same since SystemTap 1.0. The scripts' headings are those of 2015 and
+//! The table is the same in SystemTap 1.8 and 2.8. The scripts' headings are those of 2015 and
 //! 2017; a heading that lost its first letter in copying is still one.
 //!
 //! ## Traps

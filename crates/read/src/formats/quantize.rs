@@ -10,7 +10,7 @@
 //! quantize(timestamp-s[arg0])}'`.
 //!
 //! ## Versions
-//! The table has been the same since Solaris 10.
+//! The table is that of Solaris 10; no system is known to print another.
 //!
 //! ## Traps
 //! A row B holds B up to, not including, 2B; row 0 holds 0 alone. DTrace times are nanoseconds
