@@ -59,7 +59,7 @@ pub trait Sink {
         }
         let losses = &mut self.source().losses;
         match losses.iter_mut().find(|loss| loss.what == what) {
-            Some(loss) => loss.count += count,
+            Some(loss) => loss.count = loss.count.saturating_add(count),
             None => losses.push(Loss { what: what.to_string(), count }),
         }
     }

@@ -151,7 +151,7 @@ impl Source {
 
     /// I/Os lost for whatever reason.
     pub fn lost(&self) -> u64 {
-        self.losses.iter().map(|loss| loss.count).sum()
+        self.losses.iter().fold(0, |lost, loss| lost.saturating_add(loss.count))
     }
 
     /// `file:12-40` or the input's name alone.

@@ -183,7 +183,8 @@ impl HistLog {
         });
         let lost_before = sink.source().lost();
         let Some(mut histogram) = self.table.take(unit, sink) else { return };
-        let read = histogram.count() + sink.source().lost() - lost_before;
+        let lost = sink.source().lost().saturating_sub(lost_before);
+        let read = histogram.count().saturating_add(lost);
         if let Some(count) = count.filter(|count| *count != read) {
             sink.note(note(&format!("the heading says {count} I/Os, the rows hold {read}")));
         }
