@@ -1,12 +1,17 @@
 //! Source documents 001, 002 (fio) and 004 (vxtrace, mount), verbatim, and every listing of all
 //! five documents by its place.
 
+#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout)]
+
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
 use iowhy_model::{Fact, Layer, Level, Listing, Nanos, Op, Recording, Stage};
 use iowhy_read::scan;
+
+/// Format, first and last line of a listing.
+type Place<'a> = (&'a str, u64, u64);
 
 /// Reads the document whose name begins so; `None`, loudly, where it is not at hand.
 #[allow(clippy::disallowed_methods)]
@@ -30,7 +35,7 @@ fn of<'a>(recording: &'a Recording, format: &str) -> Vec<&'a Listing> {
     recording.listings.iter().filter(|listing| listing.source.format == format).collect()
 }
 
-fn place(listing: &Listing) -> (&str, u64, u64) {
+fn place(listing: &Listing) -> Place<'_> {
     let (first, last) = listing.source.lines.expect("lines");
     (&listing.source.format, first, last)
 }
@@ -161,7 +166,7 @@ fn document_004_the_mount_that_bypasses_the_cache() {
 /// Nothing spurious in the prose, nothing missed in the listings.
 #[test]
 fn every_listing_of_every_document() {
-    let expected: [(&str, &[(&str, u64, u64)]); 5] = [
+    let expected: [(&str, &[Place]); 5] = [
         (
             "000",
             &[
@@ -189,7 +194,7 @@ fn every_listing_of_every_document() {
     ];
     for (number, places) in expected {
         let Some(recording) = document(number) else { return };
-        let found: Vec<(&str, u64, u64)> = recording.listings.iter().map(place).collect();
+        let found: Vec<Place> = recording.listings.iter().map(place).collect();
         assert_eq!(found, places, "document {number}");
         let skipped: u64 = recording.listings.iter().map(|listing| listing.source.skipped).sum();
         assert_eq!(skipped, 0, "document {number}");

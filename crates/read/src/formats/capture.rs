@@ -1,15 +1,13 @@
 //! iowhy's own records, one JSON object a line, as `--json` writes them.
 //!
 //! ## Reads
-//! Objects that name their `schema`: `iowhy.event/1` is one I/O (`device`, `op`, `flags`,
-//! `layer`, `queued_ns`, `issued_ns`, `completed_ns`, `sector`, `bytes`, `pid`, `comm`, `depth`,
-//! `error`), `iowhy.hist/1` one histogram (`device`, `op`, `layer`, `stage`, `start_ns`,
-//! `length_ns`, `bytes`, `label`, `edges_ns`, `counts`, `sum_ns`, `min_ns`, `max_ns`, `lost`), and
-//! `iowhy.source/1` says how far to trust the rest (`format`, `level`, `lost`, `resolution_ns`,
-//! `sees_queue`).
+//! Objects that name their `schema`. `iowhy.event/1` is one I/O. `iowhy.hist/1` is one histogram,
+//! or an object that holds several under `histograms` and their sources under `inputs`.
+//! `iowhy.source/1` says where the lines behind it come from and how far to trust them: level,
+//! sampling, resolution, what was lost or skipped.
 //!
 //! ## Where it comes from
-//! `iowhy snoop --json`, `iowhy hist --json`, and `iowhy convert` to the same.
+//! `iowhy snoop --json` and `iowhy hist --json`.
 //!
 //! ## Versions
 //! Schema 1 is the only one. Keys may come in any order; unknown ones are passed over; a key left
@@ -17,15 +15,16 @@
 //!
 //! ## Traps
 //! Times are nanoseconds from the zero of the capture, not of a calendar. The last edge of a
-//! histogram is `null` if its last bucket is open. What several source lines say was lost adds up.
-//! A line longer than 1 MiB is not read.
+//! histogram is `null` if its last bucket is open. A source line of another input begins another
+//! listing; one of the same input adds what was lost since. A line longer than 1 MiB is not read.
 //!
 //! ## Cannot know
-//! More than its source knew: a listing of averages stays one of averages.
+//! More than its source knew: a listing of averages stays one of averages. The fact
+//! `capture.format` names the format or collector that spoke first.
 
 use iowhy_model::{
-    Distribution, Edges, Event, Fact, Flags, Histogram, Layer, Level, Nanos, Op, Sampling, Sink,
-    Stage, Time,
+    DeviceId, Distribution, Edges, Event, Fact, Flags, Histogram, Layer, Level, Name, Nanos, Op,
+    Sampling, Sink, Source, Stage, Time,
 };
 use serde_json::Value;
 
@@ -58,9 +57,10 @@ fn sniff(lines: &[&str]) -> Sniff {
 
 #[derive(Default)]
 struct Capture {
-    device: Last<iowhy_model::DeviceId>,
-    comm: Last<iowhy_model::Name>,
-    format: Option<String>,
+    device: Last<DeviceId>,
+    comm: Last<Name>,
+    /// Format, input and lines of the source that spoke: another one begins another listing.
+    from: Option<[Value; 3]>,
 }
 
 impl Reader for Capture {
@@ -74,7 +74,12 @@ impl Reader for Capture {
         };
         let read = match object.get("schema").and_then(Value::as_str) {
             Some(EVENT) => self.event(&object, sink),
-            Some(HISTOGRAM) => self.histogram(&object, sink),
+            Some(HISTOGRAM) if object.get("histograms").is_some() => self.envelope(&object, sink),
+            Some(HISTOGRAM) => self.histogram(&object, sink).and_then(|()| {
+                sink.lost("I/Os of a histogram", loss(&object, "lost")?.unwrap_or(0));
+                Ok(())
+            }),
+            Some(SOURCE) if self.is_another(&object) => return Step::Ended,
             Some(SOURCE) => self.source(&object, sink),
             _ => Err("its schema is none of event/1, hist/1, source/1"),
         };
@@ -87,7 +92,7 @@ impl Reader for Capture {
 
 impl Capture {
     fn event(&mut self, object: &Value, sink: &mut dyn Sink) -> Result<(), &'static str> {
-        let device = text(object, "device")?.ok_or("an event without a device")?;
+        let device = text(object, "device")?.unwrap_or_default();
         let op = text(object, "op")?.and_then(Op::from_name).ok_or("an event without an op")?;
         let device = self.device.get(device, |name| sink.device(name));
         let mut event = Event::new(device, op, layer(object)?);
@@ -110,8 +115,35 @@ impl Capture {
         Ok(())
     }
 
+    /// Several histograms at once, a listing for each input that has some.
+    fn envelope(&mut self, object: &Value, sink: &mut dyn Sink) -> Result<(), &'static str> {
+        let list = |key: &str| object.get(key).and_then(Value::as_array);
+        let histograms = list("histograms").ok_or("`histograms` is no list")?;
+        let mut current = None;
+        for one in histograms {
+            let input: Option<usize> = number(one, "input")?;
+            if input != current {
+                let from = input.and_then(|input| list("inputs")?.get(input));
+                current = input;
+                self.enter(from.unwrap_or(&Value::Null), sink)?;
+            }
+            self.histogram(one, sink)?;
+        }
+        Ok(())
+    }
+
+    /// What follows comes from this input: in a listing of its own, if it is another one.
+    fn enter(&mut self, from: &Value, sink: &mut dyn Sink) -> Result<(), &'static str> {
+        if self.is_another(from) {
+            let mut next = Source::new(FORMAT.name, &sink.source().input, FORMAT.level);
+            next.lines = sink.source().lines.map(|(_, last)| (last, last));
+            sink.end();
+            sink.begin(next);
+        }
+        self.source(from, sink)
+    }
+
     fn histogram(&mut self, object: &Value, sink: &mut dyn Sink) -> Result<(), &'static str> {
-        let device = text(object, "device")?.ok_or("a histogram without a device")?;
         let stage = stage(text(object, "stage")?)?;
         let op = match text(object, "op")? {
             None => None,
@@ -129,6 +161,7 @@ impl Capture {
         histogram.sum_ns = object.get("sum_ns").and_then(Value::as_f64);
         histogram.min_ns = number(object, "min_ns")?;
         histogram.max_ns = number(object, "max_ns")?;
+        let device = text(object, "device")?.unwrap_or_default();
         let device = self.device.get(device, |name| sink.device(name));
         let mut distribution = Distribution::new(device, layer(object)?, stage, histogram);
         distribution.op = op;
@@ -136,40 +169,60 @@ impl Capture {
         distribution.length = number(object, "length_ns")?.map(Nanos);
         distribution.bytes = number(object, "bytes")?;
         distribution.label = text(object, "label")?.map(|label| sink.name(label));
-        sink.lost("I/Os of a histogram", loss(object, "lost")?.unwrap_or(0));
         sink.distribution(distribution);
         Ok(())
     }
 
+    fn is_another(&self, source: &Value) -> bool {
+        self.from.as_ref().is_some_and(|from| *from != identity(source))
+    }
+
+    /// Amends the source of the open listing by what its own line says.
     fn source(&mut self, object: &Value, sink: &mut dyn Sink) -> Result<(), &'static str> {
         if let Some(letter) = text(object, "level")? {
             let levels = [Level::A, Level::B, Level::C, Level::D, Level::E];
             let level = levels.into_iter().find(|level| letter == level.letter().to_string());
             let level = level.ok_or("unknown level")?;
             sink.source().level = level;
-            if level >= Level::D {
+            if level == Level::D {
                 sink.source().sampling = Sampling::Traced;
             }
         }
-        if let Some(resolution) = number(object, "resolution_ns")? {
-            sink.source().resolution = Some(Nanos(resolution));
+        if let Some(word) = text(object, "sampling")? {
+            let all = [Sampling::Traced, Sampling::Sampled, Sampling::Reported];
+            let sampling = all.into_iter().find(|sampling| sampling.word() == word);
+            sink.source().sampling = sampling.ok_or("unknown sampling")?;
         }
-        if let Some(sees_queue) = object.get("sees_queue").and_then(Value::as_bool) {
-            sink.source().sees_queue = sees_queue;
+        let (resolution, watched) =
+            (number(object, "resolution_ns")?, number(object, "watched_ns")?);
+        let (host, sees_queue) = (text(object, "host")?, object.get("sees_queue"));
+        let skipped = loss(object, "skipped")?.unwrap_or(0);
+        let source = sink.source();
+        source.resolution = resolution.map(Nanos).or(source.resolution);
+        source.watched = watched.map(Nanos).or(source.watched);
+        source.host = host.map(str::to_string).or(source.host.take());
+        source.sees_queue = sees_queue.and_then(Value::as_bool).unwrap_or(source.sees_queue);
+        source.skipped += skipped;
+        for key in ["losses", "lost"] {
+            for lost in object.get(key).and_then(Value::as_array).into_iter().flatten() {
+                let what = text(lost, "what")?.ok_or("a loss without a name")?;
+                sink.lost(what, loss(lost, "count")?.ok_or("a loss without a count")?);
+            }
         }
-        for lost in object.get("lost").and_then(Value::as_array).into_iter().flatten() {
-            let what = text(lost, "what")?.ok_or("a loss without a name")?;
-            sink.lost(what, loss(lost, "count")?.ok_or("a loss without a count")?);
-        }
-        if let Some(format) = text(object, "format")?
-            && self.format.as_deref() != Some(format)
+        let known = self.from.replace(identity(object));
+        if known != self.from
+            && let Some(format) = text(object, "format")?
         {
-            self.format = Some(format.to_string());
             let (key, read_from) = ("capture.format".to_string(), sink.source().place());
             sink.fact(Fact { device: None, key, value: format.to_string(), read_from });
         }
         Ok(())
     }
+}
+
+/// What tells one source from another.
+fn identity(source: &Value) -> [Value; 3] {
+    ["format", "input", "lines"].map(|key| source.get(key).cloned().unwrap_or_default())
 }
 
 /// A line as a JSON object that names a schema of ours.
@@ -240,7 +293,7 @@ fn stage(name: Option<&str>) -> Result<Stage, &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iowhy_model::{Recording, Source};
+    use iowhy_model::Recording;
 
     fn step(line: &str) -> (Step, Recording) {
         let mut recording = Recording::new();
@@ -259,6 +312,7 @@ mod tests {
         assert_eq!((event.issued, event.queued, event.pid), (Some(Time::from_ns(-5)), None, None));
         for bad in [
             r#"{"schema":"iowhy.event/1","device":"sdb"}"#,
+            r#"{"schema":"iowhy.event/1","device":7,"op":"read"}"#,
             r#"{"schema":"iowhy.event/1","device":"sdb","op":"read","bytes":-1}"#,
             r#"{"schema":"iowhy.event/1","device":"sdb","op":"read","bytes":4294967296}"#,
             r#"{"schema":"iowhy.event/1","device":"sdb","op":"read","pid":"7"}"#,

@@ -90,6 +90,9 @@ fn storage_name(source: &str) -> Option<&str> {
 }
 
 fn parse(line: &str) -> Option<Mount> {
+    if !line.contains('/') {
+        return None;
+    }
     let words: Vec<&str> = line.split_whitespace().collect();
     mountinfo(&words)
         .or_else(|| proc_mounts(&words))
