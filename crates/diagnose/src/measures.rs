@@ -22,3 +22,5 @@ pub mod service;
 pub mod spread;
 pub mod stall;
 pub mod transfer;
+#[cfg(test)]
+pub mod trials;

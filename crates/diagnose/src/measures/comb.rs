@@ -14,6 +14,8 @@ pub struct Score {
     pub llr: f64,
     /// The same without the rung that gives most.
     pub without_best: f64,
+    /// That rung: periods above the base.
+    pub best_rung: i64,
     /// Share of these events that stand anywhere (epsilon).
     pub off_rung: f64,
     /// Events outside the fullest rung.
@@ -71,13 +73,25 @@ fn score_outside(events: &[(i64, f64)], period_ms: f64, sigma_ms: f64) -> Score 
         off_rung = (expected / bells.len() as f64).clamp(1e-3, 1.0);
     }
     let gain = |bell: f64| ((1.0 - off_rung) * bell + off_rung).ln();
-    let per_rung: Vec<f64> = bells
+    let per_rung: Vec<(i64, f64)> = bells
         .chunk_by(|a, b| a.0 == b.0)
-        .map(|rung| rung.iter().map(|(_, bell)| gain(*bell)).sum())
+        .filter_map(|rung| Some((rung.first()?.0, rung.iter().map(|(_, bell)| gain(*bell)).sum())))
         .collect();
-    let llr: f64 = per_rung.iter().sum();
-    let best = per_rung.iter().copied().fold(0.0, f64::max);
-    Score { llr, without_best: llr - best, off_rung, outside: events.len() }
+    let llr: f64 = per_rung.iter().map(|rung| rung.1).sum();
+    let best = per_rung
+        .iter()
+        .copied()
+        .fold((0, 0.0), |best, rung| if rung.1 > best.1 { rung } else { best });
+    Score { llr, without_best: llr - best.1, best_rung: best.0, off_rung, outside: events.len() }
+}
+
+impl Score {
+    /// What counts as evidence for a speed. A heap of events one turn above the base measures
+    /// the turn; a lone heap several turns above fits some standard speed by luck (a stall of
+    /// constant length did in 22 to 32 % of simulated captures), so that it counts for nothing.
+    pub fn evidence(&self) -> f64 {
+        if self.best_rung == 1 { self.llr } else { self.without_best }
+    }
 }
 
 /// A free period and how it scores.

@@ -38,10 +38,11 @@ impl Peer {
         })
     }
 
-    /// From a row of a table: requests, mean and largest latency, ns. The spread is estimated
-    /// from the largest: of n exponential latencies it is ln n + 0.577 means (Gumbel, 1958).
-    pub fn from_summary(n: u64, mean_ns: f64, max_ns: f64) -> Option<Peer> {
-        if n < 3 || mean_ns <= 0.0 || max_ns < mean_ns {
+    /// From a row of a table: requests, mean, smallest and largest latency, ns. The spread is
+    /// estimated from the largest: of n exponential latencies it is ln n + 0.577 means (Gumbel,
+    /// 1958). `None` if the row contradicts itself.
+    pub fn from_summary(n: u64, mean_ns: f64, min_ns: f64, max_ns: f64) -> Option<Peer> {
+        if n < 3 || mean_ns <= 0.0 || max_ns < mean_ns || min_ns > mean_ns {
             return None;
         }
         let trimmed_mean_ns = (mean_ns * n as f64 - max_ns) / (n - 1) as f64;
@@ -197,31 +198,32 @@ mod tests {
     use super::*;
     use crate::measures::random::Random;
 
-    /// Source document 003: disk, requests, mean and maximum, us.
-    const TABLE: [(&str, u64, f64, f64); 17] = [
-        ("sdu", 219, 6217.0, 27117.0),
-        ("sdz", 200, 5995.0, 27205.0),
-        ("sdq", 211, 6553.0, 31120.0),
-        ("sdh", 256, 6643.0, 22663.0),
-        ("sds", 224, 6610.0, 29743.0),
-        ("sdm", 238, 7550.0, 35571.0),
-        ("sde", 243, 8652.0, 52029.0),
-        ("sdt", 200, 5997.0, 25180.0),
-        ("sdk", 200, 5696.0, 35057.0),
-        ("sdi", 206, 7849.0, 30636.0),
-        ("sdg", 269, 6746.0, 36746.0),
-        ("sdy", 197, 98298.0, 1_167_977.0),
-        ("sdr", 200, 6559.0, 27873.0),
-        ("sdl", 200, 8789.0, 31996.0),
-        ("sdw", 210, 7009.0, 37118.0),
-        ("sdd", 217, 7440.0, 56071.0),
-        ("sdn", 205, 6628.0, 41339.0),
+    /// Source document 003: disk, requests, minimum, mean and maximum, us.
+    const TABLE: [(&str, u64, f64, f64, f64); 17] = [
+        ("sdu", 219, 106.0, 6217.0, 27117.0),
+        ("sdz", 200, 123.0, 5995.0, 27205.0),
+        ("sdq", 211, 71.0, 6553.0, 31120.0),
+        ("sdh", 256, 103.0, 6643.0, 22663.0),
+        ("sds", 224, 101.0, 6610.0, 29743.0),
+        ("sdm", 238, 92.0, 7550.0, 35571.0),
+        ("sde", 243, 90.0, 8652.0, 52029.0),
+        ("sdt", 200, 105.0, 5997.0, 25180.0),
+        ("sdk", 200, 94.0, 5696.0, 35057.0),
+        ("sdi", 206, 99.0, 7849.0, 30636.0),
+        ("sdg", 269, 74.0, 6746.0, 36746.0),
+        ("sdy", 197, 102.0, 98298.0, 1_167_977.0),
+        ("sdr", 200, 89.0, 6559.0, 27873.0),
+        ("sdl", 200, 140.0, 8789.0, 31996.0),
+        ("sdw", 210, 99.0, 7009.0, 37118.0),
+        ("sdd", 217, 94.0, 7440.0, 56071.0),
+        ("sdn", 205, 99.0, 6628.0, 41339.0),
     ];
 
     #[test]
     fn document_003_accuses_sdy_alone() {
-        let peers =
-            TABLE.map(|(_, n, mean, max)| Peer::from_summary(n, mean * 1e3, max * 1e3).unwrap());
+        let peers = TABLE.map(|(_, n, min, mean, max)| {
+            Peer::from_summary(n, mean * 1e3, min * 1e3, max * 1e3).unwrap()
+        });
         let standings = compare(&peers);
         let of = |name: &str| standings[TABLE.iter().position(|row| row.0 == name).unwrap()];
         let (sdy, sdl) = (of("sdy"), of("sdl"));
@@ -237,7 +239,8 @@ mod tests {
 
     #[test]
     fn the_order_of_disks_does_not_matter() {
-        let peers = TABLE.map(|(_, n, mean, max)| Peer::from_summary(n, mean, max).unwrap());
+        let peers =
+            TABLE.map(|(_, n, min, mean, max)| Peer::from_summary(n, mean, min, max).unwrap());
         let forth = compare(&peers);
         let mut turned = peers;
         turned.reverse();
@@ -258,6 +261,6 @@ mod tests {
         assert!(compare(&group).iter().all(|standing| !standing.flagged));
         assert!(compare(&group[..2]).is_empty());
         assert_eq!(Peer::from_latencies(&[1.0]), None);
-        assert_eq!(Peer::from_summary(0, 0.0, 0.0), None);
+        assert_eq!(Peer::from_summary(0, 0.0, 0.0, 0.0), None);
     }
 }
