@@ -120,6 +120,9 @@ impl Rows {
     fn name_last(&self, words: &[&str]) -> Cut {
         let cells = self.count_cells(words);
         let after = &words[cells..];
+        if !self.close && after.first().is_some_and(|word| (self.is_cell)(word)) {
+            return Cut::Nothing;
+        }
         let first = after.iter().take(1);
         let more = after.iter().skip(1).take_while(|word| !(self.is_cell)(word));
         let name = first.count() + more.count();
@@ -204,5 +207,8 @@ mod tests {
         assert!(rows.interrupt());
         assert_eq!(names(&mut rows, "1"), ["Other"], "no row begins after prose");
         assert_eq!(names(&mut rows, "1 2 3 4"), ["Other"], "nor one of numbers alone");
+        let mut last = table(false);
+        last.interrupt();
+        assert_eq!(names(&mut last, "1 2 3 4"), ["Other"]);
     }
 }

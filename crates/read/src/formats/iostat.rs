@@ -237,7 +237,10 @@ impl Iostat {
     ) -> Option<&'a [&'b str]> {
         let run = |words: &[&str]| words.iter().take_while(|word| is_column(word)).count();
         if let Some(glued) = device_word(words.first()?) {
-            let count = run(&words[1..]);
+            let count = match is_bare_header(&words[1..]) {
+                true => words.len() - 1,
+                false => run(&words[1..]),
+            };
             let columns = [glued].into_iter().filter(|glued| !glued.is_empty());
             let columns = columns.chain(words[1..=count].iter().copied());
             self.begin_table(columns, true, count + 1 == words.len(), sink);
@@ -302,6 +305,14 @@ impl Iostat {
             _ => Step::Passed,
         }
     }
+}
+
+/// Whether the words behind `Device` are column names to the end of the line, even if some are of
+/// no shape we know (`rrqm` for `rrqm/s`, where somebody shortened them).
+fn is_bare_header(words: &[&str]) -> bool {
+    words.len() > 2
+        && words.last().is_some_and(|word| is_column(word))
+        && !words.iter().any(|word| is_value(word) || *word == "avg-cpu:" || *word == "Device")
 }
 
 /// Whether a word begins a header inside a re-flowed line.
