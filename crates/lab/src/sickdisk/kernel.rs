@@ -17,7 +17,7 @@ const LO_FLAGS_DIRECT_IO: u32 = 16;
 
 /// `struct loop_info64`.
 #[repr(C)]
-struct LoopInfo {
+struct LoopDetails {
     device: u64,
     inode: u64,
     rdevice: u64,
@@ -38,7 +38,7 @@ struct LoopInfo {
 struct LoopConfig {
     fd: u32,
     block_size: u32,
-    about: LoopInfo,
+    details: LoopDetails,
     reserved: [u64; 8],
 }
 
@@ -76,7 +76,7 @@ pub(super) fn attach_loop(device: &File, file: &File) -> io::Result<()> {
     let config = LoopConfig {
         fd: file.as_raw_fd() as u32,
         block_size: 512,
-        about: LoopInfo {
+        details: LoopDetails {
             device: 0,
             inode: 0,
             rdevice: 0,
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn the_structures_have_the_kernels_size() {
-        assert_eq!(size_of::<LoopInfo>(), 232);
+        assert_eq!(size_of::<LoopDetails>(), 232);
         assert_eq!(size_of::<LoopConfig>(), 304);
     }
 }

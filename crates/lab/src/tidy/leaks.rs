@@ -3,7 +3,7 @@
 use super::{Complaint, Tree};
 
 /// Paths of build machines, in two halves so that this file does not accuse itself.
-const PLACES: &[(&str, &str)] = &[("/wo", "rk"), ("/ro", "ot"), ("/opt/whe", "els")];
+const PLACES: &[(&str, &str)] = &[("/wo", "rk"), ("/ro", "ot/"), ("/opt/whe", "els")];
 
 /// Hosts of package registries, likewise.
 const HOSTS: &[(&str, &str)] = &[
@@ -54,8 +54,8 @@ fn leak(line: &str) -> Option<String> {
 fn stands_alone(line: &str, what: &str, joins: impl Fn(char) -> bool) -> bool {
     line.match_indices(what).any(|(place, _)| {
         let rest = &line[place + what.len()..];
-        !line[..place].ends_with(&joins)
-            && !rest.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '-'))
+        let goes_on = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+        !line[..place].ends_with(&joins) && (what.ends_with('/') || !rest.starts_with(goes_on))
     })
 }
 
@@ -72,7 +72,14 @@ mod tests {
             assert!(leak(&format!("https://{a}{b}/x")).is_some(), "{a}{b}");
         }
         assert!(leak("rust-lang/crates.io-index").is_none());
-        for fine in ["network/x", "../work/x", "/workload", "cgroup/root", "a path like /roots"] {
+        for fine in [
+            "network/x",
+            "../work/x",
+            "/workload",
+            "cgroup/root",
+            "a path like /roots",
+            "36 35 98:0 /root /point",
+        ] {
             assert_eq!(leak(fine), None, "{fine}");
         }
     }

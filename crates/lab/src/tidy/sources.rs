@@ -5,7 +5,8 @@ use super::{Complaint, Source, Tree};
 /// The hard limit of a file, in lines (DESIGN §6).
 const LONGEST: usize = 400;
 
-/// Words that say nothing; none is a word of a file's or a type's name (DESIGN §6).
+/// Words that say nothing; no file's or type's name ends in one (DESIGN §6). At another place a word
+/// may have a meaning: `report_util_trap` is about `%util`.
 const EMPTY_WORDS: &[&str] = &[
     "util", "utils", "helper", "helpers", "common", "misc", "manager", "handler", "data", "info",
     "base",
@@ -31,7 +32,9 @@ fn of(source: &Source) -> Vec<Complaint> {
     if lines > LONGEST {
         complain(LONGEST, format!("{lines} lines"), "cut it in two by subject; 400 is the limit");
     }
-    if let Some(word) = source.stem().split('_').find(|word| EMPTY_WORDS.contains(word)) {
+    if let Some(word) =
+        source.stem().split('_').next_back().filter(|word| EMPTY_WORDS.contains(word))
+    {
         complain(1, format!("`{word}` in the file's name"), "name it after what it does");
     }
     let unsafe_here = UNSAFE_IN.iter().any(|place| source.path.starts_with(place));
@@ -65,7 +68,7 @@ fn type_name(text: &str) -> Option<&str> {
     None
 }
 
-/// A word of a CamelCase name that says nothing.
+/// The last word of a CamelCase name, if it says nothing.
 fn empty_word(name: &str) -> Option<String> {
     let mut camel: Vec<String> = Vec::new();
     for letter in name.chars() {
@@ -74,7 +77,7 @@ fn empty_word(name: &str) -> Option<String> {
             _ => camel.push(letter.to_lowercase().to_string()),
         }
     }
-    camel.into_iter().find(|word| EMPTY_WORDS.contains(&word.as_str()))
+    camel.pop().filter(|word| EMPTY_WORDS.contains(&word.as_str()))
 }
 
 #[cfg(test)]

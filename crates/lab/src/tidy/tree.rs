@@ -32,14 +32,19 @@ impl Source {
         name.strip_suffix(".rs").unwrap_or(name)
     }
 
-    /// Lines of code that ship, numbered from 1: those before the first `#[cfg(test)]`.
+    /// Lines of code that ship, numbered from 1: those before the tests' own module.
     pub fn shipped(&self) -> impl Iterator<Item = (usize, &str)> {
-        let tests = self.path.contains("/tests/");
-        self.code
-            .lines()
-            .enumerate()
-            .map(|(place, line)| (place + 1, line))
-            .take_while(move |(_, line)| !tests && line.trim() != "#[cfg(test)]")
+        let end =
+            if self.path.contains("/tests/") { 0 } else { self.tests().unwrap_or(usize::MAX) };
+        self.code.lines().take(end).enumerate().map(|(place, line)| (place + 1, line))
+    }
+
+    /// Lines before `#[cfg(test)]` with a module's body behind it.
+    fn tests(&self) -> Option<usize> {
+        let lines: Vec<&str> = self.code.lines().map(str::trim).collect();
+        lines.windows(2).position(|two| {
+            matches!(two, ["#[cfg(test)]", next] if next.starts_with("mod ") && next.ends_with('{'))
+        })
     }
 }
 

@@ -1,0 +1,115 @@
+//! What holds for every disk model, healthy or sick, over thousands of random requests.
+#![expect(clippy::expect_used, reason = "a test may")]
+
+use iowhy_lab::disk::{Disease, Disk, Model, Random, Request, Served};
+use iowhy_model::Op;
+
+const BYTES: u64 = 4 << 30;
+
+/// Every model beside every set of diseases it can have.
+fn disks(seed: u64) -> Vec<(String, Disk)> {
+    let models = [
+        "rotational",
+        "rotational:rpm=15000,spt=700,cache=8M",
+        "rotational:readahead=off,heads=8",
+        "ssd",
+        "ssd:dies=2,fresh=1M",
+        "network",
+        "network:iops=100,burst=3000,credits=500,rate=10M",
+    ];
+    let illnesses: [&[&str]; 5] = [
+        &[],
+        &["retry=0.9"],
+        &["slow=2.5", "stall=500ms/90ms"],
+        &["stall=2s/1.9s", "stall=70ms/3ms"],
+        &["eio=1G+512M/40ms", "retry=0.2@2G+1G"],
+    ];
+    let mut disks = Vec::new();
+    for text in models {
+        let model = Model::parse(text).expect("the model is known");
+        for illness in illnesses {
+            let diseases = illness.iter().map(|text| Disease::parse(text));
+            let diseases: Vec<Disease> = diseases.map(|d| d.expect("a disease")).collect();
+            if diseases.iter().all(|disease| model.can_have(disease)) {
+                let disk = Disk::new(model.mechanism(BYTES), &diseases, seed, 0);
+                disks.push((format!("{text} with {illness:?}"), disk));
+            }
+        }
+    }
+    disks
+}
+
+/// A mixed load: bursts and pauses, sequential and scattered, all operations.
+fn load(seed: u64, count: usize) -> Vec<Request> {
+    let mut random = Random::new(seed);
+    let (mut arrival, mut next) = (0, 0);
+    (0..count)
+        .map(|_| {
+            arrival += if random.chance(0.5) { 0 } else { random.bits() % 20_000_000 };
+            let bytes = [512, 4096, 65_536, 131_072][(random.bits() % 4) as usize];
+            let offset = if random.chance(0.5) { next } else { random.bits() % BYTES } / 512 * 512;
+            let offset = offset.min(BYTES - u64::from(bytes));
+            next = offset + u64::from(bytes);
+            let op = match random.bits() % 10 {
+                0 => Op::Flush,
+                1 => Op::Discard,
+                2..5 => Op::Write,
+                _ => Op::Read,
+            };
+            Request { op, offset, bytes, arrival }
+        })
+        .collect()
+}
+
+#[test]
+fn the_parts_add_up_and_nothing_is_done_before_it_came() {
+    let load = load(11, 4000);
+    for (name, mut disk) in disks(3) {
+        for request in &load {
+            let served = disk.serve(request);
+            let spent: u64 = served.why.iter().map(|(_, ns)| ns).sum();
+            assert_eq!(served.due - request.arrival, spent, "{name}: {request:?} {served:?}");
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_answers_and_another_one_others() {
+    let load = load(12, 1000);
+    let answers = |seed: u64| -> Vec<Vec<Served>> {
+        let all = disks(seed).into_iter();
+        all.map(|(_, mut disk)| load.iter().map(|request| disk.serve(request)).collect()).collect()
+    };
+    assert_eq!(answers(5), answers(5));
+    assert_ne!(answers(5), answers(6));
+}
+
+#[test]
+fn a_request_is_answered_the_same_whatever_comes_after_it() {
+    // Arrival order is the only order: cutting the load short changes nothing before the cut.
+    let load = load(13, 600);
+    for ((name, mut whole), (_, mut cut)) in disks(8).into_iter().zip(disks(8)) {
+        let all: Vec<Served> = load.iter().map(|request| whole.serve(request)).collect();
+        let half: Vec<Served> = load[..300].iter().map(|request| cut.serve(request)).collect();
+        assert_eq!(all[..300], half, "{name}");
+    }
+}
+
+#[test]
+fn sickness_never_makes_a_disk_faster_in_the_mean() {
+    let load = load(14, 3000);
+    let mean = |disk: &mut Disk| -> u64 {
+        load.iter().map(|request| disk.serve(request).due - request.arrival).sum::<u64>() / 3000
+    };
+    for model in ["rotational", "ssd", "network"] {
+        let model = Model::parse(model).expect("the model is known");
+        let healthy = mean(&mut Disk::new(model.mechanism(BYTES), &[], 1, 0));
+        for sick in ["slow=2", "stall=1s/400ms", "eio=1G+1G/100ms", "retry=0.5"] {
+            let disease = Disease::parse(sick).expect("a disease");
+            if model.can_have(&disease) {
+                let ill = mean(&mut Disk::new(model.mechanism(BYTES), &[disease], 1, 0));
+                assert!(ill > healthy, "{model:?} with {sick}: {ill} ns, healthy {healthy} ns");
+            }
+        }
+    }
+}
