@@ -18,7 +18,8 @@
 //!
 //! ## Traps
 //! The first report after the banner counts since boot and is marked so, unless the command shows
-//! `-y` or the report was left out. Waits contain the time in the host's queue. `0.00` beside no
+//! `-y`, the report was left out, or all its rates are whole requests over 1, 2, 5 or 10 s, which
+//! averages since boot are not. Waits contain the time in the host's queue. `0.00` beside no
 //! I/O means none, not fast. `%util` is time with something in flight, no saturation; it may pass
 //! 100. `svctm` is that time divided by I/Os, no service time. `avgrq-sz` counts sectors of 512
 //! bytes, `rareq-sz` kB of 1024. Flushes are counted as writes too. 12.2.0 prints `wMB/s` 2048

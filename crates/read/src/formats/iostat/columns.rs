@@ -55,6 +55,8 @@ pub(super) struct Draft {
     queue_len: Option<f64>,
     busy: Option<f64>,
     svctm_ns: Option<f64>,
+    /// Values are printed to a hundredth.
+    hundredths: bool,
 }
 
 /// The columns of one operation.
@@ -75,6 +77,8 @@ impl Draft {
     /// Takes one value; a column it does not know says nothing we keep.
     pub(super) fn take(&mut self, column: &str, word: &str) {
         let of = |scale: f64| value(word, scale);
+        let fraction = word.split_once(['.', ',']).map_or(0, |(_, fraction)| fraction.len());
+        self.hundredths |= fraction == 2;
         match column {
             "tps" => self.mixed.ios = of(1.0),
             "kB/s" => self.mixed.bytes = of(KIB),
@@ -118,6 +122,13 @@ impl Draft {
             "_await" => part.await_ns = of(NS_PER_MS),
             _ => {}
         }
+    }
+
+    /// Rates of whole requests, if they are printed to a hundredth: over an interval of T seconds
+    /// each is a multiple of 1/T.
+    pub(super) fn request_rates(&self) -> impl Iterator<Item = f64> {
+        let parts = self.parts.iter().chain([&self.mixed]).filter(|_| self.hundredths);
+        parts.flat_map(|part| [part.ios, part.merges]).flatten().filter(|rate| *rate > 0.0)
     }
 
     /// The interval that the row describes.
