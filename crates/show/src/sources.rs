@@ -8,7 +8,7 @@ use crate::paint::{Align, Cell, Columns, Ink, Line, Paper, Tone, clean};
 use crate::words::{count, level, several};
 
 /// Inputs listed before the rest is only counted.
-const LISTED: usize = 12;
+const LISTED: usize = 20;
 
 /// The table of all inputs, and what was lost in them.
 pub fn inputs(paper: &mut Paper, report: &Report) -> io::Result<()> {
@@ -44,7 +44,10 @@ pub fn inputs(paper: &mut Paper, report: &Report) -> io::Result<()> {
     paper.lines(&lines)?;
     let rest = recording.listings.len().saturating_sub(shown);
     if rest > 0 {
-        paper.item("  ", &format!("and {}", several(rest as u64, "listing", unicode)))?;
+        paper.item(
+            "  ",
+            &format!("and {} with `--verbose`", several(rest as u64, "more listing", unicode)),
+        )?;
     }
     losses(paper, recording)?;
     prose(paper, recording)
@@ -68,13 +71,16 @@ pub fn losses(paper: &mut Paper, recording: &Recording) -> io::Result<()> {
         }
         for note in &source.notes {
             let mark = Line::new().with("  note     ", Tone::Warn);
-            let at = if note.line > 0 { format!("line {}: ", note.line) } else { String::new() };
+            let at = match note.line {
+                0 => place(source),
+                line => format!("{}:{line}", file_name(&source.input)),
+            };
             // The quoted line is somebody else's text: its backticks are not ours.
             let quoted = match note.text.trim() {
                 "" => String::new(),
                 text => format!(" in \"{}\"", text.replace('`', "'")),
             };
-            paper.paragraph(&mark, &format!("{at}{}{quoted}", note.reason), Tone::Plain)?;
+            paper.paragraph(&mark, &format!("{at}: {}{quoted}", note.reason), Tone::Plain)?;
         }
     }
     Ok(())
@@ -115,7 +121,7 @@ pub fn file_name(path: &str) -> &str {
     path.rsplit('/').find(|part| !part.is_empty()).unwrap_or(path)
 }
 
-/// A path's end, which tells more than its beginning, in at most `room` letters.
+/// A path in at most `room` letters: its name, and of that the beginning and, more of it, the end.
 pub fn shortened(path: &str, room: usize) -> String {
     let path = clean(path);
     let letters = path.chars().count();
@@ -126,8 +132,11 @@ pub fn shortened(path: &str, room: usize) -> String {
     if name.chars().count() <= room {
         return name.to_string();
     }
-    let end: String = name.chars().skip(name.chars().count() + 2 - room.max(3)).collect();
-    format!("..{end}")
+    let tail = room.saturating_sub(2) * 3 / 5;
+    let head = room.saturating_sub(2 + tail);
+    let start: String = name.chars().take(head).collect();
+    let end: String = name.chars().skip(name.chars().count() - tail).collect();
+    format!("{start}..{end}")
 }
 
 fn alarm(number: u64, tone: Tone, unicode: bool) -> Cell {

@@ -1,7 +1,7 @@
 //! Axes: rows of latency, columns of time.
 
 use super::{Line, Tone};
-use crate::words::{duration, three};
+use crate::words::duration;
 
 /// The label of a latency row: its lower edge, or that it holds all below its upper one.
 pub fn latency_label(low_ns: u64, unicode: bool) -> String {
@@ -24,7 +24,7 @@ pub fn time_axis(start: f64, seconds: f64, columns: usize, unicode: bool) -> Lin
     for k in 0..columns {
         let at = (first + k as f64) * step;
         let column = ((at - start) / seconds * columns as f64).round() as usize;
-        let label = time_label(at, step);
+        let label = time_label(at, step, start + seconds);
         if column + 1 + label.chars().count() > columns {
             break;
         }
@@ -54,25 +54,19 @@ fn nice_step(least: f64) -> f64 {
         .min(60.0)
 }
 
-/// A time in the unit that its step asks for.
-fn time_label(at: f64, step: f64) -> String {
+/// A time in the unit and with the decimals that its step asks for.
+fn time_label(at: f64, step: f64, end: f64) -> String {
     let (scale, unit) = match step {
         s if s >= 3600.0 => (3600.0, "h"),
         s if s >= 60.0 => (60.0, "min"),
-        s if s >= 0.1 => (1.0, "s"),
-        _ => (1e-3, "ms"),
+        _ if end.abs() < 1.0 => (1e-3, "ms"),
+        _ => (1.0, "s"),
     };
-    let value = at / scale;
-    if value.abs() < 1e-6 {
+    if at.abs() < step / 1e3 {
         return "0".to_string();
     }
-    // Whole steps are printed in full: three digits would make neighbours alike.
-    let text = if value.fract().abs() < 1e-6 || value.abs() >= 100.0 {
-        format!("{value:.0}")
-    } else {
-        three(value)
-    };
-    format!("{text} {unit}")
+    let decimals = (-(step / scale).log10() - 1e-6).ceil().clamp(0.0, 9.0) as usize;
+    format!("{:.decimals$} {unit}", at / scale)
 }
 
 #[cfg(test)]
@@ -93,6 +87,7 @@ mod tests {
         assert_eq!(drawn(3.0, 600.0, 30), "'0             '5 min");
         assert_eq!(drawn(30.0, 600.0, 30), "              '5 min");
         assert_eq!(drawn(0.0, 0.02, 40), "'0        '5 ms     '10 ms    '15 ms");
+        assert_eq!(drawn(2.64, 0.15, 30), "  '2.65 s   '2.70 s   '2.75 s");
         assert_eq!(drawn(0.0, 0.0, 30), "");
         assert_eq!(drawn(f64::NAN, 1.0, 30), "");
     }

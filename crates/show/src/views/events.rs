@@ -49,8 +49,9 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
         let live = listing.source.level >= Level::D && recording.listings.len() == 1;
         let queue = sees_queue(listing);
         if style.heading && (any || live) {
+            // Prose between two listings keeps them apart when they are read again.
             if headed {
-                writeln!(out)?;
+                writeln!(out, "\n# {}, {}", clean(&listing.source.place()), listing.source.format)?;
             }
             headed = true;
             head(queue, style, out)?;

@@ -23,7 +23,7 @@ use std::io::{self, Write};
 
 use iowhy_model::{Finding, Report};
 
-use crate::paint::{Ink, Line, Paper, Tone};
+use crate::paint::{Ink, Line, Paper, Tone, wrap};
 use crate::sources;
 use crate::words::{blame_headline, share};
 use crate::{Style, View};
@@ -77,31 +77,42 @@ fn wanted<'a>(report: &'a Report, style: &Style) -> impl Iterator<Item = &'a Fin
         .filter(move |finding| finding.subject.device.is_none_or(|device| filter.device(device)))
 }
 
-/// Findings of a line each.
+/// Findings of a line each, cut at the edge.
 fn section(paper: &mut Paper, title: &str, some: &[&Finding], report: &Report) -> io::Result<()> {
     if some.is_empty() {
         return Ok(());
     }
     paper.blank()?;
     paper.heading(title)?;
+    let verdicts = some.iter().map(|finding| finding.verdict.len()).max().unwrap_or(0);
     for finding in some {
         let (_, tone) = blame_headline(finding.verdict);
-        let mark = Line::new().with("  ", Tone::Plain).with(finding.verdict, tone).with("  ", tone);
-        let about = verdict::about(report, finding);
-        let by = match finding.explained_by {
-            Some(by) => format!("explained by {by}"),
-            None => format!("{} sure: {}", share(finding.confidence), finding.sentence),
-        };
-        let text = if about.is_empty() { by } else { format!("{about}, {by}") };
-        let mark = if mark.width() * 2 > paper.width() {
-            paper.line(&mark)?;
-            Line::new().with("    ", Tone::Plain)
-        } else {
-            mark
-        };
-        paper.paragraph(&mark, &text, Tone::Plain)?;
+        let mut line = Line::new().with("  ", Tone::Plain).with(finding.verdict, tone);
+        line.pad(verdicts + 4);
+        match finding.explained_by {
+            Some(by) => {
+                line.push(&verdict::about(report, finding), Tone::Plain);
+                line.push(&format!(" (explained by {by})"), Tone::Faint);
+            }
+            None => {
+                line.push(&format!("{:>5}  ", share(finding.confidence)), Tone::Faint);
+                let room = paper.width().saturating_sub(line.width());
+                line.push(&ended(&finding.sentence, room), Tone::Plain);
+            }
+        }
+        paper.line(&line)?;
+    }
+    if some.iter().any(|finding| finding.explained_by.is_none()) {
+        paper.item("  ", "all of each with `--verbose`")?;
     }
     Ok(())
+}
+
+/// The beginning of a sentence, marked as such if something is left out.
+fn ended(sentence: &str, room: usize) -> String {
+    let mut lines = wrap(sentence, room.saturating_sub(3)).into_iter();
+    let first = lines.next().unwrap_or_default();
+    if lines.next().is_some() { format!("{first} ..") } else { first }
 }
 
 /// No finding at all.

@@ -29,8 +29,10 @@ pub fn write(paper: &mut Paper, histogram: &Histogram) -> io::Result<()> {
     let shares = paper.width() >= SHARES;
     let left = labels.first().map_or(0, |label| label.chars().count()) + room + 3;
     let left = left + if shares { 8 } else { 0 };
-    // Behind the bar there is room for the names of the mean and a percentile.
-    let length = paper.width().saturating_sub(left + 9).clamp(1, LONGEST);
+    let names: Vec<String> =
+        (0..edges.buckets()).map(|row| names(histogram, &edges, row)).collect();
+    let behind = names.iter().map(|text| text.len() + 1).max().unwrap_or(0);
+    let length = paper.width().saturating_sub(left + behind).clamp(1, LONGEST);
     let most = rows.counts().iter().copied().max().unwrap_or(0).max(1) as f64;
     for (row, label) in labels.iter().enumerate() {
         let number = rows.counts().get(row).copied().unwrap_or(0);
@@ -43,8 +45,7 @@ pub fn write(paper: &mut Paper, histogram: &Histogram) -> io::Result<()> {
         line.push(&if shares { format!("  {part:>6} ") } else { " ".to_string() }, Tone::Faint);
         let drawn = bar(number as f64 / most, length, paper.style.unicode);
         line.push(&drawn, Tone::Accent);
-        let names = names(histogram, &edges, row);
-        if !names.is_empty() {
+        if let Some(names) = names.get(row).filter(|names| !names.is_empty()) {
             line.push(&format!(" {names}"), Ink::strong(Tone::Warn));
         }
         paper.line(&line)?;

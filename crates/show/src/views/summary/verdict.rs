@@ -19,8 +19,8 @@ pub enum Rank {
 
 /// Columns of the labels before each bar.
 const LABEL: usize = 12;
-/// Evidence lines of a finding that is not the first, unless all is asked for.
-const EVIDENCE_SHORT: usize = 3;
+/// Numbers shown of the first finding and of the others, unless all are asked for.
+const EVIDENCE: (usize, usize) = (10, 3);
 
 /// Draws a finding.
 pub fn write(paper: &mut Paper, report: &Report, finding: &Finding, rank: Rank) -> io::Result<()> {
@@ -39,7 +39,11 @@ pub fn write(paper: &mut Paper, report: &Report, finding: &Finding, rank: Rank) 
         paper.blank()?;
         paper.heading("Evidence")?;
     }
-    let most = if full { usize::MAX } else { EVIDENCE_SHORT };
+    let most = match rank {
+        _ if paper.style.verbose => usize::MAX,
+        Rank::First => EVIDENCE.0,
+        Rank::Other => EVIDENCE.1,
+    };
     evidence::write(paper, finding, most, full)?;
     let steps = if full { usize::MAX } else { 1 };
     if full {

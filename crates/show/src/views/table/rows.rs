@@ -70,6 +70,10 @@ pub fn stretches(report: &Report, style: &Style) -> Vec<Stretch> {
         .flat_map(|listing| listing.intervals.iter().map(|interval| interval.device))
         .collect();
     for listing in &recording.listings {
+        // Another tool's histograms have no rates: they are the histogram view's.
+        if listing.events.is_empty() && !live(listing) {
+            continue;
+        }
         // What a live trace saw of a sampled device already stands in that device's row.
         let mut rows = of_events(recording, listing, style);
         if live(listing) {
