@@ -1,6 +1,8 @@
 //! Rows of a name and a known number of values, out of text that may have been re-flowed: several
 //! rows on one line, one row over several.
 
+use iowhy_model::{Note, Sink};
+
 /// One row.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Row {
@@ -146,6 +148,13 @@ impl Rows {
     fn count_cells(&self, words: &[&str]) -> usize {
         words.iter().take(self.width).take_while(|word| (self.is_cell)(word)).count()
     }
+}
+
+/// Complains of the row on the last line that was taken: it has no end.
+pub(crate) fn incomplete(sink: &mut dyn Sink) {
+    let line = sink.source().lines.map_or(0, |(_, last)| last);
+    let reason = "the row ends before its header does".to_string();
+    sink.skip(Note { line, text: String::new(), reason });
 }
 
 enum Cut {

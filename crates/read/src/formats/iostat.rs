@@ -32,12 +32,12 @@
 mod columns;
 mod report;
 
-use iowhy_model::{Level, Note, Sink};
+use iowhy_model::{Level, Sink};
 
 use self::columns::{is_column, is_value};
 use self::report::Reports;
 use crate::invocation::invocation;
-use crate::table::{Found, Rows};
+use crate::table::{Found, Rows, incomplete};
 use crate::{Format, Moment, Reader, Sniff, Step};
 
 pub const FORMAT: Format = Format {
@@ -329,11 +329,4 @@ fn worse(one: Step, other: Step) -> Step {
         (Step::Took, _) | (_, Step::Took) => Step::Took,
         _ => Step::Passed,
     }
-}
-
-/// The row on the last line that was taken has no end.
-fn incomplete(sink: &mut dyn Sink) {
-    let line = sink.source().lines.map_or(0, |(_, last)| last);
-    let reason = "the row ends before its header does".to_string();
-    sink.skip(Note { line, text: String::new(), reason });
 }

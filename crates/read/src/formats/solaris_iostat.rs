@@ -28,11 +28,11 @@
 
 mod row;
 
-use iowhy_model::{Fact, Interval, Level, Nanos, Note, Sink, Time};
+use iowhy_model::{Fact, Interval, Level, Nanos, Sink, Time};
 
 use self::row::{Scale, interval, is_column, is_value};
 use crate::invocation::invocation;
-use crate::table::{Found, Rows};
+use crate::table::{Found, Rows, incomplete};
 use crate::{Format, Moment, Reader, Sniff, Step};
 
 pub const FORMAT: Format = Format {
@@ -266,13 +266,6 @@ fn are_whole(rates: &[f64], seconds: f64) -> Option<bool> {
     }
     let whole = |rate: &f64| (rate * seconds - (rate * seconds).round()).abs() < 1e-6;
     Some(active.iter().all(whole))
-}
-
-/// The row on the last line that was taken has no end.
-fn incomplete(sink: &mut dyn Sink) {
-    let line = sink.source().lines.map_or(0, |(_, last)| last);
-    let reason = "the row ends before its header does".to_string();
-    sink.skip(Note { line, text: String::new(), reason });
 }
 
 #[cfg(test)]
