@@ -1,19 +1,21 @@
 //! The block devices of a machine, as /sys shows them.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use iowhy_model::Medium;
 
 use crate::Error;
+use crate::watched::parse_numbers;
 
 /// A whole disk and what /sys says of it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BlockDevice {
     /// Its name: `sda`, `nvme0n1`, `dm-0`.
     pub name: String,
-    /// Its number.
+    /// Its number's first half, which stands for the driver.
     pub major: u32,
-    /// Its number.
+    /// Its number's second half.
     pub minor: u32,
     /// Its size in bytes.
     pub bytes: Option<u64>,
@@ -27,16 +29,152 @@ pub struct BlockDevice {
     pub slaves: Vec<String>,
     /// The devices built upon it.
     pub holders: Vec<String>,
-    /// Queue settings: `queue.scheduler`, `queue.rotational` ..., in that order, with the path
-    /// each was read from.
+    /// Queue settings, `queue.scheduler` and so on, each with the path it was read from.
     pub facts: Vec<(&'static str, String, String)>,
 }
+
+/// What is read of each device: the fact's name and the file.
+const FACTS: [(&str, &str); 17] = [
+    ("queue.scheduler", "queue/scheduler"),
+    ("queue.rotational", "queue/rotational"),
+    ("queue.nr_requests", "queue/nr_requests"),
+    ("queue.write_cache", "queue/write_cache"),
+    ("queue.fua", "queue/fua"),
+    ("queue.read_ahead_kb", "queue/read_ahead_kb"),
+    ("queue.max_sectors_kb", "queue/max_sectors_kb"),
+    ("queue.logical_block_size", "queue/logical_block_size"),
+    ("queue.physical_block_size", "queue/physical_block_size"),
+    ("queue.wbt_lat_usec", "queue/wbt_lat_usec"),
+    ("queue.discard_max_bytes", "queue/discard_max_bytes"),
+    ("queue.iostats", "queue/iostats"),
+    ("queue.zoned", "queue/zoned"),
+    ("device.queue_depth", "device/queue_depth"),
+    ("device.timeout_s", "device/timeout"),
+    ("device.state", "device/state"),
+    ("device.read_only", "ro"),
+];
 
 /// The block devices below a /sys folder, sorted by name.
 ///
 /// # Errors
 /// If the folder `block` cannot be read.
 pub fn devices(sys_root: &Path) -> Result<Vec<BlockDevice>, Error> {
-    let _ = sys_root;
-    Ok(Vec::new())
+    let folder = sys_root.join("block");
+    let broken = |cause| Error::File { path: folder.display().to_string(), cause };
+    let mut found = Vec::new();
+    for entry in fs::read_dir(&folder).map_err(broken)? {
+        // A device may go while it is read; then it is not there.
+        found.extend(read_device(&entry.map_err(broken)?.path()));
+    }
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(found)
+}
+
+fn read_device(folder: &Path) -> Option<BlockDevice> {
+    let (major, minor) = parse_numbers(&read(folder, "dev")?)?;
+    let name = name_of(folder)?;
+    let model = [read(folder, "device/vendor"), read(folder, "device/model")];
+    let model = model.into_iter().flatten().collect::<Vec<_>>().join(" ");
+    let model = (!model.is_empty()).then_some(model);
+    let facts = FACTS.into_iter().filter_map(|(key, file)| {
+        let value = read(folder, file)?;
+        let value = if key == "queue.scheduler" { chosen(&value) } else { value };
+        Some((key, value, folder.join(file).display().to_string()))
+    });
+    Some(BlockDevice {
+        major,
+        minor,
+        // In units of 512 bytes, whatever the device's block size.
+        bytes: read(folder, "size").and_then(|size| size.parse::<u64>().ok()?.checked_mul(512)),
+        medium: medium_of(folder, &name, model.as_deref().unwrap_or("")),
+        model,
+        partitions: partitions(folder),
+        slaves: names_in(&folder.join("slaves")),
+        holders: names_in(&folder.join("holders")),
+        facts: facts.collect(),
+        name,
+    })
+}
+
+/// What a device is made of. The kernel's `rotational` is believed only of a disk that is no
+/// guest's and no network's: virtual disks say 1 by default, whatever lies behind them.
+fn medium_of(folder: &Path, name: &str, model: &str) -> Option<Medium> {
+    let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
+    let names = |words: &[&str]| words.iter().any(|word| model.contains(word));
+    if begins(&["dm-", "md", "loop", "bcache"]) {
+        return Some(Medium::Stacked);
+    }
+    if begins(&["rbd", "nbd", "drbd", "sheep"]) || names(&NETWORK_MODELS) || is_remote(folder) {
+        return Some(Medium::Network);
+    }
+    if begins(&["vd", "xvd", "zram", "ram", "ublk"]) || names(&VIRTUAL_MODELS) {
+        return None;
+    }
+    if begins(&["nvme"]) {
+        return Some(Medium::Nvme);
+    }
+    match read(folder, "queue/rotational")?.as_str() {
+        "1" => Some(Medium::Rotational),
+        "0" => Some(Medium::Flash),
+        _ => None,
+    }
+}
+
+/// Models of disks that lie across a provider's network: EBS, Google persistent disks, Azure.
+const NETWORK_MODELS: [&str; 4] =
+    ["Amazon Elastic Block Store", "PersistentDisk", "nvme_card-pd", "MSFT NVMe Accelerator"];
+/// Vendors and models of virtual machines' disks.
+const VIRTUAL_MODELS: [&str; 5] = ["QEMU", "VMware", "VBOX", "Msft", "Virtual disk"];
+
+/// Whether the way to the device leads over iSCSI, Fibre Channel or NVMe over fabrics.
+fn is_remote(folder: &Path) -> bool {
+    let over_fabric = read(folder, "device/transport").is_some_and(|by| by != "pcie");
+    let way = fs::canonicalize(folder).unwrap_or_default();
+    let by_session = way.components().any(|part| {
+        let part = part.as_os_str().to_string_lossy();
+        part.starts_with("session") || part.starts_with("rport-")
+    });
+    over_fabric || by_session
+}
+
+/// Of `mq-deadline kyber [none]` the one that is chosen.
+fn chosen(schedulers: &str) -> String {
+    let inside = schedulers.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    inside.map_or(schedulers, |(name, _)| name).to_string()
+}
+
+fn partitions(folder: &Path) -> Vec<(String, u32, u32)> {
+    let mut found: Vec<_> = entries(folder)
+        .into_iter()
+        .filter(|entry| entry.join("partition").exists())
+        .filter_map(|entry| {
+            let (major, minor) = parse_numbers(&read(&entry, "dev")?)?;
+            Some((name_of(&entry)?, major, minor))
+        })
+        .collect();
+    found.sort_by_key(|(_, major, minor)| (*major, *minor));
+    found
+}
+
+fn names_in(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = entries(folder).iter().filter_map(|path| name_of(path)).collect();
+    names.sort();
+    names
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let found = fs::read_dir(folder).into_iter().flatten();
+    found.filter_map(|entry| Some(entry.ok()?.path())).collect()
+}
+
+/// The name of a folder of /sys; `!` stands there for `/`.
+pub fn name_of(folder: &Path) -> Option<String> {
+    Some(folder.file_name()?.to_string_lossy().replace('!', "/"))
+}
+
+/// A small file, trimmed; `None` if it is not there or empty.
+fn read(folder: &Path, file: &str) -> Option<String> {
+    let text = fs::read_to_string(folder.join(file)).ok()?;
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_string())
 }

@@ -1,5 +1,13 @@
 //! What can be watched on this machine, and what is missing.
 
+use std::path::Path;
+
+use crate::attach::KernelShape;
+use crate::bpf::{Programs, Settings};
+use crate::btf::{self, KernelTypes};
+use crate::rights::Rights;
+use crate::{Error, devices};
+
 /// One thing that was tried.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Check {
@@ -15,7 +23,179 @@ pub struct Check {
     pub consequence: String,
 }
 
-/// Examines this machine.
+/// Clock sources that take far longer to read than a request takes to trace.
+const SLOW_CLOCKS: [&str; 3] = ["hpet", "acpi_pm", "jiffies"];
+
+/// Examines this machine: nothing is changed, and what is loaded to try it is unloaded at once.
 pub fn examine() -> Vec<Check> {
-    Vec::new()
+    examine_at(Path::new("/"))
+}
+
+/// The same with files taken from below `root`; rights and the test load are this machine's.
+pub fn examine_at(root: &Path) -> Vec<Check> {
+    let mut checks = vec![counters(root), disks(root), clock(root), jit(root), rights()];
+    let types = KernelTypes::read();
+    checks.push(described(types.as_ref()));
+    if let Ok(types) = &types {
+        let shape = KernelShape::of(types);
+        checks.extend(attach_points(types));
+        if let Ok(shape) = &shape {
+            checks.push(queue_times(shape));
+            checks.push(test_load(shape));
+        }
+    }
+    checks
+}
+
+fn check(what: &str, needed: bool, found: Result<String, (String, &str)>) -> Check {
+    let (ok, detail, consequence) = match found {
+        Ok(detail) => (true, detail, String::new()),
+        Err((detail, consequence)) => (false, detail, consequence.to_string()),
+    };
+    Check { what: what.to_string(), ok, needed, detail, consequence }
+}
+
+fn counters(root: &Path) -> Check {
+    let path = root.join("proc/diskstats");
+    let found = match std::fs::read_to_string(&path) {
+        Ok(text) => {
+            let widest = text.lines().map(|line| line.split_whitespace().count()).max();
+            let kinds = match widest.unwrap_or(0) {
+                20.. => "reads, writes, discards and flushes",
+                18..20 => "reads, writes and discards, but not flushes",
+                _ => "reads and writes only",
+            };
+            Ok(format!("`/proc/diskstats` counts {kinds}"))
+        }
+        Err(error) => Err((
+            format!("`/proc/diskstats`: {error}"),
+            "no sampling: mount /proc, or let the container see it",
+        )),
+    };
+    check("counters", false, found)
+}
+
+fn disks(root: &Path) -> Check {
+    let found = match devices(&root.join("sys")) {
+        Ok(found) => {
+            let sized = found.iter().filter(|device| device.bytes.is_some_and(|bytes| bytes > 0));
+            let names: Vec<&str> = sized.map(|device| device.name.as_str()).collect();
+            Ok(format!("{} devices: {}", names.len(), names.join(", ")))
+        }
+        Err(error) => Err((
+            error.to_string(),
+            "devices cannot be named, and what they are made of stays unknown: mount /sys",
+        )),
+    };
+    check("devices", false, found)
+}
+
+fn clock(root: &Path) -> Check {
+    let path = "sys/devices/system/clocksource/clocksource0/current_clocksource";
+    let found = match std::fs::read_to_string(root.join(path)) {
+        Ok(name) if SLOW_CLOCKS.contains(&name.trim()) => Err((
+            format!("the clock is `{}`, slow to read", name.trim()),
+            "tracing costs some microseconds per request instead of 0.2: see why the processor's \
+             own clock (tsc) was given up in the kernel log",
+        )),
+        Ok(name) => Ok(format!("`{}`, quick to read", name.trim())),
+        Err(_) => Ok("the kernel does not say which clock it uses".to_string()),
+    };
+    check("clock", false, found)
+}
+
+fn jit(root: &Path) -> Check {
+    let found = match std::fs::read_to_string(root.join("proc/sys/net/core/bpf_jit_enable")) {
+        Ok(value) if value.trim() == "0" => Err((
+            "BPF programs are interpreted".to_string(),
+            "tracing costs several times as much: `sysctl net.core.bpf_jit_enable=1`",
+        )),
+        Ok(_) => Ok("BPF programs are compiled to machine code".to_string()),
+        Err(_) => Ok("the kernel does not let this user see it".to_string()),
+    };
+    check("BPF compiler", false, found)
+}
+
+fn rights() -> Check {
+    let found = Rights::read().and_then(|rights| rights.suffice().map(|()| rights));
+    let found = match found {
+        Ok(Rights { sys_admin: true, .. }) => Ok("root, or as good as root".to_string()),
+        Ok(_) => Ok("`CAP_BPF` and `CAP_PERFMON`".to_string()),
+        Err(error) => Err((
+            error.to_string().replace("cannot trace: ", ""),
+            "no tracing: run as root, or `setcap cap_bpf,cap_perfmon+ep` on the binary",
+        )),
+    };
+    check("rights", true, found)
+}
+
+fn described(types: Result<&KernelTypes, &Error>) -> Check {
+    let found = match types {
+        Ok(_) => Ok(format!("`{}`", btf::PATH)),
+        Err(error) => Err((
+            error.to_string().replace("cannot trace: ", ""),
+            "no tracing: a kernel built with CONFIG_DEBUG_INFO_BTF has it (all large \
+             distributions since 2020)",
+        )),
+    };
+    check("kernel types (BTF)", true, found)
+}
+
+fn attach_points(types: &KernelTypes) -> Vec<Check> {
+    let points = [
+        ("block_rq_issue", true, "no tracing: the block layer of this kernel is not known"),
+        ("block_rq_complete", true, "no tracing: the block layer of this kernel is not known"),
+        (
+            "block_io_start",
+            false,
+            "the start is the time a request was allocated, and process and pid are those that \
+             issued it (Linux 6.5 has this tracepoint)",
+        ),
+        ("block_rq_requeue", false, "requests that the driver gave back are not counted"),
+        ("block_rq_merge", false, "requests merged after their start may count as lost"),
+    ];
+    let points = points.into_iter().map(|(name, needed, consequence)| {
+        let found = match types.tracepoint_arguments(name) {
+            Some(1) => Ok("there, 1 argument".to_string()),
+            Some(n) => Ok(format!("there, {n} arguments")),
+            None => Err(("not in this kernel".to_string(), consequence)),
+        };
+        check(name, needed, found)
+    });
+    points.collect()
+}
+
+fn queue_times(shape: &KernelShape) -> Check {
+    let found = match (shape.start_is_seen, shape.start_in_request) {
+        (true, _) => Ok("from `block_io_start`, by the tracer's own clock".to_string()),
+        (_, true) => Ok("from the time in the request, which this kernel reads afresh".to_string()),
+        _ => Err((
+            "this kernel keeps one time for a whole batch of requests".to_string(),
+            "time in the queue is unknown; time on the device is right",
+        )),
+    };
+    check("queue time", false, found)
+}
+
+/// Loads the tracer as it will be used, ring and all, attaches nothing and unloads it.
+fn test_load(shape: &KernelShape) -> Check {
+    let settings = Settings {
+        events: true,
+        histograms: true,
+        over_ns: 1,
+        ops_wanted: u32::MAX,
+        every_device: true,
+        ring_bytes: 8 << 20,
+        set_bits: 10,
+        place_bits: 6,
+        rows: 1,
+    };
+    let found = match Programs::load(shape, &settings) {
+        Ok(_) => Ok("the kernel accepted all programs and the ring buffer".to_string()),
+        Err(error) => Err((
+            error.to_string().replace("cannot trace: ", ""),
+            "no tracing: `iowhy stat` samples the counters instead",
+        )),
+    };
+    check("test load", true, found)
 }

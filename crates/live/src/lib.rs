@@ -21,7 +21,7 @@ mod watched;
 pub use collector::Collector;
 pub use collectors::{BlockTrace, COLLECTORS, CollectorEntry, DiskStats, TraceMode, TraceOptions};
 pub use devices::{BlockDevice, devices};
-pub use doctor::{Check, examine};
+pub use doctor::{Check, examine, examine_at};
 pub use error::Error;
 pub use rights::{Rights, give_up_rights};
 pub use tallies::Tallies;

@@ -1,5 +1,7 @@
 //! Measured + lost = what the kernel itself counts in /proc/diskstats, request for request.
 
+#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
+
 mod rig;
 
 use iowhy_live::{BlockTrace, TraceMode};

@@ -1,24 +1,62 @@
 //! The kernel's own counters of every block device, read at intervals.
+//!
+//! ## Watches
+//! Whole disks in /proc/diskstats: requests, merges, bytes, summed wait and busy time, and what is in
+//! flight at each reading. Each poll gives the averages since the poll before. With a root folder
+//! it reads ROOT/block/*/stat instead, as `iostat -f ROOT` does; time is then still this
+//! machine's.
+//!
+//! ## Needs
+//! Nothing: every user may read the counters, on every kernel.
+//!
+//! ## Costs
+//! One small file per poll, some 20 microseconds; nothing between polls.
+//!
+//! ## Cannot know
+//! How latencies are distributed, and how much of a wait was queue and how much the device. Since
+//! Linux 6.9 a request that was batched with others counts as started when the first of them was
+//! allocated, so await reads too high (8 to 43 % in our measurements); the block tracer does not
+//! share this error. While a device hangs, its await and queue length show nothing: only completed
+//! requests are counted; what is in flight does show it.
 
-use std::path::PathBuf;
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
 
-use iowhy_model::Sink;
+use iowhy_model::{Level, Nanos, Note, Sampling, Sink, Source, Time};
+use iowhy_read::diskstats::{Change, Counters, between, parse_line, parse_stat};
 
-use crate::{Collector, Error};
+use crate::{Collector, Error, clock, devices};
 
 /// Its name in the list of collectors.
 pub const NAME: &str = "diskstats";
+
+const PROC: &str = "/proc/diskstats";
+const SYS: &str = "/sys";
 
 /// Reads /proc/diskstats, or a folder of copies of /sys/block/*/stat.
 #[derive(Debug)]
 pub struct DiskStats {
     root: Option<PathBuf>,
+    listing: usize,
+    began: Time,
+    /// When the counters were read last, and what they were.
+    read: Time,
+    before: HashMap<String, Counters>,
 }
 
 impl DiskStats {
     /// A reader of /proc/diskstats or, with a root folder, of ROOT/block/*/stat.
     pub fn new(root: Option<PathBuf>) -> Self {
-        DiskStats { root }
+        let zero = Time::from_ns(0);
+        DiskStats { root, listing: 0, began: zero, read: zero, before: HashMap::new() }
+    }
+
+    fn counters(&self) -> Result<Vec<Counters>, Error> {
+        match &self.root {
+            Some(root) => of_folder(root),
+            None => of_proc(),
+        }
     }
 }
 
@@ -27,16 +65,103 @@ impl Collector for DiskStats {
         NAME
     }
 
-    fn begin(&mut self, _sink: &mut dyn Sink) -> Result<(), Error> {
-        let _ = &self.root;
+    fn begin(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
+        let first = self.counters()?;
+        self.began = clock::now();
+        self.read = self.began;
+        self.before = first.into_iter().map(|one| (one.name.clone(), one)).collect();
+        let input =
+            self.root.as_ref().map_or("live".to_string(), |root| root.display().to_string());
+        let mut source = Source::new(NAME, &input, Level::A);
+        source.sampling = Sampling::Sampled;
+        // The kernel sums milliseconds.
+        source.resolution = Some(Nanos(1_000_000));
+        self.listing = sink.begin(source);
         Ok(())
     }
 
-    fn poll(&mut self, _sink: &mut dyn Sink) -> Result<(), Error> {
+    fn poll(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
+        sink.resume(self.listing);
+        let counters = self.counters()?;
+        let now = clock::now();
+        let length = now - self.read;
+        if length.ns() <= 0 {
+            return Ok(());
+        }
+        let present: HashSet<&str> = counters.iter().map(|one| one.name.as_str()).collect();
+        let mut gone: Vec<String> =
+            self.before.keys().filter(|name| !present.contains(name.as_str())).cloned().collect();
+        gone.sort();
+        for name in gone {
+            warn(sink, &name, "the device is gone");
+            self.before.remove(&name);
+        }
+        for later in counters {
+            match self.before.get(&later.name) {
+                Some(earlier) => compare(earlier, &later, self.read, length, sink),
+                None => warn(sink, &later.name, "the device is new: its counters are the baseline"),
+            }
+            self.before.insert(later.name.clone(), later);
+        }
+        self.read = now;
+        sink.source().watched = Some(now - self.began);
         Ok(())
     }
 
-    fn end(&mut self, _sink: &mut dyn Sink) -> Result<(), Error> {
+    fn end(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
+        sink.resume(self.listing);
+        sink.end();
         Ok(())
     }
+}
+
+/// Pours the averages between two readings; a device that was never used has none.
+fn compare(earlier: &Counters, later: &Counters, start: Time, length: Nanos, sink: &mut dyn Sink) {
+    let delta = match between(earlier, later, length) {
+        Change::Rose(delta) => delta,
+        Change::Wrapped(delta) => {
+            warn(sink, &later.name, "a 32-bit counter wrapped; it was unwrapped");
+            delta
+        }
+        Change::Reset => return warn(sink, &later.name, "a counter fell: reset, no averages"),
+        Change::Replaced => {
+            return warn(sink, &later.name, "another device has taken the name, no averages");
+        }
+    };
+    if !earlier.is_used() && !later.is_used() {
+        return;
+    }
+    let device = sink.device(&later.name);
+    let mut interval = delta.interval(device);
+    interval.start = Some(start);
+    sink.interval(interval);
+}
+
+fn warn(sink: &mut dyn Sink, device: &str, reason: &str) {
+    sink.note(Note { line: 0, text: device.to_string(), reason: reason.to_string() });
+}
+
+/// Whole disks of /proc/diskstats: those that have a folder of their own in /sys/block.
+fn of_proc() -> Result<Vec<Counters>, Error> {
+    let text = fs::read_to_string(PROC).map_err(|cause| broken(Path::new(PROC), cause))?;
+    let folder = Path::new(SYS).join("block");
+    let is_whole = |name: &str| folder.join(name.replace('/', "!")).exists();
+    Ok(text.lines().filter_map(parse_line).filter(|one| is_whole(&one.name)).collect())
+}
+
+fn of_folder(root: &Path) -> Result<Vec<Counters>, Error> {
+    let folder = root.join("block");
+    let mut found = Vec::new();
+    for entry in fs::read_dir(&folder).map_err(|cause| broken(&folder, cause))? {
+        let path = entry.map_err(|cause| broken(&folder, cause))?.path();
+        // A device may go while it is read; then it is not there.
+        let text = fs::read_to_string(path.join("stat")).unwrap_or_default();
+        found.extend(devices::name_of(&path).and_then(|name| parse_stat(&name, &text)));
+    }
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(found)
+}
+
+fn broken(path: &Path, cause: std::io::Error) -> Error {
+    Error::File { path: path.display().to_string(), cause }
 }
