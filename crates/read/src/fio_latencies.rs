@@ -64,16 +64,20 @@ impl Latencies {
             bytes_per_s: self.rates.bytes_per_s,
             await_ns: waited,
         };
-        interval.rates.push((self.rates.op, rates));
+        match self.rates.op {
+            Some(op) => interval.rates.push((op, rates)),
+            None => interval.mixed = Some(rates),
+        }
         interval
     }
 
     /// I/Os of this direction: as issued, else rate times runtime.
     pub(crate) fn count(&self, issued: Option<[u64; 3]>) -> u64 {
         let issued = issued.map(|[reads, writes, trims]| match self.rates.op {
-            Op::Read => reads,
-            Op::Write => writes,
-            _ => trims,
+            Some(Op::Read) => reads,
+            Some(Op::Write) => writes,
+            Some(_) => trims,
+            None => reads + writes + trims,
         });
         let by_rate = (self.rates.ios_per_s * self.rates.runtime.seconds()).round();
         issued.unwrap_or(by_rate.min(COUNT_LIMIT as f64) as u64)

@@ -14,7 +14,8 @@ const LONGEST_NS: f64 = 1e18;
 /// Rates of one direction of one job or group.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Direction {
-    pub(crate) op: Op,
+    /// The operation; `None` if fio was told to report all together.
+    pub(crate) op: Option<Op>,
     pub(crate) ios_per_s: f64,
     pub(crate) bytes_per_s: Option<f64>,
     pub(crate) runtime: Nanos,
@@ -136,9 +137,10 @@ pub(crate) fn group(line: &str) -> Option<&str> {
 pub(crate) fn direction(line: &str) -> Option<Direction> {
     let (word, rest) = line.split_once(':')?;
     let op = match word.trim() {
-        "read" => Op::Read,
-        "write" => Op::Write,
-        "trim" => Op::Discard,
+        "read" => Some(Op::Read),
+        "write" => Some(Op::Write),
+        "trim" => Some(Op::Discard),
+        "mixed" => None,
         _ => return None,
     };
     let lower = rest.to_ascii_lowercase().replace("= ", "=");
@@ -292,13 +294,16 @@ mod tests {
     fn both_generations_of_the_direction_line() {
         let old = direction("write: io=2555.8MB, bw=43615KB/s, iops=10903, runt= 60004msec");
         let old = old.unwrap();
-        assert_eq!((old.op, old.ios_per_s, old.old), (Op::Write, 10_903.0, true));
+        assert_eq!((old.op, old.ios_per_s, old.old), (Some(Op::Write), 10_903.0, true));
         assert_eq!(old.bytes_per_s, Some(44_661_760.0));
         assert_eq!(old.runtime, Nanos(60_004_000_000));
         let new = "  read: IOPS=10.7k, BW=92.9MiB/s (97.4MB/s)(279MiB/3001msec); 0 zone resets";
         let new = direction(new).unwrap();
         assert_eq!((new.ios_per_s, new.runtime), (10_700.0, Nanos(3_001_000_000)));
-        assert_eq!(direction("read : io=4KB, bw=4B/s, iops=1, runt=  1msec").unwrap().op, Op::Read);
+        assert_eq!(
+            direction("read : io=4KB, bw=4B/s, iops=1, runt=  1msec").unwrap().op,
+            Some(Op::Read)
+        );
         assert_eq!(direction("read: the manual says 5/6"), None);
         assert_eq!(direction("   READ: bw=92.9MiB/s (97.4MB/s), run=3001-3001msec"), None);
     }

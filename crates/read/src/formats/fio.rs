@@ -11,7 +11,8 @@
 //! `fio JOBFILE` or `fio --name=...` without `--output-format`.
 //!
 //! ## Versions
-//! 1.x and 2.x (`io=, bw=, iops=, runt=`) and 3.x (`IOPS=, BW=`). In 2.x KB means 1024 bytes.
+//! 1.x and 2.x (`io=, bw=, iops=, runt=`) and 3.x (`IOPS=, BW=`). In 2.x KB means 1024 bytes. With
+//! `unified_rw_reporting` reads and writes come together, as `mixed`.
 //!
 //! ## Traps
 //! The device is the one of `--filename`, if that is a single one in /dev, else the job's name.
@@ -46,7 +47,7 @@ pub const FORMAT: Format = Format {
 };
 
 /// Beginnings of lines of fio that carry nothing for us.
-const PASSED_OVER: [&str; 14] = [
+const PASSED_OVER: [&str; 15] = [
     "fio-",
     "Starting ",
     "Jobs: ",
@@ -60,6 +61,7 @@ const PASSED_OVER: [&str; 14] = [
     "READ:",
     "WRITE:",
     "TRIM:",
+    "MIXED:",
     "fio: ",
 ];
 
@@ -223,7 +225,7 @@ impl Fio {
                 self.estimated |= histogram.edges().buckets() > 1;
                 let stage = if which == Which::Slat { Stage::Queue } else { Stage::Total };
                 let mut one = Distribution::new(device, Layer::Application, stage, histogram);
-                one.op = Some(direction.rates.op);
+                one.op = direction.rates.op;
                 one.length = Some(direction.rates.runtime);
                 one.label = Some(sink.name(which.name()));
                 sink.distribution(one);
