@@ -14,25 +14,39 @@ const LISTED: usize = 20;
 pub fn inputs(paper: &mut Paper, report: &Report) -> io::Result<()> {
     let recording = &report.recording;
     if recording.listings.is_empty() {
-        return paper.item("  ", "No listing of a known format was read.");
+        paper.item("  ", "No listing of a known format was read.")?;
+    } else {
+        table(paper, recording)?;
     }
+    losses(paper, recording)?;
+    for (input, lines) in &recording.prose {
+        if !recording.listings.iter().any(|listing| listing.source.input == *input) {
+            let mark = Line::new().with("  ", Tone::Plain);
+            let text = format!("{}: {}", file_name(input), prose(*lines, paper.style.unicode));
+            paper.paragraph(&mark, &text, Tone::Faint)?;
+        }
+    }
+    Ok(())
+}
+
+/// A row per listing under the name of its input.
+fn table(paper: &mut Paper, recording: &Recording) -> io::Result<()> {
     let unicode = paper.style.unicode;
-    let narrow = paper.width() < 60;
-    let mut heads = vec![("input", Align::Left), ("format", Align::Left)];
-    if !narrow {
+    let roomy = paper.width() >= ROOMY;
+    let mut heads = vec![("", Align::Left), ("format", Align::Left)];
+    if roomy {
         heads.push(("level", Align::Left));
     }
     heads.extend([("records", Align::Right), ("skipped", Align::Right), ("lost", Align::Right)]);
-    let mut columns = Columns::new(&heads).indent(2).flexible(0);
+    let mut columns = Columns::new(&heads).indent(4);
     let shown = if paper.style.verbose { usize::MAX } else { LISTED };
     for listing in recording.listings.iter().take(shown) {
         let source = &listing.source;
-        let room = paper.width().saturating_sub(if narrow { 36 } else { 58 }).max(14);
         let mut cells: Vec<Cell> = vec![
-            (shortened(&source.place(), room), Ink::default()),
+            (stretch(source), Tone::Faint.into()),
             (source.format.clone(), Tone::Accent.into()),
         ];
-        if !narrow {
+        if roomy {
             cells.push((level(source.level), Tone::Plain.into()));
         }
         cells.push((count(source.records, unicode), Ink::default()));
@@ -41,16 +55,45 @@ pub fn inputs(paper: &mut Paper, report: &Report) -> io::Result<()> {
         columns.row(cells);
     }
     let lines = columns.lines(paper.width());
-    paper.lines(&lines)?;
+    paper.lines(lines.get(..1).unwrap_or_default())?;
+    let mut input = None;
+    for (listing, line) in recording.listings.iter().zip(lines.iter().skip(1)) {
+        let name = listing.source.input.as_str();
+        if input != Some(name) {
+            input = Some(name);
+            let room = paper.width().saturating_sub(2);
+            let mut heading = Line::new().with("  ", Tone::Plain);
+            heading.push(&shortened(name, room), Tone::Plain);
+            let left = recording.prose.iter().find(|(of, lines)| of == name && *lines > 0);
+            if let Some((_, lines)) = left {
+                heading.push(&format!("  {}", prose(*lines, unicode)), Tone::Faint);
+            }
+            paper.line(&heading)?;
+        }
+        paper.line(line)?;
+    }
     let rest = recording.listings.len().saturating_sub(shown);
     if rest > 0 {
-        paper.item(
-            "  ",
-            &format!("and {} with `--verbose`", several(rest as u64, "more listing", unicode)),
-        )?;
+        let more = several(rest as u64, "more listing", unicode);
+        paper.item("    ", &format!("and {more} with `--verbose`"))?;
     }
-    losses(paper, recording)?;
-    prose(paper, recording)
+    Ok(())
+}
+
+/// From this width on the level stands in the table.
+const ROOMY: usize = 60;
+
+/// The lines of the input that a listing took, if it has lines.
+fn stretch(source: &Source) -> String {
+    match source.lines {
+        Some((first, last)) if first == last => format!("line {first}"),
+        Some((first, last)) => format!("lines {first}-{last}"),
+        None => String::new(),
+    }
+}
+
+fn prose(lines: u64, unicode: bool) -> String {
+    format!("{} of no listing", several(lines, "line", unicode))
 }
 
 /// What was lost or could not be read, with the first complaints; nothing if all went well.
@@ -97,19 +140,6 @@ pub fn foot(paper: &mut Paper, recording: &Recording) -> io::Result<()> {
     }
     paper.blank()?;
     losses(paper, recording)
-}
-
-/// Lines that belonged to no listing, by input.
-fn prose(paper: &mut Paper, recording: &Recording) -> io::Result<()> {
-    let unicode = paper.style.unicode;
-    for (input, lines) in recording.prose.iter().filter(|(_, lines)| *lines > 0) {
-        let mark = Line::new().with("  prose    ", Tone::Faint);
-        let verb = if *lines == 1 { "belongs" } else { "belong" };
-        let lines = several(*lines, "line", unicode);
-        let text = format!("{lines} of {} {verb} to no listing", file_name(input));
-        paper.paragraph(&mark, &text, Tone::Faint)?;
-    }
-    Ok(())
 }
 
 fn place(source: &Source) -> String {
