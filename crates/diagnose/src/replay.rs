@@ -316,3 +316,5 @@ fn repair(services: &mut [f64], s0_ns: f64) -> usize {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod trials;

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::measures::listings;
+use crate::measures::random::Random;
 use crate::measures::service::{sort, visit};
 
 /// 128 KiB off a disk of 150 MB/s after 0.2 ms: the baseline's sequential read.
@@ -82,4 +83,68 @@ fn nothing_in_nothing_out() {
     assert_eq!(replay(&[visit(0, 10)], f64::NAN), None);
     assert!(replay(&[visit(0, 10)], 10.0).is_some());
     assert!(replay(&[visit(i64::MAX, i64::MIN), visit(i64::MIN, i64::MAX)], 10.0).is_some());
+}
+
+/// Truth against verdict, `counts[truth][verdict]`, per class the share right, and the same for
+/// the vote where its confidence is at least 0.6.
+struct Tally {
+    counts: [[f64; 3]; 3],
+    right: Vec<(&'static str, f64)>,
+    voted: (f64, f64),
+}
+
+fn tally(n: usize, captures: usize, sigma_ln: f64, seed: u64) -> Tally {
+    let mut random = Random::seeded(seed);
+    let mut tally = Tally { counts: [[0.0; 3]; 3], right: Vec::new(), voted: (0.0, 0.0) };
+    for class in trials::CLASSES {
+        let mut right = 0;
+        for _ in 0..captures {
+            let case = trials::case(class, n, &mut random);
+            let told_ns = case.s0_ns * (sigma_ln * random.normal()).exp();
+            let side = replay(&case.visits, told_ns).unwrap().side();
+            tally.counts[case.truth as usize][side as usize] += 1.0;
+            right += usize::from(side == case.truth);
+            let (voted, confidence) = vote(&case.visits, told_ns, sigma_ln).unwrap().winner();
+            if confidence >= 0.6 {
+                tally.voted.0 += 1.0;
+                tally.voted.1 += f64::from(u8::from(voted == case.truth));
+            }
+        }
+        tally.right.push((class, right as f64 / captures as f64));
+    }
+    tally
+}
+
+fn macro_f1(counts: &[[f64; 3]; 3]) -> f64 {
+    let f1 = |side: usize| {
+        let hit = counts[side][side];
+        let said: f64 = counts.iter().map(|row| row[side]).sum();
+        2.0 * hit / (said + counts[side].iter().sum::<f64>()).max(1.0)
+    };
+    (f1(0) + f1(1) + f1(2)) / 3.0
+}
+
+#[test]
+fn simulated_loads_are_judged_right() {
+    let found = tally(30, 20, 0.35, 51);
+    assert!(macro_f1(&found.counts) > 0.95, "{:?}\n{:?}", found.counts, found.right);
+}
+
+/// Prints the table of docs/decisions/ladder-and-replay-measured.md.
+#[test]
+#[ignore = "a minute of measuring: `cargo test --release replay_table -- --ignored --nocapture`"]
+fn replay_table() {
+    for sigma_ln in [0.35, 0.7, 1.0] {
+        for n in [10, 30, 100, 400] {
+            let found = tally(n, 200, sigma_ln, 61);
+            let (voted, right) = found.voted;
+            println!(
+                "sigma {sigma_ln} n {n}: macro-F1 {:.3}; vote covers {:.3}, right {:.3}",
+                macro_f1(&found.counts),
+                voted / 2400.0,
+                right / voted.max(1.0),
+            );
+            println!("    {:?}\n    {:?}", found.counts, found.right);
+        }
+    }
 }
