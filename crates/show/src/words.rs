@@ -35,7 +35,8 @@ pub fn blame_headline(verdict: &str) -> (&'static str, Tone) {
 
 /// How sure a confidence is, in words.
 pub fn sureness(confidence: f64) -> &'static str {
-    match confidence {
+    // As the percentage beside it is rounded.
+    match (confidence * 100.0).round() / 100.0 {
         c if c >= 0.95 => "nearly certain",
         c if c >= 0.8 => "very likely",
         c if c >= 0.6 => "likely",

@@ -14,17 +14,18 @@ const WIDE: usize = 100;
 /// Draws at most `most` numbers; where they were read stands beside them if there is room, else
 /// below.
 pub fn write(paper: &mut Paper, finding: &Finding, most: usize, full: bool) -> io::Result<()> {
-    let some: Vec<&Evidence> = finding.evidence.iter().take(most).collect();
+    let some = chosen(&finding.evidence, most);
     if some.is_empty() {
         return Ok(());
     }
     let places = places(&some);
     let wide = table(paper, &some, Some(&places), true);
-    let beside = places.len() > 1 && paper.width() >= WIDE && wide.natural() <= paper.width();
+    let beside =
+        full && places.len() > 1 && paper.width() >= WIDE && wide.natural() <= paper.width();
     let lines = if beside {
         wide.lines(paper.width())
     } else {
-        let numbered = (places.len() > 1).then_some(places.as_slice());
+        let numbered = (full && places.len() > 1).then_some(places.as_slice());
         table(paper, &some, numbered, false).lines(paper.width())
     };
     paper.lines(&lines)?;
@@ -41,6 +42,20 @@ pub fn write(paper: &mut Paper, finding: &Finding, most: usize, full: bool) -> i
         paper.line(&Line::new().with(&text, Tone::Faint))?;
     }
     Ok(())
+}
+
+/// The first three numbers, then those that were held against a threshold, then the rest, as
+/// many as fit, in their own order.
+fn chosen(evidence: &[Evidence], most: usize) -> Vec<&Evidence> {
+    let mut order: Vec<usize> = (0..evidence.len()).collect();
+    order.sort_by_key(|place| match evidence.get(*place) {
+        _ if *place < 3 => 0,
+        Some(one) if one.bound.is_some() => 1,
+        _ => 2,
+    });
+    order.truncate(most);
+    order.sort_unstable();
+    order.into_iter().filter_map(|place| evidence.get(place)).collect()
 }
 
 /// Where the numbers were read, each place once.

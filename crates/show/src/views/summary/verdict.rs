@@ -6,7 +6,7 @@ use iowhy_model::{Finding, Forecast, Report};
 
 use super::evidence;
 use crate::paint::{Ink, Line, Paper, Tone, gauge};
-use crate::words::{blame_headline, duration, share, sureness};
+use crate::words::{blame, blame_headline, duration, share, sureness};
 
 /// How much room a finding gets.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -107,7 +107,8 @@ fn sureness_bars(paper: &mut Paper, finding: &Finding) -> io::Result<()> {
         ("how sure", finding.confidence, sureness(finding.confidence)),
         ("explains", finding.explained_share, "of the excess latency"),
     ];
-    for (label, value, words) in shares {
+    let shown = if accuses(finding) { 2 } else { 1 };
+    for (label, value, words) in shares.into_iter().take(shown) {
         let tone = if value >= 0.6 { Tone::Good } else { Tone::Warn };
         let (full, rest) = gauge(value, width, unicode);
         let mut line = Line::new().with("  ", Tone::Plain).with(label, Tone::Faint);
@@ -127,12 +128,16 @@ fn sureness_line(paper: &mut Paper, finding: &Finding) -> io::Result<()> {
         .with("  ", Tone::Plain)
         .with(&format!("{} sure", share(finding.confidence)), Ink::strong(Tone::Plain))
         .with(" ", Tone::Plain);
-    let text = format!(
-        "({}), explains {} of the excess latency",
-        sureness(finding.confidence),
-        share(finding.explained_share)
-    );
+    let mut text = format!("({})", sureness(finding.confidence));
+    if accuses(finding) {
+        text += &format!(", explains {} of the excess latency", share(finding.explained_share));
+    }
     paper.paragraph(&mark, &text, Tone::Plain)
+}
+
+/// Whether a verdict names a cause: only then is there anything to explain.
+fn accuses(finding: &Finding) -> bool {
+    !matches!(blame(finding.verdict), "healthy" | "insufficient")
 }
 
 /// Latency now and after the cure.
