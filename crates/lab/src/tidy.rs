@@ -10,6 +10,7 @@ mod leaks;
 mod lexer;
 mod lists;
 mod members;
+mod names;
 mod pure;
 mod sources;
 mod tree;
@@ -58,7 +59,9 @@ pub const RULES: &[Rule] = &[
     Rule { name: "lists equal folders and are sorted", check: lists::check },
     Rule { name: "manual headings", check: lists::headings },
     Rule { name: "members of a list do not know each other", check: members::check },
+    Rule { name: "names are those of the files", check: names::check },
     Rule { name: "nothing of this machine in a file", check: leaks::check },
     Rule { name: "pure crates touch nothing", check: pure::check },
+    Rule { name: "samples, goldens and cases belong together", check: names::samples },
     Rule { name: "source files", check: sources::check },
 ];

@@ -42,6 +42,11 @@ fn members_of_a_list_do_not_know_each_other() {
 }
 
 #[test]
+fn names_are_those_of_the_files() {
+    holds("names are those of the files");
+}
+
+#[test]
 fn nothing_of_this_machine_in_a_file() {
     holds("nothing of this machine in a file");
 }
@@ -49,6 +54,11 @@ fn nothing_of_this_machine_in_a_file() {
 #[test]
 fn pure_crates_touch_nothing() {
     holds("pure crates touch nothing");
+}
+
+#[test]
+fn samples_goldens_and_cases_belong_together() {
+    holds("samples, goldens and cases belong together");
 }
 
 #[test]
