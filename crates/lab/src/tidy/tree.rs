@@ -13,12 +13,15 @@ pub struct Source {
     pub text: String,
     /// Its text with comments and literals blanked out, line for line.
     pub code: String,
+    /// Whether all of it is compiled for tests only.
+    pub tests: bool,
 }
 
 impl Source {
     /// A source of a given text.
     pub fn new(path: &str, text: &str) -> Source {
-        Source { path: path.to_string(), text: text.to_string(), code: lexer::code_of(text) }
+        let tests = path.contains("/tests/") || path.ends_with("/tests.rs");
+        Source { path: path.to_string(), text: text.to_string(), code: lexer::code_of(text), tests }
     }
 
     /// The crate's folder name, if the file is a crate's.
@@ -34,16 +37,33 @@ impl Source {
 
     /// Lines of code that ship, numbered from 1: those before the tests' own module.
     pub fn shipped(&self) -> impl Iterator<Item = (usize, &str)> {
-        let end =
-            if self.path.contains("/tests/") { 0 } else { self.tests().unwrap_or(usize::MAX) };
+        let end = if self.tests { 0 } else { self.body().unwrap_or(usize::MAX) };
         self.code.lines().take(end).enumerate().map(|(place, line)| (place + 1, line))
     }
 
     /// Lines before `#[cfg(test)]` with a module's body behind it.
-    fn tests(&self) -> Option<usize> {
-        let lines: Vec<&str> = self.code.lines().map(str::trim).collect();
-        lines.windows(2).position(|two| {
-            matches!(two, ["#[cfg(test)]", next] if next.starts_with("mod ") && next.ends_with('{'))
+    fn body(&self) -> Option<usize> {
+        self.test_modules().find(|(_, next)| next.ends_with('{')).map(|(place, _)| place)
+    }
+
+    /// Files of modules that are declared for tests only, as `#[cfg(test)] mod name;`.
+    fn test_files(&self) -> Vec<String> {
+        let folder = match self.path.rsplit_once('/') {
+            Some((folder, "lib.rs" | "main.rs" | "mod.rs")) => folder,
+            _ => self.path.trim_end_matches(".rs"),
+        };
+        let names = self.test_modules().filter_map(|(_, next)| next.strip_suffix(';'));
+        let names = names.filter_map(|line| line.rsplit(' ').next());
+        names.map(|name| format!("{folder}/{name}.rs")).collect()
+    }
+
+    /// The lines that declare a module behind a line `#[cfg(test)]`, and where that one is.
+    fn test_modules(&self) -> impl Iterator<Item = (usize, &str)> {
+        let lines = self.code.lines().map(str::trim).enumerate();
+        let pairs = lines.clone().zip(lines.skip(1));
+        pairs.filter_map(|((place, this), (_, next))| {
+            let module = next.starts_with("mod ") || next.starts_with("pub mod ");
+            (this.starts_with("#[cfg(") && this.contains("test") && module).then_some((place, next))
         })
     }
 }
@@ -71,6 +91,10 @@ impl Tree {
         let mut sources = Vec::new();
         for path in files.iter().filter(|path| path.starts_with("crates/") && is_rust(path)) {
             sources.push(Source::new(path, &std::fs::read_to_string(root.join(path))?));
+        }
+        let tests: Vec<String> = sources.iter().flat_map(Source::test_files).collect();
+        for source in &mut sources {
+            source.tests |= tests.contains(&source.path);
         }
         Ok(Tree { root: root.to_path_buf(), sources, files })
     }
@@ -155,4 +179,20 @@ fn walk(root: &Path, folder: &Path) -> std::io::Result<Vec<String>> {
     }
     files.sort();
     Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ships_ends_where_the_tests_begin() {
+        let list =
+            "//! L.\n#[cfg(test)]\npub mod trials;\nfn a() {}\n#[cfg(test)]\nmod tests {\n}\n";
+        let source = Source::new("crates/read/src/formats.rs", list);
+        assert_eq!(source.shipped().count(), 4);
+        assert_eq!(source.test_files(), ["crates/read/src/formats/trials.rs"]);
+        let source = Source::new("crates/read/src/lib.rs", list);
+        assert_eq!(source.test_files(), ["crates/read/src/trials.rs"]);
+    }
 }
