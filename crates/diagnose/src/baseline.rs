@@ -170,7 +170,7 @@ impl Class {
 fn sharpen(guesses: &mut [Guess], low_ms: f64, high_ms: f64) {
     for guess in guesses.iter_mut() {
         let too_slow = (guess.median_ms / high_ms).ln().max(0.0) / (guess.sigma + 0.4);
-        let too_quick = (low_ms / guess.median_ms).ln().max(0.0) / (guess.sigma + 1.2);
+        let too_quick = (low_ms / guess.median_ms).ln().max(0.0) / (guess.sigma + 0.8);
         // A cache may have answered for the medium: no class is ruled out by what was seen.
         guess.weight *= 0.02 + (-0.5 * (too_slow.powi(2) + too_quick.powi(2))).exp();
     }

@@ -47,7 +47,8 @@ pub fn find(name: &str) -> Option<&'static Detector> {
 fn unaccused<'a>(scene: &Scene<'a>) -> Vec<(&'a str, Vec<String>)> {
     let mut inputs: Vec<(&str, Vec<String>)> = Vec::new();
     let tracks = scene.tracks.iter().map(|track| (track.listing, track.disk.clone()));
-    let active = scene.rows.iter().filter(|row| row.per_s() > 0.0);
+    // A row without a completion is silence, unless something is in flight: then it is news.
+    let active = scene.rows.iter().filter(|row| row.per_s() > 0.0 || row.outstanding().is_some());
     let rows = active.map(|row| (row.listing, row.disk.clone()));
     let shapes = scene.shapes.iter().map(|shape| (shape.listing, shape.disk.clone()));
     let streams = scene.streams.iter().map(|(at, stream)| (*at, scene.disk(stream.device)));

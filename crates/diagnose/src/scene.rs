@@ -313,6 +313,13 @@ impl Row<'_> {
         self.interval.ios_per_s()
     }
 
+    /// Requests that were in flight though none completed: then every latency reads 0.00.
+    pub fn outstanding(&self) -> Option<f64> {
+        let in_flight = self.interval.in_flight.map(|n| n as f64);
+        let queue = in_flight.or(self.interval.queue_len).filter(|queue| *queue >= 1.0)?;
+        (self.per_s() <= 0.0).then_some(queue)
+    }
+
     /// Mean latency, ms.
     pub fn await_ms(&self) -> Option<f64> {
         self.interval.mean_await_ns().map(|ns| ns / 1e6)

@@ -60,6 +60,10 @@ const PINNED: f64 = 3.4;
 /// How near a single average must be: a tenth of the band in which a plateau may lie would be
 /// chance once in some two hundred rows.
 const SINGLE_ROW: f64 = 0.005;
+/// From this many samples on the plateau decides (method note, Cap: at least 5), not a single row.
+const SAMPLES: usize = 5;
+/// A second above the limit by more than this refutes it (method note, Cap: max/median < 1.02).
+const EXCEEDED: f64 = 0.02;
 /// Below this the device is surely not a network volume.
 const MAY_BE_NETWORK: f64 = 0.3;
 /// Requests that must be waiting for the limit to be what holds them.
@@ -87,11 +91,8 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Vec<Finding> {
     }
     let in_flight: Vec<f64> = rows.iter().filter_map(|row| row.interval.queue_len).collect();
     let in_flight = if in_flight.len() == rows.len() { in_flight } else { Vec::new() };
-    let kinds: [(Limit, fn(&Row) -> f64); 2] = [
-        (Limit::Iops, |row| row.per_s()),
-        (Limit::BytesPerSecond, |row| row.interval.bytes_per_s()),
-    ];
-    for (limit, rate) in kinds {
+    for limit in [Limit::Iops, Limit::BytesPerSecond] {
+        let rate = |row: &Row| rate_of(row, limit);
         let rates: Vec<f64> = rows.iter().map(|row| rate(row)).collect();
         let plateau = cap::plateau(&rates, &in_flight).filter(|plateau| plateau.pinned);
         if let Some(plateau) = plateau {
@@ -100,8 +101,14 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Vec<Finding> {
             let pin = Pin { limit, rate: plateau.level, tier, plateau: Some(plateau), n };
             return charge(scene, first, &pin).into_iter().collect();
         }
-        let waits = |row: &&&Row| row.interval.queue_len.is_some_and(|n| n > WAITING);
-        for row in rows.iter().filter(waits) {
+        // Of many samples some stand on any number; and what was once exceeded is no limit.
+        let highest = highest_of_disk(scene, first, limit);
+        let speaks = |row: &&&Row| {
+            rows.len() < SAMPLES
+                && row.interval.queue_len.is_some_and(|n| n > WAITING)
+                && highest <= rate(row) * (1.0 + EXCEEDED)
+        };
+        for row in rows.iter().filter(speaks) {
             let tier = cap::nearest_tier(limit, rate(row));
             if let Some((tier, off)) = tier.filter(|(_, off)| off.abs() <= SINGLE_ROW) {
                 let pin =
@@ -111,6 +118,22 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Vec<Finding> {
         }
     }
     Vec::new()
+}
+
+/// The highest rate of the disk in any listing of the input.
+fn highest_of_disk(scene: &Scene, of: &Row, limit: Limit) -> f64 {
+    let same = scene
+        .rows
+        .iter()
+        .filter(|row| row.disk == of.disk && scene.input(row.listing) == scene.input(of.listing));
+    same.map(|row| rate_of(row, limit)).fold(0.0, f64::max)
+}
+
+fn rate_of(row: &Row, limit: Limit) -> f64 {
+    match limit {
+        Limit::Iops => row.per_s(),
+        Limit::BytesPerSecond => row.interval.bytes_per_s(),
+    }
 }
 
 fn may_be_network(scene: &Scene, row: &Row) -> bool {

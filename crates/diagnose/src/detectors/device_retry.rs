@@ -59,6 +59,12 @@ const COARSEST_MS: f64 = 1.4;
 const KNOWN_SPEED: f64 = 0.96;
 /// And if the device is known to turn, timers are no rival.
 const KNOWN_PLATTER: f64 = 0.999;
+/// A speed is lent to other listings of the disk from this confidence on.
+const LENDS: f64 = 0.6;
+/// Retries needed to tell a longer step: by chance six all lose an even number once in 64.
+const STEPS: usize = 6;
+/// What is left of the belief then.
+const EVERY_OTHER: f64 = 0.2;
 /// A ladder this unlikely is not worth a mention.
 const MENTION: f64 = 0.15;
 
@@ -108,30 +114,30 @@ fn cases<'a>(scene: &'a Scene) -> Vec<Case<'a>> {
     cases
 }
 
-/// The speed that one listing of a disk has found is known in its other listings.
+/// The speed that one listing of a disk has found is known in its other listings; one that shows
+/// the same ladder makes the first one surer.
 fn share_speed(scene: &Scene, cases: &mut [Case]) {
-    let found: Vec<(String, &str, f64, f64)> = cases
-        .iter()
-        .filter_map(|case| {
-            let ladder = case.ladder.as_ref()?;
-            let input = scene.input(case.track.listing);
-            Some((case.track.disk.clone(), input, ladder.confidence, ladder.rpm))
-        })
-        .collect();
-    for case in cases {
-        let own = case.ladder.as_ref().map_or(0.0, |ladder| ladder.confidence);
-        let input = scene.input(case.track.listing);
-        let better = found
-            .iter()
-            .filter(|(disk, of, confidence, _)| {
-                *disk == case.track.disk && *of == input && *confidence > own.max(0.6)
-            })
-            .max_by(|a, b| a.2.total_cmp(&b.2));
-        if let Some((_, _, _, rpm)) = better
-            && let Some(mut known) = ladder::known(&case.services_ms, *rpm, case.resolution_ms)
-        {
-            known.confidence = if known.fires() { KNOWN_SPEED } else { own };
-            case.ladder = Some(known);
+    let same =
+        |a: &Track, b: &Track| a.disk == b.disk && scene.input(a.listing) == scene.input(b.listing);
+    let sure = |case: &Case| case.ladder.as_ref().map_or(0.0, |ladder| ladder.confidence);
+    for place in 0..cases.len() {
+        let best = (0..cases.len())
+            .filter(|other| same(cases[*other].track, cases[place].track))
+            .max_by(|a, b| sure(&cases[*a]).total_cmp(&sure(&cases[*b])));
+        let Some(best) = best.filter(|best| *best != place) else { continue };
+        let (lender, own) = (sure(&cases[best]), sure(&cases[place]));
+        let Some(rpm) = cases[best].ladder.as_ref().map(|ladder| ladder.rpm) else { continue };
+        let case = &cases[place];
+        let Some(mut known) = ladder::known(&case.services_ms, rpm, case.resolution_ms) else {
+            continue;
+        };
+        if lender < LENDS || !known.fires() {
+            continue;
+        }
+        known.confidence = (KNOWN_SPEED * lender).max(own).min(lender);
+        cases[place].ladder = Some(known);
+        if let Some(ladder) = &mut cases[best].ladder {
+            ladder.confidence = ladder.confidence.max(KNOWN_SPEED);
         }
     }
 }
@@ -145,6 +151,9 @@ fn charge(scene: &Scene, case: &Case) -> Option<Finding> {
     }
     if ladder.fires() && scene.turns(track.device) && confidence > 0.5 {
         confidence = KNOWN_PLATTER;
+    }
+    if only_every_other(ladder) {
+        confidence *= EVERY_OTHER;
     }
     if confidence < MENTION {
         return None;
@@ -205,6 +214,13 @@ fn evidence(scene: &Scene, case: &Case, ladder: &Ladder) -> Vec<Evidence> {
         estimated("comb over no comb", ladder.llr, Unit::Nats, slow, source),
         estimated("chance without a ladder", ladder.chance, Unit::Ratio, slow, source),
     ]
+}
+
+/// Whether all slow requests lost two, four, six turns and none an odd number (or likewise by
+/// threes): then the step is longer than a turn, and no platter turns that slowly.
+fn only_every_other(ladder: &Ladder) -> bool {
+    let lost: Vec<u32> = ladder.turns.iter().copied().filter(|turns| *turns > 0).collect();
+    lost.len() >= STEPS && [2, 3].iter().any(|step| lost.iter().all(|turns| turns % step == 0))
 }
 
 /// The turns it lost, taken away again: exact, for each service is base plus whole turns.

@@ -21,7 +21,7 @@
 //! ## Next step
 //! Look above the block layer: file system locks, CPU, memory, the network.
 
-use iowhy_model::{Bound, Evidence, Finding, Level, Unit};
+use iowhy_model::{Bound, Evidence, Finding, Layer, Level, Unit};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, estimated, finding, held, lines};
@@ -51,6 +51,8 @@ const WITHIN_SLOWEST: f64 = 2.0;
 const TAIL: f64 = 10.0;
 /// Share of requests that may stand beyond it.
 const TAIL_SHARE: f64 = 0.01;
+/// A suspicion of the device from a third on forbids a clean bill.
+const SUSPECTED: f64 = 0.34;
 /// What an acquittal by the slowest class in question is worth: the class is a guess.
 const BY_CLASS: f64 = 0.85;
 
@@ -65,7 +67,7 @@ fn accuse(scene: &Scene) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (input, disks) in super::unaccused(scene) {
         let mut healthy: Vec<(String, Vec<Bill>)> = Vec::new();
-        for disk in disks {
+        for disk in disks.into_iter().filter(|disk| !suspected(scene, input, disk)) {
             let bills = bills(scene, input, &disk);
             if !bills.is_empty() && bills.iter().all(|bill| bill.confidence >= 0.5) {
                 healthy.push((disk, bills));
@@ -74,6 +76,16 @@ fn accuse(scene: &Scene) -> Vec<Finding> {
         findings.extend(charge(scene, healthy));
     }
     findings
+}
+
+/// Whether something about the device itself is suspected, if only faintly.
+fn suspected(scene: &Scene, input: &str, disk: &str) -> bool {
+    scene.so_far.iter().any(|known| {
+        (known.verdict.starts_with("device.") || known.verdict.starts_with("peer."))
+            && known.confidence > SUSPECTED
+            && known.subject.device.is_some_and(|device| scene.disk(device) == disk)
+            && known.subject.listings.iter().any(|place| scene.input(*place) == input)
+    })
 }
 
 /// What every listing of the input says of a disk; a listing that speaks against it has
@@ -145,7 +157,9 @@ fn of_row(scene: &Scene, row: &Row) -> Option<Bill> {
 fn of_shape(scene: &Scene, shape: &Shape) -> Option<Bill> {
     let histogram = &shape.known.histogram;
     let n = histogram.count();
-    let (mean_ns, _) = histogram.mean_ns().filter(|_| n >= EVENTS_NEEDED as u64)?;
+    // What a program waited for is not the device's alone.
+    let tells = shape.known.layer == Layer::Block && n >= EVENTS_NEEDED as u64;
+    let (mean_ns, _) = histogram.mean_ns().filter(|_| tells)?;
     let source = scene.source(shape.listing);
     let far = (TAIL * shape.s0.slowest_ms() * 1e6) as u64;
     let tail: u64 = histogram.filled().filter(|(low, _, _)| *low > far).map(|(_, _, n)| n).sum();

@@ -23,9 +23,9 @@
 use iowhy_model::{Bound, Finding, Level, Unit};
 
 use crate::Detector;
-use crate::detector::{Needs, computed, finding, held, lines};
+use crate::detector::{Needs, computed, finding, held, lines, read_off};
 use crate::phrase;
-use crate::scene::Scene;
+use crate::scene::{Row, Scene};
 use crate::weigh;
 
 /// Entry in the list of detectors.
@@ -41,6 +41,8 @@ pub const DETECTOR: Detector = Detector {
 /// Seconds of capture if no suspicion names its own: thirty reads per second give the 300 I/Os of
 /// a 99th percentile within ten, and a quiet device needs more.
 const SECONDS: u32 = 30;
+/// What is read off as it stands needs no weighing.
+const CERTAIN: f64 = 0.95;
 
 fn accuse(scene: &Scene) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -53,11 +55,61 @@ fn accuse(scene: &Scene) -> Vec<Finding> {
             })
         };
         let open: Vec<String> = disks.into_iter().filter(|disk| !cleared(disk)).collect();
+        let stuck: Vec<&Row> = scene
+            .rows
+            .iter()
+            .filter(|row| scene.input(row.listing) == input && open.contains(&row.disk))
+            .filter(|row| row.outstanding().is_some())
+            .collect();
+        findings.extend(stuck.iter().map(|row| nothing_completes(scene, row)));
+        let open: Vec<String> =
+            open.into_iter().filter(|disk| !stuck.iter().any(|row| row.disk == *disk)).collect();
         if !open.is_empty() {
             findings.push(charge(scene, input, &open));
         }
     }
+    if findings.is_empty() && scene.so_far.is_empty() {
+        findings.extend(nothing_to_judge(scene));
+    }
     findings
+}
+
+/// Requests are in flight and none completes: averages then read 0.00 and look healthy.
+fn nothing_completes(scene: &Scene, row: &Row) -> Finding {
+    let source = scene.source(row.listing);
+    let outstanding = row.outstanding().unwrap_or(0.0);
+    let mut charge = finding(DETECTOR.name, Some(row.device), vec![row.listing]);
+    charge.sentence = format!(
+        "{} had {} requests outstanding and completed none, so its latency reads 0.00: it may be \
+         stuck, or a layer above holds the requests",
+        phrase::disk(&row.disk),
+        phrase::digits(outstanding)
+    );
+    let what = "requests outstanding without a completion";
+    charge.evidence = vec![read_off(what, outstanding, Unit::Requests, 1, source)];
+    charge.confidence = CERTAIN;
+    charge.explained_share = 1.0;
+    charge.refuted_by = lines(&["completions appear in the next interval"]);
+    charge.next_step = vec![
+        format!("`dmesg --ctime | grep -i {}`: timeouts, resets, hung tasks", row.disk),
+        format!("{}: does anything complete?", phrase::capture(&row.disk, SECONDS)),
+    ];
+    charge
+}
+
+/// Listings were read, but none holds an I/O of a block device.
+fn nothing_to_judge(scene: &Scene) -> Option<Finding> {
+    let source = &scene.recording.listings.first()?.source;
+    let records = scene.recording.records();
+    let mut charge = finding(DETECTOR.name, None, vec![0]);
+    charge.sentence =
+        "the input holds no block I/O to judge, only what was seen above or beside it".to_string();
+    charge.evidence = vec![computed("records of block I/O", 0.0, Unit::Count, records, source)];
+    charge.confidence = CERTAIN;
+    charge.refuted_by = lines(&["the capture below shows block I/O"]);
+    charge.next_step =
+        vec![format!("{}: it adds the latency of each I/O", phrase::capture("", SECONDS))];
+    Some(charge)
 }
 
 fn charge(scene: &Scene, input: &str, disks: &[String]) -> Finding {

@@ -57,6 +57,8 @@ const AT_100: f64 = 0.99;
 /// note, Missed turn).
 const ON_TURN: f64 = 0.85;
 const NEAR_STANDARD: f64 = 0.006;
+/// How near a whole number of turns counts as one (method note, Missed turn), in turns.
+const NEAR_TURN: f64 = 0.03;
 /// A write needs its own time under the head besides the turn: what a disk of 60 MB/s (the slow
 /// end of its class) needs is not counted as lost.
 const BYTES_PER_MS: f64 = 60_000.0;
@@ -82,8 +84,10 @@ fn from_shape(scene: &Scene, shape: &Shape) -> Option<Finding> {
     evidence.push(read_off("mean latency", mean_ms, Unit::Ms, missed.n, source));
     evidence.push(read_off("smallest latency", min_ms, Unit::Ms, missed.n, source));
     for (low, high, n) in buckets {
-        let turns = (high / missed.turn_ms).floor();
-        if turns >= 1.0 && turns * missed.turn_ms >= low {
+        let turns = ((low + high) / 2.0 / missed.turn_ms).round();
+        let at = turns * missed.turn_ms;
+        let off = (low - at).max(at - high).max(0.0);
+        if turns >= 1.0 && off <= NEAR_TURN * missed.turn_ms {
             let what = format!("writes of {} ({})", whole_turns(turns), bucket(low, high));
             evidence.push(read_off(&what, n as f64, Unit::Count, missed.n, source));
         }

@@ -34,6 +34,7 @@ use crate::names;
 use crate::phrase;
 use crate::replay::Side;
 use crate::scene::{EVENTS_NEEDED, Row, Scene, Track};
+use crate::weigh;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -56,6 +57,9 @@ const MATTERS: f64 = 0.05;
 /// (method note, Averages only).
 const WAITS: f64 = 3.0;
 const SERVED_WELL: f64 = 2.0;
+/// A persistent queue beyond this is the load's doing, unless the device is slower than any class
+/// in question (published bar of a database's operators: sustained queue above 5).
+const QUEUE: f64 = 5.0;
 /// Elasticity above which more requests still bring more throughput (method note,
 /// report.util-trap), and what is left of the belief then.
 const STILL_GROWS: f64 = 0.5;
@@ -116,6 +120,13 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
         phrase::ms(effective)
     );
     charge.confidence = confidence;
+    if let Some(queue) = row.interval.queue_len
+        && effective <= SERVED_WELL * row.s0.slowest_ms()
+        && votes > 0
+    {
+        let clause = weigh::above(queue, QUEUE).max(0.0);
+        charge.confidence = weigh::believe(confidence, &[clause]);
+    }
     charge.explained_share = ((wait - effective.max(s0)) / wait).max(0.0);
     let healthy = format!("healthy service time, taking it for {}", row.s0.assumption);
     charge.evidence = vec![

@@ -24,7 +24,7 @@
 //! ## Next step
 //! Drill into this one disk, then take it out of service if its data are redundant.
 
-use iowhy_model::{Bound, DeviceId, Evidence, Finding, Histogram, Level, Unit};
+use iowhy_model::{Bound, DeviceId, Evidence, Finding, Histogram, Layer, Level, Unit};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
@@ -119,7 +119,8 @@ fn from_tracks(scene: &Scene, listing: usize) -> Vec<Member> {
 /// single outliers is the better witness.
 fn from_shapes(scene: &Scene, listing: usize, known: &[Member]) -> Vec<Member> {
     let mut members: Vec<Member> = Vec::new();
-    for shape in scene.shapes.iter().filter(|shape| shape.listing == listing) {
+    let block = |shape: &&Shape| shape.listing == listing && shape.known.layer == Layer::Block;
+    for shape in scene.shapes.iter().filter(block) {
         let histogram = &shape.known.histogram;
         let twice = members.iter().any(|member| member.device == shape.known.device)
             || known

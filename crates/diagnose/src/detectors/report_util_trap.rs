@@ -53,6 +53,9 @@ const GROWS: f64 = 0.5;
 /// Throughput must have grown by this factor, beyond any noise of a minute's average.
 const GREW: f64 = 1.15;
 
+/// And the number in flight by this one, or there were no two loads.
+const DEEPER: f64 = 1.25;
+
 fn accuse(scene: &Scene) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut seen: Vec<(String, &str)> = Vec::new();
@@ -84,9 +87,12 @@ fn charge(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
     let low = rows.iter().min_by(|a, b| a.per_s().total_cmp(&b.per_s()))?;
     let high = rows.iter().max_by(|a, b| a.per_s().total_cmp(&b.per_s()))?;
     let loads = [load(low)?, load(high)?];
-    let eps = elasticity::elasticity(&loads)?;
+    // The slope over all rows: two extremes of a noisy minute prove nothing.
+    let all: Vec<Load> = rows.iter().filter_map(|row| load(row)).collect();
+    let eps = elasticity::elasticity(&all)?;
     let growth = high.per_s() / low.per_s();
-    if eps <= GROWS || growth < GREW {
+    let deeper = loads[1].in_flight / loads[0].in_flight;
+    if eps <= GROWS || growth < GREW || deeper < DEEPER {
         return None;
     }
     let disk = phrase::disk(&low.disk);

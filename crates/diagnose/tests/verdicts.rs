@@ -1,0 +1,364 @@
+//! Every detector has a world that it accuses and a near miss that it leaves alone.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
+
+mod world;
+
+use iowhy_diagnose::Options;
+use iowhy_model::{Distribution, Histogram, Layer, Level, Medium, Op, Sink, Stage};
+use world::{Row, World, accuses, blames_a_device, brief, confidence, of};
+
+/// Sequential 128 KB reads of a 7200-rpm disk, of which every third loses one to four turns.
+fn retrying(world: &mut World, turn_ms: f64) -> Vec<f64> {
+    (0..60)
+        .map(|k| {
+            let turns = if k % 3 == 0 { 1 + (world.chance() * 4.0) as u32 } else { 0 };
+            1.7 * world.about(0.05) + f64::from(turns) * turn_ms
+        })
+        .collect()
+}
+
+#[test]
+fn device_retry() {
+    let mut world = World::traced();
+    let services = retrying(&mut world, 60_000.0 / 7200.0);
+    world.chain("sdb", Op::Read, 131072, &services);
+    let findings = world.judge();
+    assert!(accuses(&findings, "device.retry"), "{}", brief(&findings));
+    assert_eq!(findings[0].verdict, "device.retry");
+
+    // Near miss: as many slow reads, of any length.
+    let mut world = World::traced();
+    let services: Vec<f64> = (0..60)
+        .map(|k| 1.7 * world.about(0.05) + if k % 3 == 0 { 33.0 * world.chance() } else { 0.0 })
+        .collect();
+    world.chain("sdb", Op::Read, 131072, &services);
+    let findings = world.judge();
+    assert!(confidence(&findings, "device.retry") < 0.6, "{}", brief(&findings));
+}
+
+#[test]
+fn device_retry_needs_a_platter() {
+    let mut world = World::traced();
+    world.medium("sdb", Medium::Flash);
+    let services = retrying(&mut world, 60_000.0 / 7200.0);
+    world.chain("sdb", Op::Read, 131072, &services);
+    let findings = world.judge();
+    assert!(of(&findings, "device.retry").is_empty(), "{}", brief(&findings));
+}
+
+#[test]
+fn device_slow() {
+    // One read at a time, each 60 ms on a device that says it is flash.
+    let mut world = World::traced();
+    world.medium("sda", Medium::Flash);
+    let services: Vec<f64> = (0..50).map(|_| 60.0 * world.about(0.2)).collect();
+    world.chain("sda", Op::Read, 4096, &services);
+    let findings = world.judge();
+    assert!(accuses(&findings, "device.slow"), "{}", brief(&findings));
+    let forecast = of(&findings, "device.slow")[0].forecast.clone().unwrap();
+    assert!(forecast.mean.ms() < 1.0, "{forecast:?}");
+
+    // Near miss: the same latencies because forty wait behind each other.
+    let mut world = World::traced();
+    world.medium("sda", Medium::Rotational);
+    queue(&mut world, "sda", 400, 6, 10.0);
+    let findings = world.judge();
+    assert!(!accuses(&findings, "device.slow"), "{}", brief(&findings));
+}
+
+/// `n` random reads on a serial device, always `depth` in flight.
+fn queue(world: &mut World, device: &str, n: usize, depth: usize, service_ms: f64) {
+    let mut done = vec![0.0; depth];
+    for k in 0..n {
+        let issued = done[k % depth];
+        let before = done[(k + depth - 1) % depth];
+        let completed = f64::max(before, issued) + service_ms * world.about(0.2);
+        let sector = (world.chance() * 1e8) as u64 * 8;
+        world.io(device, Op::Read, sector, 4096, issued, completed - issued);
+        done[k % depth] = completed;
+    }
+}
+
+#[test]
+fn load_saturated() {
+    let mut world = World::traced();
+    world.medium("sda", Medium::Rotational);
+    queue(&mut world, "sda", 400, 16, 9.0);
+    let findings = world.judge();
+    assert!(accuses(&findings, "load.saturated"), "{}", brief(&findings));
+    assert!(!blames_a_device(&findings), "{}", brief(&findings));
+
+    // Near miss: one at a time, nothing waits.
+    let mut world = World::traced();
+    world.medium("sda", Medium::Rotational);
+    queue(&mut world, "sda", 400, 1, 9.0);
+    let findings = world.judge();
+    assert!(!accuses(&findings, "load.saturated"), "{}", brief(&findings));
+    assert!(accuses(&findings, "healthy"), "{}", brief(&findings));
+}
+
+/// Quick reads one after the other; those at `stalls` (ms) wait until the stall is over, with all
+/// that came meanwhile.
+fn stalling(world: &mut World, device: &str, episodes: usize) {
+    for k in 0..2000 {
+        let at = k as f64 * 2.0;
+        let sector = (world.chance() * 1e8) as u64 * 8;
+        let phase = at % 1000.0;
+        let frozen = (at / 1000.0) < episodes as f64 && phase < 300.0;
+        let took = 0.15 * world.about(0.2) + if frozen { 300.0 - phase } else { 0.0 };
+        world.io(device, Op::Read, sector, 4096, at, took);
+    }
+}
+
+#[test]
+fn device_stall() {
+    let mut world = World::traced();
+    world.medium("sda", Medium::Flash);
+    stalling(&mut world, "sda", 3);
+    let findings = world.judge();
+    assert!(accuses(&findings, "device.stall"), "{}", brief(&findings));
+
+    // Near miss: another device freezes at the same moments, so the host paused.
+    let mut world = World::traced();
+    world.medium("sda", Medium::Flash);
+    world.medium("sdb", Medium::Flash);
+    stalling(&mut world, "sda", 3);
+    stalling(&mut world, "sdb", 3);
+    let findings = world.judge();
+    assert!(of(&findings, "device.stall").is_empty(), "{}", brief(&findings));
+}
+
+#[test]
+fn load_burst() {
+    // Every second forty writes at once, drained one per 5 ms.
+    let burst = |spacing: f64| {
+        let mut world = World::traced();
+        world.medium("sda", Medium::Rotational);
+        for batch in 0..8 {
+            let start = f64::from(batch) * 1000.0;
+            let mut done = start;
+            for k in 0..40 {
+                done += spacing * world.about(0.1);
+                let sector = (world.chance() * 1e8) as u64 * 8;
+                let issued = start + f64::from(k) * 0.01;
+                world.io("sda", Op::Write, sector, 4096, issued, done - issued);
+            }
+        }
+        world.judge()
+    };
+    let findings = burst(5.0);
+    assert!(accuses(&findings, "load.burst"), "{}", brief(&findings));
+    assert!(!blames_a_device(&findings), "{}", brief(&findings));
+
+    // Near miss: each takes 60 ms, so a slow disk stands behind the batch.
+    let findings = burst(60.0);
+    assert!(!accuses(&findings, "load.burst"), "{}", brief(&findings));
+}
+
+#[test]
+fn load_large_io() {
+    let row = |bytes: f64, await_ms: f64| {
+        let mut world = World::averaged();
+        world.medium("sda", Medium::Rotational);
+        let (per_s, busy) = (100.0, (0.1 * await_ms).min(1.0));
+        world.row("sda", Op::Read, Row { per_s, bytes, await_ms, busy });
+        world.judge()
+    };
+    // 1 MB at 150 MB/s takes 7 ms.
+    let findings = row(1048576.0, 7.5);
+    assert!(accuses(&findings, "load.large-io"), "{}", brief(&findings));
+    // Near miss: 4 KB that take as long.
+    let findings = row(4096.0, 7.5);
+    assert!(of(&findings, "load.large-io").is_empty(), "{}", brief(&findings));
+}
+
+#[test]
+fn load_small_sync() {
+    // 8 KB reads one at a time, each where the last one ended.
+    let mut world = World::traced();
+    world.medium("sda", Medium::Rotational);
+    let services: Vec<f64> = (0..80).map(|_| 0.3 * world.about(0.1)).collect();
+    world.chain("sda", Op::Read, 8192, &services);
+    let findings = world.judge();
+    assert!(accuses(&findings, "load.small-sync"), "{}", brief(&findings));
+
+    // Near miss: as small, but all over the disk.
+    let mut world = World::traced();
+    world.medium("sda", Medium::Rotational);
+    queue(&mut world, "sda", 80, 1, 8.0);
+    let findings = world.judge();
+    assert!(of(&findings, "load.small-sync").is_empty(), "{}", brief(&findings));
+}
+
+#[test]
+fn load_missed_turn() {
+    let turn = 60_000.0 / 7200.0;
+    let mut world = World::traced();
+    let services: Vec<f64> = (0..120)
+        .map(|k| turn * (1.0 + f64::from(k % 40 == 7)) + 0.01 * (world.chance() - 0.5))
+        .collect();
+    world.chain("sda", Op::Write, 1024, &services);
+    let findings = world.judge();
+    assert!(accuses(&findings, "load.missed-turn"), "{}", brief(&findings));
+    assert!(!accuses(&findings, "device.slow"), "{}", brief(&findings));
+
+    // Near miss: random writes take half a turn on average.
+    let mut world = World::traced();
+    let services: Vec<f64> = (0..120).map(|_| turn * (0.2 + 0.8 * world.chance())).collect();
+    world.chain("sda", Op::Write, 1024, &services);
+    let findings = world.judge();
+    assert!(of(&findings, "load.missed-turn").is_empty(), "{}", brief(&findings));
+}
+
+/// Eight disks in a table of count, minimum, mean and maximum; one has its mean multiplied.
+fn shelf(factor: f64, stepping: f64) -> World {
+    let mut world = World::new();
+    world.listing("latency-outliers", Level::B);
+    for k in 0..8u64 {
+        let device = world.recording.device(&format!("sd{}", char::from(b'a' + k as u8)));
+        let mean = 6.5e6 * (1.0 + stepping * k as f64) * if k == 5 { factor } else { 1.0 };
+        let histogram = Histogram::from_summary(200, mean, 100_000, (mean * 5.5) as u64);
+        let known = Distribution::new(device, Layer::Block, Stage::Total, histogram);
+        world.recording.distribution(known);
+    }
+    world
+}
+
+#[test]
+fn peer_outlier() {
+    let mut world = shelf(8.0, 0.01);
+    let findings = world.judge();
+    assert!(accuses(&findings, "peer.outlier"), "{}", brief(&findings));
+    let device = findings[0].subject.device.unwrap();
+    assert_eq!(world.recording.device_of(device).name, "sdf");
+
+    // Near miss: a quarter slower on a shelf whose disks differ by as much.
+    let findings = shelf(1.25, 0.04).judge();
+    assert!(of(&findings, "peer.outlier").is_empty(), "{}", brief(&findings));
+}
+
+#[test]
+fn report_util_trap() {
+    let two = |second: f64| {
+        let mut world = World::averaged();
+        let row = Row { per_s: 10_000.0, bytes: 4096.0, await_ms: 3.0, busy: 1.0 };
+        world.row("nvme1n1", Op::Write, row);
+        // Twice as much in flight.
+        let await_ms = 3.0 * 2.0 * row.per_s / second;
+        world.row("nvme1n1", Op::Write, Row { per_s: second, await_ms, ..row });
+        world.judge()
+    };
+    let findings = two(18_000.0);
+    assert!(accuses(&findings, "report.util-trap"), "{}", brief(&findings));
+    // Near miss: more in flight brought nothing.
+    let findings = two(10_300.0);
+    assert!(of(&findings, "report.util-trap").is_empty(), "{}", brief(&findings));
+}
+
+#[test]
+fn report_inconsistent() {
+    let row = |queue: f64| {
+        let mut world = World::averaged();
+        let row = Row { per_s: 400.0, bytes: 4096.0, await_ms: 10.0, busy: 0.9 };
+        world.row("sda", Op::Read, row);
+        world.recording.listings[0].intervals[0].queue_len = Some(queue);
+        world.judge()
+    };
+    // 400 per second that wait 10 ms each are 4 in flight, not 12.
+    let findings = row(12.0);
+    assert!(!of(&findings, "report.inconsistent").is_empty(), "{}", brief(&findings));
+    let findings = row(4.2);
+    assert!(of(&findings, "report.inconsistent").is_empty(), "{}", brief(&findings));
+}
+
+#[test]
+fn cap_volume() {
+    // Sixty seconds at 3000 writes per second, with six to twelve in flight.
+    let minute = |wobble: f64| {
+        let mut world = World::averaged();
+        world.medium("nvme1n1", Medium::Network);
+        for second in 0..60 {
+            let per_s = 3000.0 * (1.0 + wobble * (world.chance() - 0.5));
+            let in_flight = 6.0 + f64::from(second % 7);
+            let await_ms = in_flight / per_s * 1000.0;
+            world.row("nvme1n1", Op::Write, Row { per_s, bytes: 4096.0, await_ms, busy: 1.0 });
+        }
+        world.judge()
+    };
+    let findings = minute(0.004);
+    assert!(accuses(&findings, "cap.volume"), "{}", brief(&findings));
+    assert!(!blames_a_device(&findings), "{}", brief(&findings));
+    // Near miss: a rate that wanders.
+    let findings = minute(0.5);
+    assert!(!accuses(&findings, "cap.volume"), "{}", brief(&findings));
+}
+
+#[test]
+fn healthy() {
+    let mut world = World::traced();
+    world.medium("nvme0n1", Medium::Nvme);
+    for k in 0..400 {
+        let sector = (world.chance() * 1e8) as u64 * 8;
+        let took = 0.09 * world.about(0.2);
+        world.io("nvme0n1", Op::Read, sector, 4096, f64::from(k) * 0.5, took);
+    }
+    let findings = world.judge();
+    assert!(accuses(&findings, "healthy"), "{}", brief(&findings));
+    assert_eq!(findings[0].verdict, "healthy");
+
+    // Near miss: every tenth takes a hundred times as long.
+    let mut world = World::traced();
+    world.medium("nvme0n1", Medium::Nvme);
+    for k in 0..400 {
+        let sector = (world.chance() * 1e8) as u64 * 8;
+        let took = 0.09 * world.about(0.2) * if k % 10 == 3 { 100.0 } else { 1.0 };
+        world.io("nvme0n1", Op::Read, sector, 4096, f64::from(k) * 10.0, took);
+    }
+    let findings = world.judge();
+    assert!(!accuses(&findings, "healthy"), "{}", brief(&findings));
+}
+
+#[test]
+fn insufficient() {
+    let mut world = World::traced();
+    world.chain("sda", Op::Read, 4096, &[20.0, 0.2, 20.0]);
+    let findings = world.judge();
+    assert_eq!(findings[0].verdict, "insufficient", "{}", brief(&findings));
+    assert!(findings[0].next_step[0].contains("`iowhy why --for"));
+
+    // Near miss: enough of them to call the device slow.
+    let mut world = World::traced();
+    world.medium("sda", Medium::Flash);
+    world.chain("sda", Op::Read, 4096, &[20.0; 40]);
+    let findings = world.judge();
+    assert!(of(&findings, "insufficient").is_empty(), "{}", brief(&findings));
+}
+
+#[test]
+fn a_requests_queue_that_never_moves_is_not_healthy() {
+    let mut world = World::averaged();
+    world.row("sda", Op::Read, Row { per_s: 0.0, bytes: 0.0, await_ms: 0.0, busy: 1.0 });
+    let interval = &mut world.recording.listings[0].intervals[0];
+    interval.queue_len = Some(285.0);
+    interval.rates[0].1.await_ns = None;
+    interval.svctm_ns = None;
+    let findings = world.judge();
+    assert_eq!(findings[0].verdict, "insufficient", "{}", brief(&findings));
+    assert!(findings[0].sentence.contains("285"), "{}", findings[0].sentence);
+}
+
+#[test]
+fn a_stated_speed_and_service_time_are_used() {
+    let mut world = World::traced();
+    let services = retrying(&mut world, 60_000.0 / 7200.0);
+    world.chain("sdb", Op::Read, 131072, &services[..20]);
+    let known = world.judge_with(&Options { rpm: Some(7200.0), ..Options::default() });
+    assert!(accuses(&known, "device.retry"), "{}", brief(&known));
+
+    let mut world = World::traced();
+    world.chain("sda", Op::Read, 4096, &[5.0; 40]);
+    let slow = world.judge_with(&Options { healthy_ms: Some(0.1), ..Options::default() });
+    assert!(accuses(&slow, "device.slow"), "{}", brief(&slow));
+    let fine = world.judge_with(&Options { healthy_ms: Some(5.0), ..Options::default() });
+    assert!(!blames_a_device(&fine), "{}", brief(&fine));
+}
