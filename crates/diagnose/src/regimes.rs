@@ -11,8 +11,8 @@ use std::ops::Range;
 const BINS: usize = 4096;
 /// A stretch is at least this many points: a mean of fewer says little of a heavy-tailed latency.
 const SHORTEST: usize = 10;
-/// Largest t that chance reaches: with 4096 points the largest of all splits exceeds 4.9 in under
-/// 1 % of traces without a change (measured, see the tests).
+/// What t must exceed. Over 1200 simulated traces without a change (30, 300 and 4096 points;
+/// lognormal, stalls, exponential, retries) the largest t of all splits was 5.3.
 const SURE: f64 = 5.5;
 /// Smallest step that is another state: a factor of 1.5 in the geometric mean.
 const STEP_LN: f64 = 0.405;
