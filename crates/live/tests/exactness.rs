@@ -4,8 +4,8 @@
 
 mod rig;
 
-use iowhy_live::{BlockTrace, TraceMode};
-use iowhy_model::{Listing, Op, Recording, Stage};
+use iowhy_live::{BlockTrace, Collector, TraceMode};
+use iowhy_model::{Edges, Histogram, Listing, Nanos, Op, Recording, Stage};
 use rig::{Loop, can_run, trace};
 
 /// Single events kept per run; above all runs, so that none is folded away.
@@ -65,33 +65,177 @@ fn check(
     (recording, tracer)
 }
 
+/// Random reads of 4 KiB by io_uring, exactly `count` of them.
+fn reads(disk: &Loop, depth: u32, count: u32) {
+    let (depth, count) = (format!("--iodepth={depth}"), format!("--number_ios={count}"));
+    let size = ["--size=256m", "--io_size=64g"];
+    let how = ["--ioengine=io_uring", "--rw=randread", &depth, &count];
+    disk.fio(&[&how[..], &size[..]].concat());
+}
+
+fn filled() -> Loop {
+    let disk = Loop::new(256, None);
+    disk.fio(&["--rw=write", "--bs=1m", "--size=256m"]);
+    disk
+}
+
 #[test]
 fn a_million_reads_at_depth_1_and_32_in_both_modes() {
     if !can_run(&["fio"]) {
         return;
     }
-    let disk = Loop::new(256, None);
-    disk.fio(&["--rw=write", "--bs=1m", "--size=256m"]);
-    for mode in [TraceMode::Histograms, TraceMode::Events] {
-        check("depth 1", &disk, mode, || {
-            disk.fio(&[
-                "--ioengine=io_uring",
-                "--rw=randread",
-                "--iodepth=1",
-                "--number_ios=60000",
-                "--size=256m",
-                "--io_size=8g",
-            ]);
-        });
-        check("depth 32", &disk, mode, || {
-            disk.fio(&[
-                "--ioengine=io_uring",
-                "--rw=randread",
-                "--iodepth=32",
-                "--number_ios=460000",
-                "--size=256m",
-                "--io_size=8g",
-            ]);
-        });
+    let disk = filled();
+    for mode in [TraceMode::Events, TraceMode::Histograms] {
+        check("depth 1", &disk, mode, || reads(&disk, 1, 60_000));
+        let (recording, _) = check("depth 32", &disk, mode, || reads(&disk, 32, 460_000));
+        if mode == TraceMode::Events {
+            let events = &recording.listings[0].events;
+            let deepest = events.iter().filter_map(|event| event.depth).max();
+            // fio holds 32 in flight, and now and then its own probing adds one.
+            assert!(deepest.is_some_and(|depth| (31..=34).contains(&depth)), "{deepest:?}");
+            assert!(events.iter().all(|event| event.pid.is_some() && event.error.is_none()));
+        }
     }
+}
+
+#[test]
+fn buffered_writes_and_fsync_with_their_flushes() {
+    if !can_run(&["fio"]) {
+        return;
+    }
+    let disk = filled();
+    for mode in [TraceMode::Events, TraceMode::Histograms] {
+        check("buffered", &disk, mode, || {
+            let plain = ["--rw=randwrite", "--direct=0", "--size=256m", "--number_ios=20000"];
+            disk.fio(&[&plain[..], &["--ioengine=psync", "--fsync=64"]].concat());
+        });
+        // O_DSYNC direct writes: each carries a flush, or FUA.
+        let (recording, _) = check("synchronous", &disk, mode, || {
+            let plain = ["--rw=randwrite", "--size=256m", "--number_ios=3000"];
+            disk.fio(&[&plain[..], &["--ioengine=psync", "--sync=dsync"]].concat());
+        });
+        let flushes = measured(&recording.listings, Op::Flush);
+        assert!(flushes > 0, "the loop device has a write cache, so it must be flushed");
+    }
+}
+
+#[test]
+fn discards() {
+    if !can_run(&["blkdiscard"]) {
+        return;
+    }
+    let disk = Loop::new(64, None);
+    for mode in [TraceMode::Events, TraceMode::Histograms] {
+        let (recording, _) = check("discards", &disk, mode, || {
+            rig::run("blkdiscard", &["--step", "65536", &disk.path]);
+        });
+        let discards = measured(&recording.listings, Op::Discard);
+        assert!(discards >= 1024, "{discards}");
+    }
+}
+
+#[test]
+fn a_ring_that_is_too_small_drops_and_says_how_many() {
+    if !can_run(&["fio"]) {
+        return;
+    }
+    let disk = filled();
+    disk.settle();
+    let before = disk.counters();
+    let mut options = disk.options(TraceMode::Events);
+    options.ring_bytes = 4096;
+    let (recording, tracer) = trace(options, BUDGET, || {
+        reads(&disk, 32, 100_000);
+        disk.settle();
+    });
+    let kernel = difference(before, disk.counters())[0];
+    let lost = lost(&recording.listings, Op::Read);
+    let dropped: u64 = tracer.tallies().iter().map(|(_, _, tallies)| tallies.ring_full).sum();
+    println!("small ring: {dropped} dropped, {lost} lost in all, of {kernel}");
+    assert!(dropped > 10_000, "the ring was meant to overflow");
+    assert_eq!(measured(&recording.listings, Op::Read) + lost, kernel);
+}
+
+#[test]
+fn events_above_a_limit_come_with_the_histograms_of_all() {
+    if !can_run(&["fio"]) {
+        return;
+    }
+    let disk = filled();
+    let mut options = disk.options(TraceMode::Events);
+    // Above 1 ns: every request, so both sides must say the same to the nanosecond.
+    options.over = Some(Nanos(1));
+    let (recording, _) = trace(options, BUDGET, || reads(&disk, 8, 100_000));
+    let [histograms, events] = &recording.listings[..] else { panic!("two listings") };
+    assert_eq!(events.source.lost() - tracer_misses(&recording), 0, "{:?}", events.source.losses);
+    for stage in [Stage::Queue, Stage::Device, Stage::Total] {
+        let mut kernel = Histogram::empty(Edges::standard());
+        for known in histograms.distributions.iter().filter(|known| known.stage == stage) {
+            assert!(kernel.merge(&known.histogram));
+        }
+        let mut ours = Histogram::empty(Edges::standard());
+        for event in &events.events {
+            ours.record(event.latency(stage).expect("both times").ns() as u64);
+        }
+        assert!(ours.count() >= 99_000);
+        assert_eq!(kernel, ours, "{stage:?}: counts, sum, least and greatest");
+    }
+}
+
+/// Completions that escaped the probes: lost to events and histograms alike.
+fn tracer_misses(recording: &Recording) -> u64 {
+    let all = recording.listings.iter().flat_map(|listing| &listing.source.losses);
+    all.filter(|loss| loss.what.contains("completion was not seen")).map(|loss| loss.count).sum()
+}
+
+#[test]
+fn a_limit_lets_only_slow_requests_through() {
+    if !can_run(&["fio"]) {
+        return;
+    }
+    let disk = filled();
+    let limit = Nanos(200_000);
+    let mut options = disk.options(TraceMode::Events);
+    options.over = Some(limit);
+    let (recording, tracer) = trace(options, BUDGET, || reads(&disk, 32, 50_000));
+    let events = &recording.listings[1].events;
+    assert!(events.iter().all(|event| event.longest().is_some_and(|(_, took)| took > limit)));
+    let fast: u64 = tracer.tallies().iter().map(|(_, _, tallies)| tallies.too_fast).sum();
+    let counted = measured(&recording.listings[..1], Op::Read);
+    println!("limit: {} slow + {fast} fast = {counted} counted", events.len());
+    assert_eq!(events.len() as u64 + fast, counted);
+}
+
+#[test]
+fn a_disk_without_space_gives_errors() {
+    if !can_run(&["dd"]) {
+        return;
+    }
+    // 32 MiB of disk over a tmpfs of 2 MiB: the rest of the writes end with ENOSPC.
+    let disk = Loop::new(32, Some(2));
+    let (recording, _) = check("no space", &disk, TraceMode::Events, || {
+        assert!(!disk.fill(), "the write was meant to fail");
+    });
+    let errors: Vec<_> =
+        recording.listings[0].events.iter().filter_map(|event| event.error).collect();
+    println!("no space: {} errors", errors.len());
+    assert!(errors.len() > 5 && errors.iter().all(|errno| *errno == 28), "{errors:?}");
+}
+
+#[test]
+fn nothing_stays_attached() {
+    if !can_run(&[]) {
+        return;
+    }
+    let disk = Loop::new(8, None);
+    let mut recording = Recording::new();
+    let mut tracer = BlockTrace::new(disk.options(TraceMode::Events));
+    tracer.begin(&mut recording).expect("the tracer begins");
+    assert_eq!(rig::bpf_descriptors(), (5, 5), "five programs, each with its link");
+    tracer.end(&mut recording).expect("the tracer ends");
+    assert_eq!(rig::bpf_descriptors(), (0, 0));
+    let mut dropped = BlockTrace::new(disk.options(TraceMode::Histograms));
+    dropped.begin(&mut recording).expect("the tracer begins");
+    drop(dropped);
+    assert_eq!(rig::bpf_descriptors(), (0, 0));
 }

@@ -79,6 +79,14 @@ impl Loop {
         run("fio", &all)
     }
 
+    /// Writes it full through the page cache; whether all of it went through.
+    pub fn fill(&self) -> bool {
+        let to = format!("of={}", self.path);
+        let mut dd = Command::new("dd");
+        dd.args(["if=/dev/zero", &to, "bs=1M", "conv=fsync"]).stderr(Stdio::null());
+        dd.status().expect("dd").success()
+    }
+
     /// A tracer of this device alone.
     pub fn options(&self, mode: TraceMode) -> TraceOptions {
         TraceOptions { devices: vec![self.number], ..TraceOptions::new(mode) }
@@ -145,4 +153,15 @@ pub fn trace(
     });
     tracer.end(&mut recording).expect("the tracer ends");
     (recording, tracer)
+}
+
+/// BPF programs and links this process holds open.
+pub fn bpf_descriptors() -> (usize, usize) {
+    let open = std::fs::read_dir("/proc/self/fd").expect("own descriptors");
+    let targets: Vec<String> = open
+        .filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok())
+        .map(|target| target.to_string_lossy().into_owned())
+        .collect();
+    let count = |what: &str| targets.iter().filter(|target| target.contains(what)).count();
+    (count("bpf-prog"), count("bpf_link") + count("bpf-link"))
 }
