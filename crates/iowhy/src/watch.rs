@@ -142,11 +142,7 @@ impl Watch {
 
     /// Pours what has to be poured by now, or `all`.
     fn pour(&mut self, all: bool) -> anyhow::Result<()> {
-        if let Some(tracer) = &mut self.tracer
-            && (all || self.drains)
-        {
-            tracer.poll(&mut self.recording)?;
-        }
+        // Counters first: reading them is quick, and their interval should not hold our own work.
         if let Some(sampler) = &mut self.sampler
             && (all || self.sampled.elapsed() >= self.sample)
         {
@@ -156,6 +152,11 @@ impl Watch {
                 Some(next) if next.elapsed() < self.sample && !all => next,
                 _ => Instant::now(),
             };
+        }
+        if let Some(tracer) = &mut self.tracer
+            && (all || self.drains)
+        {
+            tracer.poll(&mut self.recording)?;
         }
         Ok(())
     }

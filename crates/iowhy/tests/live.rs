@@ -1,0 +1,204 @@
+//! The whole program on this machine's block devices, beside the kernel's counters and iostat.
+
+#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
+
+#[path = "../../live/tests/rig/mod.rs"]
+mod rig;
+
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use rig::{Loop, can_run};
+use serde_json::Value;
+
+/// Starts a program with its output kept.
+fn start(program: &str, words: &[&str]) -> Child {
+    Command::new(program)
+        .args(words)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect(program)
+}
+
+fn iowhy(words: &[&str]) -> Child {
+    start(env!("CARGO_BIN_EXE_iowhy"), words)
+}
+
+/// What it printed, once it has ended with that status.
+fn output(child: Child, status: i32) -> String {
+    let output = child.wait_with_output().expect("its end");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(status), "{said}");
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+/// Long enough for the programs to be attached on a busy machine.
+const ATTACHED: Duration = Duration::from_millis(2500);
+
+/// Reads of 4 KiB, so many at each of the depths 1 and 32.
+fn load(disk: &Loop, at_1: u32, at_32: u32) {
+    for (depth, count) in [(1, at_1), (32, at_32)] {
+        let (depth, count) = (format!("--iodepth={depth}"), format!("--number_ios={count}"));
+        let how = ["--ioengine=io_uring", "--rw=randread", "--size=64m", "--io_size=64g"];
+        disk.fio(&[&how[..], &[&depth, &count]].concat());
+    }
+    disk.settle();
+}
+
+fn filled() -> Loop {
+    let disk = Loop::new(64, None);
+    disk.fio(&["--rw=write", "--bs=1m", "--size=64m"]);
+    disk.settle();
+    disk
+}
+
+#[test]
+fn hist_counts_what_the_kernel_counts() {
+    if !can_run(&["fio"]) {
+        return;
+    }
+    let disk = filled();
+    let before = disk.counters();
+    let watching = iowhy(&["hist", "--json", "--device", &disk.name, "9", "1"]);
+    std::thread::sleep(ATTACHED);
+    load(&disk, 10_000, 100_000);
+    let kernel = disk.counters()[0] - before[0];
+    let report: Value = serde_json::from_str(&output(watching, 0)).expect("JSON");
+    let total = report["histograms"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|h| h["op"] == "read" && h["stage"] == "Q2C" && h["device"] == disk.name.as_str())
+        .expect("reads");
+    let counts: u64 = total["counts"].as_array().unwrap().iter().map(|n| n.as_u64().unwrap()).sum();
+    let lost = total["lost"].as_u64().unwrap();
+    assert_eq!(counts + lost, kernel);
+    assert!(total["sum_ns"].as_f64().unwrap() > 0.0);
+    assert!(total["min_ns"].as_u64().unwrap() <= total["max_ns"].as_u64().unwrap());
+}
+
+#[test]
+fn snoop_keeps_every_event_and_why_reads_it_back() {
+    if !can_run(&["fio"]) {
+        return;
+    }
+    let disk = filled();
+    let before = disk.counters();
+    let file = std::env::temp_dir().join(format!("iowhy-snoop-{}", std::process::id()));
+    let watching = Command::new(env!("CARGO_BIN_EXE_iowhy"))
+        .args(["snoop", "--json", "--device", &disk.name, "--for", "9s"])
+        .stdin(Stdio::null())
+        .stdout(std::fs::File::create(&file).unwrap())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(ATTACHED);
+    load(&disk, 5_000, 50_000);
+    let kernel = disk.counters()[0] - before[0];
+    let ended = watching.wait_with_output().unwrap();
+    let why =
+        output(iowhy(&["why", "--json", file.to_str().unwrap()]), ended.status.code().unwrap());
+    std::fs::remove_file(&file).unwrap();
+    let report: Value = serde_json::from_str(&why).expect("JSON");
+    let inputs = report["inputs"].as_array().unwrap();
+    let sum = |key: &str| inputs.iter().map(|input| input[key].as_u64().unwrap()).sum::<u64>();
+    // Records hold one source line's facts at most besides the events.
+    assert_eq!(sum("skipped"), 0);
+    assert!(inputs.iter().all(|input| input["level"] == "D"), "{inputs:?}");
+    let events = sum("records") - facts(inputs);
+    assert_eq!(events + sum("lost"), kernel, "{inputs:?}");
+}
+
+/// The capture format keeps its origin as one fact per listing.
+fn facts(inputs: &[Value]) -> u64 {
+    inputs.len() as u64
+}
+
+#[test]
+fn stat_prints_what_iostat_prints() {
+    if !can_run(&["fio", "iostat"]) {
+        return;
+    }
+    let disk = filled();
+    let iostat = start("iostat", &["-x", "-y", "-o", "JSON", &disk.path, "8", "1"]);
+    let ours = iowhy(&["stat", "--sampled", "--json", "--device", &disk.name, "8", "1"]);
+    // The load lies wholly within both intervals, so that both saw the same I/Os.
+    std::thread::sleep(Duration::from_millis(700));
+    let mixed = ["--rw=randrw", "--size=64m", "--io_size=64g", "--ioengine=io_uring"];
+    let how = ["--iodepth=8", "--number_ios=40000", "--fsync=512"];
+    disk.fio(&[&mixed[..], &how[..]].concat());
+    let theirs: Value = serde_json::from_str(&output(iostat, 0)).expect("iostat's JSON");
+    let theirs = &theirs["sysstat"]["hosts"][0]["statistics"][0]["disk"][0];
+    let text = output(ours, 0);
+    let ours = text
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("a JSON line"))
+        .find(|line| line["schema"] == "iowhy.stat/1" && line["device"] == disk.name.as_str())
+        .expect("a row");
+    // iostat's own interval, in the hundredths of a second that /proc/uptime has, is not printed.
+    let seconds = ours["length_ns"].as_f64().unwrap() / 1e9;
+    let number = |value: &Value| value.as_f64().unwrap_or(0.0);
+    for (op, letter) in [("read", "r"), ("write", "w"), ("flush", "f")] {
+        let rates = &ours["ops"][op];
+        let wait = number(&rates["await_ns"]) / 1e6;
+        let theirs_wait = number(&theirs[format!("{letter}_await")]);
+        println!("{letter}_await {wait:.4} ms, iostat {theirs_wait:.2} ms");
+        assert!((wait - theirs_wait).abs() <= 0.0051, "{letter}_await {wait} {theirs_wait}");
+        let ios = number(&rates["ios_per_s"]) * seconds;
+        let theirs_ios = number(&theirs[format!("{letter}/s")]) * 8.0;
+        println!("{letter} {ios:.0} I/Os, iostat {theirs_ios:.1}");
+        // Their rate is rounded to a hundredth and divided by an interval of 8.00 to 8.02 s.
+        assert!((ios - theirs_ios).abs() <= ios * 0.003 + 0.05, "{letter}/s {ios} {theirs_ios}");
+        if op != "flush" && ios > 0.0 {
+            let size = number(&rates["bytes_per_s"]) / number(&rates["ios_per_s"]) / 1024.0;
+            let theirs_size = number(&theirs[format!("{letter}areq-sz")]);
+            assert!((size - theirs_size).abs() <= 0.0051, "{letter}areq-sz {size} {theirs_size}");
+        }
+    }
+}
+
+#[test]
+fn a_disk_that_goes_away_ends_nothing_but_its_own_rows() {
+    if !can_run(&["fio"]) {
+        return;
+    }
+    let disk = filled();
+    let name = disk.name.clone();
+    let watching = iowhy(&["why", "--json", "--for", "5s", "--device", &name]);
+    std::thread::sleep(ATTACHED);
+    load(&disk, 2000, 2000);
+    drop(disk);
+    let report: Value = serde_json::from_str(&output(watching, 0)).expect("JSON");
+    let records: u64 =
+        report["inputs"].as_array().unwrap().iter().map(|i| i["records"].as_u64().unwrap()).sum();
+    assert!(records >= 4000, "{records}");
+}
+
+#[test]
+fn without_the_right_to_trace_counters_are_sampled_and_the_gap_is_named() {
+    if !can_run(&[]) {
+        return;
+    }
+    // The binary is copied to where everybody may run it.
+    let binary = std::env::temp_dir().join(format!("iowhy-unprivileged-{}", std::process::id()));
+    std::fs::copy(env!("CARGO_BIN_EXE_iowhy"), &binary).unwrap();
+    let ended = Command::new(&binary)
+        .args(["why", "--json", "--for", "2s"])
+        .stdin(Stdio::null())
+        .uid(65534)
+        .gid(65534)
+        .output()
+        .unwrap();
+    std::fs::remove_file(&binary).unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert!(said.contains("sampling /proc/diskstats instead"), "{said}");
+    assert!(said.contains("hint: "), "{said}");
+    let report: Value = serde_json::from_slice(&ended.stdout).expect("JSON");
+    let formats: Vec<&Value> =
+        report["inputs"].as_array().unwrap().iter().map(|input| &input["format"]).collect();
+    assert_eq!(formats, ["diskstats"]);
+    assert_eq!(ended.status.code(), Some(0), "{said}");
+}
