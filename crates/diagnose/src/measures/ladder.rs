@@ -266,7 +266,7 @@ fn v_test(services_ms: &[f64], base_ms: f64, turn_ms: f64) -> (f64, f64, f64) {
 }
 
 /// Confidence once the speed is known: a logistic fit to 2880 simulated captures of which a sixth
-/// were ladders, checked on 2880 others (docs/decisions/ladder-and-replay-measured.md).
+/// were ladders, checked on 2880 others (docs/decisions/0007).
 fn known_confidence(ladder: &Ladder) -> f64 {
     let logit = -5.64
         + 1.80 * squashed(ladder.evidence)

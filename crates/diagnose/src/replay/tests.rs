@@ -130,7 +130,7 @@ fn simulated_loads_are_judged_right() {
     assert!(macro_f1(&found.counts) > 0.95, "{:?}\n{:?}", found.counts, found.right);
 }
 
-/// Prints the table of docs/decisions/ladder-and-replay-measured.md.
+/// Prints the table of docs/decisions/0007.
 #[test]
 #[ignore = "a minute of measuring: `cargo test --release replay_table -- --ignored --nocapture`"]
 fn replay_table() {

@@ -136,7 +136,7 @@ fn simulated_disks_that_do_not_retry_are_hardly_ever_accused() {
     assert!(hits >= 36, "{hits} of 40");
 }
 
-/// Prints the table of docs/decisions/ladder-and-replay-measured.md.
+/// Prints the table of docs/decisions/0007.
 #[test]
 #[ignore = "a minute of measuring, in release: `cargo test --release ladder_table -- --ignored`"]
 fn ladder_table() {
