@@ -15,7 +15,7 @@ mod random;
 mod rotational;
 mod ssd;
 
-pub use disease::Disease;
+pub use disease::{Disease, duration};
 pub use freeze::Freeze;
 pub use network::Network;
 pub use parameters::{Model, size};

@@ -3,8 +3,10 @@
 //!
 //! - [`disk`] is arithmetic: disks, healthy and sick, as functions of time.
 //! - [`sickdisk`] puts such a disk behind a real block device.
+//! - [`simulate`] sends a load to such a disk without waiting.
 //! - [`tidy`] holds the laws of docs/ARCHITECTURE.md as tests over the source text.
 
 pub mod disk;
 pub mod sickdisk;
+pub mod simulate;
 pub mod tidy;

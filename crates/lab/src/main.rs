@@ -9,6 +9,7 @@ use std::process::{ExitCode, Stdio};
 use clap::{Args, Parser, Subcommand};
 use iowhy_lab::disk;
 use iowhy_lab::sickdisk::{SickDisk, Spec, missing, serve};
+use iowhy_lab::simulate::{Load, Seen, biosnoop};
 use rustix::fs::{MemfdFlags, memfd_create};
 
 /// The laboratory of iowhy.
@@ -22,6 +23,8 @@ struct Line {
 enum What {
     /// Makes a block device with a known disease, runs a command on it, and takes it away
     Sickdisk(Sickdisk),
+    /// Prints what biosnoop would have seen of a load on a disk, without a device and at once
+    Simulate(Simulate),
     /// Serves a disk to the process that started this one
     #[command(hide = true)]
     Serve(Disk),
@@ -58,9 +61,22 @@ struct Sickdisk {
     run: Option<String>,
 }
 
+#[derive(Args)]
+struct Simulate {
+    #[command(flatten)]
+    disk: Disk,
+    /// `read:128K`, `write:4K,random,depth=4,count=500,think=50us`, `read:4K,random,rate=200`
+    #[arg(long, default_value = "read:128K", value_parser = Load::parse)]
+    load: Load,
+    /// Healthy disks of the same model under the same load: `sdc`, `sdd` and so on
+    #[arg(long, default_value_t = 0)]
+    peers: u8,
+}
+
 fn main() -> ExitCode {
     let outcome = match Line::parse().what {
         What::Sickdisk(sickdisk) => sickdisk.run(),
+        What::Simulate(simulate) => simulate.run(),
         What::Serve(disk) => {
             let truth = disk.truth.clone().unwrap_or_else(|| "/dev/null".into());
             serve(&disk.spec(truth)).map(|()| ExitCode::SUCCESS)
@@ -132,6 +148,32 @@ impl Sickdisk {
         spec.diseases.clear();
         spec.seed = spec.seed.wrapping_add(1 + u64::from(peer));
         spec
+    }
+}
+
+impl Simulate {
+    fn run(&self) -> io::Result<ExitCode> {
+        let sick = self.disk.spec(PathBuf::new());
+        let mut seen = self.done(&sick, "sdb")?;
+        for peer in 0..self.peers {
+            let mut healthy = sick.clone();
+            healthy.diseases.clear();
+            healthy.seed = sick.seed.wrapping_add(1 + u64::from(peer));
+            let letter = char::from(b'c'.saturating_add(peer).min(b'z'));
+            seen.append(&mut self.done(&healthy, &format!("sd{letter}"))?);
+        }
+        write!(io::stdout(), "{}", biosnoop(&seen))?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn done(&self, spec: &Spec, device: &str) -> io::Result<Vec<Seen>> {
+        let mut disk = spec.disk(0).map_err(io::Error::other)?;
+        let done = self.load.run(&mut disk, spec.bytes, spec.seed);
+        let device = device.to_string();
+        Ok(done
+            .into_iter()
+            .map(|(request, served)| Seen { device: device.clone(), request, served })
+            .collect())
     }
 }
 

@@ -153,7 +153,7 @@ fn unreadable(value: &str) -> Option<Disease> {
 }
 
 /// `300ms`, `2s`, `40us`, in ns.
-pub(super) fn duration(text: &str) -> Option<u64> {
+pub fn duration(text: &str) -> Option<u64> {
     let units = [("us", 1e3), ("ms", 1e6), ("s", 1e9)];
     let (number, unit) =
         units.iter().find_map(|(unit, ns)| Some((text.strip_suffix(unit)?, ns)))?;
