@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use iowhy_model::{Bound, DeviceId, Recording, Source};
+use iowhy_model::{Bound, DeviceId, Listing, Recording};
 use serde_json::{Map, Value, json};
 
 /// An object whose keys stay in the order they are given.
@@ -40,7 +40,8 @@ pub fn bound(bound: Option<Bound>) -> Value {
 }
 
 /// Who spoke, and what was lost.
-pub fn source(source: &Source) -> Value {
+pub fn source(listing: &Listing) -> Value {
+    let source = &listing.source;
     let losses = source
         .losses
         .iter()
@@ -65,6 +66,7 @@ pub fn source(source: &Source) -> Value {
         ("watched_ns", source.watched.map(|length| length.ns()).into()),
         ("host", source.host.clone().into()),
         ("records", source.records.into()),
+        ("folded", listing.folded.into()),
         ("skipped", source.skipped.into()),
         ("lost", source.lost().into()),
         ("losses", losses.collect()),
@@ -74,11 +76,11 @@ pub fn source(source: &Source) -> Value {
 
 /// All inputs of a recording, in order.
 pub fn inputs(recording: &Recording) -> Value {
-    recording.listings.iter().map(|listing| source(&listing.source)).collect()
+    recording.listings.iter().map(source).collect()
 }
 
 /// The source as a line of its own, in front of the lines that are its.
-pub fn source_line(of: &Source, out: &mut dyn Write) -> io::Result<()> {
+pub fn source_line(of: &Listing, out: &mut dyn Write) -> io::Result<()> {
     let mut fields = Map::new();
     fields.insert("schema".to_string(), "iowhy.source/1".into());
     if let Value::Object(rest) = source(of) {

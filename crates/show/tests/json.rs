@@ -101,3 +101,52 @@ fn stat_and_event_lines_follow_their_source() {
         (&json!("R"), &json!("dd"), &json!(16_014))
     );
 }
+
+/// Every key at any depth, those of `ops` aside, whose keys are operations.
+fn all_keys(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                let operations = key == "ops";
+                found.push(key.clone());
+                match value.as_object().filter(|_| operations) {
+                    Some(ops) => ops.values().for_each(|rates| all_keys(rates, found)),
+                    None => all_keys(value, found),
+                }
+            }
+        }
+        Value::Array(values) => values.iter().for_each(|value| all_keys(value, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn the_manual_of_the_schemas_is_complete_and_its_examples_are_real() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/JSON.md");
+    let manual = std::fs::read_to_string(path).unwrap();
+    let mut written = Vec::new();
+    for (view, report) in [
+        ("json", reports::dusty()),
+        ("hist-json", reports::dusty()),
+        ("stat-json", reports::live()),
+        ("events-json", reports::dusty()),
+    ] {
+        values(view, &report).iter().for_each(|value| all_keys(value, &mut written));
+    }
+    for key in &written {
+        assert!(
+            manual.contains(&format!("`{key}`")) || manual.contains(&format!("\"{key}\"")),
+            "{key}"
+        );
+    }
+    let examples: Vec<&str> = manual.split("```json\n").skip(1).collect();
+    assert_eq!(examples.len(), 5);
+    for example in examples {
+        let text = example.split("```").next().unwrap();
+        let value: Value = serde_json::from_str(text).unwrap();
+        let mut shown = Vec::new();
+        all_keys(&value, &mut shown);
+        let unknown: Vec<&String> = shown.iter().filter(|key| !written.contains(key)).collect();
+        assert!(unknown.is_empty(), "{unknown:?}");
+    }
+}

@@ -15,12 +15,13 @@
 //! jumped. The losses stand in the line of the source; `folded` there counts requests that were
 //! only kept in histograms.
 
+use std::fmt::{self, Display, Formatter};
 use std::io::{self, Write};
 
 use iowhy_model::{Event, Recording, Report, Time};
 use serde_json::Value;
 
-use crate::objects::{device, line, object, source_line};
+use crate::objects::{device, source_line};
 use crate::{Style, View};
 
 /// Entry in the list of views.
@@ -35,31 +36,42 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
     let recording = &report.recording;
     for listing in &recording.listings {
         if style.heading || !listing.source.losses.is_empty() {
-            source_line(&listing.source, out)?;
+            source_line(listing, out)?;
         }
         for event in listing.events.iter().filter(|event| style.filter.event(event)) {
-            line(&one(recording, event), out)?;
+            one(recording, event, out)?;
         }
     }
     Ok(())
 }
 
-fn one(recording: &Recording, event: &Event) -> Value {
-    let ns = |time: Option<Time>| Value::from(time.map(Time::ns));
-    object([
-        ("schema", "iowhy.event/1".into()),
-        ("device", device(recording, Some(event.device))),
-        ("op", event.op.name().into()),
-        ("flags", event.flags.rwbs(event.op).into()),
-        ("queued_ns", ns(event.queued)),
-        ("issued_ns", ns(event.issued)),
-        ("completed_ns", ns(event.completed)),
-        ("sector", event.sector.into()),
-        ("bytes", event.bytes.into()),
-        ("pid", event.pid.into()),
-        ("comm", event.comm.map(|name| recording.text(name)).into()),
-        ("depth", event.depth.into()),
-        ("error", event.error.into()),
-        ("layer", event.layer.name().into()),
-    ])
+/// Written field by field: a trace has millions of these, and a tree of values for each would
+/// cost more than all the rest.
+fn one(recording: &Recording, event: &Event, out: &mut dyn Write) -> io::Result<()> {
+    let ns = |time: Option<Time>| OrNull(time.map(Time::ns));
+    let text = |text: &str| Value::from(text);
+    write!(
+        out,
+        "{{\"schema\":\"iowhy.event/1\",\"device\":{}",
+        device(recording, Some(event.device))
+    )?;
+    write!(out, ",\"op\":\"{}\",\"flags\":\"{}\"", event.op.name(), event.flags.rwbs(event.op))?;
+    write!(out, ",\"queued_ns\":{},\"issued_ns\":{}", ns(event.queued), ns(event.issued))?;
+    write!(out, ",\"completed_ns\":{},\"sector\":{}", ns(event.completed), OrNull(event.sector))?;
+    write!(out, ",\"bytes\":{},\"pid\":{}", OrNull(event.bytes), OrNull(event.pid))?;
+    let comm = event.comm.map(|name| text(recording.text(name)));
+    write!(out, ",\"comm\":{},\"depth\":{}", OrNull(comm), OrNull(event.depth))?;
+    writeln!(out, ",\"error\":{},\"layer\":\"{}\"}}", OrNull(event.error), event.layer.name())
+}
+
+/// What is known, or null.
+struct OrNull<T>(Option<T>);
+
+impl<T: Display> Display for OrNull<T> {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Some(known) => known.fmt(out),
+            None => out.write_str("null"),
+        }
+    }
 }

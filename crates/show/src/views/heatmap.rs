@@ -12,7 +12,8 @@
 //! request was waiting all the time. Waited time is counted at the middle of each bucket and then
 //! fitted to the exact sum of the column where the source gave one; the map says which. Colours
 //! grow with the logarithm of the value, so that a single slow request stays visible. Time is in
-//! seconds of the source's own clock.
+//! seconds of the source's own clock; where that began long before,
+//! the title says what the map's zero is.
 //!
 //! ## Read it like this
 //! A device in order shows one or two steady bands. A band that climbs is a queue that fills; a
@@ -107,13 +108,16 @@ fn title(
     } else {
         mark.with("  ", Tone::Plain)
     };
-    let text = format!(
+    let mut text = format!(
         "{}, {} over {} ({})",
         stage_words(one.stage),
         several(picture.ios, "I/O", unicode),
         duration(picture.seconds * 1e9, unicode),
         source.format
     );
+    if picture.origin() != 0.0 {
+        text += &format!(", 0 is at {:.3} s of its clock", picture.origin());
+    }
     paper.paragraph(&mark, &text, Tone::Plain)
 }
 
@@ -144,7 +148,12 @@ fn map(paper: &mut Paper, picture: &Picture, measure: Measure) -> io::Result<()>
         paper.line(&drawn)?;
     }
     let mut axis = Line::new().with(&" ".repeat(LEFT), Tone::Plain);
-    axis.append(time_axis(picture.start, picture.seconds, picture.columns, style.unicode));
+    axis.append(time_axis(
+        picture.start - picture.origin(),
+        picture.seconds,
+        picture.columns,
+        style.unicode,
+    ));
     axis.pad(LEFT + picture.columns);
     axis.push(&format!(" {:>8}", picture.latest_sum(measure, style)), Ink::strong(Tone::Plain));
     paper.line(&axis)?;

@@ -34,7 +34,7 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
     let recording = &report.recording;
     for listing in &recording.listings {
         if style.heading || !listing.source.losses.is_empty() {
-            source_line(&listing.source, out)?;
+            source_line(listing, out)?;
         }
         for interval in listing.intervals.iter().filter(|known| style.filter.device(known.device)) {
             line(&stretch(recording, interval), out)?;

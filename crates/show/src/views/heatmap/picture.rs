@@ -45,6 +45,9 @@ struct Column {
     tail: Option<usize>,
 }
 
+/// A clock that began this many widths of the map before it is far off.
+const FAR: f64 = 20.0;
+
 /// A series laid out.
 pub struct Picture {
     /// All requests in it.
@@ -94,6 +97,12 @@ impl Picture {
         let exact = histograms.iter().all(|known| known.count() == 0 || known.sum_ns.is_some());
         let marked = Grid::rows_per_line(style) == 2;
         Some(Picture { ios, start, seconds, columns, exact, marked, edges, cells })
+    }
+
+    /// The zero of the time axis: the clock's own, or the left edge if the clock began so long
+    /// before that its figures would hide the map's.
+    pub fn origin(&self) -> f64 {
+        if self.start.abs() > FAR * self.seconds { self.start } else { 0.0 }
     }
 
     /// Whether some column carries that percentile and it is drawn.
