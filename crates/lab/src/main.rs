@@ -68,7 +68,7 @@ struct Simulate {
     /// `read:128K`, `write:4K,random,depth=4,count=500,think=50us`, `read:4K,random,rate=200`
     #[arg(long, default_value = "read:128K", value_parser = Load::parse)]
     load: Load,
-    /// Healthy disks of the same model under the same load: `sdc`, `sdd` and so on
+    /// Healthy disks of the same model, each under a load of the same kind
     #[arg(long, default_value_t = 0)]
     peers: u8,
 }
@@ -153,27 +153,23 @@ impl Sickdisk {
 
 impl Simulate {
     fn run(&self) -> io::Result<ExitCode> {
-        let sick = self.disk.spec(PathBuf::new());
-        let mut seen = self.done(&sick, "sdb")?;
-        for peer in 0..self.peers {
-            let mut healthy = sick.clone();
-            healthy.diseases.clear();
-            healthy.seed = sick.seed.wrapping_add(1 + u64::from(peer));
-            let letter = char::from(b'c'.saturating_add(peer).min(b'z'));
-            seen.append(&mut self.done(&healthy, &format!("sd{letter}"))?);
+        let mut spec = self.disk.spec(PathBuf::new());
+        let mut seen = self.seen(&spec, 0)?;
+        spec.diseases.clear();
+        for peer in 1..=self.peers {
+            spec.seed = spec.seed.wrapping_add(1);
+            seen.append(&mut self.seen(&spec, peer)?);
         }
         write!(io::stdout(), "{}", biosnoop(&seen))?;
         Ok(ExitCode::SUCCESS)
     }
 
-    fn done(&self, spec: &Spec, device: &str) -> io::Result<Vec<Seen>> {
+    fn seen(&self, spec: &Spec, place: u8) -> io::Result<Vec<Seen>> {
         let mut disk = spec.disk(0).map_err(io::Error::other)?;
-        let done = self.load.run(&mut disk, spec.bytes, spec.seed);
-        let device = device.to_string();
-        Ok(done
-            .into_iter()
-            .map(|(request, served)| Seen { device: device.clone(), request, served })
-            .collect())
+        let device = spec.model().map_err(io::Error::other)?.device(place);
+        let done = self.load.run(&mut disk, spec.bytes, spec.seed).into_iter();
+        let named = |(request, served)| Seen { device: device.clone(), request, served };
+        Ok(done.map(named).collect())
     }
 }
 

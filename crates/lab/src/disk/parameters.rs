@@ -42,6 +42,16 @@ impl Model {
         Ok(model)
     }
 
+    /// What Linux would call the disk of that place, from 0.
+    pub fn device(&self, place: u8) -> String {
+        let letter = char::from(b'b'.saturating_add(place).min(b'z'));
+        match self {
+            Model::Rotational(_) => format!("sd{letter}"),
+            Model::Ssd(_) => format!("nvme{place}n1"),
+            Model::Network(_) => format!("vd{letter}"),
+        }
+    }
+
     /// Whether it has platters.
     pub fn turns(&self) -> bool {
         matches!(self, Model::Rotational(_))
