@@ -24,3 +24,52 @@ pub mod stall;
 pub mod transfer;
 #[cfg(test)]
 pub mod trials;
+
+#[cfg(test)]
+mod tests {
+    use super::service::{Visit, sort};
+    use super::*;
+    use iowhy_model::Op;
+
+    /// Numbers no clock and no disk gives, and some that they do.
+    const ODD: [f64; 9] =
+        [0.0, -1.0, 1.0, 8.33, 1e-300, 1e300, f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
+
+    #[test]
+    fn no_measure_panics_on_odd_numbers() {
+        let mut random = random::Random::seeded(91);
+        for round in 0..200 {
+            let values: Vec<f64> =
+                (0..round % 40).map(|_| ODD[random.below(9)] * random.unit()).collect();
+            let s0 = ODD[random.below(9)];
+            let _ = (missed_turn::missed_turn(&values), cap::plateau(&values, &values));
+            let _ = (ladder::known(&values, s0, s0), peers::Peer::from_latencies(&values));
+            let _ = (lost_time::slowest_share(&values, s0, 3), crate::regimes::cut(&values));
+            let _ = (spread::mad(&values), spread::half_sample_mode(&values), spread::cv(&values));
+            let pairs: Vec<(u32, f64)> = values.iter().map(|v| (*v as u32, *v)).collect();
+            let _ = transfer::fit(&pairs);
+        }
+    }
+
+    #[test]
+    fn no_measure_panics_on_odd_visits() {
+        let mut random = random::Random::seeded(92);
+        for round in 0..200 {
+            let mut visits: Vec<Visit> = (0..round % 40)
+                .map(|_| Visit {
+                    queued_ns: (random.unit() < 0.3).then(|| random.bits() as i64),
+                    issued_ns: random.bits() as i64 >> random.below(64),
+                    completed_ns: random.bits() as i64 >> random.below(64),
+                    bytes: random.bits() as u32,
+                    sector: Some(random.bits()),
+                    op: Op::Write,
+                })
+                .collect();
+            sort(&mut visits);
+            let s0 = ODD[random.below(9)] * 1e6;
+            let _ = (ramp::ramps(&visits, s0), stall::stalls(&visits, s0));
+            let _ = (service::services(&visits, random.below(5)), service::busy_ns(&visits));
+            let _ = crate::replay::vote(&visits, s0, random.unit());
+        }
+    }
+}

@@ -74,7 +74,9 @@ pub fn stalls(visits: &[Visit], s0_ns: f64) -> Option<Stalls> {
         if visit.completed_ns.saturating_sub(start_ns) as f64 <= threshold_ns {
             continue;
         }
+        let still_open = |j: &usize| first_issues.get(*j).is_some_and(|t| *t < visit.completed_ns);
         let held: Vec<usize> = (i..visits.len().min(i + DEEPEST))
+            .take_while(still_open)
             .filter(|j| visits.get(*j).is_some_and(|held| held.issued_ns < visit.completed_ns))
             .collect();
         for j in &held {

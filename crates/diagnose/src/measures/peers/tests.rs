@@ -42,6 +42,26 @@ fn document_003_accuses_sdy_alone() {
     assert_eq!(flagged, ["sdy"]);
 }
 
+/// Source document 003: counts of 8-KiB reads per power of two from 64 us (128 us for the good
+/// disk), sdy and a good one.
+#[test]
+fn document_003_histograms_differ_in_the_mean_and_hardly_in_the_median() {
+    let peer = |first_us: u64, counts: &[u64]| {
+        let edges = (0..=counts.len()).map(|k| (first_us << k) * 1000).collect();
+        let edges = iowhy_model::Edges::new(edges).unwrap();
+        Peer::from_histogram(&Histogram::from_counts(edges, counts.to_vec()).unwrap()).unwrap()
+    };
+    let sdy = peer(64, &[2, 14, 4, 2, 7, 19, 37, 59, 14, 0, 10, 11, 10, 6, 4]);
+    let good = peer(128, &[19, 16, 1, 9, 28, 56, 49, 18]);
+    assert_eq!((sdy.n, good.n), (199, 196));
+    let median = sdy.median_ns.unwrap() / good.median_ns.unwrap();
+    let mean = sdy.trimmed_mean_ns / good.trimmed_mean_ns;
+    assert!((1.5..2.0).contains(&median) && (10.0..14.0).contains(&mean), "{median} {mean}");
+    let standings = compare(&[good, sdy, good, good, good]);
+    assert!(standings[1].flagged && standings[1].view == View::TrimmedMean, "{standings:?}");
+    assert!(standings.iter().filter(|standing| standing.flagged).count() == 1);
+}
+
 #[test]
 fn the_order_of_disks_does_not_matter() {
     let peers = TABLE.map(|(_, n, min, mean, max)| Peer::from_summary(n, mean, min, max).unwrap());
