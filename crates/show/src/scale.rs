@@ -55,6 +55,24 @@ fn splits(buckets: &Edges, rows: &Edges) -> bool {
     Edges::new(closed).is_none_or(|closed| closed.merges_into(rows))
 }
 
+/// Whether these rows are parts of octaves, eight or fewer to one: then they are not of one width
+/// on a logarithmic scale, and counts alone would show a step at each power of two.
+pub fn parts_of_octaves(rows: &Edges) -> bool {
+    let of = |k: u64| {
+        let table = octaves(k);
+        rows.as_slice().iter().all(|edge| *edge == u64::MAX || table.binary_search(edge).is_ok())
+    };
+    of(PER_OCTAVE[0]) && !of(1)
+}
+
+/// How many octaves a row covers; one for an open row and for one that begins at 0.
+pub fn width_in_octaves(rows: &Edges, row: usize) -> f64 {
+    match (rows.low(row), rows.high(row)) {
+        (0, _) | (_, u64::MAX) => 1.0,
+        (low, high) => (high as f64 / low as f64).log2(),
+    }
+}
+
 /// Edges with `k` equal steps to each power of two of a microsecond; those of biolatency for 1.
 fn octaves(k: u64) -> Vec<u64> {
     if k == 1 {

@@ -82,7 +82,8 @@ pub fn share(share: f64) -> String {
         p if p > 0.0 && p < 0.05 => "<0.1 %".to_string(),
         p if (99.5..100.0).contains(&p) => ">99 %".to_string(),
         p if p.abs() < 9.95 => format!("{} %", trimmed(format!("{p:.1}"))),
-        p => format!("{p:.0} %"),
+        p if p.abs() < 1e6 => format!("{p:.0} %"),
+        p => format!("{} %", three(p)),
     }
 }
 
@@ -114,10 +115,13 @@ pub fn quantity(value: f64, unit: Unit, unicode: bool) -> String {
         Unit::PerSecond => rate(value),
         Unit::Share => share(value),
         Unit::Ratio => format!("{plain}{}", if unicode { "×" } else { "x" }),
-        Unit::Count if value >= 0.0 && value.fract() == 0.0 => count(value as u64, unicode),
+        Unit::Count if (0.0..1e15).contains(&value) && value.fract() == 0.0 => {
+            count(value as u64, unicode)
+        }
         Unit::Count => plain,
         Unit::Sigma => format!("{plain} {}", if unicode { "σ" } else { "sigma" }),
-        Unit::Rpm => format!("{value:.0} rpm"),
+        Unit::Rpm if value.abs() < 1e6 => format!("{value:.0} rpm"),
+        Unit::Rpm => format!("{plain} rpm"),
         Unit::Turns => format!("{plain} turns"),
         Unit::Requests => format!("{plain} requests"),
         Unit::Nats => format!("{plain} nats"),

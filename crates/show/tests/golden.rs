@@ -8,7 +8,7 @@ mod reports;
 use std::path::PathBuf;
 
 use iowhy_model::Report;
-use iowhy_show::{Colour, Style, VIEWS, find};
+use iowhy_show::{Colour, Palette, Style, VIEWS, find};
 
 fn drawn(view: &str, report: &Report, style: &Style) -> String {
     let mut out = Vec::new();
@@ -38,6 +38,8 @@ fn views_look_as_accepted() {
     let cases: &[(&str, &str, Report)] = &[
         ("summary", "dusty", reports::dusty()),
         ("summary", "empty", reports::empty()),
+        ("summary", "hostile", reports::hostile()),
+        ("summary", "many", reports::many::many()),
         ("table", "dusty", reports::dusty()),
         ("table", "live", reports::live()),
         ("histogram", "dusty", reports::dusty()),
@@ -65,6 +67,31 @@ fn views_look_as_accepted() {
             let text = drawn(view, report, &style(width, colour));
             check(&format!("{view}--{what}--{suffix}.txt"), &text);
         }
+    }
+}
+
+#[test]
+fn all_there_is_looks_as_accepted() {
+    let verbose = |width, colour| Style { verbose: true, ..style(width, colour) };
+    for (view, what, report) in
+        [("histogram", "live", reports::live()), ("table", "live", reports::live())]
+    {
+        for (width, colour) in [(80, Colour::None), (120, Colour::True)] {
+            let name = format!("{view}--{what}--{width}-verbose.txt");
+            check(&name, &drawn(view, &report, &verbose(width, colour)));
+        }
+    }
+    let classic = Style { palette: Palette::Classic, ..style(100, Colour::Ansi256) };
+    check("heatmap--trace--classic.txt", &drawn("heatmap", &reports::trace(), &classic));
+}
+
+/// The numbers of iostat's own row for this load, 2 decimals, in one line.
+#[test]
+fn numbers_are_rounded_as_iostat_rounds_them() {
+    let text = drawn("table", &reports::dusty(), &Style { width: 200, ..Style::plain() });
+    let row = text.lines().find(|line| line.starts_with("sdb")).unwrap();
+    for number in ["4.50", "576.00", "434.31", "128.00", "1.98", "100.00"] {
+        assert!(row.split_whitespace().any(|cell| cell == number), "{number} in {row}");
     }
 }
 

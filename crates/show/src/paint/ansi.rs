@@ -10,6 +10,14 @@ use crate::Colour;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rgb(pub u8, pub u8, pub u8);
 
+impl Rgb {
+    /// Black or white, whichever stands out from it (luma of ITU-R BT.601).
+    pub fn contrast(self) -> Rgb {
+        let luma = 299 * u32::from(self.0) + 587 * u32::from(self.1) + 114 * u32::from(self.2);
+        if luma > 140_000 { Rgb(0, 0, 0) } else { Rgb(255, 255, 255) }
+    }
+}
+
 /// What a piece of text means; its colour is the terminal's own, so that any theme stays legible.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Tone {

@@ -88,7 +88,7 @@ impl Grid {
         let mark = self.marks.iter().find(|(r, c, _)| (*r == row || *r == row + 1) && *c == column);
         if let Some((at, _, mark)) = mark {
             let behind = if *at == row { upper.or(lower) } else { lower.or(upper) };
-            let tone = Tone::Exact(super::Rgb(255, 255, 255));
+            let tone = Tone::Exact(behind.map_or(super::Rgb(255, 255, 255), super::Rgb::contrast));
             drawn.push(mark.sign(), Ink { tone, behind, strong: true });
             return;
         }

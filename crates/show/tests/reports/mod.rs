@@ -4,6 +4,8 @@
 
 use iowhy_model::*;
 
+pub mod many;
+
 /// The slow reads of a disk that read through dust: completion, s, and latency, ms, of
 /// Gregg's 2020 biosnoop listing (reads of 128 KiB by `dd`).
 const DUSTY: [(f64, f64); 28] = [

@@ -60,6 +60,7 @@ impl Scale {
             swatch(&mut line, ramp, place.max(1e-3), style);
             let value = self.value(place);
             let text = match measure {
+                _ if value <= 0.0 => ">0".to_string(),
                 Measure::Frequency => short(value),
                 Measure::Intensity => duration(value * 1e9, style.unicode).replace(' ', ""),
             };

@@ -33,7 +33,9 @@ pub fn write(paper: &mut Paper, histogram: &Histogram) -> io::Result<()> {
         (0..edges.buckets()).map(|row| names(histogram, &edges, row)).collect();
     let behind = names.iter().map(|text| text.len() + 1).max().unwrap_or(0);
     let length = paper.width().saturating_sub(left + behind).clamp(1, LONGEST);
-    let most = rows.counts().iter().copied().max().unwrap_or(0).max(1) as f64;
+    let heights = heights(&rows);
+    let most = heights.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+    density_note(paper, &edges)?;
     for (row, label) in labels.iter().enumerate() {
         let number = rows.counts().get(row).copied().unwrap_or(0);
         let faint = if number == 0 { Tone::Faint } else { Tone::Plain };
@@ -43,7 +45,8 @@ pub fn write(paper: &mut Paper, histogram: &Histogram) -> io::Result<()> {
         line.push(text, faint);
         let part = if number == 0 { String::new() } else { share(rate(number, histogram)) };
         line.push(&if shares { format!("  {part:>6} ") } else { " ".to_string() }, Tone::Faint);
-        let drawn = bar(number as f64 / most, length, paper.style.unicode);
+        let height = heights.get(row).copied().unwrap_or(0.0);
+        let drawn = bar(height / most, length, paper.style.unicode);
         line.push(&drawn, Tone::Accent);
         if let Some(names) = names.get(row).filter(|names| !names.is_empty()) {
             line.push(&format!(" {names}"), Ink::strong(Tone::Warn));
@@ -70,7 +73,10 @@ pub fn side_by_side(paper: &mut Paper, queue: &Histogram, device: &Histogram) ->
         head.pad(label + place * half + 2 + room - name.len());
         head.push(name, Ink::strong(*tone));
     }
+    density_note(paper, &edges)?;
     paper.line(&head)?;
+    let tall: Vec<Vec<f64>> = sides.iter().map(|(_, side, _)| heights(side)).collect();
+    let tallest = tall.iter().flatten().copied().fold(f64::MIN_POSITIVE, f64::max);
     for (row, text) in labels.iter().enumerate() {
         let mut line = Line::new().with(text, Tone::Faint);
         for (place, (_, side, tone)) in sides.iter().enumerate() {
@@ -79,11 +85,27 @@ pub fn side_by_side(paper: &mut Paper, queue: &Histogram, device: &Histogram) ->
             line.pad(label + place * half + 2 + room - text.chars().count());
             line.push(&text, if number == 0 { Tone::Faint } else { Tone::Plain });
             line.push(" ", Tone::Plain);
-            line.push(&bar(number as f64 / most.max(1) as f64, length, unicode), *tone);
+            let height = tall.get(place).and_then(|side| side.get(row)).copied().unwrap_or(0.0);
+            line.push(&bar(height / tallest, length, unicode), *tone);
         }
         paper.line(&line)?;
     }
     Ok(())
+}
+
+/// What the bars stand for: counts, or counts per octave where rows are parts of octaves.
+fn heights(rows: &Histogram) -> Vec<f64> {
+    let parts = scale::parts_of_octaves(rows.edges());
+    let width = |row| if parts { scale::width_in_octaves(rows.edges(), row) } else { 1.0 };
+    rows.counts().iter().enumerate().map(|(row, n)| *n as f64 / width(row)).collect()
+}
+
+fn density_note(paper: &mut Paper, edges: &Edges) -> io::Result<()> {
+    if !scale::parts_of_octaves(edges) {
+        return Ok(());
+    }
+    let text = "bars: I/Os per power of two, since the rows are not of one width";
+    paper.paragraph(&Line::new().with("  ", Tone::Faint), text, Tone::Faint)
 }
 
 fn edges(paper: &Paper, of: &[&Histogram]) -> Option<Edges> {

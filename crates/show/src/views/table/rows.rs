@@ -1,8 +1,8 @@
 //! The rows of the table, from intervals, and from events where there are none.
 
 use iowhy_model::{
-    DeviceId, Edges, Event, Histogram, Interval, Layer, Listing, Nanos, Op, Rates, Recording,
-    Report, Sampling, Stage, distributions,
+    DeviceId, Distribution, Edges, Event, Histogram, Interval, Layer, Listing, Nanos, Op, Rates,
+    Recording, Report, Sampling, Stage, distributions,
 };
 
 use super::layout::COLUMNS;
@@ -57,10 +57,13 @@ impl Row {
 /// All stretches of a report, in the order they were read.
 pub fn stretches(report: &Report, style: &Style) -> Vec<Stretch> {
     let recording = &report.recording;
+    // Folded once: a trace has millions of events, and every row asks.
+    let fold = |listing| distributions(listing, &style.filter, &Edges::standard());
+    let folded: Vec<Vec<Distribution>> = recording.listings.iter().map(fold).collect();
     let mut all = Vec::new();
     for listing in &recording.listings {
         if !listing.intervals.is_empty() {
-            all.extend(of_intervals(recording, listing, style));
+            all.extend(of_intervals(recording, listing, &folded, style));
         }
     }
     let sampled: Vec<DeviceId> = recording
@@ -69,13 +72,13 @@ pub fn stretches(report: &Report, style: &Style) -> Vec<Stretch> {
         .filter(|listing| live(listing))
         .flat_map(|listing| listing.intervals.iter().map(|interval| interval.device))
         .collect();
-    for listing in &recording.listings {
+    for (listing, folded) in recording.listings.iter().zip(&folded) {
         // Another tool's histograms have no rates: they are the histogram view's.
         if listing.events.is_empty() && !live(listing) {
             continue;
         }
         // What a live trace saw of a sampled device already stands in that device's row.
-        let mut rows = of_events(recording, listing, style);
+        let mut rows = of_events(recording, listing, folded, style);
         if live(listing) {
             rows.retain(|(device, _)| !sampled.contains(device));
         }
@@ -95,7 +98,12 @@ fn title(listing: &Listing) -> String {
     format!("{}  {}", file_name(&listing.source.place()), listing.source.format)
 }
 
-fn of_intervals(recording: &Recording, listing: &Listing, style: &Style) -> Vec<Stretch> {
+fn of_intervals(
+    recording: &Recording,
+    listing: &Listing,
+    folded: &[Vec<Distribution>],
+    style: &Style,
+) -> Vec<Stretch> {
     let mut all: Vec<Stretch> = Vec::new();
     let mut seen: Vec<DeviceId> = Vec::new();
     let mut began = None;
@@ -111,9 +119,11 @@ fn of_intervals(recording: &Recording, listing: &Listing, style: &Style) -> Vec<
         seen.push(interval.device);
         let mut row = of_interval(recording, interval);
         if live(listing) && once(interval.device) {
-            let traced =
-                recording.listings.iter().filter(|l| l.source.sampling == Sampling::Traced);
-            traced.for_each(|listing| add_latencies(&mut row, listing, interval.device, style));
+            for (listing, folded) in recording.listings.iter().zip(folded) {
+                if listing.source.sampling == Sampling::Traced {
+                    add_latencies(&mut row, folded, interval.device);
+                }
+            }
         }
         if let Some(stretch) = all.last_mut() {
             stretch.rows.push(row);
@@ -174,8 +184,7 @@ fn is_idle(interval: &Interval) -> bool {
 }
 
 /// Percentiles over all operations and the mean of each stage.
-fn add_latencies(row: &mut Row, listing: &Listing, device: DeviceId, style: &Style) {
-    let folded = distributions(listing, &style.filter, &Edges::standard());
+fn add_latencies(row: &mut Row, folded: &[Distribution], device: DeviceId) {
     let merged = |stage: Stage| {
         let mut some = folded.iter().filter(|known| {
             known.device == device && known.stage == stage && known.layer == Layer::Block
@@ -200,7 +209,12 @@ fn add_latencies(row: &mut Row, listing: &Listing, device: DeviceId, style: &Sty
 }
 
 /// Rows computed from single I/Os and histograms, where the listing has no averages of its own.
-fn of_events(recording: &Recording, listing: &Listing, style: &Style) -> Vec<(DeviceId, Row)> {
+fn of_events(
+    recording: &Recording,
+    listing: &Listing,
+    folded: &[Distribution],
+    style: &Style,
+) -> Vec<(DeviceId, Row)> {
     let mut devices: Vec<DeviceId> = listing.events.iter().map(|event| event.device).collect();
     devices.extend(listing.distributions.iter().map(|known| known.device));
     devices.sort_unstable();
@@ -212,7 +226,7 @@ fn of_events(recording: &Recording, listing: &Listing, style: &Style) -> Vec<(De
             .filter(|event| event.device == device && style.filter.event(event))
             .collect();
         let mut row = of_interval(recording, &counted(device, &events, listing.source.watched));
-        add_latencies(&mut row, listing, device, style);
+        add_latencies(&mut row, folded, device);
         row.idle = row.cells.iter().all(Option::is_none);
         row.few = !events.is_empty() && (events.len() as f64) < FEW;
         (device, row)
