@@ -6,11 +6,15 @@ use iowhy_model::{DeviceId, Event, Layer, Listing, Op};
 
 use crate::measures::sequential::{self, Extent};
 use crate::measures::service::{self, Visit};
+use crate::phrase;
 
 /// Above this share of continuing requests a kind of request counts as sequential, below the
 /// other as random; between them its members are told apart one by one.
 const MOSTLY: f64 = 0.7;
 const HARDLY: f64 = 0.3;
+
+/// Requests kept of a stream: contiguity is a share, and of this many it is known to 1 %.
+const STREAM_KEPT: usize = 10_000;
 
 /// Requests of one kind on one device.
 #[derive(Clone, Debug)]
@@ -23,6 +27,19 @@ pub struct Group {
     pub sequential: Option<bool>,
     /// Their places in the visits of the track.
     pub members: Vec<usize>,
+}
+
+impl Group {
+    /// The kind in words: `128 KB sequential reads`.
+    pub fn words(&self) -> String {
+        let pattern = match self.sequential {
+            Some(true) => "sequential ",
+            Some(false) => "random ",
+            None => "",
+        };
+        let size = phrase::bytes(f64::from(self.bytes));
+        format!("{size} {pattern}{}", phrase::plural(self.op))
+    }
 }
 
 /// All completed I/Os of one device in one listing, by completion.
@@ -51,9 +68,14 @@ pub struct Stream {
 /// The completed block-layer I/Os of a listing, per device.
 pub fn visits(listing: &Listing) -> Vec<Visits> {
     let mut tracks: Vec<Visits> = Vec::new();
-    let mut places: HashMap<DeviceId, usize> = HashMap::new();
+    // Devices are numbered from 0: a table by number spares a million look-ups.
+    let mut places: Vec<Option<usize>> = Vec::new();
     for (device, visit) in listing.events.iter().filter_map(visit_of) {
-        let place = *places.entry(device).or_insert_with(|| {
+        let number = device.index();
+        if places.len() <= number {
+            places.resize(number + 1, None);
+        }
+        let place = *places[number].get_or_insert_with(|| {
             tracks.push(Visits { device, visits: Vec::new(), groups: Vec::new() });
             tracks.len() - 1
         });
@@ -66,21 +88,27 @@ pub fn visits(listing: &Listing) -> Vec<Visits> {
     tracks
 }
 
-/// The streams of a listing, per device and operation.
+/// The streams of a listing, per device and operation; the first of each, for contiguity shows in
+/// few.
 pub fn streams(listing: &Listing) -> Vec<Stream> {
     let mut streams: Vec<Stream> = Vec::new();
-    let mut places: HashMap<(DeviceId, Op), usize> = HashMap::new();
+    let mut last = 0;
     for event in listing.events.iter().filter(|event| event.layer == Layer::Block) {
         let (Some(sector), Some(bytes)) = (event.sector, event.bytes) else { continue };
         if bytes == 0 {
             continue;
         }
-        let place = *places.entry((event.device, event.op)).or_insert_with(|| {
-            let new = Stream { device: event.device, op: event.op, extents: Vec::new() };
-            streams.push(new);
-            streams.len() - 1
-        });
-        streams[place].extents.push(Extent { sector, bytes });
+        let is = |stream: &Stream| (stream.device, stream.op) == (event.device, event.op);
+        if !streams.get(last).is_some_and(is) {
+            last = streams.iter().position(is).unwrap_or_else(|| {
+                let new = Stream { device: event.device, op: event.op, extents: Vec::new() };
+                streams.push(new);
+                streams.len() - 1
+            });
+        }
+        if streams[last].extents.len() < STREAM_KEPT {
+            streams[last].extents.push(Extent { sector, bytes });
+        }
     }
     streams
 }
@@ -103,29 +131,37 @@ fn visit_of(event: &Event) -> Option<(DeviceId, Visit)> {
     Some((event.device, visit))
 }
 
+/// One operation and size: how many there are, how many go on where their stream was, and who.
+#[derive(Default)]
+struct Kind {
+    members: Vec<usize>,
+    going_on: usize,
+}
+
 fn groups(visits: &[Visit]) -> Vec<Group> {
     let continuing = continuing(visits);
-    let mut kinds: HashMap<(Op, u32), (usize, usize)> = HashMap::new();
-    for (visit, goes_on) in visits.iter().zip(&continuing) {
-        let (of, on) = kinds.entry((visit.op, visit.bytes)).or_default();
-        *of += 1;
-        *on += usize::from(*goes_on == Some(true));
-    }
-    let mut groups: HashMap<(Op, u32, Option<bool>), Vec<usize>> = HashMap::new();
+    let mut kinds: HashMap<(Op, u32), Kind> = HashMap::new();
     for (place, (visit, goes_on)) in visits.iter().zip(&continuing).enumerate() {
-        let share =
-            kinds.get(&(visit.op, visit.bytes)).map_or(0.0, |(of, on)| *on as f64 / *of as f64);
-        let pattern = match goes_on {
+        let kind = kinds.entry((visit.op, visit.bytes)).or_default();
+        kind.members.push(place);
+        kind.going_on += usize::from(*goes_on == Some(true));
+    }
+    let mut groups: Vec<Group> = Vec::new();
+    for ((op, bytes), kind) in kinds {
+        let share = kind.going_on as f64 / kind.members.len() as f64;
+        let pattern = |place: &usize| match continuing[*place] {
             Some(_) if share >= MOSTLY => Some(true),
             Some(_) if share <= HARDLY => Some(false),
-            known => *known,
+            known => known,
         };
-        groups.entry((visit.op, visit.bytes, pattern)).or_default().push(place);
+        for sequential in [None, Some(false), Some(true)] {
+            let members: Vec<usize> =
+                kind.members.iter().copied().filter(|place| pattern(place) == sequential).collect();
+            if !members.is_empty() {
+                groups.push(Group { op, bytes, sequential, members });
+            }
+        }
     }
-    let mut groups: Vec<Group> = groups
-        .into_iter()
-        .map(|((op, bytes, sequential), members)| Group { op, bytes, sequential, members })
-        .collect();
     groups.sort_by_key(|group| {
         (std::cmp::Reverse(group.members.len()), group.op, group.bytes, group.sequential)
     });

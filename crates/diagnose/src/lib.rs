@@ -18,7 +18,9 @@ mod names;
 mod phrase;
 pub mod regimes;
 pub mod replay;
+mod row;
 mod scene;
+mod track;
 mod weigh;
 
 pub use detector::{Detector, Needs};

@@ -32,7 +32,9 @@ use crate::Detector;
 use crate::detector::{Needs, computed, finding, held, lines, read_off};
 use crate::measures::cap::{self, Limit, Plateau, Tier};
 use crate::phrase;
-use crate::scene::{Row, Scene, Track};
+use crate::row::Row;
+use crate::scene::Scene;
+use crate::track::Track;
 use crate::weigh;
 
 /// Entry in the list of detectors.

@@ -34,7 +34,8 @@ use crate::Detector;
 use crate::detector::{Needs, computed, estimated, finding, held, lines};
 use crate::measures::ladder::{self, Ladder};
 use crate::phrase;
-use crate::scene::{EVENTS_NEEDED, Scene, Track};
+use crate::scene::{EVENTS_NEEDED, Scene};
+use crate::track::Track;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {

@@ -34,7 +34,9 @@ use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off
 use crate::names;
 use crate::phrase;
 use crate::replay::{Side, Vote};
-use crate::scene::{EVENTS_NEEDED, Row, Scene, Track};
+use crate::row::Row;
+use crate::scene::{EVENTS_NEEDED, Scene};
+use crate::track::Track;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -60,6 +62,8 @@ const SLOWDOWN: f64 = 2.0;
 /// a service counts as slow (method note, Replay: above 2.5 S0).
 const SLOW_NEEDED: usize = 3;
 const SLOW_FROM: f64 = 2.5;
+/// What a log that begins at issue cannot know (`biosnoop` without `-Q`).
+const UNSEEN_QUEUE: &str = "the log begins at issue: time in the host's queue was not observed";
 
 fn accuse(scene: &Scene) -> Vec<Finding> {
     let traced = scene.tracks.iter().filter_map(|track| from_events(scene, track));
@@ -91,6 +95,9 @@ fn from_events(scene: &Scene, track: &Track) -> Option<Finding> {
     charge.evidence = vote_evidence(scene, track, vote, Side::Device);
     charge.forecast = forecast(track, vote);
     advise(&mut charge, &track.disk);
+    if track.visits.iter().all(|visit| visit.queued_ns.is_none()) {
+        charge.refuted_by.push(UNSEEN_QUEUE.to_string());
+    }
     Some(charge)
 }
 

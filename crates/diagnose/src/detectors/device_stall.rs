@@ -31,7 +31,8 @@ use crate::detector::{Needs, computed, finding, held, lines};
 use crate::measures::spread;
 use crate::measures::stall::{self, Stalls};
 use crate::phrase;
-use crate::scene::{EVENTS_NEEDED, Scene, Track};
+use crate::scene::{EVENTS_NEEDED, Scene};
+use crate::track::Track;
 use crate::weigh;
 
 /// Entry in the list of detectors.

@@ -26,7 +26,9 @@ use iowhy_model::{Bound, Evidence, Finding, Layer, Level, Unit};
 use crate::Detector;
 use crate::detector::{Needs, computed, estimated, finding, held, lines};
 use crate::phrase;
-use crate::scene::{EVENTS_NEEDED, Row, Scene, Shape, Track};
+use crate::row::{Row, Shape};
+use crate::scene::{EVENTS_NEEDED, Scene};
+use crate::track::Track;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {

@@ -25,7 +25,8 @@ use iowhy_model::{Bound, Finding, Level, Unit};
 use crate::Detector;
 use crate::detector::{Needs, computed, finding, held, lines, read_off};
 use crate::phrase;
-use crate::scene::{Row, Scene};
+use crate::row::Row;
+use crate::scene::Scene;
 use crate::weigh;
 
 /// Entry in the list of detectors.
@@ -166,7 +167,23 @@ fn charge(scene: &Scene, input: &str, disks: &[String]) -> Finding {
     charge.explained_share = lost.min(1.0);
     charge.refuted_by = lines(&["the capture below gives no clearer picture"]);
     charge.next_step = vec![format!("{}: it adds {what}", phrase::capture(&first, seconds))];
+    let unseen = unseen(scene.level(&listings));
+    if !unseen.is_empty() {
+        let names = unseen.join(", ");
+        charge
+            .next_step
+            .push(format!("only that capture can show {names}, which nobody looked for"));
+    }
     charge
+}
+
+/// The verdicts that need a richer input than there was.
+fn unseen(level: Level) -> Vec<&'static str> {
+    super::DETECTORS
+        .iter()
+        .filter(|detector| detector.needs.level > level)
+        .map(|detector| detector.name)
+        .collect()
 }
 
 fn named(disks: &[String]) -> String {

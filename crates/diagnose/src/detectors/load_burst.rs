@@ -30,7 +30,8 @@ use crate::Detector;
 use crate::detector::{Needs, computed, finding, held, lines};
 use crate::measures::ramp;
 use crate::phrase;
-use crate::scene::{Scene, Track};
+use crate::scene::Scene;
+use crate::track::Track;
 use crate::weigh;
 
 /// Entry in the list of detectors.

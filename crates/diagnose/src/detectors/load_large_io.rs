@@ -28,7 +28,9 @@ use crate::Detector;
 use crate::baseline::{Request, S0};
 use crate::detector::{Needs, computed, estimated, finding, held, lines};
 use crate::phrase;
-use crate::scene::{EVENTS_NEEDED, Row, Scene, Track};
+use crate::row::Row;
+use crate::scene::{EVENTS_NEEDED, Scene};
+use crate::track::Track;
 use crate::weigh;
 
 /// Entry in the list of detectors.

@@ -31,7 +31,9 @@ use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off
 use crate::measures::missed_turn::{self, MissedTurn};
 use crate::measures::service;
 use crate::phrase;
-use crate::scene::{Scene, Shape, Track};
+use crate::row::Shape;
+use crate::scene::Scene;
+use crate::track::Track;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {

@@ -33,7 +33,9 @@ use crate::measures::elasticity::{self, Load};
 use crate::names;
 use crate::phrase;
 use crate::replay::Side;
-use crate::scene::{EVENTS_NEEDED, Row, Scene, Track};
+use crate::row::Row;
+use crate::scene::{EVENTS_NEEDED, Scene};
+use crate::track::Track;
 use crate::weigh;
 
 /// Entry in the list of detectors.

@@ -28,12 +28,13 @@
 use iowhy_model::{Bound, DeviceId, Evidence, Fact, Finding, Level, Op, Unit};
 
 use crate::Detector;
-use crate::detector::{Needs, cite, computed, estimated, finding, held, lines, read_off};
+use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
 use crate::groups::Stream;
 use crate::measures::sequential;
 use crate::measures::service;
 use crate::phrase;
-use crate::scene::{EVENTS_NEEDED, Row, Scene};
+use crate::row::Row;
+use crate::scene::{EVENTS_NEEDED, Scene};
 use crate::weigh;
 
 /// Entry in the list of detectors.
@@ -232,20 +233,13 @@ fn from_trace(scene: &Scene, bad: &Trace, traces: &[Trace], rows: &[&Row], alone
         charge.subject.listings.push(good.listing);
     }
     charge.evidence.extend(rows.iter().flat_map(|row| row_evidence(scene, row)));
-    let mut clauses = vec![
+    let clauses = [
         weigh::above(bad.contiguous, CONTIGUOUS),
         weigh::below(bad.mean_bytes, SMALL),
         weigh::below(alone, IN_FLIGHT).min(1.0),
+        if rows.is_empty() { 0.0 } else { 1.0 },
+        add_option(scene, &mut charge),
     ];
-    if !rows.is_empty() {
-        clauses.push(1.0);
-    }
-    if let Some((fact, _)) = &option {
-        clauses.push(OPTION);
-        charge.evidence.push(option_evidence(scene, fact));
-        let place = scene.recording.listings.iter().position(|known| known.facts.contains(fact));
-        charge.subject.listings.extend(place);
-    }
     charge.confidence = weigh::believe(PRIOR, &clauses);
     close(scene, &mut charge, bad.mean_bytes, bad.listing, bad.n as u64);
     charge
@@ -319,16 +313,8 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
         phrase::list(&disks)
     );
     charge.evidence = rows.iter().flat_map(|row| row_evidence(scene, row)).collect();
-    let option = option(scene);
-    charge.confidence = match &option {
-        Some(_) => weigh::believe(PRIOR, &[OPTION]),
-        None => SUSPICION,
-    };
-    if let Some((fact, _)) = &option {
-        charge.evidence.push(option_evidence(scene, fact));
-        let place = scene.recording.listings.iter().position(|known| known.facts.contains(fact));
-        charge.subject.listings.extend(place);
-    }
+    let clause = add_option(scene, &mut charge);
+    charge.confidence = if clause > 0.0 { weigh::believe(PRIOR, &[clause]) } else { SUSPICION };
     close(scene, &mut charge, bytes, row.listing, 1);
     Some(charge)
 }
@@ -357,20 +343,19 @@ fn option<'a>(scene: &Scene<'a>) -> Option<(&'a Fact, String)> {
     })
 }
 
-fn option_evidence(scene: &Scene, fact: &Fact) -> Evidence {
-    let listing = scene.recording.listings.iter().find(|known| known.facts.contains(fact));
-    let source = listing.map(|known| cite(&known.source)).unwrap_or_default();
-    let found = fact.value.split(['/', ',', ' ']).filter(|option| OPTIONS.contains(option));
-    let names: Vec<&str> = found.collect();
-    Evidence {
-        quantity: format!("direct or synchronous mount options: {}", names.join(", ")),
-        value: names.len() as f64,
-        unit: Unit::Count,
-        bound: Some(Bound::Above(0.0)),
-        n: 1,
-        how: iowhy_model::How::Reported,
-        source,
-    }
+/// Adds a direct or synchronous mount option to the evidence; what it is worth, in nats.
+fn add_option(scene: &Scene, charge: &mut Finding) -> f64 {
+    let Some((fact, words)) = option(scene) else { return 0.0 };
+    let listings = &scene.recording.listings;
+    let Some(place) = listings.iter().position(|known| known.facts.contains(fact)) else {
+        return 0.0;
+    };
+    let what = format!("direct or synchronous mount options: {}", words.replace('`', ""));
+    let count = words.matches('`').count() as f64 / 2.0;
+    let evidence = read_off(&what, count, Unit::Count, 1, scene.source(place));
+    charge.evidence.push(held(evidence, Bound::Above(0.0)));
+    charge.subject.listings.push(place);
+    OPTION
 }
 
 fn close(scene: &Scene, charge: &mut Finding, bytes: f64, listing: usize, n: u64) {

@@ -29,7 +29,9 @@ use iowhy_model::{Bound, DeviceId, Evidence, Finding, Histogram, Layer, Level, U
 use crate::Detector;
 use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
 use crate::measures::peers::{self, Peer, Standing, View};
-use crate::scene::{Scene, Shape};
+use crate::row::Shape;
+use crate::scene::Scene;
+use crate::track::Track;
 use crate::{names, phrase, weigh};
 
 /// Entry in the list of detectors.
@@ -49,6 +51,8 @@ pub const DETECTOR: Detector = Detector {
 
 /// Fewer disks are no group (method note, peer.outlier, wrong if N < 4).
 const GROUP: usize = 4;
+/// Requests looked at per disk: a median of this many is known to 1 %.
+const SAMPLED: usize = 10_000;
 /// Requests per disk below which its mean is noise (method note, table c, starts at 20).
 const REQUESTS: u64 = 20;
 /// The ratio a disk must exceed to be flagged at all (method note, Peers).
@@ -98,11 +102,18 @@ fn families(scene: &Scene, listing: usize) -> Vec<Vec<Member>> {
 }
 
 fn from_tracks(scene: &Scene, listing: usize) -> Vec<Member> {
-    let tracks = scene.tracks.iter().filter(|track| track.listing == listing);
+    let tracks: Vec<&Track> =
+        scene.tracks.iter().filter(|track| track.listing == listing).collect();
+    if tracks.len() < GROUP {
+        return Vec::new();
+    }
     tracks
+        .into_iter()
         .filter_map(|track| {
             let latencies: Vec<f64> = track.visits.iter().map(|v| v.latency_ns()).collect();
-            let peer = Peer::from_latencies(&latencies)?;
+            let step = latencies.len().div_ceil(SAMPLED);
+            let sample: Vec<f64> = latencies.iter().copied().step_by(step.max(1)).collect();
+            let peer = Peer { rate: latencies.len() as f64, ..Peer::from_latencies(&sample)? };
             Some(Member {
                 device: track.device,
                 disk: track.disk.clone(),

@@ -29,7 +29,8 @@ use crate::Detector;
 use crate::audit::{Contradiction, Doubt, LITTLE_TOLERANCE};
 use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
 use crate::phrase;
-use crate::scene::{Row, Scene, Shape};
+use crate::row::{Row, Shape};
+use crate::scene::Scene;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {

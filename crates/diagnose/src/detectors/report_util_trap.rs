@@ -28,7 +28,8 @@ use crate::Detector;
 use crate::detector::{Needs, computed, finding, held, lines, read_off};
 use crate::measures::elasticity::{self, Load};
 use crate::phrase;
-use crate::scene::{Row, Scene};
+use crate::row::Row;
+use crate::scene::Scene;
 use crate::weigh;
 
 /// Entry in the list of detectors.

@@ -1,0 +1,87 @@
+//! What averages and histograms say of a device, with the healthy service time of what they count.
+
+use iowhy_model::{DeviceId, Distribution, Histogram, Interval};
+
+use crate::baseline::S0;
+
+/// A row of averages.
+pub struct Row<'a> {
+    /// The listing's place.
+    pub listing: usize,
+    /// The device.
+    pub device: DeviceId,
+    /// Its disk's name.
+    pub disk: String,
+    /// The row.
+    pub interval: &'a Interval,
+    /// The healthy service time of its mix.
+    pub s0: S0,
+    /// Whether its queue, rate and latency agree.
+    pub agrees: bool,
+}
+
+/// A histogram.
+pub struct Shape<'a> {
+    /// The listing's place.
+    pub listing: usize,
+    /// Its disk's name.
+    pub disk: String,
+    /// The histogram and what it is of.
+    pub known: &'a Distribution,
+    /// The healthy service time of what it counts.
+    pub s0: S0,
+}
+
+impl Row<'_> {
+    /// Completions per second.
+    pub fn per_s(&self) -> f64 {
+        self.interval.ios_per_s()
+    }
+
+    /// Requests that were in flight though none completed: then every latency reads 0.00.
+    pub fn outstanding(&self) -> Option<f64> {
+        let in_flight = self.interval.in_flight.map(|n| n as f64);
+        let queue = in_flight.or(self.interval.queue_len).filter(|queue| *queue >= 1.0)?;
+        (self.per_s() <= 0.0).then_some(queue)
+    }
+
+    /// Mean latency, ms.
+    pub fn await_ms(&self) -> Option<f64> {
+        self.interval.mean_await_ns().map(|ns| ns / 1e6)
+    }
+
+    /// Effective service time, ms: busy time per completion. No request is served for longer
+    /// than it waited, so the mean latency bounds it; without a busy share nothing is known.
+    pub fn effective_ms(&self) -> Option<f64> {
+        effective_ms(self.interval)
+    }
+}
+
+/// Busy time per completion, ms, at most the mean latency.
+pub fn effective_ms(interval: &Interval) -> Option<f64> {
+    let per_s = interval.ios_per_s();
+    let busy = interval.busy?.min(1.0);
+    if per_s <= 0.0 {
+        return None;
+    }
+    let effective = busy * 1000.0 / per_s;
+    Some(interval.mean_await_ns().map_or(effective, |wait| effective.min(wait / 1e6)))
+}
+
+/// The middle half of a histogram, ms; of a table row, from its minimum to its mean.
+pub fn middle_half(histogram: &Histogram) -> Option<(f64, f64)> {
+    if histogram.edges().buckets() == 1 {
+        return Some((histogram.min_ns? as f64 / 1e6, histogram.mean_ns()?.0 / 1e6));
+    }
+    let count = histogram.count() as f64;
+    let place = |share: f64| {
+        let mut seen = 0.0;
+        histogram.filled().find(|(_, _, n)| {
+            seen += *n as f64;
+            seen >= share * count
+        })
+    };
+    let ((low, _, _), (three, high, _)) = (place(0.25)?, place(0.75)?);
+    let high = if high == u64::MAX { three } else { high };
+    Some((low.max(1) as f64 / 1e6, high as f64 / 1e6))
+}

@@ -1,0 +1,169 @@
+//! All completed I/Os of one device in one listing: sorted, grouped, cut into regimes, replayed.
+
+use std::ops::Range;
+
+use iowhy_model::DeviceId;
+
+use crate::baseline::{Request, S0};
+use crate::groups::{self, Group};
+use crate::measures::service::{self, Visit};
+use crate::measures::{lost_time, spread};
+use crate::regimes;
+use crate::replay::{self, Side, Vote};
+use crate::scene::Scene;
+
+/// A replay of this many requests is as good as one of all: 400 already reach F1 0.99 (method
+/// note, table b); the rest would only cost time.
+const REPLAYED: usize = 20_000;
+/// Windows into which a trace is laid to look for its regimes, and events in each at least.
+const WINDOWS: usize = 256;
+const WINDOW_EVENTS: usize = 20;
+
+/// Share of lost I/Os beyond which a replay is refused (method note, table b: with 30 % lost F1
+/// falls, "refuse above 10 %").
+const LOST: f64 = 0.10;
+
+/// All completed I/Os of one device in one listing.
+pub struct Track {
+    /// The listing's place.
+    pub listing: usize,
+    /// The device.
+    pub device: DeviceId,
+    /// Its disk's name.
+    pub disk: String,
+    /// Its I/Os by completion.
+    pub visits: Vec<Visit>,
+    /// What each did on the device once its turn came, ns; in their order.
+    pub services_ns: Vec<f64>,
+    /// Kinds of requests, largest first, with their healthy service time.
+    pub groups: Vec<(Group, S0)>,
+    /// The healthy service time of the mix.
+    pub s0: S0,
+    /// The stretch that was judged: the regime that lost most time.
+    pub judged: Range<usize>,
+    /// The replay of that stretch at nine S0.
+    pub vote: Option<Vote>,
+}
+
+impl Track {
+    /// Sorts and judges the I/Os of one device in one listing.
+    pub fn of(scene: &Scene, listing: usize, known: groups::Visits) -> Track {
+        let groups::Visits { device, visits, groups } = known;
+        let alone = service::services(&visits, 1);
+        let groups: Vec<(Group, S0)> = groups
+            .into_iter()
+            .map(|group| {
+                let (op, sequential) = (group.op, group.sequential);
+                let request = Request { op, bytes: f64::from(group.bytes), sequential };
+                let s0 = scene.s0(device, request, quartiles(&group, &alone));
+                (group, s0)
+            })
+            .collect();
+        let parts: Vec<(&S0, f64)> =
+            groups.iter().map(|(group, s0)| (s0, group.members.len() as f64)).collect();
+        let s0 = S0::mixed(&parts);
+        let judged = worst_regime(&visits, &s0);
+        let replayed = middle(judged.clone(), REPLAYED);
+        // With many I/Os lost the rest looks like a slow disk under a light load.
+        let source = scene.source(listing);
+        let whole = source.lost() as f64 <= LOST * source.records as f64;
+        let vote = visits.get(replayed).filter(|_| whole).and_then(|part| vote(part, &s0));
+        let servers = vote.as_ref().and_then(Vote::middle).map_or(1, |replay| replay.servers);
+        let services_ns = if servers > 1 { service::services(&visits, servers) } else { alone };
+        let disk = scene.disk(device);
+        Track { listing, device, disk, visits, services_ns, groups, s0, judged, vote }
+    }
+
+    /// The I/Os of the stretch that was judged.
+    pub fn stretch(&self) -> &[Visit] {
+        self.visits.get(self.judged.clone()).unwrap_or(&self.visits)
+    }
+
+    /// Mean latency of that stretch, ns.
+    pub fn mean_ns(&self) -> f64 {
+        mean_latency(self.stretch())
+    }
+
+    /// Latency beyond the healthy service time, over all I/Os, ns.
+    pub fn lost_ns(&self) -> f64 {
+        let latencies: Vec<f64> = self.visits.iter().map(Visit::latency_ns).collect();
+        lost_time::lost_ns(&latencies, self.s0.median_ms() * 1e6)
+    }
+
+    /// From the first issue to the last completion, ns.
+    pub fn span_ns(&self) -> f64 {
+        let first = self.visits.iter().map(|visit| visit.issued_ns).min().unwrap_or(0);
+        let last = self.visits.last().map_or(first, |visit| visit.completed_ns);
+        last.saturating_sub(first).max(1) as f64
+    }
+
+    /// The kind of most requests, in words: `128 KB sequential reads`.
+    pub fn main_kind(&self) -> Option<String> {
+        self.groups.first().map(|(group, _)| group.words())
+    }
+
+    /// Whether the replay blames a side, by majority.
+    pub fn side(&self) -> Option<Side> {
+        self.vote.as_ref().map(|vote| vote.winner().0)
+    }
+}
+
+/// The replay at the nine S0 of a baseline.
+pub fn vote(visits: &[Visit], s0: &S0) -> Option<Vote> {
+    let mut vote = Vote { healthy: 0, workload: 0, device: 0, replays: Vec::new() };
+    for s0_ms in s0.votes_ms {
+        let replay = replay::replay(visits, s0_ms * 1e6)?;
+        match replay.side() {
+            Side::Healthy => vote.healthy += 1,
+            Side::Workload => vote.workload += 1,
+            Side::Device => vote.device += 1,
+        }
+        vote.replays.push(replay);
+    }
+    Some(vote)
+}
+
+/// The middle half of a group's services, ms.
+fn quartiles(group: &Group, services_ns: &[f64]) -> Option<(f64, f64)> {
+    let mut services: Vec<f64> =
+        group.members.iter().filter_map(|place| services_ns.get(*place).copied()).collect();
+    if services.is_empty() {
+        return None;
+    }
+    let (low, high) = (services.len() / 4, services.len() * 3 / 4);
+    let (_, quarter, _) = services.select_nth_unstable_by(low, f64::total_cmp);
+    let quarter = *quarter;
+    let (_, three, _) = services.select_nth_unstable_by(high, f64::total_cmp);
+    Some((quarter / 1e6, *three / 1e6))
+}
+
+/// The regime that lost most time: the trace is laid into windows, cut where their level
+/// changes, and the cuts are weighed.
+fn worst_regime(visits: &[Visit], s0: &S0) -> Range<usize> {
+    let window = visits.len().div_ceil(WINDOWS).max(WINDOW_EVENTS);
+    let levels: Vec<f64> =
+        visits.chunks(window).map(|chunk| mean_latency(chunk).max(1.0).ln()).collect();
+    let lost = |range: &Range<usize>| {
+        let latencies: Vec<f64> =
+            visits.get(range.clone()).unwrap_or_default().iter().map(Visit::latency_ns).collect();
+        lost_time::lost_ns(&latencies, s0.median_ms() * 1e6)
+    };
+    regimes::cut(&levels)
+        .into_iter()
+        .map(|cut| cut.start * window..(cut.end * window).min(visits.len()))
+        .max_by(|a, b| lost(a).total_cmp(&lost(b)))
+        .unwrap_or(0..visits.len())
+}
+
+fn middle(range: Range<usize>, most: usize) -> Range<usize> {
+    if range.len() <= most {
+        return range;
+    }
+    let start = range.start + (range.len() - most) / 2;
+    start..start + most
+}
+
+fn mean_latency(visits: &[Visit]) -> f64 {
+    let latencies: Vec<f64> = visits.iter().map(Visit::latency_ns).collect();
+    spread::mean(&latencies).unwrap_or(0.0)
+}
