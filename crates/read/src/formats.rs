@@ -9,6 +9,7 @@ mod fio;
 mod hist_log;
 mod iosnoop;
 mod iostat;
+mod iostat_json;
 mod latency_outliers;
 mod mounts;
 mod pylatencymap;
@@ -30,6 +31,7 @@ pub const FORMATS: &[Format] = &[
     hist_log::FORMAT,
     iosnoop::FORMAT,
     iostat::FORMAT,
+    iostat_json::FORMAT,
     latency_outliers::FORMAT,
     mounts::FORMAT,
     pylatencymap::FORMAT,

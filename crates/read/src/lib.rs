@@ -10,7 +10,9 @@
 
 mod buckets;
 mod device_numbers;
+mod disk_columns;
 pub mod diskstats;
+mod document;
 mod error;
 mod fio_latencies;
 mod fio_lines;

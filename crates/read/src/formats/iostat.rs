@@ -29,13 +29,12 @@
 //! How the latencies behind a mean are distributed, queue and device time apart, which process
 //! asked, when within the interval it happened, and waits above the block layer.
 
-mod columns;
 mod report;
 
 use iowhy_model::{Level, Sink};
 
-use self::columns::{is_column, is_value};
 use self::report::Reports;
+use crate::disk_columns::{is_column, is_value};
 use crate::invocation::invocation;
 use crate::table::{Found, Rows, incomplete};
 use crate::{Format, Moment, Reader, Sniff, Step};

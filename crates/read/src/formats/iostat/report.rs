@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 
 use iowhy_model::{Nanos, Sink, Time};
 
-use super::columns::Draft;
 use crate::Moment;
+use crate::disk_columns::{Draft, are_whole};
 use crate::invocation::Invocation;
 use crate::table::Row;
 
@@ -149,32 +149,5 @@ impl Run {
     fn start(&self, length: f64) -> Option<f64> {
         let (now, first) = self.now.zip(self.first)?;
         Some(now.since(first)? - length)
-    }
-}
-
-/// Rates needed before their shape says anything: a tenth of all hundredths are multiples of a
-/// tenth, so four pass by chance once in 10^4.
-const RATES_NEEDED: usize = 4;
-
-/// Whether all rates are whole requests over 1, 2, 5 or 10 s. Averages since boot are not; so
-/// `-y` was given, though nobody copied the command.
-fn are_whole(rates: &[f64]) -> bool {
-    let over = |seconds: f64| {
-        let whole = |rate: &f64| (rate * seconds - (rate * seconds).round()).abs() < 1e-6;
-        rates.iter().all(whole)
-    };
-    rates.len() >= RATES_NEEDED && [1.0, 2.0, 5.0, 10.0].into_iter().any(over)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn whole_requests_over_the_interval_are_no_average_since_boot() {
-        assert!(are_whole(&[7.3, 15.3, 2.7, 0.4]));
-        assert!(are_whole(&[300.0, 338.0, 19.0, 11.0]));
-        assert!(!are_whole(&[223.19, 101.01, 288.72, 143.51]));
-        assert!(!are_whole(&[300.0, 338.0, 19.0]), "too few to tell");
     }
 }

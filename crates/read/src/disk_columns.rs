@@ -1,11 +1,11 @@
-//! What each column of iostat says, by its name and not by its place.
+//! What each column of iostat and sar says, by its name and not by its place.
 
 use iowhy_model::{DeviceId, Interval, Layer, Op, Rates};
 
 use crate::decimal;
 
 /// Whether a word of a header names a column. By shape, for new columns keep coming.
-pub(super) fn is_column(word: &str) -> bool {
+pub(crate) fn is_column(word: &str) -> bool {
     let shaped = word.ends_with("/s") || word.ends_with("-sz") || word.ends_with("await");
     let totals = ["kB", "MB", "GB", "Blk"].iter().any(|unit| {
         let rest = word.strip_prefix(unit).and_then(|rest| rest.strip_prefix('_'));
@@ -15,7 +15,7 @@ pub(super) fn is_column(word: &str) -> bool {
 }
 
 /// A value as iostat prints it: `139.31`, `139,31`, and with `--human` `1.3M`, `27.7%`.
-pub(super) fn is_value(word: &str) -> bool {
+pub(crate) fn is_value(word: &str) -> bool {
     value(word, 1.0).is_some()
 }
 
@@ -46,7 +46,7 @@ const NS_PER_MS: f64 = 1e6;
 
 /// A row that is being put together, perhaps from several tables of one report.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Draft {
+pub(crate) struct Draft {
     /// Reads, writes, discards, flushes.
     parts: [Part; 4],
     /// All together, where only that is given.
@@ -75,7 +75,7 @@ const OPS: [(char, Op); 4] =
 
 impl Draft {
     /// Takes one value; a column it does not know says nothing we keep.
-    pub(super) fn take(&mut self, column: &str, word: &str) {
+    pub(crate) fn take(&mut self, column: &str, word: &str) {
         let of = |scale: f64| value(word, scale);
         let fraction = word.split_once(['.', ',']).map_or(0, |(_, fraction)| fraction.len());
         self.hundredths |= fraction == 2;
@@ -126,13 +126,13 @@ impl Draft {
 
     /// Rates of whole requests, if they are printed to a hundredth: over an interval of T seconds
     /// each is a multiple of 1/T.
-    pub(super) fn request_rates(&self) -> impl Iterator<Item = f64> {
+    pub(crate) fn request_rates(&self) -> impl Iterator<Item = f64> {
         let parts = self.parts.iter().chain([&self.mixed]).filter(|_| self.hundredths);
         parts.flat_map(|part| [part.ios, part.merges]).flatten().filter(|rate| *rate > 0.0)
     }
 
     /// The interval that the row describes.
-    pub(super) fn interval(&self, device: DeviceId) -> Interval {
+    pub(crate) fn interval(&self, device: DeviceId) -> Interval {
         let mut interval = Interval::new(device, Layer::Block);
         let parts = OPS.iter().zip(&self.parts);
         interval.rates = parts.filter_map(|((_, op), part)| Some((*op, part.rates()?))).collect();
@@ -160,6 +160,20 @@ impl Part {
     }
 }
 
+/// Rates needed before their shape says anything: a tenth of all hundredths are multiples of a
+/// tenth, so four pass by chance once in 10^4.
+const RATES_NEEDED: usize = 4;
+
+/// Whether all rates are whole requests over 1, 2, 5 or 10 s. Averages since boot are not; so
+/// `-y` was given, though nobody copied the command.
+pub(crate) fn are_whole(rates: &[f64]) -> bool {
+    let over = |seconds: f64| {
+        let whole = |rate: &f64| (rate * seconds - (rate * seconds).round()).abs() < 1e-6;
+        rates.iter().all(whole)
+    };
+    rates.len() >= RATES_NEEDED && [1.0, 2.0, 5.0, 10.0].into_iter().any(over)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -183,5 +197,13 @@ mod tests {
         for word in ["sda", "dm-0", "nvme0n1", "Device", "avg-cpu:", "%user", "0.00"] {
             assert!(!is_column(word), "{word}");
         }
+    }
+
+    #[test]
+    fn whole_requests_over_the_interval_are_no_average_since_boot() {
+        assert!(are_whole(&[7.3, 15.3, 2.7, 0.4]));
+        assert!(are_whole(&[300.0, 338.0, 19.0, 11.0]));
+        assert!(!are_whole(&[223.19, 101.01, 288.72, 143.51]));
+        assert!(!are_whole(&[300.0, 338.0, 19.0]), "too few to tell");
     }
 }

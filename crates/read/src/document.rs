@@ -1,0 +1,274 @@
+//! A JSON document that spans lines: collected piece by piece, mended where it was cut.
+
+use serde_json::Value;
+
+use crate::Sniff;
+
+/// Longest document kept at once, bytes. A list that is given out element by element may be as
+/// long as it likes.
+pub(crate) const DOCUMENT_LIMIT: usize = 64 << 20;
+
+/// Whether a document with one of `keys` (quoted, as in `"sysstat"`) begins at the first line.
+pub(crate) fn sniff_document(lines: &[&str], keys: &[&str]) -> Sniff {
+    if !lines.first().is_some_and(|line| line.trim_start().starts_with(['{', '['])) {
+        return Sniff::No;
+    }
+    let mut nesting = Nesting::default();
+    for line in lines {
+        if keys.iter().any(|key| line.contains(key)) {
+            return Sniff::Yes;
+        }
+        for byte in line.bytes() {
+            if nesting.take(byte) == Turn::Wrong {
+                return Sniff::No;
+            }
+        }
+        nesting.line_end();
+        if nesting.open.is_empty() {
+            return Sniff::No;
+        }
+    }
+    Sniff::More
+}
+
+/// What came of a line.
+#[derive(Debug)]
+pub(crate) enum Piece {
+    /// An element of the list that is given out one by one.
+    Element(Value),
+    /// The rest of the document, which is complete.
+    Whole(Value),
+    /// The text is no JSON from here on, and why.
+    Broken(&'static str),
+}
+
+/// One document, as its lines come.
+#[derive(Debug, Default)]
+pub(crate) struct Document {
+    text: String,
+    nesting: Nesting,
+    /// The list given out element by element, by its key in quotes.
+    list: Option<&'static str>,
+    /// How deep that list stands, while it is open.
+    inside: Option<usize>,
+    /// Where in `text` its elements begin.
+    base: usize,
+    /// Behind the last inner object or list that was complete, and what was open there.
+    sound: (usize, Vec<u8>),
+    over: bool,
+}
+
+impl Document {
+    /// A document that is given out as a whole.
+    pub(crate) fn new() -> Document {
+        Document::default()
+    }
+
+    /// A document whose list of that key (in quotes) is given out element by element; it is
+    /// empty in the whole.
+    pub(crate) fn with_list(key: &'static str) -> Document {
+        Document { list: Some(key), ..Document::default() }
+    }
+
+    /// Nothing more belongs to it.
+    pub(crate) fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// Takes a line.
+    pub(crate) fn line(&mut self, line: &str) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        for letter in line.trim().chars() {
+            if self.over {
+                break;
+            }
+            self.letter(letter, &mut pieces);
+        }
+        self.nesting.line_end();
+        if self.text.len() > DOCUMENT_LIMIT {
+            self.over = true;
+            pieces.push(Piece::Broken("the document is longer than 64 MiB"));
+        }
+        pieces
+    }
+
+    fn letter(&mut self, letter: char, pieces: &mut Vec<Piece>) {
+        if self.nesting.open.is_empty() && !matches!(letter, '{' | '[') {
+            return;
+        }
+        let between = self.inside == Some(self.nesting.open.len());
+        if between && (letter == ',' || letter.is_ascii_whitespace()) {
+            return;
+        }
+        self.text.push(letter);
+        // Brackets and quotes are single bytes, and no part of any longer letter.
+        match self.nesting.take(if letter.is_ascii() { letter as u8 } else { b'x' }) {
+            Turn::Opened => self.opened(),
+            Turn::Closed => self.closed(pieces),
+            Turn::Wrong => {
+                self.over = true;
+                pieces.push(Piece::Broken("the brackets of the document do not match"));
+            }
+            Turn::Inside => {}
+        }
+    }
+
+    fn opened(&mut self) {
+        let Some(key) = self.list.filter(|_| self.inside.is_none()) else { return };
+        let before = self.text.strip_suffix('[').map(str::trim_end);
+        if before
+            .and_then(|text| text.strip_suffix(':'))
+            .is_some_and(|text| text.trim_end().ends_with(key))
+        {
+            self.inside = Some(self.nesting.open.len());
+            self.base = self.text.len();
+        }
+    }
+
+    fn closed(&mut self, pieces: &mut Vec<Piece>) {
+        let depth = self.nesting.open.len();
+        if self.inside == Some(depth) {
+            let element = self.text.split_off(self.base);
+            pieces.push(match serde_json::from_str(&element) {
+                Ok(value) => Piece::Element(value),
+                Err(_) => Piece::Broken("an element of the list is no JSON"),
+            });
+        } else if self.inside.is_some_and(|inside| depth < inside) {
+            self.inside = None;
+        }
+        if depth == 0 {
+            self.over = true;
+            pieces.push(match serde_json::from_str(&self.text) {
+                Ok(value) => Piece::Whole(value),
+                Err(_) => Piece::Broken("the document is no JSON"),
+            });
+        }
+        self.sound = (self.text.len(), self.nesting.open.clone());
+    }
+
+    /// What is known of the document so far: all that is complete, with the brackets that are
+    /// missing. `None` if it is over or nothing of it is complete.
+    pub(crate) fn mended(&self) -> Option<Value> {
+        if self.over {
+            return None;
+        }
+        let (end, open) = &self.sound;
+        let closed = |end: usize, open: &[u8]| {
+            let mut text = self.text.get(..end)?.trim_end_matches([',', ' ']).to_string();
+            text.extend(open.iter().rev().map(|open| if *open == b'{' { '}' } else { ']' }));
+            serde_json::from_str(&text).ok()
+        };
+        let whole = || closed(self.text.len(), &self.nesting.open);
+        let inside =
+            || self.inside.and_then(|depth| closed(self.base, self.nesting.open.get(..depth)?));
+        whole().or_else(|| closed(*end, open)).or_else(inside)
+    }
+
+    /// Whether it ends within a value, and not between two.
+    pub(crate) fn is_torn(&self) -> bool {
+        let rest = self.text.get(self.sound.0.max(self.base)..).unwrap_or_default();
+        !self.over
+            && rest.bytes().any(|b| !matches!(b, b',' | b'{' | b'[') && !b.is_ascii_whitespace())
+    }
+
+    /// The element that was cut, as far as it is complete.
+    pub(crate) fn cut_element(&self) -> Option<Value> {
+        let depth = self.inside.filter(|_| !self.over)?;
+        let (end, open) = &self.sound;
+        let mut text = self.text.get(self.base..*end)?.to_string();
+        text.extend(
+            open.get(depth..)?.iter().rev().map(|open| if *open == b'{' { '}' } else { ']' }),
+        );
+        serde_json::from_str(&text).ok()
+    }
+}
+
+/// Brackets that are open, and whether a string is.
+#[derive(Debug, Default)]
+struct Nesting {
+    open: Vec<u8>,
+    string: bool,
+    escaped: bool,
+}
+
+#[derive(PartialEq, Debug)]
+enum Turn {
+    Inside,
+    Opened,
+    Closed,
+    Wrong,
+}
+
+/// Deepest nesting; serde_json's own limit is 128.
+const DEEPEST: usize = 100;
+
+impl Nesting {
+    fn take(&mut self, byte: u8) -> Turn {
+        if std::mem::take(&mut self.escaped) {
+            return Turn::Inside;
+        }
+        match (byte, self.string) {
+            (b'\\', true) => self.escaped = true,
+            (b'"', _) => self.string = !self.string,
+            (b'{' | b'[', false) => {
+                self.open.push(byte);
+                return if self.open.len() > DEEPEST { Turn::Wrong } else { Turn::Opened };
+            }
+            (b'}' | b']', false) => {
+                let fits =
+                    matches!((self.open.pop(), byte), (Some(b'{'), b'}') | (Some(b'['), b']'));
+                return if fits { Turn::Closed } else { Turn::Wrong };
+            }
+            _ => {}
+        }
+        Turn::Inside
+    }
+
+    /// No string of a document goes on behind the end of a line; one that seems to was damaged.
+    fn line_end(&mut self) {
+        (self.string, self.escaped) = (false, false);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn elements_come_one_by_one_and_a_cut_keeps_what_is_complete() {
+        let mut document = Document::with_list("\"list\"");
+        let text = "x {\"a\": {\"name\": \"b}\",\n\"list\": [\n{\"n\": 1},\n{\"n\": 2}, {\"n\": [3], \"m\": [4,";
+        let elements: Vec<Value> = text
+            .lines()
+            .flat_map(|line| document.line(line))
+            .map(|piece| match piece {
+                Piece::Element(value) => value,
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(elements, [json!({"n": 1}), json!({"n": 2})]);
+        assert_eq!(document.cut_element(), Some(json!({"n": [3]})));
+        assert!(document.is_torn());
+        let head = document.mended().unwrap();
+        assert_eq!(head["a"]["name"], "b}");
+    }
+
+    #[test]
+    fn a_whole_document_and_a_broken_one() {
+        let mut document = Document::new();
+        assert!(document.line("{\"k\":").is_empty());
+        assert!(matches!(&document.line("[1]} rest")[..], [Piece::Whole(v)] if v["k"][0] == 1));
+        assert!(document.is_over());
+        assert!(matches!(Document::new().line("{]")[..], [Piece::Broken(_)]));
+        assert!(matches!(Document::new().line("{\"a\" 1}")[..], [Piece::Broken(_)]));
+    }
+
+    #[test]
+    fn the_key_decides() {
+        assert_eq!(sniff_document(&["{", "\"sysstat\": {"], &["\"sysstat\""]), Sniff::Yes);
+        assert_eq!(sniff_document(&["{"], &["\"sysstat\""]), Sniff::More);
+        assert_eq!(sniff_document(&["{\"a\": 1}"], &["\"sysstat\""]), Sniff::No);
+        assert_eq!(sniff_document(&["\"sysstat\""], &["\"sysstat\""]), Sniff::No);
+    }
+}

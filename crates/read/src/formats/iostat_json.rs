@@ -1,0 +1,217 @@
+//! iostat's JSON (`iostat -o JSON`): rates, mean waits, queue and busy share per device and report.
+//!
+//! ## Reads
+//! The reports of `iostat -o JSON`, one at a time as they come, so that a run of days needs no
+//! more memory than one report. Rows become intervals, exactly as those of the printed tables.
+//!
+//! ## Where it comes from
+//! `iostat -o JSON -x 10` of the sysstat package, also behind `-y`, `-t`, `-p`, `-s`, `-k`, `-m`;
+//! and copies that `jq` printed anew.
+//!
+//! ## Versions
+//! sysstat 11.5.1 and later. Keys are the columns of the tables without their percent sign:
+//! `util`, `rrqm`, `wrqm`. Requests per second come first since 12.1.2. Keys we do not know are
+//! passed over, and a key that is missing is unknown (on hosts of many disks some versions lose a
+//! few: sysstat issue 396).
+//!
+//! ## Traps
+//! A run that was killed ends in the middle: what is complete is read, and the row that was cut
+//! is left out with a note; one stopped by an interrupt is closed properly. 12.2.0 writes `wMB/s`
+//! 2048 times too large (sysstat issue 264): where it is that far from `w/s` times `wareq-sz`, the
+//! product is used and a note says so. The first report counts since boot unless `-y` was given,
+//! which the JSON does not tell: it is taken for such unless all its rates are whole requests over
+//! 1, 2, 5 or 10 s. `0.00` beside no I/O means none, not fast. `util` is no saturation. Without
+//! `-t` no report has a time. A line longer than 1 MiB is not read: print it in several lines.
+//!
+//! ## Cannot know
+//! What the printed tables cannot: how latencies behind a mean are distributed, and queue and
+//! device time apart.
+
+use iowhy_model::{Level, Nanos, Note, Sink, Time};
+use serde_json::{Map, Value};
+
+use crate::disk_columns::{Draft, are_whole};
+use crate::document::{Document, Piece, sniff_document};
+use crate::{Format, Moment, Reader, Sniff, Step};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "iostat-json",
+    summary: "iostat -o JSON of sysstat, complete or cut",
+    manual: include_str!("iostat_json.rs"),
+    level: Level::A,
+    sniff,
+    reader: || Box::new(IostatJson::default()),
+};
+
+/// How many times too large 12.2.0 writes `wMB/s`: it takes sectors for megabytes.
+const SECTORS_PER_MB: f64 = 2048.0;
+
+fn sniff(lines: &[&str]) -> Sniff {
+    sniff_document(lines, &["\"sysstat\""])
+}
+
+struct IostatJson {
+    document: Document,
+    reports: u64,
+    first: Option<Moment>,
+    before: Option<Moment>,
+    /// The bug of 12.2.0 was told.
+    told: bool,
+}
+
+impl Default for IostatJson {
+    fn default() -> Self {
+        let document = Document::with_list("\"statistics\"");
+        IostatJson { document, reports: 0, first: None, before: None, told: false }
+    }
+}
+
+impl Reader for IostatJson {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        if self.document.is_over() {
+            return if line.trim().is_empty() { Step::Took } else { Step::Ended };
+        }
+        let mut step = Step::Took;
+        for piece in self.document.line(line) {
+            match piece {
+                Piece::Element(report) => self.report(&report, sink),
+                Piece::Whole(_) => {}
+                Piece::Broken(reason) => step = Step::Skipped(reason.to_string()),
+            }
+        }
+        step
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        if self.document.is_over() {
+            return;
+        }
+        if let Some(report) = self.document.cut_element() {
+            self.report(&report, sink);
+        }
+        if self.document.is_torn() {
+            sink.skip(whole("the document is cut within a row, which is left out"));
+        } else {
+            sink.note(whole("the document is cut: the last report may lack disks"));
+        }
+    }
+}
+
+impl IostatJson {
+    fn report(&mut self, report: &Value, sink: &mut dyn Sink) {
+        if self.reports == 0 {
+            sink.source().host = self.document.mended().as_ref().and_then(host);
+        }
+        let now = report.get("timestamp").and_then(Value::as_str).and_then(Moment::read);
+        let rows = report.get("disk").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let drafts: Vec<(&str, Draft)> =
+            rows.iter().filter_map(|row| self.row(row, sink)).collect();
+        let rates: Vec<f64> = drafts.iter().flat_map(|(_, draft)| draft.request_rates()).collect();
+        let since_boot = self.reports == 0 && !are_whole(&rates);
+        let seconds = now.zip(self.before).and_then(|(now, before)| now.since(before));
+        let length = seconds.filter(|seconds| *seconds > 0.0 && !since_boot);
+        self.first = self.first.or(now);
+        let end = now.zip(self.first).and_then(|(now, first)| now.since(first));
+        for (name, draft) in drafts {
+            let mut interval = draft.interval(sink.device(name));
+            interval.since_boot = since_boot;
+            interval.length = length.map(Nanos::from_seconds);
+            interval.start = end.zip(length).map(|(end, length)| Time::from_seconds(end - length));
+            sink.interval(interval);
+        }
+        self.before = now.or(self.before);
+        self.reports += 1;
+    }
+
+    fn row<'a>(&mut self, row: &'a Value, sink: &mut dyn Sink) -> Option<(&'a str, Draft)> {
+        let row = row.as_object()?;
+        let name = row.get("disk_device").and_then(Value::as_str)?.trim();
+        let written = self.written(row, sink);
+        let mut draft = Draft::default();
+        for (key, value) in row {
+            let column = if key == "util" { "%util" } else { key };
+            match (key.as_str(), written) {
+                ("wMB/s", Some(written)) => draft.take(column, &written.to_string()),
+                _ => draft.take(column, &word(value)),
+            }
+        }
+        Some((name, draft))
+    }
+
+    /// MB written per second, where 12.2.0 got it wrong.
+    fn written(&mut self, row: &Map<String, Value>, sink: &mut dyn Sink) -> Option<f64> {
+        let number = |key| row.get(key).and_then(Value::as_f64);
+        let (stated, per_s, kb) = (number("wMB/s")?, number("w/s")?, number("wareq-sz")?);
+        let product = per_s * kb / 1024.0;
+        // Both factors are rounded to a hundredth: a third either way is generous.
+        let wrong = (0.67..1.5).contains(&(stated / product / SECTORS_PER_MB));
+        if wrong && !std::mem::replace(&mut self.told, true) {
+            sink.note(whole(
+                "wMB/s is 2048 times too large, as 12.2.0 writes it: w/s times wareq-sz is used",
+            ));
+        }
+        wrong.then_some(product)
+    }
+}
+
+/// A number as the tables print it: JSON has two decimals too, but a parser drops idle zeros.
+fn word(value: &Value) -> String {
+    match value.as_f64() {
+        Some(number) if value.is_f64() => format!("{number:.2}"),
+        Some(_) => value.to_string(),
+        None => value.as_str().unwrap_or_default().to_string(),
+    }
+}
+
+/// `HOST, Linux RELEASE MACHINE, N CPU`, as of the printed banner.
+fn host(document: &Value) -> Option<String> {
+    let host = document.pointer("/sysstat/hosts/0")?;
+    let of = |key| host.get(key).and_then(Value::as_str);
+    let system = [of("sysname"), of("release"), of("machine")].into_iter().flatten();
+    let system = system.collect::<Vec<_>>().join(" ");
+    let processors = host.get("number-of-cpus").and_then(Value::as_u64);
+    let processors = processors.map_or(String::new(), |count| format!(", {count} CPU"));
+    Some(format!("{}, {system}{processors}", of("nodename")?))
+}
+
+/// A note about the listing as a whole.
+fn whole(reason: &str) -> Note {
+    Note { line: 0, text: String::new(), reason: reason.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use iowhy_model::{Op, Recording};
+
+    fn read(text: &str) -> Recording {
+        let mut recording = Recording::new();
+        crate::scan("test", &mut text.as_bytes(), None, &mut recording).unwrap();
+        recording
+    }
+
+    #[test]
+    fn megabytes_of_12_2_0_are_put_right_once_told() {
+        let row = |written: &str| {
+            format!(
+                "{{\"disk_device\": \"sda\", \"r/s\": 0.00, \"w/s\": 10.00, \"wMB/s\": {written}, \
+                 \"wareq-sz\": 512.00, \"w_await\": 1.50, \"util\": 2.00}}"
+            )
+        };
+        let text = format!(
+            "{{\"sysstat\": {{\"hosts\": [{{\"nodename\": \"h\", \"statistics\": [\n\
+             {{\"disk\": [{}]}},\n{{\"disk\": [{}]}}\n]}}]}}}}\n",
+            row("10240.00"),
+            row("5.00")
+        );
+        let recording = read(&text);
+        let listing = &recording.listings[0];
+        for interval in &listing.intervals {
+            let writes = interval.of(Op::Write).unwrap();
+            assert_eq!(writes.bytes_per_s, Some(5.0 * 1_048_576.0));
+            assert_eq!(writes.await_ns, Some(1_500_000.0));
+            assert_eq!(interval.busy, Some(0.02));
+        }
+        assert_eq!(listing.source.notes.len(), 1);
+    }
+}
