@@ -1,5 +1,7 @@
 //! What a format is: a name, a manual, a way to recognise its first line, and a reader.
 
+use std::io::BufRead;
+
 use iowhy_model::{Level, Sink};
 
 /// A format of the list in `formats.rs`.
@@ -45,6 +47,20 @@ pub trait Reader {
     fn finish(&mut self, sink: &mut dyn Sink) {
         let _ = sink;
     }
+
+    /// The same reader for bytes, if the format is binary; then it is offered no lines.
+    fn binary(&mut self) -> Option<&mut dyn Binary> {
+        None
+    }
+}
+
+/// Reads one binary listing to the end of the input.
+pub trait Binary {
+    /// Reads everything from the first byte of the sniffed line on. Damage is said to the sink.
+    ///
+    /// # Errors
+    /// What the input says when it cannot be read on.
+    fn read(&mut self, input: &mut dyn BufRead, sink: &mut dyn Sink) -> std::io::Result<()>;
 }
 
 /// What a reader did with a line.

@@ -5,15 +5,13 @@
 //! claims it. After prose a new heading begins a new listing, even of the same format: two
 //! screens in one document are two clocks.
 
-use std::collections::VecDeque;
 use std::io::BufRead;
 
 use iowhy_model::{Note, Sink, Source};
 
+use crate::lines::{LINE_LIMIT, Line, Lines};
 use crate::{Error, FORMATS, Format, Reader, Sniff, Step};
 
-/// Longest line kept, bytes; of a longer one the rest is dropped and the loss is noted.
-pub const LINE_LIMIT: usize = 1 << 20;
 /// Most lines a format may ask for before it decides.
 const HEAD_LIMIT: usize = 16;
 /// Characters of a bad line that are kept for the note.
@@ -80,19 +78,19 @@ struct Open {
 impl Scanner<'_> {
     fn run(&mut self, sink: &mut dyn Sink) -> std::io::Result<()> {
         while let Some(line) = self.lines.next()? {
-            if self.continues(&line, sink)? {
+            if self.continues(line, sink)? {
                 continue;
             }
-            match self.sniff(&line)? {
-                Some(format) => self.begin(format, &line, sink),
-                None => self.prose(&line),
+            match self.sniff(line)? {
+                Some(format) => self.begin(format, line, sink)?,
+                None => self.prose(line),
             }
         }
         Ok(())
     }
 
     /// Offers a line to the open listing; false if it may begin another one.
-    fn continues(&mut self, line: &Line, sink: &mut dyn Sink) -> std::io::Result<bool> {
+    fn continues(&mut self, line: Line, sink: &mut dyn Sink) -> std::io::Result<bool> {
         let Some(open) = &mut self.open else { return Ok(false) };
         if open.prose_since && self.sniff(line)?.is_some() {
             self.close(sink);
@@ -102,7 +100,7 @@ impl Scanner<'_> {
         let step = if line.cut {
             Step::Skipped(format!("the line is longer than {LINE_LIMIT} bytes"))
         } else {
-            open.reader.line(&line.text, sink)
+            open.reader.line(&self.lines.text(line), sink)
         };
         match step {
             Step::Took => {
@@ -111,7 +109,7 @@ impl Scanner<'_> {
             }
             Step::Skipped(reason) => {
                 extend(sink, line.number);
-                sink.skip(note(line, reason));
+                sink.skip(self.note(line, reason));
             }
             Step::Passed => {
                 if self.sniff(line)?.is_some() {
@@ -128,16 +126,29 @@ impl Scanner<'_> {
         Ok(true)
     }
 
-    fn begin(&mut self, format: &'static Format, line: &Line, sink: &mut dyn Sink) {
+    fn begin(
+        &mut self,
+        format: &'static Format,
+        line: Line,
+        sink: &mut dyn Sink,
+    ) -> std::io::Result<()> {
         let mut source = Source::new(format.name, self.input, format.level);
         source.lines = Some((line.number, line.number));
         sink.begin(source);
         self.scan.listings += 1;
-        let mut reader = (format.reader)();
-        if let Step::Skipped(reason) = reader.line(&line.text, sink) {
-            sink.skip(note(line, reason));
+        let open = self.open.insert(Open { reader: (format.reader)(), prose_since: false });
+        if let Some(binary) = open.reader.binary() {
+            return binary.read(&mut self.lines.rest(), sink);
         }
-        self.open = Some(Open { reader, prose_since: false });
+        if let Step::Skipped(reason) = open.reader.line(&self.lines.text(line), sink) {
+            sink.skip(self.note(line, reason));
+        }
+        Ok(())
+    }
+
+    fn note(&self, line: Line, reason: String) -> Note {
+        let text = self.lines.text(line).chars().take(NOTE_TEXT).collect();
+        Note { line: line.number, text, reason }
     }
 
     fn close(&mut self, sink: &mut dyn Sink) {
@@ -150,11 +161,12 @@ impl Scanner<'_> {
         }
     }
 
-    fn prose(&mut self, line: &Line) {
+    fn prose(&mut self, line: Line) {
         if line.cut {
             self.scan.cut += 1;
         }
-        let text = line.text.trim();
+        let text = self.lines.text(line);
+        let text = text.trim();
         if text.is_empty() {
             return;
         }
@@ -169,7 +181,7 @@ impl Scanner<'_> {
 
     /// The format that says a listing of its own begins at this line. Two are a bug of ours (a
     /// test looks for it); the first of the list then reads.
-    fn sniff(&mut self, line: &Line) -> std::io::Result<Option<&'static Format>> {
+    fn sniff(&mut self, line: Line) -> std::io::Result<Option<&'static Format>> {
         if line.cut {
             return Ok(None);
         }
@@ -180,11 +192,12 @@ impl Scanner<'_> {
             None => FORMATS,
         };
         for ahead in 0..HEAD_LIMIT {
-            if ahead > 0 && !self.lines.ahead(ahead)? {
+            if ahead > 0 && !self.lines.look_ahead(ahead)? {
                 break;
             }
-            let mut head = vec![line.text.as_str()];
-            head.extend(self.lines.pending.iter().take(ahead).map(|line| line.text.as_str()));
+            let mut texts = vec![self.lines.text(line)];
+            texts.extend(self.lines.ahead().take(ahead));
+            let head: Vec<&str> = texts.iter().map(|text| &**text).collect();
             let mut more = false;
             for format in formats {
                 match (format.sniff)(&head) {
@@ -205,95 +218,4 @@ fn extend(sink: &mut dyn Sink, number: u64) {
     if let Some((_, last)) = &mut sink.source().lines {
         *last = number;
     }
-}
-
-fn note(line: &Line, reason: String) -> Note {
-    Note { line: line.number, text: line.text.chars().take(NOTE_TEXT).collect(), reason }
-}
-
-struct Line {
-    number: u64,
-    text: String,
-    cut: bool,
-}
-
-/// Lines of bounded length, with a few looked at ahead of time.
-struct Lines<'a> {
-    reader: &'a mut dyn BufRead,
-    pending: VecDeque<Line>,
-    number: u64,
-    read: u64,
-    bytes: u64,
-}
-
-impl<'a> Lines<'a> {
-    fn new(reader: &'a mut dyn BufRead) -> Self {
-        Lines { reader, pending: VecDeque::new(), number: 0, read: 0, bytes: 0 }
-    }
-
-    fn next(&mut self) -> std::io::Result<Option<Line>> {
-        let line = match self.pending.pop_front() {
-            Some(line) => Some(line),
-            None => self.read()?,
-        };
-        if let Some(line) = &line {
-            self.number = line.number;
-        }
-        Ok(line)
-    }
-
-    /// Makes sure `count` lines are pending; false if the input ends before.
-    fn ahead(&mut self, count: usize) -> std::io::Result<bool> {
-        while self.pending.len() < count {
-            match self.read()? {
-                Some(line) => self.pending.push_back(line),
-                None => return Ok(false),
-            }
-        }
-        Ok(true)
-    }
-
-    fn read(&mut self) -> std::io::Result<Option<Line>> {
-        let mut bytes = Vec::new();
-        let mut cut = false;
-        let mut any = false;
-        loop {
-            let chunk = match self.reader.fill_buf() {
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-                other => other?,
-            };
-            if chunk.is_empty() {
-                break;
-            }
-            any = true;
-            let end = memchr::memchr(b'\n', chunk);
-            let part = &chunk[..end.unwrap_or(chunk.len())];
-            let room = LINE_LIMIT - bytes.len();
-            cut |= part.len() > room;
-            bytes.extend_from_slice(&part[..part.len().min(room)]);
-            let used = end.map_or(chunk.len(), |end| end + 1);
-            self.bytes += used as u64;
-            self.reader.consume(used);
-            if end.is_some() {
-                break;
-            }
-        }
-        if !any {
-            return Ok(None);
-        }
-        if bytes.last() == Some(&b'\r') {
-            bytes.pop();
-        }
-        self.read += 1;
-        let text = match String::from_utf8(bytes) {
-            Ok(text) => text,
-            Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
-        };
-        Ok(Some(Line { number: self.read, text: plain_blanks(text), cut }))
-    }
-}
-
-/// Tables copied from a web page are aligned with no-break spaces; readers expect plain ones.
-fn plain_blanks(text: String) -> String {
-    if text.is_ascii() || !text.contains('\u{a0}') { text } else { text.replace('\u{a0}', " ") }
 }

@@ -1,0 +1,156 @@
+//! How fast the readers are: text made here, read by [`scan`] into a sink that only counts.
+//!
+//! `cargo run --release -p iowhy-read --example throughput [MB]`
+
+#![allow(clippy::print_stdout, clippy::disallowed_methods, clippy::unwrap_used)]
+
+use std::fmt::Write;
+use std::io::BufReader;
+use std::time::Instant;
+
+use iowhy_model::{
+    DeviceId, Distribution, Event, Fact, Histogram, Interval, Level, Name, Recording, Sink, Source,
+};
+use iowhy_read::scan;
+
+/// Keeps nothing but one histogram of all latencies.
+struct Counting {
+    names: Recording,
+    source: Source,
+    latencies: Histogram,
+}
+
+impl Counting {
+    fn new() -> Self {
+        let source = Source::new("none", "-", Level::A);
+        let latencies = Histogram::empty(iowhy_model::Edges::standard());
+        Counting { names: Recording::new(), source, latencies }
+    }
+}
+
+impl Sink for Counting {
+    fn begin(&mut self, source: Source) -> usize {
+        self.source = source;
+        0
+    }
+    fn resume(&mut self, _: usize) {}
+    fn source(&mut self) -> &mut Source {
+        &mut self.source
+    }
+    fn device(&mut self, name: &str) -> DeviceId {
+        self.names.device(name)
+    }
+    fn name(&mut self, text: &str) -> Name {
+        self.names.name(text)
+    }
+    fn event(&mut self, event: Event) {
+        self.source.records += 1;
+        if let Some((_, latency)) = event.longest() {
+            self.latencies.record(latency.ns() as u64);
+        }
+    }
+    fn interval(&mut self, _: Interval) {
+        self.source.records += 1;
+    }
+    fn distribution(&mut self, distribution: Distribution) {
+        self.source.records += 1;
+        self.latencies.record(distribution.histogram.count());
+    }
+    fn fact(&mut self, _: Fact) {
+        self.source.records += 1;
+    }
+    fn end(&mut self) {}
+}
+
+fn main() {
+    let megabytes: usize = std::env::args().nth(1).map_or(200, |text| text.parse().unwrap());
+    for (name, text) in [
+        ("biosnoop (bcc)", biosnoop(megabytes << 20)),
+        ("biosnoop -Q", biosnoop_queue(megabytes << 20)),
+        ("pylatencymap", pylatencymap(megabytes << 20)),
+    ] {
+        for _ in 0..5 {
+            let mut sink = Counting::new();
+            let begun = Instant::now();
+            // 256 KiB is what the command line reads with.
+            let mut reader = BufReader::with_capacity(1 << 18, text.as_bytes());
+            scan("-", &mut reader, None, &mut sink).unwrap();
+            let seconds = begun.elapsed().as_secs_f64();
+            println!(
+                "{name:16} {:>5.0} MB/s  {:>6.1} ns/record  {} records, {} skipped",
+                text.len() as f64 / 1e6 / seconds,
+                seconds * 1e9 / sink.source.records as f64,
+                sink.source.records,
+                sink.source.skipped
+            );
+        }
+    }
+}
+
+fn biosnoop(size: usize) -> String {
+    let mut text =
+        String::from("TIME(s)        COMM           PID    DISK    T  SECTOR    BYTES   LAT(ms)\n");
+    for k in 0u64.. {
+        if text.len() >= size {
+            break;
+        }
+        let comm = ["odsync", "fio", "postgres", "kworker/u8:2"][(k / 5 % 4) as usize];
+        let disk = ["sdb", "nvme0n1"][(k / 3 % 2) as usize];
+        let _ = writeln!(
+            text,
+            "{:<14.6} {comm:<14} {:<6} {disk:<7} {:<2} {:<9} {:<7} {:>7.2}",
+            k as f64 * 0.000_213,
+            1898 + k % 7,
+            ["R", "W"][(k / 2 % 2) as usize],
+            k * 7919 % 1_000_000_007,
+            [4096, 131_072, 8192][(k % 3) as usize],
+            0.05 + (k * 31 % 997) as f64 / 70.0
+        );
+    }
+    text
+}
+
+fn biosnoop_queue(size: usize) -> String {
+    let mut text = String::from(
+        "TIME(s)     COMM           PID     DISK      T SECTOR     BYTES   QUE(ms) LAT(ms)\n",
+    );
+    for k in 0u64.. {
+        if text.len() >= size {
+            break;
+        }
+        let _ = writeln!(
+            text,
+            "{:<11.6} {:<14} {:<7} {:<9} {:<1} {:<10} {:<7} {:>7.2} {:>7.2}",
+            k as f64 * 0.000_213,
+            "fio",
+            4021,
+            "nvme0n1",
+            "W",
+            k * 7919 % 1_000_000_007,
+            4096,
+            0.01 + (k * 17 % 13) as f64 / 100.0,
+            0.05 + (k * 31 % 997) as f64 / 70.0
+        );
+    }
+    text
+}
+
+fn pylatencymap(size: usize) -> String {
+    let mut text = String::new();
+    for k in 0u64.. {
+        if text.len() >= size {
+            break;
+        }
+        let _ = writeln!(
+            text,
+            "<begin record>\ntimestamp, microsec, {}, Mon Jan  1 10:00:00 2026\n\
+             label, db file sequential read latency\nlatencyunit, microsec\ndatasource, bpf",
+            k * 3_000_000
+        );
+        for bucket in 0..23 {
+            let _ = writeln!(text, "{}, {}", 1u64 << bucket, k * (bucket * 7 % 23 + 1));
+        }
+        text.push_str("<end record>\n");
+    }
+    text
+}

@@ -1,0 +1,253 @@
+//! Lines of bounded length, lent from one buffer, with a few looked at ahead of time.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::io::{BufRead, ErrorKind, Read, Result};
+
+/// Longest line kept, bytes; of a longer one the rest is dropped and the loss is noted.
+pub const LINE_LIMIT: usize = 1 << 20;
+/// Bytes taken over at a time: small enough for a core's own cache.
+const BLOCK: usize = 1 << 17;
+
+/// Where a line stands; [`Lines::text`] tells what it says, until the next one is asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Line {
+    /// Its number, from 1.
+    pub(crate) number: u64,
+    /// Whether it was longer than [`LINE_LIMIT`].
+    pub(crate) cut: bool,
+    start: usize,
+    end: usize,
+}
+
+/// The lines of an input. Places count the bytes kept since its beginning.
+pub(crate) struct Lines<'a> {
+    reader: &'a mut dyn BufRead,
+    buffer: Vec<u8>,
+    /// The place of the buffer's first byte.
+    base: usize,
+    /// Where the current line begins; what stands before it is done with.
+    current: usize,
+    /// Where the first line begins that was not looked for yet.
+    fresh: usize,
+    /// Lines found ahead of time.
+    pending: VecDeque<Line>,
+    found: u64,
+    /// Number of the current line.
+    pub(crate) number: u64,
+    /// Bytes of all lines found.
+    pub(crate) bytes: u64,
+}
+
+impl<'a> Lines<'a> {
+    pub(crate) fn new(reader: &'a mut dyn BufRead) -> Self {
+        let pending = VecDeque::new();
+        let (base, current, fresh, found, number, bytes) = (0, 0, 0, 0, 0, 0);
+        Lines { reader, buffer: Vec::new(), base, current, fresh, pending, found, number, bytes }
+    }
+
+    /// The next line; the one before can no longer be read.
+    pub(crate) fn next(&mut self) -> Result<Option<Line>> {
+        let ahead = self.pending.pop_front();
+        self.current = ahead.map_or(self.fresh, |line| line.start);
+        let line = if ahead.is_some() { ahead } else { self.find()? };
+        if let Some(line) = &line {
+            self.number = line.number;
+        }
+        Ok(line)
+    }
+
+    /// Makes sure `count` lines behind the current one are known; false if the input ends before.
+    pub(crate) fn look_ahead(&mut self, count: usize) -> Result<bool> {
+        while self.pending.len() < count {
+            match self.find()? {
+                Some(line) => self.pending.push_back(line),
+                None => return Ok(false),
+            }
+        }
+        Ok(true)
+    }
+
+    /// The lines behind the current one that are known.
+    pub(crate) fn ahead(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        self.pending.iter().map(|line| self.text(*line))
+    }
+
+    /// What a line says, without its end. Broken characters are replaced; so are no-break
+    /// blanks, with which tables copied from a web page are aligned.
+    pub(crate) fn text(&self, line: Line) -> Cow<'_, str> {
+        let bytes = self.bytes_of(line.start, line.end);
+        let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
+        match str::from_utf8(bytes) {
+            Ok(text) if text.is_ascii() || !text.contains('\u{a0}') => Cow::Borrowed(text),
+            Ok(text) => Cow::Owned(text.replace('\u{a0}', " ")),
+            Err(_) => Cow::Owned(String::from_utf8_lossy(bytes).replace('\u{a0}', " ")),
+        }
+    }
+
+    /// Everything from the beginning of the current line on, as bytes.
+    pub(crate) fn rest(&mut self) -> Rest<'_> {
+        let before = self.bytes - (self.fresh - self.current) as u64;
+        let skip = self.current - self.base;
+        self.pending.clear();
+        (self.current, self.fresh) = (self.base + self.buffer.len(), self.base + self.buffer.len());
+        self.bytes = before;
+        let head = self.buffer.get(skip..).unwrap_or_default();
+        Rest { head, reader: self.reader, bytes: &mut self.bytes }
+    }
+
+    fn bytes_of(&self, start: usize, end: usize) -> &[u8] {
+        self.buffer.get(start - self.base..end - self.base).unwrap_or_default()
+    }
+
+    /// Finds the end of the line that begins at `fresh`.
+    fn find(&mut self) -> Result<Option<Line>> {
+        let start = self.fresh;
+        let mut searched = start;
+        let mut dropped = 0;
+        let (end, next) = loop {
+            let unsearched = self.buffer.get(searched - self.base..).unwrap_or_default();
+            if let Some(place) = memchr::memchr(b'\n', unsearched) {
+                break (searched + place, searched + place + 1);
+            }
+            searched = self.base + self.buffer.len();
+            if searched > start + LINE_LIMIT + 1 {
+                // One byte more than the limit is kept, to tell that there was more.
+                dropped += searched - (start + LINE_LIMIT + 1);
+                searched = start + LINE_LIMIT + 1;
+                self.buffer.truncate(searched - self.base);
+            }
+            if !self.fill()? {
+                if searched == start {
+                    return Ok(None);
+                }
+                break (searched, searched);
+            }
+        };
+        self.fresh = next;
+        self.found += 1;
+        self.bytes += (next - start + dropped) as u64;
+        let cut = end - start > LINE_LIMIT;
+        Ok(Some(Line { number: self.found, cut, start, end: end.min(start + LINE_LIMIT) }))
+    }
+
+    /// Takes over more of the input and forgets what stands before the current line; false at
+    /// the end.
+    fn fill(&mut self) -> Result<bool> {
+        self.buffer.drain(..self.current - self.base);
+        self.base = self.current;
+        let chunk = loop {
+            match self.reader.fill_buf() {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+                // Asked again, since the borrow checker does not let the first answer out.
+                Ok(_) => break self.reader.fill_buf()?,
+            }
+        };
+        let part = &chunk[..chunk.len().min(BLOCK)];
+        self.buffer.extend_from_slice(part);
+        let taken = part.len();
+        self.reader.consume(taken);
+        Ok(taken > 0)
+    }
+}
+
+/// What is left of an input, as bytes.
+pub(crate) struct Rest<'a> {
+    head: &'a [u8],
+    reader: &'a mut dyn BufRead,
+    bytes: &'a mut u64,
+}
+
+impl Read for Rest<'_> {
+    fn read(&mut self, into: &mut [u8]) -> Result<usize> {
+        let mut chunk = self.fill_buf()?;
+        let count = chunk.read(into)?;
+        self.consume(count);
+        Ok(count)
+    }
+}
+
+impl BufRead for Rest<'_> {
+    fn fill_buf(&mut self) -> Result<&[u8]> {
+        if self.head.is_empty() { self.reader.fill_buf() } else { Ok(self.head) }
+    }
+
+    fn consume(&mut self, count: usize) {
+        *self.bytes += count as u64;
+        match self.head.split_at_checked(count) {
+            Some((_, rest)) if !self.head.is_empty() => self.head = rest,
+            _ => self.reader.consume(count),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Hands out a few bytes at a time, as a pipe may.
+    struct Drops<'a>(&'a [u8], usize);
+
+    impl Read for Drops<'_> {
+        fn read(&mut self, into: &mut [u8]) -> Result<usize> {
+            self.0.read(into)
+        }
+    }
+
+    impl BufRead for Drops<'_> {
+        fn fill_buf(&mut self) -> Result<&[u8]> {
+            Ok(&self.0[..self.0.len().min(self.1)])
+        }
+
+        fn consume(&mut self, count: usize) {
+            self.0 = &self.0[count..];
+        }
+    }
+
+    #[test]
+    fn lines_are_the_same_in_drops_of_any_size() {
+        let text = "first\n\r\nna\u{a0}\u{ef}ve\r\nlast".as_bytes();
+        for size in 1..text.len() {
+            let mut drops = Drops(text, size);
+            let mut lines = Lines::new(&mut drops);
+            let mut seen = Vec::new();
+            while let Some(line) = lines.next().unwrap() {
+                lines.look_ahead(size % 3).unwrap();
+                seen.push(lines.text(line).into_owned());
+            }
+            assert_eq!(seen, ["first", "", "na \u{ef}ve", "last"]);
+            assert_eq!((lines.number, lines.bytes), (4, text.len() as u64));
+        }
+    }
+
+    #[test]
+    fn a_line_past_the_limit_is_cut_and_the_next_is_whole() {
+        for extra in [0, 1, 2, BLOCK, 3 * BLOCK] {
+            let mut text = vec![b'x'; LINE_LIMIT + extra];
+            text.extend_from_slice(b"\nnext\n");
+            let mut drops = Drops(&text, 1000);
+            let mut lines = Lines::new(&mut drops);
+            let line = lines.next().unwrap().unwrap();
+            assert_eq!((line.cut, lines.text(line).len()), (extra > 0, LINE_LIMIT));
+            let line = lines.next().unwrap().unwrap();
+            assert_eq!((line.cut, &*lines.text(line)), (false, "next"));
+            assert!(lines.next().unwrap().is_none());
+            assert_eq!(lines.bytes, text.len() as u64);
+        }
+    }
+
+    #[test]
+    fn the_rest_begins_with_the_current_line() {
+        let mut drops = Drops(b"one\ntwo\nthree\nfour", 5);
+        let mut lines = Lines::new(&mut drops);
+        lines.next().unwrap();
+        lines.next().unwrap();
+        lines.look_ahead(1).unwrap();
+        let mut rest = String::new();
+        lines.rest().read_to_string(&mut rest).unwrap();
+        assert_eq!(rest, "two\nthree\nfour");
+        assert!(lines.next().unwrap().is_none());
+        assert_eq!(lines.bytes, 18);
+    }
+}
