@@ -25,7 +25,7 @@ use std::io::{self, Write};
 use iowhy_model::{Event, Level, Listing, Nanos, Recording, Report, Stage};
 
 use crate::paint::{Ink, Line, Tone, clean};
-use crate::{Style, View};
+use crate::{Colour, Style, View};
 
 /// Entry in the list of views.
 pub const VIEW: View = View {
@@ -126,6 +126,9 @@ fn row(
         l if l > SLOW => Tone::Warn,
         _ => Tone::Plain,
     };
+    if tone == Tone::Plain || style.colour == Colour::None {
+        return writeln!(out, "{text}{:>7.3}", latency.ms());
+    }
     let number = format!("{:>7.3}", latency.ms());
     Line::new().with(&text, Tone::Plain).with(&number, tone).write(usize::MAX, style.colour, out)
 }
