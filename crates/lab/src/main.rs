@@ -8,6 +8,7 @@ use std::process::{ExitCode, Stdio};
 
 use clap::{Args, Parser, Subcommand};
 use iowhy_lab::disk;
+use iowhy_lab::score::Score;
 use iowhy_lab::sickdisk::{SickDisk, Spec, missing, serve};
 use iowhy_lab::simulate::{Load, Seen, biosnoop};
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -25,6 +26,12 @@ enum What {
     Sickdisk(Sickdisk),
     /// Prints what biosnoop would have seen of a load on a disk, without a device and at once
     Simulate(Simulate),
+    /// Judges simulated disks of known disease and prints what was right
+    Score {
+        /// Seeds per scenario
+        #[arg(long, default_value_t = 5)]
+        seeds: u64,
+    },
     /// Serves a disk to the process that started this one
     #[command(hide = true)]
     Serve(Disk),
@@ -77,6 +84,7 @@ fn main() -> ExitCode {
     let outcome = match Line::parse().what {
         What::Sickdisk(sickdisk) => sickdisk.run(),
         What::Simulate(simulate) => simulate.run(),
+        What::Score { seeds } => score(seeds),
         What::Serve(disk) => {
             let truth = disk.truth.clone().unwrap_or_else(|| "/dev/null".into());
             serve(&disk.spec(truth)).map(|()| ExitCode::SUCCESS)
@@ -179,6 +187,12 @@ fn command_on(sick: &SickDisk, command: &str) -> io::Result<ExitCode> {
     let status = sick.command("sh").arg("-c").arg(command).stdin(Stdio::null()).status()?;
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     Ok(ExitCode::from(code.unwrap_or(2)))
+}
+
+fn score(seeds: u64) -> io::Result<ExitCode> {
+    let score = Score::of(seeds).map_err(io::Error::other)?;
+    write!(io::stdout(), "{}", score.table())?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn wait_for_input() -> io::Result<ExitCode> {
