@@ -11,9 +11,9 @@
 //! Frequency in requests per second, intensity in time waited per second: 1 s/s means that one
 //! request was waiting all the time. Waited time is counted at the middle of each bucket and then
 //! fitted to the exact sum of the column where the source gave one; the map says which. Colours
-//! grow with the logarithm of the value, so that a single slow request stays visible. Time is in
-//! seconds of the source's own clock; where that began long before,
-//! the title says what the map's zero is.
+//! grow with the logarithm of the value, so that a single slow request stays visible. Time is
+//! that of the source's own clock; where the clock began long before, the title says what the
+//! map's zero is.
 //!
 //! ## Read it like this
 //! A device in order shows one or two steady bands. A band that climbs is a queue that fills; a

@@ -4,7 +4,8 @@
 //! For each device and operation how many requests took how long: a row per power of two of a
 //! microsecond, as biolatency has them, with count, share and bar; with `--verbose` all buckets
 //! there are, and waiting and device time side by side where both are known. Buckets that powers
-//! of two would cut (whole milliseconds, for instance) stay as they are. Sources that gave only
+//! of two would cut (whole milliseconds, for instance) stay as they are. Rows that are parts of a
+//! power of two are not of one width, so their bars are counts per power of two. Sources that gave only
 //! minimum, mean and maximum make a table, the largest maximum first.
 //!
 //! ## Units

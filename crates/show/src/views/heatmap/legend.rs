@@ -5,8 +5,10 @@ use crate::paint::{Grid, Ink, Line, Palette, Ramp, Tone, density};
 use crate::words::{duration, short};
 use crate::{Colour, Style};
 
-/// Steps of the legend.
-const STEPS: usize = 6;
+/// Steps of the legend, and on narrow paper.
+const STEPS: (usize, usize) = (6, 3);
+/// Paper narrower than this is narrow.
+const NARROW: usize = 60;
 /// Below the largest value by more than this factor all is the first colour: four decades hold
 /// a single request among ten thousand apart.
 const DECADES: f64 = 1e4;
@@ -55,8 +57,9 @@ impl Scale {
         swatch(&mut line, ramp, 0.0, style);
         line.push(" 0 ", Tone::Faint);
         let alike = self.most <= self.least * 1.001;
-        for step in (0..STEPS).filter(|step| !alike || *step + 1 == STEPS) {
-            let place = step as f64 / (STEPS - 1) as f64;
+        let steps = if style.width < NARROW { STEPS.1 } else { STEPS.0 };
+        for step in (0..steps).filter(|step| !alike || *step + 1 == steps) {
+            let place = step as f64 / (steps - 1) as f64;
             swatch(&mut line, ramp, place.max(1e-3), style);
             let value = self.value(place);
             let text = match measure {
