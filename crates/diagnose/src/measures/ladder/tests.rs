@@ -78,6 +78,20 @@ fn a_healthy_time_moves_the_base_by_whole_turns() {
 }
 
 #[test]
+fn cache_hits_below_a_large_read_do_not_make_its_time_a_turn() {
+    let mut random = Random::seeded(23);
+    let reads: Vec<f64> = (0..300)
+        .map(|i| match i % 30 {
+            0 => 0.2 + 0.4 * random.unit(),
+            1..=3 => 10.1 + 0.1 * random.normal() + 8.333,
+            _ => 10.1 + 0.1 * random.normal(),
+        })
+        .collect();
+    let found = fit(&reads, 0.01).unwrap();
+    assert!((found.base_ms - 10.1).abs() < 0.1 && found.slow == 30, "{found:?}");
+}
+
+#[test]
 fn a_timer_is_a_comb_and_no_platter() {
     let mut random = Random::seeded(21);
     let ticks: Vec<f64> = (0..200)
@@ -146,6 +160,24 @@ fn ladder_table() {
         for n in [20, 50, 100, 300] {
             let (unknown, of_known) = accused(class, n, 200, 41 + n as u64);
             print!("   {:.3} {:.3}", unknown as f64 / 200.0, of_known as f64 / 200.0);
+        }
+        println!();
+    }
+}
+
+/// Prints how often a free comb passes 8 nats, per class.
+#[test]
+#[ignore = "a minute of measuring: `cargo test --release comb_table -- --ignored --nocapture`"]
+fn comb_table() {
+    for class in trials::CLASSES {
+        print!("{class:20}");
+        for n in [20, 50, 100, 300] {
+            let mut random = Random::seeded(101 + n as u64);
+            let combs = (0..200).filter(|_| {
+                let case = trials::case(class, n, &mut random);
+                comb(&case.services_ms, 0.01).is_some_and(|comb| comb.without_best > 8.0)
+            });
+            print!("   {:.3}", combs.count() as f64 / 200.0);
         }
         println!();
     }
