@@ -90,9 +90,11 @@ fn a_million_reads_at_depth_1_and_32_in_both_modes() {
         let (recording, _) = check("depth 32", &disk, mode, || reads(&disk, 32, 460_000));
         if mode == TraceMode::Events {
             let events = &recording.listings[0].events;
-            let deepest = events.iter().filter_map(|event| event.depth).max();
-            // fio holds 32 in flight, and now and then its own probing adds one.
-            assert!(deepest.is_some_and(|depth| (31..=34).contains(&depth)), "{deepest:?}");
+            // fio holds 32 in flight. A request whose end escaped counts until it starts again.
+            let depths = events.iter().filter_map(|event| event.depth);
+            let full = depths.filter(|depth| (24..=33).contains(depth)).count();
+            println!("depth 32: {full} of {} events at depth 24 to 33", events.len());
+            assert!(full * 10 > events.len() * 9);
             assert!(events.iter().all(|event| event.pid.is_some() && event.error.is_none()));
         }
     }

@@ -24,7 +24,8 @@
 //! gone before its name could be looked up.
 //!
 //! ## Cannot know
-//! Devices that handle bios without requests (dm, md, zram, brd): watch the disks below them. Time
+//! A completion in an interrupt, on kernels that keep some processes from being traced, when it hits
+//! such a process: it is counted as lost when its request is used again. Devices that handle bios without requests (dm, md, zram, brd): watch the disks below them. Time
 //! before the request exists: cgroup throttling, waiting for a free tag. Who dirtied a page that
 //! a flusher writes. A request whose start was missed, or whose event found the ring full, is
 //! counted as lost, so that events + lost is exactly what /proc/diskstats counts, per operation
@@ -153,15 +154,15 @@ impl Collector for BlockTrace {
         settings.set_bits = settings.set_bits.clamp(SET_BITS.0, SET_BITS.1);
         let mut programs = Programs::load(&shape, &settings)?;
         watched.enter(&mut programs)?;
-        let mut counted = None;
-        if settings.histograms {
-            let first = Counted::begin(&mut programs, settings.rows)?;
-            counted = Some((sink.begin(source(Level::B, &shape)), first));
-            sink.end();
-        }
-        let events = settings.events.then(|| sink.begin(source(Level::D, &shape)));
+        let counted = match settings.histograms {
+            true => Some(Counted::begin(&mut programs, settings.rows)?),
+            false => None,
+        };
         programs.attach(&shape)?;
         let began = clock::now();
+        // Nothing can fail from here on, so no listing is opened in vain.
+        let counted = counted.map(|counted| (sink.begin(source(Level::B, &shape)), counted));
+        let events = settings.events.then(|| sink.begin(source(Level::D, &shape)));
         state_clock(sink, began);
         self.running = Some(Running {
             tallies: TallyReader::new(settings.events, settings.histograms, settings.rows),

@@ -165,3 +165,21 @@ pub fn bpf_descriptors() -> (usize, usize) {
     let count = |what: &str| targets.iter().filter(|target| target.contains(what)).count();
     (count("bpf-prog"), count("bpf_link") + count("bpf-link"))
 }
+
+/// Nanoseconds and runs of all BPF programs a process holds open, by kernel.bpf_stats_enabled.
+pub fn bpf_statistics(pid: u32) -> (u64, u64) {
+    let folder = format!("/proc/{pid}/fdinfo");
+    let open = std::fs::read_dir(folder).expect("its descriptors");
+    let mut sum = (0, 0);
+    for entry in open.filter_map(Result::ok) {
+        let text = std::fs::read_to_string(entry.path()).unwrap_or_default();
+        // A link's file names its program, too; only a program's has the statistics.
+        let value = |name: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+            line.trim_start_matches(':').trim().parse::<u64>().ok()
+        };
+        sum.0 += value("run_time_ns").unwrap_or(0);
+        sum.1 += value("run_cnt").unwrap_or(0);
+    }
+    sum
+}
