@@ -52,13 +52,6 @@ pub enum Contradiction {
         /// How long the run says it took, s.
         took_s: f64,
     },
-    /// The histogram holds another number of requests than the source says.
-    Count {
-        /// Requests by the sum of the buckets.
-        counted: u64,
-        /// Requests the source states.
-        stated: u64,
-    },
 }
 
 /// All contradictions of a recording.

@@ -55,7 +55,7 @@ impl Track {
             .map(|group| {
                 let (op, sequential) = (group.op, group.sequential);
                 let request = Request { op, bytes: f64::from(group.bytes), sequential };
-                let s0 = scene.s0(device, request, quartiles(&group, &alone));
+                let s0 = scene.s0(device, request, own_times(&group, &visits, &alone));
                 (group, s0)
             })
             .collect();
@@ -123,18 +123,30 @@ pub fn vote(visits: &[Visit], s0: &S0) -> Option<Vote> {
     Some(vote)
 }
 
-/// The middle half of a group's services, ms.
-fn quartiles(group: &Group, services_ns: &[f64]) -> Option<(f64, f64)> {
+/// The range in which the group's own time most likely lies, ms: from the lower quartile of its
+/// services, taken as if the device did one thing at a time, to the upper quartile of its
+/// latencies, as if nothing had waited.
+fn own_times(group: &Group, visits: &[Visit], services_ns: &[f64]) -> Option<(f64, f64)> {
     let mut services: Vec<f64> =
         group.members.iter().filter_map(|place| services_ns.get(*place).copied()).collect();
-    if services.is_empty() {
+    let mut latencies: Vec<f64> = group
+        .members
+        .iter()
+        .filter_map(|place| visits.get(*place))
+        .map(Visit::latency_ns)
+        .collect();
+    let low = nth(&mut services, 0.25)? / 1e6;
+    let high = nth(&mut latencies, 0.75)? / 1e6;
+    Some((low, high))
+}
+
+fn nth(values: &mut [f64], share: f64) -> Option<f64> {
+    let place = (values.len() as f64 * share) as usize;
+    if place >= values.len() {
         return None;
     }
-    let (low, high) = (services.len() / 4, services.len() * 3 / 4);
-    let (_, quarter, _) = services.select_nth_unstable_by(low, f64::total_cmp);
-    let quarter = *quarter;
-    let (_, three, _) = services.select_nth_unstable_by(high, f64::total_cmp);
-    Some((quarter / 1e6, *three / 1e6))
+    let (_, value, _) = values.select_nth_unstable_by(place, f64::total_cmp);
+    Some(*value)
 }
 
 /// The regime that lost most time: the trace is laid into windows, cut where their level

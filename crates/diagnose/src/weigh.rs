@@ -17,8 +17,11 @@ const MENTION: f64 = 0.02;
 
 /// Which verdict explains which other away, for the same disk: the specific one first.
 const CHILDREN: &[(&str, &[&str])] = &[
-    ("device.retry", &["device.slow", "device.stall", "load.large-io", "load.saturated"]),
-    ("device.stall", &["device.slow", "load.saturated"]),
+    (
+        "device.retry",
+        &["device.slow", "device.stall", "load.large-io", "load.saturated", "peer.outlier"],
+    ),
+    ("device.stall", &["device.slow", "load.saturated", "peer.outlier"]),
     ("load.missed-turn", &["device.slow", "device.retry", "load.small-sync"]),
     ("cap.volume", &["device.slow", "load.saturated"]),
     ("load.burst", &["load.saturated"]),

@@ -85,11 +85,13 @@ fn from_events(scene: &Scene, track: &Track) -> Option<Finding> {
     let kind = track.main_kind().unwrap_or_default();
     let mut charge = finding(DETECTOR.name, Some(track.device), vec![track.listing]);
     charge.sentence = format!(
-        "{disk} itself is slow: {kind} wait {} on average where a healthy device would need {}, and \
-         no queue explains it",
+        "{disk} itself is slow: {kind} wait {} on average where a healthy one ({}) would need {}, \
+         and no queue explains it",
         phrase::ns(track.mean_ns()),
+        track.s0.assumption,
         phrase::ns(middle.healthy_mean_ns)
     );
+    charge.subject.group = Some(kind);
     charge.confidence = (f64::from(vote.device) + 0.5) / 10.5;
     charge.explained_share = middle.device_share;
     charge.evidence = vote_evidence(scene, track, vote, Side::Device);
@@ -172,9 +174,10 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
     let size = row.interval.mean_bytes().map(phrase::bytes).unwrap_or_default();
     let mut charge = finding(DETECTOR.name, Some(row.device), vec![row.listing]);
     charge.sentence = format!(
-        "{disk} itself is slow: it is busy for {} per {size} request where a healthy device needs \
-         {}{}",
+        "{disk} itself is slow: it is busy for {} per {size} request where a healthy one ({}) \
+         needs {}{}",
         phrase::ms(effective),
+        row.s0.assumption,
         healthy_range(row),
         second_in_queue(wait, effective, row)
     );

@@ -63,6 +63,8 @@ struct Bill {
     listing: usize,
     confidence: f64,
     evidence: Vec<Evidence>,
+    /// What the device was taken for.
+    assumption: String,
 }
 
 fn accuse(scene: &Scene) -> Vec<Finding> {
@@ -136,7 +138,8 @@ fn of_track(scene: &Scene, track: &Track) -> Option<Bill> {
             Bound::Below(TAIL_SHARE),
         ),
     ];
-    Some(Bill { listing: track.listing, confidence, evidence })
+    let assumption = track.s0.assumption.clone();
+    Some(Bill { listing: track.listing, confidence, evidence, assumption })
 }
 
 fn of_row(scene: &Scene, row: &Row) -> Option<Bill> {
@@ -153,7 +156,8 @@ fn of_row(scene: &Scene, row: &Row) -> Option<Bill> {
         ),
         estimated(&healthy, row.s0.median_ms(), Unit::Ms, 1, source),
     ];
-    Some(Bill { listing: row.listing, confidence, evidence })
+    let assumption = row.s0.assumption.clone();
+    Some(Bill { listing: row.listing, confidence, evidence, assumption })
 }
 
 fn of_shape(scene: &Scene, shape: &Shape) -> Option<Bill> {
@@ -182,7 +186,8 @@ fn of_shape(scene: &Scene, shape: &Shape) -> Option<Bill> {
             Bound::Below(TAIL_SHARE),
         ),
     ];
-    Some(Bill { listing: shape.listing, confidence, evidence })
+    let assumption = shape.s0.assumption.clone();
+    Some(Bill { listing: shape.listing, confidence, evidence, assumption })
 }
 
 fn judged(mean_ms: f64, by_votes: f64, slowest_ms: f64, tail: f64) -> f64 {
@@ -203,6 +208,8 @@ fn charge(scene: &Scene, healthy: Vec<(String, Vec<Bill>)>) -> Option<Finding> {
     let mut listings: Vec<usize> = Vec::new();
     let mut charge = finding(DETECTOR.name, device, Vec::new());
     charge.confidence = 1.0;
+    let taken_for =
+        healthy.iter().flat_map(|(_, bills)| bills).map(|bill| bill.assumption.clone()).next();
     for (_, bills) in healthy {
         let best = bills.iter().map(|bill| bill.confidence).fold(0.0, f64::max);
         charge.confidence = charge.confidence.min(best);
@@ -215,7 +222,11 @@ fn charge(scene: &Scene, healthy: Vec<(String, Vec<Bill>)>) -> Option<Finding> {
     }
     charge.subject.listings = listings;
     charge.sentence = match disks.as_slice() {
-        [one] => format!("{} answers as a healthy device does", name(one)),
+        [one] => format!(
+            "{} answers as a healthy device does, taking it for {}",
+            name(one),
+            taken_for.unwrap_or_default()
+        ),
         _ => format!("{} answer as healthy devices do", phrase::list(&disks)),
     };
     charge.explained_share = 1.0;

@@ -107,7 +107,6 @@ fn charge(scene: &Scene, doubt: &Doubt) -> Option<Finding> {
             advise(&mut charge, &disk);
             Some(charge)
         }
-        Contradiction::Count { .. } => None,
     }
 }
 
