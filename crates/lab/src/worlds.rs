@@ -1,0 +1,231 @@
+//! Worlds with a known illness: disks, loads, what a tracer would have seen of them, and the truth.
+//!
+//! A recipe turns chance into a [`Plan`]: which disks, how sick, under which load, and the verdict
+//! that an honest judge owes. [`World::of`] lets the plan happen. The recipes were written from the
+//! taxonomy alone, by someone who had not read the detectors.
+//!
+//! **Must never know:** a detector, a measure, a threshold of theirs.
+
+mod chance;
+mod cap;
+mod confounders;
+mod device;
+mod healthy;
+mod load;
+mod loads;
+mod parts;
+mod peers;
+mod reports;
+
+pub use chance::Chance;
+pub use load::{Done, Pace, Place, Stream};
+
+use iowhy_model::Medium;
+
+use crate::disk::{Disease, Disk, Model};
+use load::Bench;
+
+/// What is the case.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Truth {
+    /// The verdict that is owed.
+    pub verdict: &'static str,
+    /// Verdicts that are right too: a second illness, or the same thing seen from another side.
+    pub also: &'static [&'static str],
+    /// The device that is ill, by its place, if one is.
+    pub device: Option<usize>,
+    /// Whether a disk is sick. If none is, accusing one is the costly error.
+    pub sick: bool,
+    /// The spindle speed, where it is the point.
+    pub rpm: Option<u64>,
+    /// The limit of the volume: requests or bytes per second.
+    pub limit: Option<u64>,
+}
+
+impl Truth {
+    /// No disk is sick, and that is the verdict.
+    pub fn sound(verdict: &'static str) -> Truth {
+        Truth { verdict, also: &[], device: None, sick: false, rpm: None, limit: None }
+    }
+
+    /// The disk at that place is sick.
+    pub fn sick(verdict: &'static str, device: usize) -> Truth {
+        Truth { sick: true, device: Some(device), ..Truth::sound(verdict) }
+    }
+
+    /// The same with other right answers.
+    #[must_use]
+    pub fn or(mut self, also: &'static [&'static str]) -> Truth {
+        self.also = also;
+        self
+    }
+}
+
+/// What is wrong with the report, when it is the report that is wrong.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Quirk {
+    /// Nothing.
+    None,
+    /// `aqu-sz` is off by this factor.
+    Queue(f64),
+    /// Bytes per second are off by this factor.
+    Bytes(f64),
+    /// Latencies of a second listing of the same time are off by this factor.
+    Elsewhere(f64),
+    /// Completions are only noticed at ticks of so many ns, for that share of the requests.
+    Timer(u64, f64),
+}
+
+/// A disk and its load before anything happened.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Its name.
+    pub name: String,
+    /// What it is made of.
+    pub medium: Medium,
+    /// The model, as on the command line.
+    pub model: String,
+    /// Its diseases, likewise.
+    pub diseases: Vec<String>,
+    /// Who asks it.
+    pub streams: Vec<Stream>,
+    /// Requests it takes at once; more wait in the host.
+    pub tags: usize,
+}
+
+/// A world before anything happened.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The truth.
+    pub truth: Truth,
+    /// The disks.
+    pub disks: Vec<Setup>,
+    /// How long it is watched, seconds.
+    pub seconds: f64,
+    /// Most requests of one disk.
+    pub most: usize,
+    /// What is wrong with the report.
+    pub quirk: Quirk,
+}
+
+impl Plan {
+    /// One disk, watched so long.
+    pub fn of(truth: Truth, disk: Setup, seconds: f64, most: usize) -> Plan {
+        Plan { truth, disks: vec![disk], seconds, most, quirk: Quirk::None }
+    }
+}
+
+/// A recipe for worlds.
+#[derive(Clone, Copy)]
+pub struct Recipe {
+    /// Its name.
+    pub name: &'static str,
+    /// The verdict its worlds owe.
+    pub verdict: &'static str,
+    /// Whether it is only there to mislead.
+    pub confounds: bool,
+    /// Makes a plan.
+    pub plan: fn(&mut Chance) -> Plan,
+}
+
+/// An entry of a recipe table.
+const fn recipe(
+    verdict: &'static str,
+    name: &'static str,
+    plan: fn(&mut Chance) -> Plan,
+) -> Recipe {
+    Recipe { name, verdict, confounds: false, plan }
+}
+
+/// All recipes.
+pub fn recipes() -> Vec<Recipe> {
+    let tables: [&[Recipe]; 8] = [
+        cap::RECIPES,
+        device::RECIPES,
+        healthy::RECIPES,
+        loads::RECIPES,
+        peers::RECIPES,
+        reports::RECIPES,
+        confounders::RECIPES,
+        &[],
+    ];
+    tables.concat()
+}
+
+/// A disk and what became of its requests, in order of issue.
+#[derive(Clone, Debug)]
+pub struct Watched {
+    /// What it is.
+    pub setup: Setup,
+    /// The requests.
+    pub done: Vec<Done>,
+}
+
+/// A world that happened.
+#[derive(Clone, Debug)]
+pub struct World {
+    /// The recipe's name.
+    pub recipe: &'static str,
+    /// The truth.
+    pub truth: Truth,
+    /// The disks.
+    pub disks: Vec<Watched>,
+    /// How long it was watched, ns.
+    pub span: u64,
+    /// What is wrong with the report.
+    pub quirk: Quirk,
+    /// Share of the events that the tracer lost.
+    pub lost: f64,
+    /// Decides what a renderer is free to choose.
+    pub taste: u64,
+}
+
+/// Share of the worlds whose tracer lost events, and how many of them (the brief of the lab: 2 %).
+const LOSSY: (f64, f64) = (0.15, 0.02);
+/// Size of every disk: document 000's had 80 GB.
+const BYTES: u64 = 80 << 30;
+
+impl World {
+    /// Lets a recipe happen.
+    ///
+    /// # Errors
+    /// If the recipe names a disk or a disease that does not exist.
+    pub fn of(recipe: &Recipe, seed: u64) -> Result<World, String> {
+        let mut chance = Chance::new(seed);
+        let plan = (recipe.plan)(&mut chance);
+        let span = (plan.seconds * 1e9) as u64;
+        let mut disks = Vec::new();
+        for setup in plan.disks {
+            let model = Model::parse(&setup.model)?;
+            let diseases: Result<Vec<Disease>, String> =
+                setup.diseases.iter().map(|text| Disease::parse(text)).collect();
+            let mut disk = Disk::new(model.mechanism(BYTES), &diseases?, chance.bits(), 0);
+            let bench = Bench { bytes: BYTES, tags: setup.tags, span, most: plan.most };
+            let mut done = bench.run(&mut disk, &setup.streams, &mut chance);
+            if let Quirk::Timer(tick, share) = plan.quirk {
+                done.iter_mut().filter(|_| chance.chance(share)).for_each(|done| {
+                    done.completed = done.completed.div_ceil(tick) * tick;
+                });
+            }
+            disks.push(Watched { setup, done });
+        }
+        let lost = if chance.chance(LOSSY.0) { LOSSY.1 } else { 0.0 };
+        let taste = chance.bits();
+        let (truth, quirk) = (plan.truth, plan.quirk);
+        Ok(World { recipe: recipe.name, truth, disks, span, quirk, lost, taste })
+    }
+
+    /// When the last request was done, ns.
+    pub fn end(&self) -> u64 {
+        let done = self.disks.iter().flat_map(|disk| &disk.done);
+        done.map(|done| done.completed).max().unwrap_or(0)
+    }
+
+    /// Share of the latency above healthy service that the disease caused, over the sick disk.
+    pub fn share(&self) -> Option<f64> {
+        let done = &self.disks.get(self.truth.device?)?.done;
+        let (ill, wait) =
+            done.iter().fold((0, 0), |(ill, wait), done| (ill + done.ill, wait + done.waited));
+        (ill + wait > 0).then(|| ill as f64 / (ill + wait) as f64)
+    }
+}
