@@ -21,6 +21,15 @@ pub trait Collector {
     /// If the source broke.
     fn poll(&mut self, sink: &mut dyn Sink) -> Result<(), Error>;
 
+    /// What has to be done between polls, at least once a second: the tracer looks for devices that
+    /// appeared. Pours nothing.
+    ///
+    /// # Errors
+    /// If the source broke.
+    fn tend(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Stops watching, pours the rest and closes the listing.
     ///
     /// # Errors

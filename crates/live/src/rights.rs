@@ -9,7 +9,7 @@ const SYS_ADMIN: u32 = 21;
 const PERFMON: u32 = 38;
 const BPF: u32 = 39;
 
-/// The capabilities of this process that matter for tracing.
+/// The capabilities of this thread that matter for tracing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rights {
     /// CAP_SYS_ADMIN: stands for both others.
@@ -21,12 +21,12 @@ pub struct Rights {
 }
 
 impl Rights {
-    /// Those of this process, from /proc/self/status.
+    /// Those of this thread, from /proc/thread-self/status.
     ///
     /// # Errors
     /// If that file cannot be read.
     pub fn read() -> Result<Rights, Error> {
-        let path = "/proc/self/status";
+        let path = "/proc/thread-self/status";
         let text = std::fs::read_to_string(path)
             .map_err(|cause| Error::File { path: path.to_string(), cause })?;
         Ok(Rights::parse(&text))

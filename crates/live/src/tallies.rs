@@ -143,5 +143,5 @@ impl TallyReader {
 
 fn name_of(watched: &WatchList, row: u32) -> String {
     let device = watched.devices.get(row as usize);
-    device.map_or_else(|| "new device:".to_string(), |device| device.name.clone())
+    device.map_or_else(|| "(new device)".to_string(), |device| device.name.clone())
 }

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use iowhy_live::{Collector, DiskStats, devices};
+use iowhy_live::{Collector, DiskStats, devices, examine_at};
 use iowhy_model::{Medium, Op, Recording};
 
 /// A folder that goes away with its guard.
@@ -160,4 +160,20 @@ fn what_a_device_is_made_of() {
     assert_eq!(of("dm-0").slaves, ["sda"]);
     let scheduler = sda.facts.iter().find(|(key, ..)| *key == "queue.scheduler").expect("a fact");
     assert_eq!(scheduler.1, "mq-deadline");
+}
+
+#[test]
+fn the_doctor_says_what_is_missing_and_what_that_costs() {
+    let folder = Folder::new("doctor");
+    folder.write("sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet\n");
+    folder.write("proc/diskstats", "8 0 sda 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15\n");
+    let checks = examine_at(&folder.0);
+    let of = |what: &str| checks.iter().find(|check| check.what == what).expect(what);
+    assert!(of("counters").ok);
+    assert!(of("counters").detail.contains("but not flushes"), "{:?}", of("counters"));
+    assert!(!of("clock").ok && of("clock").detail.contains("hpet"));
+    assert!(!of("devices").ok, "there is no sys/block");
+    for check in &checks {
+        assert_eq!(check.ok, check.consequence.is_empty(), "{check:?}");
+    }
 }

@@ -184,6 +184,10 @@ impl Collector for BlockTrace {
         Ok(())
     }
 
+    fn tend(&mut self) -> Result<(), Error> {
+        self.running.as_mut().map_or(Ok(()), Running::look_for_devices)
+    }
+
     fn end(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
         let Some(mut running) = self.running.take() else { return Ok(()) };
         let at_the_end = AtTheEnd::ask(Path::new(SYS), &running.watched);
@@ -202,9 +206,8 @@ impl Running {
     /// Pours what came since the last time: events, histograms if it is time or the last time, losses.
     fn pour(&mut self, sink: &mut dyn Sink, last: bool) -> Result<(), Error> {
         let now = clock::now();
-        if !last && now - self.looked >= DEVICE_PAUSE {
-            self.watched.look_for_more(&mut self.programs)?;
-            self.looked = now;
+        if !last {
+            self.look_for_devices()?;
         }
         if let Some((listing, counted)) = &mut self.counted
             && (last || now - counted.since() >= HISTOGRAM_PAUSE)
@@ -225,6 +228,15 @@ impl Running {
         }
         // Losses of both go to the events, if there are any: they are about the same requests.
         self.tallies.pour(&self.programs, &self.watched, sink)
+    }
+
+    fn look_for_devices(&mut self) -> Result<(), Error> {
+        let now = clock::now();
+        if now - self.looked < DEVICE_PAUSE {
+            return Ok(());
+        }
+        self.looked = now;
+        self.watched.look_for_more(&mut self.programs)
     }
 
     /// Requeues, errors and what the kernel does not count, as facts.

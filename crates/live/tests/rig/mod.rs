@@ -4,12 +4,13 @@
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 
-use iowhy_live::{BlockTrace, Collector, TraceMode, TraceOptions};
+use iowhy_live::{BlockTrace, Check, Collector, TraceMode, TraceOptions};
 use iowhy_model::Recording;
 
 static COUNTER: AtomicU32 = AtomicU32::new(0);
+static EXAMINED: OnceLock<Option<Check>> = OnceLock::new();
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// A loop device over a sparse file; detached and deleted when dropped, also by a failing test.
@@ -115,7 +116,9 @@ pub fn run(program: &str, arguments: &[&str]) -> String {
 
 /// Whether the kernel tests can run here; says aloud what is missing if not.
 pub fn can_run(programs: &[&str]) -> bool {
-    let missing = iowhy_live::examine().into_iter().find(|check| !check.ok && check.needed);
+    // Once for all tests: it loads programs, and one of the tests counts them.
+    let missing = EXAMINED
+        .get_or_init(|| iowhy_live::examine().into_iter().find(|check| !check.ok && check.needed));
     if let Some(check) = missing {
         println!("skipped: needs root and eBPF ({}: {})", check.what, check.detail);
         return false;
