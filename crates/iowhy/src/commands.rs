@@ -36,11 +36,13 @@ pub fn line() -> clap::Command {
              `iowhy FILE...` judges captures.\n`iowhy explain NAME` is the manual of a command, \
              format, verdict or view.",
         )
+        .override_usage("iowhy [COMMAND] [OPTIONS] [FILE...]")
         .subcommand_required(true)
         .max_term_width(100);
     COMMANDS.iter().fold(line, |line, command| {
-        let sub = clap::Command::new(command.name).about(command.summary);
-        line.subcommand((command.arguments)(sub))
+        // The summary is set last: shared groups of arguments bring comments of their own.
+        let sub = (command.arguments)(clap::Command::new(command.name));
+        line.subcommand(sub.about(command.summary).long_about(None))
     })
 }
 
