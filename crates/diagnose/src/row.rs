@@ -1,5 +1,7 @@
 //! What averages and histograms say of a device, with the healthy service time of what they count.
 
+use std::rc::Rc;
+
 use iowhy_model::{DeviceId, Distribution, Histogram, Interval};
 
 use crate::baseline::S0;
@@ -15,7 +17,7 @@ pub struct Row<'a> {
     /// The row.
     pub interval: &'a Interval,
     /// The healthy service time of its mix.
-    pub s0: S0,
+    pub s0: Rc<S0>,
     /// Whether its queue, rate and latency agree.
     pub agrees: bool,
 }
@@ -29,7 +31,7 @@ pub struct Shape<'a> {
     /// The histogram and what it is of.
     pub known: &'a Distribution,
     /// The healthy service time of what it counts.
-    pub s0: S0,
+    pub s0: Rc<S0>,
 }
 
 impl Row<'_> {

@@ -1,5 +1,9 @@
 //! What a detector sees: the recording, sorted, with everything that more than one of them needs.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
 use iowhy_model::{
     DeviceId, Distribution, Fact, Finding, Interval, Layer, Level, Listing, Medium, Op, Recording,
     Source,
@@ -32,6 +36,30 @@ pub struct Scene<'a> {
     pub doubts: Vec<Doubt>,
     /// What was accused so far; empty but for detectors that speak last.
     pub so_far: Vec<Finding>,
+    asked: RefCell<HashMap<Question, Rc<S0>>>,
+}
+
+/// What the baseline was asked: device, operation, pattern, size, and what was seen.
+type Question = (DeviceId, Op, Option<bool>, Grid, Option<(Grid, Grid)>);
+
+/// A positive number to a sixteenth of an octave (4 %): far finer than any S0 is known. Powers of
+/// two, the usual sizes, lie on it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Grid(i32);
+
+impl Grid {
+    fn of(value: f64) -> Grid {
+        Grid((value.clamp(1e-9, 1e15).log2() * 16.0).round() as i32)
+    }
+
+    /// To a quarter of an octave: what was seen only moves the odds between classes.
+    fn coarse(self) -> Grid {
+        Grid((self.0 + 2).div_euclid(4) * 4)
+    }
+
+    fn value(self) -> f64 {
+        (f64::from(self.0) / 16.0).exp2()
+    }
 }
 
 impl<'a> Scene<'a> {
@@ -46,6 +74,7 @@ impl<'a> Scene<'a> {
             shapes: Vec::new(),
             doubts: audit::audit(recording),
             so_far: Vec::new(),
+            asked: RefCell::default(),
         };
         for (place, listing) in recording.listings.iter().enumerate() {
             // Past its budget a listing keeps the slowest only: what is left is no sample.
@@ -119,12 +148,23 @@ impl<'a> Scene<'a> {
         self.recording.device_of(device).medium == Some(Medium::Rotational)
     }
 
-    /// The healthy service time of requests of one kind.
-    pub fn s0(&self, device: DeviceId, request: Request, seen_ms: Option<(f64, f64)>) -> S0 {
-        match self.options.healthy_ms.filter(|ms| *ms > 0.0) {
-            Some(ms) => S0::stated(ms),
-            None => S0::of(&self.media(device), request, seen_ms),
+    /// The healthy service time of requests of one kind. Asked a million times for nearly the same
+    /// by a day of rows, hence answered on a grid and kept.
+    pub fn s0(&self, device: DeviceId, request: Request, seen_ms: Option<(f64, f64)>) -> Rc<S0> {
+        if let Some(ms) = self.options.healthy_ms.filter(|ms| *ms > 0.0) {
+            return Rc::new(S0::stated(ms));
         }
+        let bytes = Grid::of(request.bytes);
+        let seen = seen_ms.map(|(low, high)| (Grid::of(low).coarse(), Grid::of(high).coarse()));
+        let key = (device, request.op, request.sequential, bytes, seen);
+        if let Some(known) = self.asked.borrow().get(&key) {
+            return Rc::clone(known);
+        }
+        let request = Request { bytes: bytes.value(), ..request };
+        let seen_ms = seen.map(|(low, high)| (low.value(), high.value()));
+        let s0 = Rc::new(S0::of(&self.media(device), request, seen_ms));
+        self.asked.borrow_mut().insert(key, Rc::clone(&s0));
+        s0
     }
 
     /// The richest level among listings.
@@ -159,9 +199,9 @@ impl<'a> Scene<'a> {
         Shape { listing, disk: self.disk(known.device), known, s0 }
     }
 
-    fn s0_of_row(&self, interval: &Interval) -> S0 {
+    fn s0_of_row(&self, interval: &Interval) -> Rc<S0> {
         let seen = row::effective_ms(interval).zip(interval.mean_await_ns().map(|ns| ns / 1e6));
-        let parts: Vec<(S0, f64)> = interval
+        let parts: Vec<(Rc<S0>, f64)> = interval
             .rates
             .iter()
             .filter(|(op, rates)| matches!(op, Op::Read | Op::Write) && rates.ios_per_s > 0.0)
@@ -171,11 +211,18 @@ impl<'a> Scene<'a> {
                 (self.s0(interval.device, request, seen), rates.ios_per_s)
             })
             .collect();
-        if parts.is_empty() {
-            let request = Request { op: Op::Read, bytes: 4096.0, sequential: None };
-            return self.s0(interval.device, request, None);
+        match parts.as_slice() {
+            [] => {
+                let request = Request { op: Op::Read, bytes: 4096.0, sequential: None };
+                self.s0(interval.device, request, None)
+            }
+            [(only, _)] => Rc::clone(only),
+            _ => {
+                let parts: Vec<(&S0, f64)> =
+                    parts.iter().map(|(s0, w)| (s0.as_ref(), *w)).collect();
+                Rc::new(S0::mixed(&parts))
+            }
         }
-        S0::mixed(&parts.iter().map(|(s0, weight)| (s0, *weight)).collect::<Vec<_>>())
     }
 }
 

@@ -1,6 +1,7 @@
 //! All completed I/Os of one device in one listing: sorted, grouped, cut into regimes, replayed.
 
 use std::ops::Range;
+use std::rc::Rc;
 
 use iowhy_model::DeviceId;
 
@@ -36,7 +37,7 @@ pub struct Track {
     /// What each did on the device once its turn came, ns; in their order.
     pub services_ns: Vec<f64>,
     /// Kinds of requests, largest first, with their healthy service time.
-    pub groups: Vec<(Group, S0)>,
+    pub groups: Vec<(Group, Rc<S0>)>,
     /// The healthy service time of the mix.
     pub s0: S0,
     /// The stretch that was judged: the regime that lost most time.
@@ -50,7 +51,7 @@ impl Track {
     pub fn of(scene: &Scene, listing: usize, known: groups::Visits) -> Track {
         let groups::Visits { device, visits, groups } = known;
         let alone = service::services(&visits, 1);
-        let groups: Vec<(Group, S0)> = groups
+        let groups: Vec<(Group, Rc<S0>)> = groups
             .into_iter()
             .map(|group| {
                 let (op, sequential) = (group.op, group.sequential);
@@ -60,7 +61,7 @@ impl Track {
             })
             .collect();
         let parts: Vec<(&S0, f64)> =
-            groups.iter().map(|(group, s0)| (s0, group.members.len() as f64)).collect();
+            groups.iter().map(|(group, s0)| (s0.as_ref(), group.members.len() as f64)).collect();
         let s0 = S0::mixed(&parts);
         let judged = worst_regime(&visits, &s0);
         let replayed = middle(judged.clone(), REPLAYED);

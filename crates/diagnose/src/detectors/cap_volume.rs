@@ -66,6 +66,8 @@ const SINGLE_ROW: f64 = 0.005;
 const SAMPLES: usize = 5;
 /// A second above the limit by more than this refutes it (method note, Cap: max/median < 1.02).
 const EXCEEDED: f64 = 0.02;
+/// A trace of more than a day has a broken clock, or shows its limit in any hour of it.
+const SECONDS_KEPT: usize = 86_400;
 /// Below this the device is surely not a network volume.
 const MAY_BE_NETWORK: f64 = 0.3;
 /// Requests that must be waiting for the limit to be what holds them.
@@ -178,6 +180,9 @@ fn from_track(scene: &Scene, track: &Track) -> Option<Finding> {
     }
     let start = track.visits.first()?.completed_ns;
     let seconds = (track.span_ns() / 1e9) as usize;
+    if seconds > SECONDS_KEPT {
+        return None;
+    }
     let mut rates = vec![0.0; seconds];
     let mut waits = vec![0.0; seconds];
     for visit in &track.visits {

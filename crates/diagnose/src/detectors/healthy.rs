@@ -23,6 +23,7 @@
 
 use iowhy_model::{Bound, Evidence, Finding, Layer, Level, Unit};
 
+use super::device_slow::listings_of_rows;
 use crate::Detector;
 use crate::detector::{Needs, computed, estimated, finding, held, lines};
 use crate::phrase;
@@ -55,6 +56,10 @@ const TAIL: f64 = 10.0;
 const TAIL_SHARE: f64 = 0.01;
 /// A suspicion of the device from a third on forbids a clean bill.
 const SUSPECTED: f64 = 0.34;
+/// Rows that must be as good.
+const ALL_BUT: f64 = 0.95;
+/// Disks of which all evidence is shown.
+const FEW: usize = 3;
 /// What an acquittal by the slowest class in question is worth: the class is a guess.
 const BY_CLASS: f64 = 0.85;
 
@@ -97,11 +102,13 @@ fn suspected(scene: &Scene, input: &str, disk: &str) -> bool {
 fn bills(scene: &Scene, input: &str, disk: &str) -> Vec<Bill> {
     let here = |listing: usize, name: &str| scene.input(listing) == input && name == disk;
     let tracks = scene.tracks.iter().filter(|track| here(track.listing, &track.disk));
-    let rows = scene.rows.iter().filter(|row| here(row.listing, &row.disk));
+    let rows = listings_of_rows(scene)
+        .into_iter()
+        .filter(|rows| rows.first().is_some_and(|row| here(row.listing, &row.disk)));
     let shapes = scene.shapes.iter().filter(|shape| here(shape.listing, &shape.disk));
     tracks
         .filter_map(|track| of_track(scene, track))
-        .chain(rows.filter_map(|row| of_row(scene, row)))
+        .chain(rows.filter_map(|rows| of_rows(scene, &rows)))
         .chain(shapes.filter_map(|shape| of_shape(scene, shape)))
         .collect()
 }
@@ -142,19 +149,31 @@ fn of_track(scene: &Scene, track: &Track) -> Option<Bill> {
     Some(Bill { listing: track.listing, confidence, evidence, assumption })
 }
 
-fn of_row(scene: &Scene, row: &Row) -> Option<Bill> {
-    let wait = row.await_ms().filter(|_| row.per_s() >= 1.0 && row.agrees)?;
+/// The row that all but one in twenty are better than speaks for its listing.
+fn of_rows(scene: &Scene, rows: &[&Row]) -> Option<Bill> {
+    let mut waits: Vec<(f64, &Row)> = rows
+        .iter()
+        .filter(|row| row.per_s() >= 1.0 && row.agrees)
+        .filter_map(|row| Some((row.await_ms()? / row.s0.median_ms(), *row)))
+        .collect();
+    waits.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let place = (waits.len() as f64 * ALL_BUT).ceil() as usize;
+    let (_, row) = waits.get(place.checked_sub(1)?)?;
+    let (wait, n) = (row.await_ms()?, waits.len() as u64);
     let source = scene.source(row.listing);
     let (_, by_votes) = row.s0.votes(|s0| wait < WITHIN * s0);
     let confidence = judged(wait, by_votes, row.s0.slowest_ms(), 0.0);
     let healthy = format!("healthy service time, taking it for {}", row.s0.assumption);
-    let what = format!("mean latency of {}", name(&row.disk));
+    let what = match n {
+        1 => format!("mean latency of {}", name(&row.disk)),
+        _ => format!("mean latency, 95 % of rows within, of {}", name(&row.disk)),
+    };
     let evidence = vec![
         held(
-            computed(&what, wait, Unit::Ms, 1, source),
+            computed(&what, wait, Unit::Ms, n, source),
             Bound::Below(WITHIN_SLOWEST * row.s0.slowest_ms()),
         ),
-        estimated(&healthy, row.s0.median_ms(), Unit::Ms, 1, source),
+        estimated(&healthy, row.s0.median_ms(), Unit::Ms, n, source),
     ];
     let assumption = row.s0.assumption.clone();
     Some(Bill { listing: row.listing, confidence, evidence, assumption })
@@ -217,7 +236,9 @@ fn charge(scene: &Scene, healthy: Vec<(String, Vec<Bill>)>) -> Option<Finding> {
             if !listings.contains(&bill.listing) {
                 listings.push(bill.listing);
             }
-            charge.evidence.extend(bill.evidence);
+            // Of many disks only the first number each: nobody reads three times sixteen.
+            let kept = if disks.len() > FEW { 1 } else { bill.evidence.len() };
+            charge.evidence.extend(bill.evidence.into_iter().take(kept));
         }
     }
     charge.subject.listings = listings;
