@@ -15,6 +15,7 @@ fn main() -> ExitCode {
         println!("cargo:rerun-if-changed=bpf/{file}");
     }
     println!("cargo:rerun-if-env-changed=CLANG");
+    println!("cargo:rerun-if-env-changed=LLVM_STRIP");
     match compile() {
         Ok(()) => ExitCode::SUCCESS,
         Err(reason) => {
@@ -33,8 +34,7 @@ fn compile() -> Result<(), String> {
     let clang = find("clang").ok_or("`clang` is missing")?;
     let compiled = Command::new(&clang)
         .args(["-target", "bpf", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-nostdinc"])
-        // No path of the build machine goes into the object.
-        .arg(format!("-ffile-prefix-map={}=.", env::var("CARGO_MANIFEST_DIR").unwrap_or_default()))
+        .args(own_paths())
         .args(["-c", "bpf/block_trace.bpf.c", "-o"])
         .arg(&object)
         .output()
@@ -47,6 +47,14 @@ fn compile() -> Result<(), String> {
         let _ = Command::new(strip).arg("-g").arg(&object).status();
     }
     Ok(())
+}
+
+/// No path of the build machine goes into the object.
+fn own_paths() -> Vec<String> {
+    let named = env::var("CARGO_MANIFEST_DIR").ok();
+    let real = env::current_dir().ok().map(|folder| folder.display().to_string());
+    let both = named.into_iter().chain(real);
+    both.map(|folder| format!("-ffile-prefix-map={folder}=.")).collect()
 }
 
 /// The tool by its plain name, by the name in `CLANG`, or by its newest versioned name.

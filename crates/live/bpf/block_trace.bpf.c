@@ -18,13 +18,20 @@ struct subject {
 	u32 row;
 	struct device *device; /* NULL: not in the table */
 	u64 id;
+	u64 epoch;
 	struct set *set;
 	u32 way; /* WAYS: it has no slot */
 };
 
-/* Whether the request is to be followed: its device and operation are wanted. */
+/* Whether the request is to be followed: the watch is on, its device and operation are wanted. */
 INLINE int wanted(struct request *rq, struct subject *is)
 {
+	u32 first = 0;
+	u64 *epoch = map_lookup(&epochs, &first);
+
+	if (!epoch || !*epoch)
+		return 0;
+	is->epoch = *epoch;
 	is->op = op_of(rq->cmd_flags);
 	if (!(ops_wanted >> is->op & 1))
 		return 0;
@@ -204,23 +211,18 @@ INLINE void send(struct life *life, u64 now, s32 status, u32 row, u32 op)
 	ringbuf_submit(record, RB_NO_WAKEUP);
 }
 
-INLINE void measure(struct life *life, u64 now, u32 row, u32 op)
+INLINE void measure(struct life *life, u64 now, u64 epoch, u32 row, u32 op)
 {
-	u32 first = 0;
-	u64 *epoch = map_lookup(&epochs, &first);
-
-	if (!epoch)
-		return;
 	if (row >= rows) {
 		tally(row, op, NO_ROW_LEFT);
 		return;
 	}
 	if (life->queued && life->issued)
-		count(row, op, QUEUE, *epoch, life->issued - life->queued);
+		count(row, op, QUEUE, epoch, life->issued - life->queued);
 	if (life->issued)
-		count(row, op, DEVICE, *epoch, now - life->issued);
+		count(row, op, DEVICE, epoch, now - life->issued);
 	if (life->queued)
-		count(row, op, TOTAL, *epoch, now - life->queued);
+		count(row, op, TOTAL, epoch, now - life->queued);
 }
 
 /*
@@ -269,7 +271,7 @@ SEC("tp_btf/block_rq_complete") int complete(u64 *arguments)
 		if (!life->queued && is.op != FLUSH)
 			tally(is.row, is.op, NO_TOTAL);
 		if (histograms)
-			measure(life, now, is.row, is.op);
+			measure(life, now, is.epoch, is.row, is.op);
 		if (events)
 			send(life, now, status, is.row, is.op);
 	}

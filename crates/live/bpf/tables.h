@@ -158,7 +158,9 @@ struct {
 	TYPE(value, struct histogram);
 } counted SEC(".maps");
 
-/* Counts and sums only grow, and are never written from outside. The reader starts a new stretch
+/* The running stretch of time; 0 while the watch is off, so that all probes begin and end at one
+ * moment although they are attached one after another.
+ * Counts and sums only grow, and are never written from outside. The reader starts a new stretch
  * by raising the epoch; the bank of the old one is then left alone and can be read at rest. */
 struct {
 	NUMBER(type, MAP_ARRAY);

@@ -67,7 +67,7 @@ impl std::fmt::Debug for Programs {
 }
 
 impl Programs {
-    /// Loads the programs into the kernel; they do nothing until [`Programs::attach`].
+    /// Loads the programs into the kernel; they do nothing before an epoch is set.
     ///
     /// # Errors
     /// If the kernel refuses.
@@ -124,7 +124,7 @@ impl Programs {
         })
     }
 
-    /// Attaches the programs, starts first, so that no issue is seen without its start.
+    /// Attaches the programs.
     ///
     /// # Errors
     /// If the kernel refuses.
@@ -174,7 +174,7 @@ impl Programs {
         Ok(self.counted.get(&key, 0).map_err(broke)?.to_vec())
     }
 
-    /// Starts a new stretch of time.
+    /// Starts a new stretch of time; the programs do nothing in stretch 0, with which they begin.
     ///
     /// # Errors
     /// If the table cannot be written.

@@ -19,6 +19,11 @@ use crate::watched::WatchList;
 /// takes, above a time slice of a stolen virtual CPU.
 const GRACE: Duration = Duration::from_millis(10);
 
+/// The epoch in which the programs do nothing.
+pub const WATCH_OFF: u64 = 0;
+/// The first one in which they do; a histogram that was never written has 0.
+pub const FIRST_EPOCH: u64 = 1;
+
 /// What was read before, to tell what is new.
 #[derive(Debug)]
 pub struct Counted {
@@ -30,17 +35,11 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// Starts the first stretch; to be called before the programs are attached.
-    ///
-    /// # Errors
-    /// If the table cannot be written.
-    pub fn begin(programs: &mut Programs, rows: u32) -> Result<Counted, Error> {
-        // 0 marks a histogram that was never written.
-        let epoch = 1;
-        programs.set_epoch(epoch)?;
+    /// Ready for the first stretch, which has begun with [`FIRST_EPOCH`].
+    pub fn new(rows: u32, since: Time) -> Counted {
         let keys = (2 * rows * OPS * STAGES) as usize;
         let before = vec![Vec::new(); keys];
-        Ok(Counted { edges: Edges::standard(), rows, epoch, since: clock::now(), before })
+        Counted { edges: Edges::standard(), rows, epoch: FIRST_EPOCH, since, before }
     }
 
     /// When the running stretch began.
@@ -48,7 +47,8 @@ impl Counted {
         self.since
     }
 
-    /// Ends the running stretch, starts the next, and pours what was counted.
+    /// Ends the running stretch, starts the next unless the watch is over, and pours what was
+    /// counted.
     ///
     /// # Errors
     /// If a table cannot be read.
@@ -57,10 +57,11 @@ impl Counted {
         programs: &mut Programs,
         watched: &WatchList,
         sink: &mut dyn Sink,
+        over: bool,
     ) -> Result<(), Error> {
         let (epoch, start) = (self.epoch, self.since);
         self.epoch += 1;
-        programs.set_epoch(self.epoch)?;
+        programs.set_epoch(if over { WATCH_OFF } else { self.epoch })?;
         self.since = clock::now();
         wait_for_running_probes();
         for (row, device) in watched.devices.iter().enumerate() {

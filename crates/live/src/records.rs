@@ -139,7 +139,41 @@ fn eight(record: &[u8; RECORD_BYTES], at: usize) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use iowhy_model::Recording;
+
     use super::*;
+
+    #[test]
+    fn a_record_becomes_an_event() {
+        let bits = CommandFlags {
+            sync: 1 << 11,
+            meta: 1 << 12,
+            read_ahead: 1 << 19,
+            fua: 1 << 17,
+            preflush: 1 << 18,
+        };
+        let mut record = Vec::new();
+        for word in [3_000u64, 1_000, 2_000, 77] {
+            record.extend(word.to_ne_bytes());
+        }
+        let command = 1 | 1 << 11 | 1 << 17;
+        for word in [4096u32, command, crate::watched::number(8, 16), 42, 7, 3] {
+            record.extend(word.to_ne_bytes());
+        }
+        record.extend(*b"dd\0\0\0\0\0\0\0\0\0\0\0\0\0\0");
+        let watched = WatchList::of_one("sdb", 8, 16);
+        let mut recording = Recording::new();
+        let mut reader = RecordReader::new(bits);
+        let event = reader.event(&record, &watched, &mut recording).expect("an event");
+        assert_eq!(recording.device_of(event.device).name, "sdb");
+        assert_eq!(event.flags.rwbs(event.op), "WFS");
+        assert_eq!(event.longest().map(|(_, took)| took.ns()), Some(2_000));
+        assert_eq!((event.bytes, event.sector), (Some(4096), Some(77)));
+        assert_eq!((event.pid, event.depth, event.error), (Some(42), Some(7), Some(28)));
+        assert_eq!(event.comm.map(|comm| recording.text(comm)), Some("dd"));
+        record.truncate(71);
+        assert!(reader.event(&record, &watched, &mut recording).is_none());
+    }
 
     #[test]
     fn errors_of_both_generations_become_the_same_number() {

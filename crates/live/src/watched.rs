@@ -73,6 +73,15 @@ impl WatchList {
         })
     }
 
+    /// One device, for tests.
+    #[cfg(test)]
+    pub fn of_one(name: &str, major: u32, minor: u32) -> WatchList {
+        let device = Watched { name: name.to_string(), number: number(major, minor) };
+        let root = PathBuf::new();
+        let places = vec![false; 64];
+        WatchList { devices: vec![device], rows: 1, place_bits: 6, every: false, places, root }
+    }
+
     /// Writes all devices into the kernel's table.
     ///
     /// # Errors

@@ -4,7 +4,7 @@
 
 mod rig;
 
-use iowhy_live::{BlockTrace, Collector, TraceMode, give_up_rights};
+use iowhy_live::{BlockTrace, TraceMode};
 use iowhy_model::{Edges, Histogram, Listing, Nanos, Op, Recording, Stage};
 use rig::{Loop, can_run, trace};
 
@@ -224,47 +224,4 @@ fn a_disk_without_space_gives_errors() {
         recording.listings[0].events.iter().filter_map(|event| event.error).collect();
     println!("no space: {} errors", errors.len());
     assert!(errors.len() > 5 && errors.iter().all(|errno| *errno == 28), "{errors:?}");
-}
-
-#[test]
-fn nothing_stays_attached() {
-    if !can_run(&[]) {
-        return;
-    }
-    let disk = Loop::new(8, None);
-    let mut recording = Recording::new();
-    let mut tracer = BlockTrace::new(disk.options(TraceMode::Events));
-    tracer.begin(&mut recording).expect("the tracer begins");
-    assert_eq!(rig::bpf_descriptors(), (5, 5), "five programs, each with its link");
-    tracer.end(&mut recording).expect("the tracer ends");
-    assert_eq!(rig::bpf_descriptors(), (0, 0));
-    let mut dropped = BlockTrace::new(disk.options(TraceMode::Histograms));
-    dropped.begin(&mut recording).expect("the tracer begins");
-    drop(dropped);
-    assert_eq!(rig::bpf_descriptors(), (0, 0));
-}
-
-#[test]
-fn once_attached_it_needs_no_more_rights() {
-    if !can_run(&["dd"]) {
-        return;
-    }
-    let disk = Loop::new(8, None);
-    // Rights are those of a thread: this one loses its own.
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let mut recording = Recording::new();
-            let mut tracer = BlockTrace::new(disk.options(TraceMode::Histograms));
-            tracer.begin(&mut recording).expect("the tracer begins");
-            give_up_rights().expect("rights are given up");
-            let mut second = BlockTrace::new(disk.options(TraceMode::Histograms));
-            let refused = second.begin(&mut recording).expect_err("no rights are left");
-            assert_eq!(refused.to_string(), "cannot trace: `CAP_PERFMON` is missing");
-            // dd ends with an error at the end of the device; all of it is written then.
-            disk.fill();
-            tracer.poll(&mut recording).expect("a poll");
-            tracer.end(&mut recording).expect("the tracer ends");
-            assert!(measured(&recording.listings, Op::Write) > 0);
-        });
-    });
 }

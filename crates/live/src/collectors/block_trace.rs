@@ -38,7 +38,7 @@ use iowhy_model::{Fact, Level, Nanos, Op, Sampling, Sink, Source, Time};
 use crate::attach::KernelShape;
 use crate::bpf::{Programs, Settings};
 use crate::btf::KernelTypes;
-use crate::counted::{Counted, wait_for_running_probes};
+use crate::counted::{Counted, FIRST_EPOCH, WATCH_OFF, wait_for_running_probes};
 use crate::leftover::AtTheEnd;
 use crate::records::RecordReader;
 use crate::rights::Rights;
@@ -154,14 +154,13 @@ impl Collector for BlockTrace {
         settings.set_bits = settings.set_bits.clamp(SET_BITS.0, SET_BITS.1);
         let mut programs = Programs::load(&shape, &settings)?;
         watched.enter(&mut programs)?;
-        let counted = match settings.histograms {
-            true => Some(Counted::begin(&mut programs, settings.rows)?),
-            false => None,
-        };
         programs.attach(&shape)?;
+        programs.set_epoch(FIRST_EPOCH)?;
         let began = clock::now();
         // Nothing can fail from here on, so no listing is opened in vain.
-        let counted = counted.map(|counted| (sink.begin(source(Level::B, &shape)), counted));
+        let counted = settings
+            .histograms
+            .then(|| (sink.begin(source(Level::B, &shape)), Counted::new(settings.rows, began)));
         let events = settings.events.then(|| sink.begin(source(Level::D, &shape)));
         state_clock(sink, began);
         self.running = Some(Running {
@@ -191,8 +190,9 @@ impl Collector for BlockTrace {
     fn end(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
         let Some(mut running) = self.running.take() else { return Ok(()) };
         let at_the_end = AtTheEnd::ask(Path::new(SYS), &running.watched);
-        running.programs.detach();
+        running.programs.set_epoch(WATCH_OFF)?;
         wait_for_running_probes();
+        running.programs.detach();
         running.pour(sink, true)?;
         self.tallies = running.tallies.all(&running.watched);
         at_the_end.pour(&running.programs, &running.watched, sink)?;
@@ -213,7 +213,7 @@ impl Running {
             && (last || now - counted.since() >= HISTOGRAM_PAUSE)
         {
             sink.resume(*listing);
-            counted.pour(&mut self.programs, &self.watched, sink)?;
+            counted.pour(&mut self.programs, &self.watched, sink, last)?;
             sink.source().watched = Some(now - self.began);
         }
         if let Some(listing) = self.events {

@@ -21,13 +21,22 @@ pub struct Loop {
     file: PathBuf,
     mounted: Option<PathBuf>,
     // Two tests that load the machine at once would only disturb each other.
-    _turn: MutexGuard<'static, ()>,
+    _turn: Option<MutexGuard<'static, ()>>,
 }
 
 impl Loop {
     /// A device of that many MiB over a file in /tmp, or in a tmpfs of `tmpfs_mib` of its own.
     pub fn new(mib: u64, tmpfs_mib: Option<u64>) -> Loop {
         let turn = ONE_AT_A_TIME.lock().unwrap_or_else(|failed| failed.into_inner());
+        Loop::made(mib, tmpfs_mib, Some(turn))
+    }
+
+    /// One more in the same test.
+    pub fn another(&self, mib: u64) -> Loop {
+        Loop::made(mib, None, None)
+    }
+
+    fn made(mib: u64, tmpfs_mib: Option<u64>, turn: Option<MutexGuard<'static, ()>>) -> Loop {
         let count = COUNTER.fetch_add(1, Ordering::Relaxed);
         let place = std::env::temp_dir().join(format!("iowhy-{}-{count}", std::process::id()));
         let mounted = tmpfs_mib.map(|size| {

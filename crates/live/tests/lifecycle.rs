@@ -1,0 +1,113 @@
+//! Attaching, ending, giving up rights, devices that appear, requests that never end.
+#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout)]
+
+mod rig;
+
+use std::time::Duration;
+
+use iowhy_live::{BlockTrace, Collector, Tallies, TraceMode, TraceOptions, give_up_rights};
+use iowhy_model::{Op, Recording, Stage};
+use rig::{Loop, can_run};
+
+/// Requests of an operation in the Q2C histograms of a recording.
+fn counted(recording: &Recording, op: Op) -> u64 {
+    let all = recording.listings.iter().flat_map(|listing| &listing.distributions);
+    let of_op = all.filter(|known| known.op == Some(op) && known.stage == Stage::Total);
+    of_op.map(|known| known.histogram.count()).sum()
+}
+
+#[test]
+fn nothing_stays_attached() {
+    if !can_run(&[]) {
+        return;
+    }
+    let disk = Loop::new(8, None);
+    let mut recording = Recording::new();
+    let mut tracer = BlockTrace::new(disk.options(TraceMode::Events));
+    tracer.begin(&mut recording).expect("the tracer begins");
+    assert_eq!(rig::bpf_descriptors(), (5, 5), "five programs, each with its link");
+    tracer.end(&mut recording).expect("the tracer ends");
+    assert_eq!(rig::bpf_descriptors(), (0, 0));
+    let mut dropped = BlockTrace::new(disk.options(TraceMode::Histograms));
+    dropped.begin(&mut recording).expect("the tracer begins");
+    drop(dropped);
+    assert_eq!(rig::bpf_descriptors(), (0, 0));
+}
+
+#[test]
+fn once_attached_it_needs_no_more_rights() {
+    if !can_run(&["dd"]) {
+        return;
+    }
+    let disk = Loop::new(8, None);
+    // Rights are those of a thread: this one loses its own.
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut recording = Recording::new();
+            let mut tracer = BlockTrace::new(disk.options(TraceMode::Histograms));
+            tracer.begin(&mut recording).expect("the tracer begins");
+            give_up_rights().expect("rights are given up");
+            let mut second = BlockTrace::new(disk.options(TraceMode::Histograms));
+            let refused = second.begin(&mut recording).expect_err("no rights are left");
+            assert_eq!(refused.to_string(), "cannot trace: `CAP_PERFMON` is missing");
+            // dd ends with an error at the end of the device; all of it is written then.
+            disk.fill();
+            tracer.poll(&mut recording).expect("a poll");
+            tracer.end(&mut recording).expect("the tracer ends");
+            assert!(counted(&recording, Op::Write) > 0);
+        });
+    });
+}
+
+#[test]
+fn a_device_that_appears_is_watched() {
+    if !can_run(&["dd"]) {
+        return;
+    }
+    let first = Loop::new(8, None);
+    let mut recording = Recording::new();
+    let mut tracer = BlockTrace::new(TraceOptions::new(TraceMode::Histograms));
+    tracer.begin(&mut recording).expect("the tracer begins");
+    let disk = first.another(8);
+    std::thread::sleep(Duration::from_millis(1100));
+    tracer.tend().expect("it looks around");
+    disk.fill();
+    disk.settle();
+    tracer.end(&mut recording).expect("the tracer ends");
+    let tallies = tracer.tallies().iter();
+    let writes = tallies.filter(|(name, op, _)| *name == disk.name && *op == Op::Write);
+    assert!(writes.map(|(_, _, tallies)| tallies.measured).sum::<u64>() > 0);
+    let device = recording.find_device(&disk.name).expect("the device was named");
+    let mut known = recording.listings[0].distributions.iter();
+    assert!(known.any(|known| known.device == device && known.op == Some(Op::Write)));
+}
+
+#[test]
+fn requests_in_flight_at_both_edges_are_told_apart_from_lost_ones() {
+    if !can_run(&["fio"]) {
+        return;
+    }
+    let disk = &Loop::new(64, None);
+    disk.fio(&["--rw=write", "--bs=1m", "--size=64m"]);
+    let mut recording = Recording::new();
+    let mut tracer = BlockTrace::new(disk.options(TraceMode::Histograms));
+    std::thread::scope(|scope| {
+        let how = ["--ioengine=io_uring", "--rw=randread", "--iodepth=32", "--size=64m"];
+        let long = ["--time_based", "--runtime=2"];
+        scope.spawn(move || disk.fio(&[&how[..], &long[..]].concat()));
+        std::thread::sleep(Duration::from_millis(700));
+        tracer.begin(&mut recording).expect("the tracer begins");
+        std::thread::sleep(Duration::from_millis(500));
+        tracer.end(&mut recording).expect("the tracer ends");
+    });
+    let sum = |count: fn(&Tallies) -> u64| -> u64 {
+        tracer.tallies().iter().map(|(_, _, tallies)| count(tallies)).sum()
+    };
+    let (unseen, escaped) = (sum(|t| t.no_start), sum(|t| t.no_completion));
+    let lost = recording.listings[0].source.lost();
+    println!("{} counted, {unseen} begun before, {lost} lost", counted(&recording, Op::Read));
+    assert!(counted(&recording, Op::Read) > 1000);
+    // fio's 32 when the watch began; none of the 32 when it ended.
+    assert!(unseen <= 32, "{unseen}");
+    assert_eq!(lost, unseen + escaped + sum(|t| t.no_total));
+}
