@@ -59,11 +59,6 @@ pub(crate) struct Document {
 }
 
 impl Document {
-    /// A document that is given out as a whole.
-    pub(crate) fn new() -> Document {
-        Document::default()
-    }
-
     /// A document whose list of that key (in quotes) is given out element by element; it is
     /// empty in the whole.
     pub(crate) fn with_list(key: &'static str) -> Document {
@@ -77,12 +72,38 @@ impl Document {
 
     /// Takes a line.
     pub(crate) fn line(&mut self, line: &str) -> Vec<Piece> {
-        let mut pieces = Vec::new();
-        for letter in line.trim().chars() {
+        let (mut pieces, line) = (Vec::new(), line.trim());
+        // Up to here the line has been kept or passed over. Brackets are single bytes, and no
+        // part of any longer letter.
+        let mut done = 0;
+        for (place, byte) in line.bytes().enumerate() {
             if self.over {
                 break;
             }
-            self.letter(letter, &mut pieces);
+            let depth = self.nesting.open.len();
+            let ahead = depth == 0 && !matches!(byte, b'{' | b'[');
+            let between = self.inside == Some(depth) && matches!(byte, b',' | b' ' | b'\t');
+            if ahead || between {
+                done = place + 1;
+                continue;
+            }
+            let turn = self.nesting.take(byte);
+            if turn == Turn::Inside {
+                continue;
+            }
+            self.text.push_str(line.get(done..=place).unwrap_or_default());
+            done = place + 1;
+            match turn {
+                Turn::Opened => self.opened(),
+                Turn::Closed => self.closed(&mut pieces),
+                _ => {
+                    self.over = true;
+                    pieces.push(Piece::Broken("the brackets of the document do not match"));
+                }
+            }
+        }
+        if !self.over {
+            self.text.push_str(line.get(done..).unwrap_or_default());
         }
         self.nesting.line_end();
         if self.text.len() > DOCUMENT_LIMIT {
@@ -90,27 +111,6 @@ impl Document {
             pieces.push(Piece::Broken("the document is longer than 64 MiB"));
         }
         pieces
-    }
-
-    fn letter(&mut self, letter: char, pieces: &mut Vec<Piece>) {
-        if self.nesting.open.is_empty() && !matches!(letter, '{' | '[') {
-            return;
-        }
-        let between = self.inside == Some(self.nesting.open.len());
-        if between && (letter == ',' || letter.is_ascii_whitespace()) {
-            return;
-        }
-        self.text.push(letter);
-        // Brackets and quotes are single bytes, and no part of any longer letter.
-        match self.nesting.take(if letter.is_ascii() { letter as u8 } else { b'x' }) {
-            Turn::Opened => self.opened(),
-            Turn::Closed => self.closed(pieces),
-            Turn::Wrong => {
-                self.over = true;
-                pieces.push(Piece::Broken("the brackets of the document do not match"));
-            }
-            Turn::Inside => {}
-        }
     }
 
     fn opened(&mut self) {
@@ -256,12 +256,12 @@ mod tests {
 
     #[test]
     fn a_whole_document_and_a_broken_one() {
-        let mut document = Document::new();
+        let mut document = Document::default();
         assert!(document.line("{\"k\":").is_empty());
         assert!(matches!(&document.line("[1]} rest")[..], [Piece::Whole(v)] if v["k"][0] == 1));
         assert!(document.is_over());
-        assert!(matches!(Document::new().line("{]")[..], [Piece::Broken(_)]));
-        assert!(matches!(Document::new().line("{\"a\" 1}")[..], [Piece::Broken(_)]));
+        assert!(matches!(Document::default().line("{]")[..], [Piece::Broken(_)]));
+        assert!(matches!(Document::default().line("{\"a\" 1}")[..], [Piece::Broken(_)]));
     }
 
     #[test]

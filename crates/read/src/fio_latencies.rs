@@ -1,9 +1,9 @@
 //! What fio says of the latencies of one direction, and the histograms that follow from it.
 
-use iowhy_model::{DeviceId, Histogram, Interval, Layer, Op, Rates};
+use iowhy_model::{DeviceId, Histogram, Interval, Layer, Nanos, Op, Rates};
 
 use crate::buckets::{COUNT_LIMIT, histogram_of};
-use crate::fio_lines::{Direction, Summary, Which};
+use crate::fio_lines::{Direction, Disk, Summary, Which};
 
 /// One direction of one job or group.
 pub(crate) struct Latencies {
@@ -134,6 +134,29 @@ fn percentile_histogram(
         _ => rows.push((low, end, count.saturating_sub(done))),
     }
     histogram_of(rows)
+}
+
+/// Totals of a disk over a run of that length, as averages; `None` without I/Os or length.
+pub(crate) fn disk_interval(disk: &Disk, length: Nanos, device: DeviceId) -> Option<Interval> {
+    let ios = disk.ios.filter(|_| length.ns() > 0)?;
+    let per_s = |count: u64| count as f64 / length.seconds();
+    let mut interval = Interval::new(device, Layer::Block);
+    interval.length = Some(length);
+    for (place, op) in [(0, Op::Read), (1, Op::Write)] {
+        let of = |pair: Option<[u64; 2]>| pair.and_then(|pair| pair.get(place).copied());
+        let count = of(Some(ios)).unwrap_or(0);
+        let wait = |ticks: u64| ticks as f64 * 1e6 / count as f64;
+        let rates = Rates {
+            ios_per_s: per_s(count),
+            merges_per_s: of(disk.merges).map(per_s),
+            bytes_per_s: of(disk.sectors).map(|sectors| per_s(sectors) * 512.0),
+            await_ns: of(disk.ticks_ms).filter(|_| count > 0).map(wait),
+        };
+        interval.rates.push((op, rates));
+    }
+    interval.queue_len = disk.queue_ms.map(|queue| queue as f64 / length.ms());
+    interval.busy = disk.util_percent.map(|percent| percent / 100.0);
+    Some(interval)
 }
 
 /// Counts of the shares per latency range, each rounded for itself: fio prints hundredths of a

@@ -100,8 +100,13 @@ pub(crate) fn options(words: &[&str]) -> Vec<(String, String)> {
     found
 }
 
+/// The device of the option `filename`, if it names exactly one in /dev.
+pub(crate) fn one_device(value: &str) -> Option<String> {
+    value.strip_prefix("/dev/").filter(|name| !name.contains(':')).map(str::to_string)
+}
+
 /// The one name of an option that has two (fio's HOWTO).
-fn long_name(key: &str) -> &str {
+pub(crate) fn long_name(key: &str) -> &str {
     match key {
         "bs" => "blocksize",
         "rw" => "readwrite",

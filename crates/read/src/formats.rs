@@ -6,6 +6,9 @@ mod bpftrace;
 mod capture;
 mod diskstats;
 mod fio;
+mod fio_json;
+mod fio_log;
+mod fio_terse;
 mod hist_log;
 mod iosnoop;
 mod iostat;
@@ -14,6 +17,7 @@ mod latency_outliers;
 mod mounts;
 mod pylatencymap;
 mod quantize;
+mod sar;
 mod solaris_iostat;
 mod vxtrace;
 mod write_test;
@@ -28,6 +32,9 @@ pub const FORMATS: &[Format] = &[
     capture::FORMAT,
     diskstats::FORMAT,
     fio::FORMAT,
+    fio_json::FORMAT,
+    fio_log::FORMAT,
+    fio_terse::FORMAT,
     hist_log::FORMAT,
     iosnoop::FORMAT,
     iostat::FORMAT,
@@ -36,6 +43,7 @@ pub const FORMATS: &[Format] = &[
     mounts::FORMAT,
     pylatencymap::FORMAT,
     quantize::FORMAT,
+    sar::FORMAT,
     solaris_iostat::FORMAT,
     vxtrace::FORMAT,
     write_test::FORMAT,

@@ -14,6 +14,7 @@ mod disk_columns;
 pub mod diskstats;
 mod document;
 mod error;
+mod fio_bins;
 mod fio_latencies;
 mod fio_lines;
 mod format;

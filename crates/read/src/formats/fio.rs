@@ -28,11 +28,9 @@
 
 use std::collections::BTreeSet;
 
-use iowhy_model::{
-    Distribution, Fact, Interval, Layer, Level, Nanos, Note, Op, Rates, Sink, Stage,
-};
+use iowhy_model::{Distribution, Fact, Layer, Level, Nanos, Note, Sink, Stage};
 
-use crate::fio_latencies::{Latencies, shares_histogram};
+use crate::fio_latencies::{Latencies, disk_interval, shares_histogram};
 use crate::fio_lines::{self, Disk, Which};
 use crate::{Format, Reader, Sniff, Step};
 
@@ -186,7 +184,7 @@ impl Fio {
     fn options(&mut self, options: Vec<(String, String)>, sink: &mut dyn Sink) {
         for (key, value) in &options {
             match key.as_str() {
-                "filename" => self.target = one_device(value),
+                "filename" => self.target = fio_lines::one_device(value),
                 "name" if self.job.is_empty() => self.job = value.clone(),
                 _ => {}
             }
@@ -254,33 +252,12 @@ impl Fio {
     }
 
     fn disk(&mut self, disk: &Disk, sink: &mut dyn Sink) -> Step {
-        let (Some(ios), Some(length)) = (disk.ios, self.runtime.filter(|length| length.ns() > 0))
-        else {
+        let device = sink.device(&disk.name);
+        let length = self.runtime.unwrap_or_default();
+        let Some(interval) = disk_interval(disk, length, device) else {
             return Step::Skipped("disk totals without I/Os or without a runtime".to_string());
         };
-        let per_s = |count: u64| count as f64 / length.seconds();
-        let mut interval = Interval::new(sink.device(&disk.name), Layer::Block);
-        interval.length = Some(length);
-        for (place, op) in [(0, Op::Read), (1, Op::Write)] {
-            let of = |pair: Option<[u64; 2]>| pair.and_then(|pair| pair.get(place).copied());
-            let count = of(Some(ios)).unwrap_or(0);
-            let wait = |ticks: u64| ticks as f64 * 1e6 / count as f64;
-            let rates = Rates {
-                ios_per_s: per_s(count),
-                merges_per_s: of(disk.merges).map(per_s),
-                bytes_per_s: of(disk.sectors).map(|sectors| per_s(sectors) * 512.0),
-                await_ns: of(disk.ticks_ms).filter(|_| count > 0).map(wait),
-            };
-            interval.rates.push((op, rates));
-        }
-        interval.queue_len = disk.queue_ms.map(|queue| queue as f64 / length.ms());
-        interval.busy = disk.util_percent.map(|percent| percent / 100.0);
         sink.interval(interval);
         Step::Took
     }
-}
-
-/// The device of `--filename`, if it names exactly one in /dev.
-fn one_device(value: &str) -> Option<String> {
-    value.strip_prefix("/dev/").filter(|name| !name.contains(':')).map(str::to_string)
 }

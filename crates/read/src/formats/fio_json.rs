@@ -1,0 +1,314 @@
+//! fio's JSON (`--output-format=json` and `json+`): rates, latencies, bins, disk totals per job.
+//!
+//! ## Reads
+//! One document at a time, job by job. Rates become an interval of the application, latencies
+//! become histograms labelled `slat`, `clat`, `lat` and, for flushes, `sync`; disk totals become
+//! an interval of the block layer, and a job's options the facts `fio.iodepth`, `fio.blocksize`
+//! and so on. With json+ the counts of `bins` are used, else percentiles.
+//!
+//! ## Where it comes from
+//! `fio --output-format=json+ JOBFILE`. Text before the first brace (warnings, the progress line) is
+//! passed over. With `--status-interval` a file holds several documents: each is a listing.
+//!
+//! ## Versions
+//! 2.x (`clat` in microseconds, no bins) and 3.x (`clat_ns`). `mixed` comes from
+//! `unified_rw_reporting`, `client_stats` from `fio --client`.
+//!
+//! ## Traps
+//! A bin or percentile is printed by the middle of its bin: 342016 means 339968 to 344063 ns,
+//! one part in 64. Counts behind percentiles are not printed: they are computed from the number
+//! of I/Os, and a note says so; bins are exact counts. A document that was cut keeps the jobs, and
+//! the parts of a job, that are complete. The device is the one of `filename`, if that is a single
+//! one in /dev, else the job's name. fio starts its clock when it issues: if it falls behind its
+//! own schedule, nobody counts the wait. A document longer than 64 MiB beside its jobs, and a line
+//! longer than 1 MiB, are not read.
+//!
+//! ## Cannot know
+//! What the device did: queueing in fio's own depth and in the host is part of `clat`. The order
+//! of the I/Os.
+
+use iowhy_model::{
+    DeviceId, Distribution, Fact, Histogram, Layer, Level, Nanos, Note, Op, Sink, Stage,
+};
+use serde_json::Value;
+
+use crate::buckets::{COUNT_LIMIT, histogram_of};
+use crate::document::{Document, Piece, sniff_document};
+use crate::fio_latencies::{Latencies, disk_interval};
+use crate::fio_lines::{Direction, Disk, Summary, Which, long_name, one_device};
+use crate::{Format, Reader, Sniff, Step, decimal, fio_bins, integer};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "fio-json",
+    summary: "fio's JSON output (json and json+): rates, latencies, bins, disk totals",
+    manual: include_str!("fio_json.rs"),
+    level: Level::B,
+    sniff,
+    reader: || Box::new(FioJson::default()),
+};
+
+/// No latency and no run is longer than this many ns (31 years).
+const LONGEST_NS: f64 = 1e18;
+
+fn sniff(lines: &[&str]) -> Sniff {
+    sniff_document(lines, &["\"fio version\""])
+}
+
+struct FioJson {
+    document: Document,
+    jobs: u64,
+    runtime: Nanos,
+    estimated: bool,
+    /// The options of all jobs, as stated ahead of them.
+    global: Option<Value>,
+}
+
+impl Default for FioJson {
+    fn default() -> Self {
+        let document = Document::with_list("\"jobs\"");
+        FioJson { document, jobs: 0, runtime: Nanos(0), estimated: false, global: None }
+    }
+}
+
+impl Reader for FioJson {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        if self.document.is_over() {
+            return if line.trim().is_empty() { Step::Took } else { Step::Ended };
+        }
+        let mut step = Step::Took;
+        for piece in self.document.line(line) {
+            match piece {
+                Piece::Element(job) => self.job(&job, sink),
+                Piece::Whole(rest) => self.rest(&rest, sink),
+                Piece::Broken(reason) => step = Step::Skipped(reason.to_string()),
+            }
+        }
+        step
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        if !self.document.is_over() {
+            if let Some(job) = self.document.cut_element() {
+                self.job(&job, sink);
+            }
+            if let Some(rest) = self.document.mended() {
+                self.rest(&rest, sink);
+            }
+            sink.skip(whole("the document is cut: what is complete was read"));
+        }
+        if self.estimated {
+            sink.note(whole("the counts of this histogram are computed from printed percentiles"));
+        }
+    }
+}
+
+impl FioJson {
+    /// What stands beside the jobs.
+    fn rest(&mut self, rest: &Value, sink: &mut dyn Sink) {
+        let list = |key: &str| rest.get(key).and_then(Value::as_array).into_iter().flatten();
+        for job in list("client_stats") {
+            // Sums over all clients repeat what each of them said.
+            if job.get("jobname").and_then(Value::as_str) != Some("All clients") {
+                self.job(job, sink);
+            }
+        }
+        for disk in list("disk_util") {
+            if let Some((name, disk)) = disk_of(disk)
+                && let Some(interval) = disk_interval(&disk, self.runtime, sink.device(name))
+            {
+                sink.interval(interval);
+            }
+        }
+    }
+
+    fn job(&mut self, job: &Value, sink: &mut dyn Sink) {
+        if self.jobs == 0 {
+            let head = self.document.mended().unwrap_or_default();
+            let version = head.get("fio version").and_then(Value::as_str);
+            sink.source().host = version.map(str::to_string);
+            self.global = head.get("global options").cloned();
+        }
+        self.jobs += 1;
+        let none = serde_json::Map::new();
+        let options = [job.get("job options"), self.global.as_ref()];
+        let options = options.map(|options| options.and_then(Value::as_object).unwrap_or(&none));
+        let name = job.get("jobname").and_then(Value::as_str).unwrap_or_default();
+        let target = options.iter().find_map(|options| options.get("filename")?.as_str());
+        let device = sink.device(&target.and_then(one_device).unwrap_or_else(|| name.to_string()));
+        for (key, value) in options.iter().copied().flatten() {
+            fact(device, long_name(key), value.as_str().unwrap_or_default(), sink);
+        }
+        if let Some(error) = job.get("error").and_then(Value::as_u64).filter(|error| *error > 0) {
+            fact(device, "error", &error.to_string(), sink);
+        }
+        let run_ms = job.get("job_runtime").and_then(Value::as_u64);
+        for (key, op) in [
+            ("read", Some(Op::Read)),
+            ("write", Some(Op::Write)),
+            ("trim", Some(Op::Discard)),
+            ("mixed", None),
+            ("sync", Some(Op::Flush)),
+        ] {
+            if let Some(part) = job.get(key)
+                && let Some((rates, count)) = direction(part, op, run_ms)
+            {
+                self.direction(part, rates, count, device, sink);
+            }
+        }
+    }
+
+    fn direction(
+        &mut self,
+        part: &Value,
+        rates: Direction,
+        count: u64,
+        device: DeviceId,
+        sink: &mut dyn Sink,
+    ) {
+        self.runtime = self.runtime.max(rates.runtime);
+        sink.source().watched = Some(self.runtime);
+        let (op, length) = (rates.op, rates.runtime);
+        let mut latencies = Latencies::of(rates);
+        let kinds = [Which::Slat, Which::Clat, Which::Lat];
+        let found =
+            kinds.map(|which| part_of(part, which).map(|(value, unit)| (which, value, unit)));
+        for (which, value, unit) in found.into_iter().flatten() {
+            *latencies.place(which) = summary(value, unit);
+            let pairs = percentiles(value, unit);
+            if !pairs.is_empty() {
+                latencies.take_percentiles(which, 1, pairs);
+            }
+        }
+        sink.interval(latencies.interval(device));
+        for (which, value, unit) in found.into_iter().flatten() {
+            let exact = binned(value, unit);
+            let Some(histogram) = exact.clone().or_else(|| latencies.histogram(which, count))
+            else {
+                continue;
+            };
+            self.estimated |= exact.is_none() && histogram.edges().buckets() > 1;
+            let stage = if which == Which::Slat { Stage::Queue } else { Stage::Total };
+            let mut one = Distribution::new(device, Layer::Application, stage, histogram);
+            (one.op, one.length) = (op, Some(length));
+            let label = if op == Some(Op::Flush) { "sync" } else { which.name() };
+            one.label = Some(sink.name(label));
+            sink.distribution(one);
+        }
+    }
+}
+
+/// A latency by its kind, and its unit in ns.
+fn part_of(part: &Value, which: Which) -> Option<(&Value, u64)> {
+    let in_ns = part.get(format!("{}_ns", which.name())).map(|value| (value, 1));
+    let found = in_ns.or_else(|| part.get(which.name()).map(|value| (value, 1_000)))?;
+    let counted = found.0.get("N").and_then(Value::as_u64) != Some(0);
+    // 2.x has no N; there a latency without a maximum was not measured.
+    let measured = found.0.get("max").and_then(Value::as_f64).is_some_and(|max| max > 0.0);
+    (counted && measured).then_some(found)
+}
+
+/// Rates and number of I/Os of one direction, if it had any.
+fn direction(part: &Value, op: Option<Op>, run_ms: Option<u64>) -> Option<(Direction, u64)> {
+    let number = |key: &str| part.get(key).and_then(Value::as_f64).filter(|n| *n >= 0.0);
+    let ms = part.get("runtime").and_then(Value::as_u64).or(run_ms)?;
+    let runtime = Nanos(i64::try_from(ms).ok()?.checked_mul(1_000_000)?);
+    let flushes = number("total_ios").filter(|_| runtime.ns() > 0);
+    let ios_per_s = number("iops").or(flushes.map(|count| count / runtime.seconds()))?;
+    let by_rate = (ios_per_s * runtime.seconds()).round() as u64;
+    let count = part.get("total_ios").and_then(Value::as_u64).unwrap_or(by_rate);
+    let bytes_per_s = number("bw_bytes").or(number("bw").map(|kib| kib * 1024.0));
+    let direction = Direction { op, ios_per_s, bytes_per_s, runtime, old: false };
+    (count > 0 && count <= COUNT_LIMIT).then_some((direction, count))
+}
+
+fn summary(value: &Value, unit: u64) -> Option<Summary> {
+    let ns = |key: &str| {
+        let ns = value.get(key)?.as_f64()? * unit as f64;
+        (0.0..LONGEST_NS).contains(&ns).then_some(ns)
+    };
+    let whole = |ns: f64| ns.round() as u64;
+    Some(Summary { min_ns: whole(ns("min")?), max_ns: whole(ns("max")?), mean_ns: ns("mean")? })
+}
+
+/// Percentiles by the last ns of their bin.
+fn percentiles(value: &Value, unit: u64) -> Vec<(f64, u64)> {
+    let pairs = value.get("percentile").and_then(Value::as_object);
+    let mut pairs: Vec<(f64, u64)> = pairs
+        .into_iter()
+        .flatten()
+        .filter_map(|(percent, at)| {
+            let percent = decimal(percent).filter(|percent| (0.0..=100.0).contains(percent))?;
+            let (_, end) = fio_bins::around(at.as_u64()?);
+            // 2.x pads its twenty places with 0.
+            (percent > 0.0).then_some((percent, end.checked_mul(unit)?.saturating_sub(1)))
+        })
+        .collect();
+    pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
+    pairs
+}
+
+/// The exact counts of json+.
+fn binned(value: &Value, unit: u64) -> Option<Histogram> {
+    let bins = value.get("bins")?.as_object()?;
+    let rows = bins.iter().map(|(at, count)| {
+        let (low, high) = fio_bins::around(integer(at)?);
+        Some((low.checked_mul(unit)?, high.checked_mul(unit)?, count.as_u64()?))
+    });
+    let mut histogram = histogram_of(rows.collect::<Option<Vec<_>>>()?)?;
+    if let Some(Summary { min_ns, max_ns, mean_ns }) = summary(value, unit) {
+        histogram.sum_ns = Some(mean_ns * histogram.count() as f64);
+        (histogram.min_ns, histogram.max_ns) = (Some(min_ns), Some(max_ns));
+    }
+    Some(histogram)
+}
+
+fn disk_of(value: &Value) -> Option<(&str, Disk)> {
+    let number = |key: &str| value.get(key).and_then(Value::as_u64);
+    let pair =
+        |what: &str| Some([number(&format!("read_{what}"))?, number(&format!("write_{what}"))?]);
+    let name = value.get("name")?.as_str()?;
+    let disk = Disk {
+        name: name.to_string(),
+        ios: pair("ios"),
+        sectors: pair("sectors"),
+        merges: pair("merges"),
+        ticks_ms: pair("ticks"),
+        queue_ms: number("in_queue"),
+        util_percent: value.get("util").and_then(Value::as_f64),
+    };
+    Some((name, disk))
+}
+
+fn fact(device: DeviceId, key: &str, value: &str, sink: &mut dyn Sink) {
+    let (key, value, read_from) = (format!("fio.{key}"), value.to_string(), sink.source().place());
+    sink.fact(Fact { device: Some(device), key, value, read_from });
+}
+
+/// A note about the listing as a whole.
+fn whole(reason: &str) -> Note {
+    Note { line: 0, text: String::new(), reason: reason.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iowhy_model::Recording;
+
+    #[test]
+    fn a_document_of_2_x_is_in_microseconds() {
+        let text = "fio: warning\n{\n\"fio version\" : \"fio-2.2.10\",\n\"jobs\" : [\n{\"jobname\" : \"j\", \
+            \"read\" : {\"bw\" : 4, \"iops\" : 100.0, \"runtime\" : 1000, \"clat\" : {\"min\" : 100, \
+            \"max\" : 900, \"mean\" : 200.0, \"percentile\" : {\"50.000000\" : 100, \"99.000000\" : 127, \
+            \"0.00\" : 0}}}}\n]}\n";
+        let mut recording = Recording::new();
+        crate::scan("test", &mut text.as_bytes(), None, &mut recording).unwrap();
+        let listing = &recording.listings[0];
+        let histogram = &listing.distributions[0].histogram;
+        let rows: Vec<_> = histogram.filled().collect();
+        assert_eq!(rows, [(100_000, 101_000, 50), (101_000, 128_000, 49), (128_000, 900_001, 1)]);
+        assert_eq!(listing.intervals[0].of(Op::Read).unwrap().bytes_per_s, Some(4096.0));
+        assert_eq!(listing.source.host.as_deref(), Some("fio-2.2.10"));
+        assert_eq!(listing.source.skipped, 0);
+    }
+}

@@ -1,0 +1,408 @@
+//! fio's logs: one line per I/O or window (`write_lat_log` and its kin), and histograms over time.
+//!
+//! ## Reads
+//! Lines `msec, value, direction, block size` with up to four more fields, and lines of
+//! `write_hist_log`: `msec, direction, block size` and hundreds of counts. Each I/O of a latency
+//! log becomes an event of the application, each window of an averaged one an interval, and each
+//! line of a histogram log a histogram. Of IOPS logs the windows become intervals; of bandwidth
+//! logs only their mean is kept, as a fact, for they count no I/Os.
+//!
+//! ## Where it comes from
+//! `fio --write_lat_log=NAME`, which writes `NAME_lat.1.log`, `NAME_clat.1.log`,
+//! `NAME_slat.1.log`; `--write_iops_log`, `--write_bw_log`, `--write_hist_log`.
+//!
+//! ## Versions
+//! Four fields to 3.18; five with the priority (3.19 and later); six with an offset before it
+//! (`log_offset`); seven with the time of issue; eight with both mean and maximum of a window.
+//! Histogram lines have 1856 counts (3.x, ns) or 1216 (2.x, us), or half of them for each step of
+//! `log_hist_coarseness`.
+//!
+//! ## Traps
+//! The name of the file says what was measured; without one the values are taken for completion
+//! latencies, with a note. 3.x logs ns, 2.x microseconds in the same columns: only four-field
+//! logs can be of 2.x, and those are read as ns with a note. A block size of 0 means windows
+//! (`log_avg_msec`): means, of which no percentile is made. There are as many files as jobs
+//! (`.1.log`, `.2.log`). Times are whole milliseconds since the job began, at completion, while
+//! latencies are ns: what happened in which order within a millisecond is not known. Bins of a
+//! histogram are exact to one part in 64.
+//!
+//! ## Cannot know
+//! Which device was tested: the log's name stands for it. Time above fio.
+
+use iowhy_model::{
+    DeviceId, Distribution, Event, Fact, Interval, Layer, Level, Nanos, Note, Op, Rates, Sink,
+    Stage, Time,
+};
+
+use crate::buckets::histogram_of;
+use crate::{Format, Reader, Sniff, Step, fio_bins, integer};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "fio-log",
+    summary: "fio's latency, IOPS, bandwidth and histogram logs",
+    manual: include_str!("fio_log.rs"),
+    level: Level::C,
+    sniff,
+    reader: || Box::new(FioLog::default()),
+};
+
+const MS: i64 = 1_000_000;
+/// Fields of a line per I/O.
+const FIELDS: std::ops::RangeInclusive<usize> = 4..=8;
+/// Fewest counts of a histogram line: 19 groups of 64, halved five times.
+const FEWEST_COUNTS: usize = 38;
+/// Groups of 64 bins: of 3.x, which counts ns, and of 2.x, which counts microseconds.
+const GROUPS: [(u64, u64); 2] = [(29, 1), (19, 1_000)];
+/// A latency longer than this, a week, is no latency.
+const LONGEST_NS: u64 = 604_800_000_000_000;
+
+/// Two lines must agree: one alone could be any row of numbers.
+fn sniff(lines: &[&str]) -> Sniff {
+    let fits = |line: &str| Line::of(line).is_some();
+    match lines {
+        [first] if fits(first) => Sniff::More,
+        [first, second, ..] => Sniff::from(fits(first) && fits(second)),
+        _ => Sniff::No,
+    }
+}
+
+/// One line.
+#[derive(Clone, PartialEq, Debug)]
+enum Line {
+    Value { at_ms: i64, value: u64, op: Op, bytes: u32, offset: Option<u64>, fields: usize },
+    Counts { at_ms: i64, op: Op, counts: Vec<u64> },
+}
+
+impl Line {
+    fn of(line: &str) -> Option<Line> {
+        let line = line.trim().trim_end_matches(',');
+        if !line.starts_with(|c: char| c.is_ascii_digit()) {
+            return None;
+        }
+        let fields = line.split(',').map(|field| number(field.trim()));
+        let fields = fields.collect::<Option<Vec<u64>>>()?;
+        let op = |code: u64| match code {
+            0 => Some(Op::Read),
+            1 => Some(Op::Write),
+            2 => Some(Op::Discard),
+            _ => None,
+        };
+        let at_ms = i64::try_from(*fields.first()?).ok().filter(|ms| *ms < i64::MAX / MS)?;
+        if fields.len() >= 3 + FEWEST_COUNTS {
+            let (op, counts) = (op(*fields.get(1)?)?, fields.get(3..)?.to_vec());
+            return Some(Line::Counts { at_ms, op, counts });
+        }
+        if !FIELDS.contains(&fields.len()) {
+            return None;
+        }
+        let offset = fields.get(4).copied().filter(|_| fields.len() > 5);
+        Some(Line::Value {
+            at_ms,
+            value: *fields.get(1)?,
+            op: op(*fields.get(2)?)?,
+            bytes: u32::try_from(*fields.get(3)?).ok()?,
+            offset,
+            fields: fields.len(),
+        })
+    }
+}
+
+/// Priorities are printed in hexadecimal by some versions.
+fn number(field: &str) -> Option<u64> {
+    match field.strip_prefix("0x") {
+        Some(hex) => u64::from_str_radix(hex, 16).ok(),
+        None => integer(field),
+    }
+}
+
+/// What the name of the log says was measured.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Kind {
+    Slat,
+    Clat,
+    Lat,
+    Bandwidth,
+    Iops,
+}
+
+/// The kind and the job: `dir/seq_clat.1.log` is of `seq`.
+fn kind_and_job(input: &str) -> (Option<Kind>, &str) {
+    let name = input.rsplit('/').next().unwrap_or(input);
+    let kinds = [
+        ("_clat_hist", Kind::Clat),
+        ("_slat", Kind::Slat),
+        ("_clat", Kind::Clat),
+        ("_lat", Kind::Lat),
+        ("_bw", Kind::Bandwidth),
+        ("_iops", Kind::Iops),
+    ];
+    for (mark, kind) in kinds {
+        if let Some((job, rest)) = name.rsplit_once(mark)
+            && rest.starts_with('.')
+        {
+            return (Some(kind), job);
+        }
+    }
+    (None, "")
+}
+
+#[derive(Default)]
+struct FioLog {
+    kind: Option<Kind>,
+    device: Option<DeviceId>,
+    /// The end of the window before, by direction.
+    before: [Option<i64>; 3],
+    /// Sum and number of bandwidths, by direction.
+    bandwidth: [(f64, u64); 3],
+}
+
+impl Reader for FioLog {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        if line.trim().is_empty() {
+            return Step::Took;
+        }
+        let Some(read) = Line::of(line) else {
+            return match line.starts_with(|c: char| c.is_ascii_digit()) && line.contains(',') {
+                true => Step::Skipped("the line is none of a fio log".to_string()),
+                false => Step::Passed,
+            };
+        };
+        let device = match self.device {
+            Some(device) => device,
+            None => self.begin(&read, sink),
+        };
+        match read {
+            Line::Counts { at_ms, op, counts } => self.counts(device, at_ms, op, &counts, sink),
+            Line::Value { at_ms, value, op, bytes, offset, .. } => {
+                let kind = self.kind.unwrap_or(Kind::Clat);
+                match (kind, bytes) {
+                    (Kind::Bandwidth, _) => self.bandwidth(op, value),
+                    (Kind::Iops, 0) => self.window(device, at_ms, op, Err(value), sink),
+                    (Kind::Iops, _) => {
+                        let mut event = Event::new(device, op, Layer::Application);
+                        event.completed = Some(Time::from_ns(at_ms * MS));
+                        event.bytes = Some(bytes);
+                        sink.event(event);
+                    }
+                    _ if value > LONGEST_NS => {
+                        return Step::Skipped("no latency is that long".to_string());
+                    }
+                    (_, 0) => self.window(device, at_ms, op, Ok(value), sink),
+                    _ => {
+                        let mut event = latency(kind, device, op, at_ms * MS, value);
+                        event.bytes = Some(bytes);
+                        event.sector = offset.map(|offset| offset / 512);
+                        sink.event(event);
+                    }
+                }
+                Step::Took
+            }
+        }
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        for (place, op) in DIRECTIONS.iter().enumerate() {
+            let Some((sum, count)) = self.bandwidth.get(place).filter(|(_, count)| *count > 0)
+            else {
+                continue;
+            };
+            let (device, read_from) = (self.device, sink.source().place());
+            let key = format!("fio.bw.mean.{}", op.name());
+            let value = format!("{:.0} KiB/s", sum / *count as f64);
+            sink.fact(Fact { device, key, value, read_from });
+        }
+    }
+}
+
+const DIRECTIONS: [Op; 3] = [Op::Read, Op::Write, Op::Discard];
+
+fn place(op: Op) -> usize {
+    DIRECTIONS.iter().position(|known| *known == op).unwrap_or(0)
+}
+
+impl FioLog {
+    /// The first line says what the log is.
+    fn begin(&mut self, first: &Line, sink: &mut dyn Sink) -> DeviceId {
+        let input = sink.source().input.clone();
+        let (kind, job) = kind_and_job(&input);
+        self.kind = kind;
+        let device = sink.device(job);
+        self.device = Some(device);
+        let source = sink.source();
+        source.resolution = Some(Nanos(MS));
+        source.level = match first {
+            Line::Counts { .. } => Level::B,
+            Line::Value { bytes: 0, .. } => Level::A,
+            Line::Value { .. } if kind == Some(Kind::Bandwidth) => Level::A,
+            Line::Value { .. } => Level::C,
+        };
+        if let Line::Value { fields, .. } = first {
+            if kind.is_none() {
+                sink.note(whole(
+                    "no file name says what was measured: taken for completion latencies",
+                ));
+            }
+            if *fields == 4 {
+                sink.note(whole(
+                    "four fields: values are taken for ns, but fio 2 logs microseconds",
+                ));
+            }
+        }
+        device
+    }
+
+    fn bandwidth(&mut self, op: Op, value: u64) {
+        if let Some((sum, count)) = self.bandwidth.get_mut(place(op)) {
+            *sum += value as f64;
+            *count += 1;
+        }
+    }
+
+    /// Start and length of the window that ends now, for its direction.
+    fn span(&mut self, at_ms: i64, op: Op) -> (i64, i64) {
+        let before = self.before.get_mut(place(op)).and_then(|end| end.replace(at_ms));
+        let start = before.filter(|before| *before <= at_ms).unwrap_or(0);
+        (start, at_ms - start)
+    }
+
+    /// The mean latency, or else the rate, of a window.
+    fn window(
+        &mut self,
+        device: DeviceId,
+        at_ms: i64,
+        op: Op,
+        value: Result<u64, u64>,
+        sink: &mut dyn Sink,
+    ) {
+        let (start, length) = self.span(at_ms, op);
+        // A mean wait without a rate has no place per operation: the name of the log tells them
+        // apart.
+        let device = match value {
+            Ok(_) => {
+                let input = sink.source().input.clone();
+                let (_, job) = kind_and_job(&input);
+                sink.device(format!("{job} {}", op.name()).trim_start())
+            }
+            Err(_) => device,
+        };
+        let mut interval = Interval::new(device, Layer::Application);
+        interval.start = Some(Time::from_ns(start * MS));
+        interval.length = Some(Nanos(length * MS)).filter(|length| length.ns() > 0);
+        match value {
+            Ok(latency) => interval.await_ns = Some(latency as f64),
+            Err(rate) => {
+                let rates = Rates { ios_per_s: rate as f64, ..Rates::default() };
+                interval.rates.push((op, rates));
+            }
+        }
+        sink.interval(interval);
+    }
+
+    fn counts(
+        &mut self,
+        device: DeviceId,
+        at_ms: i64,
+        op: Op,
+        counts: &[u64],
+        sink: &mut dyn Sink,
+    ) -> Step {
+        let (start, length) = self.span(at_ms, op);
+        let Some((step, unit)) = bins(counts.len()) else {
+            return Step::Skipped("no fio has that many bins".to_string());
+        };
+        if counts.iter().all(|count| *count == 0) {
+            return Step::Took;
+        }
+        let rows =
+            counts.iter().enumerate().filter(|(_, count)| **count > 0).map(|(bin, count)| {
+                let first = bin as u64 * step;
+                let (low, _) = fio_bins::bounds(first)?;
+                let (_, high) = fio_bins::bounds(first + step - 1)?;
+                Some((low.checked_mul(unit)?, high.checked_mul(unit)?, *count))
+            });
+        let histogram = rows.collect::<Option<Vec<_>>>().and_then(histogram_of);
+        let Some(histogram) = histogram else {
+            return Step::Skipped("the counts are beyond belief".to_string());
+        };
+        let mut one = Distribution::new(device, Layer::Application, Stage::Total, histogram);
+        one.op = Some(op);
+        one.start = Some(Time::from_ns(start * MS));
+        one.length = Some(Nanos(length * MS)).filter(|length| length.ns() > 0);
+        one.label = Some(sink.name("clat"));
+        sink.distribution(one);
+        Step::Took
+    }
+}
+
+/// Bins that were added up into one, and the unit in ns, for so many counts in a line.
+fn bins(counts: usize) -> Option<(u64, u64)> {
+    GROUPS.into_iter().find_map(|(groups, unit)| {
+        let all = groups * fio_bins::PER_OCTAVE;
+        let step = all.checked_div(counts as u64)?;
+        (step.is_power_of_two() && step * counts as u64 == all).then_some((step, unit))
+    })
+}
+
+/// An I/O: its total latency runs from the start of submission, its completion latency from the
+/// end of it, both as the application sees them; a submission latency has no completion.
+fn latency(kind: Kind, device: DeviceId, op: Op, at: i64, value: u64) -> Event {
+    let mut event = Event::new(device, op, Layer::Application);
+    let (end, value) = (Time::from_ns(at), Nanos(i64::try_from(value).unwrap_or(i64::MAX)));
+    event.queued = Some(end - value);
+    match kind {
+        Kind::Slat => event.issued = Some(end),
+        _ => event.completed = Some(end),
+    }
+    event
+}
+
+/// A note about the listing as a whole.
+fn whole(reason: &str) -> Note {
+    Note { line: 0, text: String::new(), reason: reason.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iowhy_model::Recording;
+
+    fn read(input: &str, text: &str) -> Recording {
+        let mut recording = Recording::new();
+        crate::scan(input, &mut text.as_bytes(), None, &mut recording).unwrap();
+        recording
+    }
+
+    #[test]
+    fn the_name_says_what_the_values_are() {
+        let lines = "1000, 5000, 0, 4096, 0\n1002, 7000, 1, 8192, 0x4000\n";
+        let total = |input: &str| {
+            let recording = read(input, lines);
+            let event = recording.listings[0].events[0];
+            let name = recording.device_of(event.device).name.clone();
+            (name, event.longest(), event.latency(Stage::Queue))
+        };
+        let five = Nanos(5000);
+        assert_eq!(total("a/seq_lat.1.log"), ("seq".to_string(), Some((Stage::Total, five)), None));
+        assert_eq!(total("seq_slat.2.log"), ("seq".to_string(), None, Some(five)));
+        assert_eq!(total("-").1, Some((Stage::Total, five)));
+        let rates = read("s_iops.log", "500, 90, 0, 0, 0\n1000, 110, 0, 0, 0\n");
+        let last = rates.listings[0].intervals.last().unwrap();
+        assert_eq!(last.of(Op::Read).unwrap().ios_per_s, 110.0);
+        assert_eq!(last.length, Some(Nanos(500 * MS)));
+        let facts = read("s_bw.log", "500, 90, 1, 0, 0\n1000, 110, 1, 0, 0\n");
+        assert_eq!(facts.listings[0].facts[0].value, "100 KiB/s");
+    }
+
+    #[test]
+    fn halved_histograms_and_offsets() {
+        assert_eq!(bins(1856), Some((1, 1)));
+        assert_eq!(bins(464), Some((4, 1)));
+        assert_eq!(bins(1216), Some((1, 1000)));
+        assert_eq!(bins(1215), None);
+        let Some(Line::Value { offset, .. }) = Line::of("1, 2, 0, 4096, 8192, 0") else { panic!() };
+        assert_eq!(offset, Some(8192));
+        assert_eq!(Line::of("1, 2, 3, 4096"), None);
+        assert_eq!(Line::of("256, 1000"), None);
+    }
+}

@@ -1,0 +1,272 @@
+//! sar's disk tables (`sar -d`): requests, bytes, queue, await and busy share per interval.
+//!
+//! ## Reads
+//! The tables of `sar -d`, live or from a daily file, with the device in front of the values or,
+//! with `-p`, behind them; with `--human` units; header by header, so the columns may stand in any
+//! order. Tables of other things in the same output (`sar -A`) are passed over.
+//!
+//! ## Where it comes from
+//! `sar -d 10`, `sar -dp -f sa21` of the sysstat package.
+//!
+//! ## Versions
+//! `rd_sec/s wr_sec/s avgrq-sz avgqu-sz await svctm %util` to 11.5.6, `rkB/s wkB/s areq-sz aqu-sz
+//! await svctm %util` from 11.5.7, `dkB/s` and no `svctm` from 12.1.2. Before 6.0 `tps rd_sec/s
+//! wr_sec/s` alone. The output of `sadf` is not read.
+//!
+//! ## Traps
+//! A row is the mean over the interval that ends at its time; the first header's time is where it
+//! began. Times run past midnight. Without `-p` devices are numbers: `dev8-16` is named `sdb`, and
+//! `dev253-0`, of no fixed meaning, `253:0`. A restart of the machine begins a new stretch. Rows
+//! `Average:` repeat the others and are used only where no other row stands. `await` contains the
+//! time in the host's queue. `%util` is no saturation. Old `avgrq-sz` counts sectors.
+//!
+//! ## Cannot know
+//! Reads and writes apart: bytes are given by direction, but requests and waits only together, so
+//! all is kept together. How latencies behind a mean are distributed.
+
+use iowhy_model::{Level, Nanos, Sink, Time};
+
+use crate::disk_columns::{Draft, is_column, is_value};
+use crate::{Format, Moment, Reader, Sniff, Step, device_name};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "sar",
+    summary: "sar -d of sysstat, live or from a daily file, old and new columns",
+    manual: include_str!("sar.rs"),
+    level: Level::A,
+    sniff,
+    reader: || Box::new(Sar::default()),
+};
+
+/// Lines between the banner and the first table: one that is blank, and one restart.
+const LEAD: usize = 4;
+
+fn sniff(lines: &[&str]) -> Sniff {
+    for (place, line) in lines.iter().enumerate() {
+        if Header::of(line).is_some() {
+            return Sniff::Yes;
+        }
+        if banner(line).is_none() && (place == 0 || !line.trim().is_empty()) {
+            return Sniff::No;
+        }
+    }
+    if lines.len() < LEAD { Sniff::More } else { Sniff::No }
+}
+
+/// `Linux 6.1.0 (host) 11/21/26 _x86_64_ (2 CPU)`.
+fn banner(line: &str) -> Option<String> {
+    let mut words = line.split_whitespace();
+    let (system, release, host) = (words.next()?, words.next()?, words.next()?);
+    let host = host.strip_prefix('(')?.strip_suffix(')')?;
+    (system == "Linux" && words.next().is_some()).then(|| format!("{host}, Linux {release}"))
+}
+
+/// The words a line begins with to say when: a time, perhaps with AM or PM, or `Average:`.
+fn stamp<'a, 'b>(words: &'a [&'b str]) -> Option<(Stamp, &'a [&'b str])> {
+    let first = words.first()?;
+    if matches!(*first, "Average:" | "Summary:") {
+        return Some((Stamp::Average, &words[1..]));
+    }
+    let half = words.get(1).filter(|word| matches!(**word, "AM" | "PM"));
+    let used = 1 + usize::from(half.is_some());
+    let text = words.get(..used)?.join(" ");
+    let moment = Moment::read(&text).filter(|_| first.contains(':'))?;
+    Some((Stamp::At(moment), &words[used..]))
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Stamp {
+    At(Moment),
+    Average,
+}
+
+struct Header {
+    stamp: Stamp,
+    columns: Vec<String>,
+    name_first: bool,
+}
+
+impl Header {
+    fn of(line: &str) -> Option<Header> {
+        if !line.contains("DEV") {
+            return None;
+        }
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let (stamp, rest) = stamp(&words)?;
+        let (name_first, columns) = match rest {
+            ["DEV", columns @ ..] => (true, columns),
+            [columns @ .., "DEV"] => (false, columns),
+            _ => return None,
+        };
+        let known = columns.first() == Some(&"tps") && columns.iter().all(|word| is_column(word));
+        known.then(|| Header {
+            stamp,
+            columns: columns.iter().map(|w| own(w)).collect(),
+            name_first,
+        })
+    }
+}
+
+/// sar's columns by iostat's names: bytes by direction beside requests of both together are those
+/// of iostat's basic report.
+fn own(column: &str) -> String {
+    let name = match column {
+        "rkB/s" => "kB_read/s",
+        "wkB/s" => "kB_wrtn/s",
+        "dkB/s" => "kB_dscd/s",
+        "rd_sec/s" | "sect/s" => "Blk_read/s",
+        "wr_sec/s" => "Blk_wrtn/s",
+        other => other,
+    };
+    name.to_string()
+}
+
+#[derive(Default)]
+struct Sar {
+    /// The table whose rows follow.
+    table: Option<Header>,
+    /// The end of the interval before, and of the one being read.
+    before: Option<Moment>,
+    now: Option<Moment>,
+    /// Seconds from the first time to `before`.
+    elapsed: f64,
+    averages: Vec<(String, Draft)>,
+    poured: bool,
+}
+
+impl Reader for Sar {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if words.is_empty() {
+            self.table = None;
+            return Step::Took;
+        }
+        if let Some(host) = banner(line) {
+            if self.before.is_some() {
+                return Step::Ended;
+            }
+            sink.source().host = Some(host);
+            return Step::Took;
+        }
+        if let Some(header) = Header::of(line) {
+            if let (Stamp::At(moment), None) = (header.stamp, self.before) {
+                self.before = Some(moment);
+            }
+            self.table = Some(header);
+            return Step::Took;
+        }
+        let Some((stamp, rest)) = stamp(&words) else { return Step::Passed };
+        if rest.contains(&"RESTART") {
+            if let Stamp::At(moment) = stamp {
+                self.advance(moment);
+                let down = self.before.and_then(|before| moment.since(before));
+                self.elapsed += down.unwrap_or(0.0);
+                (self.before, self.now) = (Some(moment), None);
+            }
+            return Step::Took;
+        }
+        let Some(header) = &self.table else { return Step::Took };
+        let Some((name, draft)) = row(header, rest) else {
+            return Step::Skipped("the values do not fit the header".to_string());
+        };
+        match stamp {
+            Stamp::Average => self.averages.push((name, draft)),
+            Stamp::At(moment) => {
+                self.advance(moment);
+                self.pour(&name, &draft, sink);
+            }
+        }
+        Step::Took
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        if self.poured {
+            return;
+        }
+        (self.now, self.before) = (None, None);
+        for (name, draft) in std::mem::take(&mut self.averages) {
+            self.pour(&name, &draft, sink);
+        }
+    }
+}
+
+impl Sar {
+    /// A row of another time than the one before ends another interval.
+    fn advance(&mut self, moment: Moment) {
+        if self.now == Some(moment) {
+            return;
+        }
+        if let Some((now, before)) = self.now.zip(self.before) {
+            self.elapsed += now.since(before).unwrap_or(0.0);
+            self.before = Some(now);
+        }
+        self.now = Some(moment);
+    }
+
+    fn pour(&mut self, name: &str, draft: &Draft, sink: &mut dyn Sink) {
+        let mut interval = draft.interval(sink.device(name));
+        let length = self.now.zip(self.before).and_then(|(now, before)| now.since(before));
+        if let Some(length) = length.filter(|length| *length > 0.0) {
+            interval.length = Some(Nanos::from_seconds(length));
+            interval.start = Some(Time::from_seconds(self.elapsed));
+        }
+        sink.interval(interval);
+        self.poured = true;
+    }
+}
+
+/// A name and as many values as the header has columns.
+fn row(header: &Header, words: &[&str]) -> Option<(String, Draft)> {
+    let (name, cells) = match header.name_first {
+        true => words.split_first()?,
+        false => words.split_last()?,
+    };
+    if cells.len() != header.columns.len() || !cells.iter().all(|word| is_value(word)) {
+        return None;
+    }
+    let mut draft = Draft::default();
+    header.columns.iter().zip(cells).for_each(|(column, word)| draft.take(column, word));
+    Some((named(name), draft))
+}
+
+/// `dev8-16` by the kernel's name for that number, if it has a fixed one.
+fn named(name: &str) -> String {
+    let numbers = name.strip_prefix("dev").and_then(|numbers| numbers.split_once('-'));
+    let numbers =
+        numbers.and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
+    numbers.map_or_else(|| name.to_string(), |(major, minor)| device_name(major, minor))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iowhy_model::Recording;
+
+    fn read(text: &str) -> Recording {
+        let mut recording = Recording::new();
+        crate::scan("test", &mut text.as_bytes(), None, &mut recording).unwrap();
+        recording
+    }
+
+    #[test]
+    fn midnight_a_restart_and_numbers_for_names() {
+        let recording = read(
+            "11:50:01 PM       DEV       tps  rd_sec/s  wr_sec/s  avgrq-sz  avgqu-sz     await     svctm     %util\n\
+             12:00:01 AM   dev8-16     10.00      0.00    160.00     16.00      0.05      5.00      2.00      2.00\n\
+             12:10:01 AM   dev8-16     10.00\n\
+             12:10:01 AM       LINUX RESTART\n\
+             12:20:01 AM dev253-0     10.00      0.00    160.00     16.00      0.05      5.00      2.00      2.00\n",
+        );
+        let listing = &recording.listings[0];
+        assert_eq!(listing.source.skipped, 1);
+        let [first, last] = &listing.intervals[..] else { panic!("{:?}", listing.intervals) };
+        assert_eq!(recording.device_of(first.device).name, "sdb");
+        assert_eq!(first.length, Some(Nanos::from_seconds(600.0)));
+        assert_eq!(first.mixed.unwrap().bytes_per_s, Some(81_920.0));
+        assert_eq!(first.await_ns, Some(5e6));
+        assert_eq!(recording.device_of(last.device).name, "253:0");
+        assert_eq!(last.start, Some(Time::from_seconds(1200.0)));
+        assert_eq!(last.length, Some(Nanos::from_seconds(600.0)));
+    }
+}
