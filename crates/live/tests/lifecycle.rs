@@ -3,6 +3,8 @@
 
 mod rig;
 
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use iowhy_live::{BlockTrace, Collector, Tallies, TraceMode, TraceOptions, give_up_rights};
@@ -110,4 +112,65 @@ fn requests_in_flight_at_both_edges_are_told_apart_from_lost_ones() {
     // fio's 32 when the watch began; none of the 32 when it ended.
     assert!(unseen <= 32, "{unseen}");
     assert_eq!(lost, unseen + escaped + sum(|t| t.no_total));
+}
+
+/// A file system on a loop device that stands still until its guard goes.
+struct Frozen {
+    folder: PathBuf,
+    _below: Loop,
+}
+
+impl Frozen {
+    fn thaw(&self) {
+        let thawed = Command::new("fsfreeze").arg("-u").arg(&self.folder).status();
+        assert!(thawed.expect("fsfreeze").success());
+    }
+}
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        let _ = Command::new("fsfreeze").arg("-u").arg(&self.folder).stderr(Stdio::null()).status();
+        let _ = Command::new("umount").arg(&self.folder).status();
+        let _ = std::fs::remove_dir(&self.folder);
+    }
+}
+
+#[test]
+fn a_request_that_hangs_is_stated_with_its_age_and_not_lost() {
+    if !can_run(&["dd", "fsfreeze", "mkfs.ext4"]) {
+        return;
+    }
+    let below = Loop::new(64, None);
+    rig::run("mkfs.ext4", &["-q", &below.path]);
+    let folder = std::env::temp_dir().join(format!("iowhy-frozen-{}", std::process::id()));
+    std::fs::create_dir(&folder).expect("a folder in /tmp");
+    rig::run("mount", &[&below.path, &folder.display().to_string()]);
+    let frozen = Frozen { folder: folder.clone(), _below: below };
+    let disk = Loop::over(folder.join("disk"), 8, None, None);
+    let mut recording = Recording::new();
+    let mut tracer = BlockTrace::new(disk.options(TraceMode::Events));
+    tracer.begin(&mut recording).expect("the tracer begins");
+    rig::run("fsfreeze", &["-f", &folder.display().to_string()]);
+    let to = format!("of={}", disk.path);
+    let mut dd = Command::new("dd")
+        .args(["if=/dev/zero", &to, "bs=4k", "count=1", "oflag=direct"])
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("dd");
+    std::thread::sleep(Duration::from_millis(600));
+    let ended = tracer.end(&mut recording);
+    frozen.thaw();
+    assert!(dd.wait().expect("dd").success());
+    ended.expect("the tracer ends");
+    let listing = &recording.listings[0];
+    let fact = listing.facts.iter().find(|fact| fact.key == "trace.in_flight");
+    let value = &fact.expect("the write hangs").value;
+    println!("in flight at the end: {value}");
+    let (count, age) = value.split_once(", the oldest for ").expect("count and age");
+    let age: f64 = age.trim_end_matches(" s").parse().expect("seconds");
+    assert_eq!(count, "1");
+    assert!((0.1..5.0).contains(&age), "{age}");
+    assert_eq!(listing.source.lost(), 0, "{:?}", listing.source.losses);
+    assert!(!listing.events.iter().any(|event| event.op == Op::Write));
+    drop(disk);
 }

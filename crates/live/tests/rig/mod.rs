@@ -46,6 +46,16 @@ impl Loop {
             place.clone()
         });
         let file = if mounted.is_some() { place.join("disk") } else { place };
+        Loop::over(file, mib, mounted, turn)
+    }
+
+    /// One over a file of `mib` MiB that is made here, through the page cache if it is `mounted`.
+    pub fn over(
+        file: PathBuf,
+        mib: u64,
+        mounted: Option<PathBuf>,
+        turn: Option<MutexGuard<'static, ()>>,
+    ) -> Loop {
         let made = std::fs::File::create(&file).expect("a file in /tmp");
         made.set_len(mib << 20).expect("a sparse file");
         let direct = if mounted.is_some() { "off" } else { "on" };
