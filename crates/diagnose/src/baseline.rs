@@ -14,6 +14,10 @@ pub const VOTES: usize = 9;
 /// Odds below which a class is no longer in question.
 const IN_QUESTION: f64 = 0.1;
 
+/// No answer crosses a network in less than this part of a volume's usual time (method note,
+/// layer.remote: a floor of 0.5 to 2 ms; the quickest volumes sold answer in 0.2 ms).
+const NETWORK_FLOOR: f64 = 4.0;
+
 /// A row of the class table.
 #[derive(Clone, Debug, PartialEq)]
 struct Class {
@@ -40,6 +44,20 @@ pub struct Request {
     pub sequential: Option<bool>,
 }
 
+/// What the device itself showed, which moves the odds between the media.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Seen {
+    /// The quickest one in a hundred was, ms.
+    pub floor_ms: f64,
+    /// The shortest its own time per request most likely is, ms.
+    pub low_ms: f64,
+    /// And the longest.
+    pub high_ms: f64,
+    /// Busy time per completion, ms: a device that works on many at once has less of it than of
+    /// service time, but no medium works on any number at once. Infinite if unknown.
+    pub pace_ms: f64,
+}
+
 /// One guess: a lognormal S0 with a weight.
 #[derive(Clone, Debug, PartialEq)]
 struct Guess {
@@ -63,10 +81,9 @@ pub struct S0 {
 impl S0 {
     /// The spread of S0 for a request on a device that may be of these media.
     ///
-    /// `seen_ms` is the range in which most of the device's own times lie (its middle half; from
-    /// averages, busy time per completion to mean latency). It moves the odds between the media,
-    /// and never makes a slow device its own yardstick.
-    pub fn of(media: &[(Medium, f64)], request: Request, seen_ms: Option<(f64, f64)>) -> S0 {
+    /// What was `seen` of the device never makes a slow device its own yardstick: it only tells
+    /// which class it is.
+    pub fn of(media: &[(Medium, f64)], request: Request, seen: Option<Seen>) -> S0 {
         let mut guesses = Vec::new();
         for (medium, odds) in media {
             for class in classes().iter().filter(|class| class.suits(*medium, request)) {
@@ -80,8 +97,8 @@ impl S0 {
                 });
             }
         }
-        if let Some((low, high)) = seen_ms.filter(|(low, high)| *low > 0.0 && low <= high) {
-            sharpen(&mut guesses, low, high);
+        if let Some(seen) = seen.filter(|seen| seen.low_ms > 0.0 && seen.low_ms <= seen.high_ms) {
+            sharpen(&mut guesses, seen);
         }
         S0::from_guesses(guesses)
     }
@@ -167,12 +184,31 @@ impl Class {
 /// Moves the odds by how well each class fits what was seen. A class slower than all that was seen
 /// is contradicted by it; one that is quicker is only unlikely, for the device may be slow even at
 /// its best: hence the wider tail on that side.
-fn sharpen(guesses: &mut [Guess], low_ms: f64, high_ms: f64) {
+fn sharpen(guesses: &mut [Guess], seen: Seen) {
     for guess in guesses.iter_mut() {
-        let too_slow = (guess.median_ms / high_ms).ln().max(0.0) / (guess.sigma + 0.4);
-        let too_quick = (low_ms / guess.median_ms).ln().max(0.0) / (guess.sigma + 0.8);
+        let most = guess.medium.map_or(f64::INFINITY, at_once) * seen.pace_ms;
+        let high = seen.high_ms.min(most.max(f64::MIN_POSITIVE));
+        let too_slow = (guess.median_ms / high).ln().max(0.0) / (guess.sigma + 0.4);
+        let too_quick = (seen.low_ms / guess.median_ms).ln().max(0.0) / (guess.sigma + 0.8);
+        let across = if guess.medium == Some(Medium::Network) {
+            (guess.median_ms / NETWORK_FLOOR / seen.floor_ms).ln().max(0.0) / guess.sigma
+        } else {
+            0.0
+        };
+        let off = too_slow.powi(2) + too_quick.powi(2) + across.powi(2);
         // A cache may have answered for the medium: no class is ruled out by what was seen.
-        guess.weight *= 0.02 + (-0.5 * (too_slow.powi(2) + too_quick.powi(2))).exp();
+        guess.weight *= 0.02 + (-0.5 * off).exp();
+    }
+}
+
+/// How many requests a medium serves at once, at most. A disk has one arm; sorting its queue of 32
+/// by place makes it up to some four times quicker. SATA's queue holds 32, the rest is bounded by
+/// what its host keeps in flight.
+fn at_once(medium: Medium) -> f64 {
+    match medium {
+        Medium::Rotational => 4.0,
+        Medium::Flash => 32.0,
+        Medium::Nvme | Medium::Network | Medium::Stacked => 1024.0,
     }
 }
 
@@ -288,6 +324,10 @@ mod tests {
     const DISK: [(Medium, f64); 1] = [(Medium::Rotational, 1.0)];
     const READ_128K: Request = Request { op: Op::Read, bytes: 131072.0, sequential: Some(true) };
 
+    fn seen(low_ms: f64, high_ms: f64) -> Option<Seen> {
+        Some(Seen { floor_ms: low_ms, low_ms, high_ms, pace_ms: low_ms })
+    }
+
     #[test]
     fn every_row_of_the_table_is_understood() {
         let table = classes();
@@ -311,9 +351,19 @@ mod tests {
     fn what_was_seen_tells_a_disk_from_flash() {
         let either = [(Medium::Rotational, 0.5), (Medium::Flash, 0.5)];
         let random = Request { op: Op::Read, bytes: 8192.0, sequential: Some(false) };
-        let disk = S0::of(&either, random, Some((4.0, 9.0)));
+        let disk = S0::of(&either, random, seen(4.0, 9.0));
         assert!(disk.odds_of(Medium::Rotational) > 0.9, "{}", disk.assumption);
-        let flash = S0::of(&either, random, Some((0.1, 0.14)));
+        let flash = S0::of(&either, random, seen(0.1, 0.14));
         assert!(flash.odds_of(Medium::Flash) > 0.9, "{}", flash.assumption);
+    }
+
+    #[test]
+    fn a_disk_has_one_arm() {
+        let either = [(Medium::Rotational, 0.5), (Medium::Flash, 0.5)];
+        let random = Request { op: Op::Read, bytes: 4096.0, sequential: Some(false) };
+        // 5 ms each, but two hundred thousand per second: no disk does that.
+        let many = Seen { floor_ms: 0.1, low_ms: 0.003, high_ms: 5.0, pace_ms: 0.005 };
+        let s0 = S0::of(&either, random, Some(many));
+        assert!(s0.odds_of(Medium::Flash) > 0.9, "{}", s0.assumption);
     }
 }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use iowhy_model::{DeviceId, Distribution, Histogram, Interval};
 
-use crate::baseline::S0;
+use crate::baseline::{S0, Seen};
 
 /// A row of averages.
 pub struct Row<'a> {
@@ -70,10 +70,20 @@ pub fn effective_ms(interval: &Interval) -> Option<f64> {
     Some(interval.mean_await_ns().map_or(effective, |wait| effective.min(wait / 1e6)))
 }
 
+/// What a row shows of the device's own time: at least its pace, at most the mean latency.
+pub fn seen(interval: &Interval) -> Option<Seen> {
+    let pace_ms = effective_ms(interval)?;
+    let high_ms = interval.mean_await_ns()? / 1e6;
+    // A mean has no floor: it forbids nothing.
+    Some(Seen { floor_ms: high_ms, low_ms: pace_ms, high_ms, pace_ms })
+}
+
 /// The middle half of a histogram, ms; of a table row, from its minimum to its mean.
-pub fn middle_half(histogram: &Histogram) -> Option<(f64, f64)> {
+pub fn middle_half(histogram: &Histogram) -> Option<Seen> {
+    let between =
+        |low_ms, high_ms| Some(Seen { floor_ms: high_ms, low_ms, high_ms, pace_ms: f64::INFINITY });
     if histogram.edges().buckets() == 1 {
-        return Some((histogram.min_ns? as f64 / 1e6, histogram.mean_ns()?.0 / 1e6));
+        return between(histogram.min_ns? as f64 / 1e6, histogram.mean_ns()?.0 / 1e6);
     }
     let count = histogram.count() as f64;
     let place = |share: f64| {
@@ -85,5 +95,5 @@ pub fn middle_half(histogram: &Histogram) -> Option<(f64, f64)> {
     };
     let ((low, _, _), (three, high, _)) = (place(0.25)?, place(0.75)?);
     let high = if high == u64::MAX { three } else { high };
-    Some((low.max(1) as f64 / 1e6, high as f64 / 1e6))
+    between(low.max(1) as f64 / 1e6, high as f64 / 1e6)
 }

@@ -10,7 +10,7 @@ use iowhy_model::{
 };
 
 use crate::audit::{self, Doubt};
-use crate::baseline::{Request, S0};
+use crate::baseline::{Request, S0, Seen};
 use crate::groups::{self, Stream};
 use crate::row::{self, Row, Shape};
 use crate::track::Track;
@@ -40,7 +40,7 @@ pub struct Scene<'a> {
 }
 
 /// What the baseline was asked: device, operation, pattern, size, and what was seen.
-type Question = (DeviceId, Op, Option<bool>, Grid, Option<(Grid, Grid)>);
+type Question = (DeviceId, Op, Option<bool>, Grid, Option<[Grid; 4]>);
 
 /// A positive number to a sixteenth of an octave (4 %): far finer than any S0 is known. Powers of
 /// two, the usual sizes, lie on it.
@@ -150,19 +150,26 @@ impl<'a> Scene<'a> {
 
     /// The healthy service time of requests of one kind. Asked a million times for nearly the same
     /// by a day of rows, hence answered on a grid and kept.
-    pub fn s0(&self, device: DeviceId, request: Request, seen_ms: Option<(f64, f64)>) -> Rc<S0> {
+    pub fn s0(&self, device: DeviceId, request: Request, seen: Option<Seen>) -> Rc<S0> {
         if let Some(ms) = self.options.healthy_ms.filter(|ms| *ms > 0.0) {
             return Rc::new(S0::stated(ms));
         }
         let bytes = Grid::of(request.bytes);
-        let seen = seen_ms.map(|(low, high)| (Grid::of(low).coarse(), Grid::of(high).coarse()));
+        let seen = seen.map(|seen| {
+            [seen.floor_ms, seen.low_ms, seen.high_ms, seen.pace_ms].map(|ms| Grid::of(ms).coarse())
+        });
         let key = (device, request.op, request.sequential, bytes, seen);
         if let Some(known) = self.asked.borrow().get(&key) {
             return Rc::clone(known);
         }
         let request = Request { bytes: bytes.value(), ..request };
-        let seen_ms = seen.map(|(low, high)| (low.value(), high.value()));
-        let s0 = Rc::new(S0::of(&self.media(device), request, seen_ms));
+        let seen = seen.map(|[floor, low, high, pace]| Seen {
+            floor_ms: floor.value(),
+            low_ms: low.value(),
+            high_ms: high.value(),
+            pace_ms: pace.value(),
+        });
+        let s0 = Rc::new(S0::of(&self.media(device), request, seen));
         self.asked.borrow_mut().insert(key, Rc::clone(&s0));
         s0
     }
@@ -200,7 +207,7 @@ impl<'a> Scene<'a> {
     }
 
     fn s0_of_row(&self, interval: &Interval) -> Rc<S0> {
-        let seen = row::effective_ms(interval).zip(interval.mean_await_ns().map(|ns| ns / 1e6));
+        let seen = row::seen(interval);
         let parts: Vec<(Rc<S0>, f64)> = interval
             .rates
             .iter()

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use iowhy_model::DeviceId;
 
-use crate::baseline::{Request, S0};
+use crate::baseline::{Request, S0, Seen};
 use crate::groups::{self, Group};
 use crate::measures::service::{self, Visit};
 use crate::measures::{lost_time, spread};
@@ -51,12 +51,13 @@ impl Track {
     pub fn of(scene: &Scene, listing: usize, known: groups::Visits) -> Track {
         let groups::Visits { device, visits, groups } = known;
         let alone = service::services(&visits, 1);
+        let pace_ms = service::per_busy_ms(&visits).map_or(f64::INFINITY, |rate| 1.0 / rate);
         let groups: Vec<(Group, Rc<S0>)> = groups
             .into_iter()
             .map(|group| {
                 let (op, sequential) = (group.op, group.sequential);
                 let request = Request { op, bytes: f64::from(group.bytes), sequential };
-                let s0 = scene.s0(device, request, own_times(&group, &visits, &alone));
+                let s0 = scene.s0(device, request, own_times(&group, &visits, &alone, pace_ms));
                 (group, s0)
             })
             .collect();
@@ -127,7 +128,7 @@ pub fn vote(visits: &[Visit], s0: &S0) -> Option<Vote> {
 /// The range in which the group's own time most likely lies, ms: from the lower quartile of its
 /// services, taken as if the device did one thing at a time, to the upper quartile of its
 /// latencies, as if nothing had waited.
-fn own_times(group: &Group, visits: &[Visit], services_ns: &[f64]) -> Option<(f64, f64)> {
+fn own_times(group: &Group, visits: &[Visit], services_ns: &[f64], pace_ms: f64) -> Option<Seen> {
     let mut services: Vec<f64> =
         group.members.iter().filter_map(|place| services_ns.get(*place).copied()).collect();
     let mut latencies: Vec<f64> = group
@@ -136,9 +137,10 @@ fn own_times(group: &Group, visits: &[Visit], services_ns: &[f64]) -> Option<(f6
         .filter_map(|place| visits.get(*place))
         .map(Visit::latency_ns)
         .collect();
-    let low = nth(&mut services, 0.25)? / 1e6;
-    let high = nth(&mut latencies, 0.75)? / 1e6;
-    Some((low, high))
+    let low_ms = nth(&mut services, 0.25)? / 1e6;
+    let high_ms = nth(&mut latencies, 0.75)? / 1e6;
+    let floor_ms = nth(&mut latencies, 0.01)? / 1e6;
+    Some(Seen { floor_ms, low_ms, high_ms, pace_ms })
 }
 
 fn nth(values: &mut [f64], share: f64) -> Option<f64> {

@@ -166,6 +166,9 @@ fn charge(scene: &Scene, input: &str, disks: &[String]) -> Finding {
     // A device that loses no time need not be judged: it then explains nothing either.
     charge.explained_share = lost.min(1.0);
     charge.refuted_by = lines(&["the capture below gives no clearer picture"]);
+    // An input as rich as needed still does not say what the device is made of; sysfs does.
+    let rich = needs.is_some_and(|needs| scene.level(&listings) >= needs.sure_from);
+    let what = if rich { "what the device is made of, and a longer look" } else { what };
     charge.next_step = vec![format!("{}: it adds {what}", phrase::capture(&first, seconds))];
     let unseen = unseen(scene.level(&listings));
     if !unseen.is_empty() {
