@@ -1,6 +1,10 @@
 //! Watches this machine: block tracepoints by BPF, /proc/diskstats, sysfs.
 //!
+//! The kernel programs are C in `bpf/`; on this side nothing is unsafe.
+//!
 //! **Must never know:** probe, diagnose, show.
+
+#![forbid(unsafe_code)]
 
 mod attach;
 mod bpf;
