@@ -2,13 +2,17 @@
 //! shipped; no crate that is may depend on it.
 //!
 //! - [`disk`] is arithmetic: disks, healthy and sick, as functions of time.
+//! - [`render`] shows such a world as each tool would have.
 //! - [`score`] holds verdicts against the truth of simulated disks.
 //! - [`sickdisk`] puts such a disk behind a real block device.
 //! - [`simulate`] sends a load to such a disk without waiting.
+//! - [`worlds`] are disks and loads of known illness.
 //! - [`tidy`] holds the laws of docs/ARCHITECTURE.md as tests over the source text.
 
 pub mod disk;
+pub mod render;
 pub mod score;
 pub mod sickdisk;
 pub mod simulate;
 pub mod tidy;
+pub mod worlds;

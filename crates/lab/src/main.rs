@@ -8,7 +8,8 @@ use std::process::{ExitCode, Stdio};
 
 use clap::{Args, Parser, Subcommand};
 use iowhy_lab::disk;
-use iowhy_lab::score::Score;
+use iowhy_lab::render;
+use iowhy_lab::score::{Case, Score};
 use iowhy_lab::sickdisk::{SickDisk, Spec, missing, serve};
 use iowhy_lab::simulate::{Load, Seen, biosnoop};
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -26,12 +27,8 @@ enum What {
     Sickdisk(Sickdisk),
     /// Prints what biosnoop would have seen of a load on a disk, without a device and at once
     Simulate(Simulate),
-    /// Judges simulated disks of known disease and prints what was right
-    Score {
-        /// Seeds per scenario
-        #[arg(long, default_value_t = 5)]
-        seeds: u64,
-    },
+    /// Judges worlds of known illness at every level of input and prints what was right
+    Score(Scored),
     /// Serves a disk to the process that started this one
     #[command(hide = true)]
     Serve(Disk),
@@ -80,11 +77,27 @@ struct Simulate {
     peers: u8,
 }
 
+#[derive(Args)]
+struct Scored {
+    /// Worlds per verdict
+    #[arg(long, default_value_t = 20)]
+    cases: usize,
+    /// Seed of the corpus
+    #[arg(long, default_value_t = 2026)]
+    seed: u64,
+    /// Tells one case instead: `device.retry/mild:17`
+    #[arg(long, value_name = "CASE")]
+    case: Option<String>,
+    /// The level at which it is told: A, B, C or D
+    #[arg(long, default_value = "C")]
+    level: String,
+}
+
 fn main() -> ExitCode {
     let outcome = match Line::parse().what {
         What::Sickdisk(sickdisk) => sickdisk.run(),
         What::Simulate(simulate) => simulate.run(),
-        What::Score { seeds } => score(seeds),
+        What::Score(scored) => scored.run(),
         What::Serve(disk) => {
             let truth = disk.truth.clone().unwrap_or_else(|| "/dev/null".into());
             serve(&disk.spec(truth)).map(|()| ExitCode::SUCCESS)
@@ -181,18 +194,28 @@ impl Simulate {
     }
 }
 
+impl Scored {
+    fn run(&self) -> io::Result<ExitCode> {
+        let text = match &self.case {
+            Some(case) => {
+                let case = Case::parse(case, self.seed).ok_or("there is no such case");
+                let level = render::level(&self.level).ok_or("the level is A, B, C or D");
+                let (case, level) = case.and_then(|c| Ok((c, level?))).map_err(io::Error::other)?;
+                case.story(level)
+            }
+            None => Score::of(self.cases, self.seed).map(|score| score.tables()),
+        };
+        write!(io::stdout(), "{}", text.map_err(io::Error::other)?)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
 /// Runs the command with the device for `{dev}`, and ends as it ends.
 fn command_on(sick: &SickDisk, command: &str) -> io::Result<ExitCode> {
     let command = command.replace("{dev}", &sick.path());
     let status = sick.command("sh").arg("-c").arg(command).stdin(Stdio::null()).status()?;
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     Ok(ExitCode::from(code.unwrap_or(2)))
-}
-
-fn score(seeds: u64) -> io::Result<ExitCode> {
-    let score = Score::of(seeds).map_err(io::Error::other)?;
-    write!(io::stdout(), "{}", score.table())?;
-    Ok(ExitCode::SUCCESS)
 }
 
 fn wait_for_input() -> io::Result<ExitCode> {

@@ -6,8 +6,8 @@
 //!
 //! **Must never know:** a detector, a measure, a threshold of theirs.
 
-mod chance;
 mod cap;
+mod chance;
 mod confounders;
 mod device;
 mod healthy;
@@ -104,16 +104,26 @@ pub struct Plan {
     pub seconds: f64,
     /// Most requests of one disk.
     pub most: usize,
+    /// How many of each disk's a per-event tool listed before it was ended.
+    pub listed: usize,
     /// What is wrong with the report.
     pub quirk: Quirk,
 }
 
 impl Plan {
-    /// One disk, watched so long.
-    pub fn of(truth: Truth, disk: Setup, seconds: f64, most: usize) -> Plan {
-        Plan { truth, disks: vec![disk], seconds, most, quirk: Quirk::None }
+    /// One disk, watched so long, that many of its requests listed one by one.
+    pub fn of(truth: Truth, disk: Setup, seconds: f64, listed: usize) -> Plan {
+        Plan { listed, ..Plan::shelf(truth, vec![disk], seconds) }
+    }
+
+    /// Some disks, watched so long.
+    pub fn shelf(truth: Truth, disks: Vec<Setup>, seconds: f64) -> Plan {
+        Plan { truth, disks, seconds, most: MOST, listed: MOST, quirk: Quirk::None }
     }
 }
+
+/// Requests of a disk after which a world ends in any case, so that the lab does too.
+const MOST: usize = 30_000;
 
 /// A recipe for worlds.
 #[derive(Clone, Copy)]
@@ -124,6 +134,8 @@ pub struct Recipe {
     pub verdict: &'static str,
     /// Whether it is only there to mislead.
     pub confounds: bool,
+    /// Whether it can be told from averages only.
+    pub averages: bool,
     /// Makes a plan.
     pub plan: fn(&mut Chance) -> Plan,
 }
@@ -134,12 +146,26 @@ const fn recipe(
     name: &'static str,
     plan: fn(&mut Chance) -> Plan,
 ) -> Recipe {
-    Recipe { name, verdict, confounds: false, plan }
+    Recipe { name, verdict, confounds: false, averages: false, plan }
+}
+
+/// An entry whose verdict is about averages.
+const fn at_a(verdict: &'static str, name: &'static str, plan: fn(&mut Chance) -> Plan) -> Recipe {
+    Recipe { averages: true, ..recipe(verdict, name, plan) }
+}
+
+/// An entry that is there to mislead.
+const fn misleading(
+    verdict: &'static str,
+    name: &'static str,
+    plan: fn(&mut Chance) -> Plan,
+) -> Recipe {
+    Recipe { confounds: true, ..recipe(verdict, name, plan) }
 }
 
 /// All recipes.
 pub fn recipes() -> Vec<Recipe> {
-    let tables: [&[Recipe]; 8] = [
+    let tables: [&[Recipe]; 7] = [
         cap::RECIPES,
         device::RECIPES,
         healthy::RECIPES,
@@ -147,7 +173,6 @@ pub fn recipes() -> Vec<Recipe> {
         peers::RECIPES,
         reports::RECIPES,
         confounders::RECIPES,
-        &[],
     ];
     tables.concat()
 }
@@ -174,6 +199,8 @@ pub struct World {
     pub span: u64,
     /// What is wrong with the report.
     pub quirk: Quirk,
+    /// How many requests of each disk a per-event tool listed.
+    pub listed: usize,
     /// Share of the events that the tracer lost.
     pub lost: f64,
     /// Decides what a renderer is free to choose.
@@ -211,8 +238,8 @@ impl World {
         }
         let lost = if chance.chance(LOSSY.0) { LOSSY.1 } else { 0.0 };
         let taste = chance.bits();
-        let (truth, quirk) = (plan.truth, plan.quirk);
-        Ok(World { recipe: recipe.name, truth, disks, span, quirk, lost, taste })
+        let (recipe, truth, quirk, listed) = (recipe.name, plan.truth, plan.quirk, plan.listed);
+        Ok(World { recipe, truth, disks, span, quirk, listed, lost, taste })
     }
 
     /// When the last request was done, ns.

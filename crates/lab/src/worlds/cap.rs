@@ -36,13 +36,16 @@ pub(super) const RECIPES: &[Recipe] = &[
 ];
 
 fn limited(chance: &mut Chance) -> (Setup, u64) {
-    let limit = chance.pick(&[100, 300, 500, 1000, 3000]);
+    let limit = chance.pick(&[100, 250, 500, 500, 1000, 3000]);
     (volume(chance, limit, "1000M"), limit)
 }
 
 fn plan(disk: Setup, limit: u64, chance: &mut Chance) -> Plan {
     let truth = Truth { limit: Some(limit), device: Some(0), ..Truth::sound("cap.volume") };
-    let slow = limit <= 1000;
-    let seconds = if slow { chance.even(20.0, 70.0) } else { chance.even(12.0, 20.0) };
-    Plan::of(truth, disk, seconds, 40_000)
+    let seconds = if limit <= 1000 || limit > 1 << 20 {
+        chance.even(20.0, 70.0)
+    } else {
+        chance.even(6.0, 10.0)
+    };
+    Plan::of(truth, disk, seconds, 30_000)
 }

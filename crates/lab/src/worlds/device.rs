@@ -5,7 +5,7 @@ use iowhy_model::Op;
 use super::parts::{
     lookups, nvme, platter, platter_rate, sata_ssd, scan, stream, visitors, volume,
 };
-use super::{Chance, Pace, Place, Plan, Recipe, Setup, Truth, recipe};
+use super::{Chance, MOST, Pace, Place, Plan, Recipe, Setup, Truth, recipe};
 
 /// Recipes of this family.
 pub(super) const RECIPES: &[Recipe] = &[
@@ -57,7 +57,7 @@ pub(super) const RECIPES: &[Recipe] = &[
     }),
     recipe("device.stall", "ssd-lookups", |chance| {
         let disk = sata_ssd(chance, "");
-        let (depth, think) = (chance.whole(1, 8), chance.scale(2e6, 2e7));
+        let (depth, think) = (chance.whole(1, 8), chance.scale(5e6, 4e7));
         let load = lookups(chance, depth, think);
         stall(disk.under(load), chance)
     }),
@@ -105,5 +105,5 @@ fn stall(disk: Setup, chance: &mut Chance) -> Plan {
         let second = rhythm(chance, 0.3);
         disk = disk.ill(second);
     }
-    Plan::of(Truth::sick("device.stall", 0), disk, chance.even(14.0, 30.0), 12_000)
+    Plan::of(Truth::sick("device.stall", 0), disk, chance.even(14.0, 30.0), MOST)
 }

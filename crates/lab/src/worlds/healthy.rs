@@ -74,8 +74,7 @@ pub(super) const RECIPES: &[Recipe] = &[
             disks.push(disk.under(load));
         }
         let seconds = chance.even(5.0, 30.0);
-        let quirk = super::Quirk::None;
-        Plan { truth: Truth::sound("healthy"), disks, seconds, most: 1500, quirk }
+        Plan::shelf(Truth::sound("healthy"), disks, seconds)
     }),
     recipe("insufficient", "a-few-lookups", |chance| {
         let (disk, _) = platter(chance, "");
@@ -116,5 +115,6 @@ fn plan(disk: super::Setup, chance: &mut Chance) -> Plan {
 fn few(chance: &mut Chance, disk: impl Fn(&mut Chance) -> super::Setup) -> Plan {
     let disk = disk(chance);
     let most = chance.whole(3, 8);
-    Plan::of(Truth::sound("insufficient"), disk, chance.even(5.0, 15.0), most)
+    let truth = Truth::sound("insufficient");
+    Plan { most, ..Plan::of(truth, disk, chance.even(5.0, 15.0), most) }
 }

@@ -149,7 +149,7 @@ impl Bench {
 }
 
 /// When the disk takes one more.
-fn free_tag(flying: &mut Vec<u64>, tags: usize) -> u64 {
+fn free_tag(flying: &mut [u64], tags: usize) -> u64 {
     if flying.len() < tags {
         return 0;
     }

@@ -2,9 +2,7 @@
 
 use iowhy_model::Op;
 
-use super::parts::{
-    lookups, platter, platter_rate, sata_ssd, stream, visitors, volume,
-};
+use super::parts::{lookups, nvme, platter, platter_rate, sata_ssd, stream, visitors, volume};
 use super::{Chance, Pace, Place, Plan, Recipe, Setup, Truth, recipe};
 
 /// Recipes of this family.
@@ -27,8 +25,8 @@ pub(super) const RECIPES: &[Recipe] = &[
         plan("load.burst", disk.under(load), chance)
     }),
     recipe("load.burst", "prefetch-on-flash", |chance| {
-        let disk = sata_ssd(chance, "");
-        let (count, every) = (chance.whole(300, 900), chance.even(0.3, 2.0) * 1e9);
+        let disk = nvme(chance, ",dies=4");
+        let (count, every) = (chance.whole(800, 3000), chance.even(1.0, 4.0) * 1e9);
         let pace = Pace::Batches(every, count, 3_000.0);
         let load = stream(Op::Read, &[4], Place::Anywhere, pace, "clickhouse");
         plan("load.burst", disk.under(load), chance)
@@ -68,15 +66,15 @@ pub(super) const RECIPES: &[Recipe] = &[
         let rate = platter_rate(&disk) * chance.even(1.1, 2.0);
         let load = visitors(chance, rate);
         let mut plan = plan("load.saturated", disk.under(load), chance);
-        plan.most = plan.most.max(200);
+        plan.listed = plan.listed.max(200);
         plan
     }),
     recipe("load.saturated", "flash-deep", |chance| {
-        let disk = sata_ssd(chance, "");
+        let disk = nvme(chance, ",dies=16");
         let depth = chance.whole(256, 600);
         let load = lookups(chance, depth, 1e4);
         let mut plan = plan("load.saturated", disk.under(load), chance);
-        plan.most = plan.most.max(4000);
+        plan.listed = plan.listed.max(4000);
         plan
     }),
     recipe("load.saturated", "platter-read-and-write", |chance| {
@@ -118,6 +116,12 @@ fn drips(op: Op, think: (f64, f64), chance: &mut Chance) -> super::Stream {
 }
 
 fn plan(verdict: &'static str, disk: Setup, chance: &mut Chance) -> Plan {
-    let most = chance.scale(150.0, 4000.0) as usize;
-    Plan::of(Truth::sound(verdict), disk, chance.even(6.0, 30.0), most)
+    let batch = disk.streams.iter().map(|stream| match stream.pace {
+        Pace::Batches(_, count, _) => count,
+        _ => 0,
+    });
+    // Who listed less than two batches saw no bursts.
+    let least = 2 * batch.max().unwrap_or(0);
+    let listed = (chance.scale(150.0, 4000.0) as usize).max(least);
+    Plan::of(Truth::sound(verdict), disk, chance.even(6.0, 30.0), listed)
 }

@@ -2,7 +2,7 @@
 
 use super::healthy::letter;
 use super::parts::{platter_of, platter_rate, visitors};
-use super::{Chance, Plan, Quirk, Recipe, Setup, Truth, recipe};
+use super::{Chance, Plan, Recipe, Setup, Truth, recipe};
 
 /// Recipes of this family.
 pub(super) const RECIPES: &[Recipe] = &[
@@ -33,7 +33,7 @@ fn shelf(chance: &mut Chance, also: &'static [&'static str], disease: String) ->
     }
     let truth = Truth::sick("peer.outlier", sick.0).or(also);
     let seconds = chance.even(8.0, 30.0);
-    Plan { truth, disks, seconds, most: 1500, quirk: Quirk::None }
+    Plan::shelf(truth, disks, seconds)
 }
 
 /// Disks of one kind with their natural spread (the recipes of `parts`: a tenth in the seek).

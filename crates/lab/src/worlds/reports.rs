@@ -1,14 +1,15 @@
 //! Worlds whose report is wrong, or says less than it seems to.
 
 use super::parts::{lookups, nvme, platter, sata_ssd, scan, volume};
-use super::{Chance, Plan, Quirk, Recipe, Setup, Truth, recipe};
+use super::{Chance, Plan, Quirk, Recipe, Setup, Truth, at_a, recipe};
 
 /// Recipes of this family.
 pub(super) const RECIPES: &[Recipe] = &[
     recipe("report.inconsistent", "queue-or-other-window", |chance| {
         let (disk, _) = platter(chance, "");
         let load = scan(chance);
-        let factor = if chance.chance(0.5) { 1.0 / chance.scale(3.0, 8.0) } else { chance.scale(3.0, 8.0) };
+        let factor =
+            if chance.chance(0.5) { 1.0 / chance.scale(3.0, 8.0) } else { chance.scale(3.0, 8.0) };
         wrong(disk.under(load), Quirk::Queue(factor), chance)
     }),
     recipe("report.inconsistent", "bytes-or-other-window", |chance| {
@@ -25,17 +26,17 @@ pub(super) const RECIPES: &[Recipe] = &[
         let factor = chance.scale(4.0, 15.0);
         wrong(disk.under(load), Quirk::Elsewhere(factor), chance)
     }),
-    recipe("report.util-trap", "nvme-rising", |chance| {
+    at_a("report.util-trap", "nvme-rising", |chance| {
         let disk = nvme(chance, "");
-        trap(disk, (4, 12), chance)
+        trap(disk, (3, 5), chance)
     }),
-    recipe("report.util-trap", "ssd-rising", |chance| {
+    at_a("report.util-trap", "ssd-rising", |chance| {
         let disk = sata_ssd(chance, "");
-        trap(disk, (2, 4), chance)
+        trap(disk, (2, 3), chance)
     }),
-    recipe("report.util-trap", "volume-rising", |chance| {
+    at_a("report.util-trap", "volume-rising", |chance| {
         let disk = volume(chance, 16_000, "1000M");
-        trap(disk, (3, 6), chance)
+        trap(disk, (3, 8), chance)
     }),
 ];
 
@@ -53,14 +54,7 @@ fn trap(disk: Setup, depth: (usize, usize), chance: &mut Chance) -> Plan {
     let mut second = lookups(chance, 2 * depth, 4e3);
     second.bytes.clone_from(&first.bytes);
     second.during = (0.5, 1.0);
-    let mut plan = Plan::of(
-        Truth::sound("report.util-trap").or(&["healthy"]),
-        disk.under(first).under(second),
-        chance.even(0.2, 0.6),
-        40_000,
-    );
-    // Milliseconds of simulated time stand for seconds: the rates are those of the disk, and a
-    // trace of minutes at 100,000 a second would drown the lab.
-    plan.seconds = plan.seconds.max(0.2);
-    plan
+    let truth = Truth::sound("report.util-trap");
+    let plan = Plan::of(truth, disk.under(first).under(second), chance.even(3.0, 6.0), 0);
+    Plan { most: 500_000, ..plan }
 }

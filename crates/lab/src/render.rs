@@ -1,0 +1,118 @@
+//! Worlds as tools would have shown them, at each level of input, and read back through the real
+//! readers.
+//!
+//! A: `iostat -dxy` of the modern or the old generation, every second or every ten. B: `biolatency
+//! -D`, or the per-device table of the outlier script. C: `biosnoop`, with the queue or without,
+//! in the decimals of bcc or of libbpf-tools. D: the JSON lines of `iowhy snoop`, written by
+//! the real view. Which of them, the world's own taste decides.
+//!
+//! **Must never know:** a detector.
+
+mod biolatency;
+mod biosnoop;
+mod capture;
+mod counters;
+mod iostat;
+
+use iowhy_model::{Level, Recording};
+
+use crate::worlds::{Chance, Done, Quirk, Watched, World};
+
+/// The levels that a world is rendered at.
+pub const LEVELS: [Level; 4] = [Level::A, Level::B, Level::C, Level::D];
+
+/// From this length on iostat may have been run every 10 s, ns: two reports.
+const TWO_LONG_REPORTS: u64 = 20_000_000_000;
+
+/// The level of a given letter.
+pub fn level(letter: &str) -> Option<Level> {
+    LEVELS.into_iter().find(|level| letter.eq_ignore_ascii_case(&level.letter().to_string()))
+}
+
+/// What the tool of that level printed.
+///
+/// # Errors
+/// If a real writer fails.
+pub fn text(world: &World, level: Level) -> Result<String, String> {
+    let mut taste = Chance::new(world.taste ^ level as u64);
+    let mut text = match level {
+        Level::A => {
+            let long = taste.chance(0.3) && world.end() >= TWO_LONG_REPORTS;
+            iostat::text(world, if long { 10 } else { 1 }, taste.chance(0.4))
+        }
+        Level::B if world.disks.len() > 1 && taste.chance(0.7) => biolatency::table(world),
+        Level::B => biolatency::histograms(world),
+        Level::C => {
+            let queue = taste.chance(0.5);
+            biosnoop::text(world, queue, taste.chance(0.5), &mut taste)
+        }
+        Level::D | Level::E => capture::text(world, &mut taste)?,
+    };
+    if let (Quirk::Elsewhere(factor) | Quirk::Queue(factor) | Quirk::Bytes(factor), true) =
+        (world.quirk, level > Level::A || matches!(world.quirk, Quirk::Elsewhere(_)))
+    {
+        // The second listing names the same disk and the same time, and disagrees.
+        let factor = if factor < 3.0 { 5.0 } else { factor.min(12.0) };
+        text.push('\n');
+        text.push_str(&iostat::text(&elsewhere(world, factor), 1, false));
+    }
+    Ok(text)
+}
+
+/// What iowhy makes of the text; what the disks are made of is known at level D only, where a
+/// live tool reads it from the system.
+///
+/// # Errors
+/// If no format reads it.
+pub fn recording(world: &World, level: Level, text: &str) -> Result<Recording, String> {
+    let mut recording = Recording::new();
+    iowhy_read::scan("simulated", &mut text.as_bytes(), None, &mut recording)
+        .map_err(|error| error.to_string())?;
+    if level >= Level::D {
+        for Watched { setup, .. } in &world.disks {
+            if let Some(device) = recording.find_device(&setup.name) {
+                recording.set_medium(device, setup.medium);
+            }
+        }
+    }
+    Ok(recording)
+}
+
+/// The same world, every latency longer by a factor and the rate lower by it.
+fn elsewhere(world: &World, factor: f64) -> World {
+    let mut other = world.clone();
+    for disk in &mut other.disks {
+        for done in &mut disk.done {
+            let stretch = |ns: u64| (ns as f64 * factor) as u64;
+            *done = Done {
+                queued: stretch(done.queued),
+                issued: stretch(done.issued),
+                completed: stretch(done.completed),
+                ..*done
+            };
+        }
+        disk.done.retain(|done| done.completed <= world.span.max(1_000_000_000));
+    }
+    other.quirk = Quirk::None;
+    other
+}
+
+/// The requests of all disks as a tracer saw them: by completion, without the lost ones; and how
+/// many those are.
+fn traced<'a>(world: &'a World, taste: &mut Chance) -> (Vec<(&'a Watched, Done, u32)>, u64) {
+    let (mut seen, mut lost) = (Vec::new(), 0);
+    for disk in &world.disks {
+        let mut flying: Vec<u64> = Vec::new();
+        for done in disk.done.iter().take(world.listed) {
+            flying.retain(|completed| *completed > done.issued);
+            flying.push(done.completed);
+            if taste.chance(world.lost) {
+                lost += 1;
+            } else {
+                seen.push((disk, *done, flying.len() as u32));
+            }
+        }
+    }
+    seen.sort_by_key(|(_, done, _)| done.completed);
+    (seen, lost)
+}

@@ -1,0 +1,41 @@
+//! `biosnoop` of bcc or libbpf-tools, with its queue or without.
+
+use std::fmt::Write;
+
+use super::traced;
+use crate::worlds::{Chance, World};
+
+/// The listing; `queue` is -Q, and libbpf-tools prints a decimal more than bcc.
+pub(super) fn text(world: &World, queue: bool, libbpf: bool, taste: &mut Chance) -> String {
+    let (seen, lost) = traced(world, taste);
+    let begun = seen.first().map_or(0, |(_, done, _)| done.completed);
+    let decimals = if libbpf { 3 } else { 2 };
+    let heading = if queue { "QUE(ms) " } else { "" };
+    let mut out = format!(
+        "{:<11} {:<14} {:<6} {:<7} {:<4} {:<10} {:<7} {heading}{:>7}\n",
+        "TIME(s)", "COMM", "PID", "DISK", "T", "SECTOR", "BYTES", "LAT(ms)"
+    );
+    for (disk, done, _) in seen {
+        let letter = done.op.letter();
+        let flag = if libbpf && done.sync && letter == 'W' { "S" } else { "" };
+        let kind = format!("{letter}{flag}");
+        let ms = |ns: u64| format!("{:.decimals$}", ns as f64 / 1e6);
+        let waited =
+            if queue { format!("{:>7} ", ms(done.issued - done.queued)) } else { String::new() };
+        let _ = writeln!(
+            out,
+            "{:<11.6} {:<14} {:<6} {:<7} {kind:<4} {:<10} {:<7} {waited}{:>7}",
+            (done.completed - begun) as f64 / 1e9,
+            done.comm,
+            done.pid,
+            disk.setup.name,
+            done.offset / 512,
+            done.bytes,
+            ms(done.completed - done.issued),
+        );
+    }
+    if lost > 0 {
+        let _ = writeln!(out, "Possibly lost {lost} samples");
+    }
+    out
+}

@@ -1,0 +1,197 @@
+//! One world shown to the judge at every level.
+
+use std::fmt::Write;
+
+use iowhy_diagnose::{Options, judge};
+use iowhy_model::{Finding, Level, Recording};
+
+use super::owed::accepted;
+use crate::render::{self, LEVELS};
+use crate::worlds::{Recipe, Truth, World, recipes};
+
+/// From this confidence on a finding is an accusation (diagnosis: report the top one if C >= 0.6).
+const SAID_ALOUD: f64 = 0.6;
+
+/// A world by the recipe that makes it and its number.
+#[derive(Clone, Copy)]
+pub struct Case {
+    /// The recipe.
+    pub recipe: Recipe,
+    /// Which of its worlds.
+    pub number: usize,
+    /// The seed of the corpus.
+    pub seed: u64,
+}
+
+/// What the judge made of a world at a level.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    /// `device.retry/mild:17`.
+    pub case: String,
+    /// `device.retry/mild`.
+    pub recipe: String,
+    /// How rich the input was.
+    pub level: Level,
+    /// Whether the world is only there to mislead.
+    pub confounds: bool,
+    /// The verdict owed.
+    pub owed: &'static str,
+    /// The first verdict, by the name of the one owed if it is as good.
+    pub said: &'static str,
+    /// Its confidence.
+    pub confidence: f64,
+    /// Whether it is right or as good.
+    pub right: bool,
+    /// Whether it is right by admitting that the input does not suffice.
+    pub admitted: bool,
+    /// Whether the first verdict that blames something is right.
+    pub blame_right: bool,
+    /// Whether a disk is sick.
+    pub sick: bool,
+    /// The accusation of a disk that is well, if there is one.
+    pub accuses: Option<&'static str>,
+}
+
+impl Case {
+    /// The case of a given name, `device.retry/mild:17`.
+    pub fn parse(text: &str, seed: u64) -> Option<Case> {
+        let (name, number) = text.rsplit_once(':')?;
+        let (verdict, name) = name.split_once('/')?;
+        let recipe = recipes().into_iter().find(|r| r.verdict == verdict && r.name == name)?;
+        Some(Case { recipe, number: number.parse().ok()?, seed })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> String {
+        format!("{}/{}:{}", self.recipe.verdict, self.recipe.name, self.number)
+    }
+
+    /// The world.
+    ///
+    /// # Errors
+    /// If the recipe is written wrong.
+    pub fn world(&self) -> Result<World, String> {
+        // FNV-1a: a case keeps its world when recipes are added beside it.
+        let text = format!("{} {}", self.name(), self.seed);
+        let seed = text.bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        World::of(&self.recipe, seed).map_err(|error| format!("{}: {error}", self.name()))
+    }
+
+    /// Shows the world to the judge at every level.
+    ///
+    /// # Errors
+    /// If the recipe is written wrong, or a rendering is not read.
+    pub fn judge(&self) -> Result<Vec<Judged>, String> {
+        let world = self.world()?;
+        let levels = LEVELS.into_iter().filter(|level| *level == Level::A || !self.recipe.averages);
+        levels.map(|level| self.at(&world, level)).collect()
+    }
+
+    fn at(&self, world: &World, level: Level) -> Result<Judged, String> {
+        let named = |error: String| format!("{} at {}: {error}", self.name(), level.letter());
+        let text = render::text(world, level).map_err(named)?;
+        let recording = render::recording(world, level, &text).map_err(named)?;
+        let findings = judge(&recording, &Options::default());
+        let answers = Answers { truth: &world.truth, world, level, recording: &recording };
+        let first = findings.first();
+        let right = first.is_some_and(|first| answers.right(first));
+        let blames = |finding: &&Finding| !matches!(finding.verdict, "healthy" | "insufficient");
+        let blame = findings.iter().find(blames);
+        let owed = world.truth.verdict;
+        let said = match first {
+            None => "-",
+            Some(_) if right => owed,
+            Some(first) if first.verdict == owed => "other device",
+            Some(first) => first.verdict,
+        };
+        Ok(Judged {
+            case: self.name(),
+            recipe: format!("{}/{}", self.recipe.verdict, self.recipe.name),
+            level,
+            confounds: self.recipe.confounds,
+            owed,
+            said,
+            confidence: first.map_or(0.0, |first| first.confidence),
+            right,
+            admitted: right
+                && owed != "insufficient"
+                && first.is_some_and(|first| first.verdict == "insufficient"),
+            blame_right: blame.is_some_and(|blame| answers.right(blame)),
+            sick: world.truth.sick,
+            accuses: (!world.truth.sick).then(|| answers.accusation(&findings)).flatten(),
+        })
+    }
+
+    /// What a tool would have printed, the truth, and everything the judge says.
+    ///
+    /// # Errors
+    /// If the recipe is written wrong, or the rendering is not read.
+    pub fn story(&self, level: Level) -> Result<String, String> {
+        let world = self.world()?;
+        let text = render::text(&world, level)?;
+        let recording = render::recording(&world, level, &text)?;
+        let mut out = format!("{text}\n== truth of {}\n{:?}\n", self.name(), world.truth);
+        for disk in &world.disks {
+            let _ = writeln!(out, "{:?} served {} requests", disk.setup, disk.done.len());
+        }
+        if let Some(share) = world.share() {
+            let _ = writeln!(out, "the disease caused {:.0} % of the excess", share * 100.0);
+        }
+        out.push_str("\n== findings\n");
+        for finding in judge(&recording, &Options::default()) {
+            let device = finding.subject.device.map(|id| recording.device_of(id).name.as_str());
+            let _ = writeln!(
+                out,
+                "{} {} confidence {:.2} explains {:.2} explained by {}: {}",
+                finding.verdict,
+                device.unwrap_or("-"),
+                finding.confidence,
+                finding.explained_share,
+                finding.explained_by.unwrap_or("-"),
+                finding.sentence
+            );
+            for line in &finding.evidence {
+                let (value, bound) = (line.value, line.bound);
+                let _ =
+                    writeln!(out, "    {} = {value:.4} {:?} {bound:?}", line.quantity, line.unit);
+            }
+        }
+        Ok(out)
+    }
+}
+
+/// What is right of a world at a level.
+struct Answers<'a> {
+    truth: &'a Truth,
+    world: &'a World,
+    level: Level,
+    recording: &'a Recording,
+}
+
+impl Answers<'_> {
+    fn right(&self, finding: &Finding) -> bool {
+        let about = finding.subject.device.map(|id| self.recording.device_of(id).name.as_str());
+        let ill = self.truth.device.and_then(|place| self.world.disks.get(place));
+        let same = match (about, ill) {
+            (Some(about), Some(ill)) => about == ill.setup.name,
+            _ => true,
+        };
+        same && (finding.verdict == self.truth.verdict
+            || self.truth.also.contains(&finding.verdict)
+            || accepted(self.truth.verdict, self.level).contains(&finding.verdict))
+    }
+
+    /// A disk named as sick, aloud, which nothing else explains.
+    fn accusation(&self, findings: &[Finding]) -> Option<&'static str> {
+        let accuses = |finding: &&Finding| {
+            let verdict = finding.verdict;
+            (verdict.starts_with("device.") || verdict.starts_with("peer."))
+                && !self.truth.also.contains(&verdict)
+                && finding.explained_by.is_none()
+                && finding.confidence >= SAID_ALOUD
+        };
+        findings.iter().find(accuses).map(|finding| finding.verdict)
+    }
+}

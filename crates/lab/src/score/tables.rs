@@ -1,0 +1,133 @@
+//! The tables of a score, as they are printed and kept in docs/ACCURACY.md.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use iowhy_model::Level;
+
+use super::{Judged, Score};
+use crate::render::LEVELS;
+
+/// Confusions that are listed.
+const WORST: usize = 30;
+
+/// One line per level.
+pub(super) fn totals(score: &Score) -> String {
+    let mut out = format!(
+        "{:<6} {:>6} {:>8} {:>8} {:>9} {:>8} {:>8} {:>12}\n",
+        "level", "n", "macro-F1", "accuracy", "acc@80 %", "Brier", "ECE", "false/1000"
+    );
+    for level in LEVELS {
+        let tally = score.tally(level);
+        let n: usize = tally.classes.values().map(super::Class::n).sum();
+        let (accused, well) = score.accused(Some(level));
+        let _ = writeln!(
+            out,
+            "{:<6} {n:>6} {:>8.3} {:>8.3} {:>9.3} {:>8.3} {:>8.3} {:>12}",
+            level.letter(),
+            tally.macro_f1(),
+            tally.accuracy,
+            tally.at_80,
+            tally.brier,
+            tally.ece,
+            format!("{:.1}", per_thousand(accused, well)),
+        );
+    }
+    let (accused, well) = score.accused(None);
+    let _ = writeln!(
+        out,
+        "{accused} of {well} captures of healthy disks accuse a disk at 0.6 or more: {:.1} per 1000",
+        per_thousand(accused, well)
+    );
+    out
+}
+
+fn per_thousand(part: usize, whole: usize) -> f64 {
+    part as f64 * 1000.0 / whole.max(1) as f64
+}
+
+/// The verdicts of a level.
+pub(super) fn level(score: &Score, level: Level) -> String {
+    let mut out = format!(
+        "{:<24} {:>5} {:>9} {:>7} {:>7} {:>9} {:>8}\n",
+        format!("level {}", level.letter()),
+        "n",
+        "precision",
+        "recall",
+        "MCC",
+        "admitted",
+        "blame"
+    );
+    for (verdict, class) in &score.tally(level).classes {
+        let share = |value: Option<f64>| value.map_or("-".into(), |value| format!("{value:.3}"));
+        let _ = writeln!(
+            out,
+            "{verdict:<24} {:>5} {:>9} {:>7} {:>7.3} {:>9} {:>8}",
+            class.n(),
+            share(class.precision()),
+            share(class.recall()),
+            class.mcc(),
+            class.admitted,
+            class.blamed
+        );
+    }
+    out.push('\n');
+    out
+}
+
+/// The worlds that are there to mislead: right of all, and accusations, per level.
+pub(super) fn misleading(score: &Score) -> String {
+    let mut rows: BTreeMap<&str, [(usize, usize, usize); 4]> = BTreeMap::new();
+    for one in score.judged.iter().filter(|one| one.confounds) {
+        let row = rows.entry(&one.recipe).or_default();
+        let Some(place) = LEVELS.iter().position(|level| *level == one.level) else { continue };
+        row[place].0 += usize::from(one.right);
+        row[place].1 += 1;
+        row[place].2 += usize::from(one.accuses.is_some());
+    }
+    let mut out = format!("{:<36}", "misleading: right/all (accused)");
+    LEVELS.iter().for_each(|level| out.push_str(&format!(" {:>13}", level.letter())));
+    out.push('\n');
+    for (recipe, row) in rows {
+        let _ = write!(out, "{recipe:<36}");
+        for (right, all, accused) in row {
+            let _ = write!(out, " {:>13}", format!("{right}/{all} ({accused})"));
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// The commonest mistakes, and the accusations, each with a case that shows it.
+pub(super) fn mistakes(score: &Score) -> String {
+    let mut out = "mistakes, commonest first: `lab score --case CASE --level LEVEL`\n".to_string();
+    let wrong = score.judged.iter().filter(|one| !one.right);
+    list(wrong, |one| one.said, &mut out);
+    out.push_str("\naccusations of healthy disks, commonest first\n");
+    let accusing = score.judged.iter().filter(|one| one.accuses.is_some());
+    list(accusing, |one| one.accuses.unwrap_or("-"), &mut out);
+    out
+}
+
+fn list<'a>(
+    judged: impl Iterator<Item = &'a Judged>,
+    said: impl Fn(&Judged) -> &'static str,
+    out: &mut String,
+) {
+    let mut kinds: BTreeMap<(char, &str, &str), Vec<&Judged>> = BTreeMap::new();
+    for one in judged {
+        let kind = (one.level.letter(), one.recipe.as_str(), said(one));
+        kinds.entry(kind).or_default().push(one);
+    }
+    let mut kinds: Vec<_> = kinds.into_iter().collect();
+    kinds.sort_by_key(|(_, cases)| std::cmp::Reverse(cases.len()));
+    for ((level, recipe, said), cases) in kinds.iter().take(WORST) {
+        let case = cases.first().map_or("-", |one| one.case.as_str());
+        let number = case.rsplit(':').next().unwrap_or("-");
+        let _ = writeln!(
+            out,
+            "{:>5} {level} {recipe:<36} -> {said:<20} e.g. {recipe}:{number}",
+            cases.len()
+        );
+    }
+}
