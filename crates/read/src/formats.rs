@@ -2,6 +2,8 @@
 
 mod biolatency;
 mod biosnoop;
+mod blkparse;
+pub mod blktrace;
 mod bpftrace;
 mod capture;
 mod diskstats;
@@ -15,6 +17,7 @@ mod iostat;
 mod iostat_json;
 mod latency_outliers;
 mod mounts;
+mod perf_script;
 mod pylatencymap;
 mod quantize;
 mod sar;
@@ -28,6 +31,8 @@ use crate::Format;
 pub const FORMATS: &[Format] = &[
     biolatency::FORMAT,
     biosnoop::FORMAT,
+    blkparse::FORMAT,
+    blktrace::FORMAT,
     bpftrace::FORMAT,
     capture::FORMAT,
     diskstats::FORMAT,
@@ -41,6 +46,7 @@ pub const FORMATS: &[Format] = &[
     iostat_json::FORMAT,
     latency_outliers::FORMAT,
     mounts::FORMAT,
+    perf_script::FORMAT,
     pylatencymap::FORMAT,
     quantize::FORMAT,
     sar::FORMAT,

@@ -1,6 +1,7 @@
 //! Every sample is sniffed by all formats, read, compared with its golden, then cut and bitten.
 //!
-//! A sample is `samples/<format>/<tool-version>--<what>.txt`, the format's name with `_` for `-`.
+//! A sample is `samples/<format>/<tool-version>--<what>.txt` (`.bin` if it is binary), the format's
+//! name with `_` for `-`.
 //! `UPDATE_GOLDEN=1 cargo test -p iowhy-read` writes the goldens; a missing one fails.
 //! `SAMPLES=iostat` looks at one folder only.
 //! The plain-text dump is for these tests only; users get views.
@@ -46,7 +47,7 @@ fn samples() -> Vec<Sample> {
         let Some(format) = format else { continue };
         for entry in std::fs::read_dir(path).expect("a folder").flatten() {
             let path = entry.path();
-            if path.extension().is_some_and(|end| end == "txt") {
+            if path.extension().is_some_and(|end| end == "txt" || end == "bin") {
                 found.push(Sample { format, bytes: std::fs::read(&path).unwrap(), path });
             }
         }

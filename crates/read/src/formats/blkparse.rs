@@ -1,0 +1,310 @@
+//! blkparse: a trace of the block layer as text, one line per step of each request.
+//!
+//! ## Reads
+//! What `blkparse` prints: `8,16 3 3 0.000000000 1003 Q WS 29826448 + 32 [fio]`, that is device,
+//! CPU, number, time, process, step, kind, sector and length. Steps of one request become one
+//! event, as in `blktrace`. Lines of other formats (`-f`) are understood if they hold a time with
+//! nine decimals, the step right before the kind, and then the sector and `+` length; commas may
+//! stand between the fields.
+//!
+//! ## Where it comes from
+//! `blkparse -i sdb`, or `blktrace -d /dev/sdb -o - | blkparse -i -`, both of package blktrace.
+//! Public collections of traces (SNIA IOTTA) hold this text. The binary files say more, and iowhy
+//! reads them faster.
+//!
+//! ## Versions
+//! The default line has not changed since 2006. `-t` adds a time in parentheses, which is passed
+//! over.
+//!
+//! ## Traps
+//! A line without sector is an empty flush; it counts as sector 0. Without a device (`-f`) all
+//! lines belong to one device without name. A `-f` format that prints bytes (`%N`) instead of
+//! sectors is taken for sectors. The totals at the end are not read, except `Skips`, which counts
+//! records blkparse missed.
+//!
+//! ## Cannot know
+//! What blkparse left out without a word: cut tails, files behind a damaged record, version 2
+//! files. Names of devices whose numbers are handed out at boot: they stay `253:0`.
+
+use iowhy_model::{DeviceId, Flags, Level, Name, Nanos, Op, Sink, Time};
+
+use crate::last::Last;
+use crate::pairing::{Action, Pairing, Point};
+use crate::{Format, Reader, Sniff, Step, device_of_numbers, fixed, integer};
+
+/// The format's entry in the list.
+pub const FORMAT: Format = Format {
+    name: "blkparse",
+    summary: "traces of the block layer as blkparse prints them",
+    manual: include_str!("blkparse.rs"),
+    level: Level::D,
+    sniff,
+    reader: || Box::new(Blkparse::default()),
+};
+
+/// Decimals blkparse prints of a second (`%t`, nanoseconds).
+const DECIMALS: usize = 9;
+
+fn sniff(head: &[&str]) -> Sniff {
+    let row = head.first().and_then(|line| Row::of(line));
+    row.is_some_and(|row| !row.device.is_empty() || row.sectors.is_some()).into()
+}
+
+#[derive(Default)]
+struct Blkparse {
+    pairing: Pairing,
+    device: Last<DeviceId>,
+    comm: Last<Name>,
+    begun: bool,
+    /// The totals behind the trace have begun.
+    totals: bool,
+}
+
+impl Reader for Blkparse {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        let Some(row) = Row::of(line) else { return self.other(line, sink) };
+        if !std::mem::replace(&mut self.begun, true) {
+            sink.source().resolution = Some(Nanos(1));
+        }
+        if let Some(action) = row.action() {
+            let point = self.point(&row, sink);
+            self.pairing.take(action, &point, sink);
+        }
+        Step::Took
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        self.pairing.finish(sink);
+    }
+}
+
+impl Blkparse {
+    fn point(&mut self, row: &Row, sink: &mut dyn Sink) -> Point {
+        let name = |text: &str| device_of_numbers(text).unwrap_or_default();
+        let bytes = row.sectors.unwrap_or(0).saturating_mul(512);
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        let begins = row.step != "C";
+        let comm = row.bracket.filter(|text| begins && !text.is_empty());
+        Point {
+            at: Time::from_ns(row.time),
+            device: self.device.get(row.device, |text| sink.device(&name(text))),
+            sector: row.sector.unwrap_or(0),
+            bytes,
+            op: if bytes == 0 && row.may_be_flush() { Op::Flush } else { row.op },
+            flags: row.flags,
+            pid: row.pid.filter(|_| begins),
+            comm: comm.map(|text| self.comm.get(text, |text| sink.name(text))),
+            error: row.bracket.filter(|_| !begins).and_then(errno),
+        }
+    }
+
+    /// A line that is no step: a total, or prose.
+    fn other(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        let text = line.trim();
+        if let Some(skips) = text.strip_prefix("Skips:") {
+            let count = skips.split('(').nth(1).and_then(|text| text.split_whitespace().next());
+            sink.lost("records blkparse missed", count.and_then(integer).unwrap_or(0));
+            return Step::Took;
+        }
+        self.totals |= text.starts_with("CPU") || text.starts_with("Total (");
+        if self.totals { Step::Took } else { Step::Passed }
+    }
+}
+
+/// A line's fields.
+struct Row<'a> {
+    device: &'a str,
+    time: i64,
+    pid: Option<u32>,
+    step: &'a str,
+    op: Op,
+    flags: Flags,
+    sector: Option<u64>,
+    sectors: Option<u64>,
+    /// Where the second part of a split begins.
+    split: Option<u64>,
+    /// The process, or the error of a completion.
+    bracket: Option<&'a str>,
+}
+
+impl<'a> Row<'a> {
+    fn of(line: &'a str) -> Option<Row<'a>> {
+        let mut words = Words(line);
+        let mut row = Row {
+            device: "",
+            time: 0,
+            pid: None,
+            step: "",
+            op: Op::Other,
+            flags: Flags::default(),
+            sector: None,
+            sectors: None,
+            split: None,
+            bracket: None,
+        };
+        let mut time = None;
+        let mut before = "";
+        loop {
+            let word = words.next()?;
+            if time.is_none() && is_time(word) {
+                time = fixed(word, DECIMALS as u32);
+            } else if row.device.is_empty() && is_pair(word) {
+                row.device = word;
+            } else if time.is_some() && row.pid.is_none() && integer(word).is_some() {
+                row.pid = integer(word).and_then(|pid| u32::try_from(pid).ok());
+            } else if is_step(before)
+                && let Some((op, flags)) = Flags::from_rwbs(word)
+            {
+                (row.step, row.op, row.flags) = (before, op, flags);
+                break;
+            }
+            before = word;
+        }
+        row.time = time?;
+        let rest = words.0;
+        row.bracket = rest
+            .split_once('[')
+            .and_then(|(_, text)| text.rsplit_once(']'))
+            .map(|(inside, _)| inside.trim());
+        let mut words = Words(rest.split(['[', '(']).next().unwrap_or_default());
+        row.sector = words.next().and_then(integer);
+        match words.next() {
+            Some("+") => row.sectors = words.next().and_then(integer),
+            Some("/") => row.split = words.next().and_then(integer),
+            other => row.sectors = other.and_then(integer),
+        }
+        Some(row)
+    }
+
+    /// Without bytes it is: `FWS` for whoever asked, `FN` for the device.
+    fn may_be_flush(&self) -> bool {
+        self.op == Op::Write || self.flags.has(Flags::PREFLUSH)
+    }
+
+    fn action(&self) -> Option<Action> {
+        Some(match self.step {
+            "Q" => Action::Queue,
+            "G" => Action::Get,
+            "I" => Action::Insert,
+            "D" => Action::Issue,
+            "C" => Action::Complete,
+            "R" => Action::Requeue,
+            "M" => Action::BackMerge,
+            "F" => Action::FrontMerge,
+            "X" => Action::Split(self.split?),
+            _ => return None,
+        })
+    }
+}
+
+/// Words between blanks or commas; two numbers with a comma between them are one word.
+struct Words<'a>(&'a str);
+
+impl<'a> Iterator for Words<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        let text = self.0.trim_start_matches([' ', '\t', ',']);
+        let end = text.find([' ', '\t']).unwrap_or(text.len());
+        let (word, _) = text.split_at(end);
+        let word = match word.split_once(',') {
+            Some(_) if is_pair(word) => word,
+            Some((first, _)) => first,
+            None => word,
+        };
+        self.0 = text.get(word.len()..).unwrap_or_default();
+        (!word.is_empty()).then_some(word)
+    }
+}
+
+fn is_time(word: &str) -> bool {
+    word.split_once('.').is_some_and(|(whole, decimals)| {
+        integer(whole).is_some() && decimals.len() == DECIMALS && integer(decimals).is_some()
+    })
+}
+
+fn is_pair(word: &str) -> bool {
+    let numbers = word.split_once(',');
+    numbers.is_some_and(|(major, minor)| integer(major).is_some() && integer(minor).is_some())
+}
+
+/// The letters blkparse prints for steps, `m` for a message among them.
+fn is_step(word: &str) -> bool {
+    let letters = ["A", "B", "C", "D", "F", "G", "I", "M", "P", "Q", "R", "S", "U", "UT", "X", "m"];
+    letters.contains(&word)
+}
+
+/// `[0]` is success, `[-5]` or `[65531]` error 5.
+fn errno(text: &str) -> Option<u16> {
+    let number: i32 = text.parse().ok()?;
+    let number = (number as i16).unsigned_abs();
+    (number != 0).then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iowhy_model::{Listing, Recording, Stage};
+
+    fn read(text: &str) -> (Recording, Listing) {
+        let mut recording = Recording::new();
+        crate::scan("test", &mut text.as_bytes(), None, &mut recording).unwrap();
+        let listing = recording.listings[0].clone();
+        (recording, listing)
+    }
+
+    #[test]
+    fn a_merge_a_requeue_and_two_parts_are_one_request() {
+        let (recording, listing) = read(
+            "  8,16   3        1     0.000000000  1003  Q  WS 1000 + 8 [fio one]\n\
+             8,16   3        2     0.000001000  1003  G  WS 1000 + 8 [fio one]\n\
+             8,16   3        3     0.000002000  1003  Q  WS 1008 + 8 [fio one]\n\
+             8,16   3        4     0.000003000  1003  M  WS 1008 + 8 [fio one]\n\
+             8,16   3        5     0.000004000  1003  Q  WS 992 + 8 [fio one]\n\
+             8,16   3        6     0.000005000  1003  F  WS 992 + 8 [fio one]\n\
+             8,16   3        7     0.000006000  1003  I  WS 992 + 24 [fio one]\n\
+             8,16   3        8     0.000007000  1003  D  WS 992 + 24 [fio one]\n\
+             8,16   3        9     0.000008000     0  R  WS 992 + 24 [0]\n\
+             8,16   3       10     0.000009000     7  D  WS 992 + 24 [kblockd]\n\
+             8,16   1        1     0.000100000     0  C  WS 992 + 16 [0]\n\
+             8,16   1        2     0.000110000     0  C  WS 1008 + 8 [-5]\n",
+        );
+        let [one] = &listing.events[..] else { panic!("{} events", listing.events.len()) };
+        assert_eq!(one.latency(Stage::Queue), Some(Nanos(9_000)));
+        assert_eq!(one.latency(Stage::Device), Some(Nanos(101_000)));
+        assert_eq!((one.sector, one.bytes, one.error), (Some(992), Some(24 * 512), Some(5)));
+        assert_eq!((one.pid, one.depth), (Some(1003), Some(1)));
+        assert_eq!(recording.text(one.comm.unwrap()), "fio one");
+        assert_eq!(recording.device_of(one.device).name, "sdb");
+    }
+
+    #[test]
+    fn a_split_bio_is_two_requests_of_one_start() {
+        let (_, listing) = read(
+            "8,0 0 1 0.000000000 9 Q R 100 + 16 [cat]\n8,0 0 2 0.000001000 9 X R 100 / 108 [cat]\n\
+             8,0 0 3 0.000002000 9 D R 100 + 8 [cat]\n8,0 0 4 0.000003000 9 D R 108 + 8 [cat]\n\
+             8,0 0 5 0.000004000 0 C R 108 + 8 [0]\n8,0 0 6 0.000005000 0 C R 100 + 8 [0]\n",
+        );
+        let waits: Vec<_> = listing.events.iter().map(|e| e.latency(Stage::Total)).collect();
+        assert_eq!(waits, [Some(Nanos(4_000)), Some(Nanos(5_000))]);
+        assert_eq!(listing.events[0].bytes, Some(8 * 512));
+    }
+
+    #[test]
+    fn other_orders_and_commas_and_totals() {
+        let (_, listing) = read(
+            "0.000000000, 77, my job, Q, RA, 4096, 8\n0.000050000, 0, swapper, C, RA, 4096, 8\n\
+             CPU0 (8,16):\n Reads Queued:           1,        4KiB\n\
+             Events (8,16): 2 entries\nSkips: 1 forward (3 -   0.1%)\n",
+        );
+        let [one] = &listing.events[..] else { panic!("one event") };
+        assert_eq!((one.pid, one.latency(Stage::Total)), (Some(77), Some(Nanos(50_000))));
+        assert_eq!((listing.source.lost(), listing.source.skipped), (3, 0));
+        let flush = read(
+            "8,0 0 1 0.000000000 9 Q FWS [jbd2]\n8,0 0 2 0.000001000 9 D FN [jbd2]\n\
+             8,0 0 3 0.000900000 0 C FN 0 [0]\n8,0 0 4 0.000900100 0 C WS 0 [0]\n",
+        );
+        assert_eq!(flush.1.events.len(), 1);
+        assert_eq!(flush.1.events[0].op, Op::Flush);
+    }
+}

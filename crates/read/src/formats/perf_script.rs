@@ -1,0 +1,277 @@
+//! perf-script: block events of the kernel as perf, trace-cmd or ftrace print them.
+//!
+//! ## Reads
+//! Lines that end in a block event, whatever the tool printed in front: `fio-1003 [001] d..1.
+//! 12.345678: block_rq_issue: 8,16 WS 4096 () 29826448 + 8 none,0,0 [fio]`. Events of one
+//! request (bio_queue, getrq, io_start, rq_insert, rq_issue, rq_requeue, merges, split,
+//! rq_complete or bio_complete) become one event with its time in the queue and on the device.
+//!
+//! ## Where it comes from
+//! `perf record -e 'block:block_rq_*' -a` and `perf script`; `trace-cmd record -e block` and
+//! `trace-cmd report`; or, with no tool at all, the file `trace` in /sys/kernel/tracing with
+//! `events/block/enable` set to 1. The events to ask for are block_bio_queue, block_rq_insert,
+//! block_rq_issue and block_rq_complete.
+//!
+//! ## Versions
+//! Linux 6.9 added the I/O priority (`none,0,0`) behind the length, 6.5 block_io_start and
+//! block_io_done. Older kernels lack the byte count of block_rq_issue or print it as 0.
+//!
+//! ## Traps
+//! perf prints microseconds unless `--ns` was given. A request without insert or queue event has
+//! no queue time: most devices without a scheduler are sent requests directly. Completions run in
+//! interrupts, so the process of a request is the one of its earliest event. Lost events are
+//! counted from the tools' own notices and from ftrace's count of entries written and kept.
+//!
+//! ## Cannot know
+//! The queue time where only rq_issue and rq_complete were recorded. Names of devices whose
+//! numbers are handed out at boot: they stay `253:0`.
+
+use iowhy_model::{DeviceId, Flags, Level, Name, Nanos, Op, Sink, Time};
+
+use crate::last::Last;
+use crate::pairing::{Action, Pairing, Point};
+use crate::{Format, Reader, Sniff, Step, device_of_numbers, fixed, integer};
+
+/// The format's entry in the list.
+pub const FORMAT: Format = Format {
+    name: "perf-script",
+    summary: "block events as perf, trace-cmd or ftrace print them",
+    manual: include_str!("perf_script.rs"),
+    level: Level::D,
+    sniff,
+    reader: || Box::new(PerfScript::default()),
+};
+
+/// ftrace's head, before the first event of a listing.
+const ENTRIES: &str = "# entries-in-buffer/entries-written:";
+
+fn sniff(head: &[&str]) -> Sniff {
+    let Some((first, rest)) = head.split_first() else { return Sniff::No };
+    if !first.starts_with(ENTRIES) {
+        return Row::of(first).is_some().into();
+    }
+    match rest.iter().find(|line| !line.starts_with('#')) {
+        Some(line) => Row::of(line).is_some().into(),
+        None => Sniff::More,
+    }
+}
+
+#[derive(Default)]
+struct PerfScript {
+    pairing: Pairing,
+    device: Last<DeviceId>,
+    comm: Last<Name>,
+    begun: bool,
+    /// Completions of requests are recorded, so the end of their accounting is no news.
+    completes: bool,
+}
+
+impl Reader for PerfScript {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        let Some(row) = Row::of(line) else { return other(line, sink) };
+        if !std::mem::replace(&mut self.begun, true) {
+            sink.source().resolution = Some(row.step);
+        }
+        self.completes |= row.event == "block_rq_complete";
+        let Some(action) = action(row.event) else { return Step::Took };
+        if row.event == "block_io_done" && self.completes {
+            return Step::Took;
+        }
+        match self.point(&row, action, sink) {
+            Some((action, point)) => {
+                self.pairing.take(action, &point, sink);
+                Step::Took
+            }
+            None => Step::Skipped("the fields are not those of a block event".to_string()),
+        }
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        self.pairing.finish(sink);
+    }
+}
+
+impl PerfScript {
+    fn point(&mut self, row: &Row, action: Action, sink: &mut dyn Sink) -> Option<(Action, Point)> {
+        let (device, rest) = row.fields.split_once(' ')?;
+        let name = device_of_numbers(device)?;
+        let (rwbs, rest) = rest.split_once(' ')?;
+        let (op, flags) = Flags::from_rwbs(rwbs)?;
+        // `4096 () `: the length and the command, for passthrough in hexadecimal.
+        let (bytes, rest) = match rest.split_once('(') {
+            Some((bytes, rest)) if !bytes.contains('[') => {
+                (integer(bytes.trim()), rest.split_once(')')?.1)
+            }
+            _ => (None, rest),
+        };
+        let mut words = rest.split_ascii_whitespace();
+        let sector = integer(words.next()?)?;
+        let split = words.next()? == "/";
+        let number = integer(words.next()?)?;
+        let bracket = rest.split_once('[').and_then(|(_, text)| text.rsplit_once(']'));
+        let bracket = bracket.map_or("", |(inside, _)| inside);
+        let action = if split { Action::Split(number) } else { action };
+        let bytes = bytes.unwrap_or(if split { 0 } else { number.saturating_mul(512) });
+        let begins = !matches!(action, Action::Complete | Action::Requeue);
+        let comm =
+            (begins && !bracket.is_empty()).then(|| self.comm.get(bracket, |text| sink.name(text)));
+        let point = Point {
+            at: Time::from_ns(row.time),
+            device: self.device.get(device, |_| sink.device(&name)),
+            // Requests without a place print -1 as an unsigned number.
+            sector: if sector == u64::MAX { 0 } else { sector },
+            bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
+            op: if op == Op::Write && bytes == 0 { Op::Flush } else { op },
+            flags,
+            pid: if begins { row.pid() } else { None },
+            comm,
+            error: bracket.parse().ok().filter(|_| !begins).and_then(errno),
+        };
+        Some((action, point))
+    }
+}
+
+/// A line: who and where, when, which event, and its fields.
+struct Row<'a> {
+    task: &'a str,
+    time: i64,
+    /// The step of the printed time.
+    step: Nanos,
+    event: &'a str,
+    fields: &'a str,
+}
+
+impl<'a> Row<'a> {
+    fn of(line: &'a str) -> Option<Row<'a>> {
+        line.match_indices("block_").find_map(|(place, _)| {
+            let (before, event) = line.split_at_checked(place)?;
+            let before = before.trim_ascii_end();
+            let before = before.strip_suffix("block:").unwrap_or(before).trim_ascii_end();
+            let before = before.strip_suffix(':')?;
+            let (task, time) = before.rsplit_once([' ', '\t'])?;
+            let (_, decimals) = time.split_once('.')?;
+            let (event, fields) = event.split_once(':')?;
+            let step = Nanos(10i64.checked_pow(9u32.checked_sub(decimals.len() as u32)?)?);
+            let is_name = event.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
+            let fields = fields.trim_ascii();
+            let time = fixed(time, 9)?;
+            // Plugs name only their process, all others a device first.
+            let known = fields.starts_with(|c: char| c.is_ascii_digit() || c == '[');
+            (is_name && known).then_some(Row { task, time, step, event, fields })
+        })
+    }
+
+    /// `fio-1003 [001]`, `fio  1003 [001]`, `fio 1003/1007`, `<idle>-0 (-----) [000] d..1.`
+    fn pid(&self) -> Option<u32> {
+        let task = self.task.split(" [").next()?.split(" (").next()?.trim_ascii();
+        let last = task.rsplit(' ').next()?;
+        let number = last.rsplit(['-', '/']).next()?;
+        number.parse().ok()
+    }
+}
+
+/// A line that is no event: ftrace's head, a notice of loss, or prose.
+fn other(line: &str, sink: &mut dyn Sink) -> Step {
+    if let Some(counts) = line.strip_prefix(ENTRIES) {
+        let mut counts = counts.split_ascii_whitespace().next().unwrap_or("").split('/');
+        let mut next = || counts.next().and_then(integer);
+        let (kept, written) = (next(), next());
+        let lost = written.zip(kept).map_or(0, |(written, kept)| written.saturating_sub(kept));
+        sink.lost("events overwritten in the kernel's buffer", lost);
+        return Step::Took;
+    }
+    if line.starts_with('#') {
+        return Step::Took;
+    }
+    let upper = line.to_ascii_uppercase();
+    let tells = upper.contains("LOST") || upper.contains("DROPPED");
+    if tells && upper.contains("EVENTS") && upper.contains("CPU") {
+        // `CPU:3 [LOST 123 EVENTS]`, `CPU 3: 123 events lost`: the last number counts.
+        let mut numbers = upper.split(|c: char| !c.is_ascii_digit()).filter_map(integer);
+        sink.lost("events lost by the tracer", numbers.next_back().unwrap_or(1));
+        return Step::Took;
+    }
+    Step::Passed
+}
+
+/// The step an event means; others (plug, remap, dirty_buffer) do not move a request.
+fn action(event: &str) -> Option<Action> {
+    Some(match event {
+        "block_bio_queue" => Action::Queue,
+        "block_getrq" => Action::Get,
+        "block_io_start" => Action::Start,
+        "block_rq_insert" => Action::Insert,
+        "block_rq_issue" => Action::Issue,
+        "block_rq_complete" | "block_bio_complete" | "block_io_done" => Action::Complete,
+        "block_rq_requeue" => Action::Requeue,
+        "block_bio_backmerge" | "block_rq_merge" => Action::BackMerge,
+        "block_bio_frontmerge" => Action::FrontMerge,
+        "block_split" => Action::Split(0),
+        _ => return None,
+    })
+}
+
+fn errno(number: i32) -> Option<u16> {
+    u16::try_from(number.unsigned_abs()).ok().filter(|number| *number != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iowhy_model::{Recording, Stage};
+
+    #[test]
+    fn all_three_tools_give_the_same_request() {
+        let ftrace = "\
+# tracer: nop
+#
+# entries-in-buffer/entries-written: 4/9   #P:2
+#
+#           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION
+  my job-1003    [001] d..1.    12.000001: block_bio_queue: 8,16 WS 800 + 8 [my job]
+  my job-1003    [001] d..1.    12.000002: block_io_start: 8,16 WS 4096 () 800 + 8 none,0,0 [my job]
+ kworker/1:1H-77 [001] d..1.    12.000003: block_rq_issue: 8,16 WS 4096 () 800 + 8 none,0,0 [kworker/1:1H]
+  <idle>-0       [000] d.h1.    12.000103: block_rq_complete: 8,16 WS () 800 + 8 none,0,0 [0]
+  <idle>-0       [000] d.h1.    12.000104: block_io_done: 8,16 WS 0 () 800 + 0 none,0,0 [swapper/0]
+";
+        let perf = "\
+my job  1003 [001]    12.000001:    block:block_bio_queue: 8,16 WS 800 + 8 [my job]
+kworker/1:1H    77 [001]    12.000003:     block:block_rq_issue: 8,16 WS 4096 () 800 + 8 [kworker/1:1H]
+swapper     0 [000]    12.000103:  block:block_rq_complete: 8,16 WS () 800 + 8 [0]
+";
+        let trace_cmd = "\
+cpus=2
+          my job-1003  [001]    12.000001: block_bio_queue:      8,16 WS 800 + 8 [my job]
+    kworker/1:1H-77    [001]    12.000003: block_rq_issue:       8,16 WS 4096 () 800 + 8 [kworker/1:1H]
+          <idle>-0     [000]    12.000103: block_rq_complete:    8,16 WS () 800 + 8 [0]
+";
+        for (text, lost) in [(ftrace, 5), (perf, 0), (trace_cmd, 0)] {
+            let mut recording = Recording::new();
+            crate::scan("test", &mut text.as_bytes(), None, &mut recording).unwrap();
+            let listing = &recording.listings[0];
+            let [one] = &listing.events[..] else { panic!("{} events", listing.events.len()) };
+            assert_eq!(one.latency(Stage::Queue), Some(Nanos(2_000)));
+            assert_eq!(one.latency(Stage::Device), Some(Nanos(100_000)));
+            assert_eq!((one.pid, one.sector, one.bytes), (Some(1003), Some(800), Some(4096)));
+            assert_eq!(recording.text(one.comm.unwrap()), "my job");
+            assert_eq!((listing.source.lost(), listing.source.skipped), (lost, 0));
+            assert_eq!(listing.source.resolution, Some(Nanos(1_000)));
+        }
+    }
+
+    #[test]
+    fn a_bio_of_a_stacked_device_has_no_issue_and_losses_are_counted() {
+        let text = "\
+ cat-9  [000] d..1.  1.000000: block_bio_queue: 253,0 RA 64 + 8 [cat]
+CPU:1 [LOST 123 EVENTS]
+ cat-9  [000] d..1.  1.000500: block_bio_complete: 253,0 RA 64 + 8 [-5]
+";
+        let mut recording = Recording::new();
+        crate::scan("test", &mut text.as_bytes(), None, &mut recording).unwrap();
+        let listing = &recording.listings[0];
+        let one = &listing.events[0];
+        assert_eq!((one.issued, one.error), (None, Some(5)));
+        assert_eq!(one.latency(Stage::Total), Some(Nanos(500_000)));
+        assert_eq!(listing.source.lost(), 123);
+    }
+}
