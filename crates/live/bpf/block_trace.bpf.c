@@ -65,6 +65,7 @@ INLINE void begin_life(struct life *life, struct request *rq, u32 number)
 	life->cmd_flags = rq->cmd_flags;
 	life->number = number;
 	life->depth = 0;
+	life->given_back = 0;
 	life->on_device = 0;
 	if (events) {
 		life->pid = current_pid_tgid() >> 32;
@@ -121,6 +122,14 @@ SEC("tp_btf/block_rq_issue") int issue(u64 *arguments)
 		is.set->ids[is.way] = is.id;
 	}
 	life = &is.set->lives[is.way];
+	if (is.op == FLUSH && life->issued && !life->given_back) {
+		/* The kernel's own flush request never starts, it is only issued anew: the end of the
+		 * one before escaped us. */
+		tally(is.row, FLUSH, NO_COMPLETION);
+		leave_device(life);
+		begin_life(life, rq, is.number);
+	}
+	life->given_back = 0;
 	if (events)
 		enter_device(life, is.device, is.place);
 	/* After a requeue the first issue stands: the time since then was spent on the device or
@@ -141,8 +150,10 @@ SEC("tp_btf/block_rq_requeue") int requeue(u64 *arguments)
 	if (!wanted(request_of(arguments), &is))
 		return 0;
 	tally(is.row, is.op, REQUEUED);
-	if (is.way < WAYS)
+	if (is.way < WAYS) {
+		is.set->lives[is.way].given_back = 1;
 		leave_device(&is.set->lives[is.way]);
+	}
 	return 0;
 }
 

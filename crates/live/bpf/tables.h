@@ -103,7 +103,7 @@ INLINE void add(u64 *sum, u64 more)
 
 /* ---- tallies: per CPU, one row per device and operation, one more row for unknown devices ---- */
 
-/* Each is counted by one probe only. */
+/* Each is counted by one probe only, per operation. */
 enum tally {
 	MEASURED,      /* completed, and its start or its issue was seen */
 	NO_START,      /* completed, but neither was seen */
@@ -113,7 +113,7 @@ enum tally {
 	NO_ROW_LEFT,   /* of MEASURED: no histogram, its device has no row */
 	NOT_ACCOUNTED, /* of all completed: the kernel does not count it (iostats off, passthrough) */
 	FAILED,        /* of all completed: with an error */
-	NO_COMPLETION, /* its address was started again before its completion was seen */
+	NO_COMPLETION, /* its address was used again before its completion was seen */
 	NO_SLOT,       /* issued while its set of slots was full; it ends up in NO_START */
 	REQUEUED,      /* times the driver gave a request back */
 	TALLIES
@@ -203,7 +203,8 @@ struct life {
 	u32 bytes;
 	u32 cmd_flags;
 	u32 pid;
-	u32 depth;
+	u32 depth : 31;
+	u32 given_back : 1; /* requeued, and not issued again yet */
 	u32 number; /* the device, as in its table */
 	u32 on_device; /* 0: no; else its place in the device table, plus one */
 	char comm[16];
