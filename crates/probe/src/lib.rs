@@ -1,5 +1,30 @@
 //! iowhy's own measured I/O: the measurement that decides when watching is not enough.
 //!
-//! Empty so far: the engine and its kinds are the work of the issue "The probe".
+//! A target is examined ([`examine`]), opened by its [`Permit`], and measured by one of
+//! [`KINDS`]. Every I/O becomes an event of a [`Session`]'s recording, so that the judge and all
+//! views can use it.
 //!
 //! **Must never know:** live, read, diagnose, show; and it never writes where it was not told to.
+
+mod consent;
+mod engine;
+mod error;
+mod job;
+mod kind;
+mod kinds;
+mod outcome;
+mod random;
+mod session;
+mod tally;
+mod target;
+
+pub use consent::{Permit, Purpose, Terms, examine, human};
+pub use engine::{Clock, Io, Run, Watcher, run};
+pub use error::Error;
+pub use job::{Arrivals, Durable, Job, Load, Order, Way};
+pub use kind::{Ask, Kind, SPAN};
+pub use kinds::{KINDS, find};
+pub use outcome::{Cell, Outcome, Table, digits, time};
+pub use session::{Own, Session};
+pub use tally::Tally;
+pub use target::Target;

@@ -1,0 +1,188 @@
+//! Writing to a whole device: only if nothing is on it, nobody uses it, and it was meant.
+
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{Seek, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use super::topology::{self, Node};
+use super::{Terms, human, signatures};
+use crate::error::Error;
+use crate::target::Target;
+
+/// Bytes at each end that must be blank and stay untouched: partition tables, labels and
+/// superblocks lie there (LUKS2 keeps its second header up to 4 MiB from the start).
+pub const EDGE_BYTES: u64 = 8 << 20;
+/// Share of a device that may be written without a cap of the user's own (peers note, "Safety").
+const CAP_SHARE: u64 = 100;
+
+/// Examines a device; it is opened for reading only, and nothing is changed.
+pub fn examine(
+    path: &Path,
+    found: &Metadata,
+    span: u64,
+    bytes: u64,
+    terms: &Terms,
+) -> Result<Node, Error> {
+    let Some(node) = topology::node_of(found) else {
+        return Err(refuse(path, "the kernel knows nothing of it below /sys"));
+    };
+    let objections = objections(path, &node);
+    if !objections.is_empty() {
+        return Err(refuse(path, &objections.join("; ")));
+    }
+    let size = size_of(path)?;
+    let room = size.saturating_sub(2 * EDGE_BYTES);
+    if span > room {
+        return Err(refuse(path, &format!("it has room for {} only", human(room))));
+    }
+    let cap = terms.cap.unwrap_or(size / CAP_SHARE);
+    if bytes > cap {
+        return Err(Error::refused(
+            "write to",
+            path,
+            format!("{} are more than {}, 1 % of it or the cap", human(bytes), human(cap)),
+            format!("write less, or allow it with `--cap {bytes}`"),
+        ));
+    }
+    let serial = node.serial();
+    match (&serial, &terms.serial) {
+        (None, _) => Err(refuse(path, "it has no serial number by which to be sure it is meant")),
+        (Some(serial), Some(typed)) if serial == typed.trim() => Ok(node),
+        (Some(_), Some(_)) => Err(refuse(path, "the serial number typed is another one's")),
+        (Some(_), None) => Err(Error::refused(
+            "write to",
+            path,
+            "its serial number was not typed",
+            format!(
+                "everything on it is lost; if it is meant, add `--serial` with what `cat \
+                 {}/...` shows (for a loop device its backing file)",
+                node.disk().folder.display()
+            ),
+        )),
+    }
+}
+
+/// Opens it for writing, for us alone, and looks once more.
+pub fn open(
+    path: &Path,
+    node: &Node,
+    span: u64,
+    bytes: u64,
+    dsync: bool,
+    terms: &Terms,
+) -> Result<Target, Error> {
+    let flags = libc::O_EXCL | libc::O_DIRECT | libc::O_CLOEXEC;
+    let flags = if dsync { flags | libc::O_DSYNC } else { flags };
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(flags)
+        .open(path)
+        .map_err(|cause| Error::target("open for writing", path, cause))?;
+    // What was opened is examined, not what the path once led to.
+    let found = file.metadata().map_err(|cause| Error::target("examine", path, cause))?;
+    let again = topology::node_of(&found).filter(|again| again == node);
+    if again.is_none() {
+        return Err(refuse(path, "it became another device meanwhile"));
+    }
+    let objections: Vec<String> = in_use(node).chain(marks(&file, path)?).collect();
+    if !objections.is_empty() {
+        return Err(refuse(path, &objections.join("; ")));
+    }
+    debug_assert!(terms.serial.is_some() && bytes > 0);
+    Ok(Target {
+        path: path.to_path_buf(),
+        file,
+        bytes: EDGE_BYTES + span,
+        block: node.block().unwrap_or(4096),
+        device: Some(node.name.clone()),
+        medium: node.medium(),
+        is_device: true,
+        writable: true,
+        direct: true,
+    })
+}
+
+/// All that stands against writing to it.
+fn objections(path: &Path, node: &Node) -> Vec<String> {
+    let disk = node.disk();
+    let mut found = Vec::new();
+    if disk.read("ro").as_deref() == Some("1") || node.read("ro").as_deref() == Some("1") {
+        found.push("it is read-only".to_string());
+    }
+    if disk.read("removable").as_deref() == Some("1") {
+        found.push("it is removable".to_string());
+    }
+    let below = node.children("slaves");
+    if !below.is_empty() {
+        found.push(format!("it is made of {}", below.join(", ")));
+    }
+    let partitions: Vec<String> = node.partitions().into_iter().map(|part| part.name).collect();
+    if !partitions.is_empty() {
+        found.push(format!("it has partitions ({})", partitions.join(", ")));
+    }
+    found.extend(in_use(node));
+    let family = node.family();
+    let holders = topology::open_in(&family);
+    if !holders.is_empty() {
+        found.push(format!("{} holds it open", holders.join(", ")));
+    }
+    // O_EXCL: the kernel itself refuses what is mounted or claimed. O_DIRECT: see the device, not
+    // the page cache.
+    let flags = libc::O_EXCL | libc::O_DIRECT | libc::O_CLOEXEC;
+    match OpenOptions::new().read(true).custom_flags(flags).open(path) {
+        Ok(file) => match marks(&file, path) {
+            Ok(marks) => found.extend(marks),
+            Err(error) => found.push(error.to_string()),
+        },
+        Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+            found.push("the kernel says it is in use".to_string());
+            // Its marks still tell what by.
+            let flags = libc::O_DIRECT | libc::O_CLOEXEC;
+            let plain = OpenOptions::new().read(true).custom_flags(flags).open(path);
+            found.extend(plain.ok().and_then(|file| marks(&file, path).ok()).into_iter().flatten());
+        }
+        Err(error) => found.push(format!("it cannot be opened: {error}")),
+    }
+    found
+}
+
+fn in_use(node: &Node) -> impl Iterator<Item = String> + use<> {
+    let family = node.family();
+    let mut found = Vec::new();
+    let mut note = |what: &str, by: Vec<String>| {
+        if !by.is_empty() {
+            found.push(format!("{what} {}", by.join(", ")));
+        }
+    };
+    note("it is mounted on", topology::mounted(&family));
+    note("it is swapped to as", topology::swapped_to(&family));
+    note("it is part of", node.children("holders"));
+    note("it is part of", node.disk().children("holders"));
+    note("it is the file behind", topology::looped(&family));
+    found.into_iter()
+}
+
+fn marks(file: &File, path: &Path) -> Result<Vec<String>, Error> {
+    let mut file = file.try_clone().map_err(|cause| Error::target("examine", path, cause))?;
+    let bytes =
+        file.seek(SeekFrom::End(0)).map_err(|cause| Error::target("measure", path, cause))?;
+    let marks = signatures::found(&file, bytes, EDGE_BYTES)
+        .map_err(|cause| Error::target("read", path, cause))?;
+    Ok(marks.into_iter().map(|what| format!("it holds {what}")).collect())
+}
+
+fn size_of(path: &Path) -> Result<u64, Error> {
+    let measured = File::open(path).and_then(|mut file| file.seek(SeekFrom::End(0)));
+    measured.map_err(|cause| Error::target("measure", path, cause))
+}
+
+fn refuse(path: &Path, why: &str) -> Error {
+    Error::refused(
+        "write to",
+        path,
+        why,
+        "name a directory instead: a new file without a name is made in it",
+    )
+}

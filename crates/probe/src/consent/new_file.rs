@@ -1,0 +1,127 @@
+//! Writing to a new file: one without a name, written in full first, gone whatever happens.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use super::topology::{self, Node};
+use super::{Terms, human};
+use crate::engine::{Aligned, Watcher};
+use crate::error::Error;
+use crate::random::Random;
+use crate::target::Target;
+
+/// Share of a file system that a test file may take without a cap of the user's own (peers note,
+/// "Safety"); and the share of what is free that it never exceeds.
+const CAP_SHARE: u64 = 100;
+const FREE_SHARE: u64 = 2;
+/// Bytes of each write that fills the file.
+const CHUNK: usize = 1 << 20;
+
+/// The largest test file that fits the cap and what is free.
+///
+/// # Errors
+/// If the file system cannot be asked.
+pub fn largest(directory: &Path, terms: &Terms) -> Result<u64, Error> {
+    let room = rustix::fs::statvfs(directory)
+        .map_err(|cause| Error::target("measure the room in", directory, cause))?;
+    let (all, free) = (room.f_blocks * room.f_frsize, room.f_bavail * room.f_frsize);
+    Ok(terms.cap.unwrap_or(all / CAP_SHARE).min(free / FREE_SHARE))
+}
+
+/// Examines a directory without changing anything.
+pub fn examine(directory: &Path, span: u64, terms: &Terms) -> Result<(), Error> {
+    let largest = largest(directory, terms)?;
+    if span > largest {
+        return Err(Error::refused(
+            "write to",
+            directory,
+            format!(
+                "a file of {} is more than {}: 1 % of the file system or the cap, and at most \
+                 half of what is free",
+                human(span),
+                human(largest)
+            ),
+            format!("use `--span {}`, or raise the cap with `--cap {span}`", human_flag(largest)),
+        ));
+    }
+    Ok(())
+}
+
+/// Makes the file, takes its name away, and writes all of it, so that no later write has to find
+/// room.
+pub fn open(
+    directory: &Path,
+    span: u64,
+    dsync: bool,
+    buffered: bool,
+    watcher: &mut Watcher<'_>,
+) -> Result<Target, Error> {
+    let sync = if dsync { libc::O_DSYNC } else { 0 };
+    let direct = if buffered { 0 } else { libc::O_DIRECT };
+    let (file, direct) = match nameless(directory, sync | direct) {
+        // Some file systems know no O_DIRECT (open(2): EINVAL).
+        Err(error) if !buffered && error.raw_os_error() == Some(libc::EINVAL) => {
+            (nameless(directory, sync), false)
+        }
+        made => (made, !buffered),
+    };
+    let file = file.map_err(|cause| Error::target("make a file in", directory, cause))?;
+    fill(&file, span, watcher)
+        .map_err(|cause| Error::target("fill a file in", directory, cause))?;
+    let found = file.metadata().map_err(|cause| Error::target("examine", directory, cause))?;
+    let node = topology::node_of(&found);
+    Ok(Target {
+        path: directory.to_path_buf(),
+        bytes: span,
+        block: node.as_ref().and_then(Node::block).unwrap_or(found.blksize().min(4096) as u32),
+        device: node.as_ref().map(|node| node.name.clone()),
+        medium: node.as_ref().and_then(Node::medium),
+        is_device: false,
+        writable: true,
+        direct,
+        file,
+    })
+}
+
+/// A file that never had a name (`O_TMPFILE`); where a file system cannot do that, one whose name
+/// is taken away before anything is written.
+fn nameless(directory: &Path, flags: i32) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).mode(0o600);
+    let unnamed = libc::O_TMPFILE | libc::O_EXCL | libc::O_CLOEXEC | flags;
+    match options.custom_flags(unnamed).open(directory) {
+        // open(2), "O_TMPFILE": not supported by the file system, or by the kernel.
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EISDIR)) => {
+            let name = format!(".iowhy-probe-{}", std::process::id());
+            let path = directory.join(name);
+            let flags = libc::O_NOFOLLOW | libc::O_CLOEXEC | flags;
+            let file = options.create_new(true).custom_flags(flags).open(&path)?;
+            std::fs::remove_file(&path)?;
+            Ok(file)
+        }
+        made => made,
+    }
+}
+
+fn fill(file: &File, span: u64, watcher: &mut Watcher<'_>) -> io::Result<()> {
+    let mut chunk = Aligned::new(CHUNK, &mut Random::seeded(span));
+    let mut place = 0;
+    while place < span {
+        if watcher.stop.load(Ordering::Relaxed) {
+            return Err(io::Error::from(io::ErrorKind::Interrupted));
+        }
+        let length = (span - place).min(CHUNK as u64) as usize;
+        let part = chunk.bytes().get(..length).unwrap_or_default();
+        file.write_all_at(part, place)?;
+        place += length as u64;
+        (watcher.tick)(place);
+    }
+    file.sync_all()
+}
+
+fn human_flag(bytes: u64) -> String {
+    format!("{}k", bytes / 1024)
+}

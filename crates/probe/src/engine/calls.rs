@@ -1,0 +1,156 @@
+//! The engine on plain system calls: pread or pwrite, one thread per I/O in flight.
+
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use iowhy_model::Op;
+use rustix::io::ReadWriteFlags;
+
+use super::schedule::{Next, Schedule};
+use super::{Aligned, Clock, Ended, Gather, Io, TICK, Watcher, no_cpu_ns};
+use crate::error::Error;
+use crate::job::{Durable, Job, Load};
+use crate::random::Random;
+use crate::target::Target;
+
+/// Most threads: more in flight need io_uring.
+const THREADS: u32 = 256;
+/// How near an I/O is due when sleeping for it is no longer worth while.
+const NEAR_NS: u64 = 20_000;
+
+/// What the threads share.
+struct Shared<'a> {
+    target: &'a Target,
+    job: &'a Job,
+    clock: Clock,
+    schedule: Mutex<&'a mut Schedule>,
+    over: &'a std::sync::atomic::AtomicBool,
+    failed: std::sync::atomic::AtomicBool,
+    in_flight: AtomicU32,
+    done: AtomicU64,
+}
+
+/// Runs the schedule.
+pub fn run(
+    target: &Target,
+    job: &Job,
+    schedule: &mut Schedule,
+    clock: Clock,
+    watcher: &mut Watcher<'_>,
+) -> Result<Ended, Error> {
+    let shared = Shared {
+        target,
+        job,
+        clock,
+        schedule: Mutex::new(schedule),
+        over: watcher.stop,
+        failed: false.into(),
+        in_flight: AtomicU32::new(0),
+        done: AtomicU64::new(0),
+    };
+    let main = std::thread::current();
+    let threads = job.load.depth().min(THREADS);
+    let mut gather = Gather::default();
+    let mut no_cpu = Some(0);
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads)
+            .map(|number| {
+                let (shared, main) = (&shared, main.clone());
+                scope.spawn(move || {
+                    let found = shared.work(number);
+                    main.unpark();
+                    found
+                })
+            })
+            .collect();
+        while workers.iter().any(|worker| !worker.is_finished()) {
+            std::thread::park_timeout(TICK);
+            (watcher.tick)(shared.done.load(Ordering::Relaxed));
+        }
+        for (found, waited_ns) in workers.into_iter().filter_map(|worker| worker.join().ok()) {
+            gather.add(found);
+            no_cpu = no_cpu.zip(waited_ns).map(|(sum, more): (u64, u64)| sum + more);
+        }
+    });
+    Ok(Ended { gather, vanished: 0, no_cpu_ns: no_cpu, way: "calls" })
+}
+
+impl Shared<'_> {
+    /// One thread: I/O after I/O until there are no more.
+    fn work(&self, number: u32) -> (Gather, Option<u64>) {
+        let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+        let mut random = Random::seeded(self.job.seed ^ u64::from(number) << 32);
+        let mut buffer = Aligned::new(self.job.bytes as usize, &mut random);
+        let mut gather = Gather::default();
+        let waited_ns = no_cpu_ns();
+        let open = matches!(self.job.load, Load::Open { .. });
+        let mut free_since_ns = self.clock.now_ns();
+        while let Some((intended_ns, offset)) = self.due() {
+            let depth = self.in_flight.fetch_add(1, Ordering::Relaxed) + 1;
+            let issued_ns = self.clock.now_ns();
+            let result = self.once(buffer.bytes(), offset);
+            let completed_ns = self.clock.now_ns();
+            self.in_flight.fetch_sub(1, Ordering::Relaxed);
+            self.done.fetch_add(1, Ordering::Relaxed);
+            let error = match result {
+                Ok(()) => 0,
+                Err(error) => {
+                    self.failed.store(true, Ordering::Relaxed);
+                    error.raw_os_error().map_or(libc::EIO, |errno| errno.max(1)) as u16
+                }
+            };
+            // In a closed loop an I/O is due when it is issued: there is no schedule.
+            let due_ns = if open { intended_ns } else { issued_ns };
+            let late_ns = issued_ns.saturating_sub(due_ns.max(free_since_ns));
+            let bytes = self.job.bytes;
+            let io =
+                Io { intended_ns: due_ns, issued_ns, completed_ns, offset, bytes, depth, error };
+            gather.take(io, if open { late_ns } else { 0 });
+            free_since_ns = completed_ns;
+        }
+        let waited_ns = no_cpu_ns().zip(waited_ns).map(|(now, then)| now.saturating_sub(then));
+        (gather, waited_ns)
+    }
+
+    /// The next I/O, once it is due: when that was, and its place.
+    fn due(&self) -> Option<(u64, u64)> {
+        loop {
+            if self.over.load(Ordering::Relaxed) || self.failed.load(Ordering::Relaxed) {
+                return None;
+            }
+            let now_ns = self.clock.now_ns();
+            let next = self.schedule.lock().ok()?.next(now_ns);
+            match next {
+                Next::Done => return None,
+                Next::Start { intended_ns, offset } => return Some((intended_ns, offset)),
+                Next::At(due_ns) if due_ns.saturating_sub(now_ns) > NEAR_NS => {
+                    let nap = Duration::from_nanos(due_ns - now_ns - NEAR_NS);
+                    std::thread::sleep(nap.min(TICK));
+                }
+                Next::At(_) => std::hint::spin_loop(),
+            }
+        }
+    }
+
+    fn once(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        let file = &self.target.file;
+        let moved = match (self.job.op, self.job.durable) {
+            (Op::Write, Durable::RwfDsync) => {
+                let flags = ReadWriteFlags::DSYNC;
+                rustix::io::pwritev2(file, &[io::IoSlice::new(buffer)], offset, flags)?
+            }
+            (Op::Write, Durable::Fdatasync) => {
+                let moved = file.write_at(buffer, offset)?;
+                rustix::fs::fdatasync(file)?;
+                moved
+            }
+            (Op::Write, _) => file.write_at(buffer, offset)?,
+            _ => file.read_at(buffer, offset)?,
+        };
+        // Shorter than asked for: the target ends before the job does.
+        if moved == buffer.len() { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::EIO)) }
+    }
+}

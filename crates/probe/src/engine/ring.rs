@@ -1,0 +1,270 @@
+//! The engine on io_uring: registered file and buffers, one thread, one system call per round.
+
+use std::io;
+use std::os::fd::AsRawFd;
+use std::time::Duration;
+
+use io_uring::types::{Fixed, SubmitArgs, Timespec};
+use io_uring::{IoUring, opcode};
+use iowhy_model::Op;
+
+use super::schedule::{Next, Schedule};
+use super::{Aligned, Clock, Ended, Gather, Io, TICK, Watcher, no_cpu_ns};
+use crate::error::Error;
+use crate::job::{Durable, Job, Load};
+use crate::random::Random;
+use crate::target::Target;
+
+/// Longest time spent looking at the completion queue before going to sleep. A sleep and a
+/// wake-up cost about 3 us here (docs/MEASURED-probe.md), so spinning that long never costs more
+/// than it can save.
+const SPIN_NS: u64 = 3_000;
+/// How near an I/O is due when sleeping for it is no longer worth while: the kernel's timers are
+/// at least this late.
+const NEAR_NS: u64 = 20_000;
+/// How long after the end I/Os are waited for that do not come back: the block layer's own
+/// time-out is 30 s (`block/blk-settings.c`, 30 * HZ), and it retries.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// `RWF_DSYNC` of `include/uapi/linux/fs.h`.
+const RWF_DSYNC: i32 = 2;
+
+/// Runs the schedule.
+pub fn run(
+    target: &Target,
+    job: &Job,
+    schedule: &mut Schedule,
+    clock: Clock,
+    watcher: &mut Watcher<'_>,
+) -> Result<Ended, Error> {
+    if job.durable == Durable::Fdatasync {
+        // io_uring hands every fsync to a worker thread; what is asked for is the caller's wait.
+        let cause = io::Error::from(io::ErrorKind::Unsupported);
+        return Err(Error::Engine { what: "fdatasync by io_uring", cause });
+    }
+    let mut rounds = Rounds::new(target, job)
+        .map_err(|cause| Error::Engine { what: "io_uring is not to be had here", cause })?;
+    // Sleeps end when they should, not up to 50 us later (prctl(2), PR_SET_TIMERSLACK).
+    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+    let waited_ns = no_cpu_ns();
+    rounds
+        .run(schedule, clock, watcher)
+        .map_err(|cause| Error::Engine { what: "io_uring failed", cause })?;
+    let _ = rustix::thread::set_current_timer_slack(None);
+    Ok(Ended {
+        vanished: rounds.in_flight as u64,
+        gather: std::mem::take(&mut rounds.gather),
+        no_cpu_ns: no_cpu_ns().zip(waited_ns).map(|(now, then)| now.saturating_sub(then)),
+        way: "io_uring",
+    })
+}
+
+/// The ring and what is in it.
+struct Rounds {
+    // In an Option so that it can be leaked together with the buffers the kernel still writes to.
+    ring: Option<IoUring>,
+    buffers: Vec<Aligned>,
+    /// What each buffer is used for, and when its last I/O was seen to be done.
+    slots: Vec<(Io, u64)>,
+    free: Vec<u16>,
+    in_flight: usize,
+    write: bool,
+    open: bool,
+    flags: i32,
+    bytes: u32,
+    /// Mean time between completions of late, ns.
+    gap_ns: u64,
+    gather: Gather,
+}
+
+/// An I/O that never was.
+const NONE: Io =
+    Io { intended_ns: 0, issued_ns: 0, completed_ns: 0, offset: 0, bytes: 0, depth: 0, error: 0 };
+
+impl Rounds {
+    fn new(target: &Target, job: &Job) -> io::Result<Rounds> {
+        // 1024 buffers may be registered at the usual locked-memory limit of 8 MiB.
+        let depth = job.load.depth().min(1024) as usize;
+        let ring = IoUring::builder()
+            .setup_single_issuer()
+            .setup_coop_taskrun()
+            .build(depth.next_power_of_two() as u32)
+            .or_else(|_| IoUring::new(depth.next_power_of_two() as u32))?;
+        if !ring.params().is_feature_ext_arg() {
+            return Err(io::Error::from(io::ErrorKind::Unsupported));
+        }
+        let mut random = Random::seeded(job.seed);
+        let mut buffers: Vec<Aligned> =
+            (0..depth).map(|_| Aligned::new(job.bytes as usize, &mut random)).collect();
+        let areas: Vec<libc::iovec> = buffers
+            .iter_mut()
+            .map(|buffer| {
+                let bytes = buffer.bytes();
+                libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() }
+            })
+            .collect();
+        ring.submitter().register_files(&[target.file.as_raw_fd()])?;
+        // SAFETY: the areas are the whole of `buffers`, which live as long as the ring: both are
+        // dropped together, and leaked together if an I/O is still under way.
+        unsafe { ring.submitter().register_buffers(&areas)? };
+        Ok(Rounds {
+            ring: Some(ring),
+            buffers,
+            slots: vec![(NONE, 0); depth],
+            free: (0..depth as u16).rev().collect(),
+            in_flight: 0,
+            write: job.op == Op::Write,
+            open: matches!(job.load, Load::Open { .. }),
+            flags: if job.durable == Durable::RwfDsync { RWF_DSYNC } else { 0 },
+            bytes: job.bytes,
+            gap_ns: u64::MAX / 16,
+            gather: Gather::default(),
+        })
+    }
+
+    fn run(
+        &mut self,
+        schedule: &mut Schedule,
+        clock: Clock,
+        watcher: &mut Watcher<'_>,
+    ) -> io::Result<()> {
+        let mut ticked_ns = clock.now_ns();
+        let mut ended_ns = None;
+        loop {
+            self.reap(clock);
+            let now_ns = clock.now_ns();
+            if now_ns - ticked_ns >= TICK.as_nanos() as u64 {
+                (watcher.tick)(self.gather.latency.n);
+                ticked_ns = now_ns;
+            }
+            let mut until_ns = now_ns + TICK.as_nanos() as u64;
+            let over = watcher.stopped() || self.gather.failed.is_some();
+            match if over { Next::Done } else { self.fill(schedule, now_ns)? } {
+                Next::Done => {
+                    let ended_ns = *ended_ns.get_or_insert(now_ns);
+                    if self.in_flight == 0 || now_ns - ended_ns > PATIENCE.as_nanos() as u64 {
+                        return Ok(());
+                    }
+                }
+                Next::At(due_ns) => until_ns = until_ns.min(due_ns),
+                Next::Start { .. } => {}
+            }
+            self.wait(until_ns, clock)?;
+        }
+    }
+
+    /// Takes all completions there are. They share one reading of the clock: all were there.
+    fn reap(&mut self, clock: Clock) {
+        let Some(ring) = &mut self.ring else { return };
+        let mut completions = ring.completion();
+        if completions.is_empty() {
+            return;
+        }
+        let now_ns = clock.now_ns();
+        let mut seen = 0;
+        for completion in &mut completions {
+            let slot = completion.user_data() as u16;
+            let Some((io, free_since_ns)) = self.slots.get_mut(slot as usize) else { continue };
+            io.completed_ns = now_ns;
+            io.error = match completion.result() {
+                moved if moved == io.bytes as i32 => 0,
+                moved if moved < 0 => moved.unsigned_abs() as u16,
+                // Shorter than asked for: the device ends before the job does.
+                _ => libc::EIO as u16,
+            };
+            // Late is what the engine could have helped: due, and a place in flight was free.
+            let late_ns = io.issued_ns.saturating_sub(io.intended_ns.max(*free_since_ns));
+            self.gather.take(*io, if self.open { late_ns } else { 0 });
+            *free_since_ns = now_ns;
+            self.free.push(slot);
+            self.in_flight -= 1;
+            seen += 1;
+            if seen == 1 {
+                let gap_ns = now_ns.saturating_sub(io.issued_ns) / (self.in_flight as u64 + 1);
+                self.gap_ns = (self.gap_ns * 7 + gap_ns.min(1 << 40)) / 8;
+            }
+        }
+    }
+
+    /// Starts what is due while there are places in flight; says what comes after.
+    fn fill(&mut self, schedule: &mut Schedule, now_ns: u64) -> io::Result<Next> {
+        let Some(ring) = &mut self.ring else { return Ok(Next::Done) };
+        let mut submissions = ring.submission();
+        while let Some(slot) = self.free.last().copied() {
+            let next = schedule.next(now_ns);
+            let Next::Start { intended_ns, offset } = next else { return Ok(next) };
+            let place = slot as usize;
+            let (Some((io, _)), Some(buffer)) =
+                (self.slots.get_mut(place), self.buffers.get_mut(place))
+            else {
+                return Ok(Next::Done);
+            };
+            self.free.pop();
+            self.in_flight += 1;
+            let depth = self.in_flight as u32;
+            *io = Io { intended_ns, issued_ns: now_ns, offset, bytes: self.bytes, depth, ..NONE };
+            let memory = buffer.bytes().as_mut_ptr();
+            let entry = if self.write {
+                opcode::WriteFixed::new(Fixed(0), memory, self.bytes, slot)
+                    .offset(offset)
+                    .rw_flags(self.flags)
+                    .build()
+            } else {
+                opcode::ReadFixed::new(Fixed(0), memory, self.bytes, slot).offset(offset).build()
+            };
+            // SAFETY: the entry points into a registered buffer that is used by no other entry
+            // until its completion was seen, and lives until then (see `drop`).
+            unsafe { submissions.push(&entry.user_data(u64::from(slot))) }
+                .map_err(|_| io::Error::other("the submission queue is full"))?;
+        }
+        Ok(Next::Start { intended_ns: now_ns, offset: 0 })
+    }
+
+    /// Submits what was filled in and waits for a completion, or until `until_ns`.
+    fn wait(&mut self, until_ns: u64, clock: Clock) -> io::Result<()> {
+        let Some(ring) = &mut self.ring else { return Ok(()) };
+        let now_ns = clock.now_ns();
+        let left_ns = until_ns.saturating_sub(now_ns);
+        let near = left_ns <= NEAR_NS;
+        if self.in_flight == 0 {
+            if !near {
+                std::thread::sleep(Duration::from_nanos(left_ns - NEAR_NS));
+            }
+            return Ok(());
+        }
+        if near || self.gap_ns < SPIN_NS {
+            accept(ring.submit())?;
+            let end_ns = if near { until_ns } else { now_ns + SPIN_NS };
+            while clock.now_ns() < end_ns {
+                if !ring.completion().is_empty() {
+                    return Ok(());
+                }
+                std::hint::spin_loop();
+            }
+            if near {
+                return Ok(());
+            }
+        }
+        let left_ns = until_ns.saturating_sub(NEAR_NS).saturating_sub(now_ns);
+        let time =
+            Timespec::new().sec(left_ns / 1_000_000_000).nsec((left_ns % 1_000_000_000) as u32);
+        accept(ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&time)))
+    }
+}
+
+/// A wait that a timer, a signal or a full completion queue ends is none that failed.
+fn accept(result: io::Result<usize>) -> io::Result<()> {
+    match result.map_err(|error| (error.raw_os_error(), error)) {
+        Ok(_) | Err((Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN), _)) => Ok(()),
+        Err((_, error)) => Err(error),
+    }
+}
+
+impl Drop for Rounds {
+    fn drop(&mut self) {
+        if self.in_flight > 0 {
+            // The kernel may still write to the buffers: both stay until the process ends.
+            std::mem::forget(self.ring.take());
+            std::mem::forget(std::mem::take(&mut self.buffers));
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Which I/O is due next, where and when.
+
+use iowhy_model::Op;
+
+use crate::job::{Arrivals, Job, Load, Order};
+use crate::random::Random;
+
+/// What is to be done now.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Next {
+    /// Start an I/O.
+    Start {
+        /// When it was due, ns on the session's clock.
+        intended_ns: u64,
+        /// Its first byte.
+        offset: u64,
+    },
+    /// Nothing before this moment.
+    At(u64),
+    /// No more.
+    Done,
+}
+
+/// The sequence of a job's I/Os.
+pub struct Schedule {
+    order: Order,
+    from: u64,
+    bytes: u64,
+    places: u64,
+    random: Random,
+    pace: Option<(f64, Arrivals)>,
+    arrivals: Random,
+    due_ns: f64,
+    begun_ns: u64,
+    end_ns: u64,
+    left: u64,
+    taken: u64,
+}
+
+impl Schedule {
+    /// The sequence of a job that begins at `begun_ns`.
+    pub fn of(job: &Job, begun_ns: u64) -> Schedule {
+        let time = job.time.map_or(u64::MAX, |time| time.as_nanos() as u64);
+        let pace = match job.load {
+            Load::Closed { .. } => None,
+            Load::Open { per_s, arrivals, .. } => Some((per_s.max(1e-6), arrivals)),
+        };
+        let mut schedule = Schedule {
+            order: job.order,
+            from: job.from,
+            bytes: u64::from(job.bytes.max(1)),
+            places: (job.span / u64::from(job.bytes.max(1))).max(1),
+            random: Random::seeded(job.seed ^ (job.op == Op::Write) as u64),
+            pace,
+            arrivals: Random::seeded(job.seed.rotate_left(17) ^ 0xa5),
+            due_ns: 0.0,
+            begun_ns,
+            end_ns: begun_ns.saturating_add(time),
+            left: job.count.unwrap_or(u64::MAX),
+            taken: 0,
+        };
+        schedule.advance();
+        schedule
+    }
+
+    /// What to do at `now_ns`.
+    pub fn next(&mut self, now_ns: u64) -> Next {
+        if self.left == 0 || now_ns >= self.end_ns {
+            return Next::Done;
+        }
+        let intended_ns = match self.pace {
+            None => now_ns,
+            Some(_) => {
+                let due_ns = self.begun_ns.saturating_add(self.due_ns as u64);
+                if due_ns >= self.end_ns {
+                    return if now_ns >= self.end_ns { Next::Done } else { Next::At(self.end_ns) };
+                }
+                if due_ns > now_ns {
+                    return Next::At(due_ns);
+                }
+                self.advance();
+                due_ns
+            }
+        };
+        self.left -= 1;
+        let offset = self.place();
+        self.taken += 1;
+        Next::Start { intended_ns, offset }
+    }
+
+    /// How many were due by the end (or by `now_ns`) and never started, and for how long the
+    /// first of them had waited.
+    pub fn unserved(&mut self, now_ns: u64) -> (u64, u64) {
+        let until = now_ns.min(self.end_ns);
+        let (mut count, mut longest) = (0, 0);
+        while self.pace.is_some() && self.left > 0 {
+            let due_ns = self.begun_ns.saturating_add(self.due_ns as u64);
+            if due_ns >= until {
+                break;
+            }
+            longest = longest.max(until - due_ns);
+            count += 1;
+            self.left -= 1;
+            self.advance();
+        }
+        (count, longest)
+    }
+
+    fn place(&mut self) -> u64 {
+        let place = match self.order {
+            Order::Sequential => self.taken % self.places,
+            Order::Random => self.random.below(self.places),
+            Order::Same => 0,
+        };
+        self.from + place * self.bytes
+    }
+
+    fn advance(&mut self) {
+        let Some((per_s, arrivals)) = self.pace else { return };
+        let gaps = match arrivals {
+            Arrivals::Constant => 1.0,
+            Arrivals::Poisson => self.arrivals.exponential(),
+        };
+        self.due_ns += gaps * 1e9 / per_s;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn open(per_s: f64, arrivals: Arrivals) -> Job {
+        let load = Load::Open { per_s, arrivals, depth: 4 };
+        Job { load, time: Some(Duration::from_secs(10)), ..Job::reads(4096, 1, 1 << 20) }
+    }
+
+    #[test]
+    fn a_late_caller_gets_what_was_due_and_when() {
+        let mut schedule = Schedule::of(&open(100.0, Arrivals::Constant), 1000);
+        assert_eq!(schedule.next(1000), Next::At(10_001_000));
+        let Next::Start { intended_ns, .. } = schedule.next(35_001_000) else { panic!() };
+        assert_eq!(intended_ns, 10_001_000);
+        let Next::Start { intended_ns, .. } = schedule.next(35_001_000) else { panic!() };
+        assert_eq!(intended_ns, 20_001_000);
+        assert!(matches!(schedule.next(u64::MAX), Next::Done));
+        // 100 per second for 10 s: 999 fall inside, two were taken.
+        assert_eq!(schedule.unserved(u64::MAX).0, 997);
+    }
+
+    #[test]
+    fn poisson_arrivals_keep_their_rate() {
+        let mut schedule = Schedule::of(&open(1000.0, Arrivals::Poisson), 0);
+        let (n, _) = schedule.unserved(u64::MAX);
+        assert!((9600..10_400).contains(&n), "{n}");
+    }
+
+    #[test]
+    fn places_stay_inside_the_region_and_on_the_grid() {
+        for order in [Order::Sequential, Order::Random, Order::Same] {
+            let job = Job { order, from: 8192, span: 40_000, ..Job::reads(4096, 1, 0) };
+            let mut schedule = Schedule::of(&job, 0);
+            for now in 0..1000 {
+                let Next::Start { offset, .. } = schedule.next(now) else { panic!() };
+                assert!(offset >= 8192 && offset + 4096 <= 8192 + 40_000 && offset % 4096 == 0);
+            }
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! What one run of the engine does: operation, size, places, load, and when it ends.
+
+use std::time::Duration;
+
+use iowhy_model::Op;
+
+/// One run.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// Read or write.
+    pub op: Op,
+    /// Bytes of each I/O.
+    pub bytes: u32,
+    /// How I/Os follow each other.
+    pub load: Load,
+    /// Where they go.
+    pub order: Order,
+    /// First byte of the region they go to.
+    pub from: u64,
+    /// Length of that region in bytes.
+    pub span: u64,
+    /// What a write waits for.
+    pub durable: Durable,
+    /// The run ends after this many I/Os.
+    pub count: Option<u64>,
+    /// The run ends after this time.
+    pub time: Option<Duration>,
+    /// The seed of places and arrivals.
+    pub seed: u64,
+    /// How the kernel is asked.
+    pub way: Way,
+}
+
+/// How I/Os follow each other.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Load {
+    /// So many are kept in flight: the next starts when one ends. A slow device slows the
+    /// caller, and latencies look better than they are to a caller on a schedule.
+    Closed {
+        /// How many.
+        depth: u32,
+    },
+    /// So many per second whatever the device does, at most `depth` in flight. Latency counts
+    /// from the moment an I/O was due.
+    Open {
+        /// Starts per second.
+        per_s: f64,
+        /// When they are due.
+        arrivals: Arrivals,
+        /// How many may be in flight.
+        depth: u32,
+    },
+}
+
+impl Load {
+    /// How many may be in flight.
+    pub fn depth(self) -> u32 {
+        match self {
+            Load::Closed { depth } | Load::Open { depth, .. } => depth.max(1),
+        }
+    }
+}
+
+/// When the I/Os of an open loop are due.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Arrivals {
+    /// At equal distances.
+    Constant,
+    /// Independent of each other, as from many users.
+    Poisson,
+}
+
+/// Where I/Os go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Order {
+    /// Each behind the one before, round and round.
+    Sequential,
+    /// Anywhere in the region, on multiples of the size.
+    Random,
+    /// Always the first place.
+    Same,
+}
+
+impl Order {
+    /// The word used on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Order::Sequential => "sequential",
+            Order::Random => "random",
+            Order::Same => "same",
+        }
+    }
+}
+
+/// What a write waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Durable {
+    /// Nothing beyond the call itself.
+    Plain,
+    /// The file was opened with `O_DSYNC`.
+    Dsync,
+    /// `fdatasync` follows each write and counts as part of it.
+    Fdatasync,
+    /// Each write carries `RWF_DSYNC`.
+    RwfDsync,
+}
+
+impl Durable {
+    /// The word used on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Durable::Plain => "plain",
+            Durable::Dsync => "dsync",
+            Durable::Fdatasync => "fdatasync",
+            Durable::RwfDsync => "rwf-dsync",
+        }
+    }
+
+    /// The way of a given name.
+    pub fn from_name(name: &str) -> Option<Durable> {
+        [Self::Plain, Self::Dsync, Self::Fdatasync, Self::RwfDsync]
+            .into_iter()
+            .find(|durable| durable.name() == name)
+    }
+}
+
+/// How the kernel is asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// io_uring where it works, else system calls.
+    Best,
+    /// io_uring or nothing.
+    Ring,
+    /// pread and pwrite, one thread per I/O in flight.
+    Calls,
+}
+
+impl Job {
+    /// Random reads of one size at a depth, over a region.
+    pub fn reads(bytes: u32, depth: u32, span: u64) -> Job {
+        Job {
+            op: Op::Read,
+            bytes,
+            load: Load::Closed { depth },
+            order: Order::Random,
+            from: 0,
+            span,
+            durable: Durable::Plain,
+            count: None,
+            time: None,
+            seed: 1,
+            way: Way::Best,
+        }
+    }
+}

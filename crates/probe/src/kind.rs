@@ -1,0 +1,98 @@
+//! What a kind of probe is, and what the user asks of it.
+
+use std::time::Duration;
+
+use iowhy_model::Op;
+
+use crate::consent::Purpose;
+use crate::error::Error;
+use crate::job::{Arrivals, Durable, Order, Way};
+use crate::outcome::Outcome;
+use crate::session::Session;
+
+/// A kind of the list in `kinds.rs`.
+#[derive(Clone, Copy)]
+pub struct Kind {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it measures, in a line.
+    pub summary: &'static str,
+    /// The source text of its file, whose header is its manual.
+    pub manual: &'static str,
+    /// Whether it asks for all the device gives, so that others on it suffer.
+    pub loads: bool,
+    /// What it will do to the target.
+    pub purpose: fn(&Ask) -> Purpose,
+    /// Measures.
+    pub run: fn(&Ask, &mut Session<'_>) -> Result<Outcome, Error>,
+}
+
+/// What the user asks of a kind; what was not said is `None` and takes the kind's own default.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    /// Sizes of the I/Os, bytes; empty for the default.
+    pub sizes: Vec<u32>,
+    /// How many I/Os per step.
+    pub count: Option<u64>,
+    /// How long, per step or in all: see the kind.
+    pub time: Option<Duration>,
+    /// Where they go.
+    pub order: Option<Order>,
+    /// What a write waits for.
+    pub durable: Option<Durable>,
+    /// Read or write, where a kind can do both.
+    pub op: Op,
+    /// In flight, or the most in flight.
+    pub depth: Option<u32>,
+    /// Starts per second of an open loop.
+    pub per_s: Option<f64>,
+    /// When they are due.
+    pub arrivals: Arrivals,
+    /// The latency to keep.
+    pub goal: Option<Duration>,
+    /// The quantile that has to keep it, 0 to 1.
+    pub quantile: f64,
+    /// Size of the test file, or of the region of a device.
+    pub span: Option<u64>,
+    /// Seed of places and arrivals.
+    pub seed: u64,
+    /// How the kernel is asked.
+    pub way: Way,
+}
+
+impl Default for Ask {
+    fn default() -> Self {
+        Ask {
+            sizes: Vec::new(),
+            count: None,
+            time: None,
+            order: None,
+            durable: None,
+            op: Op::Read,
+            depth: None,
+            per_s: None,
+            arrivals: Arrivals::Poisson,
+            goal: None,
+            quantile: 0.99,
+            span: None,
+            seed: 1,
+            way: Way::Best,
+        }
+    }
+}
+
+/// Size of a test file if none was asked for: larger than the write cache of a disk of today
+/// (256 MiB would be safe against all, but filling it takes a slow disk seconds).
+pub const SPAN: u64 = 64 << 20;
+
+impl Ask {
+    /// The first size, or the default.
+    pub fn size(&self, default: u32) -> u32 {
+        self.sizes.first().copied().unwrap_or(default)
+    }
+
+    /// The purpose of a kind that writes so many bytes.
+    pub fn writes(&self, bytes: u64, dsync: bool) -> Purpose {
+        Purpose::Write { span: self.span.unwrap_or(SPAN), bytes, dsync }
+    }
+}

@@ -1,0 +1,99 @@
+//! How long one read takes, by size and place, and again from the same places.
+//!
+//! ## Measures
+//! Reads one at a time: 4 KiB, 64 KiB and 1 MiB (or `--size`), in sequence and at random over the
+//! whole target, 500 of each (or `--count`), for at most 5 s each (or `--time`). Then the same
+//! places once more: what is quicker the second time was answered by a cache.
+//!
+//! ## Writes
+//! Nothing.
+//!
+//! ## Needs
+//! A block device (root) or a large file that can be read.
+//!
+//! ## Read it like this
+//! A healthy disk that turns needs 4 to 13 ms for a small random read, most of it moving the head
+//! and waiting for the platter; flash needs 0.05 to 0.3 ms. A largest value that is one, two or
+//! three turns above the rest is a read that had to be tried again. Reads pass the page cache by
+//! (`O_DIRECT`) unless `--buffered` is given; a cache in the device or behind it still shows as a
+//! second pass that is quicker.
+
+use std::time::Duration;
+
+use iowhy_model::Unit;
+
+use crate::error::Error;
+use crate::job::{Job, Order};
+use crate::kind::{Ask, Kind};
+use crate::outcome::{Cell, FIGURES, Outcome, Table, figures, time};
+use crate::session::Session;
+use crate::{Purpose, human};
+
+/// Entry in the list of kinds.
+pub const KIND: Kind = Kind {
+    name: "read-latency",
+    summary: "How long one read takes, by size and place, and again from the same places",
+    manual: include_str!("read_latency.rs"),
+    loads: false,
+    purpose: |_| Purpose::Read,
+    run,
+};
+
+/// A page, a usual read-ahead step, and a large request.
+const SIZES: [u32; 3] = [4096, 65_536, 1 << 20];
+/// Reads of each, and the longest they may take: enough for a p99.
+const COUNT: u64 = 500;
+const TIME: Duration = Duration::from_secs(5);
+/// A second pass quicker than this share of the first was answered by a cache: places and sizes
+/// are the same, so half cannot be chance.
+const CACHED: f64 = 0.5;
+
+fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
+    let sizes = if ask.sizes.is_empty() { SIZES.to_vec() } else { ask.sizes.clone() };
+    let orders = ask.order.map_or(vec![Order::Sequential, Order::Random], |order| vec![order]);
+    let mut columns = vec![("size", Unit::Bytes), ("order", Unit::Count), ("pass", Unit::Count)];
+    columns.extend(FIGURES);
+    let mut table = Table::new("read_latency", &columns);
+    let mut cached = Vec::new();
+    let (from, span) = session.target.region();
+    for bytes in sizes.iter().copied().filter(|bytes| u64::from(*bytes) <= span) {
+        for order in &orders {
+            let mut first_ns = None;
+            for pass in 1..=2u64 {
+                if session.over() {
+                    break;
+                }
+                let job = Job {
+                    order: *order,
+                    from,
+                    count: Some(ask.count.unwrap_or(COUNT)),
+                    time: Some(ask.time.unwrap_or(TIME)),
+                    seed: ask.seed,
+                    way: ask.way,
+                    ..Job::reads(bytes, ask.depth.unwrap_or(1), span)
+                };
+                let what = format!("{} reads of {}", order.name(), human(u64::from(bytes)));
+                let run = session.measure(&job, &what)?;
+                let mut row = vec![u64::from(bytes).into(), Cell::from(order.name()), pass.into()];
+                row.extend(figures(&run));
+                table.rows.push(row);
+                let median_ns = run.latency.quantile_ns(0.5, 0);
+                if pass == 1 {
+                    first_ns = median_ns;
+                } else if let (Some(first), Some(again)) = (first_ns, median_ns)
+                    && (again as f64) < first as f64 * CACHED
+                {
+                    cached.push(format!(
+                        "a cache answered the second pass of {what}: median {} instead of {}",
+                        time(again as f64 / 1e6),
+                        time(first as f64 / 1e6)
+                    ));
+                }
+            }
+        }
+    }
+    if cached.is_empty() && !session.over() {
+        cached.push("no cache answered a second pass".to_string());
+    }
+    Ok(Outcome { answer: cached, tables: vec![table], text: None })
+}

@@ -1,0 +1,114 @@
+//! What a probe found: sentences that answer, tables with units, text as another tool prints it.
+
+use iowhy_model::Unit;
+
+use crate::engine::Run;
+
+/// The result of a probe.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// What the numbers mean, best first.
+    pub answer: Vec<String>,
+    /// The numbers.
+    pub tables: Vec<Table>,
+    /// The numbers as a known tool would print them.
+    pub text: Option<String>,
+}
+
+/// Rows of numbers under named columns.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// What it shows, as a key.
+    pub name: &'static str,
+    /// Names and units of the columns.
+    pub columns: Vec<(&'static str, Unit)>,
+    /// The rows.
+    pub rows: Vec<Vec<Cell>>,
+}
+
+/// One field of a table.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Cell {
+    /// A number, in the unit of its column.
+    Number(f64),
+    /// A word.
+    Word(String),
+    /// Not known.
+    Unknown,
+}
+
+impl From<f64> for Cell {
+    fn from(value: f64) -> Cell {
+        if value.is_finite() { Cell::Number(value) } else { Cell::Unknown }
+    }
+}
+
+impl From<Option<f64>> for Cell {
+    fn from(value: Option<f64>) -> Cell {
+        value.map_or(Cell::Unknown, Cell::from)
+    }
+}
+
+impl From<u64> for Cell {
+    fn from(value: u64) -> Cell {
+        Cell::Number(value as f64)
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(word: &str) -> Cell {
+        Cell::Word(word.to_string())
+    }
+}
+
+impl Table {
+    /// An empty table.
+    pub fn new(name: &'static str, columns: &[(&'static str, Unit)]) -> Table {
+        Table { name, columns: columns.to_vec(), rows: Vec::new() }
+    }
+}
+
+/// The columns that every run fills.
+pub const FIGURES: [(&str, Unit); 7] = [
+    ("n", Unit::Count),
+    ("rate", Unit::PerSecond),
+    ("min", Unit::Ms),
+    ("mean", Unit::Ms),
+    ("p50", Unit::Ms),
+    ("p99", Unit::Ms),
+    ("max", Unit::Ms),
+];
+
+/// A run under [`FIGURES`].
+pub fn figures(run: &Run) -> Vec<Cell> {
+    let of = run.unserved.0;
+    let ms = |ns: Option<u64>| Cell::from(ns.map(|ns| ns as f64 / 1e6));
+    vec![
+        run.latency.n.into(),
+        run.per_s().into(),
+        ms(run.latency.min_ns),
+        Cell::from(run.latency.mean_ns().map(|ns| ns / 1e6)),
+        ms(run.latency.quantile_ns(0.5, of)),
+        ms(run.latency.quantile_ns(0.99, of)),
+        ms(run.latency.max_ns),
+    ]
+}
+
+/// A length of time in the unit that suits it, with three digits.
+pub fn time(ms: f64) -> String {
+    let (value, unit) = match ms {
+        ms if ms < 1.0 => (ms * 1e3, "us"),
+        ms if ms < 1e3 => (ms, "ms"),
+        ms => (ms / 1e3, "s"),
+    };
+    format!("{} {unit}", digits(value))
+}
+
+/// A number with three digits that count.
+pub fn digits(value: f64) -> String {
+    match value.abs() {
+        size if size >= 100.0 => format!("{value:.0}"),
+        size if size >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}

@@ -1,0 +1,179 @@
+//! One probe under way: its target, its clock, and where its I/Os are poured.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use iowhy_model::{DeviceId, Event, Flags, Layer, Level, Op, Sampling, Sink, Source, Time};
+
+use crate::engine::{self, Clock, Io, Run, Watcher};
+use crate::error::Error;
+use crate::job::{Durable, Job};
+use crate::tally::Tally;
+use crate::target::Target;
+
+/// A probe under way.
+pub struct Session<'a> {
+    /// What is measured.
+    pub target: Target,
+    sink: &'a mut dyn Sink,
+    stop: &'a AtomicBool,
+    progress: &'a mut dyn FnMut(&str),
+    clock: Clock,
+    device: DeviceId,
+    expected: Option<Duration>,
+    own: Own,
+    ended: Option<String>,
+}
+
+/// What the engine cost and how far it was in its own way.
+#[derive(Clone, Debug, Default)]
+pub struct Own {
+    /// I/Os done.
+    pub n: u64,
+    /// CPU time used by the process, ns.
+    pub cpu_ns: u64,
+    /// Time the engine was ready to run and had no CPU, ns, where the kernel says.
+    pub no_cpu_ns: Option<u64>,
+    /// How late the engine was with submitting what was due, open loops only.
+    pub late: Tally,
+    /// How the kernel was asked: `io_uring` or `calls`.
+    pub way: &'static str,
+}
+
+impl<'a> Session<'a> {
+    /// Begins a listing of the probe `kind` in the sink.
+    pub fn begin(
+        kind: &str,
+        target: Target,
+        sink: &'a mut dyn Sink,
+        stop: &'a AtomicBool,
+        progress: &'a mut dyn FnMut(&str),
+    ) -> Session<'a> {
+        let mut source = Source::new("probe", kind, Level::C);
+        source.sampling = Sampling::Traced;
+        sink.begin(source);
+        let device = sink.device(&target.name());
+        Session {
+            target,
+            sink,
+            stop,
+            progress,
+            clock: Clock::start(),
+            device,
+            expected: None,
+            own: Own { no_cpu_ns: Some(0), ..Own::default() },
+            ended: None,
+        }
+    }
+
+    /// How long the whole probe is expected to take.
+    pub fn expect(&mut self, time: Duration) {
+        self.expected = Some(time);
+    }
+
+    /// Whether the probe is over before its time: the user, an error or the heat ended it.
+    pub fn over(&self) -> bool {
+        self.ended.is_some() || self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Runs a job, pours its I/Os, and shows under `what` that it is under way.
+    ///
+    /// # Errors
+    /// If the engine cannot run the job. An I/O that fails ends the probe, but is no error here.
+    pub fn measure(&mut self, job: &Job, what: &str) -> Result<Run, Error> {
+        let run = self.attempt(job, what)?;
+        if let Some(io) = run.failed {
+            let cause = std::io::Error::from_raw_os_error(i32::from(io.error));
+            let (op, offset) = (job.op.name(), io.offset);
+            self.ended =
+                Some(format!("the {op} of {} bytes at {offset} failed: {cause}", io.bytes));
+        }
+        if let Some((heat, limit)) = self.target.heat().filter(|(heat, limit)| heat >= limit) {
+            self.ended = Some(format!("the device has {heat:.0} C, its limit is {limit:.0} C"));
+        }
+        Ok(run)
+    }
+
+    /// The same, but an I/O that fails does not end the probe.
+    pub fn attempt(&mut self, job: &Job, what: &str) -> Result<Run, Error> {
+        let (clock, expected) = (self.clock, self.expected);
+        let begun_ns = clock.now_ns();
+        let progress = &mut *self.progress;
+        let mut tick = |done: u64| {
+            let now_ns = clock.now_ns();
+            let spent = Duration::from_nanos(now_ns - begun_ns);
+            let left = match (job.count, expected) {
+                (_, Some(expected)) => Some(expected.saturating_sub(Duration::from_nanos(now_ns))),
+                (Some(count), None) if done > 0 => {
+                    Some(spent.mul_f64(count.saturating_sub(done) as f64 / done as f64))
+                }
+                _ => job.time.map(|time| time.saturating_sub(spent)),
+            };
+            let left = left.map(|left| format!(", {} s left", left.as_secs() + 1));
+            progress(&format!(
+                "{what}: {done} I/Os{}; Ctrl-C ends early",
+                left.unwrap_or_default()
+            ));
+        };
+        let mut watcher = Watcher { stop: self.stop, tick: &mut tick };
+        let run = engine::run(&self.target, job, clock, &mut watcher)?;
+        self.pour(job, &run);
+        self.own.n += run.latency.n;
+        self.own.cpu_ns += run.cpu_ns;
+        self.own.no_cpu_ns = self.own.no_cpu_ns.zip(run.no_cpu_ns).map(|(sum, more)| sum + more);
+        self.own.late.add(&run.late);
+        self.own.way = run.way;
+        Ok(run)
+    }
+
+    /// Waits without I/O, unless the user ends it.
+    pub fn rest(&mut self, time: Duration, what: &str) {
+        let until_ns = self.clock.now_ns() + time.as_nanos() as u64;
+        while !self.over() {
+            let left_ns = until_ns.saturating_sub(self.clock.now_ns());
+            if left_ns == 0 {
+                return;
+            }
+            let left = self.expected.map(|expected| {
+                let left = expected.saturating_sub(Duration::from_nanos(self.clock.now_ns()));
+                format!(", {} s left", left.as_secs() + 1)
+            });
+            (self.progress)(&format!("{what}{}; Ctrl-C ends early", left.unwrap_or_default()));
+            std::thread::sleep(Duration::from_nanos(left_ns.min(100_000_000)));
+        }
+    }
+
+    /// Ends the listing; says what the engine cost, and why the probe ended early if it did.
+    pub fn end(self) -> (Own, Option<String>) {
+        self.sink.source().watched = Some(iowhy_model::Nanos(self.clock.now_ns() as i64));
+        self.sink.end();
+        let asked = self.stop.load(Ordering::Relaxed).then(|| "you ended it".to_string());
+        (self.own, self.ended.or(asked))
+    }
+
+    fn pour(&mut self, job: &Job, run: &Run) {
+        for io in &run.ios {
+            self.sink.event(event(io, job, self.device));
+        }
+        self.sink.lost("I/Os counted but not kept", run.not_kept);
+        self.sink.lost("I/Os that were due and never started", run.unserved.0);
+        self.sink.lost("I/Os that never came back", run.vanished);
+    }
+}
+
+fn event(io: &Io, job: &Job, device: DeviceId) -> Event {
+    let at = |ns: u64| Some(Time::from_ns(ns as i64));
+    let mut event = Event::new(device, job.op, Layer::Application);
+    event.queued = at(io.intended_ns);
+    event.issued = at(io.issued_ns);
+    event.completed = at(io.completed_ns);
+    event.sector = Some(io.offset / 512);
+    event.bytes = Some(io.bytes);
+    event.pid = Some(std::process::id());
+    event.depth = Some(io.depth);
+    event.error = (io.error != 0).then_some(io.error);
+    if job.op == Op::Write && job.durable != Durable::Plain {
+        event.flags = Flags::SYNC;
+    }
+    event
+}

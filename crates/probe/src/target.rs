@@ -1,0 +1,105 @@
+//! What is measured: an open file or block device, and what the system says of it.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use iowhy_model::{Medium, Op};
+
+use crate::consent::EDGE_BYTES;
+use crate::error::Error;
+use crate::job::Job;
+
+/// An open target.
+#[derive(Debug)]
+pub struct Target {
+    /// As the user named it, links resolved.
+    pub path: PathBuf,
+    /// The open file.
+    pub file: File,
+    /// Its size in bytes: of a device, of a file, or of the test file made for writing.
+    pub bytes: u64,
+    /// Smallest unit of I/O, bytes.
+    pub block: u32,
+    /// The block device it is, or lies on, as the kernel calls it; `None` for a file system
+    /// without one.
+    pub device: Option<String>,
+    /// What that is made of, if the kernel can be believed.
+    pub medium: Option<Medium>,
+    /// Whether the target is the device itself and not a file on it.
+    pub is_device: bool,
+    /// Whether it may be written to.
+    pub writable: bool,
+    /// Whether the page cache is passed by (`O_DIRECT`).
+    pub direct: bool,
+}
+
+impl Target {
+    /// The device's name, or the path.
+    pub fn name(&self) -> String {
+        self.device.clone().unwrap_or_else(|| self.path.display().to_string())
+    }
+
+    /// Where I/O may go: first byte and length. On a device that is written to, the ends that
+    /// were found blank stay blank.
+    pub fn region(&self) -> (u64, u64) {
+        let from = if self.is_device && self.writable { EDGE_BYTES } else { 0 };
+        (from, self.bytes.saturating_sub(from))
+    }
+
+    /// Refuses a job that does not fit.
+    pub(crate) fn fits(&self, job: &Job) -> Result<(), Error> {
+        let (bytes, block) = (u64::from(job.bytes), u64::from(self.block));
+        if job.op == Op::Write && !self.writable {
+            return Err(Error::refused(
+                "write to",
+                &self.path,
+                "it was opened for reading",
+                "name a directory, in which a new file can be made",
+            ));
+        }
+        let on_blocks = bytes.is_multiple_of(block) && job.from.is_multiple_of(block);
+        if bytes == 0 || (self.direct && !on_blocks) {
+            return Err(Error::asked(
+                format!("{bytes} bytes are not a multiple of its block of {block}"),
+                format!("use `--size {block}` or a multiple of it"),
+            ));
+        }
+        let (from, _) = self.region();
+        if job.from < from || job.from.saturating_add(job.span) > self.bytes || bytes > job.span {
+            return Err(Error::asked(
+                format!("I/Os of {bytes} bytes do not fit into {} bytes", self.bytes),
+                "use a smaller size or a larger target",
+            ));
+        }
+        Ok(())
+    }
+
+    /// The busy share of its device over a short while (`io_ticks` of /sys/block/D/stat); `None`
+    /// if it has none.
+    pub fn busy(&self, watched: std::time::Duration) -> Option<f64> {
+        let device = self.device.as_deref()?;
+        let ticks = || {
+            let text = std::fs::read_to_string(format!("/sys/class/block/{device}/stat")).ok()?;
+            text.split_whitespace().nth(9)?.parse::<u64>().ok()
+        };
+        let (before, began) = (ticks()?, std::time::Instant::now());
+        std::thread::sleep(watched);
+        let busy_ms = ticks()?.saturating_sub(before) as f64;
+        Some((busy_ms / began.elapsed().as_secs_f64() / 1e3).min(1.0))
+    }
+
+    /// How hot its device is and from where on that is too hot, degrees Celsius, by the kernel's
+    /// own sensors; `None` if it has none.
+    pub fn heat(&self) -> Option<(f64, f64)> {
+        let device = Path::new("/sys/class/block").join(self.device.as_deref()?).join("device");
+        let folders = [device.join("hwmon"), device.clone()];
+        let sensors = folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten();
+        sensors.filter_map(Result::ok).find_map(|sensor| {
+            let degrees = |name: &str| {
+                let text = std::fs::read_to_string(sensor.path().join(name)).ok()?;
+                text.trim().parse::<f64>().ok().map(|thousandths| thousandths / 1e3)
+            };
+            Some((degrees("temp1_input")?, degrees("temp1_max").or(degrees("temp1_crit"))?))
+        })
+    }
+}
