@@ -4,6 +4,7 @@ mod doctor;
 mod explain;
 mod hist;
 mod map;
+mod probe;
 mod snoop;
 mod stat;
 mod why;
@@ -16,6 +17,7 @@ pub const COMMANDS: &[Command] = &[
     explain::COMMAND,
     hist::COMMAND,
     map::COMMAND,
+    probe::COMMAND,
     snoop::COMMAND,
     stat::COMMAND,
     why::COMMAND,

@@ -10,6 +10,7 @@ pub fn error(error: &anyhow::Error) {
             .map(|hinted| hinted.hint.clone())
             .or_else(|| cause.downcast_ref::<iowhy_read::Error>().map(|e| e.hint().to_string()))
             .or_else(|| cause.downcast_ref::<iowhy_live::Error>().map(|e| e.hint().to_string()))
+            .or_else(|| cause.downcast_ref::<iowhy_probe::Error>().map(|e| e.hint().to_string()))
     });
     say(&format!("{error:#}"), hint.as_deref());
 }

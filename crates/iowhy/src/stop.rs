@@ -24,4 +24,9 @@ impl Stop {
     pub fn asked(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
+
+    /// The flag itself, for whoever has to look at it often.
+    pub fn flag(&self) -> &AtomicBool {
+        &self.0
+    }
 }

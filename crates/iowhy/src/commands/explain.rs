@@ -1,8 +1,9 @@
-//! The manual of a format, verdict, view, collector or command, by name.
+//! The manual of a format, verdict, view, collector, probe or command, by name.
 //!
 //! ## Does
 //! Prints the manual that the named thing carries in its own source file, so it cannot be out of
-//! date. `formats`, `verdicts`, `views`, `collectors` and `commands` list what there is.
+//! date. `formats`, `verdicts`, `views`, `collectors`, `commands` and `kinds` (of probes) list
+//! what there is.
 //!
 //! ## Examples
 //! `iowhy explain device.retry`: what the verdict means, its rule, what would make it wrong.
@@ -90,6 +91,9 @@ fn entries() -> Vec<Entry> {
     }
     for detector in iowhy_diagnose::DETECTORS {
         add("verdicts", detector.name, detector.summary, detector.manual);
+    }
+    for kind in iowhy_probe::KINDS {
+        add("kinds", kind.name, kind.summary, kind.manual);
     }
     for view in iowhy_show::VIEWS {
         add("views", view.name, view.summary, view.manual);

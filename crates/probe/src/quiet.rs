@@ -1,0 +1,27 @@
+//! Whether a device is idle enough to be loaded.
+
+use std::time::Duration;
+
+use crate::error::Error;
+use crate::target::Target;
+
+/// Busy share below which a device counts as idle (peers note, "Safety").
+const IDLE: f64 = 0.05;
+/// How long it is watched.
+const WATCHED: Duration = Duration::from_secs(1);
+
+/// Refuses a device that others are using.
+///
+/// # Errors
+/// If it is busy for 5 % of a second or more.
+pub fn quiet(target: &Target) -> Result<(), Error> {
+    match target.busy(WATCHED) {
+        Some(busy) if busy >= IDLE => Err(Error::refused(
+            "load",
+            &target.path,
+            format!("others keep {} busy {:.0} % of the time", target.name(), busy * 100.0),
+            "`--share` measures nevertheless, slows them down, and counts them in",
+        )),
+        _ => Ok(()),
+    }
+}
