@@ -12,11 +12,15 @@ mod fio_json;
 mod fio_log;
 mod fio_terse;
 mod hist_log;
+mod iolatency;
 mod iosnoop;
 mod iostat;
 mod iostat_json;
 mod latency_outliers;
 mod mounts;
+mod netapp;
+mod oracle_10046;
+mod oracle_histogram;
 mod perf_script;
 mod pylatencymap;
 mod quantize;
@@ -41,11 +45,15 @@ pub const FORMATS: &[Format] = &[
     fio_log::FORMAT,
     fio_terse::FORMAT,
     hist_log::FORMAT,
+    iolatency::FORMAT,
     iosnoop::FORMAT,
     iostat::FORMAT,
     iostat_json::FORMAT,
     latency_outliers::FORMAT,
     mounts::FORMAT,
+    netapp::FORMAT,
+    oracle_10046::FORMAT,
+    oracle_histogram::FORMAT,
     perf_script::FORMAT,
     pylatencymap::FORMAT,
     quantize::FORMAT,

@@ -1,0 +1,210 @@
+//! NetApp cluster-mode latency histograms: the rows of `stats show` for NFS reads or writes.
+//!
+//! ## Reads
+//! Rows `volume:NAME:nfs_protocol_read_latency.<20us:COUNT`, up to the row `.>120s:COUNT` that ends
+//! a histogram, and the line `beautifier: TEXT` that PyLatencyMap's script prints ahead of them:
+//! the label.
+//!
+//! ## Where it comes from
+//! `system node run -node N stats show -r -n 100 -i 1 volume:V:nfs_protocol_read_latency`, or
+//! PyLatencyMap's `NetApp_histogram_Cmode.pl` before its connector.
+//!
+//! ## Versions
+//! Data ONTAP 8.x and 9.x print the same 39 bounds from 20 us to 120 s. The form of a row is
+//! inferred from the connector that parses it.
+//!
+//! ## Traps
+//! A bound is an upper one: `<40us` counts 20 to 40 us. Each histogram holds the operations of its
+//! own interval, not a running sum. The buckets are not powers of two; PyLatencyMap moves them up
+//! to the next one and loses all above 4.2 s. A row that does not come counts nothing. A histogram
+//! without its last row is used, with a note.
+//!
+//! ## Cannot know
+//! When it was: no row has a time. What lies between the filer and the application: network,
+//! client queue, page cache. The sizes of the operations.
+
+use iowhy_model::{Distribution, Layer, Level, Note, Op, Sink, Stage};
+
+use crate::buckets::{COUNT_LIMIT, histogram_of};
+use crate::{Format, Reader, Sniff, Step, integer};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "netapp",
+    summary: "NetApp cluster-mode NFS latency histograms (stats show)",
+    manual: include_str!("netapp.rs"),
+    level: Level::B,
+    sniff,
+    reader: || Box::new(Netapp::default()),
+};
+
+/// The filer's upper bounds in us (NetApp_latency_connector.pl of PyLatencyMap); behind the last
+/// one all the rest.
+const BOUNDS_US: [u64; 38] = [
+    20, 40, 60, 80, 100, 200, 400, 600, 800, 1_000, 2_000, 4_000, 6_000, 8_000, 10_000, 12_000,
+    14_000, 16_000, 18_000, 20_000, 40_000, 60_000, 80_000, 100_000, 200_000, 400_000, 600_000,
+    800_000, 1_000_000, 2_000_000, 4_000_000, 6_000_000, 8_000_000, 10_000_000, 20_000_000,
+    30_000_000, 60_000_000, 90_000_000,
+];
+/// The last bound, 120 s: below it one bucket, above it another.
+const LAST_US: u64 = 120_000_000;
+
+fn sniff(lines: &[&str]) -> Sniff {
+    match lines {
+        [first] if first.starts_with("beautifier: ") => Sniff::More,
+        [first, .., second] if first.starts_with("beautifier: ") => {
+            Sniff::from(row(second).is_some())
+        }
+        _ => Sniff::from(lines.first().is_some_and(|line| row(line).is_some())),
+    }
+}
+
+/// One row.
+#[derive(Clone, PartialEq, Debug)]
+struct Row<'a> {
+    volume: &'a str,
+    counter: &'a str,
+    /// Bounds in us; the upper one of the last row is open.
+    bounds: (u64, u64),
+    count: u64,
+}
+
+fn row(line: &str) -> Option<Row<'_>> {
+    let mut parts = line.trim().split(':');
+    let (object, volume, name, count) =
+        (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+    let (counter, bound) = name.rsplit_once('.')?;
+    let bounds = match (bound.strip_prefix('<'), bound.strip_prefix('>')) {
+        (Some(bound), _) => below(microseconds(bound)?)?,
+        (_, Some(bound)) => (microseconds(bound)?, u64::MAX),
+        _ => return None,
+    };
+    let sound = object == "volume" && counter.ends_with("_latency") && parts.next().is_none();
+    let count = integer(count.trim()).filter(|count| *count <= COUNT_LIMIT)?;
+    sound.then_some(Row { volume, counter, bounds, count })
+}
+
+/// The bucket of an upper bound.
+fn below(bound: u64) -> Option<(u64, u64)> {
+    let all = || BOUNDS_US.into_iter().chain([LAST_US]);
+    let place = all().position(|known| known == bound)?;
+    let low = place.checked_sub(1).and_then(|place| all().nth(place)).unwrap_or(0);
+    Some((low, bound))
+}
+
+fn microseconds(text: &str) -> Option<u64> {
+    let units = [("us", 1), ("ms", 1_000), ("s", 1_000_000)];
+    let (digits, unit) =
+        units.into_iter().find_map(|(end, unit)| Some((text.strip_suffix(end)?, unit)))?;
+    integer(digits)?.checked_mul(unit)
+}
+
+#[derive(Default)]
+struct Netapp {
+    label: Option<String>,
+    volume: String,
+    counter: String,
+    rows: Vec<(u64, u64, u64)>,
+}
+
+impl Reader for Netapp {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        if let Some(label) = line.strip_prefix("beautifier: ") {
+            self.label = Some(label.trim().to_string());
+            return Step::Took;
+        }
+        let Some(row) = row(line) else {
+            return match line.starts_with("volume:") && line.contains("_latency.") {
+                true => Step::Skipped("the row has no bound of ours or no count".to_string()),
+                false if line.trim().is_empty() => Step::Took,
+                false => Step::Passed,
+            };
+        };
+        if row.volume != self.volume || row.counter != self.counter {
+            self.flush(false, sink);
+            (self.volume, self.counter) = (row.volume.to_string(), row.counter.to_string());
+        }
+        let (low, high) = row.bounds;
+        let ns = |us: u64| us.saturating_mul(1_000);
+        let again = self.rows.iter().any(|(known, ..)| *known == ns(low));
+        if again {
+            self.flush(false, sink);
+        }
+        self.rows.push((ns(low), ns(high), row.count));
+        if high == u64::MAX {
+            self.flush(true, sink);
+        }
+        Step::Took
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        self.flush(false, sink);
+    }
+}
+
+impl Netapp {
+    fn flush(&mut self, whole: bool, sink: &mut dyn Sink) {
+        let rows = std::mem::take(&mut self.rows);
+        if rows.is_empty() {
+            return;
+        }
+        if !whole {
+            let reason = "a histogram lacks its last row".to_string();
+            sink.note(Note { line: 0, text: String::new(), reason });
+        }
+        let Some(histogram) = histogram_of(rows) else { return };
+        // The filer times its own work: what the client waits before is not in it.
+        sink.source().sees_queue = false;
+        let device = sink.device(&self.volume);
+        let mut one = Distribution::new(device, Layer::Block, Stage::Device, histogram);
+        one.op = match self.counter.as_str() {
+            counter if counter.contains("read") => Some(Op::Read),
+            counter if counter.contains("write") => Some(Op::Write),
+            _ => None,
+        };
+        one.label = self.label.as_deref().map(|label| sink.name(label));
+        sink.distribution(one);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iowhy_model::Recording;
+    use std::collections::BTreeMap;
+
+    /// The names of all rows in order, as the filer prints them.
+    const NAMES: &str = "<20us <40us <60us <80us <100us <200us <400us <600us <800us <1ms <2ms <4ms \
+        <6ms <8ms <10ms <12ms <14ms <16ms <18ms <20ms <40ms <60ms <80ms <100ms <200ms <400ms \
+        <600ms <800ms <1s <2s <4s <6s <8s <10s <20s <30s <60s <90s <120s >120s";
+
+    #[test]
+    fn the_connectors_own_figures_follow_from_our_buckets() {
+        let rows = NAMES.split_whitespace().enumerate().map(|(place, name)| {
+            format!("volume:vol1:nfs_protocol_read_latency.{name}:{}\n", place + 1)
+        });
+        let text: String =
+            std::iter::once("beautifier: db7 reads\n".to_string()).chain(rows).collect();
+        let mut recording = Recording::new();
+        crate::scan("test", &mut text.as_bytes(), None, &mut recording).unwrap();
+        let known = &recording.listings[0].distributions[0];
+        assert_eq!(recording.device_of(known.device).name, "vol1");
+        assert_eq!((known.op, known.histogram.count()), (Some(Op::Read), 820));
+        assert_eq!(known.label.map(|label| recording.text(label)), Some("db7 reads"));
+        // The connector, run on counts 1 to 39, moved each to the next power of two and lost what
+        // lies above 4194304 us.
+        let mut moved: BTreeMap<u64, u64> = BTreeMap::new();
+        for (_, high, count) in
+            known.histogram.filled().filter(|(_, high, _)| *high <= 4_194_304_000)
+        {
+            *moved.entry((high / 1000).next_power_of_two()).or_default() += count;
+        }
+        let moved: Vec<String> =
+            moved.iter().map(|(bound, count)| format!("{bound}:{count}")).collect();
+        assert_eq!(
+            moved.join(" "),
+            "32:1 64:5 128:9 256:6 512:7 1024:27 2048:11 4096:12 8192:27 16384:66 32768:39 \
+             65536:43 131072:47 262144:25 524288:26 1048576:84 2097152:30 4194304:31"
+        );
+    }
+}

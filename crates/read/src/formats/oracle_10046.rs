@@ -1,0 +1,226 @@
+//! Oracle's extended SQL trace, event 10046: every wait of a session with its time.
+//!
+//! ## Reads
+//! Lines `WAIT #4: nam='db file sequential read' ela= 5963 ... tim=1343398091083450`. Each wait is
+//! an event of the application that ends at `tim` and began `ela` before; its name stands where
+//! other listings have the device, so that each kind of wait has figures of its own. Everything
+//! else in the trace file (cursors, binds, statements, calls) is passed over.
+//!
+//! ## Where it comes from
+//! `alter session set events '10046 trace name context forever, level 8'`, the trace file under
+//! `user_dump_dest`; PyLatencyMap's `10046_connector.py` reads the same lines.
+//!
+//! ## Versions
+//! Oracle 9i and later, where both times are microseconds; 8i wrote hundredths of a second and
+//! cannot be told apart. Older releases write `p1= p2= p3=` for `file#= block#= blocks=`.
+//!
+//! ## Traps
+//! `tim` is when the wait was written, microseconds after its end. Idle waits (`SQL*Net message
+//! from client` and its kin) are the client's time: they are passed over, and a note counts them.
+//! `ela= 0` is a wait too short for the clock. The operation is read off the name: `read` and
+//! `write`; all else, from locks to latches, is `other`. `direct path read` waits only for what an
+//! asynchronous read left over, not for the read. A wait without `tim`
+//! stands at the zero of the listing: its length is right, its place is not.
+//!
+//! ## Cannot know
+//! The size of an I/O: `blocks` counts database blocks of a size the trace does not tell. The disk
+//! behind a data file. Whether the storage was waited for, or a busy processor.
+
+use iowhy_model::{DeviceId, Event, Layer, Level, Nanos, Note, Op, Sink, Time};
+
+use crate::last::Last;
+use crate::{Format, Reader, Sniff, Step, integer};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "oracle-10046",
+    summary: "Oracle's extended SQL trace (event 10046): every wait",
+    manual: include_str!("oracle_10046.rs"),
+    level: Level::C,
+    sniff,
+    reader: || Box::new(Oracle10046::default()),
+};
+
+/// Waits for the client or for work, not for anything that is slow (the wait class `Idle` of
+/// `v$event_name`, those of foreground and the busiest background processes).
+const IDLE: [&str; 8] = [
+    "SQL*Net message from client",
+    "SQL*Net more data from client",
+    "jobq slave wait",
+    "pipe get",
+    "rdbms ipc message",
+    "smon timer",
+    "pmon timer",
+    "PX Deq: Execution Msg",
+];
+/// Lines of a trace file that may stand between waits.
+const BETWEEN: [&str; 22] = [
+    "PARSE ",
+    "PARSING ",
+    "EXEC ",
+    "FETCH ",
+    "STAT ",
+    "CLOSE ",
+    "BINDS ",
+    "UNMAP ",
+    "SORT ",
+    "XCTEND ",
+    "RPC ",
+    "ERROR ",
+    "LOBREAD:",
+    "LOBGETLEN:",
+    "LOBWRITE:",
+    "LOBPGSIZE:",
+    "LOBTMPCREATE:",
+    "LOBTMPFRE:",
+    "Bind#",
+    "END OF STMT",
+    "***",
+    "====",
+];
+/// A wait longer than this, a month, is a damaged line.
+const LONGEST_US: u64 = 2_678_400_000_000;
+
+fn sniff(lines: &[&str]) -> Sniff {
+    Sniff::from(lines.first().is_some_and(|line| wait(line).is_some()))
+}
+
+/// One wait.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Wait<'a> {
+    name: &'a str,
+    ela_us: u64,
+    tim_us: Option<i64>,
+}
+
+fn wait(line: &str) -> Option<Wait<'_>> {
+    let rest = line.trim_start().strip_prefix("WAIT #")?;
+    let (cursor, rest) = rest.split_once(':')?;
+    integer(cursor)?;
+    let rest = rest.trim_start();
+    let rest = rest.strip_prefix("nam='").or_else(|| rest.strip_prefix("name='"))?;
+    let (name, rest) = rest.split_once('\'')?;
+    let ela = field(rest, "ela=")?;
+    let tim_us = field(rest, "tim=").and_then(|tim| i64::try_from(tim).ok());
+    let tim_us = tim_us.filter(|tim| *tim < i64::MAX / 1_000);
+    (ela <= LONGEST_US).then_some(Wait { name, ela_us: ela, tim_us })
+}
+
+/// The number behind `key`; Oracle puts a blank between them now and then.
+fn field(text: &str, key: &str) -> Option<u64> {
+    let (_, rest) = text.split_once(key)?;
+    integer(rest.trim_start().split(' ').next()?)
+}
+
+/// What a wait is for, by its name.
+fn op(name: &str) -> Op {
+    match name {
+        "log file sync" | "log file parallel write" => Op::Write,
+        name if name.contains("read") && !name.contains("thread") => Op::Read,
+        name if name.contains("write") => Op::Write,
+        _ => Op::Other,
+    }
+}
+
+#[derive(Default)]
+struct Oracle10046 {
+    device: Last<DeviceId>,
+    /// Inside the text of a statement.
+    statement: bool,
+    idle: u64,
+}
+
+impl Reader for Oracle10046 {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        if let Some(wait) = wait(line) {
+            self.statement = false;
+            self.wait(wait, sink);
+            return Step::Took;
+        }
+        if line.starts_with("PARSING IN CURSOR") {
+            self.statement = true;
+        } else if line.starts_with("END OF STMT") {
+            self.statement = false;
+        } else if line.starts_with("WAIT #") {
+            return Step::Skipped("a wait without a name or an elapsed time".to_string());
+        } else if !self.statement
+            && !line.starts_with([' ', '\t'])
+            && !line.is_empty()
+            && !BETWEEN.iter().any(|beginning| line.starts_with(beginning))
+        {
+            return Step::Passed;
+        }
+        Step::Took
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        if self.idle > 0 {
+            let reason = format!("{} idle waits were passed over", self.idle);
+            sink.note(Note { line: 0, text: String::new(), reason });
+        }
+    }
+}
+
+impl Oracle10046 {
+    fn wait(&mut self, wait: Wait, sink: &mut dyn Sink) {
+        if IDLE.contains(&wait.name) {
+            self.idle += 1;
+            return;
+        }
+        sink.source().resolution = Some(Nanos(1_000));
+        let device = self.device.get(wait.name, |name| sink.device(name));
+        let mut event = Event::new(device, op(wait.name), Layer::Application);
+        let ela = Nanos(i64::try_from(wait.ela_us * 1_000).unwrap_or(i64::MAX));
+        // Without a time the wait stands at the zero of the listing, so that its length is kept.
+        let end = Time::from_ns(wait.tim_us.map_or(ela.ns(), |us| us * 1_000));
+        event.completed = Some(end);
+        event.queued = Some(end - ela);
+        sink.event(event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iowhy_model::{Edges, Histogram, Recording, Stage};
+
+    fn read(text: &str) -> Recording {
+        let mut recording = Recording::new();
+        crate::scan("test", &mut text.as_bytes(), None, &mut recording).unwrap();
+        recording
+    }
+
+    #[test]
+    fn a_wait_falls_into_the_octave_below_the_connectors_bucket() {
+        // The connector puts `ela` into bucket 2^(floor(log2 ela) + 1), an upper bound.
+        for (ela, bucket) in [(1024u64, 2048u64), (1023, 1024), (977, 1024), (10_162, 16_384)] {
+            let line =
+                format!("WAIT #3: nam='db file sequential read' ela= {ela} file#=7 tim=99\n");
+            let recording = read(&line);
+            let (stage, latency) = recording.listings[0].events[0].longest().unwrap();
+            assert_eq!(stage, Stage::Total);
+            let mut histogram = Histogram::empty(Edges::log2_us(30));
+            histogram.record(latency.ns() as u64);
+            let found: Vec<_> = histogram.filled().collect();
+            assert_eq!(found, [(bucket / 2 * 1000, bucket * 1000, 1)], "ela {ela}");
+        }
+    }
+
+    #[test]
+    fn statements_and_calls_do_not_end_a_trace() {
+        let recording = read(
+            "WAIT #3: nam='log file sync' ela= 877 buffer#=1 p2=0 p3=0 obj#=-1 tim=2000\n\
+             =====================\nPARSING IN CURSOR #3 len=8 dep=0 uid=5\nselect 1\nWAIT\nfrom dual\n\
+             END OF STMT\nPARSE #3:c=0,e=83\n\nEXEC #3:c=0,e=42\n*** 2013-08-26 14:40:23.705\n\
+             WAIT #3: nam='SQL*Net message from client' ela= 9999999 tim=3000\n\
+             WAIT #3: nam='gc cr grant 2-way' ela= oops tim=3000\n\
+             WAIT #3: name='db file scattered read' ela= 12 p1=7 p2=1 p3=8 tim=4000\n",
+        );
+        assert_eq!(recording.listings.len(), 1);
+        let listing = &recording.listings[0];
+        assert_eq!((listing.events.len(), listing.source.skipped), (2, 1));
+        assert_eq!(recording.device_of(listing.events[1].device).name, "db file scattered read");
+        assert_eq!(listing.events[0].op, Op::Write);
+        assert_eq!(listing.source.notes.last().unwrap().reason, "1 idle waits were passed over");
+    }
+}

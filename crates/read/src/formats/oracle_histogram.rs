@@ -1,0 +1,353 @@
+//! Oracle's wait event histograms: what SQL*Plus prints of `v$event_histogram`, and AWR reports.
+//!
+//! ## Reads
+//! Result tables that have the columns `WAIT_TIME_MILLI` or `WAIT_TIME_MICRO` and `WAIT_COUNT`,
+//! with or without `EVENT`, `INST_ID`, `SNAP_ID`; the section `Wait Event Histogram` of an AWR
+//! report in text form. Each event has histograms of its own; its name stands where other listings
+//! have the device, and is the label.
+//!
+//! ## Where it comes from
+//! `select event, wait_time_milli, wait_count from v$event_histogram`, also of `gv$...`,
+//! `v$event_histogram_micro` (12c) and `dba_hist_event_histogram`; `awrrpt.sql`.
+//!
+//! ## Versions
+//! 10g and later for milliseconds, 12c for microseconds. 19c writes fractions of a millisecond and
+//! one bucket of 1.8E+16 for the rest (sqldb360 issue 68): both are understood.
+//!
+//! ## Traps
+//! A bucket B counts waits of B/2 up to, not including, B; the first one all below it. The views
+//! count since the instance was started: the same query run again gives what was added, and a
+//! single result is read as it stands, with a note. Counts that fall mean a restart; that stretch
+//! is left out. Instances of a cluster are added up. An AWR report gives percentages of a rounded
+//! total: counts are computed from them, `.0` counts as none, and its `<=1s` means below 1024 ms.
+//! Columns are found by the line of dashes below the heading, so a table whose blanks were lost
+//! cannot be read.
+//!
+//! ## Cannot know
+//! When it was: such tables have no time. Sums, extremes, and which disk was waited for.
+
+use std::collections::BTreeSet;
+
+use iowhy_model::{Distribution, Histogram, Layer, Level, Note, Op, Sink, Stage};
+
+use crate::buckets::{COUNT_LIMIT, histogram_of};
+use crate::latency_record::{DataSource, LatencyRecord, Unit};
+use crate::{Format, Reader, Sniff, Step, decimal, integer};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "oracle-histogram",
+    summary: "Oracle wait event histograms: SQL*Plus results, AWR text reports",
+    manual: include_str!("oracle_histogram.rs"),
+    level: Level::B,
+    sniff,
+    reader: || Box::new(OracleHistogram::default()),
+};
+
+/// Columns of blanks that a tab stands for (SQL*Plus with `set tab on`).
+const TAB: usize = 8;
+
+fn sniff(lines: &[&str]) -> Sniff {
+    let named = lines.first().is_some_and(|line| is_heading(line));
+    match (named, lines.get(1)) {
+        (true, None) => Sniff::More,
+        (true, Some(dashes)) => Sniff::from(spans(dashes).is_some()),
+        _ => Sniff::No,
+    }
+}
+
+/// Whether the columns we need are named here.
+fn is_heading(line: &str) -> bool {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let has = |name: &str| words.contains(&name);
+    let query = (has("WAIT_TIME_MILLI") || has("WAIT_TIME_MICRO")) && has("WAIT_COUNT");
+    let report = words.first() == Some(&"Event")
+        && has("Waits")
+        && words.iter().filter(|word| bound_ms(word).is_some()).count() > 2;
+    query || report
+}
+
+/// Where the columns stand, by a line of dashes and blanks.
+fn spans(line: &str) -> Option<Vec<(usize, usize)>> {
+    let line = expanded(line);
+    if line.trim().len() < 2 || !line.bytes().all(|byte| matches!(byte, b'-' | b' ')) {
+        return None;
+    }
+    let (mut spans, mut start) = (Vec::new(), None);
+    for (place, byte) in line.bytes().chain([b' ']).enumerate() {
+        match (byte, start) {
+            (b'-', None) => start = Some(place),
+            (b' ', Some(from)) => {
+                spans.push((from, place));
+                start = None;
+            }
+            _ => {}
+        }
+    }
+    Some(spans)
+}
+
+/// Tabs become the blanks they stand for.
+fn expanded(line: &str) -> String {
+    let mut text = String::with_capacity(line.len());
+    for letter in line.chars() {
+        match letter {
+            '\t' => (0..TAB - text.chars().count() % TAB).for_each(|_| text.push(' ')),
+            letter => text.push(letter),
+        }
+    }
+    text
+}
+
+/// The cells of a line, by the columns of the dashes.
+fn cells(line: &str, spans: &[(usize, usize)]) -> Vec<String> {
+    let letters: Vec<char> = expanded(line).chars().collect();
+    let cell = |(from, to): &(usize, usize)| {
+        let cell = letters.get(*from..letters.len().min(*to)).unwrap_or_default();
+        cell.iter().collect::<String>().trim().to_string()
+    };
+    spans.iter().map(cell).collect()
+}
+
+/// A bound of an AWR report in ms: `<8ms`, `<=1s` (in truth 1024 ms), `>1s` (from there on).
+fn bound_ms(word: &str) -> Option<u64> {
+    let digits = word.trim_start_matches(['<', '>', '=']);
+    if digits.len() == word.len() {
+        return None;
+    }
+    match digits.strip_suffix("ms") {
+        Some(ms) => integer(ms),
+        None => (digits == "1s").then_some(1024),
+    }
+}
+
+/// What the columns of the open table are.
+#[derive(Clone, Debug)]
+enum Table {
+    Query {
+        spans: Vec<(usize, usize)>,
+        names: Vec<String>,
+    },
+    /// Bounds by column; `None` for event and total.
+    Report {
+        spans: Vec<(usize, usize)>,
+        bounds: Vec<Option<(u64, u64)>>,
+    },
+}
+
+impl Table {
+    fn of(heading: &str, spans: Vec<(usize, usize)>) -> Table {
+        let names = cells(heading, &spans);
+        if names.first().map(String::as_str) != Some("Event") {
+            return Table::Query { spans, names };
+        }
+        let mut low = 0;
+        let bounds = names.iter().map(|name| {
+            let bound = bound_ms(name)?;
+            let open = name.starts_with('>');
+            let from = std::mem::replace(&mut low, bound);
+            Some(if open { (bound, u64::MAX) } else { (from, bound) })
+        });
+        let bounds = bounds.collect();
+        Table::Report { spans, bounds }
+    }
+}
+
+/// One event over the results so far.
+#[derive(Default, Debug)]
+struct Counted {
+    name: String,
+    snap: String,
+    current: LatencyRecord,
+    /// Instance and bucket of each row of the current result.
+    seen: BTreeSet<(String, String)>,
+    last: Option<LatencyRecord>,
+    poured: bool,
+}
+
+#[derive(Default)]
+struct OracleHistogram {
+    heading: Option<String>,
+    table: Option<Table>,
+    unit: Unit,
+    events: Vec<Counted>,
+    estimated: bool,
+}
+
+impl Reader for OracleHistogram {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        if is_heading(line) {
+            let micro = line.contains("WAIT_TIME_MICRO");
+            self.unit = if micro { Unit::Micro } else { Unit::Milli };
+            self.heading = Some(line.to_string());
+            return Step::Took;
+        }
+        if let Some(heading) = self.heading.take() {
+            let Some(spans) = spans(line) else {
+                return Step::Skipped("no line of dashes below the heading".to_string());
+            };
+            self.table = Some(Table::of(&heading, spans));
+            return Step::Took;
+        }
+        let text = line.trim();
+        if text.is_empty() || text.ends_with("rows selected.") || text.starts_with("SQL> /") {
+            return Step::Took;
+        }
+        match &self.table {
+            Some(Table::Query { spans, names }) => {
+                let row: Vec<(String, String)> =
+                    names.iter().cloned().zip(cells(line, spans)).collect();
+                self.row(&row, sink)
+            }
+            Some(Table::Report { spans, bounds }) => {
+                let (row, bounds) = (cells(line, spans), bounds.clone());
+                self.percentages(&row, &bounds, sink)
+            }
+            None => Step::Passed,
+        }
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        for mut event in std::mem::take(&mut self.events) {
+            self.close(&mut event, sink);
+            if let (false, Some(record)) = (event.poured, &event.last) {
+                let reason = "a single result: its counts run since the instance was started";
+                note(sink, reason.to_string());
+                let histogram = DataSource::Oracle.histogram(&record.counts, self.unit);
+                pour(&event.name, histogram, sink);
+            }
+        }
+        if self.estimated {
+            note(sink, "counts are computed from printed percentages".to_string());
+        }
+    }
+}
+
+impl OracleHistogram {
+    fn row(&mut self, row: &[(String, String)], sink: &mut dyn Sink) -> Step {
+        let cell = |names: &[&str]| {
+            let found = row.iter().find(|(name, _)| names.contains(&name.as_str()));
+            found.map_or("", |(_, cell)| cell.as_str())
+        };
+        let bucket = cell(&["WAIT_TIME_MILLI", "WAIT_TIME_MICRO"]);
+        let count = cell(&["WAIT_COUNT"]);
+        if decimal(bucket).is_none() && decimal(count).is_none() {
+            return Step::Passed;
+        }
+        let name = cell(&["EVENT", "EVENT_NAME"]);
+        let (snap, instance) = (cell(&["SNAP_ID"]), cell(&["INST_ID", "INSTANCE_NUMBER"]));
+        let key = (instance.to_string(), bucket.to_string());
+        let place = self.events.iter().position(|event| event.name == name).unwrap_or_else(|| {
+            self.events.push(Counted { name: name.to_string(), ..Counted::default() });
+            self.events.len() - 1
+        });
+        let Some(mut event) = self.events.get_mut(place).map(std::mem::take) else {
+            return Step::Passed;
+        };
+        if event.seen.contains(&key) || event.snap != snap {
+            self.close(&mut event, sink);
+        }
+        event.snap = snap.to_string();
+        let item = event.current.item(&format!("{bucket}, {count}"), &mut self.unit);
+        event.seen.insert(key);
+        if let Some(kept) = self.events.get_mut(place) {
+            *kept = event;
+        }
+        match item {
+            Ok(()) => Step::Took,
+            Err(reason) => Step::Skipped(reason.to_string()),
+        }
+    }
+
+    /// A result is complete: what was added since the last one is given out.
+    fn close(&mut self, event: &mut Counted, sink: &mut dyn Sink) {
+        let mut record = std::mem::take(&mut event.current);
+        event.seen.clear();
+        if record.counts.is_empty() {
+            return;
+        }
+        if let Some(last) = event.last.take() {
+            event.poured = true;
+            if record.falls_below(&last) {
+                note(sink, "counts fell: the instance was restarted".to_string());
+            } else {
+                let added = record.added_since(&last);
+                let histogram = DataSource::Oracle.histogram(&added, self.unit);
+                pour(&event.name, histogram, sink);
+            }
+        }
+        event.last = Some(record);
+    }
+
+    fn percentages(
+        &mut self,
+        row: &[String],
+        bounds: &[Option<(u64, u64)>],
+        sink: &mut dyn Sink,
+    ) -> Step {
+        let (Some(name), Some(total)) = (row.first(), row.get(1).and_then(|cell| thousands(cell)))
+        else {
+            self.table = None;
+            return Step::Passed;
+        };
+        let rows = row.iter().zip(bounds).filter_map(|(cell, bounds)| {
+            let (low, high) = (*bounds)?;
+            let percent = if cell.is_empty() { 0.0 } else { decimal(cell)? };
+            let count = (percent.clamp(0.0, 100.0) / 100.0 * total).round() as u64;
+            Some((low.saturating_mul(1_000_000), high.saturating_mul(1_000_000), count))
+        });
+        let histogram = histogram_of(rows.collect());
+        if histogram.is_none() {
+            return Step::Skipped("the row is no row of percentages".to_string());
+        }
+        self.estimated = true;
+        pour(name, histogram, sink);
+        Step::Took
+    }
+}
+
+/// `1.2M`, `345K`, `17`: thousands of a thousand.
+fn thousands(cell: &str) -> Option<f64> {
+    let units = [('K', 1e3), ('M', 1e6), ('G', 1e9)];
+    let unit = units.into_iter().find_map(|(end, scale)| Some((cell.strip_suffix(end)?, scale)));
+    let (digits, scale) = unit.unwrap_or((cell, 1.0));
+    decimal(digits).map(|n| n * scale).filter(|n| (0.0..COUNT_LIMIT as f64).contains(n))
+}
+
+fn pour(name: &str, histogram: Option<Histogram>, sink: &mut dyn Sink) {
+    let Some(histogram) = histogram else { return };
+    let device = sink.device(name);
+    let mut one = Distribution::new(device, Layer::Application, Stage::Total, histogram);
+    one.op = match name {
+        "log file sync" => Some(Op::Write),
+        name if name.contains("write") => Some(Op::Write),
+        name if name.contains("read") && !name.contains("thread") => Some(Op::Read),
+        _ => None,
+    };
+    one.label = (!name.is_empty()).then(|| sink.name(name));
+    sink.distribution(one);
+}
+
+fn note(sink: &mut dyn Sink, reason: String) {
+    sink.note(Note { line: 0, text: String::new(), reason });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_stand_where_the_dashes_say() {
+        let found = spans("------ ---  -----").unwrap();
+        assert_eq!(found, [(0, 6), (7, 10), (12, 17)]);
+        assert_eq!(
+            cells("db fil\t\t  12.3", &[(0, 6), (10, 17), (16, 30)]),
+            ["db fil", "", "12.3"]
+        );
+        assert!(spans("-- a --").is_none() && spans("").is_none());
+        assert_eq!(bound_ms("<=1s"), Some(1024));
+        assert_eq!(bound_ms("<1/8s"), None);
+        assert_eq!(bound_ms("32ms"), None);
+        assert_eq!(thousands("1.2M"), Some(1_200_000.0));
+    }
+}
