@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, IsTerminal};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use iowhy_model::Recording;
@@ -44,11 +44,8 @@ impl Files {
             })?),
         };
         let mut gathered = Gathered { recording: Recording::new(), failed: 0 };
-        let stdin = [std::path::PathBuf::from("-")];
-        let files: &[_] = if self.files.is_empty() { &stdin } else { &self.files };
-        for file in files {
-            let input = file.display().to_string();
-            let outcome = open(file).and_then(|mut reader| {
+        for (input, opened) in self.open() {
+            let outcome = opened.and_then(|mut reader| {
                 Ok(iowhy_read::scan(&input, &mut reader, only, &mut gathered.recording)?)
             });
             match outcome {
@@ -60,6 +57,13 @@ impl Files {
             }
         }
         Ok(gathered)
+    }
+
+    /// Every input by its name, opened when its turn comes.
+    pub fn open(&self) -> impl Iterator<Item = (String, anyhow::Result<Box<dyn BufRead>>)> {
+        let stdin = self.files.is_empty().then(|| PathBuf::from("-"));
+        let files = self.files.iter().cloned().chain(stdin);
+        files.map(|file| (file.display().to_string(), open(&file)))
     }
 }
 

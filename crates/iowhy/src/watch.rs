@@ -12,6 +12,8 @@ use crate::stop::Stop;
 /// How often the ring of the tracer is emptied: with 8 MiB and 20 ms it holds 3 million events
 /// per second (ecosystem measurement on this kernel, `docs/decisions`).
 const DRAIN: Duration = Duration::from_millis(20);
+/// How often the tracer looks for devices that appeared meanwhile.
+const TEND: Duration = Duration::from_secs(1);
 
 /// What to watch and how closely.
 #[derive(Clone, Debug, Default)]
@@ -42,6 +44,7 @@ pub struct Watch {
     drains: bool,
     sample: Duration,
     sampled: Instant,
+    tended: Instant,
     begun: Instant,
     stop: Stop,
     progress: Progress,
@@ -82,6 +85,8 @@ impl Watch {
             stats.begin(&mut recording)?;
             sampler = Some(stats);
         }
+        // From here on only what is open is needed. What a command writes it opens before.
+        iowhy_live::give_up_rights()?;
         Ok(Watch {
             recording,
             drains: tracer.is_some() && plan.trace == Some(TraceMode::Events),
@@ -89,6 +94,7 @@ impl Watch {
             sampler,
             sample: plan.sample.unwrap_or(Duration::MAX),
             sampled: Instant::now(),
+            tended: Instant::now(),
             begun: Instant::now(),
             stop: Stop::new()?,
             progress: Progress::new(plan.progress),
@@ -125,8 +131,20 @@ impl Watch {
             }
             std::thread::sleep(nap.min(Duration::from_millis(200)));
             self.pour(false)?;
+            self.tend()?;
             self.show_progress(until);
         }
+    }
+
+    /// Lets the tracer look for devices that appeared meanwhile.
+    fn tend(&mut self) -> anyhow::Result<()> {
+        if let Some(tracer) = &mut self.tracer
+            && self.tended.elapsed() >= TEND
+        {
+            tracer.tend()?;
+            self.tended = Instant::now();
+        }
+        Ok(())
     }
 
     /// Ends the watch: the collectors give what they still hold and let go of the kernel.

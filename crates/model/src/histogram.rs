@@ -142,7 +142,8 @@ impl Histogram {
 
     /// Counts one value and keeps the exact sum, minimum and maximum, if they were exact so far.
     pub fn record(&mut self, ns: u64) {
-        let first = self.count() == 0;
+        // Counting all buckets is dear, and needless once a minimum is known.
+        let first = self.min_ns.is_none() && self.count() == 0;
         let bucket = self.edges.index(ns);
         self.counts[bucket] += 1;
         if let Some(sum) = &mut self.sum_ns {

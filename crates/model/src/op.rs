@@ -6,9 +6,9 @@
 pub enum Op {
     /// Data from the device.
     Read,
-    /// Data to the device.
+    /// Data to the device; write-zeroes and secure erase, too, as the kernel counts them.
     Write,
-    /// Blocks given back (TRIM, UNMAP), and write-zeroes.
+    /// Blocks given back (TRIM, UNMAP).
     Discard,
     /// An empty flush of the device's write cache.
     Flush,

@@ -10,6 +10,7 @@
 //! `iowhy map --device sdb`: this machine, now.
 //! `iowhy map biosnoop.txt`: a capture.
 //! `iowhy map --for 60s > picture.txt`: watch a minute, draw once.
+//! `iowhy map --compat pylatencymap records.txt`: the picture of PyLatencyMap 1.3, byte for byte.
 
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
@@ -22,6 +23,10 @@ use crate::arguments::{Output, Selection, Task, Words, duration};
 use crate::command::{Command, Status};
 use crate::present::View;
 use crate::watch::{Plan, Watch};
+
+mod compat;
+
+use compat::Compat;
 
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
@@ -46,12 +51,15 @@ struct Map {
     selection: Selection,
     #[command(flatten)]
     output: Output,
+    #[command(flatten)]
+    compat: Compat,
 }
 
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let map = Map::from_arg_matches(matches)?;
     let view = View::named(if map.output.json { "hist-json" } else { "heatmap" });
     let repeat = match map.words.task()? {
+        Task::Read(files) if map.compat.compat.is_some() => return map.compat.draw(&files),
         Task::Read(files) => return view.of_files(&files, &map.selection, &map.output),
         Task::Watch(repeat) => repeat,
     };
