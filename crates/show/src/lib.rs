@@ -5,6 +5,7 @@
 
 mod objects;
 mod paint;
+mod pylatencymap;
 mod scale;
 mod sources;
 mod view;
@@ -12,6 +13,7 @@ mod views;
 mod words;
 
 pub use paint::Palette;
+pub use pylatencymap::{CumulativeRecord, PylatencymapOptions, PylatencymapRun};
 pub use view::{Colour, Style, View};
 pub use views::{VIEWS, find};
 pub use words::blame;

@@ -6,6 +6,7 @@ mod heatmap;
 mod hist_json;
 mod histogram;
 mod json;
+mod pylatencymap_records;
 mod stat_json;
 mod summary;
 mod table;
@@ -20,6 +21,7 @@ pub const VIEWS: &[View] = &[
     hist_json::VIEW,
     histogram::VIEW,
     json::VIEW,
+    pylatencymap_records::VIEW,
     stat_json::VIEW,
     summary::VIEW,
     table::VIEW,
