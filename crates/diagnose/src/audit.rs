@@ -10,6 +10,8 @@ use crate::measures::elasticity;
 /// Little's law is broken beyond what rounding and the edges of an interval can do (method note,
 /// report.inconsistent: more than 10 %).
 pub const LITTLE_TOLERANCE: f64 = 0.10;
+/// PCIe 6.0 on four lanes, the widest link of a drive, moves 32 GB/s.
+pub const LINK_BYTES_PER_S: f64 = 32e9;
 /// Rows with less in flight are all rounding: aqu-sz is printed to 0.01.
 const LITTLE_FROM: f64 = 0.5;
 /// A synchronous run in which the sum of all waits exceeds the time it took by this much was not
@@ -41,6 +43,17 @@ pub enum Contradiction {
         /// (N - X R) / N.
         deviation: f64,
     },
+    /// A request would have moved faster than any link does.
+    TooFast {
+        /// The place of the interval in its listing.
+        interval: usize,
+        /// Mean size of a request.
+        bytes: f64,
+        /// Mean latency, ms.
+        await_ms: f64,
+        /// The speed the two make.
+        bytes_per_s: f64,
+    },
     /// All waits together are longer than the run that contained them.
     Overrun {
         /// The place of the distribution in its listing.
@@ -59,7 +72,7 @@ pub fn audit(recording: &Recording) -> Vec<Doubt> {
     let mut doubts = Vec::new();
     for (listing, known) in recording.listings.iter().enumerate() {
         for (place, interval) in known.intervals.iter().enumerate() {
-            if let Some(kind) = little(place, interval) {
+            if let Some(kind) = little(place, interval).or_else(|| too_fast(place, interval)) {
                 doubts.push(Doubt { listing, kind });
             }
         }
@@ -91,7 +104,24 @@ pub fn audit(recording: &Recording) -> Vec<Doubt> {
 
 /// Whether a row's queue length may be used with its rate and latency.
 pub fn agrees(interval: &Interval) -> bool {
-    little(0, interval).is_none()
+    little(0, interval).is_none() && too_fast(0, interval).is_none()
+}
+
+/// One request is served by one link; its bytes over its latency cannot exceed the link.
+fn too_fast(place: usize, interval: &Interval) -> Option<Contradiction> {
+    let (bytes, await_ns) = (interval.mean_bytes()?, interval.mean_await_ns()?);
+    // Below the printed step of 10 us a latency is all rounding.
+    if interval.layer != Layer::Block || await_ns < 10_000.0 {
+        return None;
+    }
+    let bytes_per_s = bytes / await_ns * 1e9;
+    let (interval, await_ms) = (place, await_ns / 1e6);
+    (bytes_per_s > LINK_BYTES_PER_S).then_some(Contradiction::TooFast {
+        interval,
+        bytes,
+        await_ms,
+        bytes_per_s,
+    })
 }
 
 fn little(place: usize, interval: &Interval) -> Option<Contradiction> {

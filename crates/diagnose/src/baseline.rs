@@ -131,6 +131,11 @@ impl S0 {
         self.votes_ms[VOTES / 2]
     }
 
+    /// The slower end of the spread, ms: seven in ten healthy devices are quicker.
+    pub fn slower_end_ms(&self) -> f64 {
+        self.votes_ms[6]
+    }
+
     /// The slowest a class in question would be, ms: beyond its double nobody is healthy.
     pub fn slowest_ms(&self) -> f64 {
         let total: f64 = self.guesses.iter().map(|guess| guess.weight).sum();

@@ -40,6 +40,11 @@ impl Row<'_> {
         self.interval.ios_per_s()
     }
 
+    /// Completions in the stretch; of one second where its length is unknown.
+    pub fn requests(&self) -> f64 {
+        self.per_s() * self.interval.length.map_or(1.0, |length| length.seconds())
+    }
+
     /// Requests that were in flight though none completed: then every latency reads 0.00.
     pub fn outstanding(&self) -> Option<f64> {
         let in_flight = self.interval.in_flight.map(|n| n as f64);

@@ -156,6 +156,10 @@ fn of_rows(scene: &Scene, rows: &[&Row]) -> Option<Bill> {
         .filter(|row| row.per_s() >= 1.0 && row.agrees)
         .filter_map(|row| Some((row.await_ms()? / row.s0.median_ms(), *row)))
         .collect();
+    let requests: f64 = waits.iter().map(|(_, row)| row.requests()).sum();
+    if requests < EVENTS_NEEDED as f64 {
+        return None;
+    }
     waits.sort_by(|a, b| a.0.total_cmp(&b.0));
     let place = (waits.len() as f64 * ALL_BUT).ceil() as usize;
     let (_, row) = waits.get(place.checked_sub(1)?)?;

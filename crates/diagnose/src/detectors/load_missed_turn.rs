@@ -28,6 +28,7 @@ use iowhy_model::{Bound, DeviceId, Evidence, Finding, Forecast, Level, Nanos, Op
 
 use crate::Detector;
 use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
+use crate::groups::Group;
 use crate::measures::missed_turn::{self, MissedTurn};
 use crate::measures::service;
 use crate::phrase;
@@ -61,6 +62,8 @@ const ON_TURN: f64 = 0.85;
 const NEAR_STANDARD: f64 = 0.006;
 /// How near a whole number of turns counts as one (method note, Missed turn), in turns.
 const NEAR_TURN: f64 = 0.03;
+/// Share of a beat that is waiting, if the next write follows at once.
+const MOSTLY_WAITS: f64 = 0.7;
 /// A write needs its own time under the head besides the turn: what a disk of 60 MB/s (the slow
 /// end of its class) needs is not counted as lost.
 const BYTES_PER_MS: f64 = 60_000.0;
@@ -117,13 +120,37 @@ fn from_track(scene: &Scene, track: &Track) -> Vec<Finding> {
                 .iter()
                 .filter_map(|place| track.services_ns.get(*place).map(|ns| ns / 1e6))
                 .collect();
-            let missed = missed_turn::missed_turn(&services_ms)?;
             let mean_ms = services_ms.iter().sum::<f64>() / services_ms.len().max(1) as f64;
+            let by_wait = missed_turn::missed_turn(&services_ms).filter(|missed| missed.holds);
+            let missed = by_wait.or_else(|| missed_turn::missed_turn(&beats(track, group)))?;
             let mut evidence = facts_of(&missed, source);
             evidence.push(computed("mean latency", mean_ms, Unit::Ms, missed.n, source));
             charge(track.device, track.listing, &missed, mean_ms, Some(group.bytes), evidence)
         })
         .collect()
+}
+
+/// Time from one completion to the next, ms, of writes that follow each other at once. A program
+/// that thinks a little before its next write finds its sector that much nearer: the wait is then
+/// shorter than a turn, and only the beat of completions is a whole one.
+fn beats(track: &Track, group: &Group) -> Vec<f64> {
+    let beats: Vec<(f64, f64)> = group
+        .members
+        .windows(2)
+        .filter_map(|pair| {
+            Some((track.visits.get(*pair.first()?)?, track.visits.get(*pair.get(1)?)?))
+        })
+        .map(|(before, this)| {
+            let beat = this.completed_ns.saturating_sub(before.completed_ns) as f64;
+            (beat / 1e6, this.latency_ns() / 1e6)
+        })
+        .collect();
+    let waiting = beats.iter().filter(|(beat, wait)| *wait >= MOSTLY_WAITS * beat).count();
+    if (waiting as f64) < ON_TURN * beats.len() as f64 {
+        return Vec::new();
+    }
+    let kept = beats.into_iter().filter(|(beat, wait)| *wait >= MOSTLY_WAITS * beat);
+    kept.map(|(beat, _)| beat).collect()
 }
 
 fn facts_of(missed: &MissedTurn, source: &Source) -> Vec<Evidence> {

@@ -14,7 +14,7 @@
 //! ## Rule
 //! Queue length and rate times latency differ by more than 10 % and more than rounding can do; or
 //! all waits of a run that does one thing at a time add up to more than the run took; or a printed
-//! throughput is not size times count over time; or a histogram's mean and the averages of the
+//! throughput is not size times count over time; or one request moves faster than any link; or a histogram's mean and the averages of the
 //! same device in the same document are more than two times apart.
 //!
 //! ## Wrong if
@@ -26,7 +26,7 @@
 use iowhy_model::{Bound, Distribution, Finding, Level, Unit};
 
 use crate::Detector;
-use crate::audit::{Contradiction, Doubt, LITTLE_TOLERANCE};
+use crate::audit::{Contradiction, Doubt, LINK_BYTES_PER_S, LITTLE_TOLERANCE};
 use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
 use crate::phrase;
 use crate::row::{Row, Shape};
@@ -54,9 +54,8 @@ const TWO_WINDOWS: f64 = 0.85;
 /// How far a histogram's mean and the averages of the same device may be apart (method note,
 /// report.inconsistent).
 const MEANS_APART: f64 = 2.0;
-/// How much of a complaint an inconsistency between two windows explains: none of the latency is
-/// explained, one of two figures is merely not of the same time.
-const SIDE_NOTE: f64 = 0.1;
+/// How much two listings of different times explain: one of the two at most is of the complaint.
+const SIDE_NOTE: f64 = 0.5;
 
 fn accuse(scene: &Scene) -> Vec<Finding> {
     let mut findings: Vec<Finding> =
@@ -103,7 +102,34 @@ fn charge(scene: &Scene, doubt: &Doubt) -> Option<Finding> {
                 ),
             ];
             charge.confidence = CERTAIN;
-            charge.explained_share = SIDE_NOTE;
+            // The share of the larger figure that the other denies.
+            charge.explained_share = (product - queue_len).abs() / product.max(queue_len);
+            advise(&mut charge, &disk);
+            Some(charge)
+        }
+        Contradiction::TooFast { interval, bytes, await_ms, bytes_per_s } => {
+            let known = scene.listing(doubt.listing).intervals.get(interval)?;
+            let source = scene.source(doubt.listing);
+            let disk = scene.disk(known.device);
+            let mut charge = finding(DETECTOR.name, Some(known.device), vec![doubt.listing]);
+            charge.sentence = format!(
+                "the figures of {} cannot be: {} per request within {} are {} per second, more than \
+                 any link moves, so bytes or requests are miscounted",
+                phrase::disk(&disk),
+                phrase::bytes(bytes),
+                phrase::ms(await_ms),
+                phrase::bytes(bytes_per_s)
+            );
+            charge.evidence = vec![
+                computed("bytes per request, throughput over rate", bytes, Unit::Bytes, 1, source),
+                read_off("mean latency (await)", await_ms, Unit::Ms, 1, source),
+                held(
+                    computed("speed of one request", bytes_per_s, Unit::BytesPerSecond, 1, source),
+                    Bound::Above(LINK_BYTES_PER_S),
+                ),
+            ];
+            charge.confidence = CERTAIN;
+            charge.explained_share = 1.0 - LINK_BYTES_PER_S / bytes_per_s;
             advise(&mut charge, &disk);
             Some(charge)
         }
