@@ -9,7 +9,7 @@ use std::process::{ExitCode, Stdio};
 use clap::{Args, Parser, Subcommand};
 use iowhy_lab::disk;
 use iowhy_lab::render;
-use iowhy_lab::score::{Case, Score};
+use iowhy_lab::score::{Case, Score, published};
 use iowhy_lab::sickdisk::{SickDisk, Spec, missing, serve};
 use iowhy_lab::simulate::{Load, Seen, biosnoop};
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -203,7 +203,8 @@ impl Scored {
                 let (case, level) = case.and_then(|c| Ok((c, level?))).map_err(io::Error::other)?;
                 case.story(level)
             }
-            None => Score::of(self.cases, self.seed).map(|score| score.tables()),
+            None => Score::of(self.cases, self.seed)
+                .and_then(|score| Ok(format!("{}\n{}", score.tables(), published()?))),
         };
         write!(io::stdout(), "{}", text.map_err(io::Error::other)?)?;
         Ok(ExitCode::SUCCESS)

@@ -52,7 +52,8 @@ pub fn text(world: &World, level: Level) -> Result<String, String> {
         (world.quirk, level > Level::A || matches!(world.quirk, Quirk::Elsewhere(_)))
     {
         // The second listing names the same disk and the same time, and disagrees.
-        let factor = if factor < 3.0 { 5.0 } else { factor.min(12.0) };
+        let (apart, more) = (factor.max(1.0 / factor).clamp(2.4, 3.0), factor > 1.0);
+        let factor = if more { apart } else { 1.0 / apart };
         text.push('\n');
         text.push_str(&iostat::text(&elsewhere(world, factor), 1, false));
     }

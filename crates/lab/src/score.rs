@@ -14,13 +14,16 @@ mod tables;
 mod tally;
 
 pub use case::{Case, Judged};
-pub use published::{Published, published};
+pub use published::{PUBLISHED, Published, published};
 pub use tally::{Class, Tally};
 
 use iowhy_model::Level;
 
 use crate::render::LEVELS;
 use crate::worlds::recipes;
+
+/// From this confidence on a finding is an accusation (diagnosis: report the top one if C >= 0.6).
+const SAID_ALOUD: f64 = 0.6;
 
 /// What came of a corpus.
 #[derive(Clone, Debug, Default)]

@@ -123,7 +123,7 @@ impl Plan {
 }
 
 /// Requests of a disk after which a world ends in any case, so that the lab does too.
-const MOST: usize = 30_000;
+const MOST: usize = 12_000;
 
 /// A recipe for worlds.
 #[derive(Clone, Copy)]

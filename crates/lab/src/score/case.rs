@@ -5,12 +5,10 @@ use std::fmt::Write;
 use iowhy_diagnose::{Options, judge};
 use iowhy_model::{Finding, Level, Recording};
 
+use super::SAID_ALOUD;
 use super::owed::accepted;
 use crate::render::{self, LEVELS};
 use crate::worlds::{Recipe, Truth, World, recipes};
-
-/// From this confidence on a finding is an accusation (diagnosis: report the top one if C >= 0.6).
-const SAID_ALOUD: f64 = 0.6;
 
 /// A world by the recipe that makes it and its number.
 #[derive(Clone, Copy)]

@@ -23,15 +23,15 @@ pub(super) const RECIPES: &[Recipe] = &[
         let (disk, _) = platter(chance, "");
         let think = chance.scale(1e6, 1e7);
         let load = lookups(chance, 1, think);
-        let factor = chance.scale(4.0, 15.0);
+        let factor = elsewhere(chance);
         wrong(disk.under(load), Quirk::Elsewhere(factor), chance)
     }),
     at_a("report.util-trap", "nvme-rising", |chance| {
-        let disk = nvme(chance, "");
+        let disk = nvme(chance, ",read=180us");
         trap(disk, (3, 5), chance)
     }),
     at_a("report.util-trap", "ssd-rising", |chance| {
-        let disk = sata_ssd(chance, "");
+        let disk = sata_ssd(chance, ",read=180us");
         trap(disk, (2, 3), chance)
     }),
     at_a("report.util-trap", "volume-rising", |chance| {
@@ -39,6 +39,12 @@ pub(super) const RECIPES: &[Recipe] = &[
         trap(disk, (3, 8), chance)
     }),
 ];
+
+/// How far the second listing is off: more than twice, yet not as if the disk were another one.
+fn elsewhere(chance: &mut Chance) -> f64 {
+    let factor = chance.scale(2.3, 4.0);
+    if chance.chance(0.5) { factor } else { 1.0 / factor }
+}
 
 fn wrong(disk: Setup, quirk: Quirk, chance: &mut Chance) -> Plan {
     let (seconds, most) = (chance.even(6.0, 20.0), chance.scale(200.0, 4000.0) as usize);
