@@ -60,7 +60,7 @@ pub(crate) struct Document {
 
 impl Document {
     /// A document whose list of that key (in quotes) is given out element by element; it is
-    /// empty in the whole.
+    /// empty in the whole. With an empty key the document is that list.
     pub(crate) fn with_list(key: &'static str) -> Document {
         Document { list: Some(key), ..Document::default() }
     }
@@ -116,6 +116,10 @@ impl Document {
     fn opened(&mut self) {
         let Some(key) = self.list.filter(|_| self.inside.is_none()) else { return };
         let before = self.text.strip_suffix('[').map(str::trim_end);
+        if key.is_empty() && before == Some("") {
+            (self.inside, self.base) = (Some(1), self.text.len());
+            return;
+        }
         if before
             .and_then(|text| text.strip_suffix(':'))
             .is_some_and(|text| text.trim_end().ends_with(key))

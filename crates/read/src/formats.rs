@@ -1,5 +1,6 @@
 //! The list of formats. To add one: its file, its `mod` line, its place in [`FORMATS`].
 
+mod asm_metrics;
 mod biolatency;
 mod biosnoop;
 mod blkparse;
@@ -16,6 +17,7 @@ mod iolatency;
 mod iosnoop;
 mod iostat;
 mod iostat_json;
+mod kernel_log;
 mod latency_outliers;
 mod mounts;
 mod netapp;
@@ -25,6 +27,7 @@ mod perf_script;
 mod pylatencymap;
 mod quantize;
 mod sar;
+mod smart;
 mod solaris_iostat;
 mod vxtrace;
 mod write_test;
@@ -33,6 +36,7 @@ use crate::Format;
 
 /// All formats, sorted by name.
 pub const FORMATS: &[Format] = &[
+    asm_metrics::FORMAT,
     biolatency::FORMAT,
     biosnoop::FORMAT,
     blkparse::FORMAT,
@@ -49,6 +53,7 @@ pub const FORMATS: &[Format] = &[
     iosnoop::FORMAT,
     iostat::FORMAT,
     iostat_json::FORMAT,
+    kernel_log::FORMAT,
     latency_outliers::FORMAT,
     mounts::FORMAT,
     netapp::FORMAT,
@@ -58,6 +63,7 @@ pub const FORMATS: &[Format] = &[
     pylatencymap::FORMAT,
     quantize::FORMAT,
     sar::FORMAT,
+    smart::FORMAT,
     solaris_iostat::FORMAT,
     vxtrace::FORMAT,
     write_test::FORMAT,

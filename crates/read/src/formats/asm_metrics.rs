@@ -1,0 +1,222 @@
+//! asm_metrics of Oracle ASM: reads, writes and their mean times per disk, group or instance.
+//!
+//! ## Reads
+//! The snapshots of `asm_metrics.pl`: rows of up to five names (ASM instance, database instance,
+//! disk group, failure group, disk) and eight values. Each row of the finest level shown becomes an
+//! interval of the application; its device is what names it, joined by slashes: `DATA/DATA_0003`.
+//!
+//! ## Where it comes from
+//! `asm_metrics.pl -show=dg,dsk -interval=5` of bdrouvot/asm_metrics, which polls
+//! `gv$asm_disk_iostat`.
+//!
+//! ## Versions
+//! The layout is that of 2013 and later: a time in front of every row, headings of three lines.
+//!
+//! ## Traps
+//! Names are told apart by the column they stand in. A row of a coarser level is the sum of those
+//! below it: only the finest level is kept, the rest would count twice. With `-display=avg` the
+//! rows are means since the script began: they are used only if no snapshot was shown.
+//! `ms/Read` is the mean over all instances that read; of few requests it says little. A row with
+//! `-ip` names the storage cell in place of the failure group.
+//!
+//! ## Cannot know
+//! How latencies behind a mean are distributed, queue and device time apart, I/O that does not
+//! pass ASM.
+
+use iowhy_model::{Interval, Layer, Level, Nanos, Op, Rates, Sink, Time};
+
+use crate::{Format, Moment, Reader, Sniff, Step, decimal, integer};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "asm-metrics",
+    summary: "asm_metrics.pl: Oracle ASM I/O rates and mean times",
+    manual: include_str!("asm_metrics.rs"),
+    level: Level::A,
+    sniff,
+    reader: || Box::new(AsmMetrics::default()),
+};
+
+/// Values of a row: reads, kB, ms per read, bytes per read, and the same of writes.
+const VALUES: usize = 8;
+/// kB of the script are 1024 bytes.
+const KIB: f64 = 1024.0;
+
+fn sniff(lines: &[&str]) -> Sniff {
+    Sniff::from(
+        lines.first().is_some_and(|line| collecting(line).is_some() || heading(line).is_some()),
+    )
+}
+
+/// `Collecting 5 sec....`: the interval.
+fn collecting(line: &str) -> Option<u64> {
+    let rest = line.trim().strip_prefix("Collecting ")?;
+    integer(rest.strip_suffix("sec....")?.trim()).filter(|seconds| *seconds > 0)
+}
+
+/// `13:48:54   INST     DBINST        DG ...`: where each name stands.
+fn heading(line: &str) -> Option<Vec<usize>> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let named = words.get(1).copied() == Some("INST") && words.contains(&"Reads/s");
+    if !named || words.len() < 2 + VALUES {
+        return None;
+    }
+    let names = words.get(1..words.len() - VALUES)?;
+    let mut from = 0;
+    names
+        .iter()
+        .map(|name| {
+            let place = from + line.get(from..)?.find(name)?;
+            from = place + name.len();
+            Some(place)
+        })
+        .collect()
+}
+
+/// One row: what names it, by column, and its values.
+#[derive(Clone, PartialEq, Debug)]
+struct Row {
+    names: Vec<Option<String>>,
+    values: [f64; VALUES],
+}
+
+impl Row {
+    /// How fine its level is: the last column that has a name.
+    fn level(&self) -> Option<usize> {
+        self.names.iter().rposition(Option::is_some)
+    }
+
+    fn device(&self) -> String {
+        let names: Vec<&str> = self.names.iter().flatten().map(String::as_str).collect();
+        names.join("/")
+    }
+}
+
+/// The row of a line whose names stand at `columns`; the time in front has been read.
+fn row(line: &str, columns: &[usize]) -> Option<Row> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let split = words.len().checked_sub(VALUES).filter(|split| *split > 1)?;
+    let mut values = [0.0; VALUES];
+    for (place, word) in values.iter_mut().zip(words.get(split..)?) {
+        *place = decimal(word).filter(|value| *value >= 0.0)?;
+    }
+    let mut names = vec![None; columns.len()];
+    let mut from = words.first()?.len();
+    for name in words.get(1..split)? {
+        let place = from + line.get(from..)?.find(name)?;
+        from = place + name.len();
+        // A name wider than its column pushes the rest: the next free one behind it is its own.
+        let near = columns.iter().enumerate().min_by_key(|(_, column)| column.abs_diff(place));
+        *names.get_mut(near?.0)? = Some((*name).to_string());
+    }
+    Some(Row { names, values })
+}
+
+#[derive(Default)]
+struct AsmMetrics {
+    seconds: Option<u64>,
+    columns: Vec<usize>,
+    rows: Vec<Row>,
+    /// The rows that follow are means since the script began.
+    averages: bool,
+    kept_averages: Vec<Row>,
+    first: Option<Moment>,
+    now: Option<Moment>,
+    poured: bool,
+}
+
+impl Reader for AsmMetrics {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        let text = line.trim();
+        if let Some(seconds) = collecting(line) {
+            self.flush(sink);
+            self.seconds = Some(seconds);
+            return Step::Took;
+        }
+        if text.is_empty() || text.bytes().all(|byte| byte == b'.') {
+            return Step::Took;
+        }
+        if text.starts_with("....") {
+            self.flush(sink);
+            self.averages = text.contains("AVERAGE");
+            return Step::Took;
+        }
+        if let Some(columns) = heading(line) {
+            self.columns = columns;
+            return Step::Took;
+        }
+        let Some(moment) =
+            text.split(' ').next().filter(|word| word.contains(':')).and_then(Moment::read)
+        else {
+            return Step::Passed;
+        };
+        if self.now != Some(moment) {
+            self.flush(sink);
+            self.now = Some(moment);
+            self.first = self.first.or(Some(moment));
+        }
+        let digits = text.bytes().skip(8).any(|byte| byte.is_ascii_digit());
+        match row(line, &self.columns) {
+            Some(row) if self.averages => self.kept_averages.push(row),
+            Some(row) => self.rows.push(row),
+            None if digits => {
+                return Step::Skipped("the row does not have eight values".to_string());
+            }
+            // The other two lines of a heading.
+            None => {}
+        }
+        Step::Took
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        self.flush(sink);
+        if !self.poured {
+            self.rows = std::mem::take(&mut self.kept_averages);
+            self.seconds = None;
+            self.flush(sink);
+        }
+    }
+}
+
+impl AsmMetrics {
+    fn flush(&mut self, sink: &mut dyn Sink) {
+        let rows = std::mem::take(&mut self.rows);
+        let finest = rows.iter().filter_map(Row::level).max();
+        let length = self.seconds.map(|seconds| seconds as f64);
+        let end = self.now.zip(self.first).and_then(|(now, first)| now.since(first));
+        for row in rows.iter().filter(|row| row.level() == finest) {
+            let mut interval = Interval::new(sink.device(&row.device()), Layer::Application);
+            interval.length = length.map(Nanos::from_seconds);
+            interval.start = end.zip(length).map(|(end, length)| Time::from_seconds(end - length));
+            let [reads, read_kb, read_ms, _, writes, write_kb, write_ms, _] = row.values;
+            let rates = |ios: f64, kb: f64, ms: f64| Rates {
+                ios_per_s: ios,
+                merges_per_s: None,
+                bytes_per_s: Some(kb * KIB),
+                await_ns: (ios > 0.0 || ms > 0.0).then_some(ms * 1e6),
+            };
+            interval.rates.push((Op::Read, rates(reads, read_kb, read_ms)));
+            interval.rates.push((Op::Write, rates(writes, write_kb, write_ms)));
+            sink.interval(interval);
+            self.poured = true;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_told_by_their_column() {
+        let head = "13:48:54   INST     DBINST        DG            FG           DSK            Reads/s   \
+                    Read/s    ms/Read   Read      Writes/s   Write/s   ms/Write   Write  ";
+        let columns = heading(head).unwrap();
+        assert_eq!(columns, [11, 20, 34, 48, 61]);
+        let line = "13:48:54   +ASM1                  DATA                                       6731      \
+                    54224     1.4       8249      42         579       3.0        14117  ";
+        let row = row(line, &columns).unwrap();
+        assert_eq!((row.device(), row.level()), ("+ASM1/DATA".to_string(), Some(2)));
+        assert_eq!(row.values[2], 1.4);
+    }
+}
