@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::Duration;
 
-use iowhy_model::Report;
+use iowhy_model::{Filter, Report};
 use iowhy_show::Style;
 
 use crate::arguments::{Files, Output, Repeat, Selection};
@@ -40,26 +40,38 @@ impl View {
         selection: &Selection,
         output: &Output,
     ) -> anyhow::Result<Status> {
-        let mut gathered = files.read()?;
-        if gathered.recording.listings.is_empty() {
+        let Some((report, filter, incomplete)) = gathered(files, selection)? else {
             return Ok(Status::Failed);
-        }
-        for name in selection.devices() {
-            if gathered.recording.find_device(&name).is_none() {
-                let known: Vec<&str> =
-                    gathered.recording.devices().iter().map(|d| d.name.as_str()).collect();
-                let hint = format!("it has {}", known.join(", "));
-                messages::warn(&format!("no `{name}` in this capture"), Some(&hint));
-            }
-        }
-        let filter = selection.filter(&mut gathered.recording);
-        let incomplete = gathered.failed > 0 || gathered.recording.is_incomplete();
-        let report = Report { recording: gathered.recording, findings: Vec::new() };
+        };
         let mut out = std::io::stdout().lock();
         self.write(&report, &output.style(filter), &mut out)?;
         out.flush()?;
         Ok(Status::incomplete(incomplete))
     }
+}
+
+/// What captures hold, what of it is wanted, and whether anything was lost; `None` if nothing was
+/// recognised, which has then been said.
+pub fn gathered(
+    files: &Files,
+    selection: &Selection,
+) -> anyhow::Result<Option<(Report, Filter, bool)>> {
+    let mut gathered = files.read()?;
+    if gathered.recording.listings.is_empty() {
+        return Ok(None);
+    }
+    for name in selection.devices() {
+        if gathered.recording.find_device(&name).is_none() {
+            let known: Vec<&str> =
+                gathered.recording.devices().iter().map(|d| d.name.as_str()).collect();
+            let hint = format!("it has {}", known.join(", "));
+            messages::warn(&format!("no `{name}` in this capture"), Some(&hint));
+        }
+    }
+    let filter = selection.filter(&mut gathered.recording);
+    let incomplete = gathered.failed > 0 || gathered.recording.is_incomplete();
+    let report = Report { recording: gathered.recording, findings: Vec::new() };
+    Ok(Some((report, filter, incomplete)))
 }
 
 /// Shows one stretch of time after another until the count is reached or the user stops it.

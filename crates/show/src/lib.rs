@@ -3,8 +3,13 @@
 //! **Must never know:** read, live, diagnose; where the report came from; the terminal it is
 //! drawn on beyond its [`Style`].
 
+mod cells;
+mod colour_scale;
+mod csv;
+mod map_figure;
 mod objects;
 mod paint;
+mod picture;
 mod pylatencymap;
 mod scale;
 mod sources;
@@ -14,6 +19,6 @@ mod words;
 
 pub use paint::Palette;
 pub use pylatencymap::{CumulativeRecord, PylatencymapOptions, PylatencymapRun};
-pub use view::{Colour, Style, View};
+pub use view::{Colour, Growth, Style, View};
 pub use views::{VIEWS, find};
 pub use words::blame;

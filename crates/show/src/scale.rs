@@ -1,6 +1,6 @@
 //! The latency rows of a picture: edges that the counts of its sources move to without error.
 
-use iowhy_model::{Distribution, Edges, Histogram, Stage};
+use iowhy_model::{Distribution, Edges, Histogram, Series, Stage};
 
 /// Rows per power of two that are tried, finest first. The tracer's table has eight.
 const PER_OCTAVE: [u64; 4] = [8, 4, 2, 1];
@@ -112,6 +112,14 @@ pub fn of_stage(some: &[Distribution], wanted: Option<Stage>) -> Vec<&Distributi
                 .all(|other| rank(other.stage) <= rank(known.stage)),
         })
         .collect()
+}
+
+/// Only the stage asked for, or the longest of the device.
+pub fn wanted(one: &Series, all: &[Series], stage: Option<Stage>) -> bool {
+    match stage {
+        Some(stage) => one.stage == stage,
+        None => all.iter().filter(|other| other.device == one.device).all(|o| o.stage <= one.stage),
+    }
 }
 
 /// How near a stage is to what the waiting program sees.

@@ -32,6 +32,15 @@ pub enum Colour {
     True,
 }
 
+/// How colours follow values.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Growth {
+    /// Twice the value is twice as far along the colours.
+    Linear,
+    /// Ten times the value is one step further, whatever it was.
+    Logarithmic,
+}
+
 /// What the rim knows of the paper and of the user's wish.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Style {
@@ -45,6 +54,8 @@ pub struct Style {
     pub unicode: bool,
     /// The colours of heat maps.
     pub palette: Palette,
+    /// How they follow values; the palette's own way if `None`.
+    pub growth: Option<Growth>,
     /// Whether column headings are drawn (a live view leaves them out most of the time).
     pub heading: bool,
     /// Everything, not only what matters most.
@@ -64,6 +75,7 @@ impl Style {
             colour: Colour::None,
             unicode: false,
             palette: Palette::default(),
+            growth: None,
             heading: true,
             verbose: false,
             filter: Filter::default(),

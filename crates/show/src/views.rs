@@ -3,6 +3,10 @@
 mod events;
 mod events_json;
 mod heatmap;
+mod heatmap_csv;
+mod heatmap_json;
+mod heatmap_png;
+mod heatmap_svg;
 mod hist_json;
 mod histogram;
 mod json;
@@ -18,6 +22,10 @@ pub const VIEWS: &[View] = &[
     events::VIEW,
     events_json::VIEW,
     heatmap::VIEW,
+    heatmap_csv::VIEW,
+    heatmap_json::VIEW,
+    heatmap_png::VIEW,
+    heatmap_svg::VIEW,
     hist_json::VIEW,
     histogram::VIEW,
     json::VIEW,

@@ -42,9 +42,13 @@ fn all_styles() -> Vec<Style> {
 }
 
 fn drawn(view: &iowhy_show::View, report: &Report, style: &Style) -> String {
+    String::from_utf8(bytes(view, report, style)).unwrap()
+}
+
+fn bytes(view: &iowhy_show::View, report: &Report, style: &Style) -> Vec<u8> {
     let mut out = Vec::new();
     (view.write)(report, style, &mut out).unwrap();
-    String::from_utf8(out).unwrap()
+    out
 }
 
 /// Whether a view draws on paper; the others write for programs.
@@ -89,7 +93,7 @@ fn no_line_is_wider_than_its_paper() {
 fn no_control_character_gets_through_and_plain_paper_stays_plain() {
     for (name, report) in all_reports() {
         for style in all_styles() {
-            for view in VIEWS {
+            for view in VIEWS.iter().filter(|view| view.name != "heatmap-png") {
                 let text = drawn(view, &report, &style);
                 let text = if style.colour == Colour::None { text } else { without_colours(&text) };
                 let bad = text.chars().find(|c| c.is_control() && *c != '\n');
@@ -138,8 +142,10 @@ fn a_broken_writer_is_reported_wherever_it_breaks() {
     for (name, report) in all_reports() {
         for view in VIEWS {
             let style = Style { colour: Colour::True, unicode: true, ..Style::plain() };
-            let whole = drawn(view, &report, &style).len();
-            for at in (0..whole).step_by((whole / 40).max(1)) {
+            let whole = bytes(view, &report, &style).len();
+            // A picture costs more to draw and breaks at fewer kinds of places.
+            let places = if on_paper(view) { 40 } else { 4 };
+            for at in (0..whole).step_by((whole / places).max(1)) {
                 let outcome = (view.write)(&report, &style, &mut Breaking(at));
                 let kind = outcome.map_err(|error| error.kind());
                 assert_eq!(kind, Err(io::ErrorKind::BrokenPipe), "{} of {name} at {at}", view.name);

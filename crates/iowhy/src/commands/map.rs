@@ -19,14 +19,16 @@ use clap::{Args, FromArgMatches};
 use iowhy_live::TraceMode;
 use iowhy_model::{Nanos, Report};
 
-use crate::arguments::{Output, Selection, Task, Words, duration};
+use crate::arguments::{Files, Output, Selection, Task, Words, duration};
 use crate::command::{Command, Status};
-use crate::present::View;
+use crate::present::{View, gathered};
 use crate::watch::{Plan, Watch};
 
 mod compat;
+mod drawing;
 
 use compat::Compat;
+use drawing::Drawing;
 
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
@@ -52,21 +54,24 @@ struct Map {
     #[command(flatten)]
     output: Output,
     #[command(flatten)]
+    drawing: Drawing,
+    #[command(flatten)]
     compat: Compat,
 }
 
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let map = Map::from_arg_matches(matches)?;
-    let view = View::named(if map.output.json { "hist-json" } else { "heatmap" });
+    let view = View::named("heatmap");
     let repeat = match map.words.task()? {
         Task::Read(files) if map.compat.compat.is_some() => return map.compat.draw(&files),
-        Task::Read(files) => return view.of_files(&files, &map.selection, &map.output),
+        Task::Read(files) => return map.of_files(&files),
         Task::Watch(repeat) => repeat,
     };
     let column = repeat
         .interval
         .map_or(Duration::from_secs(1), |interval| Duration::from_nanos(interval.ns() as u64));
-    let screen = std::io::stdout().is_terminal() && !map.output.json;
+    let text = map.drawing.is_text(map.output.json);
+    let screen = std::io::stdout().is_terminal() && text;
     let end = match (map.watch_for, repeat.count) {
         (Some(length), _) => Duration::from_nanos(length.ns() as u64),
         (None, Some(count)) => column.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX)),
@@ -81,7 +86,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         ..Plan::default()
     })?;
     let filter = map.selection.filter(watch.recording());
-    let style = map.output.style(filter);
+    let style = map.drawing.style(map.output.style(filter));
     let mut until = Duration::ZERO;
     while until < end && !watch.stopped() {
         until = (until + column).min(end);
@@ -100,9 +105,19 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let recording = watch.end()?;
     let incomplete = recording.is_incomplete();
     if !screen {
-        let mut out = std::io::stdout().lock();
-        view.write(&Report { recording, findings: Vec::new() }, &style, &mut out)?;
-        out.flush()?;
+        let report = Report { recording, findings: Vec::new() };
+        map.drawing.write(&report, &style, map.output.json)?;
     }
     Ok(Status::incomplete(incomplete))
+}
+
+impl Map {
+    fn of_files(&self, files: &Files) -> anyhow::Result<Status> {
+        let Some((report, filter, incomplete)) = gathered(files, &self.selection)? else {
+            return Ok(Status::Failed);
+        };
+        let style = self.drawing.style(self.output.style(filter));
+        self.drawing.write(&report, &style, self.output.json)?;
+        Ok(Status::incomplete(incomplete))
+    }
 }

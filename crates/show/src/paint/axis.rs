@@ -38,6 +38,20 @@ pub fn time_axis(start: f64, seconds: f64, columns: usize, unicode: bool) -> Lin
     line
 }
 
+/// Ticks of a time axis, `most` at the most: where along it each stands, 0 to 1, and its time.
+pub fn ticks(start: f64, seconds: f64, most: f64) -> Vec<(f64, String)> {
+    if !seconds.is_finite() || seconds <= 0.0 || !start.is_finite() {
+        return Vec::new();
+    }
+    let step = nice_step(seconds / most.max(1.0));
+    let first = (start / step - 1e-9).ceil();
+    (0..most as u32 + 2)
+        .map(|k| (first + f64::from(k)) * step)
+        .take_while(|at| *at <= start + seconds)
+        .map(|at| (((at - start) / seconds).max(0.0), time_label(at, step, start + seconds)))
+        .collect()
+}
+
 /// The smallest of 1, 2, 5 times a power of ten of a second, or of the steps of a clock, that is
 /// not below `least`.
 fn nice_step(least: f64) -> f64 {

@@ -55,6 +55,11 @@ impl Grid {
         }
     }
 
+    /// Signs over cells: row, column, sign.
+    pub fn marks(&self) -> &[(usize, usize, Mark)] {
+        &self.marks
+    }
+
     /// Lays a sign over a cell.
     pub fn mark(&mut self, row: usize, column: usize, mark: Mark) {
         self.marks.push((row, column, mark));
@@ -103,7 +108,13 @@ impl Grid {
         }
     }
 
-    fn cell(&self, row: usize, column: usize) -> Option<f64> {
+    /// Rows of cells.
+    pub fn rows(&self) -> usize {
+        self.cells.len() / self.columns.max(1)
+    }
+
+    /// A cell; `None` where nothing was watched.
+    pub fn cell(&self, row: usize, column: usize) -> Option<f64> {
         self.cells.get(row * self.columns + column).copied().flatten()
     }
 }

@@ -24,17 +24,16 @@
 
 use std::io::{self, Write};
 
-use iowhy_model::{Edges, Report, Series, Source, Stage, series};
+use iowhy_model::{Edges, Report, Series, Source, series};
 
+use crate::colour_scale::Scale;
 use crate::paint::{Grid, Ink, Line, Mark, Paper, Ramp, Tone, time_axis};
-use crate::scale::stage_words;
+use crate::picture::{Measure, Picture};
+use crate::scale::{stage_words, wanted};
 use crate::words::{duration, several};
 use crate::{Style, View, sources};
 
 mod legend;
-mod picture;
-
-use picture::{Measure, Picture};
 
 /// Entry in the list of views.
 pub const VIEW: View = View {
@@ -60,7 +59,9 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
     for listing in &report.recording.listings {
         let all = series(listing, &style.filter, &Edges::standard(), columns);
         for one in all.iter().filter(|one| wanted(one, &all, style.stage)) {
-            let Some(picture) = Picture::of(one, style, columns, lines(style)) else { continue };
+            let per_line = Grid::rows_per_line(style);
+            let rows = lines(style) * per_line;
+            let Some(picture) = Picture::of(one, columns, rows, per_line == 2) else { continue };
             if drawn > 0 {
                 paper.blank()?;
             }
@@ -81,14 +82,6 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
 /// Lines of cells in each map.
 fn lines(style: &Style) -> usize {
     (style.height.saturating_sub(AROUND) / 2).clamp(*LINES.start(), *LINES.end())
-}
-
-/// Only the stage asked for, or the longest of the device.
-fn wanted(one: &Series, all: &[Series], stage: Option<Stage>) -> bool {
-    match stage {
-        Some(stage) => one.stage == stage,
-        None => all.iter().filter(|other| other.device == one.device).all(|o| o.stage <= one.stage),
-    }
 }
 
 fn title(
@@ -139,7 +132,7 @@ fn map(paper: &mut Paper, picture: &Picture, measure: Measure) -> io::Result<()>
         heading.push("latest", Tone::Faint);
     }
     paper.line(&heading)?;
-    let (grid, scale): (Grid, legend::Scale) = picture.grid(measure, style);
+    let (grid, scale): (Grid, Scale) = picture.grid(measure, style);
     for line in 0..picture.lines(style) {
         let label = picture.label(line, style);
         let mut drawn = Line::new().with(&format!("{label:>8} "), Tone::Faint);
@@ -157,7 +150,7 @@ fn map(paper: &mut Paper, picture: &Picture, measure: Measure) -> io::Result<()>
     axis.pad(LEFT + picture.columns);
     axis.push(&format!(" {:>8}", picture.latest_sum(measure, style)), Ink::strong(Tone::Plain));
     paper.line(&axis)?;
-    let mut legend = scale.line(&ramp, measure, style);
+    let mut legend = legend::line(&scale, &ramp, measure, style);
     for (mark, name) in [(Mark::Median, "p50"), (Mark::Tail, "p99")] {
         if measure == Measure::Frequency && picture.is_marked(mark) {
             legend.push(&format!("  {} {name}", mark.sign()), Ink::strong(Tone::Plain));

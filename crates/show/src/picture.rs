@@ -2,8 +2,8 @@
 
 use iowhy_model::{Edges, Histogram, Series};
 
-use super::legend::Scale;
 use crate::Style;
+use crate::colour_scale::Scale;
 use crate::paint::{Grid, Mark, latency_label};
 use crate::scale;
 use crate::words::{duration, short};
@@ -67,12 +67,12 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// Lays a series out over `columns` columns and at most `lines` lines; `None` if nothing was
-    /// counted or no time passed.
-    pub fn of(series: &Series, style: &Style, columns: usize, lines: usize) -> Option<Picture> {
+    /// Lays a series out over `columns` columns and at most `rows` rows, with medians and
+    /// percentiles if `marked`; `None` if nothing was counted or no time passed.
+    pub fn of(series: &Series, columns: usize, rows: usize, marked: bool) -> Option<Picture> {
         let timed = || series.columns.iter().filter(|(_, length, _)| length.ns() > 0);
         let histograms: Vec<&Histogram> = timed().map(|(_, _, histogram)| histogram).collect();
-        let edges = scale::rows(&histograms, lines * Grid::rows_per_line(style), 8)?;
+        let edges = scale::rows(&histograms, rows, 8)?;
         let start = timed().map(|(at, _, _)| at.seconds()).fold(f64::INFINITY, f64::min);
         let end = timed()
             .map(|(at, length, _)| at.seconds() + length.seconds())
@@ -95,7 +95,6 @@ impl Picture {
         }
         let ios = histograms.iter().map(|known| known.count()).sum();
         let exact = histograms.iter().all(|known| known.count() == 0 || known.sum_ns.is_some());
-        let marked = Grid::rows_per_line(style) == 2;
         Some(Picture { ios, start, seconds, columns, exact, marked, edges, cells })
     }
 
@@ -114,6 +113,11 @@ impl Picture {
         self.marked && self.cells.iter().any(carried)
     }
 
+    /// The edges of the rows, the lowest first.
+    pub fn edges(&self) -> &Edges {
+        &self.edges
+    }
+
     /// Lines of text the cells take.
     pub fn lines(&self, style: &Style) -> usize {
         self.edges.buckets().div_ceil(Grid::rows_per_line(style))
@@ -128,7 +132,7 @@ impl Picture {
     /// The cells as places on their scale.
     pub fn grid(&self, measure: Measure, style: &Style) -> (Grid, Scale) {
         let all = self.cells.iter().flat_map(|cell| cell.values(measure));
-        let scale = Scale::of(all, style.palette);
+        let scale = Scale::of(all, style);
         let rows = self.edges.buckets();
         let mut grid = Grid::new(rows, self.columns);
         for (column, cell) in self.cells.iter().enumerate().filter(|(_, cell)| cell.seconds > 0.0) {
@@ -204,7 +208,7 @@ impl Column {
 }
 
 /// The middle of a bucket; an open one counts at its lower edge.
-fn middle(low: u64, high: u64) -> f64 {
+pub fn middle(low: u64, high: u64) -> f64 {
     if high == u64::MAX { low as f64 } else { (low as f64 + high as f64) / 2.0 }
 }
 

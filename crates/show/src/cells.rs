@@ -1,0 +1,81 @@
+//! The cells of heat maps as numbers: each stretch of time of the source, over common rows.
+
+use iowhy_model::{Edges, Histogram, Nanos, Report, Stage, Time, series};
+
+use crate::Style;
+use crate::picture::middle;
+use crate::scale::{rows, wanted};
+
+/// Most stretches into which single requests are counted.
+const COLUMNS: usize = 300;
+/// Most rows; the sources' own are kept below.
+const ROWS: usize = 512;
+
+/// The map of one device.
+pub struct Map {
+    /// Its name.
+    pub device: String,
+    /// What the latencies cover.
+    pub stage: Stage,
+    /// Place of its input.
+    pub input: usize,
+    /// Edges of the rows, the lowest first.
+    pub edges: Edges,
+    /// What was watched, in order.
+    pub columns: Vec<Column>,
+}
+
+/// One stretch of time.
+pub struct Column {
+    /// When it began.
+    pub start: Time,
+    /// How long it was.
+    pub length: Nanos,
+    /// Requests per row.
+    pub ios: Vec<u64>,
+    /// Time waited per row, ns.
+    pub waited_ns: Vec<f64>,
+    /// Whether the sum of these is exact.
+    pub exact: bool,
+    /// The counts as the source has them.
+    pub histogram: Histogram,
+}
+
+/// All maps of a report that have cells.
+pub fn maps(report: &Report, style: &Style) -> Vec<Map> {
+    let mut maps = Vec::new();
+    for (input, listing) in report.recording.listings.iter().enumerate() {
+        let all = series(listing, &style.filter, &Edges::standard(), COLUMNS);
+        for one in all.iter().filter(|one| wanted(one, &all, style.stage)) {
+            let timed = || one.columns.iter().filter(|(_, length, _)| length.ns() > 0);
+            let histograms: Vec<&Histogram> = timed().map(|(.., known)| known).collect();
+            let Some(edges) = rows(&histograms, ROWS, 8) else { continue };
+            let device = report.recording.devices().get(one.device.index());
+            let columns =
+                timed().map(|(start, length, known)| column(*start, *length, known, &edges));
+            maps.push(Map {
+                device: device.map_or(String::new(), |device| device.name.clone()),
+                stage: one.stage,
+                input,
+                columns: columns.collect(),
+                edges,
+            });
+        }
+    }
+    maps
+}
+
+fn column(start: Time, length: Nanos, known: &Histogram, edges: &Edges) -> Column {
+    let (mut ios, mut waited_ns) = (vec![0; edges.buckets()], vec![0.0; edges.buckets()]);
+    let estimate: f64 = known.filled().map(|(low, high, n)| middle(low, high) * n as f64).sum();
+    let sum = known.sum_ns.filter(|sum| sum.is_finite() && *sum >= 0.0);
+    let fit = sum.filter(|_| estimate > 0.0).map_or(1.0, |sum| sum / estimate);
+    for (low, high, n) in known.filled() {
+        let row = edges.index(low);
+        if let (Some(ios), Some(waited)) = (ios.get_mut(row), waited_ns.get_mut(row)) {
+            *ios += n;
+            *waited += middle(low, high) * n as f64 * fit;
+        }
+    }
+    Column { start, length, ios, waited_ns, exact: sum.is_some(), histogram: known.clone() }
+}

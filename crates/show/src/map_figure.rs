@@ -1,0 +1,195 @@
+//! Heat maps as a figure: the same grid as in the terminal, finer, for a painter of pixels.
+
+use iowhy_model::{Edges, Recording, Report, Series, Source, series};
+
+use crate::Style;
+use crate::colour_scale::Scale;
+use crate::paint::{Anchor, Figure, Grid, LETTER, Mark, Ramp, Rgb, latency_label, ticks};
+use crate::picture::{Measure, Picture};
+use crate::scale::{stage_words, wanted};
+use crate::words::{duration, several, short};
+
+/// Columns of cells, and how wide one is.
+const COLUMNS: (usize, u32) = (300, 3);
+/// Most rows of a map: eight to each of twelve powers of two, from 16 us to 64 ms.
+const ROWS: usize = 96;
+/// Height a map should have, and the least and greatest height of a row.
+const MAP: (u32, u32, u32) = (288, 2, 16);
+/// Room left of the cells, for latencies, and right of them.
+const MARGINS: (u32, u32) = (82, 20);
+/// Height of a line of text.
+const LINE: u32 = 20;
+/// Night behind the cells, a line around them, text, and text of more weight.
+const NIGHT: Rgb = Rgb(16, 18, 24);
+const FRAME: Rgb = Rgb(70, 75, 88);
+const FAINT: Rgb = Rgb(160, 166, 178);
+const STRONG: Rgb = Rgb(236, 238, 242);
+/// Steps of the legend.
+const STEPS: usize = 6;
+
+/// All maps of a report, one device below the other.
+pub fn figure(report: &Report, style: &Style) -> Figure {
+    let width = MARGINS.0 + COLUMNS.0 as u32 * COLUMNS.1 + MARGINS.1;
+    let mut figure = Figure::new(width, NIGHT);
+    let recording = &report.recording;
+    for listing in &recording.listings {
+        let all = series(listing, &style.filter, &Edges::standard(), COLUMNS.0);
+        for one in all.iter().filter(|one| wanted(one, &all, style.stage)) {
+            let Some(picture) = Picture::of(one, COLUMNS.0, ROWS, true) else { continue };
+            title(&mut figure, recording, &listing.source, one, &picture);
+            map(&mut figure, &picture, Measure::Frequency, style);
+            map(&mut figure, &picture, Measure::Intensity, style);
+        }
+    }
+    if figure.height == 0 {
+        let text = "no latencies over time were measured";
+        figure.text((MARGINS.1, LINE), Anchor::Start, text, STRONG);
+        figure.height = 2 * LINE;
+    }
+    figure
+}
+
+fn title(
+    figure: &mut Figure,
+    recording: &Recording,
+    source: &Source,
+    one: &Series,
+    picture: &Picture,
+) {
+    let device = recording.devices().get(one.device.index());
+    let name = device.map_or("", |device| device.name.as_str());
+    let mut text = format!(
+        "{}, {} over {} ({})",
+        stage_words(one.stage),
+        several(picture.ios, "I/O", false),
+        duration(picture.seconds * 1e9, false),
+        source.format
+    );
+    if picture.origin() != 0.0 {
+        text += &format!(", 0 is at {:.3} s of its clock", picture.origin());
+    }
+    let y = figure.height + LINE;
+    figure.text((MARGINS.1, y), Anchor::Start, name, STRONG);
+    let behind = MARGINS.1 + LETTER.0 * (name.chars().count() as u32 + 2);
+    figure.text((behind, y), Anchor::Start, &text, FAINT);
+    figure.height += 2 * LINE;
+}
+
+/// One map: heading, cells with latencies, time, legend.
+fn map(figure: &mut Figure, picture: &Picture, measure: Measure, style: &Style) {
+    let ramp = match measure {
+        Measure::Frequency => style.palette.frequency(),
+        Measure::Intensity => style.palette.intensity(),
+    };
+    let (grid, scale) = picture.grid(measure, style);
+    let mut heading = measure.heading().to_string();
+    if measure == Measure::Intensity {
+        heading += if picture.exact { " (sums exact)" } else { " (estimated from buckets)" };
+    }
+    figure.text((MARGINS.0, figure.height + LINE / 2), Anchor::Start, &heading, STRONG);
+    figure.height += LINE;
+    let rows = picture.edges().buckets() as u32;
+    let row = (MAP.0 / rows).clamp(MAP.1, MAP.2);
+    let top = figure.height;
+    let (across, down) = (COLUMNS.0 as u32 * COLUMNS.1, rows * row);
+    figure.rect((MARGINS.0 - 1, top - 1), (across + 2, down + 2), FRAME);
+    figure.rect((MARGINS.0, top), (across, down), NIGHT);
+    cells(figure, &grid, &ramp, row);
+    latencies(figure, picture.edges(), row);
+    figure.height += down;
+    times(figure, picture);
+    legend(figure, &scale, &ramp, measure, picture);
+    figure.height += LINE;
+}
+
+/// Cells side by side that have one colour are one rectangle.
+fn cells(figure: &mut Figure, grid: &Grid, ramp: &Ramp, row: u32) {
+    let top = figure.height;
+    let colour = |line: usize, column| grid.cell(line, column).map(|value| ramp.at(value));
+    for line in 0..grid.rows() {
+        let mut column = 0;
+        while column < COLUMNS.0 {
+            let this = colour(line, column);
+            let same = (column..COLUMNS.0).take_while(|next| colour(line, *next) == this).count();
+            if let Some(this) = this {
+                let place = (MARGINS.0 + column as u32 * COLUMNS.1, top + line as u32 * row);
+                figure.rect(place, (same as u32 * COLUMNS.1, row), this);
+            }
+            column += same.max(1);
+        }
+    }
+    for (line, column, mark) in grid.marks() {
+        // The percentile's line is broken, as it is in the terminal.
+        if *mark == Mark::Tail && column % 4 > 1 {
+            continue;
+        }
+        let behind = colour(*line, *column).unwrap_or(NIGHT);
+        let height = (row / 3).clamp(1, 3);
+        let y = top + *line as u32 * row + (row - height) / 2;
+        let place = (MARGINS.0 + *column as u32 * COLUMNS.1, y);
+        figure.rect(place, (COLUMNS.1, height), behind.contrast());
+    }
+}
+
+/// Latencies at the edges of rows, powers of two of a microsecond if the rows have them.
+fn latencies(figure: &mut Figure, edges: &Edges, row: u32) {
+    let rows = edges.buckets() as u32;
+    let whole = |low: u64| low.is_multiple_of(1000) && (low / 1000).is_power_of_two();
+    let octaves = edges.as_slice().iter().filter(|low| whole(**low)).count() > 2;
+    let mut last = u32::MAX;
+    for (place, low) in edges.as_slice().iter().enumerate() {
+        let y = figure.height + (rows - place as u32) * row;
+        let near = last != u32::MAX && last - y < LETTER.1 + 4;
+        if near || *low == u64::MAX || (octaves && !whole(*low)) {
+            continue;
+        }
+        last = y;
+        let label = latency_label(*low, false);
+        figure.text((MARGINS.0 - 10, y), Anchor::End, &label, FAINT);
+        figure.rect((MARGINS.0 - 6, y), (5, 1), FRAME);
+    }
+}
+
+fn times(figure: &mut Figure, picture: &Picture) {
+    let across = COLUMNS.0 as u32 * COLUMNS.1;
+    let start = picture.start - picture.origin();
+    for (share, label) in ticks(start, picture.seconds, across as f64 / 100.0) {
+        let x = MARGINS.0 + (share * f64::from(across)) as u32;
+        figure.rect((x, figure.height + 1), (1, 5), FRAME);
+        if x + label.len() as u32 * LETTER.0 < MARGINS.0 + across {
+            figure.text((x + 4, figure.height + LINE / 2), Anchor::Start, &label, FAINT);
+        }
+    }
+    figure.height += LINE;
+}
+
+fn legend(figure: &mut Figure, scale: &Scale, ramp: &Ramp, measure: Measure, picture: &Picture) {
+    let y = figure.height + LINE / 2;
+    let mut x = MARGINS.0;
+    let mut swatch = |figure: &mut Figure, colour: Rgb, label: &str| {
+        figure.rect((x, y - 7), (22, 14), FRAME);
+        figure.rect((x + 1, y - 6), (20, 12), colour);
+        figure.text((x + 28, y), Anchor::Start, label, FAINT);
+        x += 28 + LETTER.0 * (label.len() as u32 + 2);
+    };
+    swatch(figure, ramp.at(0.0), "0");
+    for step in (0..STEPS).filter(|step| !scale.is_flat() || step + 1 == STEPS) {
+        let place = step as f64 / (STEPS - 1) as f64;
+        let value = scale.value(place);
+        let label = match measure {
+            _ if value <= 0.0 => ">0".to_string(),
+            Measure::Frequency => short(value),
+            Measure::Intensity => duration(value * 1e9, false).replace(' ', ""),
+        };
+        swatch(figure, ramp.at(place.max(1e-3)), &label);
+    }
+    let mut text = measure.unit().to_string();
+    if measure == Measure::Frequency && picture.is_marked(Mark::Median) {
+        text += "   line: median";
+        if picture.is_marked(Mark::Tail) {
+            text += ", broken line: 99th percentile";
+        }
+    }
+    figure.text((x, y), Anchor::Start, &text, FAINT);
+    figure.height += LINE;
+}

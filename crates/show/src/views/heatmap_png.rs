@@ -1,0 +1,33 @@
+//! Frequency and intensity heat maps as a PNG picture.
+//!
+//! ## Shows
+//! The maps of the view `heatmap` on 300 columns and up to 96 rows, one device below the other,
+//! in its palette, in 24-bit colour. The letters are our own, so no font is needed; what is not
+//! ASCII is drawn as a question mark.
+//!
+//! ## Units
+//! Those of `heatmap`: requests per second, and time waited per second.
+//!
+//! ## Read it like this
+//! As `heatmap`: time to the right, latency upwards. Where nothing was watched the night shows
+//! through; where something was and no request came, a cell is dark grey.
+
+use std::io::{self, Write};
+
+use iowhy_model::Report;
+
+use crate::map_figure::figure;
+use crate::paint::png;
+use crate::{Style, View};
+
+/// Entry in the list of views.
+pub const VIEW: View = View {
+    name: "heatmap-png",
+    summary: "heat maps of latency over time, as a PNG picture",
+    manual: include_str!("heatmap_png.rs"),
+    write,
+};
+
+fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+    png(&figure(report, style), out)
+}
