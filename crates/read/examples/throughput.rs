@@ -1,17 +1,20 @@
 //! How fast the readers are: text made here, read by [`scan`] into a sink that only counts.
 //!
-//! `cargo run --release -p iowhy-read --example throughput [MB]`
+//! `cargo run --release -p iowhy-read --example throughput [MB [FORMAT]]`
 
 #![allow(clippy::print_stdout, clippy::disallowed_methods, clippy::unwrap_used)]
 
 use std::fmt::Write;
-use std::io::BufReader;
+use std::io::{BufRead, BufReader};
 use std::time::Instant;
 
 use iowhy_model::{
     DeviceId, Distribution, Event, Fact, Histogram, Interval, Level, Name, Recording, Sink, Source,
 };
-use iowhy_read::scan;
+use iowhy_read::{blktrace, scan};
+
+#[path = "../tests/make_blktrace/mod.rs"]
+mod make_blktrace;
 
 /// Keeps nothing but one histogram of all latencies.
 struct Counting {
@@ -64,12 +67,16 @@ impl Sink for Counting {
 
 fn main() {
     let megabytes: usize = std::env::args().nth(1).map_or(200, |text| text.parse().unwrap());
+    let only = std::env::args().nth(2).unwrap_or_default();
+    if "blktrace".contains(&only) {
+        binary(megabytes as u64 * 5_000);
+    }
     for (name, text) in [
         ("biosnoop (bcc)", biosnoop(megabytes << 20)),
         ("biosnoop -Q", biosnoop_queue(megabytes << 20)),
         ("pylatencymap", pylatencymap(megabytes << 20)),
     ] {
-        for _ in 0..5 {
+        for _ in 0..if name.contains(&only) { 5 } else { 0 } {
             let mut sink = Counting::new();
             let begun = Instant::now();
             // 256 KiB is what the command line reads with.
@@ -85,6 +92,52 @@ fn main() {
             );
         }
     }
+}
+
+/// 240 MB for a million I/Os of five records each, on four CPUs.
+fn binary(ios: u64) {
+    let (files, truth) = make_blktrace::Trace { ios, cpus: 4, big: false, second: false }.files();
+    let size: usize = files.iter().map(Vec::len).sum();
+    let merged = interleaved(&files);
+    for k in 0..6 {
+        let mut sink = Counting::new();
+        let begun = Instant::now();
+        let reader = |bytes| Box::new(BufReader::with_capacity(1 << 18, bytes)) as Box<dyn BufRead>;
+        let name = if k < 3 {
+            let parts = files.iter().map(|file| reader(&file[..])).collect();
+            blktrace::merge("-", parts, &mut sink).unwrap();
+            "blktrace merged"
+        } else {
+            scan("-", &mut reader(&merged), None, &mut sink).unwrap();
+            "blktrace stream"
+        };
+        let seconds = begun.elapsed().as_secs_f64();
+        let p99 = sink.latencies.quantile(0.99).unwrap();
+        println!(
+            "{name} {:>5.0} MB/s  {seconds:.3} s  {:.1} ns/record  {} of {} I/Os, p99 {} us",
+            size as f64 / 1e6 / seconds,
+            seconds * 1e9 / truth.ios as f64 / 5.0,
+            sink.source.records,
+            truth.ios,
+            p99.high_ns / 1000,
+        );
+    }
+}
+
+/// The files in turns of ten thousand records, as `blktrace -o -` writes them.
+fn interleaved(files: &[Vec<u8>]) -> Vec<u8> {
+    // Two notifications of 48 bytes with payloads of 8 and 16 stand at the beginning.
+    const NOTES: usize = 120;
+    const TURN: usize = 48 * 10_000;
+    let (mut all, mut from) = (Vec::new(), 0);
+    while files.iter().any(|file| from < file.len()) {
+        let to = if from == 0 { NOTES + TURN } else { from + TURN };
+        for file in files {
+            all.extend_from_slice(&file[from.min(file.len())..to.min(file.len())]);
+        }
+        from = to;
+    }
+    all
 }
 
 fn biosnoop(size: usize) -> String {

@@ -1,7 +1,5 @@
 //! One record of PyLatencyMap: its lines, and what its bucket values mean.
 
-use std::collections::BTreeMap;
-
 use iowhy_model::{Edges, Histogram, Layer, Stage};
 
 use crate::buckets::COUNT_LIMIT;
@@ -21,8 +19,8 @@ pub(crate) struct LatencyRecord {
     pub(crate) label: Option<String>,
     /// Who measured.
     pub(crate) source: Option<DataSource>,
-    /// Cumulative counts by bucket value, in units.
-    pub(crate) counts: BTreeMap<u64, u64>,
+    /// Cumulative counts by bucket value, in units; rising.
+    pub(crate) counts: Vec<(u64, u64)>,
 }
 
 /// The unit of bucket values; it sticks from record to record.
@@ -46,6 +44,9 @@ pub(crate) enum DataSource {
 impl LatencyRecord {
     /// Takes a line between the begin and end tags.
     pub(crate) fn item(&mut self, line: &str, unit: &mut Unit) -> Result<(), &'static str> {
+        if let Some((bucket, count)) = pair(line) {
+            return self.add(bucket, count);
+        }
         let lower = line.to_ascii_lowercase();
         let mut fields = lower.split(',').map(str::trim);
         let (key, value) = (fields.next().unwrap_or_default(), fields.next().unwrap_or_default());
@@ -76,31 +77,85 @@ impl LatencyRecord {
     fn count(&mut self, bucket: &str, count: &str) -> Result<(), &'static str> {
         let bucket =
             decimal(bucket).filter(|bucket| *bucket >= 0.0).ok_or("no item of a record")?;
-        let count = integer(count).filter(|n| *n <= COUNT_LIMIT).ok_or("the count is no number")?;
-        let whole = bucket as u64;
+        let count = integer(count).ok_or("the count is no number")?;
+        self.add(bucket as u64, count)
+    }
+
+    fn add(&mut self, whole: u64, count: u64) -> Result<(), &'static str> {
+        if count > COUNT_LIMIT {
+            return Err("the count is no number");
+        }
         if !(whole == 0 || whole.is_power_of_two() || whole >= ORACLE_REST) {
             return Err("the bucket is no power of two");
         }
-        let sum = self.counts.entry(whole).or_default();
-        *sum = (*sum + count).min(COUNT_LIMIT);
+        if self.counts.last().is_none_or(|(last, _)| *last < whole) {
+            self.counts.push((whole, count));
+            return Ok(());
+        }
+        match self.counts.binary_search_by_key(&whole, |(bucket, _)| *bucket) {
+            Ok(place) => {
+                let sum = &mut self.counts[place].1;
+                *sum = (*sum + count).min(COUNT_LIMIT);
+            }
+            Err(place) => self.counts.insert(place, (whole, count)),
+        }
         Ok(())
     }
 
     /// Whether any count is lower than it was in an earlier record.
     pub(crate) fn falls_below(&self, earlier: &LatencyRecord) -> bool {
         let mut counts = self.counts.iter();
-        counts.any(|(bucket, count)| earlier.counts.get(bucket).is_some_and(|old| old > count))
+        let before = cursor(&earlier.counts);
+        counts.any(|(bucket, count)| before(*bucket).is_some_and(|old| old > *count))
     }
 
     /// What was counted since an earlier record; first, buckets that are missing here keep the
     /// count they had there.
-    pub(crate) fn added_since(&mut self, earlier: &LatencyRecord) -> BTreeMap<u64, u64> {
-        for (bucket, count) in &earlier.counts {
-            self.counts.entry(*bucket).or_insert(*count);
+    pub(crate) fn added_since(&mut self, earlier: &LatencyRecord) -> Vec<(u64, u64)> {
+        let gone: Vec<(u64, u64)> = {
+            let here = cursor(&self.counts);
+            let gone = earlier.counts.iter().filter(|(bucket, _)| here(*bucket).is_none());
+            gone.copied().collect()
+        };
+        if !gone.is_empty() {
+            self.counts.extend(gone);
+            self.counts.sort_unstable();
         }
-        let before = |bucket| earlier.counts.get(bucket).copied().unwrap_or(0);
-        let counts = self.counts.iter();
-        counts.map(|(bucket, count)| (*bucket, count.saturating_sub(before(bucket)))).collect()
+        let before = cursor(&earlier.counts);
+        let added = |(bucket, count): &(u64, u64)| {
+            (*bucket, count.saturating_sub(before(*bucket).unwrap_or(0)))
+        };
+        self.counts.iter().map(added).collect()
+    }
+}
+
+/// `256, 1000`: whole numbers of at most 18 digits, which cannot overflow. Nearly all lines are
+/// this, so they are read in one go.
+fn pair(line: &str) -> Option<(u64, u64)> {
+    let (mut numbers, mut digits, mut place) = ([0u64; 2], [0; 2], 0);
+    for byte in line.bytes() {
+        match byte {
+            b'0'..=b'9' if digits[place] < 18 => {
+                numbers[place] = numbers[place] * 10 + u64::from(byte - b'0');
+                digits[place] += 1;
+            }
+            b',' if place == 0 => place = 1,
+            b' ' if place == 1 && digits[1] == 0 => {}
+            _ => return None,
+        }
+    }
+    (digits[0] > 0 && digits[1] > 0).then_some((numbers[0], numbers[1]))
+}
+
+/// Looks buckets up in rising counts; asked for them in rising order, it never goes back.
+fn cursor(counts: &[(u64, u64)]) -> impl Fn(u64) -> Option<u64> {
+    let place = std::cell::Cell::new(0);
+    move |wanted| loop {
+        let (bucket, count) = counts.get(place.get())?;
+        if *bucket >= wanted {
+            return (*bucket == wanted).then_some(*count);
+        }
+        place.set(place.get() + 1);
     }
 }
 
@@ -124,7 +179,7 @@ impl Unit {
 
     /// 0, 1, 2, 4 ... units up to 2^22 ms, 70 minutes, where Oracle's own table ends; the rest
     /// is open. One table for all records, so that they add up.
-    fn edges(self) -> Option<Edges> {
+    pub(crate) fn edges(self) -> Option<Edges> {
         let last = ORACLE_LAST * Unit::Milli.ns() / self.ns();
         let powers = (0..64).map(|exponent| 1u64 << exponent).take_while(|units| *units <= last);
         let mut edges: Vec<u64> = powers.map(|units| units * self.ns()).collect();
@@ -158,8 +213,17 @@ impl DataSource {
     }
 
     /// Counts by bucket value as a histogram in ns.
-    pub(crate) fn histogram(self, counts: &BTreeMap<u64, u64>, unit: Unit) -> Option<Histogram> {
-        let edges = unit.edges()?;
+    pub(crate) fn histogram(self, counts: &[(u64, u64)], unit: Unit) -> Option<Histogram> {
+        self.histogram_over(counts, unit, unit.edges()?)
+    }
+
+    /// The same over the unit's edges, made before.
+    pub(crate) fn histogram_over(
+        self,
+        counts: &[(u64, u64)],
+        unit: Unit,
+        edges: Edges,
+    ) -> Option<Histogram> {
         let mut rows = vec![0u64; edges.buckets()];
         for (bucket, count) in counts {
             let low = self.lower_bound(*bucket).saturating_mul(unit.ns());
@@ -192,13 +256,13 @@ mod tests {
         assert_eq!(record.label.as_deref(), Some("a, B"));
         assert_eq!(record.item(".000976563, 7", &mut unit), Ok(()));
         assert_eq!(record.item("18014398509481984, 7", &mut unit), Ok(()));
-        assert_eq!(record.counts.into_iter().collect::<Vec<_>>(), [(0, 7), (1 << 54, 7)]);
+        assert_eq!(record.counts, [(0, 7), (1 << 54, 7)]);
     }
 
     #[test]
     fn a_bucket_means_what_its_source_means() {
         let rows = |source: DataSource, unit, buckets: &[u64]| -> Vec<(u64, u64, u64)> {
-            let counts = buckets.iter().map(|bucket| (*bucket, 1)).collect();
+            let counts: Vec<_> = buckets.iter().map(|bucket| (*bucket, 1)).collect();
             source.histogram(&counts, unit).unwrap().filled().collect()
         };
         let ms = 1_000_000;

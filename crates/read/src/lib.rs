@@ -32,6 +32,7 @@ mod scan;
 mod table;
 mod trace_order;
 mod trace_records;
+mod words;
 
 pub use buckets::histogram_of;
 pub use device_numbers::{device_name, device_of_numbers};

@@ -20,33 +20,41 @@ pub fn decimal(text: &str) -> Option<f64> {
 /// A plain decimal number times `10^places`, exactly and without a float: `fixed("77.96", 6)` is
 /// 77 960 000. Digits beyond `places` are dropped.
 pub fn fixed(text: &str, places: u32) -> Option<i64> {
-    let (negative, digits) = match text.strip_prefix('-') {
-        Some(digits) => (true, digits),
-        None => (false, text),
+    let (negative, digits) = match text.as_bytes() {
+        [b'-', digits @ ..] => (true, digits),
+        digits => (false, digits),
     };
-    let (mut value, mut any, mut left) = (0i64, false, None);
-    for byte in digits.bytes() {
-        match (byte, left) {
-            (b'0'..=b'9', Some(0)) => any = true,
-            (b'0'..=b'9', _) => {
-                any = true;
-                left = left.map(|left| left - 1);
-                value = value.checked_mul(10)?.checked_add(i64::from(byte - b'0'))?;
+    let (mut value, mut any, mut point) = (0i64, false, None);
+    for (place, byte) in digits.iter().enumerate() {
+        let digit = byte.wrapping_sub(b'0');
+        if digit < 10 {
+            any = true;
+            if point.is_none_or(|point| place - point <= places as usize) {
+                value = value.checked_mul(10)?.checked_add(i64::from(digit))?;
             }
-            (b'.', None) => left = Some(places),
-            _ => return None,
+        } else if *byte == b'.' && point.is_none() {
+            point = Some(place);
+        } else {
+            return None;
         }
     }
-    let value = value.checked_mul(10i64.checked_pow(left.unwrap_or(places))?)?;
+    let decimals = point.map_or(0, |point| digits.len() - point - 1) as u32;
+    let value = value.checked_mul(10i64.checked_pow(places.saturating_sub(decimals))?)?;
     any.then_some(if negative { -value } else { value })
 }
 
 /// An unsigned integer, no other text.
 pub fn integer(text: &str) -> Option<u64> {
-    if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) {
+    if text.is_empty() {
         return None;
     }
-    text.parse().ok()
+    text.bytes().try_fold(0u64, |value, byte| {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        value.checked_mul(10)?.checked_add(u64::from(digit))
+    })
 }
 
 /// A quantity with a 1024-based unit letter (`1.3M`, `43,9k`, `512B`, `7`), in bytes.

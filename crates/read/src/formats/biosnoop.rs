@@ -34,7 +34,7 @@
 
 use iowhy_model::{DeviceId, Event, Flags, Layer, Level, Name, Nanos, Op, Sink, Time};
 
-use crate::{Format, Reader, Sniff, Step, device_name, fixed, integer, last::Last};
+use crate::{Format, Reader, Sniff, Step, device_name, fixed, integer, last::Last, words::Words};
 
 /// The format's entry in the list.
 pub const FORMAT: Format = Format {
@@ -190,13 +190,14 @@ impl Biosnoop {
             "" => (Op::Other, Flags::default()),
             kind => operation(kind, bytes).ok_or("T is no operation")?,
         };
-        let device = match row.disk.split_once(' ').filter(|_| self.columns.numbers) {
-            Some((major, minor)) => {
-                let numbers = (major.parse().ok()).zip(minor.trim().parse().ok());
-                let (major, minor) = numbers.ok_or("DISK ID is no pair of numbers")?;
-                self.disk.get(row.disk, |_| sink.device(&device_name(major, minor)))
-            }
-            None => self.disk.get(row.disk, |name| sink.device(known(name))),
+        let device = if self.columns.numbers {
+            let numbers = row.disk.split_once(' ');
+            let numbers = numbers
+                .and_then(|(major, minor)| major.parse().ok().zip(minor.trim().parse().ok()));
+            let (major, minor) = numbers.ok_or("DISK ID is no pair of numbers")?;
+            self.disk.get(row.disk, |_| sink.device(&device_name(major, minor)))
+        } else {
+            self.disk.get(row.disk, |name| sink.device(known(name)))
         };
         if !std::mem::replace(&mut self.stepped, true) {
             sink.source().resolution = Some(step(row.latency));
@@ -241,13 +242,18 @@ impl Biosnoop {
 impl Columns {
     /// TIME COMM PID DISK T SECTOR BYTES [P] [QUE] LAT, from both ends towards COMM.
     fn row<'a>(&self, line: &'a str) -> Option<Row<'a>> {
-        let mut rest = line;
-        let time = left(&mut rest)?;
-        let mut latency = right(&mut rest)?;
-        let mut queue = if self.queue { Some(right(&mut rest)?) } else { None };
-        let mut pattern = if self.pattern { Some(right(&mut rest)?) } else { None };
-        let mut bytes = right(&mut rest)?;
-        let mut sector = right(&mut rest)?;
+        let words = Words::of(line)?;
+        let mut next = words.count();
+        let mut right = || {
+            next = next.checked_sub(1)?;
+            words.get(next)
+        };
+        let time = words.get(0)?;
+        let mut latency = right()?;
+        let mut queue = if self.queue { Some(right()?) } else { None };
+        let mut pattern = if self.pattern { Some(right()?) } else { None };
+        let mut bytes = right()?;
+        let mut sector = right()?;
         let kind = if sector.starts_with(|c: char| c.is_ascii_alphabetic()) {
             // BYTES ran into the column behind it, so everything stands one place to the right.
             let kind = sector;
@@ -256,60 +262,37 @@ impl Columns {
             (bytes, *glued) = unglue(glued)?;
             kind
         } else {
-            right(&mut rest)?
+            right()?
         };
-        let mut disk = right(&mut rest)?;
+        let mut disk = right()?;
         let pid = if disk.bytes().all(|b| b.is_ascii_digit()) {
             // Old versions leave DISK empty where the kernel had no name.
             std::mem::take(&mut disk)
         } else {
-            right(&mut rest)?
+            right()?
         };
-        let comm = rest.trim_ascii();
+        let comm = match next.checked_sub(1)? {
+            0 => "",
+            last => words.between(1, last)?,
+        };
         Some(Row { time, comm, pid, disk, kind, sector, bytes, queue, latency })
     }
 
     /// TIME [DISK | MAJOR MINOR] COMM PID LAT.
     fn short_row<'a>(&self, line: &'a str) -> Option<Row<'a>> {
-        let mut rest = line;
-        let time = left(&mut rest)?;
-        let latency = right(&mut rest)?;
-        let pid = right(&mut rest)?;
-        let after_time = rest;
-        let disk = if self.disk || self.numbers { left(&mut rest)? } else { "" };
-        let disk = if self.numbers {
-            left(&mut rest)?;
-            after_time.get(..after_time.len() - rest.len())?.trim_ascii()
-        } else {
-            disk
+        let words = Words::of(line)?;
+        let (pid, latency) = (words.count().checked_sub(2)?, words.count().checked_sub(1)?);
+        let (disk, comm) = match (self.disk, self.numbers) {
+            (_, true) => (words.between(1, 2)?, 3),
+            (true, _) => (words.get(1)?, 2),
+            _ => ("", 1),
         };
-        let comm = rest.trim_ascii();
+        let last = pid.checked_sub(1)?;
+        let comm = if comm > last { "" } else { words.between(comm, last)? };
+        let (time, pid, latency) = (words.get(0)?, words.get(pid)?, words.get(latency)?);
         let (kind, sector, bytes, queue) = ("", "", "", None);
         Some(Row { time, comm, pid, disk, kind, sector, bytes, queue, latency })
     }
-}
-
-/// Takes the first word off.
-fn left<'a>(rest: &mut &'a str) -> Option<&'a str> {
-    let text = rest.trim_ascii_start();
-    let end = text.bytes().position(is_blank).unwrap_or(text.len());
-    let (word, after) = text.split_at(end);
-    *rest = after;
-    (!word.is_empty()).then_some(word)
-}
-
-/// Takes the last word off.
-fn right<'a>(rest: &mut &'a str) -> Option<&'a str> {
-    let text = rest.trim_ascii_end();
-    let start = text.bytes().rposition(is_blank).map_or(0, |place| place + 1);
-    let (before, word) = text.split_at(start);
-    *rest = before;
-    (!word.is_empty()).then_some(word)
-}
-
-/// Blanks and control characters; one comparison, since every byte of a log passes here.
-fn is_blank(byte: u8) -> bool {
-    byte <= b' '
 }
 
 /// Splits BYTES from what ran into it. A length is whole sectors, so if seven digits are not,

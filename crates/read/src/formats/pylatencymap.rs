@@ -27,9 +27,7 @@
 //! Device and operation, unless the label tells them. The exact mean: buckets are a factor of
 //! two wide.
 
-use std::collections::BTreeMap;
-
-use iowhy_model::{Distribution, Level, Nanos, Note, Sink, Stage, Time};
+use iowhy_model::{Distribution, Edges, Level, Nanos, Note, Sink, Stage, Time};
 
 use crate::latency_record::{DataSource, LatencyRecord, Unit};
 use crate::{Format, Reader, Sniff, Step};
@@ -60,6 +58,8 @@ struct Pylatencymap {
     open: Option<LatencyRecord>,
     /// Its unit sticks from record to record.
     unit: Unit,
+    /// The edges of all histograms so far, and their unit.
+    edges: Option<(Unit, Edges)>,
     /// The last record that had counts, these carried on from all before.
     last: Option<LatencyRecord>,
     records: u64,
@@ -69,7 +69,12 @@ struct Pylatencymap {
 
 impl Reader for Pylatencymap {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let text = line.trim();
+        let text = line.trim_ascii();
+        if let Some(record) = &mut self.open
+            && text.as_bytes().first().is_some_and(u8::is_ascii_digit)
+        {
+            return step(record.item(text, &mut self.unit));
+        }
         let word = text.to_ascii_lowercase();
         match (word.as_str(), &mut self.open) {
             (BEGIN, None) => self.open = Some(LatencyRecord::default()),
@@ -79,12 +84,7 @@ impl Reader for Pylatencymap {
             }
             (END, Some(_)) => self.close(sink),
             ("", _) => {}
-            (_, Some(record)) => {
-                return match record.item(text, &mut self.unit) {
-                    Ok(()) => Step::Took,
-                    Err(reason) => Step::Skipped(reason.to_string()),
-                };
-            }
+            (_, Some(record)) => return step(record.item(text, &mut self.unit)),
             // What SQL*Plus says between two records.
             (word, None) if word.ends_with("rows selected.") => {}
             ("pl/sql procedure successfully completed.", None) => {}
@@ -154,14 +154,19 @@ impl Pylatencymap {
     }
 
     fn pour(
-        &self,
+        &mut self,
         record: &LatencyRecord,
-        counts: &BTreeMap<u64, u64>,
+        counts: &[(u64, u64)],
         span_us: Option<(i64, i64)>,
         sink: &mut dyn Sink,
     ) {
         let source = record.source.unwrap_or(DataSource::Oracle);
-        let Some(histogram) = source.histogram(counts, self.unit) else { return };
+        let unit = self.unit;
+        if self.edges.as_ref().is_none_or(|(of, _)| *of != unit) {
+            self.edges = unit.edges().map(|edges| (unit, edges));
+        }
+        let Some((_, edges)) = self.edges.clone() else { return };
+        let Some(histogram) = source.histogram_over(counts, unit, edges) else { return };
         let (layer, stage) = source.measures(record.label.as_deref());
         sink.source().sees_queue = stage == Stage::Total;
         let mut distribution = Distribution::new(sink.device(""), layer, stage, histogram);
@@ -171,6 +176,13 @@ impl Pylatencymap {
             distribution.length = length.checked_mul(1000).map(Nanos);
         }
         sink.distribution(distribution);
+    }
+}
+
+fn step(taken: Result<(), &'static str>) -> Step {
+    match taken {
+        Ok(()) => Step::Took,
+        Err(reason) => Step::Skipped(reason.to_string()),
     }
 }
 
