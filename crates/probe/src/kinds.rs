@@ -1,12 +1,29 @@
 //! The list of kinds. To add one: its file, its `mod` line, its place in [`KINDS`].
 
+mod calibrate;
+mod flush_cost;
+mod idle_wake;
+mod ramp;
 mod read_latency;
+mod slo;
+mod surface;
+mod sustain;
 mod write_latency;
 
 use crate::kind::Kind;
 
 /// All kinds, sorted by name.
-pub const KINDS: &[Kind] = &[read_latency::KIND, write_latency::KIND];
+pub const KINDS: &[Kind] = &[
+    calibrate::KIND,
+    flush_cost::KIND,
+    idle_wake::KIND,
+    ramp::KIND,
+    read_latency::KIND,
+    slo::KIND,
+    surface::KIND,
+    sustain::KIND,
+    write_latency::KIND,
+];
 
 /// The kind of a given name.
 pub fn find(name: &str) -> Option<&'static Kind> {

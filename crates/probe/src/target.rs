@@ -88,6 +88,14 @@ impl Target {
         Some((busy_ms / began.elapsed().as_secs_f64() / 1e3).min(1.0))
     }
 
+    /// A setting of its whole disk below /sys, such as `queue/write_cache`.
+    pub fn setting(&self, file: &str) -> Option<String> {
+        let folder = Path::new("/sys/class/block").join(self.device.as_deref()?);
+        let found = [folder.join(file), folder.join("..").join(file)];
+        let text = found.iter().find_map(|path| std::fs::read_to_string(path).ok())?;
+        Some(text.trim().to_string())
+    }
+
     /// How hot its device is and from where on that is too hot, degrees Celsius, by the kernel's
     /// own sensors; `None` if it has none.
     pub fn heat(&self) -> Option<(f64, f64)> {

@@ -1,0 +1,125 @@
+//! What it costs to be sure: the same write with and without a flush behind it.
+//!
+//! ## Measures
+//! 4 KiB writes (or `--size`) in sequence, one at a time, in three ways by turns: plain, followed
+//! by `fdatasync`, and with `RWF_DSYNC`. Twenty rounds of ten writes of each way (`--count` writes
+//! per way instead of 200), so that a change of the machine hits all three alike.
+//!
+//! ## Writes
+//! To a new file without a name in the directory given, filled with data first and gone at the
+//! end; or to a block device with nothing on it whose serial number is typed with `--serial`.
+//!
+//! ## Needs
+//! A directory, or an empty device and root.
+//!
+//! ## Read it like this
+//! The difference of the medians is the price of a flush. On a disk that turns it is several
+//! milliseconds; on flash with power-loss protection next to nothing, because the drive may
+//! answer from its protected cache. Where the kernel believes a cache is write-through it sends
+//! no flush at all, and the difference is the file system's own work. A large price shared by
+//! many writers is paid once: commit in groups.
+
+use iowhy_model::{Op, Unit};
+
+use crate::error::Error;
+use crate::job::{Durable, Job, Load, Order, Way};
+use crate::kind::{Ask, Kind};
+use crate::outcome::{Cell, Outcome, Table, time};
+use crate::session::Session;
+use crate::{Purpose, Tally};
+
+/// Entry in the list of kinds.
+pub const KIND: Kind = Kind {
+    name: "flush-cost",
+    summary: "What it costs to be sure: the same write with and without a flush behind it",
+    manual: include_str!("flush_cost.rs"),
+    loads: false,
+    purpose,
+    run,
+};
+
+const SIZE: u32 = 4096;
+/// Writes per way, and per turn.
+const COUNT: u64 = 200;
+const TURN: u64 = 10;
+const WAYS: [Durable; 3] = [Durable::Plain, Durable::Fdatasync, Durable::RwfDsync];
+
+fn purpose(ask: &Ask) -> Purpose {
+    let writes = ask.count.unwrap_or(COUNT).next_multiple_of(TURN) * WAYS.len() as u64;
+    ask.writes(writes * u64::from(ask.size(SIZE)), false)
+}
+
+fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
+    let bytes = ask.size(SIZE);
+    let (from, span) = session.target.region();
+    let mut tallies = [Tally::default(), Tally::default(), Tally::default()];
+    let turn_bytes = TURN * u64::from(bytes);
+    let rounds = ask.count.unwrap_or(COUNT).div_ceil(TURN);
+    for round in 0..rounds {
+        for (place, durable) in WAYS.into_iter().enumerate() {
+            if session.over() {
+                break;
+            }
+            // Each turn goes on where the one before ended.
+            let turn = round * WAYS.len() as u64 + place as u64;
+            let begin = (turn * turn_bytes) % span.saturating_sub(turn_bytes).max(1);
+            let begin = begin / u64::from(bytes) * u64::from(bytes);
+            let job = Job {
+                op: Op::Write,
+                load: Load::Closed { depth: 1 },
+                order: Order::Sequential,
+                from: from + begin,
+                durable,
+                count: Some(TURN),
+                seed: ask.seed + turn,
+                way: Way::Calls,
+                ..Job::reads(bytes, 1, span - begin)
+            };
+            let what = format!("round {} of {rounds}, {}", round + 1, durable.name());
+            let run = session.measure(&job, &what)?;
+            if let Some(tally) = tallies.get_mut(place) {
+                tally.add(&run.latency);
+            }
+        }
+    }
+    let mut table = Table::new(
+        "flush_cost",
+        &[
+            ("write", Unit::Count),
+            ("n", Unit::Count),
+            ("min", Unit::Ms),
+            ("mean", Unit::Ms),
+            ("p50", Unit::Ms),
+            ("max", Unit::Ms),
+        ],
+    );
+    for (durable, tally) in WAYS.into_iter().zip(&tallies) {
+        let ms = |ns: Option<u64>| Cell::from(ns.map(|ns| ns as f64 / 1e6));
+        table.rows.push(vec![
+            durable.name().into(),
+            tally.n.into(),
+            ms(tally.min_ns),
+            Cell::from(tally.mean_ns().map(|ns| ns / 1e6)),
+            ms(tally.quantile_ns(0.5, 0)),
+            ms(tally.max_ns),
+        ]);
+    }
+    let [plain, flushed, forced] = &tallies;
+    let median = |tally: &Tally| tally.quantile_ns(0.5, 0).map(|ns| ns as f64 / 1e6);
+    let mut answer = Vec::new();
+    if let (Some(plain), Some(flushed)) = (median(plain), median(flushed)) {
+        answer.push(format!(
+            "a flush costs {}: median {} with `fdatasync`, {} without",
+            time((flushed - plain).max(0.0)),
+            time(flushed),
+            time(plain)
+        ));
+    }
+    if let (Some(plain), Some(forced)) = (median(plain), median(forced)) {
+        answer.push(format!("`RWF_DSYNC` costs {}", time((forced - plain).max(0.0))));
+    }
+    if let Some(cache) = session.target.setting("queue/write_cache") {
+        answer.push(format!("the kernel takes the device's cache for \"{cache}\""));
+    }
+    Ok(Outcome { answer, tables: vec![table], text: None })
+}

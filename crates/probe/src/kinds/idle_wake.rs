@@ -1,0 +1,116 @@
+//! What the first read after a pause costs: sleeping disks, links and processors.
+//!
+//! ## Measures
+//! Single random 4 KiB reads (or `--size`) after pauses of 0, 10 ms, 100 ms, 1 s and 5 s, twenty,
+//! twenty, ten, five and three of them (about 21 s in all). `--for` adds one pause of that length,
+//! done twice.
+//!
+//! ## Writes
+//! Nothing.
+//!
+//! ## Needs
+//! A block device (root) or a large file that nobody else reads meanwhile: a read of somebody
+//! else keeps the device awake.
+//!
+//! ## Read it like this
+//! A read after a pause that takes seconds is a platter spinning up; a few to a hundred
+//! milliseconds is a drive or link leaving a power-saving state; below a millisecond it is mostly
+//! the processor waking up. Such a cost is paid by whoever comes seldom, and is no sickness.
+
+use std::time::Duration;
+
+use iowhy_model::Unit;
+
+use crate::error::Error;
+use crate::job::Job;
+use crate::kind::{Ask, Kind};
+use crate::outcome::{Cell, Outcome, Table, time};
+use crate::session::Session;
+use crate::{Purpose, Tally};
+
+/// Entry in the list of kinds.
+pub const KIND: Kind = Kind {
+    name: "idle-wake",
+    summary: "What the first read after a pause costs",
+    manual: include_str!("idle_wake.rs"),
+    loads: false,
+    purpose: |_| Purpose::Read,
+    run,
+};
+
+const SIZE: u32 = 4096;
+/// Pauses in ms and reads after each. NVMe drives enter their deeper states after tens of ms to
+/// seconds (Linux allows a state after 50 times its wake-up time, `drivers/nvme/host/core.c`).
+const PAUSES: [(u64, u32); 5] = [(0, 20), (10, 20), (100, 10), (1000, 5), (5000, 3)];
+/// A longer pause of the user's own is done so often.
+const LONG: u32 = 2;
+/// A median this many times that without a pause is worth telling.
+const WAKES: f64 = 2.0;
+
+fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
+    let mut pauses: Vec<(Duration, u32)> =
+        PAUSES.into_iter().map(|(ms, n)| (Duration::from_millis(ms), n)).collect();
+    pauses.extend(ask.time.map(|pause| (pause, LONG)));
+    session.expect(pauses.iter().map(|(pause, n)| *pause * *n).sum());
+    let mut table = Table::new(
+        "idle_wake",
+        &[
+            ("pause", Unit::Seconds),
+            ("n", Unit::Count),
+            ("min", Unit::Ms),
+            ("mean", Unit::Ms),
+            ("max", Unit::Ms),
+        ],
+    );
+    let (from, span) = session.target.region();
+    let mut answer = Vec::new();
+    let mut awake_ms = None;
+    let mut seed = ask.seed;
+    for (pause, reads) in pauses {
+        let mut tally = Tally::default();
+        for _ in 0..reads {
+            session.rest(pause, &format!("pausing {} s", pause.as_secs_f64()));
+            if session.over() {
+                break;
+            }
+            seed += 1;
+            let job = Job {
+                from,
+                count: Some(1),
+                seed,
+                way: ask.way,
+                ..Job::reads(ask.size(SIZE), 1, span)
+            };
+            tally.add(&session.measure(&job, "reading")?.latency);
+        }
+        let ms = |ns: Option<u64>| Cell::from(ns.map(|ns| ns as f64 / 1e6));
+        let mean_ms = tally.mean_ns().map(|ns| ns / 1e6);
+        table.rows.push(vec![
+            pause.as_secs_f64().into(),
+            tally.n.into(),
+            ms(tally.min_ns),
+            mean_ms.into(),
+            ms(tally.max_ns),
+        ]);
+        let least_ms = tally.min_ns.map(|ns| ns as f64 / 1e6);
+        let slowest_ms = tally.max_ns.map(|ns| ns as f64 / 1e6);
+        match awake_ms {
+            None => awake_ms = slowest_ms,
+            // Even the quickest read after the pause is slower than the slowest without one.
+            Some(awake) if least_ms.is_some_and(|least| least > awake * WAKES) => {
+                answer.push(format!(
+                    "after {} s of pause a read takes {} at least, without a pause {} at most: \
+                     something falls asleep",
+                    pause.as_secs_f64(),
+                    time(least_ms.unwrap_or(0.0)),
+                    time(awake)
+                ));
+            }
+            Some(_) => {}
+        }
+    }
+    if answer.is_empty() {
+        answer.push("no pause made the next read clearly slower".to_string());
+    }
+    Ok(Outcome { answer, tables: vec![table], text: None })
+}
