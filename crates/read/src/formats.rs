@@ -7,6 +7,7 @@ mod blkparse;
 pub mod blktrace;
 mod bpftrace;
 mod capture;
+mod cgroup_io;
 mod diskstats;
 mod fio;
 mod fio_json;
@@ -14,6 +15,7 @@ mod fio_log;
 mod fio_terse;
 mod hist_log;
 mod iolatency;
+mod ioping;
 mod iosnoop;
 mod iostat;
 mod iostat_json;
@@ -24,11 +26,13 @@ mod netapp;
 mod oracle_10046;
 mod oracle_histogram;
 mod perf_script;
+mod pressure;
 mod pylatencymap;
 mod quantize;
 mod sar;
 mod smart;
 mod solaris_iostat;
+mod vmstat;
 mod vxtrace;
 mod write_test;
 
@@ -43,6 +47,7 @@ pub const FORMATS: &[Format] = &[
     blktrace::FORMAT,
     bpftrace::FORMAT,
     capture::FORMAT,
+    cgroup_io::FORMAT,
     diskstats::FORMAT,
     fio::FORMAT,
     fio_json::FORMAT,
@@ -50,6 +55,7 @@ pub const FORMATS: &[Format] = &[
     fio_terse::FORMAT,
     hist_log::FORMAT,
     iolatency::FORMAT,
+    ioping::FORMAT,
     iosnoop::FORMAT,
     iostat::FORMAT,
     iostat_json::FORMAT,
@@ -60,11 +66,13 @@ pub const FORMATS: &[Format] = &[
     oracle_10046::FORMAT,
     oracle_histogram::FORMAT,
     perf_script::FORMAT,
+    pressure::FORMAT,
     pylatencymap::FORMAT,
     quantize::FORMAT,
     sar::FORMAT,
     smart::FORMAT,
     solaris_iostat::FORMAT,
+    vmstat::FORMAT,
     vxtrace::FORMAT,
     write_test::FORMAT,
 ];

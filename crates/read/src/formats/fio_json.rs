@@ -27,15 +27,14 @@
 //! What the device did: queueing in fio's own depth and in the host is part of `clat`. The order
 //! of the I/Os.
 
-use iowhy_model::{
-    DeviceId, Distribution, Fact, Histogram, Layer, Level, Nanos, Note, Op, Sink, Stage,
-};
+use iowhy_model::{DeviceId, Distribution, Fact, Histogram, Layer, Level, Nanos, Op, Sink, Stage};
 use serde_json::Value;
 
 use crate::buckets::{COUNT_LIMIT, histogram_of};
 use crate::document::{Document, Piece, sniff_document};
 use crate::fio_latencies::{Latencies, disk_interval};
 use crate::fio_lines::{Direction, Disk, Summary, Which, long_name, one_device};
+use crate::powers::note;
 use crate::{Format, Reader, Sniff, Step, decimal, fio_bins, integer};
 
 /// Entry in the list of formats.
@@ -95,10 +94,10 @@ impl Reader for FioJson {
             if let Some(rest) = self.document.mended() {
                 self.rest(&rest, sink);
             }
-            sink.skip(whole("the document is cut: what is complete was read"));
+            sink.skip(note("the document is cut: what is complete was read"));
         }
         if self.estimated {
-            sink.note(whole("the counts of this histogram are computed from printed percentiles"));
+            sink.note(note("the counts of this histogram are computed from printed percentiles"));
         }
     }
 }
@@ -283,11 +282,6 @@ fn disk_of(value: &Value) -> Option<(&str, Disk)> {
 fn fact(device: DeviceId, key: &str, value: &str, sink: &mut dyn Sink) {
     let (key, value, read_from) = (format!("fio.{key}"), value.to_string(), sink.source().place());
     sink.fact(Fact { device: Some(device), key, value, read_from });
-}
-
-/// A note about the listing as a whole.
-fn whole(reason: &str) -> Note {
-    Note { line: 0, text: String::new(), reason: reason.to_string() }
 }
 
 #[cfg(test)]

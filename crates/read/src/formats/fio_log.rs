@@ -30,11 +30,12 @@
 //! Which device was tested: the log's name stands for it. Time above fio.
 
 use iowhy_model::{
-    DeviceId, Distribution, Event, Fact, Interval, Layer, Level, Nanos, Note, Op, Rates, Sink,
-    Stage, Time,
+    DeviceId, Distribution, Event, Fact, Interval, Layer, Level, Nanos, Op, Rates, Sink, Stage,
+    Time,
 };
 
 use crate::buckets::histogram_of;
+use crate::powers::note;
 use crate::{Format, Reader, Sniff, Step, fio_bins, integer};
 
 /// Entry in the list of formats.
@@ -239,12 +240,12 @@ impl FioLog {
         };
         if let Line::Value { fields, .. } = first {
             if kind.is_none() {
-                sink.note(whole(
+                sink.note(note(
                     "no file name says what was measured: taken for completion latencies",
                 ));
             }
             if *fields == 4 {
-                sink.note(whole(
+                sink.note(note(
                     "four fields: values are taken for ns, but fio 2 logs microseconds",
                 ));
             }
@@ -355,11 +356,6 @@ fn latency(kind: Kind, device: DeviceId, op: Op, at: i64, value: u64) -> Event {
         _ => event.completed = Some(end),
     }
     event
-}
-
-/// A note about the listing as a whole.
-fn whole(reason: &str) -> Note {
-    Note { line: 0, text: String::new(), reason: reason.to_string() }
 }
 
 #[cfg(test)]

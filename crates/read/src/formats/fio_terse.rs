@@ -24,10 +24,11 @@
 //! Which device was tested: the job's name stands for it. What the device did: queueing in fio's
 //! own depth and in the host is part of `clat`.
 
-use iowhy_model::{DeviceId, Distribution, Layer, Level, Nanos, Note, Op, Sink, Stage};
+use iowhy_model::{DeviceId, Distribution, Layer, Level, Nanos, Op, Sink, Stage};
 
 use crate::fio_latencies::{Latencies, disk_interval};
 use crate::fio_lines::{Direction, Disk, Summary, Which};
+use crate::powers::note;
 use crate::{Format, Reader, Sniff, Step, decimal, integer};
 
 /// Entry in the list of formats.
@@ -134,8 +135,7 @@ impl Reader for FioTerse {
             disk_interval(&disk, runtime, device).into_iter().for_each(|one| sink.interval(one));
         }
         if !std::mem::replace(&mut self.told, true) {
-            let reason = "the counts of this histogram are computed from printed percentiles";
-            sink.note(Note { line: 0, text: String::new(), reason: reason.to_string() });
+            sink.note(note("the counts of this histogram are computed from printed percentiles"));
         }
         Step::Took
     }

@@ -29,6 +29,7 @@
 use iowhy_model::{Distribution, Flags, Layer, Level, Nanos, Op, Sink, Stage, Time};
 
 use crate::buckets::{COUNT_LIMIT, histogram_of};
+use crate::powers::note;
 use crate::{Format, Moment, Reader, Sniff, Step, device_of_numbers, integer};
 
 /// Entry in the list of formats.
@@ -181,8 +182,7 @@ impl Iolatency {
             return;
         }
         let Some(histogram) = histogram_of(rows) else {
-            let reason = "the rows of a table overlap".to_string();
-            sink.skip(iowhy_model::Note { line: 0, text: String::new(), reason });
+            sink.skip(note("the rows of a table overlap"));
             return;
         };
         let device = sink.device(self.command.device.as_deref().unwrap_or_default());

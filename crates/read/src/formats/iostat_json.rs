@@ -27,11 +27,12 @@
 //! What the printed tables cannot: how latencies behind a mean are distributed, and queue and
 //! device time apart.
 
-use iowhy_model::{Level, Nanos, Note, Sink, Time};
+use iowhy_model::{Level, Nanos, Sink, Time};
 use serde_json::{Map, Value};
 
 use crate::disk_columns::{Draft, are_whole};
 use crate::document::{Document, Piece, sniff_document};
+use crate::powers::note;
 use crate::{Format, Moment, Reader, Sniff, Step};
 
 /// Entry in the list of formats.
@@ -91,9 +92,9 @@ impl Reader for IostatJson {
             self.report(&report, sink);
         }
         if self.document.is_torn() {
-            sink.skip(whole("the document is cut within a row, which is left out"));
+            sink.skip(note("the document is cut within a row, which is left out"));
         } else {
-            sink.note(whole("the document is cut: the last report may lack disks"));
+            sink.note(note("the document is cut: the last report may lack disks"));
         }
     }
 }
@@ -147,7 +148,7 @@ impl IostatJson {
         // Both factors are rounded to a hundredth: a third either way is generous.
         let wrong = (0.67..1.5).contains(&(stated / product / SECTORS_PER_MB));
         if wrong && !std::mem::replace(&mut self.told, true) {
-            sink.note(whole(
+            sink.note(note(
                 "wMB/s is 2048 times too large, as 12.2.0 writes it: w/s times wareq-sz is used",
             ));
         }
@@ -173,11 +174,6 @@ fn host(document: &Value) -> Option<String> {
     let processors = host.get("number-of-cpus").and_then(Value::as_u64);
     let processors = processors.map_or(String::new(), |count| format!(", {count} CPU"));
     Some(format!("{}, {system}{processors}", of("nodename")?))
-}
-
-/// A note about the listing as a whole.
-fn whole(reason: &str) -> Note {
-    Note { line: 0, text: String::new(), reason: reason.to_string() }
 }
 
 #[cfg(test)]

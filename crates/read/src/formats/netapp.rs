@@ -23,9 +23,10 @@
 //! When it was: no row has a time. What lies between the filer and the application: network,
 //! client queue, page cache. The sizes of the operations.
 
-use iowhy_model::{Distribution, Layer, Level, Note, Op, Sink, Stage};
+use iowhy_model::{Distribution, Layer, Level, Op, Sink, Stage};
 
 use crate::buckets::{COUNT_LIMIT, histogram_of};
+use crate::powers::note;
 use crate::{Format, Reader, Sniff, Step, integer};
 
 /// Entry in the list of formats.
@@ -149,8 +150,7 @@ impl Netapp {
             return;
         }
         if !whole {
-            let reason = "a histogram lacks its last row".to_string();
-            sink.note(Note { line: 0, text: String::new(), reason });
+            sink.note(note("a histogram lacks its last row"));
         }
         let Some(histogram) = histogram_of(rows) else { return };
         // The filer times its own work: what the client waits before is not in it.

@@ -26,9 +26,10 @@
 //! The size of an I/O: `blocks` counts database blocks of a size the trace does not tell. The disk
 //! behind a data file. Whether the storage was waited for, or a busy processor.
 
-use iowhy_model::{DeviceId, Event, Layer, Level, Nanos, Note, Op, Sink, Time};
+use iowhy_model::{DeviceId, Event, Layer, Level, Nanos, Op, Sink, Time};
 
 use crate::last::Last;
+use crate::powers::note;
 use crate::{Format, Reader, Sniff, Step, integer};
 
 /// Entry in the list of formats.
@@ -155,8 +156,7 @@ impl Reader for Oracle10046 {
 
     fn finish(&mut self, sink: &mut dyn Sink) {
         if self.idle > 0 {
-            let reason = format!("{} idle waits were passed over", self.idle);
-            sink.note(Note { line: 0, text: String::new(), reason });
+            sink.note(note(&format!("{} idle waits were passed over", self.idle)));
         }
     }
 }

@@ -28,10 +28,11 @@
 
 use std::collections::BTreeSet;
 
-use iowhy_model::{Distribution, Histogram, Layer, Level, Note, Op, Sink, Stage};
+use iowhy_model::{Distribution, Histogram, Layer, Level, Op, Sink, Stage};
 
 use crate::buckets::{COUNT_LIMIT, histogram_of};
 use crate::latency_record::{DataSource, LatencyRecord, Unit};
+use crate::powers::note;
 use crate::{Format, Reader, Sniff, Step, decimal, integer};
 
 /// Entry in the list of formats.
@@ -211,14 +212,13 @@ impl Reader for OracleHistogram {
         for mut event in std::mem::take(&mut self.events) {
             self.close(&mut event, sink);
             if let (false, Some(record)) = (event.poured, &event.last) {
-                let reason = "a single result: its counts run since the instance was started";
-                note(sink, reason.to_string());
+                sink.note(note("a single result: its counts run since the instance was started"));
                 let histogram = DataSource::Oracle.histogram(&record.counts, self.unit);
                 pour(&event.name, histogram, sink);
             }
         }
         if self.estimated {
-            note(sink, "counts are computed from printed percentages".to_string());
+            sink.note(note("counts are computed from printed percentages"));
         }
     }
 }
@@ -269,7 +269,7 @@ impl OracleHistogram {
         if let Some(last) = event.last.take() {
             event.poured = true;
             if record.falls_below(&last) {
-                note(sink, "counts fell: the instance was restarted".to_string());
+                sink.note(note("counts fell: the instance was restarted"));
             } else {
                 let added = record.added_since(&last);
                 let histogram = DataSource::Oracle.histogram(&added, self.unit);
@@ -326,10 +326,6 @@ fn pour(name: &str, histogram: Option<Histogram>, sink: &mut dyn Sink) {
     };
     one.label = (!name.is_empty()).then(|| sink.name(name));
     sink.distribution(one);
-}
-
-fn note(sink: &mut dyn Sink, reason: String) {
-    sink.note(Note { line: 0, text: String::new(), reason });
 }
 
 #[cfg(test)]

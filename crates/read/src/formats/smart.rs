@@ -25,10 +25,11 @@
 //! How a value moved: two records of different days are needed. What a drive hides behind a RAID
 //! controller, unless smartctl was told to look there.
 
-use iowhy_model::{DeviceId, Fact, Level, Note, Sink};
+use iowhy_model::{DeviceId, Fact, Level, Sink};
 use serde_json::Value;
 
 use crate::document::{Document, Piece, sniff_document};
+use crate::powers::note;
 use crate::{Format, Reader, Sniff, Step};
 
 /// Entry in the list of formats.
@@ -111,8 +112,7 @@ impl Reader for Smart {
         if let Some(document) = self.document.mended() {
             record(&document, sink);
         }
-        let reason = "the document is cut: what is complete was read".to_string();
-        sink.skip(Note { line: 0, text: String::new(), reason });
+        sink.skip(note("the document is cut: what is complete was read"));
     }
 }
 

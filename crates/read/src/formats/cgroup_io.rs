@@ -1,0 +1,138 @@
+//! I/O of control groups: what a group did and what it may do, from `io.stat` and `io.max`.
+//!
+//! ## Reads
+//! Lines `8:16 rbytes=1459200 wbytes=314773504 rios=192 ...` of `io.stat`, `8:16 rbps=2097152
+//! wbps=max riops=max wiops=120` of `io.max`, `8:16 target=75000` of `io.latency`, and, where
+//! `grep` put the file's name in front, the throttle files of version 1. They become facts of the
+//! device: `cgroup.io.stat.rios`, `cgroup.io.max.wiops`, `cgroup.io.latency.target`; limits that
+//! are `max`, none at all, are left out. Where the fact was read names the group, if a path was
+//! printed.
+//!
+//! ## Where it comes from
+//! `cat /sys/fs/cgroup/system.slice/db.service/io.max`, `grep -r . /sys/fs/cgroup --include=io.max`.
+//!
+//! ## Versions
+//! Version 2 since Linux 4.5, its `io.latency` since 4.19; fields of `io.cost` are read as they
+//! come. Version 1: `blkio.throttle.write_iops_device` and its kin.
+//!
+//! ## Traps
+//! Devices are numbers: `8:16` is named `sdb`, `253:0`, of no fixed meaning, stays. A limit anywhere
+//! above the group holds as well. Counts of `io.stat` run since the group was made. Waiting for a
+//! limit happens above the block layer: iostat does not see it. Buffered writes are charged to
+//! their group only on some file systems.
+//!
+//! ## Cannot know
+//! Which limit was felt: rates have to be held against it. The group, if no path was printed.
+
+use iowhy_model::{Fact, Level, Sink};
+
+use crate::{Format, Reader, Sniff, Step, device_of_numbers, integer};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "cgroup-io",
+    summary: "control groups: io.stat, io.max, io.latency, blkio.throttle",
+    manual: include_str!("cgroup_io.rs"),
+    level: Level::E,
+    sniff,
+    reader: || Box::new(CgroupIo),
+};
+
+/// A field that only one file has, and that file (kernel, Documentation/admin-guide/cgroup-v2).
+const FILES: [(&str, &str); 5] = [
+    ("rbytes", "stat"),
+    ("rbps", "max"),
+    ("target", "latency"),
+    ("rpct", "cost.qos"),
+    ("rseqiops", "cost.model"),
+];
+/// Limits of version 1 by those of version 2 (Documentation/admin-guide/cgroup-v1/blkio-controller).
+const THROTTLES: [(&str, &str); 4] = [
+    ("blkio.throttle.read_bps_device", "rbps"),
+    ("blkio.throttle.write_bps_device", "wbps"),
+    ("blkio.throttle.read_iops_device", "riops"),
+    ("blkio.throttle.write_iops_device", "wiops"),
+];
+
+fn sniff(lines: &[&str]) -> Sniff {
+    Sniff::from(lines.first().is_some_and(|line| row(line).is_some()))
+}
+
+/// One line: its file and path, if printed, the device, and the fields.
+#[derive(Clone, PartialEq, Debug)]
+struct Row<'a> {
+    path: Option<&'a str>,
+    file: &'static str,
+    device: String,
+    fields: Vec<(&'a str, &'a str)>,
+}
+
+fn row(line: &str) -> Option<Row<'_>> {
+    let text = line.trim();
+    let (first, rest) = text.split_once(' ')?;
+    // `PATH:8:16` or `8:16`.
+    let (path, numbers) = match first.match_indices(':').rev().nth(1) {
+        Some((place, _)) => (first.get(..place), first.get(place + 1..)?),
+        None => (None, first),
+    };
+    let device = device_of_numbers(numbers).filter(|_| numbers.contains(':'))?;
+    let throttle = path.and_then(|path| {
+        let name = path.rsplit('/').next()?;
+        THROTTLES.iter().find(|(file, _)| *file == name)
+    });
+    if let Some((_, limit)) = throttle {
+        integer(rest.trim())?;
+        return Some(Row { path, file: "max", device, fields: vec![(limit, rest.trim())] });
+    }
+    let fields = rest.split_whitespace().map(|field| field.split_once('='));
+    let fields = fields.collect::<Option<Vec<_>>>()?;
+    let has = |key: &str| fields.iter().any(|(known, _)| *known == key);
+    let (_, file) = FILES.iter().find(|(field, _)| has(field))?;
+    Some(Row { path, file, device, fields })
+}
+
+struct CgroupIo;
+
+impl Reader for CgroupIo {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        if line.trim().is_empty() {
+            return Step::Took;
+        }
+        let Some(row) = row(line) else {
+            let torn = ["rbytes=", "rbps=", "wiops="].iter().any(|field| line.contains(field));
+            return match torn {
+                true => {
+                    Step::Skipped("the line has no device or a field without a value".to_string())
+                }
+                false => Step::Passed,
+            };
+        };
+        let device = Some(sink.device(&row.device));
+        let place = sink.source().place();
+        for (field, value) in row.fields.iter().filter(|(_, value)| *value != "max") {
+            let key = format!("cgroup.io.{}.{field}", row.file);
+            let read_from = row.path.map_or_else(|| place.clone(), str::to_string);
+            sink.fact(Fact { device, key, value: (*value).to_string(), read_from });
+        }
+        Step::Took
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_told_by_their_fields_or_their_path() {
+        let found =
+            row("/sys/fs/cgroup/a.slice/io.max:8:16 rbps=2097152 wbps=max riops=max wiops=120");
+        let found = found.unwrap();
+        assert_eq!(found.path, Some("/sys/fs/cgroup/a.slice/io.max"));
+        assert_eq!((found.file, found.device.as_str(), found.fields.len()), ("max", "sdb", 4));
+        let old = row("db/blkio.throttle.write_iops_device:8:0 200").unwrap();
+        assert_eq!((old.file, old.fields), ("max", vec![("wiops", "200")]));
+        for other in ["8:16 200", "at 8:16 rbytes=1", "8:16 rbytes", "12:30 lunch=soon"] {
+            assert_eq!(row(other), None, "{other}");
+        }
+    }
+}

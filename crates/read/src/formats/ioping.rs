@@ -1,0 +1,277 @@
+//! ioping: the latency of single requests to a file, folder or device, one line each.
+//!
+//! ## Reads
+//! Lines `4 KiB <<< . (ext4 /dev/sda 252.0 GiB): request=2 time=71.6 us`, the statistics at the end,
+//! and the JSON of `-J`. The latencies of a run become one histogram of the application with their
+//! exact sum, minimum and maximum; where only the statistics were kept (`-q`), one bucket. JSON
+//! tells the time of each request, so there each becomes an event.
+//!
+//! ## Where it comes from
+//! `ioping -c 100 -D /data`, `ioping -J -c 100 /dev/sdb`.
+//!
+//! ## Versions
+//! 0.6 to 0.8 (`4.0 kb from /tmp (ext4 /dev/sda1): request=1 time=0.2 ms`), 1.0 and later (`<<<`
+//! reads, `>>>` writes), 1.3 (JSON).
+//!
+//! ## Traps
+//! The first request warms up and is left out, as ioping leaves it out of its own statistics; so are
+//! those marked as ignored or too fast or slow. Printed latencies have three digits. Without `-D`
+//! the page cache may answer. The default working set is 1 MiB, which caches hold; one request at
+//! a time, one a second, says nothing of throughput. Raw statistics of `-p` and `-B` are passed
+//! over. The device is the one in brackets.
+//!
+//! ## Cannot know
+//! When a request was sent, except in JSON, where its time is that of printing. What the device did:
+//! file system and queue are part of it.
+
+use iowhy_model::{
+    DeviceId, Distribution, Edges, Event, Histogram, Layer, Level, Nanos, Op, Sink, Stage, Time,
+};
+use serde_json::Value;
+
+use crate::document::{Document, Piece, sniff_document};
+use crate::powers::note;
+use crate::{Format, Reader, Sniff, Step, bytes, decimal, integer};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "ioping",
+    summary: "ioping: latency of single requests, text and JSON",
+    manual: include_str!("ioping.rs"),
+    level: Level::B,
+    sniff,
+    reader: || Box::new(Ioping::default()),
+};
+
+/// A latency longer than this, a day, is a damaged line.
+const LONGEST_NS: f64 = 8.64e13;
+/// Numbers of a line of raw statistics.
+const RAW: usize = 10;
+
+fn sniff(lines: &[&str]) -> Sniff {
+    let first = lines.first().copied().unwrap_or_default();
+    if request(first).is_some() || heading(first).is_some() {
+        return Sniff::Yes;
+    }
+    match first.trim_start().starts_with("[{") {
+        true => sniff_document(lines, &["\"device_size\""]),
+        false => Sniff::No,
+    }
+}
+
+/// One line.
+#[derive(Clone, PartialEq, Debug)]
+struct Request {
+    device: String,
+    op: Op,
+    bytes: Option<u32>,
+    ns: u64,
+    /// It warms up, or ioping does not count it.
+    ignored: bool,
+}
+
+fn request(line: &str) -> Option<Request> {
+    let (head, rest) = line.trim().split_once(": request=")?;
+    let (number, rest) = rest.split_once(" time=")?;
+    integer(number)?;
+    let (time, mark) = match rest.split_once(" (") {
+        Some((time, mark)) => (time, Some(mark)),
+        None => (rest, None),
+    };
+    let ns = duration(time.trim())?;
+    let (size, target) = [" <<< ", " >>> ", " <-> ", " from ", " to "]
+        .into_iter()
+        .find_map(|arrow| Some((arrow, head.split_once(arrow)?)))
+        .map(|(arrow, (size, target))| ((arrow, size), target))?;
+    let (arrow, size) = size;
+    let op = match arrow {
+        " <<< " | " from " => Op::Read,
+        " >>> " | " to " => Op::Write,
+        _ => Op::Other,
+    };
+    let size = bytes(&size.replace(' ', "")).filter(|size| *size < f64::from(u32::MAX));
+    Some(Request {
+        device: device(target),
+        op,
+        bytes: size.map(|size| size as u32),
+        ns,
+        ignored: mark.is_some_and(|mark| mark != "fast)" && mark != "slow)"),
+    })
+}
+
+/// `. (ext4 /dev/sda1 252.0 GiB)`: the device in brackets, else the target itself.
+fn device(target: &str) -> String {
+    let bracket = target.rsplit_once('(').map_or("", |(_, bracket)| bracket);
+    let path = bracket.split([' ', ')']).find_map(|word| word.strip_prefix("/dev/"));
+    let own = target.split(" (").next().unwrap_or(target);
+    let own = own.strip_prefix("/dev/").unwrap_or(own);
+    path.unwrap_or(own).to_string()
+}
+
+/// `71.6 us`, `1.32 ms`.
+fn duration(text: &str) -> Option<u64> {
+    let (digits, unit) = text.split_once(' ')?;
+    let unit = match unit {
+        "ns" => 1.0,
+        "us" => 1e3,
+        "ms" => 1e6,
+        "s" => 1e9,
+        "min" => 6e10,
+        _ => return None,
+    };
+    decimal(digits)
+        .map(|n| n * unit)
+        .filter(|ns| (0.0..LONGEST_NS).contains(ns))
+        .map(|ns| ns as u64)
+}
+
+/// `--- . (ext4 /dev/sda 252.0 GiB) ioping statistics ---`: the target.
+fn heading(line: &str) -> Option<&str> {
+    line.trim().strip_prefix("--- ")?.strip_suffix(" ioping statistics ---")
+}
+
+/// `min/avg/max/mdev = 71.6 us / 144.3 us / 295.7 us / 91.5 us`.
+fn extremes(line: &str) -> Option<[u64; 3]> {
+    let rest = line.trim().strip_prefix("min/avg/max/mdev = ")?;
+    let mut parts = rest.split('/').map(|part| duration(part.trim()));
+    Some([parts.next()??, parts.next()??, parts.next()??])
+}
+
+#[derive(Default)]
+struct Ioping {
+    document: Option<Document>,
+    device: String,
+    op: Option<Op>,
+    bytes: Option<u32>,
+    histogram: Option<Histogram>,
+    /// What the statistics count.
+    completed: Option<u64>,
+    zero: Option<f64>,
+}
+
+impl Reader for Ioping {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        if self.document.is_some() || line.trim_start().starts_with("[{") {
+            return self.json(line, sink);
+        }
+        if let Some(request) = request(line) {
+            self.request(request, sink);
+        } else if let Some(target) = heading(line) {
+            if self.histogram.is_none() {
+                self.device = device(target);
+            }
+        } else if let Some((count, _)) = line.trim().split_once(" requests completed in ") {
+            self.completed = integer(count);
+            self.op = self.op.or(match line.contains(" written,") {
+                true => Some(Op::Write),
+                false => Some(Op::Read),
+            });
+        } else if let Some([min, mean, max]) = extremes(line) {
+            if self.histogram.is_none()
+                && let Some(count) = self.completed
+            {
+                self.histogram = Some(Histogram::from_summary(count, mean as f64, min, max));
+            }
+            self.flush(sink);
+        } else if line.contains(": request=") {
+            return Step::Skipped("the request has no latency".to_string());
+        } else {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let raw = words.len() == RAW && words.iter().all(|word| integer(word).is_some());
+            if !raw && !words.is_empty() && !line.starts_with("generated ") {
+                return Step::Passed;
+            }
+        }
+        Step::Took
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        self.flush(sink);
+        if self.document.as_ref().is_some_and(Document::is_torn) {
+            sink.skip(note("the document is cut within a request, which is left out"));
+        }
+    }
+}
+
+impl Ioping {
+    fn request(&mut self, request: Request, sink: &mut dyn Sink) {
+        if self.op.is_some_and(|op| op != request.op) || self.device != request.device {
+            self.flush(sink);
+            self.device = request.device;
+        }
+        (self.op, self.bytes) = (Some(request.op), request.bytes);
+        if !request.ignored {
+            let empty = || Histogram::empty(Edges::standard());
+            self.histogram.get_or_insert_with(empty).record(request.ns);
+        }
+    }
+
+    fn flush(&mut self, sink: &mut dyn Sink) {
+        let (op, bytes) = (self.op.take(), self.bytes.take());
+        self.completed = None;
+        let Some(histogram) = self.histogram.take() else { return };
+        let device = sink.device(&self.device);
+        let mut one = Distribution::new(device, Layer::Application, Stage::Total, histogram);
+        (one.op, one.bytes) = (op, bytes);
+        sink.distribution(one);
+    }
+
+    fn json(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        let document = self.document.get_or_insert_with(|| Document::with_list(""));
+        if document.is_over() {
+            return if line.trim().is_empty() { Step::Took } else { Step::Ended };
+        }
+        let mut step = Step::Took;
+        for piece in document.line(line) {
+            match piece {
+                Piece::Element(one) => {
+                    if let Some(event) = event(&one, &mut self.zero, sink) {
+                        sink.source().level = Level::C;
+                        sink.event(event);
+                    }
+                }
+                Piece::Whole(_) => {}
+                Piece::Broken(reason) => step = Step::Skipped(reason.to_string()),
+            }
+        }
+        step
+    }
+}
+
+/// A request of the JSON; statistics and ignored requests are none.
+fn event(one: &Value, zero: &mut Option<f64>, sink: &mut dyn Sink) -> Option<Event> {
+    let io = one.get("io").filter(|io| io.get("ignored") != Some(&Value::Bool(true)))?;
+    let ns = io.get("time").and_then(Value::as_u64).filter(|ns| (*ns as f64) < LONGEST_NS)?;
+    let op = io.get("operation").and_then(Value::as_str).and_then(Op::from_name)?;
+    let target = |key: &str| one.pointer(&format!("/target/{key}")).and_then(Value::as_str);
+    let name = target("device").or(target("path")).unwrap_or_default();
+    let device: DeviceId = sink.device(name.strip_prefix("/dev/").unwrap_or(name));
+    let mut event = Event::new(device, op, Layer::Application);
+    event.bytes = io.get("size").and_then(Value::as_u64).and_then(|size| size.try_into().ok());
+    let at = one.get("timestamp").and_then(Value::as_f64)?;
+    // Seconds since 1970 in a float lose nothing above a tenth of a microsecond.
+    let end = Time::from_seconds(at - *zero.get_or_insert(at));
+    event.completed = Some(end);
+    event.queued = Some(end - Nanos(i64::try_from(ns).ok()?));
+    Some(event)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_two_generations() {
+        let old = request("4.0 kb from /tmp (ext4 /dev/sda1): request=1 time=0.2 ms").unwrap();
+        assert_eq!((old.device.as_str(), old.op, old.bytes), ("sda1", Op::Read, Some(4096)));
+        assert_eq!((old.ns, old.ignored), (200_000, false));
+        let new = "4 KiB >>> /dev/loop0 (block device 64 MiB): request=2 time=1.32 ms (warmup)";
+        let new = request(new).unwrap();
+        assert_eq!((new.device.as_str(), new.op, new.ignored), ("loop0", Op::Write, true));
+        assert_eq!(request("4 KiB <<< . (x): request=2 time=soon"), None);
+        assert_eq!(
+            extremes("min/avg/max/mdev = 71.6 us / 1.5 ms / 2 s / 91.5 us"),
+            Some([71_600, 1_500_000, 2_000_000_000])
+        );
+    }
+}

@@ -1,0 +1,133 @@
+//! Pressure stall information: how long tasks waited for I/O, memory or processors.
+//!
+//! ## Reads
+//! The lines `some avg10=0.85 avg60=11.71 avg300=13.24 total=113349880` and `full ...` of
+//! `/proc/pressure/io` and of a control group's `io.pressure`. They become facts such as
+//! `pressure.io.some.avg10`, in percent of the time, and `pressure.io.some.total`, in microseconds
+//! since boot. Names of files before the lines, as `grep` and `head` print them, tell the resource.
+//!
+//! ## Where it comes from
+//! `cat /proc/pressure/io`, `grep . /proc/pressure/*`, `head /proc/pressure/*`.
+//!
+//! ## Versions
+//! Linux 4.20 and later; `full` of the processors since 5.13. The file is missing where the kernel
+//! was built or started without it.
+//!
+//! ## Traps
+//! `some` is time in which at least one task waited, `full` in which all that could run did. Memory
+//! pressure causes I/O, so high pressure of I/O beside that of memory is no fault of the disk. Idle
+//! waits of io_uring counted as I/O in some kernels (6.1.39 to 6.14). Averages run behind: `avg300`
+//! remembers five minutes.
+//!
+//! ## Cannot know
+//! The resource of bare lines, unless the input is named after it: then the facts are called
+//! `pressure.some...`. Which device, which task.
+
+use iowhy_model::{Fact, Level, Sink};
+
+use crate::{Format, Reader, Sniff, Step, decimal, integer};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "pressure",
+    summary: "pressure stall information: /proc/pressure, io.pressure",
+    manual: include_str!("pressure.rs"),
+    level: Level::E,
+    sniff,
+    reader: || Box::new(Pressure::default()),
+};
+
+const RESOURCES: [&str; 4] = ["io", "memory", "cpu", "irq"];
+
+fn sniff(lines: &[&str]) -> Sniff {
+    match lines {
+        [first, ..] if row(first).is_some() => Sniff::Yes,
+        [first] if heading(first).is_some() => Sniff::More,
+        [first, second, ..] if heading(first).is_some() => Sniff::from(row(second).is_some()),
+        _ => Sniff::No,
+    }
+}
+
+/// One line: where it was read, if it says so, `some` or `full`, and its fields.
+struct Row<'a> {
+    path: Option<&'a str>,
+    share: &'a str,
+    fields: Vec<(&'a str, &'a str)>,
+}
+
+fn row(line: &str) -> Option<Row<'_>> {
+    let (path, rest) = match line.trim().split_once(':') {
+        Some((path, rest)) => (Some(path), rest),
+        None => (None, line.trim()),
+    };
+    let (share, rest) = rest.split_once(' ')?;
+    let fields = rest.split_whitespace().map(|field| field.split_once('='));
+    let fields = fields.collect::<Option<Vec<_>>>()?;
+    let sound = fields.iter().all(|(key, value)| match *key {
+        "total" => integer(value).is_some(),
+        "avg10" | "avg60" | "avg300" => decimal(value).is_some(),
+        _ => false,
+    });
+    let whole = fields.len() == 4 && matches!(share, "some" | "full");
+    (whole && sound).then_some(Row { path, share, fields })
+}
+
+/// `==> /proc/pressure/io <==`: the path.
+fn heading(line: &str) -> Option<&str> {
+    let path = line.trim().strip_prefix("==> ")?.strip_suffix(" <==")?;
+    resource(path).map(|_| path)
+}
+
+/// The resource a path is of: `/proc/pressure/io`, `.../io.pressure`.
+fn resource(path: &str) -> Option<&'static str> {
+    let name = path.rsplit('/').next()?;
+    let name = name.strip_suffix(".pressure").unwrap_or(name);
+    RESOURCES.into_iter().find(|known| *known == name)
+}
+
+#[derive(Default)]
+struct Pressure {
+    path: Option<String>,
+}
+
+impl Reader for Pressure {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        if let Some(path) = heading(line) {
+            self.path = Some(path.to_string());
+            return Step::Took;
+        }
+        if line.trim().is_empty() {
+            return Step::Took;
+        }
+        let Some(row) = row(line) else {
+            let torn = line.contains("avg10=");
+            return match torn {
+                true => Step::Skipped("the line has not its four fields".to_string()),
+                false => Step::Passed,
+            };
+        };
+        let input = sink.source().input.clone();
+        let path = row.path.or(self.path.as_deref()).unwrap_or(&input);
+        let of = resource(path).map_or(String::new(), |resource| format!("{resource}."));
+        for (field, value) in row.fields {
+            let key = format!("pressure.{of}{}.{field}", row.share);
+            let read_from = path.to_string();
+            sink.fact(Fact { device: None, key, value: value.to_string(), read_from });
+        }
+        Step::Took
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_name_the_resource() {
+        assert_eq!(resource("/proc/pressure/io"), Some("io"));
+        assert_eq!(resource("/sys/fs/cgroup/a.slice/memory.pressure"), Some("memory"));
+        assert_eq!(resource("notes.txt"), None);
+        assert!(row("some avg10=0.00 avg60=0.00 avg300=0.00").is_none());
+        assert!(row("some people say").is_none());
+    }
+}

@@ -1,0 +1,181 @@
+//! vmstat: whether memory, swap or the processors stand behind slow I/O.
+//!
+//! ## Reads
+//! The table of `vmstat INTERVAL`, with or without `-a`, `-w`, `-t`, `-S`. Of the columns that
+//! matter beside a disk (`r`, `b`, `si`, `so`, `bi`, `bo`, `us`, `sy`, `id`, `wa`, `st`) mean and
+//! maximum over the intervals become facts: `vmstat.wa.mean`, `vmstat.so.max`; `vmstat.intervals`
+//! says how many there were.
+//!
+//! ## Where it comes from
+//! `vmstat 1 10` of procps on Linux.
+//!
+//! ## Versions
+//! procps 2 and later; `st` came with 3.2.7, `gu` with 4.0.5. Columns are known by their heading.
+//! The lists of `-d`, `-D`, `-m` and `-s` are not read.
+//!
+//! ## Traps
+//! The first row counts since boot: it is left out, unless it is the only one; then its facts are
+//! called `vmstat.since-boot.wa`. `wa` is idle time with I/O outstanding: a busy processor hides
+//! it. `b` counts tasks in uninterruptible sleep, most of them waiting for I/O. `bi` and `bo` are
+//! KiB per second whatever the unit of memory; `si` and `so` are memory per second in the unit of
+//! `-S`, KiB by default. `so` above 0 on the same disk makes memory the cause. `st` above 5 % is
+//! the host's business.
+//!
+//! ## Cannot know
+//! Which device, which task, how many requests.
+
+use iowhy_model::{Fact, Level, Sink};
+
+use crate::{Format, Reader, Sniff, Step, decimal};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "vmstat",
+    summary: "vmstat: run queue, swapping, blocks, processor shares",
+    manual: include_str!("vmstat.rs"),
+    level: Level::E,
+    sniff,
+    reader: || Box::new(Vmstat::default()),
+};
+
+/// Columns that become facts, and their unit.
+const COLUMNS: [(&str, &str); 11] = [
+    ("r", "tasks"),
+    ("b", "tasks"),
+    ("si", "KiB/s"),
+    ("so", "KiB/s"),
+    ("bi", "KiB/s"),
+    ("bo", "KiB/s"),
+    ("us", "%"),
+    ("sy", "%"),
+    ("id", "%"),
+    ("wa", "%"),
+    ("st", "%"),
+];
+
+fn sniff(lines: &[&str]) -> Sniff {
+    match lines {
+        [first, ..] if columns(first).is_some() => Sniff::Yes,
+        [first] if is_banner(first) => Sniff::More,
+        [first, second, ..] if is_banner(first) => Sniff::from(columns(second).is_some()),
+        _ => Sniff::No,
+    }
+}
+
+/// `procs -----------memory---------- ---swap-- -----io----`.
+fn is_banner(line: &str) -> bool {
+    let line = line.trim_start().trim_start_matches('-');
+    line.starts_with("procs") && line.contains("swap-") && line.contains("io-")
+}
+
+/// ` r  b   swpd   free ...`: the columns.
+fn columns(line: &str) -> Option<Vec<&str>> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let known = words.starts_with(&["r", "b", "swpd"])
+        && ["si", "so", "bi", "bo", "us", "id"].iter().all(|word| words.contains(word));
+    known.then_some(words)
+}
+
+#[derive(Default)]
+struct Vmstat {
+    columns: Vec<String>,
+    first: Vec<Option<f64>>,
+    /// Sum and maximum of each column that becomes facts, over all rows but the first.
+    sums: Vec<(f64, f64)>,
+    rows: u64,
+}
+
+impl Reader for Vmstat {
+    fn line(&mut self, line: &str, _sink: &mut dyn Sink) -> Step {
+        if let Some(columns) = columns(line) {
+            self.columns = columns.iter().map(ToString::to_string).collect();
+            return Step::Took;
+        }
+        if is_banner(line) || line.trim().is_empty() {
+            return Step::Took;
+        }
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let numbers = words.iter().take_while(|word| decimal(word).is_some()).count();
+        // The heading of `-t` ends with the zone, its rows with a date and a time.
+        let ours = |name: &String| COLUMNS.iter().any(|(known, _)| known == name);
+        let wanted = self.columns.iter().rposition(ours).map_or(3, |last| last + 1);
+        if numbers < wanted {
+            return match numbers > 2 {
+                true => Step::Skipped("the row has fewer values than the heading".to_string()),
+                false => Step::Passed,
+            };
+        }
+        self.row(&words);
+        Step::Took
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        let intervals = self.rows.saturating_sub(1);
+        if intervals == 0 {
+            for ((name, unit), value) in COLUMNS.iter().zip(&self.first) {
+                let Some(value) = value else { continue };
+                fact(&format!("since-boot.{name}"), format!("{value} {unit}"), sink);
+            }
+            return;
+        }
+        for (((name, unit), (sum, max)), known) in COLUMNS.iter().zip(&self.sums).zip(&self.first) {
+            if known.is_none() {
+                continue;
+            }
+            let mean = sum / intervals as f64;
+            fact(&format!("{name}.mean"), format!("{mean:.1} {unit}"), sink);
+            fact(&format!("{name}.max"), format!("{max} {unit}"), sink);
+        }
+        fact("intervals", intervals.to_string(), sink);
+    }
+}
+
+impl Vmstat {
+    fn row(&mut self, words: &[&str]) {
+        let value = |name: &str| {
+            let place = self.columns.iter().position(|column| column == name)?;
+            words.get(place).and_then(|word| decimal(word))
+        };
+        let values: Vec<Option<f64>> = COLUMNS.iter().map(|(name, _)| value(name)).collect();
+        self.rows += 1;
+        if self.rows == 1 {
+            self.first = values;
+            self.sums = vec![(0.0, 0.0); COLUMNS.len()];
+            return;
+        }
+        for ((sum, max), value) in self.sums.iter_mut().zip(values) {
+            *sum += value.unwrap_or(0.0);
+            *max = max.max(value.unwrap_or(0.0));
+        }
+    }
+}
+
+fn fact(key: &str, value: String, sink: &mut dyn Sink) {
+    let (key, read_from) = (format!("vmstat.{key}"), sink.source().place());
+    sink.fact(Fact { device: None, key, value, read_from });
+}
+
+#[cfg(test)]
+mod tests {
+    use iowhy_model::Recording;
+
+    #[test]
+    fn the_first_row_is_no_interval() {
+        let text = "procs -----------memory---------- ---swap-- -----io---- -system-- ----cpu----\n\
+             r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa\n\
+             9  9      0  21471  13548 2808620    0   99  9325  4899  483 2297 17  4 78 91\n\
+             1  3      0  21471  13548 2808620    0   10   316     0  759 1042 93  7  0 40\n\
+             1  1      0  21471  13548 2808620    0   30   316     0  759 1042 93  7  0 20\n\
+             1  1      0  21471\n";
+        let mut recording = Recording::new();
+        crate::scan("test", &mut text.as_bytes(), None, &mut recording).unwrap();
+        let facts = &recording.listings[0].facts;
+        let value =
+            |key: &str| facts.iter().find(|fact| fact.key == key).map(|fact| fact.value.as_str());
+        assert_eq!(value("vmstat.so.mean"), Some("20.0 KiB/s"));
+        assert_eq!(value("vmstat.wa.max"), Some("40 %"));
+        assert_eq!(value("vmstat.st.max"), None);
+        assert_eq!(value("vmstat.intervals"), Some("2"));
+        assert_eq!(recording.listings[0].source.skipped, 1);
+    }
+}
