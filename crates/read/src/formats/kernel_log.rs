@@ -22,7 +22,7 @@
 //! and `CommWake` alone may be power saving or a pulled plug. A timeout may be a drive, a shingled
 //! disk, its power, or firmware. Devices are named as the message does: `sdb`, `nvme0`, or `ata3`,
 //! a port whose disk the message does not tell. The first 100 messages of a kind and device are
-//! kept. A time in brackets counts seconds since boot, which run slow across a suspend.
+//! kept. Lines of other programs in a system log are passed over. A time in brackets counts seconds since boot, which run slow across a suspend.
 //!
 //! ## Cannot know
 //! What the kernel did not say: the log may have wrapped or been limited in rate. What the drive
@@ -129,6 +129,21 @@ fn split(line: &str) -> Option<(&str, &str)> {
     dated.then_some((stamp, message))
 }
 
+/// Whether a line of a system log is some program's: `Nov 21 08:36:47 web sshd[812]: ...`.
+fn is_of_another(line: &str) -> bool {
+    let words: Vec<&str> = line.split_whitespace().take(5).collect();
+    let speaks = |word: &&&str| word.ends_with(':');
+    match words.as_slice() {
+        [_, day, time, _, program] if Moment::read(time).is_some() => {
+            decimal(day).is_some() && program.ends_with(':')
+        }
+        [iso, _, rest @ ..] => {
+            iso.len() > 18 && Moment::read(iso).is_some() && rest.first().filter(speaks).is_some()
+        }
+        _ => false,
+    }
+}
+
 fn kind(message: &str) -> Option<&'static str> {
     let fits = |words: &&[&str]| words.iter().all(|word| message.contains(word));
     KINDS.iter().find(|(_, words)| fits(words)).map(|(kind, _)| *kind)
@@ -183,7 +198,8 @@ impl Reader for KernelLog {
         let place = format!("{}:{}", sink.source().input, first + self.offered);
         self.offered += 1;
         let Some((stamp, message)) = split(line) else {
-            return if line.trim().is_empty() { Step::Took } else { Step::Passed };
+            let others = line.trim().is_empty() || is_of_another(line);
+            return if others { Step::Took } else { Step::Passed };
         };
         self.lines += 1;
         let named = device(message);
@@ -250,6 +266,9 @@ mod tests {
         let iso = "2026-11-21T08:36:47+0000";
         let line = format!("{iso} web kernel: x");
         assert_eq!(split(&line), Some((iso, "x")));
+        assert!(is_of_another("Nov 21 08:36:47 web sshd[812]: Accepted"));
+        assert!(is_of_another(&format!("{iso} web sshd[812]: Accepted")));
+        assert!(!is_of_another("As you see, the disk is slow: 80 ms"));
         for other in ["[2, 4) 5 |@@|", "[12.5] a footnote", "[...]", "the kernel: a view"] {
             assert_eq!(stamp(other), None, "{other}");
         }
