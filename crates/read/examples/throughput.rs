@@ -1,12 +1,13 @@
 //! How fast the readers are: text made here, read by [`scan`] into a sink that only counts.
 //!
-//! `cargo run --release -p iowhy-read --example throughput [MB [FORMAT]]`
+//! `cargo run --release -p iowhy-read --example throughput [MB [FORMAT]]`; or with the files of one
+//! binary trace, which are merged, as arguments. Time is the thread's own on the CPU, so that a
+//! busy machine does less harm.
 
 #![allow(clippy::print_stdout, clippy::disallowed_methods, clippy::unwrap_used)]
 
 use std::fmt::Write;
 use std::io::{BufRead, BufReader};
-use std::time::Instant;
 
 use iowhy_model::{
     DeviceId, Distribution, Event, Fact, Histogram, Interval, Level, Name, Recording, Sink, Source,
@@ -65,7 +66,38 @@ impl Sink for Counting {
     fn end(&mut self) {}
 }
 
+/// Seconds this thread has run (Documentation/scheduler/sched-stats.rst).
+fn on_cpu() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    text.split_whitespace().next().unwrap().parse::<f64>().unwrap() / 1e9
+}
+
+/// Merges files of a trace, and tells how much memory that took.
+fn merge(names: &[String]) {
+    let mut sink = Counting::new();
+    let begun = on_cpu();
+    let open = |name: &String| {
+        let file = std::fs::File::open(name).unwrap();
+        Box::new(BufReader::with_capacity(1 << 18, file)) as Box<dyn BufRead>
+    };
+    let scan = blktrace::merge("-", names.iter().map(open).collect(), &mut sink).unwrap();
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let peak = status.lines().find(|line| line.starts_with("VmHWM")).unwrap();
+    println!(
+        "{:.3} s on the CPU, {} bytes, {} I/Os, {} lost, p99 {} us, {peak}",
+        on_cpu() - begun,
+        scan.bytes,
+        sink.source.records,
+        sink.source.lost(),
+        sink.latencies.quantile(0.99).unwrap().high_ns / 1000
+    );
+}
+
 fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.first().is_some_and(|text| std::path::Path::new(text).exists()) {
+        return merge(&arguments);
+    }
     let megabytes: usize = std::env::args().nth(1).map_or(200, |text| text.parse().unwrap());
     let only = std::env::args().nth(2).unwrap_or_default();
     if "blktrace".contains(&only) {
@@ -78,11 +110,11 @@ fn main() {
     ] {
         for _ in 0..if name.contains(&only) { 5 } else { 0 } {
             let mut sink = Counting::new();
-            let begun = Instant::now();
+            let begun = on_cpu();
             // 256 KiB is what the command line reads with.
             let mut reader = BufReader::with_capacity(1 << 18, text.as_bytes());
             scan("-", &mut reader, None, &mut sink).unwrap();
-            let seconds = begun.elapsed().as_secs_f64();
+            let seconds = on_cpu() - begun;
             println!(
                 "{name:16} {:>5.0} MB/s  {:>6.1} ns/record  {} records, {} skipped",
                 text.len() as f64 / 1e6 / seconds,
@@ -101,7 +133,7 @@ fn binary(ios: u64) {
     let merged = interleaved(&files);
     for k in 0..6 {
         let mut sink = Counting::new();
-        let begun = Instant::now();
+        let begun = on_cpu();
         let reader = |bytes| Box::new(BufReader::with_capacity(1 << 18, bytes)) as Box<dyn BufRead>;
         let name = if k < 3 {
             let parts = files.iter().map(|file| reader(&file[..])).collect();
@@ -111,7 +143,7 @@ fn binary(ios: u64) {
             scan("-", &mut reader(&merged), None, &mut sink).unwrap();
             "blktrace stream"
         };
-        let seconds = begun.elapsed().as_secs_f64();
+        let seconds = on_cpu() - begun;
         let p99 = sink.latencies.quantile(0.99).unwrap();
         println!(
             "{name} {:>5.0} MB/s  {seconds:.3} s  {:.1} ns/record  {} of {} I/Os, p99 {} us",
