@@ -32,12 +32,35 @@ pub struct Own {
     pub n: u64,
     /// CPU time used by the process, ns.
     pub cpu_ns: u64,
+    /// Time its runs took together, ns.
+    pub ran_ns: u64,
+    /// Sum of all latencies, ns.
+    pub latency_ns: u128,
     /// Time the engine was ready to run and had no CPU, ns, where the kernel says.
     pub no_cpu_ns: Option<u64>,
     /// How late the engine was with submitting what was due, open loops only.
     pub late: Tally,
     /// How the kernel was asked: `io_uring` or `calls`.
     pub way: &'static str,
+}
+
+/// Share of the time without a CPU, or of all latency that is our own lateness, from which on the
+/// machine and not only the device is measured: the variation a rate is known to (kinds/ramp.rs).
+const DISTURBS: f64 = 0.05;
+
+impl Own {
+    /// What to beware of: how far the machine's CPUs, and not the device, made the latencies.
+    pub fn caution(&self) -> Option<String> {
+        let without = self.no_cpu_ns? as f64 / self.ran_ns.max(1) as f64;
+        let late = self.late.sum_ns as f64 / self.latency_ns.max(1) as f64;
+        (without.max(late) > DISTURBS).then(|| {
+            format!(
+                "Beware: the engine was ready and had no CPU for {:.0} % of the time, so these \
+                 latencies are in part the machine's own and not the device's",
+                (without * 100.0).min(100.0)
+            )
+        })
+    }
 }
 
 impl<'a> Session<'a> {
@@ -120,6 +143,8 @@ impl<'a> Session<'a> {
         self.pour(job, &run);
         self.own.n += run.latency.n;
         self.own.cpu_ns += run.cpu_ns;
+        self.own.ran_ns += run.span_ns.1.saturating_sub(run.span_ns.0);
+        self.own.latency_ns += run.latency.sum_ns;
         self.own.no_cpu_ns = self.own.no_cpu_ns.zip(run.no_cpu_ns).map(|(sum, more)| sum + more);
         self.own.late.add(&run.late);
         self.own.way = run.way;

@@ -125,3 +125,35 @@ fn fill(file: &File, span: u64, watcher: &mut Watcher<'_>) -> io::Result<()> {
 fn human_flag(bytes: u64) -> String {
     format!("{}k", bytes / 1024)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_full_file_system_is_an_error_and_leaves_nothing() {
+        let place = std::env::temp_dir().join(format!("iowhy-probe-full-{}", std::process::id()));
+        std::fs::create_dir_all(&place).unwrap();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=2m", "tmpfs"])
+            .arg(&place)
+            .status()
+            .is_ok_and(|status| status.success());
+        let stop = false.into();
+        let mut watcher = Watcher { stop: &stop, tick: &mut |_| {} };
+        if mounted {
+            let free = || rustix::fs::statvfs(&place).unwrap().f_bfree;
+            let before = free();
+            let error = open(&place, 8 << 20, false, false, &mut watcher).unwrap_err();
+            assert!(error.to_string().contains("No space left"), "{error}");
+            assert_eq!(free(), before);
+            assert_eq!(std::fs::read_dir(&place).unwrap().count(), 0);
+            assert!(Command::new("umount").arg(&place).status().unwrap().success());
+        } else {
+            println!("skipped: a full file system: needs the right to mount");
+        }
+        std::fs::remove_dir(&place).unwrap();
+    }
+}

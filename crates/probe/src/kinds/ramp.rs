@@ -164,7 +164,8 @@ fn answer(steps: &[Step], limits: &[String]) -> Vec<String> {
     };
     answer.push(held.to_string());
     answer.extend(limits.iter().map(|limit| format!("a control group limits it: {limit}")));
-    if let Some(knee) = knee(steps) {
+    let ended = shape(steps).is_some_and(|shape| shape != Shape::Rising);
+    if let Some(knee) = knee(steps).filter(|_| ended) {
         answer.push(format!(
             "the knee is at {} in flight: {} per second at {} each; beyond, I/Os mostly wait",
             knee.depth,

@@ -105,7 +105,8 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
         }
         low *= LOWER;
     }
-    let goal = format!("p{} within {}", digits(ask.quantile * 100.0), time(goal_ns as f64 / 1e6));
+    let percent = (ask.quantile * 1e5).round() / 1e3;
+    let goal = format!("p{percent} within {}", time(goal_ns as f64 / 1e6));
     let answer = match confirmed {
         Some(rate) => format!(
             "{} per second hold {goal}, confirmed by a run of its own; {} per second is the \
