@@ -250,6 +250,9 @@ fn write_text(
     if let Some(why) = ended {
         writeln!(out, "Ended early: {why}. What was measured before stands.")?;
     }
+    if let Some(caution) = own.caution() {
+        writeln!(out, "{caution}")?;
+    }
     writeln!(out, "{}", cost(own))
 }
 
@@ -326,6 +329,7 @@ fn object(kind: &Kind, outcome: &Outcome, own: &Own, ended: Option<&str>, report
             "without_cpu_ns": own.no_cpu_ns,
             "late_mean_ns": own.late.mean_ns(),
             "late_max_ns": own.late.max_ns,
+            "caution": own.caution(),
         },
         "report": report,
     })

@@ -1,4 +1,5 @@
 //! Private loop devices for the tests, taken away whatever happens.
+#![allow(clippy::expect_used, clippy::unwrap_used)]
 #![allow(dead_code, missing_docs)]
 
 use std::fs;

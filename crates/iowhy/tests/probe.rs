@@ -1,0 +1,143 @@
+//! `iowhy probe` as a program: its text is read back, and nothing stays behind however it ends.
+
+#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
+
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use iowhy_model::{Op, Recording};
+use serde_json::Value;
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let name = format!("iowhy-probed-{name}-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    fn is_empty(&self) -> bool {
+        std::fs::read_dir(&self.0).unwrap().next().is_none()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn start(folder: &Folder, kind: &str, words: &[&str]) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_iowhy"))
+        .args(["probe", kind])
+        .arg(&folder.0)
+        .args(words)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("iowhy")
+}
+
+fn probe(folder: &Folder, kind: &str, words: &[&str]) -> (Output, String) {
+    let output = start(folder, kind, words).wait_with_output().unwrap();
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
+    (output, text)
+}
+
+#[test]
+fn the_write_tests_text_is_read_back_without_contradiction() {
+    let folder = Folder::new("read-back");
+    let words = ["--count", "40", "--size", "4k", "--size", "16k", "--span", "1m"];
+    let (output, text) = probe(&folder, "write-latency", &words);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("writes 1 MiB to fill a new file"), "{said}");
+    let mut recording = Recording::new();
+    iowhy_read::scan("text", &mut text.as_bytes(), None, &mut recording).unwrap();
+    let tests: Vec<_> =
+        recording.listings.iter().filter(|known| known.source.format == "write-test").collect();
+    let known: Vec<_> = tests.iter().flat_map(|known| &known.distributions).collect();
+    assert_eq!(known.len(), 2, "{text}");
+    for (distribution, bytes) in known.iter().zip([4096, 16_384]) {
+        assert_eq!(distribution.bytes, Some(bytes));
+        assert_eq!(distribution.op, Some(Op::Write));
+        assert_eq!(distribution.histogram.count(), 40);
+        assert!(distribution.histogram.sum_ns.is_some(), "its mean is of the same calls");
+    }
+    let notes: Vec<_> = tests.iter().flat_map(|known| &known.source.notes).collect();
+    // `mb/s` are the tester's own megabits, which the reader explains; nothing else is odd.
+    assert!(notes.iter().all(|note| note.reason.contains("are megabits")), "{notes:?}");
+    assert!(folder.is_empty());
+}
+
+#[test]
+fn its_json_holds_numbers_events_and_a_report() {
+    let folder = Folder::new("json");
+    let words = ["--count", "30", "--span", "1m", "--json"];
+    let (_, text) = probe(&folder, "write-latency", &words);
+    let object: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(object["schema"], "iowhy.probe/1");
+    assert_eq!(object["engine"]["ios"], 30);
+    assert_eq!(object["tables"][0]["rows"][0][1], 30.0);
+    assert!(object["report"].is_object(), "{text}");
+    // A quantile that 30 writes cannot carry is null.
+    assert!(object["tables"][0]["rows"][0][6].is_null(), "{text}");
+}
+
+#[test]
+fn an_interrupt_at_any_moment_keeps_the_result_and_leaves_no_file() {
+    let folder = Folder::new("interrupt");
+    for moment in 0..8u64 {
+        let words = ["--count", "1000000", "--span", "8m", "--cap", "8g", "--json"];
+        let child = start(&folder, "write-latency", &words);
+        std::thread::sleep(Duration::from_millis(40 + moment * moment * 30));
+        let id = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        // Before it listens, the signal ends it; while it fills the file, there is no result.
+        if !text.is_empty() {
+            let object: Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(object["ended_early"], "you ended it", "{text}");
+            assert_eq!(output.status.code(), Some(1));
+            let n = object["tables"][0]["rows"][0][1].as_f64();
+            assert_eq!(n, object["engine"]["ios"].as_f64(), "{text}");
+        }
+        assert!(folder.is_empty(), "a file stayed after {moment}");
+    }
+}
+
+#[test]
+fn killed_it_leaves_no_file() {
+    let folder = Folder::new("killed");
+    for moment in [30, 150, 600] {
+        let words = ["--count", "1000000", "--span", "8m", "--cap", "8g"];
+        let mut child = start(&folder, "write-latency", &words);
+        std::thread::sleep(Duration::from_millis(moment));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(folder.is_empty(), "a file stayed after {moment} ms");
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_a_hint() {
+    let folder = Folder::new("refused");
+    for (kind, words, why) in [
+        ("write-latensy", &[][..], "no kind of probe"),
+        ("ramp", &[], "neither a block device nor a regular file"),
+        ("write-latency", &["--size", "100"], "not a multiple"),
+        ("write-latency", &["--span", "1000g"], "1 % of the file system"),
+        ("write-latency", &["--span", "1m", "--size", "2m"], "do not fit"),
+    ] {
+        let (output, _) = probe(&folder, kind, words);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(why) && said.contains("\nhint: "), "{said}");
+    }
+    assert!(folder.is_empty());
+}
