@@ -11,6 +11,8 @@
 //! - `says VERDICT PATTERN`: the sentence holds one of the alternatives (`a|b`);
 //! - `status N`: the exit status.
 
+#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
+
 use std::path::Path;
 use std::process::Command;
 

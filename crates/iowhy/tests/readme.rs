@@ -1,5 +1,7 @@
 //! The README and the other pages name what exists, and only that.
 
+#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
+
 use std::process::{Command, Stdio};
 
 fn names(family: &str) -> Vec<String> {
@@ -24,7 +26,9 @@ fn the_readme_names_every_command_format_and_verdict() {
     let missing: Vec<String> = ["commands", "formats", "verdicts"]
         .into_iter()
         .flat_map(names)
-        .filter(|name| !readme.contains(&format!("`{name}`")) && !readme.contains(&format!("`iowhy {name}")))
+        .filter(|name| {
+            !readme.contains(&format!("`{name}`")) && !readme.contains(&format!("`iowhy {name}"))
+        })
         .collect();
     assert!(missing.is_empty(), "README.md does not name {missing:?}");
 }
