@@ -16,10 +16,8 @@ mod iostat;
 
 use iowhy_model::{Level, Recording};
 
+pub use crate::worlds::LEVELS;
 use crate::worlds::{Chance, Done, Quirk, Watched, World};
-
-/// The levels that a world is rendered at.
-pub const LEVELS: [Level; 4] = [Level::A, Level::B, Level::C, Level::D];
 
 /// From this length on iostat may have been run every 10 s, ns: two reports.
 const TWO_LONG_REPORTS: u64 = 20_000_000_000;

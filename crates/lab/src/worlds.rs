@@ -20,10 +20,13 @@ mod reports;
 pub use chance::Chance;
 pub use load::{Done, Pace, Place, Stream};
 
-use iowhy_model::Medium;
+use iowhy_model::{Level, Medium};
 
 use crate::disk::{Disease, Disk, Model};
 use load::Bench;
+
+/// The levels that a world is rendered at.
+pub const LEVELS: [Level; 4] = [Level::A, Level::B, Level::C, Level::D];
 
 /// What is the case.
 #[derive(Clone, PartialEq, Debug)]
@@ -134,8 +137,8 @@ pub struct Recipe {
     pub verdict: &'static str,
     /// Whether it is only there to mislead.
     pub confounds: bool,
-    /// Whether it can be told from averages only.
-    pub averages: bool,
+    /// The levels at which an expert could tell, or could tell that he cannot.
+    pub levels: &'static [Level],
     /// Makes a plan.
     pub plan: fn(&mut Chance) -> Plan,
 }
@@ -146,12 +149,17 @@ const fn recipe(
     name: &'static str,
     plan: fn(&mut Chance) -> Plan,
 ) -> Recipe {
-    Recipe { name, verdict, confounds: false, averages: false, plan }
+    Recipe { name, verdict, confounds: false, levels: &LEVELS, plan }
 }
 
 /// An entry whose verdict is about averages.
 const fn at_a(verdict: &'static str, name: &'static str, plan: fn(&mut Chance) -> Plan) -> Recipe {
-    Recipe { averages: true, ..recipe(verdict, name, plan) }
+    Recipe { levels: &[Level::A], ..recipe(verdict, name, plan) }
+}
+
+/// An entry that nobody understands who does not know what the disk is made of.
+const fn at_d(verdict: &'static str, name: &'static str, plan: fn(&mut Chance) -> Plan) -> Recipe {
+    Recipe { levels: &[Level::D], ..recipe(verdict, name, plan) }
 }
 
 /// An entry that is there to mislead.

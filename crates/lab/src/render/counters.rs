@@ -22,8 +22,9 @@ pub(super) struct Counters {
 /// How the kernel keeps its time.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Kernel {
-    /// Before 5.0 busy time is exact to a tick and the queue is integrated; since then busy time is
-    /// sampled at starts and ends (`update_io_ticks`, block/blk-core.c; commit 5b18b5a73760) and
+    /// Before 5.0 busy time is exact to a tick and the queue is integrated; since then, and to 6.9,
+    /// busy time is sampled (`update_io_ticks`, block/blk-core.c: a tick at a start, at an end
+    /// what passed since the last start or end; commits 5b18b5a73760, 2b8bd423614c) and
     /// the queue is the sum of what completed (`part_stat_show`, block/genhd.c).
     pub(super) old: bool,
     /// Length of a tick, ns: `CONFIG_HZ` 250 on Debian and Ubuntu.
@@ -60,7 +61,7 @@ pub(super) fn at_ends(done: &[Done], kernel: Kernel, every: u64, count: u64) -> 
             }
         } else {
             let now = time / kernel.tick;
-            if now > stamp && (end.is_some() || flying > 0) {
+            if now > stamp {
                 let passed = if end.is_some() { now - stamp } else { 1 };
                 counters.busy += passed * kernel.tick;
             }
@@ -100,6 +101,45 @@ impl Counters {
             waits: pair(self.waits, before.waits),
             busy: self.busy - before.busy,
             queue: self.queue - before.queue,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two requests of 100 ms that overlap by half, from 10 ms on.
+    fn two() -> Vec<Done> {
+        let one = |start: u64| Done {
+            op: Op::Read,
+            offset: 0,
+            bytes: 4096,
+            queued: start,
+            issued: start + 1,
+            completed: start + 100_000_000,
+            comm: "dd",
+            pid: 1,
+            sync: true,
+            ill: 0,
+            waited: 0,
+        };
+        vec![one(10_000_000), one(60_000_000)]
+    }
+
+    #[test]
+    fn old_and_new_kernels_agree_on_a_long_interval_and_differ_on_when() {
+        let tick = 4_000_000;
+        for (old, halfway) in [(true, 90_000_000 + 40_000_000), (false, 0)] {
+            let ends = at_ends(&two(), Kernel { old, tick }, 100_000_000, 2);
+            // By 100 ms nothing completed: the old kernel has counted 90 and 40 ms, the new none.
+            assert_eq!((ends[0].ios[0], ends[0].queue), (0, halfway));
+            let end = ends[1];
+            assert_eq!((end.ios[0], end.bytes[0], end.waits[0]), (2, 8192, 200_000_000));
+            assert_eq!(end.queue, 200_000_000);
+            // Linux 6.1 counts a tick at each start and what passed since at each end: the stretch
+            // from 12 to 60 ms, in which only one was in flight, is lost.
+            assert_eq!(end.busy, if old { 150_000_000 } else { (1 + 1 + 12 + 13) * tick });
         }
     }
 }

@@ -7,7 +7,7 @@ use iowhy_model::{Finding, Level, Recording};
 
 use super::SAID_ALOUD;
 use super::owed::accepted;
-use crate::render::{self, LEVELS};
+use crate::render;
 use crate::worlds::{Recipe, Truth, World, recipes};
 
 /// A world by the recipe that makes it and its number.
@@ -77,14 +77,13 @@ impl Case {
         World::of(&self.recipe, seed).map_err(|error| format!("{}: {error}", self.name()))
     }
 
-    /// Shows the world to the judge at every level.
+    /// Shows the world to the judge at every level it can be told at.
     ///
     /// # Errors
     /// If the recipe is written wrong, or a rendering is not read.
     pub fn judge(&self) -> Result<Vec<Judged>, String> {
         let world = self.world()?;
-        let levels = LEVELS.into_iter().filter(|level| *level == Level::A || !self.recipe.averages);
-        levels.map(|level| self.at(&world, level)).collect()
+        self.recipe.levels.iter().map(|level| self.at(&world, *level)).collect()
     }
 
     fn at(&self, world: &World, level: Level) -> Result<Judged, String> {

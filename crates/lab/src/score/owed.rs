@@ -8,10 +8,11 @@ use iowhy_model::Level;
 /// Right answers besides the verdict itself.
 pub(super) fn accepted(verdict: &str, level: Level) -> &'static [&'static str] {
     match (verdict, level) {
-        // A few turns more in a mean of milliseconds: the average hides it.
-        ("device.retry", Level::A) => &["device.slow", "healthy", "insufficient"],
+        // Below the reach of the verdict: a mean of milliseconds hides some turns more, and a stall
+        // of one request among a thousand.
+        ("device.retry" | "device.stall", Level::A) => &["device.slow", "healthy", "insufficient"],
         ("device.retry", Level::B) => &["device.slow", "device.stall", "insufficient"],
-        ("device.stall", Level::A | Level::B) => &["device.slow", "insufficient"],
+        ("device.stall", Level::B) => &["device.slow", "insufficient"],
         // A histogram alone does not tell a queue in the disk from a slow disk, nor sizes.
         (
             "device.slow" | "load.saturated" | "load.burst" | "load.large-io" | "cap.volume",

@@ -5,7 +5,7 @@ use iowhy_model::Op;
 use super::parts::{
     lookups, nvme, platter, platter_rate, sata_ssd, scan, stream, visitors, volume,
 };
-use super::{Chance, MOST, Pace, Place, Plan, Recipe, Setup, Truth, recipe};
+use super::{Chance, MOST, Pace, Place, Plan, Recipe, Setup, Truth, at_d, recipe};
 
 /// Recipes of this family.
 pub(super) const RECIPES: &[Recipe] = &[
@@ -32,7 +32,14 @@ pub(super) const RECIPES: &[Recipe] = &[
         let load = visitors(chance, rate);
         slow(disk.under(load), (factor, factor), chance)
     }),
-    recipe("device.slow", "ssd-lookups", |chance| {
+    recipe("device.slow", "nvme-lookups", |chance| {
+        let disk = nvme(chance, "");
+        let (depth, think) = (chance.whole(1, 3), chance.scale(1e5, 5e6));
+        let load = lookups(chance, depth, think);
+        slow(disk.under(load), (15.0, 80.0), chance)
+    }),
+    // Some milliseconds on a disk called sda: a platter's own time, unless one knows it is flash.
+    at_d("device.slow", "ssd-lookups", |chance| {
         let disk = sata_ssd(chance, "");
         let (depth, think) = (chance.whole(1, 3), chance.scale(1e5, 5e6));
         let load = lookups(chance, depth, think);

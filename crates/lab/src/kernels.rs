@@ -1,0 +1,100 @@
+//! The tracer and the judge on other kernels: Debian's, in a small machine of virtual time.
+//!
+//! A kernel package is fetched and unpacked, never installed; an initramfs is made of its modules,
+//! busybox and our own programs; qemu boots it in software. Inside, `lab guest` asks the doctor,
+//! holds the tracer against /proc/diskstats, and has a sick and a healthy disk judged.
+
+mod archive;
+mod guest;
+mod image;
+mod machine;
+mod programs;
+mod table;
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use archive::Archive;
+pub use guest::guest;
+use table::{Results, tables};
+
+/// Kernels by the beginning of their version; `newest` is the newest there is.
+pub const PATTERNS: &[&str] = &["5.10", "6.1", "6.12", "newest"];
+
+/// Boots the newest kernel of each pattern, prints what came of it, and tells whether all of it was
+/// right. Kernels that cannot be had are skipped, and said so.
+///
+/// # Errors
+/// If not one kernel could be booted.
+pub fn run(patterns: &[String], patience: Duration) -> io::Result<bool> {
+    let cache = cache()?;
+    programs::install()?;
+    let mut skipped = Vec::new();
+    let archive = Archive::open(&cache, &mut skipped)?;
+    let mut told = io::stderr().lock();
+    for what in skipped {
+        writeln!(told, "skipped: {what}")?;
+    }
+    let busybox = archive.unpack("busybox-static")?.join("bin/busybox");
+    writeln!(told, "lab: building `iowhy` and `lab` without libraries")?;
+    let built = programs::build(&cache)?;
+    let known = archive.kernels()?;
+    let mut all = Vec::new();
+    for pattern in patterns {
+        let Some(package) = archive::newest(&known, pattern) else {
+            writeln!(told, "skipped: no kernel package for `{pattern}`")?;
+            continue;
+        };
+        writeln!(told, "lab: `{package}`")?;
+        match boot(&archive, package, &busybox, &built, patience) {
+            Ok(results) => {
+                tell(&mut told, &results)?;
+                all.push(results);
+            }
+            Err(error) => writeln!(told, "skipped: `{package}`: {error}")?,
+        }
+    }
+    if all.is_empty() {
+        return Err(io::Error::other("not one kernel could be booted"));
+    }
+    write!(io::stdout(), "{}", tables(&all))?;
+    Ok(all.iter().all(Results::right))
+}
+
+fn boot(
+    archive: &Archive,
+    package: &str,
+    busybox: &Path,
+    built: &Path,
+    patience: Duration,
+) -> io::Result<Results> {
+    let image = image::make(&archive.unpack(package)?, busybox, built)?;
+    let printed = machine::boot(&image, patience)?;
+    std::fs::remove_file(&image.initramfs)?;
+    let results = Results::of(package, &printed);
+    if !results.done {
+        let last = printed.lines.len().saturating_sub(20);
+        let mut told = io::stderr();
+        writeln!(told, "lab: it did not come to its end; its last lines:")?;
+        for line in &printed.lines[last..] {
+            writeln!(told, "    {line}")?;
+        }
+    }
+    Ok(results)
+}
+
+fn tell(out: &mut impl Write, results: &Results) -> io::Result<()> {
+    for wrong in results.wrong() {
+        writeln!(out, "wrong: {}: {wrong}", results.kernel)?;
+    }
+    let (lines, wrong) = (results.lines.len(), results.wrong().len());
+    let end = if results.done { "" } else { ", cut off" };
+    writeln!(out, "lab: {lines} results, {wrong} wrong{end}, {:.0} s", results.seconds)
+}
+
+/// Packages and builds, outside the clone.
+fn cache() -> io::Result<PathBuf> {
+    let home = std::env::home_dir().ok_or_else(|| io::Error::other("no home folder"))?;
+    Ok(home.join(".cache/iowhy/kernels"))
+}

@@ -1,0 +1,78 @@
+//! The small machine: one processor in software, whose time is the count of its instructions.
+//!
+//! Time leaps over every idle wait, so that 20 s of a slow disk take a second, and nothing that else
+//! happens on this machine can be seen from within.
+
+use std::io::{self, BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use super::image::Image;
+
+/// What a line must begin with to be for us.
+pub const MARK: &str = "lab-guest ";
+/// The last line of a machine that came to its end. A panic ends qemu just as quietly.
+pub const DONE: &str = "lab-guest done";
+
+/// What a machine printed.
+#[derive(Debug, Default)]
+pub struct Printed {
+    /// Every line on its serial port.
+    pub lines: Vec<String>,
+    /// Whether it came to its end.
+    pub done: bool,
+    /// Real time it took.
+    pub took: Duration,
+}
+
+/// A running machine, which does not outlive this.
+struct Machine(Child);
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Boots an image and gathers what it prints, no longer than `patience`.
+///
+/// # Errors
+/// If qemu cannot be started.
+pub fn boot(image: &Image, patience: Duration) -> io::Result<Printed> {
+    let began = Instant::now();
+    let mut machine = Machine(qemu(image).spawn()?);
+    let output = machine.0.stdout.take().ok_or_else(|| io::Error::other("no serial port"))?;
+    let (tell, told) = mpsc::channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
+            let line = String::from_utf8_lossy(&line).trim_end().to_string();
+            if tell.send(line).is_err() {
+                break;
+            }
+        }
+    });
+    let mut printed = Printed::default();
+    // Ends when qemu closes its output, or when the patience does.
+    while let Ok(line) = told.recv_timeout(patience.saturating_sub(began.elapsed())) {
+        printed.done |= line == DONE;
+        printed.lines.push(line);
+    }
+    printed.took = began.elapsed();
+    Ok(printed)
+}
+
+fn qemu(image: &Image) -> Command {
+    let mut qemu = Command::new("qemu-system-x86_64");
+    qemu.args(["-M", "q35", "-cpu", "max", "-smp", "1", "-m", "1024"]);
+    qemu.args(["-nodefaults", "-nographic", "-no-reboot", "-serial", "stdio"]);
+    // Software alone: where /dev/kvm exists it may be of a kind that cannot boot a stock kernel.
+    qemu.args(["-accel", "tcg,thread=single", "-seed", "7"]);
+    // Two nanoseconds per instruction; no waiting where nothing is to be done.
+    qemu.args(["-icount", "shift=1,sleep=off", "-rtc", "base=2026-01-01,clock=vm"]);
+    qemu.arg("-kernel").arg(&image.kernel).arg("-initrd").arg(&image.initramfs);
+    qemu.args(["-append", "console=ttyS0 quiet loglevel=1 panic=-1"]);
+    qemu.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    qemu
+}

@@ -1,0 +1,123 @@
+//! What the machines said, as tables of Markdown.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::machine::{MARK, Printed};
+
+/// One kernel's results.
+#[derive(Debug)]
+pub struct Results {
+    /// The package, less what all have in common.
+    pub kernel: String,
+    /// What it printed, as JSON.
+    pub lines: Vec<Value>,
+    /// Whether it came to its end.
+    pub done: bool,
+    /// Real seconds it took.
+    pub seconds: f64,
+}
+
+impl Results {
+    /// Takes our lines out of what was printed.
+    pub fn of(package: &str, printed: &Printed) -> Results {
+        let ours = printed.lines.iter().filter_map(|line| line.strip_prefix(MARK));
+        Results {
+            kernel: package.trim_start_matches("linux-image-").trim_end_matches("-amd64").into(),
+            lines: ours.filter_map(|line| serde_json::from_str(line).ok()).collect(),
+            done: printed.done,
+            seconds: printed.took.as_secs_f64(),
+        }
+    }
+
+    /// Whether the machine came to its end and every case was right.
+    pub fn right(&self) -> bool {
+        self.done && self.wrong().is_empty()
+    }
+
+    /// The lines that did not come out as they should.
+    pub fn wrong(&self) -> Vec<&Value> {
+        self.lines.iter().filter(|line| line["right"] == false).collect()
+    }
+
+    fn find(&self, case: &str, key: &str) -> Option<&Value> {
+        let of_case = self.lines.iter().filter(|line| line["case"] == case);
+        of_case.map(|line| &line[key]).find(|value| !value.is_null())
+    }
+
+    fn text(&self, case: &str, key: &str) -> String {
+        match self.find(case, key) {
+            Some(Value::String(text)) => text.clone(),
+            Some(value) => value.to_string(),
+            None => "?".to_string(),
+        }
+    }
+
+    fn number(&self, case: &str, key: &str) -> String {
+        let number = self.find(case, key).and_then(Value::as_f64);
+        number.map_or("?".to_string(), |number| format!("{number:.3}"))
+    }
+
+    /// Measured, lost and the kernel's count, summed over an operation's runs.
+    fn sums(&self, op: &str) -> Option<(u64, u64, u64)> {
+        let of_op: Vec<&Value> = self.lines.iter().filter(|line| line["op"] == op).collect();
+        let sum = |key: &str| of_op.iter().filter_map(|line| line[key].as_u64()).sum();
+        (!of_op.is_empty()).then(|| (sum("measured"), sum("lost"), sum("kernel")))
+    }
+}
+
+/// All kernels: attach points, equations, cases.
+pub fn tables(all: &[Results]) -> String {
+    let mut out = String::from("| kernel | itself it says | attach points | queue time | s |\n");
+    out.push_str("| --- | --- | --- | --- | --- |\n");
+    for one in all {
+        let points = one.find("doctor", "attach").and_then(Value::as_array);
+        let points = points.into_iter().flatten().filter_map(Value::as_str);
+        let points: Vec<&str> = points.map(|name| name.trim_start_matches("block_")).collect();
+        let _ = writeln!(
+            out,
+            "| {} | {} | {} | {} | {:.0} |",
+            one.kernel,
+            one.text("kernel", "version"),
+            points.join(", "),
+            one.text("doctor", "queue_time"),
+            one.seconds
+        );
+    }
+    out.push_str("\n| kernel | operation | measured | lost | counted by the kernel | |\n");
+    out.push_str("| --- | --- | --- | --- | --- | --- |\n");
+    for one in all {
+        for op in ["read", "write", "discard", "flush"] {
+            let Some((measured, lost, kernel)) = one.sums(op) else { continue };
+            let equal = one.lines.iter().filter(|line| line["op"] == op);
+            let equal = equal.clone().count() > 0 && equal.clone().all(|line| line["right"] == true);
+            let word = if equal { "equal in every run" } else { "**not equal**" };
+            let kernel_name = &one.kernel;
+            let _ = writeln!(
+                out,
+                "| {kernel_name} | {op} | {measured} | {lost} | {kernel} | {word} |"
+            );
+        }
+    }
+    out.push_str("\n| kernel | null_blk of 1 ms | SCSI timeout of 2 s | dusty disk | healthy disk | |\n");
+    out.push_str("| --- | --- | --- | --- | --- | --- |\n");
+    for one in all {
+        let verdict = |disk: &str| {
+            let confidence = one.find(disk, "confidence").and_then(Value::as_f64).unwrap_or(0.0);
+            format!("{} {:.0} %", one.text(disk, "verdict"), 100.0 * confidence)
+        };
+        let _ = writeln!(
+            out,
+            "| {} | D2C p50 {} ms | D2C max {} ms, {} requeued | {} | {} | {} |",
+            one.kernel,
+            one.number("null_blk", "p50_ms"),
+            one.number("scsi timeout", "max_ms"),
+            one.text("scsi timeout", "requeues"),
+            verdict("dusty disk"),
+            verdict("healthy disk"),
+            if one.right() { "right" } else { "**wrong**" }
+        );
+    }
+    out
+}
