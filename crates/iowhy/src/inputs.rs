@@ -34,15 +34,7 @@ impl Files {
 
     /// Reads every input; what one of them lacks is said at once and does not stop the others.
     pub fn read(&self) -> anyhow::Result<Gathered> {
-        let only = match &self.format {
-            None => None,
-            Some(name) => Some(iowhy_read::find(name).ok_or_else(|| {
-                Hinted::error(
-                    format!("there is no format `{name}`"),
-                    "`iowhy explain formats` lists them",
-                )
-            })?),
-        };
+        let only = self.only()?;
         let mut gathered = Gathered { recording: Recording::new(), failed: 0 };
         for (input, opened) in self.open() {
             let outcome = opened.and_then(|mut reader| {
@@ -57,6 +49,24 @@ impl Files {
             }
         }
         Ok(gathered)
+    }
+
+    /// Whether standard input is all there is to read.
+    pub fn is_stdin(&self) -> bool {
+        self.files.iter().all(|file| file == Path::new("-")) && self.files.len() < 2
+    }
+
+    /// The format that every line is to be read as, if one was named.
+    pub fn only(&self) -> anyhow::Result<Option<&'static iowhy_read::Format>> {
+        match &self.format {
+            None => Ok(None),
+            Some(name) => iowhy_read::find(name).map(Some).ok_or_else(|| {
+                Hinted::error(
+                    format!("there is no format `{name}`"),
+                    "`iowhy explain formats` lists them",
+                )
+            }),
+        }
     }
 
     /// Every input by its name, opened when its turn comes.

@@ -103,15 +103,14 @@ pub fn series(listing: &Listing, filter: &Filter, edges: &Edges, columns: usize)
             continue;
         }
         let series = entry(&mut all, known.device, known.stage);
-        match series
-            .columns
-            .iter_mut()
-            .find(|(at, _, other)| *at == start && other.edges() == known.histogram.edges())
-        {
-            Some((_, _, histogram)) => {
-                histogram.merge(&known.histogram);
+        // Columns stay in order of time; those of one start are found without a walk over all.
+        let first = series.columns.partition_point(|(at, _, _)| *at < start);
+        let twin = series.columns.iter_mut().skip(first).take_while(|(at, _, _)| *at == start);
+        match twin.map(|(_, _, twin)| twin).find(|twin| twin.edges() == known.histogram.edges()) {
+            Some(twin) => {
+                twin.merge(&known.histogram);
             }
-            None => series.columns.push((start, length, known.histogram.clone())),
+            None => series.columns.insert(first, (start, length, known.histogram.clone())),
         }
     }
     let timed: Vec<(&Event, Time)> = listing

@@ -3,12 +3,15 @@
 //! ## Does
 //! Draws two maps: time runs to the right, latency upwards. The first is coloured by I/Os per
 //! second, the second by time waited per second, so that a few slow I/Os show beside many fast
-//! ones. Live, the picture is redrawn every second until Ctrl-C; from a capture or a pipe it is
-//! drawn once, over the time the capture covers.
+//! ones. Live, the picture is redrawn every second until Ctrl-C, and so it is while a capture
+//! arrives on a pipe; then it holds the latest seconds, one a column. From a file it is drawn
+//! once, over the time the capture covers. `--svg` and `--png` write pictures, `--csv` and
+//! `--json` the numbers in the cells.
 //!
 //! ## Examples
 //! `iowhy map --device sdb`: this machine, now.
-//! `iowhy map biosnoop.txt`: a capture.
+//! `iowhy map biosnoop.txt --png map.png`: a capture, as a picture.
+//! `biosnoop | iowhy map -`: a capture while it arrives.
 //! `iowhy map --for 60s > picture.txt`: watch a minute, draw once.
 //! `iowhy map --compat pylatencymap records.txt`: the picture of PyLatencyMap 1.3, byte for byte.
 
@@ -18,14 +21,17 @@ use std::time::Duration;
 use clap::{Args, FromArgMatches};
 use iowhy_live::TraceMode;
 use iowhy_model::{Nanos, Report};
+use iowhy_show::Style;
 
 use crate::arguments::{Files, Output, Selection, Task, Words, duration};
 use crate::command::{Command, Status};
 use crate::present::{View, gathered};
 use crate::watch::{Plan, Watch};
 
+mod arriving;
 mod compat;
 mod drawing;
+mod window;
 
 use compat::Compat;
 use drawing::Drawing;
@@ -92,14 +98,8 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         until = (until + column).min(end);
         watch.run_until(until)?;
         if screen {
-            // Drawn from the top left; what the last picture left below is cleared.
-            let mut picture = b"\x1b[H".to_vec();
             let recording = watch.recording().clone();
-            view.write(&Report { recording, findings: Vec::new() }, &style, &mut picture)?;
-            picture.extend_from_slice(b"\x1b[J");
-            let mut out = std::io::stdout().lock();
-            out.write_all(&picture)?;
-            out.flush()?;
+            on_screen(&view, &Report { recording, findings: Vec::new() }, &style)?;
         }
     }
     let recording = watch.end()?;
@@ -111,8 +111,28 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     Ok(Status::incomplete(incomplete))
 }
 
+/// Draws over what a terminal shows: from the top left, each line and the rest below cleared.
+fn on_screen(view: &View, report: &Report, style: &Style) -> anyhow::Result<()> {
+    let mut picture = Vec::new();
+    view.write(report, style, &mut picture)?;
+    let mut out = b"\x1b[H".to_vec();
+    for line in picture.split_inclusive(|byte| *byte == b'\n') {
+        let text = line.strip_suffix(b"\n").unwrap_or(line);
+        out.extend_from_slice(text);
+        out.extend_from_slice(b"\x1b[K\n");
+    }
+    out.extend_from_slice(b"\x1b[J");
+    let mut stdout = std::io::stdout().lock();
+    stdout.write_all(&out)?;
+    Ok(stdout.flush()?)
+}
+
 impl Map {
     fn of_files(&self, files: &Files) -> anyhow::Result<Status> {
+        let text = self.drawing.is_text(self.output.json);
+        if text && files.is_stdin() && std::io::stdout().is_terminal() {
+            return self.arriving(files);
+        }
         let Some((report, filter, incomplete)) = gathered(files, &self.selection)? else {
             return Ok(Status::Failed);
         };

@@ -1,0 +1,161 @@
+//! A capture that arrives on standard input is drawn while it arrives, the latest at the right.
+
+use std::mem::take;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use iowhy_model::{
+    DeviceId, Distribution, Event, Fact, Interval, Name, Nanos, Recording, Report, Sink, Source,
+};
+
+use super::window::Window;
+use super::{Map, on_screen};
+use crate::arguments::Files;
+use crate::command::Status;
+use crate::messages;
+use crate::present::View;
+use crate::stop::Stop;
+
+/// How often the picture is drawn, and how long one second of it is.
+const REDRAWN: Duration = Duration::from_secs(1);
+/// Columns of a map beside its cells (labels and latest values, `heatmap`).
+const BESIDE: usize = 18;
+/// How often it is looked whether the user wants to stop.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+impl Map {
+    /// Draws what comes in on a terminal, once a second, until it ends or the user stops it. A
+    /// capture that is whole within the first second is drawn whole.
+    pub(super) fn arriving(&self, files: &Files) -> anyhow::Result<Status> {
+        let only = files.only()?;
+        let shared = Shared::default();
+        let mut feed = shared.clone();
+        let (done, ended) = mpsc::channel();
+        let files = files.clone();
+        std::thread::spawn(move || {
+            let outcome = files.open().next().map_or(Ok(()), |(input, opened)| {
+                let mut reader = opened?;
+                iowhy_read::scan(&input, &mut reader, only, &mut feed)?;
+                Ok::<(), anyhow::Error>(())
+            });
+            drop(feed.settle());
+            // If nobody listens any more, the user stopped it.
+            let _ = done.send(outcome);
+        });
+        let stop = Stop::new()?;
+        let view = View::named("heatmap");
+        let mut window: Option<Window> = None;
+        let mut outcome = None;
+        while outcome.is_none() && !stop.asked() {
+            let drawn = Instant::now();
+            while outcome.is_none() && !stop.asked() && drawn.elapsed() < REDRAWN {
+                match ended.recv_timeout(PATIENCE) {
+                    Ok(ending) => outcome = Some(ending),
+                    Err(RecvTimeoutError::Disconnected) => outcome = Some(Ok(())),
+                    Err(RecvTimeoutError::Timeout) => {}
+                }
+            }
+            let mut part = shared.take();
+            if part.listings.is_empty() {
+                continue;
+            }
+            let style = self.drawing.style(self.output.style(self.selection.filter(&mut part)));
+            let recording = match (&outcome, &mut window) {
+                (Some(_), None) => part,
+                (_, window) => window.get_or_insert_default().add(part, style.width - BESIDE),
+            };
+            on_screen(&view, &Report { recording, findings: Vec::new() }, &style)?;
+        }
+        if let Some(Err(error)) = outcome {
+            messages::error(&error);
+            return Ok(Status::Failed);
+        }
+        Ok(Status::incomplete(shared.recording().is_incomplete()))
+    }
+}
+
+/// A recording that one thread fills and another looks at.
+#[derive(Clone, Default)]
+struct Shared {
+    recording: Arc<Mutex<Recording>>,
+    /// The open source as the reader amends it; goes back before anything else is told.
+    amended: Option<Source>,
+}
+
+impl Shared {
+    fn recording(&self) -> MutexGuard<'_, Recording> {
+        self.recording.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What came since the last time; what is known of the sources stays.
+    fn take(&self) -> Recording {
+        let mut recording = self.recording();
+        let moved: Vec<_> = recording
+            .listings
+            .iter_mut()
+            .map(|listing| (take(&mut listing.events), take(&mut listing.distributions)))
+            .collect();
+        let mut part = recording.clone();
+        for (listing, (events, distributions)) in part.listings.iter_mut().zip(moved) {
+            (listing.events, listing.distributions) = (events, distributions);
+        }
+        part
+    }
+
+    /// The recording with all that was said of its source.
+    fn settle(&mut self) -> MutexGuard<'_, Recording> {
+        let amended = self.amended.take();
+        let mut recording = self.recording();
+        if let Some(amended) = amended {
+            *recording.source() = amended;
+        }
+        recording
+    }
+}
+
+impl Sink for Shared {
+    fn begin(&mut self, source: Source) -> usize {
+        self.settle().begin(source)
+    }
+
+    fn resume(&mut self, listing: usize) {
+        self.settle().resume(listing);
+    }
+
+    fn source(&mut self) -> &mut Source {
+        let source = self.settle().source().clone();
+        self.amended.insert(source)
+    }
+
+    fn device(&mut self, name: &str) -> DeviceId {
+        self.settle().device(name)
+    }
+
+    fn name(&mut self, text: &str) -> Name {
+        self.settle().name(text)
+    }
+
+    fn event(&mut self, event: Event) {
+        self.settle().event(event);
+    }
+
+    fn interval(&mut self, interval: Interval) {
+        self.settle().interval(interval);
+    }
+
+    fn distribution(&mut self, distribution: Distribution) {
+        self.settle().distribution(distribution);
+    }
+
+    fn fact(&mut self, fact: Fact) {
+        self.settle().fact(fact);
+    }
+
+    fn end(&mut self) {
+        self.settle().end();
+    }
+}
+
+/// One second of a source's clock.
+pub(super) const SECOND: Nanos = Nanos(REDRAWN.as_nanos() as i64);

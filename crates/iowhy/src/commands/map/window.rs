@@ -1,0 +1,132 @@
+//! The latest stretch of what arrives: as many seconds as the paper has columns, no more.
+
+use std::collections::BTreeSet;
+
+use iowhy_model::{
+    DeviceId, Distribution, Edges, Event, Histogram, Layer, Listing, Recording, Stage, Time,
+};
+
+use super::arriving::SECOND;
+
+/// What arrived lately, single requests counted by the second.
+#[derive(Default)]
+pub struct Window {
+    recording: Recording,
+}
+
+/// Who is counted: empty seconds are kept for each of these.
+type Counted = BTreeSet<(DeviceId, Layer, Stage)>;
+
+impl Window {
+    /// Adds what came since and gives out what there is to draw: `seconds` at the most.
+    pub fn add(&mut self, part: Recording, seconds: usize) -> Recording {
+        let before = std::mem::replace(&mut self.recording, part);
+        let mut olds = before.listings.into_iter();
+        for listing in &mut self.recording.listings {
+            let old = olds.next();
+            merge(listing, old, seconds as i64);
+        }
+        self.recording.clone()
+    }
+}
+
+/// Puts what was known in front of what came, and forgets what is too old.
+fn merge(listing: &mut Listing, old: Option<Listing>, seconds: i64) {
+    let events = std::mem::take(&mut listing.events);
+    let mut known = old.map_or_else(Vec::new, |old| old.distributions);
+    let last = last_second(&known);
+    known.append(&mut listing.distributions);
+    let mut counted = Counted::new();
+    for event in &events {
+        count(&mut known, &mut counted, event);
+    }
+    silence(&mut known, &counted, last);
+    if let Some(end) = known.iter().filter_map(|one| Some(one.start? + one.length?)).max() {
+        let oldest = end.ns().saturating_sub(seconds.saturating_mul(SECOND.ns()));
+        known.retain(|one| one.start.is_none_or(|start| start.ns() >= oldest));
+    }
+    listing.distributions = known;
+}
+
+fn last_second(known: &[Distribution]) -> Option<i64> {
+    known.iter().filter_map(|one| Some(one.start?.ns().div_euclid(SECOND.ns()))).max()
+}
+
+/// Counts a request into the second in which it completed.
+fn count(known: &mut Vec<Distribution>, counted: &mut Counted, event: &Event) {
+    let (Some((stage, latency)), Some(at)) = (event.longest(), event.completed) else { return };
+    let start = Time::from_ns(at.ns().div_euclid(SECOND.ns()).saturating_mul(SECOND.ns()));
+    counted.insert((event.device, event.layer, stage));
+    let who = (event.device, event.layer, stage, Some(event.op), Some(start));
+    let same = |one: &&mut Distribution| {
+        (one.device, one.layer, one.stage, one.op, one.start) == who && one.label.is_none()
+    };
+    // The newest stand last, and that is where most requests belong.
+    if let Some(one) = known.iter_mut().rev().find(same) {
+        one.histogram.record(latency.ns().unsigned_abs());
+        return;
+    }
+    let mut one = empty(event.device, event.layer, stage, start);
+    one.op = Some(event.op);
+    one.histogram.record(latency.ns().unsigned_abs());
+    known.push(one);
+}
+
+/// Seconds since the last one drawn in which nobody completed anything: watched, and empty.
+fn silence(known: &mut Vec<Distribution>, counted: &Counted, last: Option<i64>) {
+    /// More at once is a clock that jumped, not silence: a day.
+    const MOST: i64 = 86_400;
+    let (Some(last), Some(now)) = (last, last_second(known)) else { return };
+    let busy: BTreeSet<_> = known
+        .iter()
+        .filter_map(|one| Some((one.device, one.layer, one.stage, one.start?)))
+        .collect();
+    for (device, layer, stage) in counted {
+        for second in (last + 1..now).take(usize::from(now - last < MOST) * MOST as usize) {
+            let start = Time::from_ns(second.saturating_mul(SECOND.ns()));
+            if !busy.contains(&(*device, *layer, *stage, start)) {
+                known.push(empty(*device, *layer, *stage, start));
+            }
+        }
+    }
+}
+
+fn empty(device: DeviceId, layer: Layer, stage: Stage, start: Time) -> Distribution {
+    let histogram = Histogram::empty(Edges::standard());
+    let mut one = Distribution::new(device, layer, stage, histogram);
+    (one.start, one.length) = (Some(start), Some(SECOND));
+    one
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iowhy_model::{Level, Nanos, Op, Sink, Source};
+
+    fn part(seconds: std::ops::Range<i64>) -> Recording {
+        let mut recording = Recording::new();
+        recording.begin(Source::new("biosnoop", "-", Level::C));
+        let sda = recording.device("sda");
+        for at in seconds {
+            let mut event = Event::new(sda, Op::Read, Layer::Block);
+            event.issued = Some(Time::from_ns(at * SECOND.ns()));
+            event.completed = Some(Time::from_ns(at * SECOND.ns() + 1_000_000));
+            recording.event(event);
+        }
+        recording
+    }
+
+    #[test]
+    fn the_latest_seconds_stay_and_silence_is_kept() {
+        let mut window = Window::default();
+        window.add(part(0..30), 40);
+        let drawn = window.add(part(35..60), 40);
+        let known = &drawn.listings[0].distributions;
+        let starts: Vec<i64> =
+            known.iter().filter_map(|one| Some(one.start?.ns() / SECOND.ns())).collect();
+        assert_eq!(starts.iter().min(), Some(&20));
+        let empty = known.iter().filter(|one| one.histogram.count() == 0).count();
+        assert_eq!((starts.len(), empty), (40, 5));
+        assert!(known.iter().all(|one| one.length == Some(Nanos(1_000_000_000))));
+    }
+}
