@@ -40,6 +40,12 @@ pub const FAMILIES: &[Family] = &[
         table: Some("FORMATS"),
         headings: &["Reads", "Where it comes from", "Versions", "Traps", "Cannot know"],
     },
+    Family {
+        word: "kind of probe",
+        folder: "crates/probe/src/kinds",
+        table: Some("KINDS"),
+        headings: &["Measures", "Writes", "Needs", "Read it like this"],
+    },
     Family { word: "measure", folder: "crates/diagnose/src/measures", table: None, headings: &[] },
     Family {
         word: "view",

@@ -108,7 +108,7 @@ impl Shared<'_> {
             let bytes = self.job.bytes;
             let io =
                 Io { intended_ns: due_ns, issued_ns, completed_ns, offset, bytes, depth, error };
-            gather.take(io, if open { late_ns } else { 0 });
+            gather.take(io, open.then_some(late_ns));
             free_since_ns = completed_ns;
         }
         let waited_ns = no_cpu_ns().zip(waited_ns).map(|(now, then)| now.saturating_sub(then));

@@ -54,14 +54,16 @@ pub struct Gather {
 }
 
 impl Gather {
-    /// Takes one I/O; `late_ns` is the engine's own delay.
-    pub fn take(&mut self, io: Io, late_ns: u64) {
+    /// Takes one I/O; `late_ns` is the engine's own delay, where a schedule says when it was due.
+    pub fn take(&mut self, io: Io, late_ns: Option<u64>) {
         if io.error != 0 {
             self.failed.get_or_insert(io);
         } else {
             self.latency.record(io.latency_ns());
             self.service.record(io.service_ns());
-            self.late.record(late_ns);
+            if let Some(late_ns) = late_ns {
+                self.late.record(late_ns);
+            }
         }
         if self.ios.len() < KEPT {
             self.ios.push(io);

@@ -148,7 +148,7 @@ impl Rounds {
                 Next::At(due_ns) => until_ns = until_ns.min(due_ns),
                 Next::Start { .. } => {}
             }
-            self.wait(until_ns, clock)?;
+            self.wait(until_ns, now_ns, clock)?;
         }
     }
 
@@ -173,7 +173,7 @@ impl Rounds {
             };
             // Late is what the engine could have helped: due, and a place in flight was free.
             let late_ns = io.issued_ns.saturating_sub(io.intended_ns.max(*free_since_ns));
-            self.gather.take(*io, if self.open { late_ns } else { 0 });
+            self.gather.take(*io, self.open.then_some(late_ns));
             *free_since_ns = now_ns;
             self.free.push(slot);
             self.in_flight -= 1;
@@ -220,9 +220,8 @@ impl Rounds {
     }
 
     /// Submits what was filled in and waits for a completion, or until `until_ns`.
-    fn wait(&mut self, until_ns: u64, clock: Clock) -> io::Result<()> {
+    fn wait(&mut self, until_ns: u64, now_ns: u64, clock: Clock) -> io::Result<()> {
         let Some(ring) = &mut self.ring else { return Ok(()) };
-        let now_ns = clock.now_ns();
         let left_ns = until_ns.saturating_sub(now_ns);
         let near = left_ns <= NEAR_NS;
         if self.in_flight == 0 {

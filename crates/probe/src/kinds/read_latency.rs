@@ -3,7 +3,9 @@
 //! ## Measures
 //! Reads one at a time: 4 KiB, 64 KiB and 1 MiB (or `--size`), in sequence and at random over the
 //! whole target, 500 of each (or `--count`), for at most 5 s each (or `--time`). Then the same
-//! places once more: what is quicker the second time was answered by a cache.
+//! places once more: what is quicker the second time was answered by a cache. With `--rate` the
+//! reads are due so many times per second whatever the device does, and latency counts from the
+//! moment a read was due; `service` counts from its submission.
 //!
 //! ## Writes
 //! Nothing.
@@ -23,11 +25,11 @@ use std::time::Duration;
 use iowhy_model::Unit;
 
 use crate::error::Error;
-use crate::job::{Job, Order};
+use crate::job::{Job, Load, Order};
 use crate::kind::{Ask, Kind};
 use crate::outcome::{Cell, FIGURES, Outcome, Table, figures, time};
 use crate::session::Session;
-use crate::{Purpose, human};
+use crate::{Purpose, Run, human};
 
 /// Entry in the list of kinds.
 pub const KIND: Kind = Kind {
@@ -44,6 +46,8 @@ const SIZES: [u32; 3] = [4096, 65_536, 1 << 20];
 /// Reads of each, and the longest they may take: enough for a p99.
 const COUNT: u64 = 500;
 const TIME: Duration = Duration::from_secs(5);
+/// In flight at most if reads are due by a rate.
+const OPEN: u32 = 256;
 /// A second pass was answered by a cache if its median is below this share of the first one's,
 /// and below the quickest read of the first pass: a busy machine alone can halve a median.
 const CACHED: f64 = 0.5;
@@ -53,8 +57,9 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
     let orders = ask.order.map_or(vec![Order::Sequential, Order::Random], |order| vec![order]);
     let mut columns = vec![("size", Unit::Bytes), ("order", Unit::Count), ("pass", Unit::Count)];
     columns.extend(FIGURES);
+    columns.extend([("service", Unit::Ms), ("unserved", Unit::Count)]);
     let mut table = Table::new("read_latency", &columns);
-    let mut cached = Vec::new();
+    let mut answer = Vec::new();
     let (from, span) = session.target.region();
     for bytes in sizes.iter().copied().filter(|bytes| u64::from(*bytes) <= span) {
         for order in &orders {
@@ -63,19 +68,32 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
                 if session.over() {
                     break;
                 }
+                let depth = ask.depth.unwrap_or(if ask.per_s.is_some() { OPEN } else { 1 });
+                let arrivals = ask.arrivals;
+                let load = ask.per_s.map_or(Load::Closed { depth }, |per_s| Load::Open {
+                    per_s,
+                    arrivals,
+                    depth,
+                });
                 let job = Job {
+                    load,
                     order: *order,
                     from,
                     count: Some(ask.count.unwrap_or(COUNT)),
                     time: Some(ask.time.unwrap_or(TIME)),
                     seed: ask.seed,
                     way: ask.way,
-                    ..Job::reads(bytes, ask.depth.unwrap_or(1), span)
+                    ..Job::reads(bytes, depth, span)
                 };
                 let what = format!("{} reads of {}", order.name(), human(u64::from(bytes)));
                 let run = session.measure(&job, &what)?;
                 let mut row = vec![u64::from(bytes).into(), Cell::from(order.name()), pass.into()];
                 row.extend(figures(&run));
+                row.push(Cell::from(run.service.mean_ns().map(|ns| ns / 1e6)));
+                row.push(run.unserved.0.into());
+                if let Some(sentence) = behind(&run, &what) {
+                    answer.push(sentence);
+                }
                 table.rows.push(row);
                 let median_ns = run.latency.quantile_ns(0.5, 0);
                 if pass == 1 {
@@ -84,7 +102,7 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
                     && (again as f64) < first as f64 * CACHED
                     && again < quickest
                 {
-                    cached.push(format!(
+                    answer.push(format!(
                         "a cache answered the second pass of {what}: median {} instead of {}",
                         time(again as f64 / 1e6),
                         time(first as f64 / 1e6)
@@ -93,8 +111,20 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
             }
         }
     }
-    if cached.is_empty() && !session.over() {
-        cached.push("no cache answered a second pass".to_string());
+    if !answer.iter().any(|sentence| sentence.starts_with("a cache")) && !session.over() {
+        answer.push("no cache answered a second pass".to_string());
     }
-    Ok(Outcome { answer: cached, tables: vec![table], text: None })
+    Ok(Outcome { answer, tables: vec![table], text: None })
+}
+
+/// Says that the device did not keep up with the rate asked of it.
+fn behind(run: &Run, what: &str) -> Option<String> {
+    let (count, longest_ns) = run.unserved;
+    (count > 0).then(|| {
+        format!(
+            "{what}: it fell behind the rate asked; at the end {count} reads that were due had \
+             not started, the first of them {} late",
+            time(longest_ns as f64 / 1e6)
+        )
+    })
 }
