@@ -36,9 +36,12 @@ impl Files {
     pub fn read(&self) -> anyhow::Result<Gathered> {
         let only = self.only()?;
         let mut gathered = Gathered { recording: Recording::new(), failed: 0 };
-        for (input, opened) in self.open() {
-            let outcome = opened.and_then(|mut reader| {
-                Ok(iowhy_read::scan(&input, &mut reader, only, &mut gathered.recording)?)
+        for (input, files) in self.grouped() {
+            let sink = &mut gathered.recording;
+            let parts: anyhow::Result<Vec<_>> = files.iter().map(|file| open(file)).collect();
+            let outcome = parts.and_then(|mut parts| match &mut parts[..] {
+                [one] => Ok(iowhy_read::scan(&input, one, only, sink)?),
+                _ => Ok(iowhy_read::blktrace::merge(&input, parts, sink)?),
             });
             match outcome {
                 Ok(scan) => gathered.recording.prose.push((input, scan.prose)),
@@ -49,6 +52,21 @@ impl Files {
             }
         }
         Ok(gathered)
+    }
+
+    /// Every input with its files: one each, but for blktrace, which writes one file per CPU.
+    fn grouped(&self) -> Vec<(String, Vec<PathBuf>)> {
+        let stdin = self.files.is_empty().then(|| PathBuf::from("-"));
+        let mut groups: Vec<(String, Vec<PathBuf>)> = Vec::new();
+        for file in self.files.iter().cloned().chain(stdin) {
+            let name = file.display().to_string();
+            let trace = iowhy_read::blktrace::trace_of(&name).unwrap_or(&name).to_string();
+            match groups.iter_mut().find(|(known, _)| *known == trace && trace != name) {
+                Some((_, files)) => files.push(file),
+                None => groups.push((trace, vec![file])),
+            }
+        }
+        groups
     }
 
     /// Whether standard input is all there is to read.
