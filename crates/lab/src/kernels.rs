@@ -20,7 +20,7 @@ pub use guest::guest;
 use table::{Results, tables};
 
 /// Kernels by the beginning of their version; `newest` is the newest there is.
-pub const PATTERNS: &[&str] = &["5.10", "6.1", "6.12", "newest"];
+pub const PATTERNS: [&str; 4] = ["5.10", "6.1", "6.12", "newest"];
 
 /// Boots the newest kernel of each pattern, prints what came of it, and tells whether all of it was
 /// right. Kernels that cannot be had are skipped, and said so.
@@ -36,7 +36,11 @@ pub fn run(patterns: &[String], patience: Duration) -> io::Result<bool> {
     for what in skipped {
         writeln!(told, "skipped: {what}")?;
     }
-    let busybox = archive.unpack("busybox-static")?.join("bin/busybox");
+    let busybox = archive.unpack("busybox-static")?;
+    // In /bin until Debian 12, in /usr/bin since.
+    let places = ["usr/bin/busybox", "bin/busybox"].map(|place| busybox.join(place));
+    let busybox = places.iter().find(|place| place.exists());
+    let busybox = busybox.ok_or_else(|| io::Error::other("no program in `busybox-static`"))?;
     writeln!(told, "lab: building `iowhy` and `lab` without libraries")?;
     let built = programs::build(&cache)?;
     let known = archive.kernels()?;
@@ -47,7 +51,7 @@ pub fn run(patterns: &[String], patience: Duration) -> io::Result<bool> {
             continue;
         };
         writeln!(told, "lab: `{package}`")?;
-        match boot(&archive, package, &busybox, &built, patience) {
+        match boot(&archive, package, busybox, &built, patience) {
             Ok(results) => {
                 tell(&mut told, &results)?;
                 all.push(results);

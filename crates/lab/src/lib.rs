@@ -2,6 +2,7 @@
 //! shipped; no crate that is may depend on it.
 //!
 //! - [`disk`] is arithmetic: disks, healthy and sick, as functions of time.
+//! - [`kernels`] boots other kernels and tries tracer and judge in them.
 //! - [`render`] shows such a world as each tool would have.
 //! - [`score`] holds verdicts against the truth of simulated disks.
 //! - [`sickdisk`] puts such a disk behind a real block device.
@@ -10,6 +11,7 @@
 //! - [`tidy`] holds the laws of docs/ARCHITECTURE.md as tests over the source text.
 
 pub mod disk;
+pub mod kernels;
 pub mod render;
 pub mod score;
 pub mod sickdisk;

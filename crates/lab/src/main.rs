@@ -5,9 +5,11 @@ use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::process::{ExitCode, Stdio};
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use iowhy_lab::disk;
+use iowhy_lab::kernels;
 use iowhy_lab::render;
 use iowhy_lab::score::{Case, Score, published};
 use iowhy_lab::sickdisk::{SickDisk, Spec, missing, serve};
@@ -29,6 +31,11 @@ enum What {
     Simulate(Simulate),
     /// Judges worlds of known illness at every level of input and prints what was right
     Score(Scored),
+    /// Boots Debian's kernels in small machines of virtual time and tries tracer and judge in them
+    Kernels(Kernels),
+    /// What runs inside such a machine
+    #[command(hide = true)]
+    Guest,
     /// Serves a disk to the process that started this one
     #[command(hide = true)]
     Serve(Disk),
@@ -93,11 +100,26 @@ struct Scored {
     level: String,
 }
 
+#[derive(Args)]
+struct Kernels {
+    /// How a kernel's version begins; `newest` for the newest of all
+    #[arg(value_name = "PATTERN", default_values_t = kernels::PATTERNS.map(str::to_string))]
+    patterns: Vec<String>,
+    /// How many seconds a machine may run
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    patience: u64,
+}
+
 fn main() -> ExitCode {
     let outcome = match Line::parse().what {
         What::Sickdisk(sickdisk) => sickdisk.run(),
         What::Simulate(simulate) => simulate.run(),
         What::Score(scored) => scored.run(),
+        What::Kernels(Kernels { patterns, patience }) => {
+            kernels::run(&patterns, Duration::from_secs(patience))
+                .map(|right| if right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        }
+        What::Guest => kernels::guest().map(|()| ExitCode::SUCCESS),
         What::Serve(disk) => {
             let truth = disk.truth.clone().unwrap_or_else(|| "/dev/null".into());
             serve(&disk.spec(truth)).map(|()| ExitCode::SUCCESS)

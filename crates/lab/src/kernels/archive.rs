@@ -154,7 +154,8 @@ fn releases() -> io::Result<Vec<String>> {
     let mut found = Vec::new();
     for file in fs::read_dir(KEYS)? {
         let name = file?.file_name().to_string_lossy().into_owned();
-        let release = name.strip_prefix("debian-archive-").and_then(|n| n.strip_suffix("-stable.gpg"));
+        let release =
+            name.strip_prefix("debian-archive-").and_then(|n| n.strip_suffix("-stable.gpg"));
         found.extend(release.map(str::to_string));
     }
     found.sort();
@@ -271,7 +272,10 @@ mod tests {
         assert_eq!(found[0].signed_by.as_deref(), Some("/key"));
         let text = "# deb http://no.example new main\ndeb [arch=amd64] http://b.example new-security main\n";
         let found = lines(text, "new");
-        assert_eq!((found[0].address.as_str(), found[0].kind.as_str()), ("http://b.example", "-security"));
+        assert_eq!(
+            (found[0].address.as_str(), found[0].kind.as_str()),
+            ("http://b.example", "-security")
+        );
         assert!(sources(&found, &["old".into()]).contains("Suites: old-security\n"));
     }
 }

@@ -73,7 +73,8 @@ fn doctor() -> io::Result<Vec<Value>> {
         checks.iter().find(|check| check["what"] == name).map(|check| check["detail"].clone())
     };
     let points = checks.iter().filter(|check| check["ok"] == true);
-    let points = points.filter_map(|check| check["what"].as_str()).filter(|n| n.starts_with("block_"));
+    let points =
+        points.filter_map(|check| check["what"].as_str()).filter(|n| n.starts_with("block_"));
     let points: Vec<String> = points
         .map(|name| match detail(name).as_ref().and_then(Value::as_str) {
             Some(text) if text.contains("2 arguments") => format!("{name} (2 arguments)"),
@@ -118,7 +119,8 @@ fn sick_disk() -> io::Result<Vec<Value>> {
     let device = Device::named(sick.path().trim_start_matches("/dev/"))?;
     let mut told = Vec::new();
     for mode in [TraceMode::Events, TraceMode::Histograms] {
-        for (op, depth, number) in [(Op::Read, 8, 2000), (Op::Write, 2, 300), (Op::Discard, 1, 32)] {
+        for (op, depth, number) in [(Op::Read, 8, 2000), (Op::Write, 2, 300), (Op::Discard, 1, 32)]
+        {
             let load = Load { op, bytes: 65536, depth, number };
             let counted = count(&device, mode, || load.run(&device.path))?;
             told.extend(lines(&counted, mode, &format!("{depth} deep")));

@@ -107,7 +107,11 @@ fn unpacked(path: &Path) -> io::Result<Vec<u8>> {
         _ => return fs::read(path),
     };
     let output = Command::new(tool).arg("-dc").arg(path).output()?;
-    if output.status.success() { Ok(output.stdout) } else { Err(io::Error::other("a broken module")) }
+    if output.status.success() {
+        Ok(output.stdout)
+    } else {
+        Err(io::Error::other("a broken module"))
+    }
 }
 
 /// An archive in the `newc` form, which the kernel unpacks

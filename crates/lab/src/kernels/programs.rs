@@ -27,7 +27,9 @@ pub fn install() -> io::Result<()> {
     }
     if !rustix::process::geteuid().is_root() {
         let what = packages.join(" ");
-        return Err(io::Error::other(format!("it needs packages `{what}`, or root to install them")));
+        return Err(io::Error::other(format!(
+            "it needs packages `{what}`, or root to install them"
+        )));
     }
     let mut install = Command::new("apt-get");
     install.args(["install", "-y", "--no-install-recommends"]).args(&packages);

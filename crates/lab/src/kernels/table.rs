@@ -22,10 +22,11 @@ pub struct Results {
 impl Results {
     /// Takes our lines out of what was printed.
     pub fn of(package: &str, printed: &Printed) -> Results {
-        let ours = printed.lines.iter().filter_map(|line| line.strip_prefix(MARK));
+        // The firmware leaves control characters before the first.
+        let ours = printed.lines.iter().filter_map(|line| line.split_once(MARK));
         Results {
             kernel: package.trim_start_matches("linux-image-").trim_end_matches("-amd64").into(),
-            lines: ours.filter_map(|line| serde_json::from_str(line).ok()).collect(),
+            lines: ours.filter_map(|(_, ours)| serde_json::from_str(ours).ok()).collect(),
             done: printed.done,
             seconds: printed.took.as_secs_f64(),
         }
@@ -91,16 +92,17 @@ pub fn tables(all: &[Results]) -> String {
         for op in ["read", "write", "discard", "flush"] {
             let Some((measured, lost, kernel)) = one.sums(op) else { continue };
             let equal = one.lines.iter().filter(|line| line["op"] == op);
-            let equal = equal.clone().count() > 0 && equal.clone().all(|line| line["right"] == true);
+            let equal =
+                equal.clone().count() > 0 && equal.clone().all(|line| line["right"] == true);
             let word = if equal { "equal in every run" } else { "**not equal**" };
             let kernel_name = &one.kernel;
-            let _ = writeln!(
-                out,
-                "| {kernel_name} | {op} | {measured} | {lost} | {kernel} | {word} |"
-            );
+            let _ =
+                writeln!(out, "| {kernel_name} | {op} | {measured} | {lost} | {kernel} | {word} |");
         }
     }
-    out.push_str("\n| kernel | null_blk of 1 ms | SCSI timeout of 2 s | dusty disk | healthy disk | |\n");
+    out.push_str(
+        "\n| kernel | null_blk of 1 ms | SCSI timeout of 2 s | dusty disk | healthy disk | |\n",
+    );
     out.push_str("| --- | --- | --- | --- | --- | --- |\n");
     for one in all {
         let verdict = |disk: &str| {

@@ -109,10 +109,8 @@ pub fn count(
     device.settle();
     let before = device.counters()?;
     let mut recording = Recording::new();
-    let mut tracer = BlockTrace::new(TraceOptions {
-        devices: vec![device.number],
-        ..TraceOptions::new(mode)
-    });
+    let mut tracer =
+        BlockTrace::new(TraceOptions { devices: vec![device.number], ..TraceOptions::new(mode) });
     tracer.begin(&mut recording).map_err(io::Error::other)?;
     thread::scope(|scope| {
         let load = scope.spawn(load);

@@ -41,7 +41,8 @@ impl Load {
         }
         thread::scope(|scope| {
             let threads = 0..self.depth;
-            let threads: Vec<_> = threads.map(|one| scope.spawn(move || self.one(path, one))).collect();
+            let threads: Vec<_> =
+                threads.map(|one| scope.spawn(move || self.one(path, one))).collect();
             threads.into_iter().try_for_each(|one| {
                 one.join().map_err(|_| io::Error::other("a thread of the load broke"))?
             })
