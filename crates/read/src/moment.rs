@@ -148,7 +148,8 @@ fn time_of_day(word: &str) -> Option<f64> {
     let minutes = integer(fields.next()?)?;
     let seconds = decimal(fields.next()?)?;
     let sound = hours < 24 && minutes < 60 && (0.0..61.0).contains(&seconds);
-    (sound && fields.next().is_none()).then_some((hours * 3600 + minutes * 60) as f64 + seconds)
+    let whole = sound && fields.next().is_none();
+    whole.then(|| (hours * 3600 + minutes * 60) as f64 + seconds)
 }
 
 /// Three numbers of a date: year first if it has four digits; else the month first after slashes
@@ -222,8 +223,17 @@ mod tests {
         assert_eq!(after.since(before), Some(3.0));
         let epoch = Moment::read("1763711836.25").unwrap();
         assert_eq!(epoch.since(Moment::read("1763711835").unwrap()), Some(1.25));
-        for line in ["", "1", "12", "sda 1 2", "at 10:00:01 it began", "10:00", "1.2.3", "10:00:61"]
-        {
+        for line in [
+            "",
+            "1",
+            "12",
+            "sda 1 2",
+            "at 10:00:01 it began",
+            "10:00",
+            "1.2.3",
+            "10:00:61",
+            "18446744073709551615:00:00",
+        ] {
             assert_eq!(Moment::read(line), None, "{line}");
         }
     }
