@@ -124,6 +124,87 @@ fn killed_it_leaves_no_file() {
     }
 }
 
+/// Runs a shell command; what it printed, or `None` if it failed.
+fn shell(command: &str) -> Option<String> {
+    let output = Command::new("sh").args(["-c", command]).output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_string())
+}
+
+/// A loop device whose readers in a control group get 200 reads per second.
+struct Capped {
+    device: String,
+    group: String,
+    file: PathBuf,
+}
+
+impl Capped {
+    fn new(folder: &Folder) -> Option<Capped> {
+        let file = folder.0.join("disk");
+        std::fs::write(&file, vec![7u8; 16 << 20]).unwrap();
+        let group = format!("/sys/fs/cgroup/blkio/iowhy-probe-{}", std::process::id());
+        let device = shell(&format!("losetup -f --show {}", file.display()))?;
+        let capped = Capped { device, group, file };
+        let name = capped.device.trim_start_matches("/dev/");
+        let file = format!("{}/blkio.throttle.read_iops_device", capped.group);
+        shell(&format!(
+            "mkdir {} && echo $(cat /sys/block/{name}/dev) 200 > {file}",
+            capped.group
+        ))?;
+        Some(capped)
+    }
+
+    fn run(&self, command: &str) -> Option<String> {
+        shell(&format!("echo $$ > {}/cgroup.procs; exec {command}", self.group))
+    }
+}
+
+impl Drop for Capped {
+    fn drop(&mut self) {
+        shell(&format!("losetup -d {}; rmdir {}", self.device, self.group));
+        let _ = std::fs::remove_file(&self.file);
+    }
+}
+
+#[test]
+fn a_cap_is_named_and_whoever_keeps_a_schedule_sees_his_latency_grow() {
+    let folder = Folder::new("capped");
+    let Some(capped) = Capped::new(&folder) else {
+        println!("skipped: a cap: needs root, `losetup` and the blkio control group");
+        return;
+    };
+    let iowhy = env!("CARGO_BIN_EXE_iowhy");
+    let asked = format!(
+        "{iowhy} probe read-latency {} --rate 400 --size 4k --order random --for 5s --json || true",
+        capped.device
+    );
+    let asked = format!("sh -c '{asked}'");
+    let object: Value = serde_json::from_str(&capped.run(&asked).unwrap()).unwrap();
+    let row = &object["tables"][0]["rows"][0];
+    let of = |column: usize| row[column].as_f64();
+    let (rate, max, unserved) = (of(4).unwrap(), of(9).unwrap(), of(11).unwrap());
+    println!(
+        "asked 400 per second of a cap of 200: {rate} done, {max} ms at most, {unserved} left"
+    );
+    let fio = format!(
+        "fio --name=cap --filename={} --ioengine=io_uring --iodepth=256 --rw=randread --bs=4k \
+         --direct=1 --readonly --time_based --runtime=5 --rate_iops=400 --rate_process=poisson \
+         --output-format=json",
+        capped.device
+    );
+    if let Some(text) = capped.run(&fio) {
+        let object: Value = serde_json::from_str(&text[text.find('{').unwrap()..]).unwrap();
+        let read = &object["jobs"][0]["read"];
+        println!("fio beside it: {} per second, clat {}", read["iops"], read["clat_ns"]["max"]);
+    }
+    assert!((190.0..=215.0).contains(&rate), "{object:#}");
+    // 2000 were due in 5 s and 1000 served: at the end a read starts 2.5 s late, 256 in flight.
+    assert!(max > 2000.0 && unserved > 400.0, "{row:?}");
+    let ramp = format!("{iowhy} probe ramp {} --for 1s --share --json", capped.device);
+    let object: Value = serde_json::from_str(&capped.run(&ramp).unwrap()).unwrap();
+    let answer = object["answer"].to_string();
+    assert!(answer.contains("a control group limits it: 200"), "{answer}");
+}
+
 #[test]
 fn what_cannot_be_is_refused_with_a_hint() {
     let folder = Folder::new("refused");

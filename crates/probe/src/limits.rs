@@ -1,39 +1,61 @@
-//! Limits that a control group sets on this process and a device.
+//! Limits that control groups set on this process and a device.
 
 use std::fs;
 use std::path::Path;
 
 use crate::target::Target;
 
-/// The `io.max` lines of this process's control groups that concern the target's disk, each with
-/// the file it stands in (Documentation/admin-guide/cgroup-v2.rst, "io.max").
+/// Files of the first version of control groups, each one limit
+/// (Documentation/admin-guide/cgroup-v1/blkio-controller.rst).
+const FIRST_VERSION: [&str; 4] = [
+    "blkio.throttle.read_bps_device",
+    "blkio.throttle.read_iops_device",
+    "blkio.throttle.write_bps_device",
+    "blkio.throttle.write_iops_device",
+];
+
+/// The limits of this process's control groups that concern the target's disk, each with the file
+/// it stands in.
 pub fn limits(target: &Target) -> Vec<String> {
-    let Some(device) = &target.device else { return Vec::new() };
-    let folder = fs::canonicalize(format!("/sys/class/block/{device}")).unwrap_or_default();
-    let disk = folder.parent().filter(|_| folder.join("partition").exists()).unwrap_or(&folder);
-    let Ok(number) = fs::read_to_string(disk.join("dev")) else { return Vec::new() };
+    let Some(number) = target.setting("dev") else { return Vec::new() };
     let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let Some(group) = own.lines().find_map(|line| line.strip_prefix("0::/")) else {
-        return Vec::new();
+    // cgroups(7): hierarchy:controllers:path, with no controllers in the second version.
+    let group = |controller: &str| {
+        own.lines().find_map(|line| {
+            let mut fields = line.splitn(3, ':').skip(1);
+            let controllers = fields.next()?;
+            controllers.split(',').any(|name| name == controller).then(|| fields.next())?
+        })
     };
-    let root = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"]
-        .into_iter()
-        .find(|root| Path::new(root).join("cgroup.controllers").exists());
-    let Some(root) = root else { return Vec::new() };
     let mut found = Vec::new();
-    for folder in Path::new(root).join(group).ancestors() {
-        if !folder.starts_with(root) {
-            break;
+    if let Some(group) = group("") {
+        for root in ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"] {
+            // Documentation/admin-guide/cgroup-v2.rst, "io.max".
+            found.extend(up(root, group, &["io.max"], &number));
         }
-        let file = folder.join("io.max");
-        let text = fs::read_to_string(&file).unwrap_or_default();
-        let line = text.lines().find_map(|line| line.strip_prefix(number.trim()));
-        let set = line.map(|line| {
-            let words = line.split_whitespace().filter(|word| !word.ends_with("=max"));
-            words.collect::<Vec<_>>().join(" ")
-        });
-        if let Some(set) = set.filter(|set| !set.is_empty()) {
-            found.push(format!("{set} in `{}`", file.display()));
+    }
+    if let Some(group) = group("blkio") {
+        found.extend(up("/sys/fs/cgroup/blkio", group, &FIRST_VERSION, &number));
+    }
+    found
+}
+
+/// What the files of a group and of all above it say of a device.
+fn up(root: &str, group: &str, files: &[&str], number: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let folder = Path::new(root).join(group.trim_start_matches('/'));
+    for folder in folder.ancestors().take_while(|folder| folder.starts_with(root)) {
+        for file in files {
+            let path = folder.join(file);
+            let text = fs::read_to_string(&path).unwrap_or_default();
+            for line in text.lines() {
+                let Some((of, limit)) = line.split_once(' ') else { continue };
+                let set = limit.split(' ').filter(|word| !word.ends_with("=max"));
+                let set = set.collect::<Vec<_>>().join(" ");
+                if of == number && !set.is_empty() {
+                    found.push(format!("{set} in `{}`", path.display()));
+                }
+            }
         }
     }
     found

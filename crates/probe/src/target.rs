@@ -91,8 +91,9 @@ impl Target {
     /// A setting of its whole disk below /sys, such as `queue/write_cache`.
     pub fn setting(&self, file: &str) -> Option<String> {
         let folder = Path::new("/sys/class/block").join(self.device.as_deref()?);
-        let found = [folder.join(file), folder.join("..").join(file)];
-        let text = found.iter().find_map(|path| std::fs::read_to_string(path).ok())?;
+        let folder = folder.canonicalize().ok()?;
+        let disk = if folder.join("partition").exists() { folder.parent()? } else { &folder };
+        let text = std::fs::read_to_string(disk.join(file)).ok()?;
         Some(text.trim().to_string())
     }
 

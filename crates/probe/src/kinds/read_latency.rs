@@ -79,7 +79,8 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
                     load,
                     order: *order,
                     from,
-                    count: Some(ask.count.unwrap_or(COUNT)),
+                    // At a given rate the time ends it: a count would end before it falls behind.
+                    count: ask.count.or(ask.per_s.is_none().then_some(COUNT)),
                     time: Some(ask.time.unwrap_or(TIME)),
                     seed: ask.seed,
                     way: ask.way,
