@@ -1,6 +1,8 @@
 //! What holds for every simulated world, and for what is read back of it.
 #![expect(clippy::expect_used, reason = "a test may")]
 
+use std::sync::LazyLock;
+
 use iowhy_lab::render::{LEVELS, recording, text};
 use iowhy_lab::worlds::{Quirk, World, recipes};
 use iowhy_model::{Level, Stage};
@@ -9,7 +11,7 @@ use iowhy_model::{Level, Stage};
 const LONGEST: usize = 1500;
 
 /// A world of each recipe, the long ones left out.
-fn worlds() -> Vec<World> {
+static WORLDS: LazyLock<Vec<World>> = LazyLock::new(|| {
     let recipes = recipes();
     let told = recipes.iter().filter(|recipe| recipe.levels != [Level::A]);
     let worlds = told.map(|recipe| World::of(recipe, 1).expect("a good recipe"));
@@ -17,11 +19,11 @@ fn worlds() -> Vec<World> {
     let worlds: Vec<World> = worlds.filter(|world| requests(world) <= LONGEST).collect();
     assert!(worlds.len() > 15, "only {} worlds are short", worlds.len());
     worlds
-}
+});
 
 #[test]
 fn requests_are_queued_then_issued_then_completed() {
-    for world in worlds() {
+    for world in WORLDS.iter() {
         for disk in &world.disks {
             assert!(disk.done.is_sorted_by_key(|done| done.issued), "{}", world.recipe);
             for done in &disk.done {
@@ -43,7 +45,7 @@ fn a_world_is_the_same_each_time() {
 
 #[test]
 fn every_request_is_read_back_as_it_was() {
-    for world in worlds().iter().filter(|world| world.quirk == Quirk::None) {
+    for world in WORLDS.iter().filter(|world| world.quirk == Quirk::None) {
         for level in [Level::C, Level::D] {
             let text = text(world, level).expect("it is written");
             let read = recording(world, level, &text).expect("it is read");
@@ -68,7 +70,7 @@ fn every_request_is_read_back_as_it_was() {
 
 #[test]
 fn averages_count_every_completion_within_their_rows() {
-    for world in worlds().iter().filter(|world| world.quirk == Quirk::None) {
+    for world in WORLDS.iter().filter(|world| world.quirk == Quirk::None) {
         let text = text(world, Level::A).expect("it is written");
         let read = recording(world, Level::A, &text).expect("it is read");
         let listing = &read.listings[0];
@@ -88,10 +90,10 @@ fn averages_count_every_completion_within_their_rows() {
 
 #[test]
 fn every_level_is_read_by_a_format_of_ours() {
-    for world in worlds() {
+    for world in WORLDS.iter() {
         for level in LEVELS {
-            let text = text(&world, level).expect("it is written");
-            let read = recording(&world, level, &text).expect("it is read");
+            let text = text(world, level).expect("it is written");
+            let read = recording(world, level, &text).expect("it is read");
             let named = read.devices().len();
             assert!(named > 0 && named <= world.disks.len(), "{} at {level:?}", world.recipe);
         }
