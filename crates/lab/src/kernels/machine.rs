@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::image::Image;
 
-/// What a line must begin with to be for us.
+/// What stands before a line's JSON.
 pub const MARK: &str = "lab-guest ";
 /// The last line of a machine that came to its end. A panic ends qemu just as quietly.
 pub const DONE: &str = "lab-guest done";
@@ -57,7 +57,9 @@ pub fn boot(image: &Image, patience: Duration) -> io::Result<Printed> {
     // Ends when qemu closes its output, or when the patience does.
     while let Ok(line) = told.recv_timeout(patience.saturating_sub(began.elapsed())) {
         printed.done |= line == DONE;
-        if std::env::var_os("DBG").is_some() { eprintln!("{:.1} {line}", began.elapsed().as_secs_f64()); }
+        if std::env::var_os("DBG").is_some() {
+            eprintln!("{:.1} {line}", began.elapsed().as_secs_f64());
+        }
         printed.lines.push(line);
     }
     printed.took = began.elapsed();
