@@ -57,9 +57,6 @@ pub fn boot(image: &Image, patience: Duration) -> io::Result<Printed> {
     // Ends when qemu closes its output, or when the patience does.
     while let Ok(line) = told.recv_timeout(patience.saturating_sub(began.elapsed())) {
         printed.done |= line == DONE;
-        if std::env::var_os("DBG").is_some() {
-            eprintln!("{:.1} {line}", began.elapsed().as_secs_f64());
-        }
         printed.lines.push(line);
     }
     printed.took = began.elapsed();
