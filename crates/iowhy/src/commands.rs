@@ -1,5 +1,6 @@
 //! The list of commands. To add one: its file, its `mod` line, its place in [`COMMANDS`].
 
+mod convert;
 mod doctor;
 mod explain;
 mod hist;
@@ -13,6 +14,7 @@ use crate::command::Command;
 
 /// All commands, sorted by name.
 pub const COMMANDS: &[Command] = &[
+    convert::COMMAND,
     doctor::COMMAND,
     explain::COMMAND,
     hist::COMMAND,

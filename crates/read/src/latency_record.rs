@@ -68,7 +68,21 @@ impl LatencyRecord {
                 self.source = Some(DataSource::of(value).ok_or("unknown data source")?);
                 Ok(())
             }
-            _ => self.count(key, value),
+            // Rows that SystemTap leaves out because they are empty.
+            "~" => Ok(()),
+            _ => match line.split_once('|') {
+                Some((bucket, bar)) => self.row(bucket.trim(), bar),
+                None => self.count(key, value),
+            },
+        }
+    }
+
+    /// A row of SystemTap's or DTrace's own table, as their scripts print it between the tags.
+    fn row(&mut self, bucket: &str, bar: &str) -> Result<(), &'static str> {
+        match bucket {
+            "value" => Ok(()),
+            _ if bucket.starts_with('-') => Err("a latency below 0 is a clock that jumped"),
+            _ => self.count(bucket, bar.trim_start_matches(['@', ' ']).trim()),
         }
     }
 
@@ -252,11 +266,21 @@ mod tests {
         for item in ["1000, 5", "-4, 1", "4, many", "hello", "latencyunit, days", "timestamp, x"] {
             assert!(record.item(item, &mut unit).is_err(), "{item}");
         }
+        assert!(record.item("-2 |@@ 3", &mut unit).is_err());
         assert_eq!(record.item("Label, a, B", &mut unit), Ok(()));
         assert_eq!(record.label.as_deref(), Some("a, B"));
         assert_eq!(record.item(".000976563, 7", &mut unit), Ok(()));
         assert_eq!(record.item("18014398509481984, 7", &mut unit), Ok(()));
         assert_eq!(record.counts, [(0, 7), (1 << 54, 7)]);
+    }
+
+    #[test]
+    fn tables_between_the_tags_are_rows() {
+        let (mut record, mut unit) = (LatencyRecord::default(), Unit::default());
+        for row in ["value |-------- count", "    ~", "  256 |@@@@@  45", "512 | 0", "1024 |@ 7"] {
+            assert_eq!(record.item(row.trim(), &mut unit), Ok(()), "{row}");
+        }
+        assert_eq!(record.counts.into_iter().collect::<Vec<_>>(), [(256, 45), (512, 0), (1024, 7)]);
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! The list of views. To add one: its file, its `mod` line, its place in [`VIEWS`].
 
+mod biosnoop_text;
 mod events;
+mod events_csv;
 mod events_json;
+mod fio_hist_log;
 mod heatmap;
 mod heatmap_csv;
 mod heatmap_json;
@@ -19,8 +22,11 @@ use crate::View;
 
 /// All views, sorted by name.
 pub const VIEWS: &[View] = &[
+    biosnoop_text::VIEW,
     events::VIEW,
+    events_csv::VIEW,
     events_json::VIEW,
+    fio_hist_log::VIEW,
     heatmap::VIEW,
     heatmap_csv::VIEW,
     heatmap_json::VIEW,

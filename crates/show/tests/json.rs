@@ -130,6 +130,7 @@ fn the_manual_of_the_schemas_is_complete_and_its_examples_are_real() {
         ("hist-json", reports::dusty()),
         ("stat-json", reports::live()),
         ("events-json", reports::dusty()),
+        ("heatmap-json", reports::trace()),
     ] {
         values(view, &report).iter().for_each(|value| all_keys(value, &mut written));
     }
@@ -140,7 +141,7 @@ fn the_manual_of_the_schemas_is_complete_and_its_examples_are_real() {
         );
     }
     let examples: Vec<&str> = manual.split("```json\n").skip(1).collect();
-    assert_eq!(examples.len(), 5);
+    assert_eq!(examples.len(), 6);
     for example in examples {
         let text = example.split("```").next().unwrap();
         let value: Value = serde_json::from_str(text).unwrap();

@@ -3,7 +3,8 @@
 //! ## Reads
 //! Blocks from `<begin record>` to `<end record>` with the lines `timestamp, microsec, N, TEXT`,
 //! `label, TEXT`, `latencyunit, millisec|microsec|nanosec`, `datasource, NAME` and
-//! `BUCKET, COUNT`, in any order and case. Each pair of consecutive records becomes one
+//! `BUCKET, COUNT`, in any order and case; rows `BUCKET |@@@ COUNT` of SystemTap's own table too,
+//! as its scripts print them before the connector. Each pair of consecutive records becomes one
 //! histogram of what was added between them, from the first timestamp to the second.
 //!
 //! ## Where it comes from
