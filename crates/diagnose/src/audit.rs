@@ -14,6 +14,11 @@ pub const LITTLE_TOLERANCE: f64 = 0.10;
 pub const LINK_BYTES_PER_S: f64 = 32e9;
 /// Rows with less in flight are all rounding: aqu-sz is printed to 0.01.
 const LITTLE_FROM: f64 = 0.5;
+/// Below that a deviation by half still tells, from a tenth of a request in flight on and over so
+/// many requests that one or two at the edges do not matter.
+const FAINT_FROM: f64 = 0.1;
+const FAINT_TOLERANCE: f64 = 0.5;
+const FAINT_REQUESTS: f64 = 30.0;
 /// A synchronous run in which the sum of all waits exceeds the time it took by this much was not
 /// synchronous, or its clock or counts are wrong.
 const OVERRUN: f64 = 1.10;
@@ -125,7 +130,7 @@ fn too_fast(place: usize, interval: &Interval) -> Option<Contradiction> {
 }
 
 fn little(place: usize, interval: &Interval) -> Option<Contradiction> {
-    let queue_len = interval.queue_len.filter(|n| *n >= LITTLE_FROM)?;
+    let queue_len = interval.queue_len.filter(|n| *n >= FAINT_FROM)?;
     let await_ns = interval.mean_await_ns()?;
     let per_s = interval.ios_per_s();
     if interval.since_boot || interval.layer != Layer::Block || per_s <= 0.0 {
@@ -134,7 +139,13 @@ fn little(place: usize, interval: &Interval) -> Option<Contradiction> {
     let deviation = elasticity::little_deviation(per_s, await_ns, queue_len)?;
     // Printed digits: a rate of 0.3 and a wait of 8.00 are each known to a few per cent at best.
     let rounding = 0.005 / queue_len + 0.005 / per_s + 5_000.0 / await_ns.max(5_000.0);
-    (deviation.abs() > LITTLE_TOLERANCE + rounding).then_some(Contradiction::Little {
+    // With little in flight the edges of the interval weigh more: only a factor counts, and only
+    // over many requests.
+    let faint = queue_len.max(per_s * await_ns / 1e9) < LITTLE_FROM || queue_len < LITTLE_FROM;
+    let requests = per_s * interval.length.map_or(1.0, |length| length.seconds());
+    let tolerance = if faint { FAINT_TOLERANCE } else { LITTLE_TOLERANCE };
+    let told = !faint || requests >= FAINT_REQUESTS;
+    (told && deviation.abs() > tolerance + rounding).then_some(Contradiction::Little {
         interval: place,
         per_s,
         await_ms: await_ns / 1e6,

@@ -18,6 +18,11 @@ const IN_QUESTION: f64 = 0.1;
 /// layer.remote: a floor of 0.5 to 2 ms; the quickest volumes sold answer in 0.2 ms).
 const NETWORK_FLOOR: f64 = 4.0;
 
+/// The wait for a random place of a platter is even over a turn, so half of all requests spread
+/// over half a turn at least: 2 ms at 15 000 rpm, the fastest sold. Half of that, for requests that
+/// keep to one track, rules seeks out.
+const SEEKS_SPREAD: f64 = 1.0;
+
 /// A row of the class table.
 #[derive(Clone, Debug, PartialEq)]
 struct Class {
@@ -56,6 +61,8 @@ pub struct Seen {
     /// Busy time per completion, ms: a device that works on many at once has less of it than of
     /// service time, but no medium works on any number at once. Infinite if unknown.
     pub pace_ms: f64,
+    /// From the first quartile of its own times to the third, ms. Infinite if unknown.
+    pub spread_ms: f64,
 }
 
 /// One guess: a lognormal S0 with a weight.
@@ -63,6 +70,8 @@ pub struct Seen {
 struct Guess {
     medium: Option<Medium>,
     class: String,
+    /// Whether an arm must seek and a platter turn for each request.
+    seeks: bool,
     median_ms: f64,
     sigma: f64,
     weight: f64,
@@ -91,6 +100,7 @@ impl S0 {
                 guesses.push(Guess {
                     medium: class.medium,
                     class: class.name.clone(),
+                    seeks: class.seeks(),
                     median_ms,
                     sigma: class.sigma,
                     weight: odds * class.weight,
@@ -109,6 +119,7 @@ impl S0 {
         S0::from_guesses(vec![Guess {
             medium: None,
             class,
+            seeks: false,
             median_ms: ms,
             sigma: 0.1,
             weight: 1.0,
@@ -119,7 +130,14 @@ impl S0 {
         if guesses.is_empty() {
             // Discards and driver commands have no class: as wide as a guess can be.
             let class = "no class known for this operation".to_string();
-            guesses.push(Guess { medium: None, class, median_ms: 3.0, sigma: 1.5, weight: 1.0 });
+            guesses.push(Guess {
+                medium: None,
+                class,
+                seeks: false,
+                median_ms: 3.0,
+                sigma: 1.5,
+                weight: 1.0,
+            });
         }
         let votes_ms = std::array::from_fn(|k| quantile(&guesses, (k as f64 + 1.0) / 10.0));
         let assumption = describe(&guesses);
@@ -177,6 +195,11 @@ impl S0 {
 }
 
 impl Class {
+    /// Requests to random places of a platter.
+    fn seeks(&self) -> bool {
+        self.medium == Some(Medium::Rotational) && self.sequential == Some(false)
+    }
+
     fn suits(&self, medium: Medium, request: Request) -> bool {
         self.medium == Some(medium)
             && self.op.is_none_or(|op| op == request.op)
@@ -200,7 +223,9 @@ fn sharpen(guesses: &mut [Guess], seen: Seen) {
         } else {
             0.0
         };
-        let off = too_slow.powi(2) + too_quick.powi(2) + across.powi(2);
+        // A random place comes round anywhere in a turn.
+        let uneven = if guess.seeks && seen.spread_ms < SEEKS_SPREAD { 3.0f64 } else { 0.0 };
+        let off = too_slow.powi(2) + too_quick.powi(2) + across.powi(2) + uneven.powi(2);
         // A cache may have answered for the medium: no class is ruled out by what was seen.
         guess.weight *= 0.02 + (-0.5 * off).exp();
     }
@@ -323,52 +348,4 @@ impl Class {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const DISK: [(Medium, f64); 1] = [(Medium::Rotational, 1.0)];
-    const READ_128K: Request = Request { op: Op::Read, bytes: 131072.0, sequential: Some(true) };
-
-    fn seen(low_ms: f64, high_ms: f64) -> Option<Seen> {
-        Some(Seen { floor_ms: low_ms, low_ms, high_ms, pace_ms: low_ms })
-    }
-
-    #[test]
-    fn every_row_of_the_table_is_understood() {
-        let table = classes();
-        assert_eq!(table.len(), 9);
-        for class in table {
-            assert!(class.medium.is_some() && !class.name.is_empty(), "{class:?}");
-            assert!(class.fixed_ms > 0.0 && class.bytes_per_ms.is_finite(), "{class:?}");
-        }
-    }
-
-    #[test]
-    fn a_sequential_128_kb_read_costs_a_disk_about_a_millisecond() {
-        let s0 = S0::of(&DISK, READ_128K, None);
-        // 0.2 ms + 131072 B / 150 MB/s = 1.074 ms.
-        assert!((s0.median_ms() - 1.074).abs() < 0.02, "{}", s0.median_ms());
-        assert!(s0.votes_ms.is_sorted());
-        assert!((s0.votes_ms[8] / s0.median_ms()).ln() > 0.4);
-    }
-
-    #[test]
-    fn what_was_seen_tells_a_disk_from_flash() {
-        let either = [(Medium::Rotational, 0.5), (Medium::Flash, 0.5)];
-        let random = Request { op: Op::Read, bytes: 8192.0, sequential: Some(false) };
-        let disk = S0::of(&either, random, seen(4.0, 9.0));
-        assert!(disk.odds_of(Medium::Rotational) > 0.9, "{}", disk.assumption);
-        let flash = S0::of(&either, random, seen(0.1, 0.14));
-        assert!(flash.odds_of(Medium::Flash) > 0.9, "{}", flash.assumption);
-    }
-
-    #[test]
-    fn a_disk_has_one_arm() {
-        let either = [(Medium::Rotational, 0.5), (Medium::Flash, 0.5)];
-        let random = Request { op: Op::Read, bytes: 4096.0, sequential: Some(false) };
-        // 5 ms each, but two hundred thousand per second: no disk does that.
-        let many = Seen { floor_ms: 0.1, low_ms: 0.003, high_ms: 5.0, pace_ms: 0.005 };
-        let s0 = S0::of(&either, random, Some(many));
-        assert!(s0.odds_of(Medium::Flash) > 0.9, "{}", s0.assumption);
-    }
-}
+mod tests;

@@ -10,6 +10,7 @@
 
 mod audit;
 mod baseline;
+mod closing;
 mod detector;
 mod detectors;
 mod groups;
@@ -18,6 +19,7 @@ mod names;
 mod phrase;
 pub mod regimes;
 pub mod replay;
+mod replayed;
 mod row;
 mod scene;
 mod track;
@@ -51,7 +53,7 @@ pub fn judge(recording: &Recording, options: &Options) -> Vec<Finding> {
         let closed = weigh::weigh(&scene, (detector.accuse)(&scene));
         scene.so_far.extend(closed);
     }
-    let mut findings = scene.so_far;
-    weigh::order(&mut findings);
+    let mut findings = std::mem::take(&mut scene.so_far);
+    weigh::order(&scene, &mut findings);
     findings
 }

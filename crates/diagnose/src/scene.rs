@@ -12,8 +12,9 @@ use iowhy_model::{
 use crate::audit::{self, Doubt};
 use crate::baseline::{Request, S0, Seen};
 use crate::groups::{self, Stream};
+use crate::replay::Side;
 use crate::row::{self, Row, Shape};
-use crate::track::Track;
+use crate::track::{self, Track};
 use crate::{Options, names};
 
 /// Fewer events than this carry no verdict (method note, `insufficient`).
@@ -34,13 +35,15 @@ pub struct Scene<'a> {
     pub shapes: Vec<Shape<'a>>,
     /// What contradicts itself.
     pub doubts: Vec<Doubt>,
+    /// Per input and disk: the time its requests lost per time watched, at most of its listings.
+    pub lost: Vec<(&'a str, String, f64)>,
     /// What was accused so far; empty but for detectors that speak last.
     pub so_far: Vec<Finding>,
     asked: RefCell<HashMap<Question, Rc<S0>>>,
 }
 
 /// What the baseline was asked: device, operation, pattern, size, and what was seen.
-type Question = (DeviceId, Op, Option<bool>, Grid, Option<[Grid; 4]>);
+type Question = (DeviceId, Op, Option<bool>, Grid, Option<[Grid; 5]>);
 
 /// A positive number to a sixteenth of an octave (4 %): far finer than any S0 is known. Powers of
 /// two, the usual sizes, lie on it.
@@ -73,16 +76,18 @@ impl<'a> Scene<'a> {
             rows: Vec::new(),
             shapes: Vec::new(),
             doubts: audit::audit(recording),
+            lost: Vec::new(),
             so_far: Vec::new(),
             asked: RefCell::default(),
         };
         for (place, listing) in recording.listings.iter().enumerate() {
             // Past its budget a listing keeps the slowest only: what is left is no sample.
             if listing.folded == 0 {
-                let tracks: Vec<Track> = groups::visits(listing)
+                let mut tracks: Vec<Track> = groups::visits(listing)
                     .into_iter()
                     .map(|known| Track::of(&scene, place, known))
                     .collect();
+                track::mark_pauses(&mut tracks);
                 scene.tracks.extend(tracks);
             }
             scene.streams.extend(groups::streams(listing).into_iter().map(|known| (place, known)));
@@ -97,7 +102,22 @@ impl<'a> Scene<'a> {
                 listing.distributions.iter().map(|known| scene.shape(place, known)).collect();
             scene.shapes.extend(shapes);
         }
+        scene.lost = scene.lost_times();
         scene
+    }
+
+    fn lost_times(&self) -> Vec<(&'a str, String, f64)> {
+        let traced = self
+            .tracks
+            .iter()
+            .map(|track| (track.listing, &track.disk, track.lost_ns() / track.span_ns()));
+        let averaged = self.rows.iter().map(|row| (row.listing, &row.disk, row.lost()));
+        let mut known: HashMap<(&str, &str), f64> = HashMap::new();
+        for (listing, disk, lost) in traced.chain(averaged) {
+            let most = known.entry((self.input(listing), disk)).or_default();
+            *most = most.max(lost);
+        }
+        known.into_iter().map(|((input, disk), lost)| (input, disk.to_string(), lost)).collect()
     }
 
     /// A listing.
@@ -156,18 +176,20 @@ impl<'a> Scene<'a> {
         }
         let bytes = Grid::of(request.bytes);
         let seen = seen.map(|seen| {
-            [seen.floor_ms, seen.low_ms, seen.high_ms, seen.pace_ms].map(|ms| Grid::of(ms).coarse())
+            [seen.floor_ms, seen.low_ms, seen.high_ms, seen.pace_ms, seen.spread_ms]
+                .map(|ms| Grid::of(ms).coarse())
         });
         let key = (device, request.op, request.sequential, bytes, seen);
         if let Some(known) = self.asked.borrow().get(&key) {
             return Rc::clone(known);
         }
         let request = Request { bytes: bytes.value(), ..request };
-        let seen = seen.map(|[floor, low, high, pace]| Seen {
+        let seen = seen.map(|[floor, low, high, pace, spread]| Seen {
             floor_ms: floor.value(),
             low_ms: low.value(),
             high_ms: high.value(),
             pace_ms: pace.value(),
+            spread_ms: spread.value(),
         });
         let s0 = Rc::new(S0::of(&self.media(device), request, seen));
         self.asked.borrow_mut().insert(key, Rc::clone(&s0));
@@ -182,6 +204,32 @@ impl<'a> Scene<'a> {
     /// The value of a fact, by key, anywhere in the recording.
     pub fn fact(&self, key: &str) -> Option<&'a Fact> {
         self.recording.listings.iter().flat_map(|known| &known.facts).find(|fact| fact.key == key)
+    }
+
+    /// The rows of each device, a listing at a time.
+    pub fn rows_by_listing(&self) -> Vec<Vec<&Row<'a>>> {
+        let mut all: Vec<Vec<&Row>> = Vec::new();
+        let mut places: HashMap<(usize, DeviceId), usize> = HashMap::new();
+        for row in &self.rows {
+            let place = *places.entry((row.listing, row.device)).or_insert(all.len());
+            match all.get_mut(place) {
+                Some(rows) => rows.push(row),
+                None => all.push(vec![row]),
+            }
+        }
+        all
+    }
+
+    /// Whom the trace of the same disk in the same input blames, if it could be replayed: averages
+    /// say nothing that single I/Os contradict.
+    pub fn traced_side(&self, row: &Row) -> Option<Side> {
+        self.tracks
+            .iter()
+            .filter(|track| track.disk == row.disk)
+            .filter(|track| self.input(track.listing) == self.input(row.listing))
+            .filter(|track| track.visits.len() >= EVENTS_NEEDED)
+            .max_by_key(|track| track.visits.len())
+            .and_then(Track::side)
     }
 
     fn row(&self, listing: usize, interval: &'a Interval) -> Row<'a> {

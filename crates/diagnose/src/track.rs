@@ -8,6 +8,7 @@ use iowhy_model::DeviceId;
 use crate::baseline::{Request, S0, Seen};
 use crate::groups::{self, Group};
 use crate::measures::service::{self, Visit};
+use crate::measures::stall::{self, Stalls};
 use crate::measures::{lost_time, spread};
 use crate::regimes;
 use crate::replay::{self, Side, Vote};
@@ -23,6 +24,13 @@ const WINDOW_EVENTS: usize = 20;
 /// Share of lost I/Os beyond which a replay is refused (method note, table b: with 30 % lost F1
 /// falls, "refuse above 10 %").
 const LOST: f64 = 0.10;
+
+/// Services from which quartiles tell how far a kind of request spreads.
+const SPREAD_NEEDED: usize = 20;
+
+/// Devices that stall within mostly the same stretches share the cause, if most of what they lost
+/// was lost there.
+const TOGETHER: f64 = 0.5;
 
 /// All completed I/Os of one device in one listing.
 pub struct Track {
@@ -44,6 +52,9 @@ pub struct Track {
     pub judged: Range<usize>,
     /// The replay of that stretch at nine S0.
     pub vote: Option<Vote>,
+    /// Whether other devices of the listing stood still whenever this one did: then their host
+    /// paused.
+    pub paused: bool,
 }
 
 impl Track {
@@ -73,7 +84,18 @@ impl Track {
         let servers = vote.as_ref().and_then(Vote::middle).map_or(1, |replay| replay.servers);
         let services_ns = if servers > 1 { service::services(&visits, servers) } else { alone };
         let disk = scene.disk(device);
-        Track { listing, device, disk, visits, services_ns, groups, s0, judged, vote }
+        Track {
+            listing,
+            device,
+            disk,
+            visits,
+            services_ns,
+            groups,
+            s0,
+            judged,
+            vote,
+            paused: false,
+        }
     }
 
     /// The I/Os of the stretch that was judged.
@@ -90,6 +112,11 @@ impl Track {
     pub fn lost_ns(&self) -> f64 {
         let latencies: Vec<f64> = self.visits.iter().map(Visit::latency_ns).collect();
         lost_time::lost_ns(&latencies, self.s0.median_ms() * 1e6)
+    }
+
+    /// The healthy service time at its longest, ns: the slowest class in question.
+    pub fn slow_end_ns(&self) -> f64 {
+        self.s0.median_ms().max(self.s0.slowest_ms()) * 1e6
     }
 
     /// From the first issue to the last completion, ns.
@@ -140,7 +167,25 @@ fn own_times(group: &Group, visits: &[Visit], services_ns: &[f64], pace_ms: f64)
     let low_ms = nth(&mut services, 0.25)? / 1e6;
     let high_ms = nth(&mut latencies, 0.75)? / 1e6;
     let floor_ms = nth(&mut latencies, 0.01)? / 1e6;
-    Some(Seen { floor_ms, low_ms, high_ms, pace_ms })
+    let enough = services.len() >= SPREAD_NEEDED;
+    let spread_ms = if enough { nth(&mut services, 0.75)? / 1e6 - low_ms } else { f64::INFINITY };
+    Some(Seen { floor_ms, low_ms, high_ms, pace_ms, spread_ms })
+}
+
+/// Marks the tracks of one listing that mostly stood still together.
+pub fn mark_pauses(tracks: &mut [Track]) {
+    if tracks.len() < 2 {
+        return;
+    }
+    let stalls: Vec<Option<Stalls>> =
+        tracks.iter().map(|track| stall::stalls(&track.visits, track.slow_end_ns())).collect();
+    for (place, track) in tracks.iter_mut().enumerate() {
+        let others = stalls.iter().enumerate().filter(|(other, _)| *other != place);
+        let others = others.filter_map(|(_, theirs)| theirs.as_ref());
+        track.paused = stalls.get(place).and_then(Option::as_ref).is_some_and(|mine| {
+            mine.lost_share > TOGETHER && stall::together(mine, others) > TOGETHER
+        });
+    }
 }
 
 fn nth(values: &mut [f64], share: f64) -> Option<f64> {

@@ -12,6 +12,8 @@ pub const EXPLAINS_ENOUGH: f64 = 0.3;
 const EXPLAINS_AWAY: f64 = 0.7;
 /// A listing half as sure as the surest one still agrees with it.
 const AGREES: f64 = 0.5;
+/// A device that lost less than a tenth of what another lost is not what is complained of.
+const MATTERS_LITTLE: f64 = 0.1;
 /// What an opinion on the other side of a vote is worth keeping for.
 const MENTION: f64 = 0.02;
 
@@ -44,13 +46,18 @@ pub fn weigh(scene: &Scene, findings: Vec<Finding>) -> Vec<Finding> {
         }
     }
     explain_away(scene, &mut merged);
-    order(&mut merged);
+    order(scene, &mut merged);
     merged
 }
 
 /// Order: what stands, best first; then what is only mentioned; then what is explained away; then
 /// who is cleared or not known. Where no accusation stands, these last two lead.
-pub fn order(findings: &mut [Finding]) {
+pub fn order(scene: &Scene, findings: &mut [Finding]) {
+    let most_lost = scene.lost.iter().map(|(_, _, lost)| *lost).fold(0.0, f64::max);
+    let weight = |finding: &Finding| {
+        let lost = lost(scene, finding).unwrap_or(most_lost);
+        if lost < MATTERS_LITTLE * most_lost { finding.weight() / 2.0 } else { finding.weight() }
+    };
     let any_stands = findings.iter().any(|finding| stands(finding) && !closes(finding));
     let rank = |finding: &Finding| match (closes(finding), stands(finding)) {
         (true, _) if any_stands => 4,
@@ -62,10 +69,18 @@ pub fn order(findings: &mut [Finding]) {
     findings.sort_by(|a, b| {
         rank(a)
             .cmp(&rank(b))
-            .then(b.weight().total_cmp(&a.weight()))
+            .then(weight(b).total_cmp(&weight(a)))
             .then(a.verdict.cmp(b.verdict))
             .then(a.subject.device.cmp(&b.subject.device))
     });
+}
+
+/// Time lost per time watched by the disk a finding is about.
+fn lost(scene: &Scene, finding: &Finding) -> Option<f64> {
+    let disk = scene.disk(finding.subject.device?);
+    let input = scene.input(*finding.subject.listings.first()?);
+    let known = scene.lost.iter().find(|(other, name, _)| (*other, name) == (input, &disk));
+    known.map(|(_, _, lost)| *lost)
 }
 
 fn closes(finding: &Finding) -> bool {

@@ -27,7 +27,6 @@
 
 use iowhy_model::{Bound, Evidence, Finding, Level, Medium, Unit};
 
-use super::device_slow::listings_of_rows;
 use crate::Detector;
 use crate::detector::{Needs, computed, finding, held, lines, read_off};
 use crate::measures::cap::{self, Limit, Plateau, Tier};
@@ -59,6 +58,10 @@ const KNOWN_LIMIT: f64 = 2.0;
 /// What the pinned plateau adds: false alarms are at most 3 % on saturated devices (method note,
 /// Cap), so the odds rise thirty times: ln 30 = 3.4.
 const PINNED: f64 = 3.4;
+/// The widest variation of a plateau (method note, Cap): what is below it adds.
+const VARIATION: f64 = 0.012;
+/// What a demand that never moved takes away: a steady program may be the clock.
+const UNMOVED: f64 = -2.0;
 /// How near a single average must be: a tenth of the band in which a plateau may lie would be
 /// chance once in some two hundred rows.
 const SINGLE_ROW: f64 = 0.005;
@@ -74,7 +77,7 @@ const MAY_BE_NETWORK: f64 = 0.3;
 const WAITING: f64 = 1.5;
 
 fn accuse(scene: &Scene) -> Vec<Finding> {
-    let rows = listings_of_rows(scene).into_iter().flat_map(|rows| from_rows(scene, &rows));
+    let rows = scene.rows_by_listing().into_iter().flat_map(|rows| from_rows(scene, &rows));
     let tracks = scene.tracks.iter().flat_map(|track| from_track(scene, track));
     rows.chain(tracks).collect()
 }
@@ -98,7 +101,7 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Vec<Finding> {
     for limit in [Limit::Iops, Limit::BytesPerSecond] {
         let rate = |row: &Row| rate_of(row, limit);
         let rates: Vec<f64> = rows.iter().map(|row| rate(row)).collect();
-        let plateau = cap::plateau(&rates, &in_flight).filter(|plateau| plateau.pinned);
+        let plateau = cap::plateau(&rates, &in_flight).filter(|plateau| holds(plateau, limit));
         if let Some(plateau) = plateau {
             let tier = cap::nearest_tier(limit, plateau.level);
             let n = plateau.samples as u64;
@@ -173,6 +176,13 @@ fn charge(scene: &Scene, row: &Row, pin: &Pin) -> Option<Finding> {
     Some(charge)
 }
 
+/// Pinned while demand moved, or held by a clock on a round number.
+fn holds(plateau: &Plateau, limit: Limit) -> bool {
+    let round =
+        cap::is_round(limit, plateau.level) || cap::nearest_tier(limit, plateau.level).is_some();
+    plateau.pinned || (plateau.clocked && round)
+}
+
 /// Throughput per second of a trace, as one-second samples.
 fn from_track(scene: &Scene, track: &Track) -> Option<Finding> {
     if network_odds(scene, track.device) < MAY_BE_NETWORK {
@@ -193,7 +203,7 @@ fn from_track(scene: &Scene, track: &Track) -> Option<Finding> {
             *wait += visit.latency_ns() / 1e9;
         }
     }
-    let plateau = cap::plateau(&rates, &waits).filter(|plateau| plateau.pinned)?;
+    let plateau = cap::plateau(&rates, &waits).filter(|plateau| holds(plateau, Limit::Iops))?;
     let queue = waits.iter().sum::<f64>() / waits.len().max(1) as f64;
     if queue <= WAITING {
         return None;
@@ -240,7 +250,7 @@ fn evidence(pin: &Pin, number: impl Fn(&str, f64, Unit) -> Evidence) -> Vec<Evid
     if let Some(plateau) = &pin.plateau {
         let values = [
             ("samples on the plateau", plateau.samples as f64, Unit::Count, None),
-            ("their variation", plateau.cv, Unit::Share, Some(Bound::Below(0.012))),
+            ("their variation", plateau.cv, Unit::Share, Some(Bound::Below(VARIATION))),
             ("largest over median", plateau.max_over_median, Unit::Ratio, Some(Bound::Below(1.02))),
         ];
         for (what, value, unit, bound) in values {
@@ -278,8 +288,12 @@ fn finish(charge: &mut Finding, disk: &str, pin: &Pin) {
             clauses.push(weigh::below(off.abs(), SINGLE_ROW));
         }
     }
-    if pin.plateau.is_some() {
+    if let Some(plateau) = &pin.plateau {
         clauses.push(PINNED);
+        clauses.push(weigh::below(plateau.cv.max(1e-6), VARIATION).max(0.0));
+        if !plateau.pinned {
+            clauses.push(UNMOVED);
+        }
     }
     charge.confidence = weigh::believe(PRIOR, &clauses);
     charge.refuted_by = lines(&[

@@ -27,13 +27,14 @@
 //! Trace single I/Os to find the illness, compare with peers, read SMART, check cable and
 //! controller.
 
-use iowhy_model::{Bound, Evidence, Finding, Forecast, Level, Nanos, Unit};
+use iowhy_model::{Bound, Evidence, Finding, Level, Unit};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
 use crate::names;
 use crate::phrase;
-use crate::replay::{Side, Vote};
+use crate::replay::Side;
+use crate::replayed::{forecast, vote_evidence};
 use crate::row::Row;
 use crate::scene::{EVENTS_NEEDED, Scene};
 use crate::track::Track;
@@ -62,12 +63,14 @@ const SLOWDOWN: f64 = 2.0;
 /// a service counts as slow (method note, Replay: above 2.5 S0).
 const SLOW_NEEDED: usize = 3;
 const SLOW_FROM: f64 = 2.5;
+/// Share of the rows that must be slow for full belief.
+const MOST_ROWS: f64 = 0.5;
 /// What a log that begins at issue cannot know (`biosnoop` without `-Q`).
 const UNSEEN_QUEUE: &str = "the log begins at issue: time in the host's queue was not observed";
 
 fn accuse(scene: &Scene) -> Vec<Finding> {
     let traced = scene.tracks.iter().filter_map(|track| from_events(scene, track));
-    let averaged = listings_of_rows(scene).into_iter().filter_map(|rows| from_rows(scene, &rows));
+    let averaged = scene.rows_by_listing().into_iter().filter_map(|rows| from_rows(scene, &rows));
     traced.chain(averaged).collect()
 }
 
@@ -78,7 +81,8 @@ fn from_events(scene: &Scene, track: &Track) -> Option<Finding> {
     let slow = track.services_ns.iter().filter(|ns| **ns > limit).count();
     let lost = track.lost_ns() / track.span_ns();
     let too_few = track.visits.len() < EVENTS_NEEDED || slow < SLOW_NEEDED;
-    if vote.device == 0 || too_few || lost < MATTERS || names::is_stacked(&track.disk) {
+    let excused = track.paused || names::is_stacked(&track.disk);
+    if vote.device == 0 || too_few || lost < MATTERS || excused {
         return None;
     }
     let disk = phrase::disk(&track.disk);
@@ -103,70 +107,12 @@ fn from_events(scene: &Scene, track: &Track) -> Option<Finding> {
     Some(charge)
 }
 
-/// The votes of a replay as evidence, for this detector and for `load.saturated`.
-pub(super) fn vote_evidence(
-    scene: &Scene,
-    track: &Track,
-    vote: &Vote,
-    side: Side,
-) -> Vec<Evidence> {
-    let source = scene.source(track.listing);
-    let n = track.stretch().len() as u64;
-    let Some(middle) = vote.middle() else { return Vec::new() };
-    let (votes, share, what) = match side {
-        Side::Device => (vote.device, middle.device_share, "excess that a healthy device removes"),
-        _ => (vote.workload, middle.workload_share, "excess that stays on a healthy device"),
-    };
-    let s0 = format!("healthy service time, taking it for {}", track.s0.assumption);
-    vec![
-        computed("mean latency", track.mean_ns() / 1e6, Unit::Ms, n, source),
-        estimated(&s0, track.s0.median_ms(), Unit::Ms, n, source),
-        estimated(
-            "mean latency on a healthy device",
-            middle.healthy_mean_ns / 1e6,
-            Unit::Ms,
-            middle.n as u64,
-            source,
-        ),
-        held(estimated(what, share, Unit::Share, middle.n as u64, source), Bound::Above(0.5)),
-        estimated("replays of nine that agree", f64::from(votes), Unit::Count, 9, source),
-    ]
-}
-
-pub(super) fn forecast(track: &Track, vote: &Vote) -> Option<Forecast> {
-    let middle = vote.middle()?;
-    Some(Forecast {
-        now_mean: Nanos(middle.mean_ns as i64),
-        mean: Nanos(middle.healthy_mean_ns as i64),
-        p99: middle.healthy_p99_ns.map(|ns| Nanos(ns as i64)),
-        assuming: format!(
-            "the same load on {}, {} per request",
-            track.s0.assumption,
-            phrase::ms(track.s0.median_ms())
-        ),
-    })
-}
-
-/// The rows of each device, a listing at a time.
-pub(super) fn listings_of_rows<'s, 'a>(scene: &'s Scene<'a>) -> Vec<Vec<&'s Row<'a>>> {
-    let mut all: Vec<Vec<&Row>> = Vec::new();
-    for row in &scene.rows {
-        match all.iter_mut().find(|rows| {
-            rows.first().is_some_and(|r| (r.listing, r.device) == (row.listing, row.device))
-        }) {
-            Some(rows) => rows.push(row),
-            None => all.push(vec![row]),
-        }
-    }
-    all
-}
-
 fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
     // The row that lost most time speaks; the others only have to be no worse than silent.
-    let row = rows.iter().filter(|row| usable(row)).max_by(|a, b| lost(a).total_cmp(&lost(b)))?;
+    let row = rows.iter().filter(|row| usable(row)).max_by(|a, b| a.lost().total_cmp(&b.lost()))?;
     let (effective, wait) = (row.effective_ms()?, row.await_ms()?);
     let (votes, confidence) = row.s0.votes(|s0| effective > SLOWDOWN * s0);
-    if votes == 0 || lost(row) < MATTERS {
+    if votes == 0 || row.lost() < MATTERS || !scene.traced_side(row).is_none_or(is_device) {
         return None;
     }
     let disk = phrase::disk(&row.disk);
@@ -181,7 +127,7 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
         healthy_range(row),
         second_in_queue(wait, effective, row)
     );
-    charge.confidence = confidence;
+    charge.confidence = confidence * persistence(rows);
     // What is left once each request costs S0: the wait shrinks with the service it waits for.
     charge.explained_share = ((effective - s0) / effective).clamp(0.0, 1.0);
     charge.evidence = row_evidence(scene, row, effective, wait, votes);
@@ -190,15 +136,24 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
     Some(charge)
 }
 
+fn is_device(side: Side) -> bool {
+    side == Side::Device
+}
+
+/// A slow disk is slow in most rows: what is left of the belief if it is so in few. One bad row
+/// among many is an event, not a slow disk.
+fn persistence(rows: &[&Row]) -> f64 {
+    let usable: Vec<&&Row> = rows.iter().filter(|row| usable(row)).collect();
+    let is_slow = |row: &&&&Row| {
+        row.effective_ms().is_some_and(|effective| effective > SLOWDOWN * row.s0.median_ms())
+    };
+    let share = usable.iter().filter(is_slow).count() as f64 / usable.len().max(1) as f64;
+    (share / MOST_ROWS).min(1.0)
+}
+
 fn usable(row: &Row) -> bool {
     let busy = row.interval.busy.unwrap_or(0.0);
     row.per_s() > 0.0 && busy > MATTERS && row.agrees && !names::is_stacked(&row.disk)
-}
-
-/// Time lost per second of the interval, by all requests together.
-fn lost(row: &Row) -> f64 {
-    let wait = row.await_ms().unwrap_or(0.0);
-    (row.per_s() * (wait - row.s0.median_ms()) / 1000.0).max(0.0)
 }
 
 fn row_evidence(

@@ -25,12 +25,12 @@
 
 use iowhy_model::{Bound, Finding, Level, Unit};
 
-use super::device_slow::forecast;
 use crate::Detector;
 use crate::detector::{Needs, computed, finding, held, lines};
 use crate::measures::spread;
 use crate::measures::stall::{self, Stalls};
 use crate::phrase;
+use crate::replayed::forecast;
 use crate::scene::{EVENTS_NEEDED, Scene};
 use crate::track::Track;
 use crate::weigh;
@@ -58,48 +58,31 @@ const BUSY_SHARE: f64 = 0.05;
 /// Most requests must be quick, or the device is slow and does not stall: median service within
 /// three healthy ones, the replay's bound of health.
 const QUICK: f64 = 3.0;
-/// Two devices that stall within the same stretches share the cause.
-const TOGETHER: f64 = 0.5;
+/// Share of lost events up to which a silence is still the device's: of a stall's many requests
+/// most are then seen. And what is in flight when a trace begins or ends.
+const LOST: f64 = 0.05;
+const AT_THE_EDGES: f64 = 2.0;
 
 fn accuse(scene: &Scene) -> Vec<Finding> {
-    let stalling: Vec<(&Track, Stalls)> =
-        scene.tracks.iter().filter_map(|track| Some((track, of_track(scene, track)?))).collect();
-    stalling
-        .iter()
-        .filter(|(track, stalls)| {
-            let others = stalling.iter().filter(|(other, _)| {
-                other.listing == track.listing && other.device != track.device
-            });
-            !others.into_iter().any(|(_, theirs)| together(stalls, theirs) > TOGETHER)
-        })
-        .map(|(track, stalls)| charge(scene, track, stalls))
-        .collect()
+    let alone = scene.tracks.iter().filter(|track| !track.paused);
+    alone.filter_map(|track| Some(charge(scene, track, &of_track(scene, track)?))).collect()
 }
 
 fn of_track(scene: &Scene, track: &Track) -> Option<Stalls> {
-    // Events that the trace lost look like a silence of the device.
-    if track.visits.len() < EVENTS_NEEDED || scene.source(track.listing).lost() > 0 {
+    // Events that the trace lost look like a silence of the device; a few, such as those in flight
+    // at its edges, do not.
+    let lost = scene.source(track.listing).lost() as f64;
+    let seen = track.visits.len();
+    if seen < EVENTS_NEEDED || lost > LOST * seen as f64 + AT_THE_EDGES {
         return None;
     }
-    let s0_ns = track.s0.median_ms().max(track.s0.slowest_ms()) * 1e6;
+    let s0_ns = track.slow_end_ns();
     let median = spread::median(&track.services_ns)?;
     let stalls = stall::stalls(&track.visits, s0_ns)?;
     let holds = stalls.episodes.len() >= EPISODES
         && stalls.busy_share > BUSY_SHARE
         && median < QUICK * s0_ns;
     holds.then_some(stalls)
-}
-
-/// Share of the first one's stalled time during which the other stalled too.
-fn together(mine: &Stalls, theirs: &Stalls) -> f64 {
-    let mut shared = 0.0;
-    for a in &mine.episodes {
-        for b in &theirs.episodes {
-            let (start, end) = (a.start_ns.max(b.start_ns), a.end_ns.min(b.end_ns));
-            shared += end.saturating_sub(start).max(0) as f64;
-        }
-    }
-    shared / mine.stalled_ns.max(1.0)
 }
 
 fn charge(scene: &Scene, track: &Track, stalls: &Stalls) -> Finding {

@@ -23,8 +23,8 @@
 
 use iowhy_model::{Bound, Evidence, Finding, Layer, Level, Unit};
 
-use super::device_slow::listings_of_rows;
 use crate::Detector;
+use crate::closing;
 use crate::detector::{Needs, computed, estimated, finding, held, lines};
 use crate::phrase;
 use crate::row::{Row, Shape};
@@ -56,6 +56,9 @@ const TAIL: f64 = 10.0;
 const TAIL_SHARE: f64 = 0.01;
 /// A suspicion of the device from a third on forbids a clean bill.
 const SUSPECTED: f64 = 0.34;
+/// What each listing's acquittal must be worth before the input's richness is counted (six votes
+/// of nine).
+const ACQUITS: f64 = 0.6;
 /// Rows that must be as good.
 const ALL_BUT: f64 = 0.95;
 /// Disks of which all evidence is shown.
@@ -74,11 +77,11 @@ struct Bill {
 
 fn accuse(scene: &Scene) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (input, disks) in super::unaccused(scene) {
+    for (input, disks) in closing::unaccused(scene) {
         let mut healthy: Vec<(String, Vec<Bill>)> = Vec::new();
         for disk in disks.into_iter().filter(|disk| !suspected(scene, input, disk)) {
             let bills = bills(scene, input, &disk);
-            if !bills.is_empty() && bills.iter().all(|bill| bill.confidence >= 0.5) {
+            if !bills.is_empty() && bills.iter().all(|bill| bill.confidence >= ACQUITS) {
                 healthy.push((disk, bills));
             }
         }
@@ -102,7 +105,8 @@ fn suspected(scene: &Scene, input: &str, disk: &str) -> bool {
 fn bills(scene: &Scene, input: &str, disk: &str) -> Vec<Bill> {
     let here = |listing: usize, name: &str| scene.input(listing) == input && name == disk;
     let tracks = scene.tracks.iter().filter(|track| here(track.listing, &track.disk));
-    let rows = listings_of_rows(scene)
+    let rows = scene
+        .rows_by_listing()
         .into_iter()
         .filter(|rows| rows.first().is_some_and(|row| here(row.listing, &row.disk)));
     let shapes = scene.shapes.iter().filter(|shape| here(shape.listing, &shape.disk));

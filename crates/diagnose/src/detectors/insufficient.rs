@@ -23,6 +23,7 @@
 use iowhy_model::{Bound, Finding, Level, Unit};
 
 use crate::Detector;
+use crate::closing;
 use crate::detector::{Needs, computed, finding, held, lines, read_off};
 use crate::phrase;
 use crate::row::Row;
@@ -47,7 +48,7 @@ const CERTAIN: f64 = 0.95;
 
 fn accuse(scene: &Scene) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (input, disks) in super::unaccused(scene) {
+    for (input, disks) in closing::unaccused(scene) {
         let cleared = |disk: &String| {
             scene.so_far.iter().any(|known| {
                 known.verdict == "healthy"
@@ -60,7 +61,8 @@ fn accuse(scene: &Scene) -> Vec<Finding> {
             .rows
             .iter()
             .filter(|row| scene.input(row.listing) == input && open.contains(&row.disk))
-            .filter(|row| row.outstanding().is_some())
+            .filter(|row| row.outstanding().is_some() && is_last(scene, row))
+            .filter(|row| !is_traced(scene, row))
             .collect();
         findings.extend(stuck.iter().map(|row| nothing_completes(scene, row)));
         let open: Vec<String> =
@@ -73,6 +75,20 @@ fn accuse(scene: &Scene) -> Vec<Finding> {
         findings.extend(nothing_to_judge(scene));
     }
     findings
+}
+
+/// Nothing completed to the end of the listing: a later completion ends a freeze.
+fn is_last(scene: &Scene, row: &Row) -> bool {
+    let same = |other: &&&Row| (other.listing, other.device) == (row.listing, row.device);
+    let last = scene.rows.iter().rev().find(|other| same(&other));
+    last.is_some_and(|last| std::ptr::eq(last, row))
+}
+
+/// Whether single I/Os of the disk were watched beside it: then they tell.
+fn is_traced(scene: &Scene, row: &Row) -> bool {
+    scene.tracks.iter().any(|track| {
+        track.disk == row.disk && scene.input(track.listing) == scene.input(row.listing)
+    })
 }
 
 /// Requests are in flight and none completes: averages then read 0.00 and look healthy.
@@ -125,7 +141,7 @@ fn charge(scene: &Scene, input: &str, disks: &[String]) -> Finding {
         })
         .max_by(|a, b| a.weight().total_cmp(&b.weight()));
     let needs =
-        suspicion.and_then(|known| super::find(known.verdict)).map(|detector| detector.needs);
+        suspicion.and_then(|known| crate::find(known.verdict)).map(|detector| detector.needs);
     let (seconds, what) =
         needs.map_or((SECONDS, "the latency of each I/O"), |needs| (needs.seconds, needs.what));
     let listings: Vec<usize> =
@@ -182,7 +198,7 @@ fn charge(scene: &Scene, input: &str, disks: &[String]) -> Finding {
 
 /// The verdicts that need a richer input than there was.
 fn unseen(level: Level) -> Vec<&'static str> {
-    super::DETECTORS
+    crate::DETECTORS
         .iter()
         .filter(|detector| detector.needs.level > level)
         .map(|detector| detector.name)

@@ -25,11 +25,11 @@
 
 use iowhy_model::{Bound, Finding, Level, Unit};
 
-use super::device_slow::forecast;
 use crate::Detector;
 use crate::detector::{Needs, computed, finding, held, lines};
 use crate::measures::ramp;
 use crate::phrase;
+use crate::replayed::forecast;
 use crate::scene::Scene;
 use crate::track::Track;
 use crate::weigh;

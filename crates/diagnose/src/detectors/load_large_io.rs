@@ -23,10 +23,10 @@
 
 use iowhy_model::{Bound, DeviceId, Finding, Level, Op, Source, Unit};
 
-use super::device_slow::listings_of_rows;
 use crate::Detector;
 use crate::baseline::{Request, S0};
 use crate::detector::{Needs, computed, estimated, finding, held, lines};
+use crate::measures::service::{Visit, busy_ns};
 use crate::phrase;
 use crate::row::Row;
 use crate::scene::{EVENTS_NEEDED, Scene};
@@ -57,6 +57,13 @@ const SMALL: f64 = 4096.0;
 /// Prior of the workload when someone complains (method note, Confidence).
 const PRIOR: f64 = 0.55;
 
+/// Read-ahead keeps the next request in flight beside the one that is read (two windows, mm/
+/// readahead.c); beyond three the queue is the story.
+const READ_AHEAD: f64 = 3.0;
+/// Requests in flight over the whole time from which on somebody waits for the device often enough
+/// to complain.
+const WAITED_FOR: f64 = 0.3;
+
 /// What one device did with its large requests.
 struct Large<'a> {
     device: DeviceId,
@@ -65,13 +72,17 @@ struct Large<'a> {
     op: Op,
     bytes: f64,
     latency_ms: f64,
+    /// Requests in flight while any is.
+    depth: f64,
+    /// And over the whole time.
+    in_flight: f64,
     s0: &'a S0,
     n: u64,
 }
 
 fn accuse(scene: &Scene) -> Vec<Finding> {
     let tracks = scene.tracks.iter().filter_map(|track| from_track(scene, track));
-    let rows = listings_of_rows(scene).into_iter().filter_map(|rows| from_rows(scene, &rows));
+    let rows = scene.rows_by_listing().into_iter().filter_map(|rows| from_rows(scene, &rows));
     tracks.chain(rows).collect()
 }
 
@@ -79,16 +90,21 @@ fn from_track(scene: &Scene, track: &Track) -> Option<Finding> {
     let n = track.visits.len();
     let bytes = track.visits.iter().map(|visit| f64::from(visit.bytes)).sum::<f64>() / n as f64;
     let op = track.groups.first()?.0.op;
+    let depth =
+        track.stretch().iter().map(Visit::latency_ns).sum::<f64>() / busy_ns(track.stretch());
+    let in_flight = track.visits.iter().map(Visit::latency_ns).sum::<f64>() / track.span_ns();
     let (device, listing, disk) = (track.device, track.listing, track.disk.as_str());
     let latency_ms = track.mean_ns() / 1e6;
-    let large = Large { device, listing, disk, op, bytes, latency_ms, s0: &track.s0, n: n as u64 };
-    if n < EVENTS_NEEDED { None } else { charge(scene, &large) }
+    let s0 = &track.s0;
+    let n = n as u64;
+    let large = Large { device, listing, disk, op, bytes, latency_ms, depth, in_flight, s0, n };
+    if n < EVENTS_NEEDED as u64 { None } else { charge(scene, &large) }
 }
 
 fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
     let row = rows
         .iter()
-        .filter(|row| row.agrees)
+        .filter(|row| row.agrees && scene.traced_side(row).is_none())
         .max_by(|a, b| a.interval.bytes_per_s().total_cmp(&b.interval.bytes_per_s()))?;
     let op = row.interval.rates.iter().max_by(|a, b| a.1.ios_per_s.total_cmp(&b.1.ios_per_s))?.0;
     let large = Large {
@@ -98,6 +114,8 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
         op,
         bytes: row.interval.mean_bytes()?,
         latency_ms: row.await_ms()?,
+        depth: row.await_ms()? / row.effective_ms().unwrap_or(f64::INFINITY),
+        in_flight: row.per_s() * row.await_ms()? / 1000.0,
         s0: &row.s0,
         n: 1,
     };
@@ -109,11 +127,22 @@ fn charge(scene: &Scene, large: &Large) -> Option<Finding> {
     let small = Request { op: large.op, bytes: SMALL, sequential: Some(true) };
     let small_ms = scene.s0(large.device, small, None).median_ms();
     let healthy_ms = large.s0.median_ms();
-    let excess = large.latency_ms - small_ms;
+    // What waits behind one other request of its size waits for a transfer too.
+    let turn_ms = if large.depth <= READ_AHEAD {
+        large.latency_ms / large.depth.max(1.0)
+    } else {
+        large.latency_ms
+    };
+    let excess = turn_ms - small_ms;
     let transfer = (large.s0.slower_end_ms() - small_ms).max(0.0) / excess.max(1e-9);
     // The bandwidth of a class is known to a factor: the slower end of it still counts as well.
-    let over = large.latency_ms / large.s0.slower_end_ms();
-    if large.bytes < LARGE || excess <= 0.0 || over > WITHIN || transfer < TRANSFER {
+    let over = turn_ms / large.s0.slower_end_ms();
+    if large.in_flight < WAITED_FOR
+        || large.bytes < LARGE
+        || excess <= 0.0
+        || over > WITHIN
+        || transfer < TRANSFER
+    {
         return None;
     }
     let mut charge = finding(DETECTOR.name, Some(large.device), vec![large.listing]);
@@ -131,9 +160,16 @@ fn charge(scene: &Scene, large: &Large) -> Option<Finding> {
             Bound::Above(LARGE),
         ),
         computed("mean latency", large.latency_ms, Unit::Ms, large.n, source),
+        computed("latency over requests in flight", turn_ms, Unit::Ms, large.n, source),
         estimated(&healthy, healthy_ms, Unit::Ms, large.n, source),
         held(
-            computed("latency over the slower end of that", over, Unit::Ratio, large.n, source),
+            computed(
+                "that over the slower end of the healthy time",
+                over,
+                Unit::Ratio,
+                large.n,
+                source,
+            ),
             Bound::Below(WITHIN),
         ),
         held(

@@ -26,13 +26,13 @@
 
 use iowhy_model::{Bound, Finding, Level, Unit};
 
-use super::device_slow::{forecast, listings_of_rows, vote_evidence};
 use crate::Detector;
 use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
 use crate::measures::elasticity::{self, Load};
 use crate::names;
 use crate::phrase;
 use crate::replay::Side;
+use crate::replayed::{forecast, vote_evidence};
 use crate::row::Row;
 use crate::scene::{EVENTS_NEEDED, Scene};
 use crate::track::Track;
@@ -72,7 +72,7 @@ const STEEPEST: f64 = 2.0;
 
 fn accuse(scene: &Scene) -> Vec<Finding> {
     let traced = scene.tracks.iter().filter_map(|track| from_events(scene, track));
-    let averaged = listings_of_rows(scene).into_iter().filter_map(|rows| from_rows(scene, &rows));
+    let averaged = scene.rows_by_listing().into_iter().filter_map(|rows| from_rows(scene, &rows));
     traced.chain(averaged).collect()
 }
 
@@ -104,12 +104,13 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
     let row = rows
         .iter()
         .filter(|row| usable(row))
-        .max_by(|a, b| lost(a).total_cmp(&lost(b)))
-        .filter(|row| lost(row) >= MATTERS)?;
+        .max_by(|a, b| a.lost().total_cmp(&b.lost()))
+        .filter(|row| row.lost() >= MATTERS)?;
     let (effective, wait) = (row.effective_ms()?, row.await_ms()?);
     let (votes, confidence) = row.s0.votes(|s0| wait > WAITS * s0 && effective <= SERVED_WELL * s0);
     let (against, _) = row.s0.votes(|s0| effective > SERVED_WELL * s0);
-    if votes == 0 && against < 5 {
+    let contradicted = scene.traced_side(row).is_some_and(|side| side != Side::Workload);
+    if contradicted || (votes == 0 && against < 5) {
         return None;
     }
     let source = scene.source(row.listing);
@@ -163,11 +164,6 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
 
 fn usable(row: &Row) -> bool {
     row.per_s() > 0.0 && row.agrees && !names::is_stacked(&row.disk)
-}
-
-fn lost(row: &Row) -> f64 {
-    let wait = row.await_ms().unwrap_or(0.0);
-    (row.per_s() * (wait - row.s0.median_ms()) / 1000.0).max(0.0)
 }
 
 fn same_disk(scene: &Scene, row: &Row) -> Vec<Load> {

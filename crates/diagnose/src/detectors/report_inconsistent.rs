@@ -28,9 +28,12 @@ use iowhy_model::{Bound, Distribution, Finding, Level, Unit};
 use crate::Detector;
 use crate::audit::{Contradiction, Doubt, LINK_BYTES_PER_S, LITTLE_TOLERANCE};
 use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
+use crate::measures::service::Visit;
+use crate::measures::spread;
 use crate::phrase;
 use crate::row::{Row, Shape};
-use crate::scene::Scene;
+use crate::scene::{EVENTS_NEEDED, Scene};
+use crate::track::Track;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -215,7 +218,55 @@ fn throughput(
 /// A histogram and averages of one disk, side by side in one document, whose means are far apart:
 /// they watched different times, or one of them counts other requests.
 fn means_apart(scene: &Scene) -> Vec<Finding> {
-    scene.shapes.iter().filter_map(|shape| apart_from_rows(scene, shape)).collect()
+    let shapes = scene.shapes.iter().filter_map(|shape| apart_from_rows(scene, shape));
+    shapes.chain(scene.tracks.iter().filter_map(|track| trace_apart(scene, track))).collect()
+}
+
+/// The averages of the disk in the listing beside another; of several rows the nearest counts.
+fn row_beside<'s, 'a>(
+    scene: &'s Scene<'a>,
+    (listing, disk): (usize, &str),
+    mean_ms: f64,
+) -> Option<(&'s Row<'a>, f64, f64)> {
+    let apart = |row: &Row| row.await_ms().map(|wait| (mean_ms / wait).max(wait / mean_ms));
+    scene
+        .rows
+        .iter()
+        .filter(|row| row.disk == disk && row.listing.abs_diff(listing) == 1)
+        .filter(|row| scene.input(row.listing) == scene.input(listing))
+        .filter_map(|row| Some((row, row.await_ms()?, apart(row)?)))
+        .filter(|(_, _, apart)| apart.is_finite())
+        .min_by(|a, b| a.2.total_cmp(&b.2))
+        .filter(|(_, _, apart)| *apart > MEANS_APART)
+}
+
+/// A trace and averages of one disk side by side, whose means are far apart.
+fn trace_apart(scene: &Scene, track: &Track) -> Option<Finding> {
+    let latencies: Vec<f64> = track.visits.iter().map(Visit::latency_ns).collect();
+    let mean_ms = spread::mean(&latencies).filter(|ns| *ns > 0.0)? / 1e6;
+    if track.disk.is_empty() || latencies.len() < EVENTS_NEEDED {
+        return None;
+    }
+    let (row, wait, apart) = row_beside(scene, (track.listing, &track.disk), mean_ms)?;
+    let (of, other) = (scene.source(track.listing), scene.source(row.listing));
+    let n = latencies.len() as u64;
+    let mut charge = finding(DETECTOR.name, Some(row.device), vec![track.listing, row.listing]);
+    charge.sentence = format!(
+        "two listings of {} do not describe the same time: its single I/Os took {} on average, the \
+         averages beside them say {}",
+        phrase::disk(&row.disk),
+        phrase::ms(mean_ms),
+        phrase::ms(wait)
+    );
+    charge.evidence = vec![
+        computed("mean latency of the single I/Os", mean_ms, Unit::Ms, n, of),
+        read_off("mean latency (await)", wait, Unit::Ms, 1, other),
+        held(computed("apart by", apart, Unit::Ratio, n, of), Bound::Above(MEANS_APART)),
+    ];
+    charge.confidence = TWO_WINDOWS;
+    charge.explained_share = SIDE_NOTE;
+    advise(&mut charge, &row.disk);
+    Some(charge)
 }
 
 fn apart_from_rows(scene: &Scene, shape: &Shape) -> Option<Finding> {
@@ -224,22 +275,7 @@ fn apart_from_rows(scene: &Scene, shape: &Shape) -> Option<Finding> {
     if histogram.edges().buckets() == 1 || shape.disk.is_empty() || mean_ms <= 0.0 {
         return None;
     }
-    let apart = |row: &Row| row.await_ms().map(|wait| (mean_ms / wait).max(wait / mean_ms));
-    // Neighbours are meant to be of the same state; of several rows the nearest counts.
-    let row = scene
-        .rows
-        .iter()
-        .filter(|row| {
-            row.disk == shape.disk
-                && row.listing.abs_diff(shape.listing) == 1
-                && scene.input(row.listing) == scene.input(shape.listing)
-        })
-        .filter(|row| apart(row).is_some_and(f64::is_finite))
-        .min_by(|a, b| apart(a).unwrap_or(0.0).total_cmp(&apart(b).unwrap_or(0.0)))?;
-    let (wait, apart) = (row.await_ms()?, apart(row)?);
-    if apart <= MEANS_APART {
-        return None;
-    }
+    let (row, wait, apart) = row_beside(scene, (shape.listing, &shape.disk), mean_ms)?;
     let (of, other) = (scene.source(shape.listing), scene.source(row.listing));
     let mut charge = finding(DETECTOR.name, Some(row.device), vec![shape.listing, row.listing]);
     charge.sentence = format!(

@@ -20,9 +20,15 @@ pub struct Plateau {
     pub max_over_median: f64,
     /// Largest over smallest number in flight on the plateau, if known.
     pub in_flight_spread: Option<f64>,
+    /// Variance of the counts over their mean: one for arrivals by chance, near nothing where a
+    /// clock hands them out.
+    pub dispersion: f64,
     /// Whether it is pinned: at least 5 samples and 15 %, CV < 1.2 %, max / median < 1.02, and
     /// in-flight spread > 1.3, which must be known.
     pub pinned: bool,
+    /// Whether a clock holds it although the number in flight never moved: all samples but the
+    /// edges on it, and counts far more even than any queueing device completes.
+    pub clocked: bool,
 }
 
 /// Samples within this share of the 95th percentile are on the plateau. All constants of the
@@ -38,6 +44,12 @@ const CV: f64 = 0.012;
 const STICKS_OUT: f64 = 1.02;
 /// Smallest spread of requests in flight: demand must have moved while throughput did not.
 const DEMAND: f64 = 1.3;
+
+/// Share of the samples that a clock must hold where demand never moved.
+const MOST: f64 = 0.8;
+/// Dispersion below which counts come from a clock. A server whose services vary by a quarter, less
+/// than any seek or flash read does, has 0.06.
+const CLOCKED: f64 = 0.02;
 
 /// The plateau of one-second rates; `in_flight` may be empty, else one value per rate. `None`
 /// without rates above 0.
@@ -57,6 +69,8 @@ pub fn plateau(rates: &[f64], in_flight: &[f64]) -> Option<Plateau> {
     let cv = spread::cv(&level).unwrap_or(0.0);
     let max_over_median = sorted.last()? / spread::median(&level)?;
     let enough = level.len() >= FEWEST && level.len() as f64 >= SHARE * rates.len() as f64;
+    let dispersion = cv * cv * height;
+    let most_on = level.len() as f64 >= MOST * rates.len() as f64;
     Some(Plateau {
         level: spread::mean(&level)?,
         samples: level.len(),
@@ -64,6 +78,8 @@ pub fn plateau(rates: &[f64], in_flight: &[f64]) -> Option<Plateau> {
         cv,
         max_over_median,
         in_flight_spread,
+        dispersion,
+        clocked: enough && most_on && dispersion < CLOCKED && max_over_median < STICKS_OUT,
         pinned: enough
             && cv < CV
             && max_over_median < STICKS_OUT
@@ -126,6 +142,23 @@ pub fn nearest_tier(limit: Limit, rate: f64) -> Option<(Tier, f64)> {
         .filter(|(_, deviation)| deviation.abs() <= TIER_SLACK)
         .min_by(|a, b| a.1.abs().total_cmp(&b.1.abs()))
 }
+
+/// Whether a rate is one that is sold: one or two digits and noughts, to half a per cent. Sellers
+/// count bytes in MB or MiB.
+pub fn is_round(limit: Limit, rate: f64) -> bool {
+    let units: &[f64] = match limit {
+        Limit::Iops => &[1.0],
+        Limit::BytesPerSecond => &[1e6, 1_048_576.0],
+    };
+    units.iter().any(|unit| {
+        let value = rate / unit;
+        let step = 10f64.powf(value.log10().floor()) / 2.0;
+        value >= 1.0 && (value / ((value / step).round() * step) - 1.0).abs() <= ROUND_SLACK
+    })
+}
+
+/// How near to a round number a rate must be; the round ones are 5 to 50 % apart.
+const ROUND_SLACK: f64 = 0.005;
 
 #[cfg(test)]
 mod tests {

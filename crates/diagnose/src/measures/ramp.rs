@@ -30,6 +30,8 @@ const FEWEST: usize = 5;
 const AT_ONCE: f64 = 0.1;
 /// Slope of latency on completion time within which a batch drains as a ramp.
 const SLOPES: std::ops::RangeInclusive<f64> = 0.8..=1.2;
+/// Steps in which the drain of a long batch is looked at: as many as give a variation to a sixth.
+const STEPS: usize = 20;
 /// Widest coefficient of variation of the time between completions.
 const STEADY: f64 = 0.5;
 
@@ -102,8 +104,12 @@ fn drain(batch: &[&Visit], s0_ns: f64) -> Option<Drain> {
         .iter()
         .map(|visit| (visit.completed_ns.saturating_sub(origin) as f64, visit.waited_ns()))
         .collect();
+    // A device that works on several at once completes them unevenly one by one, and drains a long
+    // batch as evenly as any.
+    let step = (batch.len() / STEPS).max(1);
+    let ends: Vec<i64> = completions.iter().copied().step_by(step).collect();
     let spacings: Vec<f64> =
-        completions.windows(2).map(|pair| pair[1].saturating_sub(pair[0]) as f64).collect();
+        ends.windows(2).map(|pair| pair[1].saturating_sub(pair[0]) as f64 / step as f64).collect();
     let slope = spread::slope(&points)?;
     let spacing_cv = spread::cv(&spacings)?;
     let waits: Vec<f64> = points.iter().map(|point| point.1).collect();

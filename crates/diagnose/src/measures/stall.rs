@@ -116,6 +116,26 @@ pub fn stalls(visits: &[Visit], s0_ns: f64) -> Option<Stalls> {
     })
 }
 
+/// Share of a device's stalled time during which any of the others stalled too: devices that stall
+/// together share the cause, such as a pause of their host.
+pub fn together<'a>(mine: &Stalls, others: impl Iterator<Item = &'a Stalls>) -> f64 {
+    let mut theirs: Vec<(i64, i64)> = others
+        .flat_map(|stalls| &stalls.episodes)
+        .map(|episode| (episode.start_ns, episode.end_ns))
+        .collect();
+    theirs.sort_unstable();
+    let mut shared = 0.0;
+    for episode in &mine.episodes {
+        let mut from = episode.start_ns;
+        for (start, end) in &theirs {
+            let (start, end) = (from.max(*start), episode.end_ns.min(*end));
+            shared += end.saturating_sub(start).max(0) as f64;
+            from = from.max(end);
+        }
+    }
+    shared / mine.stalled_ns.max(1.0)
+}
+
 /// For each visit, the earliest issue among it and all that complete later.
 fn first_issue_from(visits: &[Visit]) -> Vec<i64> {
     let mut earliest = i64::MAX;
