@@ -27,6 +27,8 @@
 //! What the device did: queueing in fio's own depth and in the host is part of `clat`. The order
 //! of the I/Os.
 
+use std::collections::BTreeMap;
+
 use iowhy_model::{DeviceId, Distribution, Fact, Histogram, Layer, Level, Nanos, Op, Sink, Stage};
 use serde_json::Value;
 
@@ -135,7 +137,8 @@ impl FioJson {
         let name = job.get("jobname").and_then(Value::as_str).unwrap_or_default();
         let target = options.iter().find_map(|options| options.get("filename")?.as_str());
         let device = sink.device(&target.and_then(one_device).unwrap_or_else(|| name.to_string()));
-        for (key, value) in options.iter().copied().flatten() {
+        // By name, whatever the order of the document.
+        for (key, value) in options.into_iter().flat_map(BTreeMap::from_iter) {
             fact(device, long_name(key), value.as_str().unwrap_or_default(), sink);
         }
         if let Some(error) = job.get("error").and_then(Value::as_u64).filter(|error| *error > 0) {

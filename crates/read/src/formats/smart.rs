@@ -25,6 +25,8 @@
 //! How a value moved: two records of different days are needed. What a drive hides behind a RAID
 //! controller, unless smartctl was told to look there.
 
+use std::collections::BTreeMap;
+
 use iowhy_model::{DeviceId, Fact, Level, Sink};
 use serde_json::Value;
 
@@ -141,7 +143,9 @@ fn record(document: &Value, sink: &mut dyn Sink) {
     }
     let inner = document.get("nvme_smart_health_information_log");
     let health = inner.or_else(|| document.get("critical_warning").map(|_| document));
-    for (key, value) in health.and_then(Value::as_object).into_iter().flatten() {
+    // By name, whatever the order of the document.
+    let health: BTreeMap<_, _> = health.and_then(Value::as_object).into_iter().flatten().collect();
+    for (key, value) in health {
         // nvme-cli writes the warnings as an object of bits in some versions.
         let Some(value) = word(value).or_else(|| word(value.get("value")?)) else { continue };
         let known = NVME_CLI.iter().find(|(theirs, _)| theirs == key);
