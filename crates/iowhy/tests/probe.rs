@@ -222,3 +222,30 @@ fn what_cannot_be_is_refused_with_a_hint() {
     }
     assert!(folder.is_empty());
 }
+
+#[test]
+fn a_rate_is_only_named_if_its_confirmation_held() {
+    let folder = Folder::new("slo");
+    let file = folder.0.join("file");
+    std::fs::write(&file, vec![7u8; 4 << 20]).unwrap();
+    for goal in ["50ms", "1us"] {
+        let output = Command::new(env!("CARGO_BIN_EXE_iowhy"))
+            .args(["probe", "slo", "--share", "--json", "--for", "300ms", "--goal", goal])
+            .arg(&file)
+            .output()
+            .unwrap();
+        let object: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let answer = object["answer"][0].as_str().unwrap();
+        let rows = object["tables"][0]["rows"].as_array().unwrap();
+        let last = rows.last().unwrap();
+        let held = last[0] == "confirm" && last[9] == "yes";
+        assert_eq!(answer.contains("confirmed by a run of its own"), held, "{answer} {rows:?}");
+        if held {
+            assert!(last[6].as_f64().unwrap() <= 50.0, "{last:?}");
+        } else {
+            assert!(answer.starts_with("no rate was confirmed"), "{answer}");
+        }
+        // No read takes less than a microsecond.
+        assert!(goal == "50ms" || !held, "{answer}");
+    }
+}
