@@ -70,7 +70,8 @@ fn title(
     }
     let y = figure.height + LINE;
     figure.text((MARGINS.1, y), Anchor::Start, name, STRONG);
-    let behind = MARGINS.1 + LETTER.0 * (name.chars().count() as u32 + 2);
+    let gap = if name.is_empty() { 0 } else { 2 };
+    let behind = MARGINS.1 + LETTER.0 * (name.chars().count() as u32 + gap);
     figure.text((behind, y), Anchor::Start, &text, FAINT);
     figure.height += 2 * LINE;
 }

@@ -38,7 +38,7 @@ fn views_look_as_accepted() {
     let cases: &[(&str, &str, Report)] = &[
         ("summary", "dusty", reports::dusty()),
         ("summary", "empty", reports::empty()),
-        ("summary", "hostile", reports::hostile()),
+        ("summary", "hostile", reports::hostile::hostile()),
         ("summary", "many", reports::many::many()),
         ("table", "dusty", reports::dusty()),
         ("table", "live", reports::live()),

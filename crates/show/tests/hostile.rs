@@ -18,7 +18,7 @@ fn all_reports() -> Vec<(&'static str, Report)> {
         ("live", reports::live()),
         ("gapped", reports::gapped()),
         ("empty", reports::empty()),
-        ("hostile", reports::hostile()),
+        ("hostile", reports::hostile::hostile()),
     ]
 }
 
