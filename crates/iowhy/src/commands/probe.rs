@@ -278,3 +278,27 @@ fn way(text: &str) -> Result<Way, String> {
         _ => Err("use auto, ring or calls".to_string()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iowhy_model::{Event, Level, Sink, Source, Time};
+
+    #[test]
+    fn writes_of_the_probe_that_wait_a_turn_each_are_judged_as_that() {
+        let mut recording = Recording::new();
+        recording.begin(Source::new("probe", "write-latency", Level::C));
+        let device = recording.device("sdb");
+        for write in 0..200i64 {
+            let mut event = Event::new(device, Op::Write, Layer::Application);
+            let issued = Time::from_ns(write * 8_333_333);
+            (event.queued, event.issued) = (Some(issued), Some(issued));
+            event.completed = Some(Time::from_ns((write + 1) * 8_333_333 - 20_000));
+            (event.sector, event.bytes) = (Some(write as u64 * 2), Some(1024));
+            recording.event(event);
+        }
+        recording.end();
+        let findings = judge(&as_requests(recording), &Options::default());
+        assert_eq!(findings.first().map(|finding| finding.verdict), Some("load.missed-turn"));
+    }
+}
