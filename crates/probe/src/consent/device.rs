@@ -55,9 +55,10 @@ pub fn examine(
             path,
             "its serial number was not typed",
             format!(
-                "everything on it is lost; if it is meant, add `--serial` with what `cat \
-                 {}/...` shows (for a loop device its backing file)",
-                node.disk().folder.display()
+                "what is written over is lost; if it is meant, add `--serial` with its serial \
+                 number: `lsblk -dno SERIAL {0}` shows it, `losetup {0}` the file that counts \
+                 for a loop device",
+                path.display()
             ),
         )),
     }
