@@ -1,6 +1,5 @@
 //! The tracer and the judge on Debian's kernels, in small machines of virtual time. Needs some
 //! minutes, a mirror of Debian and root (or qemu installed), so it runs only when asked for.
-#![expect(clippy::expect_used, clippy::print_stdout, reason = "a test may")]
 
 use std::process::Command;
 

@@ -29,6 +29,7 @@ const CASES: &[Case] = &[
     ("null_blk", null_block),
     ("sick disk", sick_disk),
     ("scsi timeout", scsi_timeout),
+    ("scsi medium error", scsi_medium_error),
     ("dusty disk", || verdict("dusty disk", Some("retry=0.35"))),
     ("healthy disk", || verdict("healthy disk", None)),
 ];
@@ -38,6 +39,12 @@ const CASES: &[Case] = &[
 const NULL_BLOCK_MS: (f64, f64) = (1.0, 1.02);
 /// After how many seconds the disk's driver gives up on a command; a whole number, 30 by default.
 const TIMEOUT_S: u32 = 2;
+/// Where the driver of disks that exist only in memory is told what to do wrong.
+const SCSI_DEBUG: &str = "/sys/bus/pseudo/drivers/scsi_debug";
+/// The first of the ten sectors it can make unreadable (`medium_error_start`).
+const BAD_SECTOR: u64 = 0x1234;
+/// `ENODATA`, which the block layer makes of a medium error (block/blk-core.c).
+const MEDIUM: u16 = 61;
 /// How long the judge watches.
 const WATCH: &str = "8s";
 
@@ -130,18 +137,36 @@ fn sick_disk() -> io::Result<Vec<Value>> {
     Ok(told)
 }
 
+/// A sector that cannot be read: the request is counted, and its error named.
+fn scsi_medium_error() -> io::Result<Vec<Value>> {
+    let device = Device::named("sda")?;
+    fs::write(format!("{SCSI_DEBUG}/opts"), "2")?;
+    let counted = count(&device, TraceMode::Events, || {
+        for block in 0..8 {
+            // The ones that fail are meant to.
+            let _ = load::read_at(&device.path, (BAD_SECTOR * 512 / 4096 - 4 + block) * 4096, 4096);
+        }
+        Ok(())
+    });
+    fs::write(format!("{SCSI_DEBUG}/opts"), "0")?;
+    let counted = counted?;
+    let right = !counted.errors.is_empty() && counted.errors.iter().all(|errno| *errno == MEDIUM);
+    let mut told = lines(&counted, TraceMode::Events, "8 blocks");
+    told.push(json!({ "expected": "errno 61", "errors": counted.errors, "right": right }));
+    Ok(told)
+}
+
 /// A disk that now and then never answers: the driver gives up, and the request is issued anew.
 /// Its latency is all of that, not what the second attempt took.
 fn scsi_timeout() -> io::Result<Vec<Value>> {
     let device = Device::named("sda")?;
     fs::write("/sys/block/sda/device/timeout", TIMEOUT_S.to_string())?;
-    let driver = "/sys/bus/pseudo/drivers/scsi_debug";
     // Bit 4: ignore every_nth command.
-    fs::write(format!("{driver}/every_nth"), "40")?;
-    fs::write(format!("{driver}/opts"), "4")?;
+    fs::write(format!("{SCSI_DEBUG}/every_nth"), "40")?;
+    fs::write(format!("{SCSI_DEBUG}/opts"), "4")?;
     let load = Load { op: Op::Read, bytes: 4096, depth: 1, number: 100 };
     let counted = count(&device, TraceMode::Events, || load.run(&device.path));
-    fs::write(format!("{driver}/opts"), "0")?;
+    fs::write(format!("{SCSI_DEBUG}/opts"), "0")?;
     let counted = counted?;
     let (longest, requeues) = (counted.quantile(1.0), counted.requeues());
     let right = requeues > 0 && longest.is_some_and(|ms| ms >= f64::from(TIMEOUT_S) * 1e3);

@@ -58,12 +58,20 @@ pub fn make(root: &Path, busybox: &Path, programs: &Path) -> io::Result<Image> {
     Ok(Image { kernel, initramfs })
 }
 
+/// In /boot until Linux 7, beside the modules since.
 fn kernel(root: &Path) -> io::Result<PathBuf> {
-    let files = fs::read_dir(root.join("boot"))?.flatten().map(|file| file.path());
-    let kernels = files.filter(|path| {
+    let modules = within(&root.join("usr/lib/modules"));
+    let beside = modules.map(|folder| folder.join("vmlinuz"));
+    let boot = within(&root.join("boot")).filter(|path| {
         path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("vmlinuz-"))
     });
-    kernels.max().ok_or_else(|| io::Error::other("no kernel in the package"))
+    let found = boot.chain(beside).find(|path| path.exists());
+    found.ok_or_else(|| io::Error::other("no kernel in the package"))
+}
+
+/// What lies in a folder; nothing if it is not there.
+fn within(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
 }
 
 /// Files of modules in the order in which they can be loaded, with their parameters.

@@ -64,7 +64,9 @@ pub fn boot(image: &Image, patience: Duration) -> io::Result<Printed> {
 }
 
 fn qemu(image: &Image) -> Command {
-    let mut qemu = Command::new("qemu-system-x86_64");
+    // It dies with us, also if we are killed.
+    let mut qemu = Command::new("setpriv");
+    qemu.args(["--pdeathsig", "KILL", "qemu-system-x86_64"]);
     qemu.args(["-M", "q35", "-cpu", "max", "-smp", "1", "-m", "1024"]);
     qemu.args(["-nodefaults", "-nographic", "-no-reboot", "-serial", "stdio"]);
     // Software alone: where /dev/kvm exists it may be of a kind that cannot boot a stock kernel.

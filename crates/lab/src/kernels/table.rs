@@ -101,9 +101,9 @@ pub fn tables(all: &[Results]) -> String {
         }
     }
     out.push_str(
-        "\n| kernel | null_blk of 1 ms | SCSI timeout of 2 s | dusty disk | healthy disk | |\n",
+        "\n| kernel | null_blk of 1 ms | SCSI timeout of 2 s | medium error | dusty disk | healthy disk | |\n",
     );
-    out.push_str("| --- | --- | --- | --- | --- | --- |\n");
+    out.push_str("| --- | --- | --- | --- | --- | --- | --- |\n");
     for one in all {
         let verdict = |disk: &str| {
             let confidence = one.find(disk, "confidence").and_then(Value::as_f64).unwrap_or(0.0);
@@ -111,11 +111,12 @@ pub fn tables(all: &[Results]) -> String {
         };
         let _ = writeln!(
             out,
-            "| {} | D2C p50 {} ms | D2C max {} ms, {} requeued | {} | {} | {} |",
+            "| {} | D2C p50 {} ms | D2C max {} ms, {} requeued | errno {} | {} | {} | {} |",
             one.kernel,
             one.number("null_blk", "p50_ms"),
             one.number("scsi timeout", "max_ms"),
             one.text("scsi timeout", "requeues"),
+            one.text("scsi medium error", "errors"),
             verdict("dusty disk"),
             verdict("healthy disk"),
             if one.right() { "right" } else { "**wrong**" }

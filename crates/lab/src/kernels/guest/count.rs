@@ -38,6 +38,8 @@ pub struct Row {
 pub struct Count {
     /// Both sides, for each operation that happened.
     pub rows: Vec<Row>,
+    /// Errors of the events that had one, as errno.
+    pub errors: Vec<u16>,
     /// D2C of every event, ns, sorted.
     service: Vec<i64>,
     requeued: u64,
@@ -131,12 +133,13 @@ pub fn count(
             rows.push(Row { op, measured, lost, kernel });
         }
     }
-    let events = recording.listings.iter().flat_map(|listing| &listing.events);
-    let service = events.filter_map(|event| event.latency(Stage::Device)).map(|ns| ns.ns());
+    let events = || recording.listings.iter().flat_map(|listing| &listing.events);
+    let errors = events().filter_map(|event| event.error).collect();
+    let service = events().filter_map(|event| event.latency(Stage::Device)).map(|ns| ns.ns());
     let mut service: Vec<i64> = service.collect();
     service.sort_unstable();
     let requeued = tracer.tallies().iter().map(|(_, _, tallies)| tallies.requeued).sum();
-    Ok(Count { rows, service, requeued })
+    Ok(Count { rows, errors, service, requeued })
 }
 
 /// Requests measured: events, or Q2C histograms (D2C for flushes, which start with their issue).

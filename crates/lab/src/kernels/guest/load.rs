@@ -79,6 +79,9 @@ impl Load {
 }
 
 /// Reads from the beginning on, 128 KiB at a time, until it is `over`.
+///
+/// # Errors
+/// If a read fails.
 pub fn read_on(path: &str, over: &AtomicBool) -> io::Result<()> {
     const LENGTH: usize = 128 << 10;
     let file = open(path, OFlags::empty())?;
@@ -90,6 +93,15 @@ pub fn read_on(path: &str, over: &AtomicBool) -> io::Result<()> {
         place += LENGTH as u64;
     }
     Ok(())
+}
+
+/// Reads once.
+///
+/// # Errors
+/// If that fails.
+pub fn read_at(path: &str, place: u64, length: usize) -> io::Result<()> {
+    let mut memory = vec![0; length + ALIGNED];
+    open(path, OFlags::empty())?.read_exact_at(aligned(&mut memory, length), place)
 }
 
 fn open(path: &str, flags: OFlags) -> io::Result<File> {
