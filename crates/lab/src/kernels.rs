@@ -8,6 +8,7 @@ mod archive;
 mod guest;
 mod image;
 mod machine;
+mod mirrors;
 mod programs;
 mod table;
 
