@@ -47,7 +47,8 @@ pub fn boot(image: &Image, patience: Duration) -> io::Result<Printed> {
     let (tell, told) = mpsc::channel();
     std::thread::spawn(move || {
         for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
-            let line = String::from_utf8_lossy(&line).trim_end().to_string();
+            // The firmware moves the cursor about before the kernel begins.
+            let line = String::from_utf8_lossy(&line).replace(char::is_control, "");
             if tell.send(line).is_err() {
                 break;
             }

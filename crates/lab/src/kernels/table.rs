@@ -22,7 +22,7 @@ pub struct Results {
 impl Results {
     /// Takes our lines out of what was printed.
     pub fn of(package: &str, printed: &Printed) -> Results {
-        // The firmware leaves control characters before the first.
+        // The firmware's last words stand before the first.
         let ours = printed.lines.iter().filter_map(|line| line.split_once(MARK));
         Results {
             kernel: package.trim_start_matches("linux-image-").trim_end_matches("-amd64").into(),
