@@ -32,6 +32,29 @@ impl Filter {
         self.ops.is_empty() || op.is_none_or(|op| self.ops.contains(&op))
     }
 
+    /// Whether it asks for what only single I/Os tell; few histograms can then answer.
+    pub fn per_event(&self) -> bool {
+        self.bytes.is_some() || self.pid.is_some() || self.comm.is_some() || self.over.is_some()
+    }
+
+    /// Whether a histogram passes, with all its requests; `None` if only they could tell.
+    pub fn distribution(&self, known: &Distribution) -> Option<bool> {
+        if !self.device(known.device) || !self.op(known.op) {
+            return Some(false);
+        }
+        let fits = |(low, high)| known.bytes.map(|bytes| (low..=high).contains(&bytes));
+        match self.bytes.map_or(Some(true), fits) {
+            Some(true) if self.pid.is_some() || self.comm.is_some() || self.over.is_some() => None,
+            known => known,
+        }
+    }
+
+    /// Histograms of a listing that had to be left out because they cannot be filtered.
+    pub fn left_out(&self, listing: &Listing) -> u64 {
+        let filled = listing.distributions.iter().filter(|known| known.histogram.count() > 0);
+        filled.filter(|known| self.distribution(known).is_none()).count() as u64
+    }
+
     /// Whether an event passes.
     pub fn event(&self, event: &Event) -> bool {
         self.device(event.device)
@@ -50,11 +73,12 @@ impl Filter {
 /// The latencies of a listing as one distribution per device, operation and stage: its own
 /// histograms (deltas, so they add up), and its events counted over `edges`.
 ///
-/// Histograms whose edges or labels differ stay apart.
+/// Histograms whose edges or labels differ stay apart; those that cannot be filtered are left out
+/// ([`Filter::left_out`]).
 pub fn distributions(listing: &Listing, filter: &Filter, edges: &Edges) -> Vec<Distribution> {
     let mut folded: Vec<Distribution> = Vec::new();
     for known in &listing.distributions {
-        if !filter.device(known.device) || !filter.op(known.op) {
+        if filter.distribution(known) != Some(true) {
             continue;
         }
         let twin = folded.iter_mut().find(|other| {
@@ -65,7 +89,8 @@ pub fn distributions(listing: &Listing, filter: &Filter, edges: &Edges) -> Vec<D
         match twin {
             Some(twin) => {
                 twin.histogram.merge(&known.histogram);
-                twin.length = twin.length.zip(known.length).map(|(a, b)| Nanos(a.ns() + b.ns()));
+                let lengths = twin.length.zip(known.length);
+                twin.length = lengths.map(|(a, b)| Nanos(a.ns().saturating_add(b.ns())));
             }
             None => folded.push(known.clone()),
         }
@@ -94,12 +119,13 @@ pub fn distributions(listing: &Listing, filter: &Filter, edges: &Edges) -> Vec<D
 }
 
 /// The latencies of a listing over time, one series per device: its own timed histograms, or its
-/// events counted into `columns` equal stretches of the time they cover.
+/// events counted into `columns` equal stretches of the time they cover. Histograms that cannot be
+/// filtered are left out.
 pub fn series(listing: &Listing, filter: &Filter, edges: &Edges, columns: usize) -> Vec<Series> {
     let mut all: Vec<Series> = Vec::new();
     for known in &listing.distributions {
         let (Some(start), Some(length)) = (known.start, known.length) else { continue };
-        if !filter.device(known.device) || !filter.op(known.op) {
+        if filter.distribution(known) != Some(true) {
             continue;
         }
         let series = entry(&mut all, known.device, known.stage);
@@ -186,5 +212,48 @@ mod tests {
         assert_eq!(all[0].columns.len(), 10);
         assert_eq!(all[0].columns.iter().map(|(_, _, h)| h.count()).sum::<u64>(), 100);
         assert!(all[0].columns.windows(2).all(|pair| pair[0].0 + pair[0].1 == pair[1].0));
+    }
+    fn histograms(sizes: &[Option<u32>]) -> Listing {
+        let mut recording = Recording::new();
+        recording.begin(Source::new("capture", "-", Level::B));
+        let sda = recording.device("sda");
+        for bytes in sizes {
+            let mut histogram = Histogram::empty(Edges::standard());
+            histogram.record(1_000_000);
+            let mut known = Distribution::new(sda, Layer::Block, Stage::Device, histogram);
+            (known.start, known.length) = (Some(Time::from_ns(0)), Some(Nanos(i64::MAX)));
+            known.bytes = *bytes;
+            recording.distribution(known);
+        }
+        recording.end();
+        recording.listings.remove(0)
+    }
+
+    #[test]
+    fn lengths_beyond_all_time_do_not_overflow() {
+        let listing = histograms(&[None, None]);
+        let folded = distributions(&listing, &Filter::default(), &Edges::standard());
+        assert_eq!((folded.len(), folded[0].length), (1, Some(Nanos(i64::MAX))));
+    }
+
+    #[test]
+    fn a_histogram_that_cannot_be_filtered_is_left_out_and_counted() {
+        let listing = histograms(&[None, Some(4096), Some(8192)]);
+        let size = Filter { bytes: Some((4096, 4096)), ..Filter::default() };
+        assert!(size.per_event() && !Filter::default().per_event());
+        let folded = distributions(&listing, &size, &Edges::standard());
+        assert_eq!(folded.iter().map(|known| known.bytes).collect::<Vec<_>>(), [Some(4096)]);
+        let columns = series(&listing, &size, &Edges::standard(), 10).remove(0).columns;
+        assert_eq!(columns.iter().map(|(_, _, known)| known.count()).sum::<u64>(), 1);
+        assert_eq!(size.left_out(&listing), 1);
+        for filter in [
+            Filter { pid: Some(7), ..Filter::default() },
+            Filter { over: Some(Nanos(1)), ..Filter::default() },
+        ] {
+            assert_eq!(distributions(&listing, &filter, &Edges::standard()), []);
+            assert_eq!(series(&listing, &filter, &Edges::standard(), 10), []);
+            assert_eq!(filter.left_out(&listing), 3);
+        }
+        assert_eq!(Filter::default().left_out(&listing), 0);
     }
 }
