@@ -1,5 +1,6 @@
 //! Everything that was read or watched, by listing.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::num::NonZeroU32;
 
@@ -13,6 +14,8 @@ use crate::{
 pub const EVENTS_KEPT: usize = 4_000_000;
 /// Slowest events kept besides, once a listing is past its budget.
 const SLOWEST_KEPT: usize = 10_000;
+/// What is said of events that fit into no histogram.
+const UNMEASURED: &str = "events without a latency, let go to keep within the memory for events";
 
 /// What one source gave.
 #[derive(Clone, PartialEq, Debug)]
@@ -131,16 +134,17 @@ impl Recording {
     /// Takes out what was recorded so far; the same listings go on, empty. For views that show
     /// one stretch of time after another.
     pub fn take(&mut self) -> Recording {
-        let taken = self.clone();
-        for listing in &mut self.listings {
-            let source = &mut listing.source;
-            (source.records, source.skipped) = (0, 0);
-            source.losses.clear();
-            source.notes.clear();
-            let source = source.clone();
-            *listing = Listing::of(source);
+        let listings = self.listings.iter_mut().map(Listing::take).collect();
+        Recording {
+            listings,
+            prose: self.prose.clone(),
+            devices: self.devices.clone(),
+            device_ids: self.device_ids.clone(),
+            names: self.names.clone(),
+            name_ids: self.name_ids.clone(),
+            events_kept: self.events_kept,
+            current: self.current,
         }
-        taken
     }
 }
 
@@ -157,14 +161,29 @@ impl Listing {
         }
     }
 
-    /// Moves the events into histograms, per device and operation, and keeps the slowest.
-    fn fold_events(&mut self) {
+    /// What it holds; it goes on empty, of the same source.
+    fn take(&mut self) -> Listing {
+        let mut source = self.source.clone();
+        (source.records, source.skipped) = (0, 0);
+        source.losses.clear();
+        source.notes.clear();
+        std::mem::replace(self, Listing::of(source))
+    }
+
+    /// Moves the events into histograms, per device and operation, and keeps the slowest. Returns
+    /// how many were let go because they have no latency to count.
+    fn fold_events(&mut self) -> u64 {
         let edges = Edges::standard();
-        self.events.sort_by_key(|event| event.longest().map(|(_, latency)| -latency.ns()));
+        let mut unmeasured = 0;
+        // `None` sorts below any latency: events without one leave first.
+        self.events.sort_by_key(|event| Reverse(event.longest().map(|(_, latency)| latency)));
         let rest = self.events.split_off(SLOWEST_KEPT.min(self.events.len()));
-        self.folded += rest.len() as u64;
         for event in rest {
-            let Some((stage, latency)) = event.longest() else { continue };
+            let Some((stage, latency)) = event.longest() else {
+                unmeasured += 1;
+                continue;
+            };
+            self.folded += 1;
             let place = self.distributions.iter().position(|known| {
                 known.device == event.device
                     && known.op == Some(event.op)
@@ -181,6 +200,7 @@ impl Listing {
             });
             self.distributions[place].histogram.record(latency.ns() as u64);
         }
+        unmeasured
     }
 }
 
@@ -225,7 +245,8 @@ impl Sink for Recording {
         listing.source.records += 1;
         listing.events.push(event);
         if listing.events.len() >= budget {
-            listing.fold_events();
+            let unmeasured = listing.fold_events();
+            self.lost(UNMEASURED, unmeasured);
         }
     }
 
@@ -302,5 +323,40 @@ mod tests {
         assert_eq!(listing.source.records, total as u64);
         let slowest = listing.events.iter().filter_map(|e| e.longest()).map(|(_, l)| l.ns()).max();
         assert_eq!(slowest, Some(100_000 + total - 1));
+    }
+    #[test]
+    fn events_without_a_latency_leave_first_and_are_counted_as_lost() {
+        let mut recording = Recording::with_budget(30_000);
+        recording.begin(Source::new("perf-script", "-", Level::C));
+        let sda = recording.device("sda");
+        for k in 0..30_000 {
+            let mut event = Event::new(sda, Op::Read, Layer::Block);
+            event.completed = Some(Time::from_ns(k * 1000));
+            event.issued = (k % 3 == 0).then(|| Time::from_ns(k * 1000 - 500));
+            recording.event(event);
+        }
+        let listing = &recording.listings[0];
+        assert!(listing.events.iter().all(|event| event.longest().is_some()));
+        assert_eq!((listing.events.len(), listing.folded), (10_000, 0));
+        assert_eq!(listing.source.lost(), 20_000);
+        assert!(recording.is_incomplete());
+    }
+
+    #[test]
+    fn what_is_taken_is_moved_and_the_listing_goes_on() {
+        let mut recording = Recording::new();
+        recording.begin(Source::new("block-trace", "live", Level::D));
+        let sda = recording.device("sda");
+        recording.event(Event::new(sda, Op::Read, Layer::Block));
+        recording.lost("events dropped by a full ring", 2);
+        let place = recording.listings[0].events.as_ptr();
+        let taken = recording.take();
+        assert_eq!(taken.listings[0].events.as_ptr(), place);
+        assert_eq!((taken.listings[0].source.records, taken.listings[0].source.lost()), (1, 2));
+        assert_eq!(taken.find_device("sda"), Some(sda));
+        let rest = &recording.listings[0];
+        assert_eq!((rest.events.len(), rest.source.records, rest.source.lost()), (0, 0, 0));
+        recording.event(Event::new(sda, Op::Write, Layer::Block));
+        assert_eq!(recording.listings[0].events.len(), 1);
     }
 }
