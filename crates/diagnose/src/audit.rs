@@ -77,7 +77,9 @@ pub fn audit(recording: &Recording) -> Vec<Doubt> {
     let mut doubts = Vec::new();
     for (listing, known) in recording.listings.iter().enumerate() {
         for (place, interval) in known.intervals.iter().enumerate() {
-            if let Some(kind) = little(place, interval).or_else(|| too_fast(place, interval)) {
+            let persists = || is_persistent(&known.intervals, interval);
+            let little = little(place, interval).filter(|_| persists());
+            if let Some(kind) = little.or_else(|| too_fast(place, interval)) {
                 doubts.push(Doubt { listing, kind });
             }
         }
@@ -105,6 +107,22 @@ pub fn audit(recording: &Recording) -> Vec<Doubt> {
         }
     }
     doubts
+}
+
+/// Whether the rows of a device mostly break Little's law: an interval whose edge cuts a freeze or a
+/// batch breaks it once, a wrong counter breaks it always.
+fn is_persistent(intervals: &[Interval], of: &Interval) -> bool {
+    let told = |row: &&Interval| {
+        row.device == of.device
+            && row.queue_len.is_some_and(|queue| queue >= FAINT_FROM)
+            && row.mean_await_ns().is_some()
+    };
+    // Two hundred rows tell as much as a day of them.
+    let rows = intervals.iter().filter(told).take(200);
+    let (broken, all) = rows.fold((0, 0), |(broken, all), row| {
+        (broken + usize::from(little(0, row).is_some()), all + 1)
+    });
+    2 * broken >= all
 }
 
 /// Whether a row's queue length may be used with its rate and latency.

@@ -223,11 +223,13 @@ fn sharpen(guesses: &mut [Guess], seen: Seen) {
         } else {
             0.0
         };
-        // A random place comes round anywhere in a turn.
-        let uneven = if guess.seeks && seen.spread_ms < SEEKS_SPREAD { 3.0f64 } else { 0.0 };
-        let off = too_slow.powi(2) + too_quick.powi(2) + across.powi(2) + uneven.powi(2);
+        let off = too_slow.powi(2) + too_quick.powi(2) + across.powi(2);
         // A cache may have answered for the medium: no class is ruled out by what was seen.
         guess.weight *= 0.02 + (-0.5 * off).exp();
+        // But a random place comes round anywhere in a turn.
+        if guess.seeks && seen.spread_ms < SEEKS_SPREAD {
+            guess.weight *= 0.02;
+        }
     }
 }
 

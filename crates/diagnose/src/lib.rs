@@ -10,6 +10,7 @@
 
 mod audit;
 mod baseline;
+mod calibration;
 mod closing;
 mod detector;
 mod detectors;
@@ -38,6 +39,8 @@ pub struct Options {
     pub rpm: Option<f64>,
     /// The healthy service time of every device, if the user states it, in ms.
     pub healthy_ms: Option<f64>,
+    /// Whether confidences stay as they were weighed, for fitting the table that calibrates them.
+    pub uncalibrated: bool,
 }
 
 /// Judges a recording: findings, best first. What stands leads; then what is only mentioned, the
@@ -51,7 +54,7 @@ pub fn judge(recording: &Recording, options: &Options) -> Vec<Finding> {
     for detector in closing {
         // One after the other: who confesses ignorance must know who was cleared.
         let closed = weigh::weigh(&scene, (detector.accuse)(&scene));
-        scene.so_far.extend(closed);
+        scene.so_far.extend(closed.into_iter().filter(weigh::is_worth_saying));
     }
     let mut findings = std::mem::take(&mut scene.so_far);
     weigh::order(&scene, &mut findings);

@@ -28,6 +28,9 @@ const LOST: f64 = 0.10;
 /// Services from which quartiles tell how far a kind of request spreads.
 const SPREAD_NEEDED: usize = 20;
 
+/// Of the length that makes a stall, what another device must show at the same moment.
+const HALF: f64 = 0.5;
+
 /// Devices that stall within mostly the same stretches share the cause, if most of what they lost
 /// was lost there.
 const TOGETHER: f64 = 0.5;
@@ -179,8 +182,16 @@ pub fn mark_pauses(tracks: &mut [Track]) {
     }
     let stalls: Vec<Option<Stalls>> =
         tracks.iter().map(|track| stall::stalls(&track.visits, track.slow_end_ns())).collect();
+    if stalls.iter().all(Option::is_none) {
+        return;
+    }
+    // A pause that is just long enough to count here may be just too short there.
+    let shorter: Vec<Option<Stalls>> = tracks
+        .iter()
+        .map(|track| stall::stalls(&track.visits, HALF * track.slow_end_ns()))
+        .collect();
     for (place, track) in tracks.iter_mut().enumerate() {
-        let others = stalls.iter().enumerate().filter(|(other, _)| *other != place);
+        let others = shorter.iter().enumerate().filter(|(other, _)| *other != place);
         let others = others.filter_map(|(_, theirs)| theirs.as_ref());
         track.paused = stalls.get(place).and_then(Option::as_ref).is_some_and(|mine| {
             mine.lost_share > TOGETHER && stall::together(mine, others) > TOGETHER

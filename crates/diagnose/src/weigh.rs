@@ -2,12 +2,16 @@
 
 use iowhy_model::{Finding, Level};
 
+use crate::calibration;
 use crate::scene::Scene;
 
 /// A verdict is reported as such from this confidence on (method note, Confidence).
 pub const SURE_ENOUGH: f64 = 0.6;
 /// And if it explains at least this share of the excess.
 pub const EXPLAINS_ENOUGH: f64 = 0.3;
+/// Acquittals that are right less often than this are withdrawn. Below one half, for the lab shows
+/// twelve ill worlds for each that is well, and the field does not.
+const ACQUITS: f64 = 0.4;
 /// A specific verdict that explains this much silences its generic parent.
 const EXPLAINS_AWAY: f64 = 0.7;
 /// A listing half as sure as the surest one still agrees with it.
@@ -26,7 +30,7 @@ const CHILDREN: &[(&str, &[&str])] = &[
     ("device.stall", &["device.slow", "load.saturated", "peer.outlier"]),
     ("load.missed-turn", &["device.slow", "device.retry", "load.small-sync"]),
     ("cap.volume", &["device.slow", "load.saturated"]),
-    ("load.burst", &["load.saturated"]),
+    ("load.burst", &["device.slow", "load.saturated"]),
     ("load.large-io", &["load.saturated"]),
 ];
 
@@ -87,6 +91,11 @@ fn closes(finding: &Finding) -> bool {
     matches!(finding.verdict, "healthy" | "insufficient")
 }
 
+/// Whether an acquittal is right often enough; else it is withdrawn.
+pub fn is_worth_saying(closing: &Finding) -> bool {
+    closing.verdict != "healthy" || closing.confidence >= ACQUITS
+}
+
 /// Whether a finding is firm enough to be acted on.
 pub fn stands(finding: &Finding) -> bool {
     finding.explained_by.is_none()
@@ -117,14 +126,23 @@ pub fn below(value: f64, threshold: f64) -> f64 {
 /// Multiplies by what the richest listing behind it can carry (method note, Confidence iv). A
 /// contradiction in a report is in the report itself and needs no richer input.
 fn capped(scene: &Scene, mut finding: Finding) -> Finding {
+    let level = scene.level(&finding.subject.listings);
     if !finding.verdict.starts_with("report.") {
-        finding.confidence *= match scene.level(&finding.subject.listings) {
+        finding.confidence *= match level {
             Level::A => 0.70,
             Level::B => 0.80,
             Level::C => 0.93,
             Level::D => 0.96,
             Level::E => 0.99,
         };
+    }
+    if !scene.options.uncalibrated {
+        let known = calibration::of(finding.verdict, level, finding.confidence);
+        // A disk blamed in vain costs more than one not named: what was weighed too light to blame
+        // a device stays so, however often the like was right.
+        let blames = finding.verdict.starts_with("device.") || finding.verdict.starts_with("peer.");
+        let too_light = blames && finding.confidence < SURE_ENOUGH;
+        finding.confidence = if too_light { known.min(SURE_ENOUGH - 0.01) } else { known };
     }
     finding.confidence = finding.confidence.clamp(0.0, 0.99);
     finding.explained_share = finding.explained_share.clamp(0.0, 1.0);

@@ -11,7 +11,7 @@ use clap::{Args, Parser, Subcommand};
 use iowhy_lab::disk;
 use iowhy_lab::kernels;
 use iowhy_lab::render;
-use iowhy_lab::score::{Case, Score, published};
+use iowhy_lab::score::{Case, Score, calibration, published};
 use iowhy_lab::sickdisk::{SickDisk, Spec, missing, serve};
 use iowhy_lab::simulate::{Load, Seen, biosnoop};
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -92,6 +92,9 @@ struct Scored {
     /// Seed of the corpus
     #[arg(long, default_value_t = 2026)]
     seed: u64,
+    /// Writes the table that calibrates confidences, fitted to these worlds, instead
+    #[arg(long)]
+    fit: bool,
     /// Tells one case instead: `device.retry/mild:17`
     #[arg(long, value_name = "CASE")]
     case: Option<String>,
@@ -225,6 +228,7 @@ impl Scored {
                 let (case, level) = case.and_then(|c| Ok((c, level?))).map_err(io::Error::other)?;
                 case.story(level)
             }
+            None if self.fit => calibration(self.cases, self.seed),
             None => Score::of(self.cases, self.seed)
                 .and_then(|score| Ok(format!("{}\n{}", score.tables(), published()?))),
         };

@@ -8,6 +8,7 @@
 
 mod calibration;
 mod case;
+mod fit;
 mod owed;
 mod published;
 mod tables;
@@ -79,6 +80,18 @@ impl Score {
             tables::mistakes(self)
         )
     }
+}
+
+/// The judge's calibration, fitted to a corpus.
+///
+/// # Errors
+/// If a recipe is written wrong, or a rendering is not read.
+pub fn calibration(cases: usize, seed: u64) -> Result<String, String> {
+    let mut opinions = Vec::new();
+    for case in corpus(cases, seed) {
+        opinions.extend(case.opinions()?);
+    }
+    Ok(fit::table(&opinions, cases, seed))
 }
 
 /// The cases: each verdict's recipes take turns.

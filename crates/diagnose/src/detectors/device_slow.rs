@@ -65,6 +65,8 @@ const SLOW_NEEDED: usize = 3;
 const SLOW_FROM: f64 = 2.5;
 /// Share of the rows that must be slow for full belief.
 const MOST_ROWS: f64 = 0.5;
+/// What is left of the belief if a histogram beside it denies it.
+const CONTRADICTED: f64 = 0.5;
 /// What a log that begins at issue cannot know (`biosnoop` without `-Q`).
 const UNSEEN_QUEUE: &str = "the log begins at issue: time in the host's queue was not observed";
 
@@ -128,6 +130,9 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
         second_in_queue(wait, effective, row)
     );
     charge.confidence = confidence * persistence(rows);
+    if is_contradicted(scene, row, wait) {
+        charge.confidence *= CONTRADICTED;
+    }
     // What is left once each request costs S0: the wait shrinks with the service it waits for.
     charge.explained_share = ((effective - s0) / effective).clamp(0.0, 1.0);
     charge.evidence = row_evidence(scene, row, effective, wait, votes);
@@ -138,6 +143,17 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
 
 fn is_device(side: Side) -> bool {
     side == Side::Device
+}
+
+/// Whether a histogram beside the averages says that the disk was much quicker: one of the two is of
+/// another time.
+fn is_contradicted(scene: &Scene, row: &Row, wait_ms: f64) -> bool {
+    scene.shapes.iter().any(|shape| {
+        shape.disk == row.disk
+            && shape.listing.abs_diff(row.listing) == 1
+            && scene.input(shape.listing) == scene.input(row.listing)
+            && shape.known.histogram.mean_ns().is_some_and(|(mean, _)| mean * 2.0 < wait_ms * 1e6)
+    })
 }
 
 /// A slow disk is slow in most rows: what is left of the belief if it is so in few. One bad row

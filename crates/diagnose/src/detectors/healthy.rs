@@ -54,6 +54,10 @@ const WITHIN_SLOWEST: f64 = 2.0;
 const TAIL: f64 = 10.0;
 /// Share of requests that may stand beyond it.
 const TAIL_SHARE: f64 = 0.01;
+/// A histogram has no queue and no pattern to excuse a body that spreads: one in twenty beyond
+/// three healthy times (the bound of health) of the slowest class forbids a clean bill.
+const NEAR_TAIL: f64 = 3.0;
+const NEAR_SHARE: f64 = 0.05;
 /// A suspicion of the device from a third on forbids a clean bill.
 const SUSPECTED: f64 = 0.34;
 /// What each listing's acquittal must be worth before the input's richness is counted (six votes
@@ -199,7 +203,12 @@ fn of_shape(scene: &Scene, shape: &Shape) -> Option<Bill> {
     let tail = tail as f64 / n as f64;
     let mean_ms = mean_ns / 1e6;
     let (_, by_votes) = shape.s0.votes(|s0| mean_ms < WITHIN * s0);
-    let confidence = judged(mean_ms, by_votes, shape.s0.slowest_ms(), tail);
+    let near = (NEAR_TAIL * shape.s0.slowest_ms() * 1e6) as u64;
+    let behind: u64 =
+        histogram.filled().filter(|(low, _, _)| *low >= near).map(|(_, _, n)| n).sum();
+    let heavy = behind as f64 > NEAR_SHARE * n as f64;
+    let tail_weighs = if heavy { 1.0 } else { tail };
+    let confidence = judged(mean_ms, by_votes, shape.s0.slowest_ms(), tail_weighs);
     let healthy = format!("healthy service time, taking it for {}", shape.s0.assumption);
     let what = format!("mean latency of {}", name(&shape.disk));
     let evidence = vec![

@@ -85,7 +85,7 @@ fn from_shape(scene: &Scene, shape: &Shape) -> Option<Finding> {
     let (mean_ms, min_ms) = (mean_ns / 1e6, histogram.min_ns? as f64 / 1e6);
     let missed = missed_turn::from_histogram(&buckets, mean_ms, min_ms)?;
     let source = scene.source(shape.listing);
-    let mut evidence = facts_of(&missed, source);
+    let mut evidence = facts_of(&missed, 0.0, source);
     evidence.push(read_off("mean latency", mean_ms, Unit::Ms, missed.n, source));
     evidence.push(read_off("smallest latency", min_ms, Unit::Ms, missed.n, source));
     for (low, high, n) in buckets {
@@ -121,9 +121,11 @@ fn from_track(scene: &Scene, track: &Track) -> Vec<Finding> {
                 .filter_map(|place| track.services_ns.get(*place).map(|ns| ns / 1e6))
                 .collect();
             let mean_ms = services_ms.iter().sum::<f64>() / services_ms.len().max(1) as f64;
-            let by_wait = missed_turn::missed_turn(&services_ms).filter(|missed| missed.holds);
-            let missed = by_wait.or_else(|| missed_turn::missed_turn(&beats(track, group)))?;
-            let mut evidence = facts_of(&missed, source);
+            let advance_ms = f64::from(group.bytes) / BYTES_PER_MS;
+            let by_wait = missed_turn::missed_turn(&services_ms, 0.0).filter(|missed| missed.holds);
+            let missed =
+                by_wait.or_else(|| missed_turn::missed_turn(&beats(track, group), advance_ms))?;
+            let mut evidence = facts_of(&missed, advance_ms, source);
             evidence.push(computed("mean latency", mean_ms, Unit::Ms, missed.n, source));
             charge(track.device, track.listing, &missed, mean_ms, Some(group.bytes), evidence)
         })
@@ -153,9 +155,11 @@ fn beats(track: &Track, group: &Group) -> Vec<f64> {
     kept.map(|(beat, _)| beat).collect()
 }
 
-fn facts_of(missed: &MissedTurn, source: &Source) -> Vec<Evidence> {
+fn facts_of(missed: &MissedTurn, advance_ms: f64, source: &Source) -> Vec<Evidence> {
     let near = missed.standard_rpm * NEAR_STANDARD;
-    let (low, high) = (missed.standard_rpm - near, missed.standard_rpm + near);
+    // A beat holds the block's own time under the head as well.
+    let advance = missed.standard_rpm * advance_ms / missed.turn_ms;
+    let (low, high) = (missed.standard_rpm - near - advance, missed.standard_rpm + near);
     vec![
         estimated("one turn", missed.turn_ms, Unit::Ms, missed.n, source),
         held(

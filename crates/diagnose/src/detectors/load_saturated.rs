@@ -66,6 +66,9 @@ const QUEUE: f64 = 5.0;
 /// report.util-trap), and what is left of the belief then.
 const STILL_GROWS: f64 = 0.5;
 const DOUBT: f64 = 0.5;
+/// How far apart the depths must be to be two loads: within one the noise of a second's average has
+/// a slope of its own.
+const TWO_LOADS: f64 = 1.5;
 /// No queueing device is steeper than this: throughput cannot grow faster than the number in
 /// flight, and a fall twice as fast has another cause (another load).
 const STEEPEST: f64 = 2.0;
@@ -147,7 +150,10 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
     }
     let loads: Vec<Load> = same_disk(scene, row);
     // Points of nearly one depth have no slope to speak of.
-    let slope = elasticity::elasticity(&loads).filter(|eps| eps.abs() < STEEPEST);
+    let depths = || loads.iter().map(|load| load.in_flight).filter(|depth| *depth > 0.0);
+    let (least, most) = (depths().fold(f64::INFINITY, f64::min), depths().fold(0.0, f64::max));
+    let slope = elasticity::elasticity(&loads)
+        .filter(|eps| eps.abs() < STEEPEST && most > TWO_LOADS * least);
     if let Some(eps) = slope {
         let n = loads.len() as u64;
         let what = "elasticity of throughput, d ln X / d ln N";

@@ -30,6 +30,8 @@ const FEWEST: usize = 5;
 const AT_ONCE: f64 = 0.1;
 /// Slope of latency on completion time within which a batch drains as a ramp.
 const SLOPES: std::ops::RangeInclusive<f64> = 0.8..=1.2;
+/// Busy periods that make batches of a load: one alone may be its beginning.
+const PERIODS: usize = 2;
 /// Steps in which the drain of a long batch is looked at: as many as give a variation to a sixth.
 const STEPS: usize = 20;
 /// Widest coefficient of variation of the time between completions.
@@ -51,6 +53,7 @@ pub fn ramps(visits: &[Visit], s0_ns: f64) -> Option<Ramps> {
     }
     let waits: Vec<f64> = visits.iter().map(Visit::waited_ns).collect();
     let lost = lost_time::lost_ns(&waits, s0_ns);
+    let followed = lost_in_periods(&by_start, &found, s0_ns);
     let median_of =
         |what: fn(&Drain) -> f64| spread::median(&found.iter().map(what).collect::<Vec<f64>>());
     Some(Ramps {
@@ -60,11 +63,38 @@ pub fn ramps(visits: &[Visit], s0_ns: f64) -> Option<Ramps> {
         spacing_ns: median_of(|drain| drain.spacing_ns)?,
         spacing_cv: median_of(|drain| drain.spacing_cv)?,
         lost_share: if lost > 0.0 {
-            found.iter().map(|drain| drain.lost_ns).sum::<f64>() / lost
+            followed.max(found.iter().map(|drain| drain.lost_ns).sum::<f64>()) / lost
         } else {
             0.0
         },
     })
+}
+
+/// Time lost in the busy periods that begin with a ramp: a device takes 32 or some more of a large
+/// batch at once, and a log that begins at issue sees the rest come as places get free. A load that
+/// never lets the device rest has one period, which is no batch.
+fn lost_in_periods(by_start: &[&Visit], found: &[Drain], s0_ns: f64) -> f64 {
+    let (mut periods, mut lost) = (0, 0.0);
+    let mut first = 0;
+    while let Some(start) = by_start.get(first).map(|visit| visit.started_ns()) {
+        let mut until = i64::MIN;
+        let period: Vec<f64> = by_start
+            .iter()
+            .skip(first)
+            .take_while(|visit| {
+                let joins = until == i64::MIN || visit.started_ns() < until;
+                until = until.max(visit.completed_ns);
+                joins
+            })
+            .map(|visit| visit.waited_ns())
+            .collect();
+        if found.iter().any(|drain| drain.start_ns == start) {
+            periods += 1;
+            lost += lost_time::lost_ns(&period, s0_ns);
+        }
+        first += period.len();
+    }
+    if periods >= PERIODS { lost } else { 0.0 }
 }
 
 /// How many requests from `first` on were issued at once: each within a tenth of the time that
@@ -86,6 +116,7 @@ fn batch_length(by_start: &[&Visit], first: usize) -> usize {
 
 /// One batch that drains as a ramp.
 struct Drain {
+    start_ns: i64,
     requests: usize,
     slope: f64,
     spacing_ns: f64,
@@ -114,6 +145,7 @@ fn drain(batch: &[&Visit], s0_ns: f64) -> Option<Drain> {
     let spacing_cv = spread::cv(&spacings)?;
     let waits: Vec<f64> = points.iter().map(|point| point.1).collect();
     (SLOPES.contains(&slope) && spacing_cv < STEADY).then_some(Drain {
+        start_ns: batch.first()?.started_ns(),
         requests: batch.len(),
         slope,
         spacing_ns: spread::median(&spacings)?,

@@ -50,6 +50,19 @@ pub struct Judged {
     pub accuses: Option<&'static str>,
 }
 
+/// One finding, and whether it is right.
+#[derive(Clone, Copy, Debug)]
+pub struct Opinion {
+    /// How rich the input was.
+    pub level: Level,
+    /// What it says.
+    pub verdict: &'static str,
+    /// Its confidence as weighed.
+    pub confidence: f64,
+    /// Whether it is right or as good.
+    pub right: bool,
+}
+
 impl Case {
     /// The case of a given name, `device.retry/mild:17`.
     pub fn parse(text: &str, seed: u64) -> Option<Case> {
@@ -119,6 +132,32 @@ impl Case {
             sick: world.truth.sick,
             accuses: (!world.truth.sick).then(|| answers.accusation(&findings)).flatten(),
         })
+    }
+
+    /// What the judge thinks of the world at every level, as weighed and not yet calibrated, and
+    /// whether it is right.
+    ///
+    /// # Errors
+    /// If the recipe is written wrong, or a rendering is not read.
+    pub fn opinions(&self) -> Result<Vec<Opinion>, String> {
+        let world = self.world()?;
+        let mut opinions = Vec::new();
+        for level in self.recipe.levels.iter().copied() {
+            let text = render::text(&world, level)?;
+            let recording = render::recording(&world, level, &text)?;
+            let answers =
+                Answers { truth: &world.truth, world: &world, level, recording: &recording };
+            let options = Options { uncalibrated: true, ..Options::default() };
+            let findings = judge(&recording, &options);
+            let open = findings.iter().filter(|finding| finding.explained_by.is_none());
+            opinions.extend(open.map(|finding| Opinion {
+                level,
+                verdict: finding.verdict,
+                confidence: finding.confidence,
+                right: answers.right(finding),
+            }));
+        }
+        Ok(opinions)
     }
 
     /// What a tool would have printed, the truth, and everything the judge says.

@@ -1,0 +1,81 @@
+//! What a confidence is worth: how often verdicts that were as sure turned out right.
+//!
+//! `calibration.txt` holds, per verdict and level of input, how often findings of a given weighed
+//! confidence were right in simulated worlds of known truth (isotonic: it never falls). The lab
+//! writes it anew: `cargo run --release -p iowhy-lab -- score --fit --cases 100 --seed 1 > FILE`. What lies below anything
+//! the lab has seen is left as it was weighed.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use iowhy_model::Level;
+
+/// Points of a curve: weighed confidence, share that was right; both rising.
+type Curve = Vec<(f64, f64)>;
+
+/// The calibrated confidence of a verdict from input of a level.
+pub fn of(verdict: &str, level: Level, weighed: f64) -> f64 {
+    // Richer input than the lab renders is no less worth than a trace.
+    let level = level.min(Level::D).letter();
+    match curves().get(&(verdict, level)) {
+        Some(curve) => on(curve, weighed),
+        None => weighed,
+    }
+}
+
+fn on(curve: &Curve, weighed: f64) -> f64 {
+    let above = curve.iter().position(|(x, _)| *x >= weighed);
+    match above {
+        Some(0) => curve
+            .first()
+            .map_or(weighed, |(x, y)| if *x > weighed + 1e-9 { weighed.min(*y) } else { *y }),
+        Some(place) => match (curve.get(place - 1), curve.get(place)) {
+            (Some((x0, y0)), Some((x1, y1))) => {
+                y0 + (y1 - y0) * (weighed - x0) / (x1 - x0).max(1e-9)
+            }
+            _ => weighed,
+        },
+        None => curve.last().map_or(weighed, |(_, y)| *y),
+    }
+}
+
+/// The table, read once.
+fn curves() -> &'static HashMap<(&'static str, char), Curve> {
+    static TABLE: OnceLock<HashMap<(&'static str, char), Curve>> = OnceLock::new();
+    TABLE.get_or_init(|| include_str!("calibration.txt").lines().filter_map(curve).collect())
+}
+
+/// A line of the table: verdict, level, and points `x:y`; `#` begins a comment.
+fn curve(line: &str) -> Option<((&str, char), Curve)> {
+    let mut words = line.split_whitespace();
+    let verdict = words.next().filter(|word| !word.starts_with('#'))?;
+    let level = words.next()?.chars().next()?;
+    let points = words.filter_map(|word| {
+        let (x, y) = word.split_once(':')?;
+        Some((x.parse().ok()?, y.parse().ok()?))
+    });
+    Some(((verdict, level), points.collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_curve_is_followed_and_not_left_below() {
+        let ((verdict, level), points) = curve("device.slow C 0.4:0.5 0.8:0.9").unwrap();
+        assert_eq!((verdict, level), ("device.slow", 'C'));
+        assert!((on(&points, 0.6) - 0.7).abs() < 1e-12);
+        assert_eq!((on(&points, 0.2), on(&points, 0.95)), (0.2, 0.9));
+        assert_eq!(curve("# a comment"), None);
+    }
+
+    #[test]
+    fn every_line_of_the_table_is_a_rising_curve_of_a_known_verdict() {
+        for ((verdict, _), curve) in curves() {
+            assert!(crate::find(verdict).is_some(), "{verdict}");
+            assert!(curve.is_sorted() && curve.iter().all(|(_, y)| (0.0..=1.0).contains(y)));
+            assert!(curve.windows(2).all(|pair| pair[0].1 <= pair[1].1), "{verdict}");
+        }
+    }
+}
