@@ -2,12 +2,12 @@
 
 use iowhy_model::{Edges, Recording, Report, Series, Source, series};
 
-use crate::Style;
 use crate::colour_scale::Scale;
 use crate::paint::{Anchor, Figure, Grid, LETTER, Mark, Ramp, Rgb, latency_label, ticks};
 use crate::picture::{Measure, Picture};
 use crate::scale::{stage_words, wanted};
 use crate::words::{duration, several, short};
+use crate::{Style, sources};
 
 /// Columns of cells, and how wide one is.
 const COLUMNS: (usize, u32) = (300, 3);
@@ -41,7 +41,12 @@ pub fn figure(report: &Report, style: &Style) -> Figure {
             map(&mut figure, &picture, Measure::Intensity, style);
         }
     }
-    if figure.height == 0 {
+    let missing = sources::left_out(recording, &style.filter);
+    if missing > 0 {
+        let text = sources::left_out_words(missing, false);
+        figure.text((MARGINS.1, figure.height + LINE), Anchor::Start, &text, FAINT);
+        figure.height += 2 * LINE;
+    } else if figure.height == 0 {
         let text = "no latencies over time were measured";
         figure.text((MARGINS.1, LINE), Anchor::Start, text, STRONG);
         figure.height = 2 * LINE;

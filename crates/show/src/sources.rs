@@ -2,7 +2,7 @@
 
 use std::io;
 
-use iowhy_model::{Recording, Report, Source};
+use iowhy_model::{Filter, Recording, Report, Source};
 
 use crate::paint::{Align, Cell, Columns, Ink, Line, Paper, Tone, clean};
 use crate::words::{count, level, several};
@@ -129,17 +129,36 @@ pub fn losses(paper: &mut Paper, recording: &Recording) -> io::Result<()> {
     Ok(())
 }
 
-/// The same behind an empty line, for the foot of a view.
+/// The same behind an empty line, for the foot of a view that draws histograms; and how many of
+/// them the filter left out.
 pub fn foot(paper: &mut Paper, recording: &Recording) -> io::Result<()> {
     let silent = |listing: &iowhy_model::Listing| {
         let source = &listing.source;
         source.losses.is_empty() && source.skipped == 0 && source.notes.is_empty()
     };
-    if recording.listings.iter().all(silent) {
+    let missing = left_out(recording, &paper.style.filter);
+    if missing == 0 && recording.listings.iter().all(silent) {
         return Ok(());
     }
     paper.blank()?;
-    losses(paper, recording)
+    losses(paper, recording)?;
+    if missing > 0 {
+        let mark = Line::new().with("  note     ", Tone::Warn);
+        let text = left_out_words(missing, paper.style.unicode);
+        paper.paragraph(&mark, &text, Tone::Plain)?;
+    }
+    Ok(())
+}
+
+/// Histograms left out because what was asked for only single I/Os could tell.
+pub fn left_out(recording: &Recording, filter: &Filter) -> u64 {
+    recording.listings.iter().map(|listing| filter.left_out(listing)).sum()
+}
+
+/// The same in words.
+pub fn left_out_words(histograms: u64, unicode: bool) -> String {
+    let histograms = several(histograms, "histogram", unicode);
+    format!("{histograms} left out: size, process and least latency of its I/Os are not known")
 }
 
 fn place(source: &Source) -> String {

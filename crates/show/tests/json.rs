@@ -82,6 +82,33 @@ fn a_histogram_keeps_its_edges_and_its_exact_sum() {
 }
 
 #[test]
+fn histograms_that_cannot_be_filtered_are_left_out_and_said() {
+    let filter = iowhy_model::Filter { pid: Some(16_014), ..Default::default() };
+    let style = Style { filter, ..Style::plain() };
+    let write = |view: &str, report: &Report| {
+        let mut out = Vec::new();
+        (find(view).unwrap().write)(report, &style, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    let report = reports::gapped();
+    let known = report.recording.listings[0].distributions.len();
+    assert!(known > 0);
+    for view in ["hist-json", "heatmap-json"] {
+        let whole: Value = serde_json::from_str(&write(view, &report)).unwrap();
+        assert_eq!(whole["left_out"], known, "{view}");
+        assert_eq!(whole["histograms"].as_array().or(whole["maps"].as_array()), Some(&vec![]));
+    }
+    for view in ["histogram", "heatmap", "heatmap-svg"] {
+        let text = write(view, &report);
+        assert!(text.contains(&format!("{known} histograms left out")), "{view}: {text}");
+        assert!(!text.contains("were measured"), "{view}: {text}");
+    }
+    // Single I/Os can tell, so nothing of theirs is left out.
+    let text = write("histogram", &reports::trace());
+    assert!(!text.contains("left out"), "{text}");
+}
+
+#[test]
 fn stat_and_event_lines_follow_their_source() {
     let stat = values("stat-json", &reports::live());
     let schemas: Vec<&str> = stat.iter().filter_map(|line| line["schema"].as_str()).collect();

@@ -80,7 +80,7 @@ fn stretches(recording: &Recording, listing: &Listing, style: &Style) -> (Stretc
         .distributions
         .iter()
         .filter(timed)
-        .filter(|known| filter.device(known.device) && filter.op(known.op))
+        .filter(|known| filter.distribution(known) == Some(true))
         .collect();
     let events = || listing.events.iter().filter(|event| filter.event(event));
     let longest = known.iter().map(|known| known.stage);

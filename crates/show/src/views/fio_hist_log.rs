@@ -63,7 +63,7 @@ fn lines(listing: &Listing, style: &Style) -> BTreeMap<(i64, u8), Counts> {
     let ms = |ns: i64| ns.saturating_sub(zero) / 1_000_000;
     let mut lines: BTreeMap<(i64, u8), Counts> = BTreeMap::new();
     for known in &listing.distributions {
-        let wanted = filter.device(known.device) && filter.op(known.op);
+        let wanted = filter.distribution(known) == Some(true);
         let ours = style.stage.is_none_or(|stage| stage == known.stage);
         let (Some(start), Some(length)) = (known.start, known.length) else { continue };
         let Some(direction) = known.op.and_then(direction).filter(|_| wanted && ours) else {

@@ -72,7 +72,7 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
             map(&mut paper, &picture, Measure::Intensity)?;
         }
     }
-    if drawn == 0 {
+    if drawn == 0 && sources::left_out(&report.recording, &style.filter) == 0 {
         let text = "no latencies over time were measured; `iowhy hist` draws what has no time";
         paper.item("", text)?;
     }

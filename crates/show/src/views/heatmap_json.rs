@@ -34,6 +34,7 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
     let whole = object([
         ("schema", "iowhy.map/1".into()),
         ("inputs", inputs(&report.recording)),
+        ("left_out", crate::sources::left_out(&report.recording, &style.filter).into()),
         ("maps", maps.into()),
     ]);
     crate::objects::line(&whole, out)

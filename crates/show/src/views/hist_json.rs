@@ -40,6 +40,7 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
     let whole = object([
         ("schema", "iowhy.hist/1".into()),
         ("inputs", inputs(recording)),
+        ("left_out", crate::sources::left_out(recording, &style.filter).into()),
         ("histograms", histograms.into()),
     ]);
     crate::objects::line(&whole, out)

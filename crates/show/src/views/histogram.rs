@@ -69,7 +69,7 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
             summaries(&mut paper, recording, &listing.source, lone)?;
         }
     }
-    if drawn == 0 {
+    if drawn == 0 && sources::left_out(recording, &style.filter) == 0 {
         paper.item("", "no latencies were measured")?;
     }
     sources::foot(&mut paper, recording)
