@@ -25,7 +25,8 @@ use rig::{Loop, can_run};
 
 /// Rounds if none are asked for: enough for a 75th percentile that holds to 1.5 %.
 const ROUNDS: usize = 30;
-/// Length of a slice in ms if none is asked for; ebpf.md used 40, too short for biolatency's start.
+/// Length of a slice in ms if none is asked for; the 40 of the trial (docs/METHOD.md, 15 Tracer) are
+/// too short for biolatency's start.
 const SLICE_MS: u64 = 100;
 /// Clock reading of bpf_stats itself, per run of a probe, ns (measured on empty probes).
 const STATS_FLOOR_NS: f64 = 52.0;

@@ -117,7 +117,7 @@ const GROWS: f64 = 0.05;
 const FALLS: f64 = 0.10;
 /// Steps within this of the most are on the plateau.
 const ON_PLATEAU: f64 = 0.03;
-/// Widest variation of a limit; a full device wobbles (diagnosis method, section 2, "Cap").
+/// Widest variation of a limit; a full device wobbles (docs/METHOD.md, 8 Cap).
 const CAP_CV: f64 = 0.012;
 
 /// The shape of a ramp; `None` with fewer than three steps.

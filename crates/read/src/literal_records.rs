@@ -12,7 +12,8 @@ use crate::lines::Lines;
 
 const BEGIN: &str = "<begin record>";
 const END: &str = "<end record>";
-/// How far the logarithm of a bucket may lie above a whole number (formats.md 1.2).
+/// How far the logarithm of a bucket may lie above a whole number (docs/METHOD.md,
+/// 16 PyLatencyMap records).
 const ABOVE_WHOLE: f64 = 1e-6;
 /// Complaints kept; the rest are only counted.
 const NOTES_KEPT: usize = 3;

@@ -2,11 +2,11 @@
 
 use super::{Complaint, Source, Tree};
 
-/// The hard limit of a file, in lines (DESIGN §6).
+/// The hard limit of a file, in lines (docs/CONTRIBUTING.md).
 const LONGEST: usize = 400;
 
-/// Words that say nothing; no file's or type's name ends in one (DESIGN §6). At another place a word
-/// may have a meaning: `report_util_trap` is about `%util`.
+/// Words that say nothing; no file's or type's name ends in one (docs/CONTRIBUTING.md). At another
+/// place a word may have a meaning: `report_util_trap` is about `%util`.
 const EMPTY_WORDS: &[&str] = &[
     "util", "utils", "helper", "helpers", "common", "misc", "manager", "handler", "data", "info",
     "base",

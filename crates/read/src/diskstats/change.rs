@@ -147,8 +147,8 @@ struct Unwrap {
 
 /// Where 32-bit counters wrap.
 const WRAP: u64 = 1 << 32;
-/// Slack for readings that were not taken at one instant (peers.md: busy time up to 1.05 of the
-/// interval).
+/// Slack for readings that were not taken at one instant (docs/METHOD.md, 14 Counters: busy time
+/// up to 1.05 of the interval).
 const SLACK: f64 = 1.05;
 /// Most sectors (and so requests) per millisecond that pass for a wrap of a 32-bit kernel's
 /// counter: 64 GiB/s, what sixteen lanes of PCI Express 5 carry.
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn milliseconds_that_wrap_are_told_from_a_reset() {
-        // peers.md: 4294967000 to 1504 is 1800 ms, in two seconds.
+        // docs/METHOD.md, 14 Counters: 4294967000 to 1504 is 1800 ms, in two seconds.
         let (earlier, later) = (stat(4_294_967_000, 4_294_967_000, 50), stat(1504, 1504, 90));
         let two = Nanos::from_seconds(2.0);
         let Change::Wrapped(delta) = between(&earlier, &later, two) else { panic!("it wrapped") };

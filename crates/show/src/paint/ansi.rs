@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn the_classic_codes_survive_the_way_through_24_bits() {
-        // formats.md 1.5: PyLatencyMap's own codes.
+        // docs/METHOD.md, 16: PyLatencyMap's own codes.
         for code in [51u8, 45, 39, 33, 27, 21, 226, 220, 214, 208, 202, 196] {
             let place = code - 16;
             let cube = |k: u8| CUBE[usize::from(k)];

@@ -42,7 +42,7 @@ const EMBER: &[Rgb] = &[
     Rgb(245, 156, 62),
     Rgb(253, 228, 140),
 ];
-/// The background codes 51 45 39 33 27 21 of PyLatencyMap 1.3 (formats.md 1.5).
+/// The background codes 51 45 39 33 27 21 of PyLatencyMap 1.3 (docs/METHOD.md, 16).
 const CLASSIC_BLUE: &[Rgb] = &[
     Rgb(0, 255, 255),
     Rgb(0, 215, 255),
@@ -51,7 +51,7 @@ const CLASSIC_BLUE: &[Rgb] = &[
     Rgb(0, 95, 255),
     Rgb(0, 0, 255),
 ];
-/// The background codes 226 220 214 208 202 196 of PyLatencyMap 1.3 (formats.md 1.5).
+/// The background codes 226 220 214 208 202 196 of PyLatencyMap 1.3 (docs/METHOD.md, 16).
 const CLASSIC_RED: &[Rgb] = &[
     Rgb(255, 255, 0),
     Rgb(255, 215, 0),
