@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
+use iowhy_live::TraceMode;
 use iowhy_model::{Filter, Nanos, Op, Recording, Sink, Stage};
 use iowhy_show::Style;
 
@@ -51,6 +52,16 @@ impl Selection {
     /// The devices' bare names.
     pub fn devices(&self) -> Vec<String> {
         self.device.iter().map(|name| name.trim_start_matches("/dev/").to_string()).collect()
+    }
+
+    /// Whether it asks for what only single I/Os tell: size, process, latency.
+    pub fn per_event(&self) -> bool {
+        self.size.is_some() || self.pid.is_some() || self.comm.is_some() || self.over.is_some()
+    }
+
+    /// What the tracer has to hand over for it: single I/Os, or histograms counted in the kernel.
+    pub fn trace_mode(&self) -> TraceMode {
+        if self.per_event() { TraceMode::Events } else { TraceMode::Histograms }
     }
 
     /// The filter in terms of a recording's devices and strings.
@@ -148,9 +159,8 @@ impl Words {
             files: self.words.iter().map(PathBuf::from).collect(),
             format: self.format.clone(),
         };
-        let number = |word: &String| word.starts_with(|c: char| c.is_ascii_digit());
-        let is_repeat =
-            self.words.first().is_some_and(|word| number(word) && !PathBuf::from(word).exists());
+        let is_time = |word: &String| duration(word).is_ok() && !PathBuf::from(word).exists();
+        let is_repeat = self.words.first().is_some_and(is_time);
         if !is_repeat {
             return Ok(if files.given() {
                 Task::Read(files)

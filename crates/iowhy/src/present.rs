@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::Duration;
 
-use iowhy_model::{Filter, Report};
+use iowhy_model::{Filter, Recording, Report};
 use iowhy_show::Style;
 
 use crate::arguments::{Files, Output, Repeat, Selection};
@@ -60,18 +60,26 @@ pub fn gathered(
     if gathered.recording.listings.is_empty() {
         return Ok(None);
     }
-    for name in selection.devices() {
-        if gathered.recording.find_device(&name).is_none() {
-            let known: Vec<&str> =
-                gathered.recording.devices().iter().map(|d| d.name.as_str()).collect();
-            let hint = format!("it has {}", known.join(", "));
-            messages::warn(&format!("no `{name}` in this capture"), Some(&hint));
-        }
+    if !knows_devices(&gathered.recording, selection) {
+        return Ok(None);
     }
     let filter = selection.filter(&mut gathered.recording);
     let incomplete = gathered.failed > 0 || gathered.recording.is_incomplete();
     let report = Report { recording: gathered.recording, findings: Vec::new() };
     Ok(Some((report, filter, incomplete)))
+}
+
+/// Says which of the named devices a capture does not have; false if it has none of them.
+pub fn knows_devices(recording: &Recording, selection: &Selection) -> bool {
+    let wanted = selection.devices();
+    let missing = wanted.iter().filter(|name| recording.find_device(name).is_none());
+    let missing: Vec<&String> = missing.collect();
+    for name in &missing {
+        let known: Vec<&str> = recording.devices().iter().map(|d| d.name.as_str()).collect();
+        let hint = format!("it has {}", known.join(", "));
+        messages::warn(&format!("no `{name}` in this capture"), Some(&hint));
+    }
+    wanted.is_empty() || missing.len() < wanted.len()
 }
 
 /// Shows one stretch of time after another until the count is reached or the user stops it.
@@ -91,7 +99,10 @@ pub fn repeated(
     let mut incomplete = false;
     for report in 1..=count {
         watch.run_until(interval.saturating_mul(u32::try_from(report).unwrap_or(u32::MAX)))?;
-        let recording = watch.recording().take();
+        let last = report == count || watch.stopped();
+        // The end tells what never completed: it belongs to the last stretch.
+        let (recording, rest) =
+            if last { (watch.end()?, None) } else { (watch.recording().take(), Some(watch)) };
         incomplete |= recording.is_incomplete();
         style.heading = rows == 0;
         let shown = recording.listings.iter().map(|listing| listing.intervals.len() as u64);
@@ -99,10 +110,8 @@ pub fn repeated(
         let mut out = std::io::stdout().lock();
         view.write(&Report { recording, findings: Vec::new() }, &style, &mut out)?;
         out.flush()?;
-        if watch.stopped() {
-            break;
-        }
+        let Some(rest) = rest else { break };
+        watch = rest;
     }
-    watch.end()?;
     Ok(Status::incomplete(incomplete))
 }

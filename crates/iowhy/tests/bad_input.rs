@@ -214,3 +214,32 @@ fn a_reader_that_goes_away_is_success() {
     let (status, _, err) = parts(&child.wait_with_output().unwrap());
     assert_eq!((status, err.as_str()), (0, ""));
 }
+
+#[test]
+fn a_filter_never_judges_a_part_as_if_it_were_the_whole() {
+    let folder = Folder::new("filter");
+    let path = folder.file("good.txt", GOOD.as_bytes());
+    let path = path.to_str().unwrap();
+    let (status, out, err) = parts(&iowhy(&["why", "--over", "100ms", path]));
+    assert_eq!((status, out.as_str()), (2, ""));
+    assert!(err.contains("without the quick ones"), "{err}");
+    let (_, out, _) = parts(&iowhy(&["why", "--json", "--size", "128k", path]));
+    let notes = report(&out)["inputs"][0]["notes"].to_string();
+    assert!(notes.contains("3 of 3 I/Os were judged"), "{notes}");
+    let (status, _, err) = parts(&iowhy(&["stat", "--pid", "1", "1", "1"]));
+    assert_eq!(status, 2);
+    assert!(err.contains("its counters hold them all"), "{err}");
+}
+
+#[test]
+fn a_device_the_capture_does_not_have_is_no_verdict() {
+    let folder = Folder::new("device");
+    let path = folder.file("good.txt", GOOD.as_bytes());
+    let (status, out, err) = parts(&iowhy(&["why", "--device", "nosuch", path.to_str().unwrap()]));
+    assert_eq!((status, out.as_str()), (2, ""));
+    assert!(err.contains("no `nosuch` in this capture") && err.contains("it has sdb"), "{err}");
+    // A missing file is one, whatever its name begins with.
+    let (status, _, err) = parts(&iowhy(&["stat", "2026-cap.txt"]));
+    assert_eq!(status, 2);
+    assert!(err.contains("cannot read `2026-cap.txt`"), "{err}");
+}

@@ -13,13 +13,11 @@
 
 use std::time::Duration;
 
-use clap::{Args, FromArgMatches};
-use iowhy_live::TraceMode;
-
 use crate::arguments::{Output, Selection, Task, Words};
 use crate::command::{Command, Status};
 use crate::present::{View, repeated};
 use crate::watch::{Plan, Watch};
+use clap::{Args, FromArgMatches};
 
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
@@ -50,19 +48,13 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         Task::Read(files) => return view.of_files(&files, &hist.selection, &hist.output),
         Task::Watch(repeat) => repeat,
     };
-    // Sizes, processes and latencies are known per event only; the rest is counted in the kernel.
     let selection = &hist.selection;
-    let per_event = selection.size.is_some()
-        || selection.pid.is_some()
-        || selection.comm.is_some()
-        || selection.over.is_some();
     let interval =
         repeat.interval.map_or(ONCE, |interval| Duration::from_nanos(interval.ns() as u64));
     let watch = Watch::start(&Plan {
-        trace: Some(if per_event { TraceMode::Events } else { TraceMode::Histograms }),
+        trace: Some(selection.trace_mode()),
         devices: selection.devices(),
         ops: selection.op.clone(),
-        over: selection.over,
         progress: repeat.interval.is_none(),
         ..Plan::default()
     })?;

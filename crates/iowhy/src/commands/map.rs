@@ -19,7 +19,6 @@ use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 use clap::{Args, FromArgMatches};
-use iowhy_live::TraceMode;
 use iowhy_model::{Nanos, Report};
 use iowhy_show::Style;
 
@@ -33,8 +32,10 @@ mod compat;
 mod drawing;
 mod window;
 
+use arriving::BESIDE;
 use compat::Compat;
 use drawing::Drawing;
+use window::Window;
 
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
@@ -85,7 +86,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         (None, None) => ONCE,
     };
     let mut watch = Watch::start(&Plan {
-        trace: Some(TraceMode::Histograms),
+        trace: Some(map.selection.trace_mode()),
         devices: map.selection.devices(),
         ops: map.selection.op.clone(),
         progress: !screen,
@@ -94,16 +95,20 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let filter = map.selection.filter(watch.recording());
     let style = map.drawing.style(map.output.style(filter));
     let mut until = Duration::ZERO;
+    let mut window = Window::default();
+    let mut incomplete = false;
     while until < end && !watch.stopped() {
         until = (until + column).min(end);
         watch.run_until(until)?;
         if screen {
-            let recording = watch.recording().clone();
+            let part = watch.recording().take();
+            incomplete |= part.is_incomplete();
+            let recording = window.add(part, style.width - BESIDE);
             on_screen(&view, &Report { recording, findings: Vec::new() }, &style)?;
         }
     }
     let recording = watch.end()?;
-    let incomplete = recording.is_incomplete();
+    incomplete |= recording.is_incomplete();
     if !screen {
         let report = Report { recording, findings: Vec::new() };
         map.drawing.write(&report, &style, map.output.json)?;

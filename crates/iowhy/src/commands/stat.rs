@@ -22,6 +22,7 @@ use iowhy_model::Nanos;
 
 use crate::arguments::{Output, Selection, Task, Words};
 use crate::command::{Command, Status};
+use crate::messages::Hinted;
 use crate::present::{View, repeated};
 use crate::watch::{Plan, Watch};
 
@@ -57,6 +58,12 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         Task::Read(files) => return view.of_files(&files, &stat.selection, &stat.output),
         Task::Watch(repeat) => repeat,
     };
+    if stat.selection.per_event() {
+        return Err(Hinted::error(
+            "cannot count only some I/Os of a device: its counters hold them all",
+            "`iowhy hist` and `iowhy snoop` take `--size`, `--pid`, `--comm` and `--over` live",
+        ));
+    }
     let trace = !stat.sampled && stat.root.is_none();
     let interval = repeat.interval.unwrap_or(Nanos(1_000_000_000));
     let interval = Duration::from_nanos(interval.ns() as u64);

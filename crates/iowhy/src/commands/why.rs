@@ -20,11 +20,12 @@ use std::time::Duration;
 use clap::{Args, FromArgMatches};
 use iowhy_diagnose::{Options, judge};
 use iowhy_live::TraceMode;
-use iowhy_model::{Listing, Nanos, Op, Recording, Report};
+use iowhy_model::{Filter, Listing, Nanos, Note, Op, Recording, Report};
 
 use crate::arguments::{Files, Output, Selection, duration};
 use crate::command::{Command, Status};
 use crate::messages::Hinted;
+use crate::present::knows_devices;
 use crate::watch::{self, Plan, Watch};
 
 /// Entry in the list of commands.
@@ -76,6 +77,12 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
 
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let why = Why::from_arg_matches(matches)?;
+    if why.selection.over.is_some() {
+        return Err(Hinted::error(
+            "cannot judge slow I/Os without the quick ones beside them",
+            "leave `--over` out, or look at the slow ones: `iowhy snoop --over 100ms`",
+        ));
+    }
     let (mut recording, failed, live) = match &why.example {
         Some(name) => (example(name)?, 0, false),
         None if why.files.given() => {
@@ -84,15 +91,11 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         }
         None => (watch(&why)?, 0, true),
     };
-    if recording.listings.is_empty() {
+    if recording.listings.is_empty() || !live && !knows_devices(&recording, &why.selection) {
         return Ok(Status::Failed);
     }
     let filter = why.selection.filter(&mut recording);
-    for listing in &mut recording.listings {
-        listing.events.retain(|event| filter.event(event));
-        listing.intervals.retain(|interval| filter.device(interval.device));
-        listing.distributions.retain(|known| filter.device(known.device) && filter.op(known.op));
-    }
+    select(&mut recording, &filter, why.selection.per_event());
     let options = Options { rpm: why.rpm, ..Options::default() };
     let idle = live && is_idle(&recording);
     let incomplete = failed > 0 || recording.is_incomplete();
@@ -113,6 +116,26 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     }
     out.flush()?;
     Ok(Status::incomplete(incomplete))
+}
+
+/// Leaves out what is not to be judged, and says so at each listing that lost something by it.
+fn select(recording: &mut Recording, filter: &Filter, per_event: bool) {
+    for listing in &mut recording.listings {
+        let all = listing.events.len();
+        listing.events.retain(|event| filter.event(event));
+        listing.intervals.retain(|interval| !per_event && filter.device(interval.device));
+        listing
+            .distributions
+            .retain(|known| !per_event && filter.device(known.device) && filter.op(known.op));
+        if per_event && all > 0 {
+            let judged = listing.events.len();
+            listing.source.notes.push(Note {
+                line: 0,
+                text: String::new(),
+                reason: format!("{judged} of {all} I/Os were judged, by the filters given"),
+            });
+        }
+    }
 }
 
 fn watch(why: &Why) -> anyhow::Result<Recording> {

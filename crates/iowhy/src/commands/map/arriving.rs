@@ -20,7 +20,7 @@ use crate::stop::Stop;
 /// How often the picture is drawn, and how long one second of it is.
 const REDRAWN: Duration = Duration::from_secs(1);
 /// Columns of a map beside its cells (labels and latest values, `heatmap`).
-const BESIDE: usize = 18;
+pub(super) const BESIDE: usize = 18;
 /// How often it is looked whether the user wants to stop.
 const PATIENCE: Duration = Duration::from_millis(100);
 
