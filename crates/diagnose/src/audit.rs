@@ -7,8 +7,8 @@ use iowhy_model::{Interval, Layer, Recording};
 
 use crate::measures::elasticity;
 
-/// Little's law is broken beyond what rounding and the edges of an interval can do (method note,
-/// report.inconsistent: more than 10 %).
+/// Little's law is broken beyond what rounding and the edges of an interval can do (docs/METHOD.md,
+/// 9 Elasticity and averages: more than 10 %).
 pub const LITTLE_TOLERANCE: f64 = 0.10;
 /// PCIe 6.0 on four lanes, the widest link of a drive, moves 32 GB/s.
 pub const LINK_BYTES_PER_S: f64 = 32e9;

@@ -14,8 +14,8 @@ pub const VOTES: usize = 9;
 /// Odds below which a class is no longer in question.
 const IN_QUESTION: f64 = 0.1;
 
-/// No answer crosses a network in less than this part of a volume's usual time (method note,
-/// layer.remote: a floor of 0.5 to 2 ms; the quickest volumes sold answer in 0.2 ms).
+/// No answer crosses a network in less than this part of a volume's usual time (docs/METHOD.md, 3
+/// Healthy service times: a floor of 0.5 to 2 ms; the quickest volumes sold answer in 0.2 ms).
 const NETWORK_FLOOR: f64 = 4.0;
 
 /// The wait for a random place of a platter is even over a turn, so half of all requests spread

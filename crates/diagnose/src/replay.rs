@@ -47,8 +47,8 @@ pub enum Side {
     Device,
 }
 
-/// A service up to this many times S0 is normal. This and the next four constants: diagnosis
-/// method, section 2, "Replay".
+/// A service up to this many times S0 is normal. This and the next four constants: docs/METHOD.md,
+/// 1 Replay.
 const NORMAL: f64 = 2.5;
 /// A mean latency below this many S0 is healthy.
 const HEALTHY: f64 = 3.0;

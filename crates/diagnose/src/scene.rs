@@ -17,7 +17,7 @@ use crate::row::{self, Row, Shape};
 use crate::track::{self, Track};
 use crate::{Options, names};
 
-/// Fewer events than this carry no verdict (method note, `insufficient`).
+/// Fewer events than this carry no verdict (docs/METHOD.md, 10 Rules).
 pub const EVENTS_NEEDED: usize = 10;
 /// The recording as the judge sees it.
 pub struct Scene<'a> {

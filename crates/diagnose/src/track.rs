@@ -14,14 +14,14 @@ use crate::regimes;
 use crate::replay::{self, Side, Vote};
 use crate::scene::Scene;
 
-/// A replay of this many requests is as good as one of all: 400 already reach F1 0.99 (method
-/// note, table b); the rest would only cost time.
+/// A replay of this many requests is as good as one of all: 400 already reach F1 0.99
+/// (docs/METHOD.md, 1 Replay); the rest would only cost time.
 const REPLAYED: usize = 20_000;
 /// Windows into which a trace is laid to look for its regimes, and events in each at least.
 const WINDOWS: usize = 256;
 const WINDOW_EVENTS: usize = 20;
 
-/// Share of lost I/Os beyond which a replay is refused (method note, table b: with 30 % lost F1
+/// Share of lost I/Os beyond which a replay is refused (docs/METHOD.md, 1 Replay: with 30 % lost F1
 /// falls, "refuse above 10 %").
 const LOST: f64 = 0.10;
 

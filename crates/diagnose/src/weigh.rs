@@ -5,7 +5,7 @@ use iowhy_model::{Finding, Level};
 use crate::calibration;
 use crate::scene::Scene;
 
-/// A verdict is reported as such from this confidence on (method note, Confidence).
+/// A verdict is reported as such from this confidence on (docs/METHOD.md, 11 Confidence).
 pub const SURE_ENOUGH: f64 = 0.6;
 /// And if it explains at least this share of the excess.
 pub const EXPLAINS_ENOUGH: f64 = 0.3;
@@ -110,7 +110,7 @@ pub fn believe(prior: f64, clauses: &[f64]) -> f64 {
 }
 
 /// What a clause `value > threshold` adds, in nats: three per doubling, never more than three
-/// (method note, Confidence iii).
+/// (docs/METHOD.md, 11 Confidence).
 pub fn above(value: f64, threshold: f64) -> f64 {
     if value <= 0.0 || threshold <= 0.0 {
         return -3.0;
@@ -123,7 +123,7 @@ pub fn below(value: f64, threshold: f64) -> f64 {
     if value <= 0.0 { 3.0 } else { -above(value, threshold) }
 }
 
-/// Multiplies by what the richest listing behind it can carry (method note, Confidence iv). A
+/// Multiplies by what the richest listing behind it can carry (docs/METHOD.md, 11 Confidence). A
 /// contradiction in a report is in the report itself and needs no richer input.
 fn capped(scene: &Scene, mut finding: Finding) -> Finding {
     let level = scene.level(&finding.subject.listings);

@@ -23,7 +23,7 @@ use iowhy_model::Level;
 use crate::render::LEVELS;
 use crate::worlds::recipes;
 
-/// From this confidence on a finding is an accusation (diagnosis: report the top one if C >= 0.6).
+/// From this confidence on a finding is an accusation (docs/METHOD.md, 11 Confidence).
 const SAID_ALOUD: f64 = 0.6;
 
 /// What came of a corpus.

@@ -51,23 +51,25 @@ pub const DETECTOR: Detector = Detector {
     accuse,
 };
 
-/// Prior of a cap or throttle when someone complains (method note, Confidence).
+/// Prior of a cap or throttle when someone complains (docs/METHOD.md, 11 Confidence).
 const PRIOR: f64 = 0.12;
-/// What a known limit nearby adds, in nats (method note, cap.volume).
+/// What a known limit nearby adds, in nats (docs/METHOD.md, 8 Cap).
 const KNOWN_LIMIT: f64 = 2.0;
-/// What the pinned plateau adds: false alarms are at most 3 % on saturated devices (method note,
-/// Cap), so the odds rise thirty times: ln 30 = 3.4.
+/// What the pinned plateau adds: false alarms are at most 3 % on saturated devices (docs/METHOD.md,
+/// 8 Cap), so the odds rise thirty times: ln 30 = 3.4.
 const PINNED: f64 = 3.4;
-/// The widest variation of a plateau (method note, Cap): what is below it adds.
+/// The widest variation of a plateau (docs/METHOD.md, 8 Cap): what is below it adds.
 const VARIATION: f64 = 0.012;
 /// What a demand that never moved takes away: a steady program may be the clock.
 const UNMOVED: f64 = -2.0;
 /// How near a single average must be: a tenth of the band in which a plateau may lie would be
 /// chance once in some two hundred rows.
 const SINGLE_ROW: f64 = 0.005;
-/// From this many samples on the plateau decides (method note, Cap: at least 5), not a single row.
+/// From this many samples on the plateau decides (docs/METHOD.md, 8 Cap: at least 5), not a single
+/// row.
 const SAMPLES: usize = 5;
-/// A second above the limit by more than this refutes it (method note, Cap: max/median < 1.02).
+/// A second above the limit by more than this refutes it (docs/METHOD.md, 8 Cap: max/median <
+/// 1.02).
 const EXCEEDED: f64 = 0.02;
 /// A trace of more than a day has a broken clock, or shows its limit in any hour of it.
 const SECONDS_KEPT: usize = 86_400;

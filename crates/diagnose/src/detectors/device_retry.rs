@@ -52,11 +52,11 @@ pub const DETECTOR: Detector = Detector {
     accuse,
 };
 
-/// A turn of the fastest standard spindle is 4 ms; a resolution no better than a third of it
-/// shows no rung (method note: refuse buckets wider than T/6; the measure refuses exactly).
+/// A turn of the fastest standard spindle is 4 ms; a resolution no better than a third of it shows
+/// no rung (docs/METHOD.md, 4 Ladder: refuse buckets wider than T/6; the measure refuses exactly).
 const COARSEST_MS: f64 = 1.4;
 /// Confidence once the speed is known and the test fires: false alarms at known speed are at most
-/// 0.2 % on same-size requests (method note, table a).
+/// 0.2 % on same-size requests (docs/METHOD.md, 4 Ladder).
 const KNOWN_SPEED: f64 = 0.96;
 /// And if the device is known to turn, timers are no rival.
 const KNOWN_PLATTER: f64 = 0.999;

@@ -54,13 +54,13 @@ pub const DETECTOR: Detector = Detector {
     accuse,
 };
 
-/// Below this share of the time a slow device hurts nobody (method note, `healthy`: lost time
+/// Below this share of the time a slow device hurts nobody (docs/METHOD.md, 10 Rules: lost time
 /// under 5 % of the busy time).
 const MATTERS: f64 = 0.05;
-/// Effective service time over S0 (method note, Averages only).
+/// Effective service time over S0 (docs/METHOD.md, 1 Replay).
 const SLOWDOWN: f64 = 2.0;
-/// Slow requests needed (method note, `insufficient`: fewer than three decide nothing), and when
-/// a service counts as slow (method note, Replay: above 2.5 S0).
+/// Slow requests needed (docs/METHOD.md, 10 Rules: fewer than three decide nothing), and when a
+/// service counts as slow (docs/METHOD.md, 1 Replay: above 2.5 S0).
 const SLOW_NEEDED: usize = 3;
 const SLOW_FROM: f64 = 2.5;
 /// Share of the rows that must be slow for full belief.

@@ -50,9 +50,9 @@ pub const DETECTOR: Detector = Detector {
     accuse,
 };
 
-/// Prior of the device when someone complains (method note, Confidence).
+/// Prior of the device when someone complains (docs/METHOD.md, 11 Confidence).
 const PRIOR: f64 = 0.20;
-/// Bounds of the rule (method note, device.stall).
+/// Bounds of the rule (docs/METHOD.md, 6 Ramps and stalls).
 const EPISODES: usize = 2;
 const BUSY_SHARE: f64 = 0.05;
 /// Most requests must be quick, or the device is slow and does not stall: median service within

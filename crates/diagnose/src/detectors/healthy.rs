@@ -46,11 +46,11 @@ pub const DETECTOR: Detector = Detector {
     accuse,
 };
 
-/// Mean latency over S0 (method note, Replay: healthy if L < 3 S0), and over the slowest class in
-/// question (method note, `healthy`: L < 2 S0).
+/// Mean latency over S0 (docs/METHOD.md, 1 Replay: healthy if L < 3 S0), and over the slowest class
+/// in question (docs/METHOD.md, 10 Rules: L < 2 S0).
 const WITHIN: f64 = 3.0;
 const WITHIN_SLOWEST: f64 = 2.0;
-/// The tail may be this much longer than S0 (method note, `healthy`: p99 < 10 S0).
+/// The tail may be this much longer than S0 (docs/METHOD.md, 10 Rules: p99 < 10 S0).
 const TAIL: f64 = 10.0;
 /// Share of requests that may stand beyond it.
 const TAIL_SHARE: f64 = 0.01;

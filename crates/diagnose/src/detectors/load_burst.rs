@@ -49,17 +49,17 @@ pub const DETECTOR: Detector = Detector {
     accuse,
 };
 
-/// Prior of the workload when someone complains (method note, Confidence).
+/// Prior of the workload when someone complains (docs/METHOD.md, 11 Confidence).
 const PRIOR: f64 = 0.55;
 /// Share of the lost time that ramps must hold to be worth a word.
 const HOLDS: f64 = 0.2;
-/// Bounds of the rule (method note, load.burst).
+/// Bounds of the rule (docs/METHOD.md, 6 Ramps and stalls).
 const SLOPE: (f64, f64) = (0.8, 1.2);
 const VARIATION: f64 = 0.5;
 const SPACING: f64 = 2.5;
 /// Requests in ramps, two batches of five.
 const REQUESTS: usize = 10;
-/// Time lost below which nobody complains (method note, `healthy`).
+/// Time lost below which nobody complains (docs/METHOD.md, 10 Rules).
 const MATTERS: f64 = 0.01;
 
 fn accuse(scene: &Scene) -> Vec<Finding> {

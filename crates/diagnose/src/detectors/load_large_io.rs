@@ -48,13 +48,13 @@ pub const DETECTOR: Detector = Detector {
     accuse,
 };
 
-/// Bounds of the rule (method note, load.large-io).
+/// Bounds of the rule (docs/METHOD.md, 10 Rules).
 const LARGE: f64 = 524_288.0;
 const WITHIN: f64 = 1.5;
 const TRANSFER: f64 = 0.7;
 /// The small request it is held against.
 const SMALL: f64 = 4096.0;
-/// Prior of the workload when someone complains (method note, Confidence).
+/// Prior of the workload when someone complains (docs/METHOD.md, 11 Confidence).
 const PRIOR: f64 = 0.55;
 
 /// Read-ahead keeps the next request in flight beside the one that is read (two windows, mm/

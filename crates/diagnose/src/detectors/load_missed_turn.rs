@@ -51,16 +51,16 @@ pub const DETECTOR: Detector = Detector {
     accuse,
 };
 
-/// Writes needed (method note, load.missed-turn: MCC 0.95 at 20 events).
+/// Writes needed (docs/METHOD.md, 5 Missed turn: MCC 0.95 at 20 events).
 const WRITES: u64 = 20;
 /// Confidence when all clauses hold: that MCC, and the 0.99 reached at 100 events.
 const AT_20: f64 = 0.95;
 const AT_100: f64 = 0.99;
-/// Share that must stand on a whole turn, and how near the turn must be to a standard one (method
-/// note, Missed turn).
+/// Share that must stand on a whole turn, and how near the turn must be to a standard one
+/// (docs/METHOD.md, 5 Missed turn).
 const ON_TURN: f64 = 0.85;
 const NEAR_STANDARD: f64 = 0.006;
-/// How near a whole number of turns counts as one (method note, Missed turn), in turns.
+/// How near a whole number of turns counts as one (docs/METHOD.md, 5 Missed turn), in turns.
 const NEAR_TURN: f64 = 0.03;
 /// Share of a beat that is waiting, if the next write follows at once.
 const MOSTLY_WAITS: f64 = 0.7;

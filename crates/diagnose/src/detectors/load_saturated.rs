@@ -53,17 +53,17 @@ pub const DETECTOR: Detector = Detector {
     accuse,
 };
 
-/// Time lost below which nobody complains (method note, `healthy`).
+/// Time lost below which nobody complains (docs/METHOD.md, 10 Rules).
 const MATTERS: f64 = 0.05;
 /// Mean latency over S0, and the busy time over S0 beyond which the device is the suspect
-/// (method note, Averages only).
+/// (docs/METHOD.md, 1 Replay).
 const WAITS: f64 = 3.0;
 const SERVED_WELL: f64 = 2.0;
 /// A persistent queue beyond this is the load's doing, unless the device is slower than any class
 /// in question (published bar of a database's operators: sustained queue above 5).
 const QUEUE: f64 = 5.0;
-/// Elasticity above which more requests still bring more throughput (method note,
-/// report.util-trap), and what is left of the belief then.
+/// Elasticity above which more requests still bring more throughput (docs/METHOD.md, 10 Rules), and
+/// what is left of the belief then.
 const STILL_GROWS: f64 = 0.5;
 const DOUBT: f64 = 0.5;
 /// How far apart the depths must be to be two loads: within one the noise of a second's average has

@@ -52,9 +52,9 @@ pub const DETECTOR: Detector = Detector {
     accuse,
 };
 
-/// Prior of workload and configuration when someone complains (method note, Confidence).
+/// Prior of workload and configuration when someone complains (docs/METHOD.md, 11 Confidence).
 const PRIOR: f64 = 0.55;
-/// The clauses of the rule (method note, load.small-sync).
+/// The clauses of the rule (docs/METHOD.md, 10 Rules).
 const SMALL: f64 = 16384.0;
 const IN_FLIGHT: f64 = 1.5;
 const BUSY: f64 = 0.6;
@@ -65,9 +65,9 @@ const BUSY_AT_ALL: f64 = 0.1;
 const PER_S: f64 = 10.0;
 /// From averages alone it stays a suspicion: small requests are the rule on many healthy disks.
 const SUSPICION: f64 = 0.6;
-/// What a direct or synchronous option adds, in nats (method note, load.small-sync).
+/// What a direct or synchronous option adds, in nats (docs/METHOD.md, 10 Rules).
 const OPTION: f64 = 3.0;
-/// The size a page cache would have sent (method note: forecast gain).
+/// The size a page cache would have sent (docs/METHOD.md, 10 Rules).
 const CLUSTERED: f64 = 65536.0;
 /// A run beside it is a contrast if its requests are this much larger.
 const CONTRAST: f64 = 4.0;

@@ -49,16 +49,16 @@ pub const DETECTOR: Detector = Detector {
     accuse,
 };
 
-/// Fewer disks are no group (method note, peer.outlier, wrong if N < 4).
+/// Fewer disks are no group (docs/METHOD.md, 7 Peers).
 const GROUP: usize = 4;
 /// Requests looked at per disk: a median of this many is known to 1 %.
 const SAMPLED: usize = 10_000;
-/// Requests per disk below which its mean is noise (method note, table c, starts at 20).
+/// Requests per disk below which its mean is noise (docs/METHOD.md, 7 Peers, starts at 20).
 const REQUESTS: u64 = 20;
-/// The ratio a disk must exceed to be flagged at all (method note, Peers).
+/// The ratio a disk must exceed to be flagged at all (docs/METHOD.md, 7 Peers).
 const RATIO: f64 = 1.3;
 /// Odds that a disk flagged by z and ratio is sick before either is weighed: precision at 20
-/// requests per disk is 0.87 (method note, table c), and the clauses count from there.
+/// requests per disk is 0.87 (docs/METHOD.md, 7 Peers), and the clauses count from there.
 const PRIOR: f64 = 0.5;
 /// Spread of a request's latency over its mean where only the mean is known: that of exponential
 /// waits.

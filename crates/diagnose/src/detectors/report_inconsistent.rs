@@ -54,8 +54,8 @@ pub const DETECTOR: Detector = Detector {
 const CERTAIN: f64 = 0.95;
 /// Two listings of one document may have watched different times.
 const TWO_WINDOWS: f64 = 0.85;
-/// How far a histogram's mean and the averages of the same device may be apart (method note,
-/// report.inconsistent).
+/// How far a histogram's mean and the averages of the same device may be apart (docs/METHOD.md, 9
+/// Elasticity and averages).
 const MEANS_APART: f64 = 2.0;
 /// How much two listings of different times explain: one of the two at most is of the complaint.
 const SIDE_NOTE: f64 = 0.5;

@@ -49,7 +49,8 @@ pub const DETECTOR: Detector = Detector {
 
 /// Busy share that people read as full.
 const FULL: f64 = 0.9;
-/// Elasticity above which a device is not saturated, half-way between the note's 0.2 and 0.7.
+/// Elasticity above which a device is not saturated, half-way between 0.2 and 0.7 (docs/METHOD.md,
+/// 9 Elasticity and averages).
 const GROWS: f64 = 0.5;
 /// Throughput must have grown by this factor, beyond any noise of a minute's average.
 const GREW: f64 = 1.15;

@@ -31,8 +31,8 @@ pub struct Plateau {
     pub clocked: bool,
 }
 
-/// Samples within this share of the 95th percentile are on the plateau. All constants of the
-/// rule: diagnosis method, section 2, "Cap".
+/// Samples within this share of the 95th percentile are on the plateau. All constants of the rule:
+/// docs/METHOD.md, 8 Cap.
 const NEAR: f64 = 0.03;
 /// Fewest samples on the plateau.
 const FEWEST: usize = 5;
@@ -129,7 +129,7 @@ pub const TIERS: [Tier; 5] = [
         known_from: "EBS gp3 maximum, 1000 MiB/s",
     },
 ];
-/// How near to a tier a rate must be (diagnosis method, section 3, `cap.volume`).
+/// How near to a tier a rate must be (docs/METHOD.md, 8 Cap).
 const TIER_SLACK: f64 = 0.015;
 
 /// The known tier nearest to a rate, with the deviation from it (share of the tier, signed).

@@ -106,8 +106,8 @@ pub struct Rival {
     pub score: Score,
 }
 
-/// Shortest and longest free period, ms: below lies the jitter of any device, above no platter
-/// and no timer in use (diagnosis method, section 2).
+/// Shortest and longest free period, ms: below lies the jitter of any device, above no platter and
+/// no timer in use (docs/METHOD.md, 4 Ladder).
 const PERIODS_MS: (f64, f64) = (0.8, 22.0);
 /// Neighbouring periods may move the farthest tooth by a sixth of a period, no more.
 const SCAN_PER_TURN: f64 = 6.0;

@@ -6,10 +6,10 @@
 //! own rotation smears the rungs), on a device that turns.
 //!
 //! Two questions are asked. *Speed known*: do the slow services keep step with the turn (V-test,
-//! Mardia and Jupp, Directional Statistics, 2000), and still do without their fullest rung?
-//! *Speed unknown*: does a comb of a standard speed explain them better than no comb, than one
-//! lucky rung, and than any period no platter has? The weights of that second question were
-//! learned from simulated disks (diagnosis method, section 2).
+//! Mardia and Jupp, Directional Statistics, 2000), and still do without their fullest rung? *Speed
+//! unknown*: does a comb of a standard speed explain them better than no comb, than one lucky rung,
+//! and than any period no platter has? The weights of that second question were learned from
+//! simulated disks (docs/METHOD.md, 4 Ladder).
 
 use super::{comb, rungs, spread};
 
@@ -68,8 +68,8 @@ pub struct Ladder {
 }
 
 impl Ladder {
-    /// Whether a ladder of known speed is proven: u > 3.1 and u' > 1.3 (diagnosis method,
-    /// section 2; 3.1 is one chance in a thousand for a normal u).
+    /// Whether a ladder of known speed is proven: u > 3.1 and u' > 1.3 (docs/METHOD.md, 4 Ladder;
+    /// 3.1 is one chance in a thousand for a normal u).
     pub fn fires(&self) -> bool {
         self.u > 3.1 && self.u_prime > 1.3
     }
@@ -102,8 +102,8 @@ impl Ladder {
     }
 }
 
-/// Spindle speeds that were sold. 5700 and 5900 are those of "IntelliPower" and "CoolSpin"
-/// drives, 10 520 of some 10K SAS drives (diagnosis method, section 2).
+/// Spindle speeds that were sold. 5700 and 5900 are those of "IntelliPower" and "CoolSpin" drives,
+/// 10 520 of some 10K SAS drives (docs/METHOD.md, 4 Ladder).
 pub const SPEEDS_RPM: [f64; 8] =
     [4200.0, 5400.0, 5700.0, 5900.0, 7200.0, 10_000.0, 10_520.0, 15_000.0];
 /// Slow events below which nothing is said: three points fit any ladder of two parameters.
@@ -203,7 +203,7 @@ impl Found {
         let scale = few.len() as f64 / seen.len().max(1) as f64;
         let rival_llr = rival.map_or(0.0, |rival| rival.score.without_best / scale);
         let outside = 1.0 - self.score.off_rung;
-        // Weights learned from simulated disks: diagnosis method, section 2 (Confidence).
+        // Weights learned from simulated disks: docs/METHOD.md, 4 Ladder.
         let logit = -4.9
             + 0.31 * squashed(self.score.without_best)
             + 1.49 * squashed(self.score.evidence())
@@ -275,8 +275,8 @@ fn known_confidence(ladder: &Ladder) -> f64 {
     1.0 / (1.0 + (-logit).exp())
 }
 
-/// Where most services stand: the half-sample mode of the lower 60 % (diagnosis method, section
-/// 2; the upper 40 % may be retries).
+/// Where most services stand: the half-sample mode of the lower 60 % (docs/METHOD.md, 4 Ladder; the
+/// upper 40 % may be retries).
 fn mode(services_ms: &[f64]) -> Option<f64> {
     let sorted = spread::sorted(services_ms);
     let lower = (sorted.len() * 3).div_ceil(5);

@@ -31,15 +31,15 @@ pub struct MissedTurn {
     pub holds: bool,
 }
 
-/// How far from a whole number of turns, in turns, a request still stands on it. This constant
-/// and the next two: diagnosis method, section 2, "Missed turn".
+/// How far from a whole number of turns, in turns, a request still stands on it. This constant and
+/// the next two: docs/METHOD.md, 5 Missed turn.
 const NEAR_TURNS: f64 = 0.03;
 /// Share of requests that must stand on a turn.
 const MOST: f64 = 0.85;
 /// How far the turn may be from a standard one, as a share.
 const SPEED_SLACK: f64 = 0.006;
-/// Requests below which nothing is said; from 20 on the rule is right in 0.95 (MCC, diagnosis
-/// method, section 3), below five it rests on anecdote.
+/// Requests below which nothing is said; from 20 on the rule is right in 0.95 (MCC; docs/METHOD.md,
+/// 5 Missed turn), below five it rests on anecdote.
 const FEWEST: usize = 5;
 
 /// Measures from single services: at the standard speed on which most of them stand. Each write

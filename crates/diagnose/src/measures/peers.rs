@@ -128,8 +128,8 @@ pub struct Standing {
     pub flagged: bool,
 }
 
-/// A disk this much slower than its peers matters; less is the spread of a model series. This
-/// and the next four: diagnosis method, section 2, "Peers".
+/// A disk this much slower than its peers matters; less is the spread of a model series. This and
+/// the next four: docs/METHOD.md, 7 Peers.
 const RATIO: f64 = 1.3;
 /// Natural spread between healthy disks of one model, as a share: the floor under any spread.
 const NATURAL: f64 = 0.10;

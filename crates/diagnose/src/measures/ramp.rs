@@ -23,8 +23,7 @@ pub struct Ramps {
     pub lost_share: f64,
 }
 
-/// Fewest issues of a batch. This constant and the next three: diagnosis method, section 3,
-/// `load.burst`.
+/// Fewest issues of a batch. This constant and the next three: docs/METHOD.md, 6 Ramps and stalls.
 const FEWEST: usize = 5;
 /// The issues of a batch take less than this share of the time it takes to drain.
 const AT_ONCE: f64 = 0.1;

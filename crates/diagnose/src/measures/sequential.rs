@@ -9,7 +9,7 @@ pub struct Extent {
     pub bytes: u32,
 }
 
-/// Ends of requests remembered: as many streams may interleave (diagnosis method, section 2).
+/// Ends of requests remembered: as many streams may interleave (docs/METHOD.md, 2 Service times).
 const STREAMS: usize = 32;
 
 /// For each request, in issue order, whether it starts where one of the last 32 ended.

@@ -98,8 +98,8 @@ impl Pace {
     /// busy time than one healthy server of `s0_ns` could; at most the deepest flight seen.
     pub fn servers(&self, s0_ns: f64) -> usize {
         let load = self.per_busy_ms * s0_ns / 1e6;
-        // 1.9 and 1.35: diagnosis method, section 2, "Parallelism"; a lone server whose S0 is
-        // overrated by up to 1.9 stays one.
+        // 1.9 and 1.35: docs/METHOD.md, 2 Service times; a lone server whose S0 is overrated by up
+        // to 1.9 stays one.
         if load > 1.9 { ((load / 1.35).round() as usize).clamp(1, self.deepest.max(1)) } else { 1 }
     }
 }

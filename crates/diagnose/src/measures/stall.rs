@@ -51,10 +51,9 @@ pub struct Stalls {
     pub cadence: Option<(f64, f64)>,
 }
 
-/// A stretch counts from this many healthy service times on (diagnosis method, section 3,
-/// `device.stall`) ...
+/// A stretch counts from this many healthy service times on ... (docs/METHOD.md, 6 Ramps and stalls)
 const HEALTHY_TIMES: f64 = 20.0;
-/// ... and from this length on: 50 ms, same place.
+/// ... and from this length on: 50 ms (same place).
 const SHORTEST_NS: f64 = 50e6;
 /// Requests looked at after each stall: more than any queue the kernel keeps (nr_requests and
 /// the deepest NVMe queue in use, 1023).
