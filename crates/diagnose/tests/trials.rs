@@ -1,8 +1,8 @@
 //! A few hundred random worlds of known truth: how often is a healthy device blamed, and how often
 //! is each kind of trouble found?
 //!
-//! The costly error is to blame a healthy disk: it gets replaced. The bar is that of the method
-//! note's first release: 20 per 1000 captures.
+//! The costly error is to blame a healthy disk: it gets replaced. The bar is that of a first
+//! release (docs/METHOD.md, 11 Confidence): 20 per 1000 captures.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 mod world;
