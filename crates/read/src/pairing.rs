@@ -4,17 +4,15 @@
 //! completions change them on the way. Only what is in flight is kept, so the length of a trace
 //! does not matter.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-use std::hash::{BuildHasherDefault, Hasher};
-
 use iowhy_model::{DeviceId, Event, Flags, Layer, Name, Note, Op, Sink, Time};
+
+use queues::Queues;
+
+mod queues;
 
 /// Most requests kept waiting for their completion (about 30 MB); far beyond what
 /// devices hold in flight, so more means that completions are missing.
 const KEPT: usize = 1 << 17;
-/// Most requests kept for one sector: programs that read or flush the same place at once.
-const TWINS: usize = 255;
 
 /// What happened, in blktrace's letters.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -93,7 +91,7 @@ impl Pairing {
         let key = (point.device, if point.op == Op::Flush { u64::MAX } else { point.sector });
         match action {
             Action::Queue | Action::Get | Action::Start | Action::Insert => {
-                self.wait(action, key, point)
+                self.wait(action, key, point);
             }
             Action::Issue => self.issue(key, point),
             Action::Complete => self.complete(key, point, sink),
@@ -104,6 +102,11 @@ impl Pairing {
         }
         if self.waiting.len + self.issued.len > KEPT {
             self.forget_oldest(sink);
+        }
+        let refused = self.waiting.refused + self.issued.refused;
+        if refused > 0 {
+            (self.waiting.refused, self.issued.refused) = (0, 0);
+            sink.lost("times of requests beyond 255 at one place at once", refused);
         }
     }
 
@@ -120,7 +123,7 @@ impl Pairing {
     fn wait(&mut self, action: Action, key: Key, point: &Point) {
         match self.waiting.find(key, |request| request.stage < action) {
             Some(request) => request.stage = action,
-            None => self.waiting.push(key, Request::waiting(action, point)),
+            None => drop(self.waiting.push(key, Request::waiting(action, point))),
         }
     }
 
@@ -129,15 +132,21 @@ impl Pairing {
             .waiting
             .take_first(key)
             .unwrap_or_else(|| Request { queued: None, ..Request::waiting(Action::Issue, point) });
-        let depth = self.depth(point.device);
-        *depth = depth.saturating_add(1);
-        request.depth = Some(*depth);
+        request.depth = Some(self.depth(point.device).saturating_add(1));
         request.stage = Action::Issue;
         request.issued = Some(point.at);
         // Merges have changed its length since it was queued; its flags are the request's now.
         (request.sector, request.bytes) = (point.sector, point.bytes);
         (request.op, request.flags) = (point.op, point.flags);
-        self.issued.push(key, request);
+        self.hand_over(key, request);
+    }
+
+    /// The driver has it, unless there is no room to remember it.
+    fn hand_over(&mut self, key: Key, request: Request) {
+        if self.issued.push(key, request) {
+            let depth = self.depth(key.0);
+            *depth = depth.saturating_add(1);
+        }
     }
 
     fn complete(&mut self, key: Key, point: &Point, sink: &mut dyn Sink) {
@@ -159,9 +168,7 @@ impl Pairing {
         if point.bytes > 0 && point.bytes < left && request.issued.is_some() {
             request.done += point.bytes;
             let sector = point.sector.saturating_add(u64::from(point.bytes / 512));
-            let depth = self.depth(point.device);
-            *depth = depth.saturating_add(1);
-            self.issued.push((point.device, sector), request);
+            self.hand_over((point.device, sector), request);
             return;
         }
         sink.event(request.event(point));
@@ -182,7 +189,8 @@ impl Pairing {
         let Some(bio) = self.waiting.take_last(key) else { return };
         let behind = (point.device, point.sector.saturating_add(u64::from(point.bytes / 512)));
         let Some(mut request) = self.waiting.take_first(behind) else {
-            return self.waiting.push(key, bio);
+            self.waiting.push(key, bio);
+            return;
         };
         request.queued = request.queued.min(bio.queued).or(bio.queued);
         request.sector = bio.sector;
@@ -273,78 +281,42 @@ impl Request {
     }
 }
 
-/// Requests by device and sector, first come first served.
-#[derive(Default)]
-struct Queues {
-    first: HashMap<Key, Request, BuildHasherDefault<Folding>>,
-    len: usize,
-}
+#[cfg(test)]
+mod tests {
+    use iowhy_model::{Level, Recording, Source};
 
-impl Queues {
-    fn push(&mut self, key: Key, request: Request) {
-        match self.first.entry(key) {
-            Entry::Vacant(place) => drop(place.insert(request)),
-            Entry::Occupied(place) if place.get().twins.len() < TWINS => {
-                place.into_mut().twins.push(request);
-            }
-            Entry::Occupied(_) => return,
+    use super::queues::TWINS;
+    use super::*;
+
+    #[test]
+    fn twins_beyond_the_limit_are_lost_aloud_and_leave_no_depth_behind() {
+        let mut recording = Recording::new();
+        recording.begin(Source::new("blktrace", "-", Level::D));
+        let device = recording.device("sda");
+        let point = |ns| Point {
+            at: Time::from_ns(ns),
+            device,
+            sector: 8,
+            bytes: 4096,
+            op: Op::Read,
+            flags: Flags::default(),
+            pid: None,
+            comm: None,
+            error: None,
+        };
+        let mut pairing = Pairing::default();
+        let kept = TWINS as i64 + 1;
+        for ns in 0..300 {
+            pairing.take(Action::Issue, &point(ns), &mut recording);
         }
-        self.len += 1;
-    }
-
-    fn take_first(&mut self, key: Key) -> Option<Request> {
-        let Entry::Occupied(mut place) = self.first.entry(key) else { return None };
-        self.len -= 1;
-        if place.get().twins.is_empty() {
-            return Some(place.remove());
+        for ns in 0..300 {
+            pairing.take(Action::Complete, &point(1000 + ns), &mut recording);
         }
-        let mut twins = std::mem::take(&mut place.get_mut().twins);
-        let mut next = twins.remove(0);
-        next.twins = twins;
-        Some(place.insert(next))
-    }
-
-    fn take_last(&mut self, key: Key) -> Option<Request> {
-        let last = self.first.get_mut(&key)?.twins.pop();
-        match last {
-            Some(last) => {
-                self.len -= 1;
-                Some(last)
-            }
-            None => self.take_first(key),
-        }
-    }
-
-    /// The first one at that place that passes.
-    fn find(&mut self, key: Key, passes: impl Fn(&Request) -> bool) -> Option<&mut Request> {
-        let first = self.first.get_mut(&key)?;
-        if passes(first) {
-            return Some(first);
-        }
-        first.twins.iter_mut().find(|request| passes(request))
-    }
-}
-
-/// Hashes a device and a sector by one wide multiplication; its odd constant is the golden
-/// ratio's (Knuth, The Art of Computer Programming, volume 3, 6.4).
-#[derive(Default)]
-struct Folding(u64);
-
-impl Hasher for Folding {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
-    }
-
-    fn write_u32(&mut self, number: u32) {
-        self.write_u64(u64::from(number));
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        let wide = u128::from(self.0 ^ number ^ 0x243f_6a88_85a3_08d3) * 0x9e37_79b9_7f4a_7c15;
-        self.0 = wide as u64 ^ (wide >> 64) as u64;
+        assert_eq!(recording.listings[0].source.lost(), (300 - kept) as u64);
+        let issued = recording.listings[0].events.iter().filter(|e| e.issued.is_some());
+        assert_eq!(issued.count(), kept as usize);
+        pairing.take(Action::Issue, &point(2000), &mut recording);
+        pairing.take(Action::Complete, &point(2001), &mut recording);
+        assert_eq!(recording.listings[0].events.last().and_then(|e| e.depth), Some(1));
     }
 }
