@@ -133,3 +133,15 @@ fn no_break_spaces_of_a_web_page_are_blanks() {
     let event = recording.listings[0].events[0];
     assert_eq!(recording.text(event.comm.expect("a name")), "Web Content");
 }
+
+#[test]
+fn a_time_of_day_has_sixty_seconds_and_at_most_a_leap_one() {
+    let recording = read(
+        "TIMESTAMP    COMM           PID     DISK    T    SECTOR     BYTES    LAT(ms)\n\
+         23:59:60.500 fio            4000    vda     R    1024       4096      0.412\n\
+         10:00:61.000 fio            4000    vda     R    9024       4096      0.398\n\
+         10:00:86399.000 fio         4000    vda     R    9024       4096      0.398\n",
+    );
+    let listing = &recording.listings[0];
+    assert_eq!((listing.events.len(), listing.source.skipped), (1, 2));
+}

@@ -53,6 +53,8 @@ const SECTOR_BYTES: u64 = 512;
 /// A clock that falls by more than this went past midnight.
 const HALF_A_DAY_NS: i64 = 43_200_000_000_000;
 const DAY_NS: i64 = 2 * HALF_A_DAY_NS;
+/// A minute with its leap second, which strftime prints as 60.
+const LONGEST_MINUTE_NS: i64 = 61_000_000_000;
 
 fn sniff(head: &[&str]) -> Sniff {
     head.first().is_some_and(|line| Columns::of(line).is_some()).into()
@@ -226,7 +228,8 @@ impl Biosnoop {
                 let mut parts = text.splitn(3, ':');
                 let hours = fixed(parts.next()?, 0).filter(|h| (0..24).contains(h))?;
                 let minutes = fixed(parts.next()?, 0).filter(|m| (0..60).contains(m))?;
-                let seconds = fixed(parts.next()?, 9).filter(|s| (0..DAY_NS).contains(s))?;
+                let seconds =
+                    fixed(parts.next()?, 9).filter(|s| (0..LONGEST_MINUTE_NS).contains(s))?;
                 let ns = (hours * 60 + minutes) * 60_000_000_000 + seconds;
                 if ns < self.before - HALF_A_DAY_NS {
                     self.midnight = self.midnight.checked_add(DAY_NS)?;

@@ -166,7 +166,7 @@ impl Capture {
         let mut distribution = Distribution::new(device, layer(object)?, stage, histogram);
         distribution.op = op;
         distribution.start = time(object, "start_ns")?;
-        distribution.length = number(object, "length_ns")?.map(Nanos);
+        distribution.length = length(object, "length_ns")?;
         distribution.bytes = number(object, "bytes")?;
         distribution.label = text(object, "label")?.map(|label| sink.name(label));
         sink.distribution(distribution);
@@ -194,12 +194,12 @@ impl Capture {
             sink.source().sampling = sampling.ok_or("unknown sampling")?;
         }
         let (resolution, watched) =
-            (number(object, "resolution_ns")?, number(object, "watched_ns")?);
+            (length(object, "resolution_ns")?, length(object, "watched_ns")?);
         let (host, sees_queue) = (text(object, "host")?, object.get("sees_queue"));
         let skipped = loss(object, "skipped")?.unwrap_or(0);
         let source = sink.source();
-        source.resolution = resolution.map(Nanos).or(source.resolution);
-        source.watched = watched.map(Nanos).or(source.watched);
+        source.resolution = resolution.or(source.resolution);
+        source.watched = watched.or(source.watched);
         source.host = host.map(str::to_string).or(source.host.take());
         source.sees_queue = sees_queue.and_then(Value::as_bool).unwrap_or(source.sees_queue);
         source.skipped += skipped;
@@ -262,6 +262,13 @@ fn loss(object: &Value, key: &str) -> Result<Option<u64>, &'static str> {
     if count > Some(COUNT_LIMIT) { Err("the loss is beyond belief") } else { Ok(count) }
 }
 
+fn length(object: &Value, key: &str) -> Result<Option<Nanos>, &'static str> {
+    match number(object, key)? {
+        Some(ns) if ns < 0 => Err("a length of time is negative"),
+        ns => Ok(ns.map(Nanos)),
+    }
+}
+
 fn time(object: &Value, key: &str) -> Result<Option<Time>, &'static str> {
     Ok(number(object, key)?.map(Time::from_ns))
 }
@@ -321,6 +328,18 @@ mod tests {
             r#"{"schema":"iowhy.event/1","device":"sdb","op":"read""#,
         ] {
             assert!(matches!(step(bad).0, Step::Skipped(_)), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_negative_length_of_time_is_refused() {
+        for bad in [
+            r#"{"schema":"iowhy.hist/1","edges_ns":[0,9],"counts":[1],"stage":"D2C","length_ns":-1}"#,
+            r#"{"schema":"iowhy.source/1","level":"B","watched_ns":-1}"#,
+            r#"{"schema":"iowhy.source/1","level":"B","resolution_ns":-5}"#,
+        ] {
+            let reason = "a length of time is negative".to_string();
+            assert_eq!(step(bad).0, Step::Skipped(reason), "{bad}");
         }
     }
 
