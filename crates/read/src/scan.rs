@@ -44,8 +44,14 @@ pub fn scan(
     only: Option<&'static Format>,
     sink: &mut dyn Sink,
 ) -> Result<Scan, Error> {
-    let mut scanner =
-        Scanner { input, lines: Lines::new(reader), only, open: None, scan: Scan::default() };
+    let mut scanner = Scanner {
+        input,
+        lines: Lines::new(reader),
+        only,
+        open: None,
+        sniffed: None,
+        scan: Scan::default(),
+    };
     let outcome = scanner.run(sink);
     scanner.close(sink);
     let scan = Scan { lines: scanner.lines.number, bytes: scanner.lines.bytes, ..scanner.scan };
@@ -65,6 +71,8 @@ struct Scanner<'a> {
     lines: Lines<'a>,
     only: Option<&'static Format>,
     open: Option<Open>,
+    /// The line sniffed last, by its number, and the answer.
+    sniffed: Option<(u64, Option<&'static Format>)>,
     scan: Scan,
 }
 
@@ -140,8 +148,15 @@ impl Scanner<'_> {
         if let Some(binary) = open.reader.binary() {
             return binary.read(&mut self.lines.rest(), sink);
         }
-        if let Step::Skipped(reason) = open.reader.line(&self.lines.text(line), sink) {
-            sink.skip(self.note(line, reason));
+        match open.reader.line(&self.lines.text(line), sink) {
+            Step::Took => {}
+            Step::Skipped(reason) => sink.skip(self.note(line, reason)),
+            // Only where the format was forced: nobody asked whether a listing begins here.
+            Step::Passed => self.prose(line),
+            Step::Ended => {
+                self.close(sink);
+                self.prose(line);
+            }
         }
         Ok(())
     }
@@ -179,8 +194,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// The format that says a listing of its own begins at this line. Two are a bug of ours (a
-    /// test looks for it); the first of the list then reads.
+    /// The format that says a listing of its own begins at this line; asked once per line.
     fn sniff(&mut self, line: Line) -> std::io::Result<Option<&'static Format>> {
         if line.cut {
             return Ok(None);
@@ -191,6 +205,22 @@ impl Scanner<'_> {
             Some(only) => std::slice::from_ref(only),
             None => FORMATS,
         };
+        match self.sniffed {
+            Some((number, answer)) if number == line.number => Ok(answer),
+            _ => {
+                let answer = self.ask(formats, line)?;
+                self.sniffed = Some((line.number, answer));
+                Ok(answer)
+            }
+        }
+    }
+
+    /// The first of these formats that says yes; two are a bug of ours (a test looks for it).
+    fn ask(
+        &mut self,
+        formats: &'static [Format],
+        line: Line,
+    ) -> std::io::Result<Option<&'static Format>> {
         for ahead in 0..HEAD_LIMIT {
             if ahead > 0 && !self.lines.look_ahead(ahead)? {
                 break;
@@ -217,5 +247,70 @@ impl Scanner<'_> {
 fn extend(sink: &mut dyn Sink, number: u64) {
     if let Some((_, last)) = &mut sink.source().lines {
         *last = number;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use iowhy_model::{Level, Recording};
+
+    use super::*;
+
+    thread_local! {
+        static ASKED: Cell<u64> = const { Cell::new(0) };
+    }
+
+    /// Lines that begin with `#` begin a listing, numbers are its lines, `end` ends it.
+    struct Numbers;
+
+    impl Reader for Numbers {
+        fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+            match line {
+                "end" => Step::Ended,
+                _ if line.starts_with('#') => {
+                    sink.source().records += 1;
+                    Step::Took
+                }
+                _ if line.parse::<u64>().is_ok() => Step::Took,
+                _ => Step::Passed,
+            }
+        }
+    }
+
+    static NUMBERS: Format = Format {
+        name: "numbers",
+        summary: "",
+        manual: "",
+        level: Level::A,
+        sniff: |lines| {
+            ASKED.set(ASKED.get() + 1);
+            Sniff::from(lines[0].starts_with('#'))
+        },
+        reader: || Box::new(Numbers),
+    };
+
+    fn scanned(text: &str) -> (Scan, Recording) {
+        let mut recording = Recording::new();
+        ASKED.set(0);
+        let scan = scan("-", &mut text.as_bytes(), Some(&NUMBERS), &mut recording);
+        (scan.expect("a listing"), recording)
+    }
+
+    #[test]
+    fn a_forced_format_counts_as_prose_what_it_does_not_take() {
+        let (scan, recording) = scanned("some words\n\n# heading\n1\n");
+        assert_eq!((scan.listings, scan.prose), (1, 1));
+        assert_eq!(recording.listings[0].source.lines, Some((3, 4)));
+        let (scan, recording) = scanned("end\n# heading\n1\nend\nwords\n");
+        assert_eq!((scan.listings, scan.prose), (1, 3));
+        assert_eq!(recording.listings[0].source.lines, Some((2, 3)));
+    }
+
+    #[test]
+    fn a_line_after_prose_is_sniffed_once() {
+        let (scan, _) = scanned("# heading\nwords\nmore\nyet more\n");
+        assert_eq!((scan.prose, ASKED.get()), (3, 3));
     }
 }
