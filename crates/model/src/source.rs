@@ -11,7 +11,7 @@ pub enum Level {
     B,
     /// One record per I/O, with completion time and latency.
     C,
-    /// A live trace: start, issue and completion, flags, depth.
+    /// A trace of requests, live or from a file: start, issue and completion, flags, depth.
     D,
     /// The above beside SMART, kernel log, topology, mounts.
     E,
@@ -35,7 +35,7 @@ impl Level {
             Level::A => "averages",
             Level::B => "histograms",
             Level::C => "per-I/O log",
-            Level::D => "live trace",
+            Level::D => "request trace",
             Level::E => "system evidence",
         }
     }
