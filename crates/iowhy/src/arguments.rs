@@ -100,7 +100,7 @@ impl Output {
     pub fn style(&self, filter: Filter) -> Style {
         let style = paper::style();
         Style {
-            width: self.width.unwrap_or(style.width).max(20),
+            width: self.width.unwrap_or(style.width).clamp(20, *paper::WIDTHS.end()),
             verbose: self.verbose,
             stage: self.stage,
             filter,
@@ -172,7 +172,7 @@ impl Words {
         let interval = seconds(&self.words[0]).map_err(|why| Hinted::error(why, usage))?;
         let count = match self.words.get(1..).unwrap_or_default() {
             [] => None,
-            [count] => Some(count.parse().map_err(|_| {
+            [count] => Some(count.parse().ok().filter(|count| *count > 0).ok_or_else(|| {
                 Hinted::error(format!("`{count}` is not a number of reports"), usage)
             })?),
             _ => return Err(Hinted::error("too many words after the interval", usage)),
@@ -199,6 +199,14 @@ pub fn duration(text: &str) -> Result<Nanos, String> {
         }
         _ => Err(format!("`{digits}` is not a length of time")),
     }
+}
+
+/// How long to watch: a duration in which something can be seen.
+pub fn watch_time(text: &str) -> Result<Nanos, String> {
+    seconds(text).map_err(|_| match duration(text) {
+        Ok(_) => "the shortest time to watch is 10ms".to_string(),
+        Err(why) => why,
+    })
 }
 
 fn seconds(text: &str) -> Result<Nanos, String> {

@@ -7,7 +7,7 @@ use iowhy_show::{Colour, Style};
 /// Rows and columns where nothing else is known.
 const PLAIN: (usize, usize) = (24, 80);
 /// Narrower than this no view is legible; wider than this the eye loses the row.
-const WIDTHS: std::ops::RangeInclusive<usize> = 40..=400;
+pub const WIDTHS: std::ops::RangeInclusive<usize> = 40..=400;
 
 /// The style that stdout takes: its size, and colours and block letters as far as the
 /// environment promises them.

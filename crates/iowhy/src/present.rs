@@ -20,6 +20,11 @@ impl View {
         View(iowhy_show::find(name))
     }
 
+    /// Whether it draws rows under one line of headings.
+    fn is_table(&self) -> bool {
+        self.0.is_some_and(|view| view.name == "table")
+    }
+
     /// Draws a report.
     pub fn write(
         &self,
@@ -94,8 +99,9 @@ pub fn repeated(
     let count = repeat.count.unwrap_or(if repeat.interval.is_some() { u64::MAX } else { 1 });
     let filter = selection.filter(watch.recording());
     let mut style = output.style(filter);
-    let rows_before_heading = style.height.max(12) as u64 - 2;
-    let mut rows = 0;
+    let lines_before_heading = style.height.max(12) - 2;
+    let mut lines = 0;
+    let mut shown_heading = String::new();
     let mut incomplete = false;
     for report in 1..=count {
         watch.run_until(interval.saturating_mul(u32::try_from(report).unwrap_or(u32::MAX)))?;
@@ -104,14 +110,33 @@ pub fn repeated(
         let (recording, rest) =
             if last { (watch.end()?, None) } else { (watch.recording().take(), Some(watch)) };
         incomplete |= recording.is_incomplete();
-        style.heading = rows == 0;
-        let shown = recording.listings.iter().map(|listing| listing.intervals.len() as u64);
-        rows = (rows + shown.sum::<u64>().max(1)) % rows_before_heading;
+        let report = Report { recording, findings: Vec::new() };
+        style.heading = true;
+        let mut text = draw(view, &report, &style)?;
+        // Which columns fit depends on what was seen: another heading is always shown, what
+        // stands below the rows only once.
+        let heading = text.lines().next().unwrap_or_default().to_string();
+        if view.is_table() && !shown_heading.is_empty() {
+            style.heading = false;
+            let rows = draw(view, &report, &style)?;
+            let due = heading != shown_heading || lines >= lines_before_heading;
+            let headed = due && !rows.starts_with(&heading);
+            lines = if due { 0 } else { lines };
+            text = if headed { format!("{heading}\n{rows}") } else { rows };
+        }
+        shown_heading = heading;
+        lines += text.lines().count();
         let mut out = std::io::stdout().lock();
-        view.write(&Report { recording, findings: Vec::new() }, &style, &mut out)?;
+        out.write_all(text.as_bytes())?;
         out.flush()?;
         let Some(rest) = rest else { break };
         watch = rest;
     }
     Ok(Status::incomplete(incomplete))
+}
+
+fn draw(view: &View, report: &Report, style: &Style) -> std::io::Result<String> {
+    let mut text = Vec::new();
+    view.write(report, style, &mut text)?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
 }

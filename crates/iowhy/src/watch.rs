@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use iowhy_live::{BlockTrace, Collector, DiskStats, TraceMode, TraceOptions};
+use iowhy_live::{BlockDevice, BlockTrace, Collector, DiskStats, TraceMode, TraceOptions};
 use iowhy_model::{Fact, Nanos, Op, Recording, Sink};
 
 use crate::messages::{self, Hinted, Progress};
@@ -38,6 +38,9 @@ pub struct Plan {
 /// Collectors at work and what they gave so far.
 pub struct Watch {
     recording: Recording,
+    /// The devices at the start, and those of them that were asked for.
+    known: Vec<BlockDevice>,
+    wanted: Vec<String>,
     tracer: Option<BlockTrace>,
     sampler: Option<DiskStats>,
     /// The tracer's ring has to be emptied; histograms wait in the kernel.
@@ -59,11 +62,14 @@ impl Watch {
     /// If a named device does not exist, or if nothing at all can be watched.
     pub fn start(plan: &Plan) -> anyhow::Result<Watch> {
         let mut recording = Recording::new();
-        let numbers = if plan.root.is_none() {
-            describe_devices(&mut recording, &plan.devices)?
-        } else {
-            Vec::new()
-        };
+        let known = if plan.root.is_none() { known_devices()? } else { Vec::new() };
+        let numbers = numbers(&known, plan)?;
+        for device in &known {
+            let id = recording.device(&device.name);
+            if let Some(medium) = device.medium {
+                recording.set_medium(id, medium);
+            }
+        }
         let mut tracer = None;
         if let Some(mode) = plan.trace {
             let options = TraceOptions {
@@ -89,6 +95,8 @@ impl Watch {
         iowhy_live::give_up_rights()?;
         Ok(Watch {
             recording,
+            known,
+            wanted: plan.devices.clone(),
             drains: tracer.is_some() && plan.trace == Some(TraceMode::Events),
             tracer,
             sampler,
@@ -155,6 +163,8 @@ impl Watch {
         if let Some(sampler) = &mut self.sampler {
             sampler.end(&mut self.recording)?;
         }
+        self.progress.update("");
+        name_vanished(&self.known, &self.wanted)?;
         Ok(self.recording)
     }
 
@@ -196,36 +206,48 @@ impl Watch {
     }
 }
 
-/// States what the devices of this machine are, and gives the kernel's numbers of those asked
-/// for.
-fn describe_devices(
-    recording: &mut Recording,
-    wanted: &[String],
-) -> anyhow::Result<Vec<(u32, u32)>> {
-    let known = iowhy_live::devices(std::path::Path::new("/sys"))?;
-    let mut numbers = Vec::new();
-    for name in wanted {
-        let Some(device) = known.iter().find(|device| device.name == *name) else {
+/// The block devices of this machine.
+fn known_devices() -> anyhow::Result<Vec<BlockDevice>> {
+    Ok(iowhy_live::devices(std::path::Path::new("/sys"))?)
+}
+
+/// The kernel's numbers of the devices asked for.
+fn numbers(known: &[BlockDevice], plan: &Plan) -> anyhow::Result<Vec<(u32, u32)>> {
+    if plan.root.is_some() {
+        return Ok(Vec::new());
+    }
+    let number = |name: &String| match known.iter().find(|device| device.name == *name) {
+        Some(device) => Ok((device.major, device.minor)),
+        None => {
             let names: Vec<&str> = known.iter().map(|device| device.name.as_str()).collect();
-            return Err(Hinted::error(
+            Err(Hinted::error(
                 format!("there is no block device `{name}`"),
                 format!("this machine has {}", names.join(", ")),
-            ));
-        };
-        numbers.push((device.major, device.minor));
-    }
-    for device in &known {
-        let id = recording.device(&device.name);
-        if let Some(medium) = device.medium {
-            recording.set_medium(id, medium);
+            ))
+        }
+    };
+    plan.devices.iter().map(number).collect()
+}
+
+/// Says which devices went away while they were watched: they are gone, or their medium is.
+fn name_vanished(before: &[BlockDevice], wanted: &[String]) -> anyhow::Result<()> {
+    let now = known_devices()?;
+    for device in before.iter().filter(|one| one.bytes.unwrap_or(0) > 0) {
+        let same = now.iter().find(|one| one.name == device.name);
+        let asked_for = wanted.is_empty() || wanted.contains(&device.name);
+        if asked_for && same.is_none_or(|one| one.bytes.unwrap_or(0) == 0) {
+            let name = &device.name;
+            let text =
+                format!("`{name}` went away while it was watched; what it did before is kept");
+            messages::warn(&text, None);
         }
     }
-    Ok(numbers)
+    Ok(())
 }
 
 /// Adds what sysfs says of the devices that did something to the open listing.
 pub fn state_facts(recording: &mut Recording) -> anyhow::Result<()> {
-    for device in iowhy_live::devices(std::path::Path::new("/sys"))? {
+    for device in known_devices()? {
         let Some(id) = recording.find_device(&device.name) else { continue };
         for (key, value, read_from) in device.facts {
             let key = key.to_string();

@@ -22,7 +22,7 @@ use clap::{Args, FromArgMatches};
 use iowhy_model::{Nanos, Report};
 use iowhy_show::Style;
 
-use crate::arguments::{Files, Output, Selection, Task, Words, duration};
+use crate::arguments::{Files, Output, Selection, Task, Words, watch_time};
 use crate::command::{Command, Status};
 use crate::present::{View, gathered};
 use crate::watch::{Plan, Watch};
@@ -54,7 +54,7 @@ struct Map {
     #[command(flatten)]
     words: Words,
     /// How long to watch; without it, until Ctrl-C on a terminal, else 30 s
-    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    #[arg(long = "for", value_name = "TIME", value_parser = watch_time)]
     watch_for: Option<Nanos>,
     #[command(flatten)]
     selection: Selection,

@@ -19,7 +19,7 @@ use clap::{Args, FromArgMatches};
 use iowhy_live::TraceMode;
 use iowhy_model::{Nanos, Report, Time};
 
-use crate::arguments::{Output, Selection, Task, Words, duration};
+use crate::arguments::{Output, Selection, Task, Words, watch_time};
 use crate::command::{Command, Status};
 use crate::messages;
 use crate::present::View;
@@ -42,7 +42,7 @@ struct Snoop {
     #[command(flatten)]
     words: Words,
     /// How long to watch; without it, until Ctrl-C
-    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    #[arg(long = "for", value_name = "TIME", value_parser = watch_time)]
     watch_for: Option<Nanos>,
     #[command(flatten)]
     selection: Selection,

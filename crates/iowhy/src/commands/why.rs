@@ -22,7 +22,7 @@ use iowhy_diagnose::{Options, judge};
 use iowhy_live::TraceMode;
 use iowhy_model::{Filter, Listing, Nanos, Note, Op, Recording, Report};
 
-use crate::arguments::{Files, Output, Selection, duration};
+use crate::arguments::{Files, Output, Selection, watch_time};
 use crate::command::{Command, Status};
 use crate::messages::Hinted;
 use crate::present::knows_devices;
@@ -41,11 +41,11 @@ pub const COMMAND: Command = Command {
 struct Why {
     #[command(flatten)]
     files: Files,
-    /// How long to watch this machine
-    #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = duration)]
-    watch_for: Nanos,
-    /// The spindle speed of the disk, if you know it
-    #[arg(long, value_name = "RPM")]
+    /// How long to watch this machine [default: 10s]
+    #[arg(long = "for", value_name = "TIME", value_parser = watch_time)]
+    watch_for: Option<Nanos>,
+    /// The spindle speed of the disk in revolutions per minute, if you know it
+    #[arg(long, value_name = "RPM", value_parser = spindle_speed)]
     rpm: Option<f64>,
     /// Judge a capture that is bundled with iowhy; without a name, list them
     #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
@@ -55,6 +55,9 @@ struct Why {
     #[command(flatten)]
     output: Output,
 }
+
+/// How long to watch unless told: long enough for a few hundred I/Os of a busy disk.
+const WATCH: Duration = Duration::from_secs(10);
 
 /// Captures bundled for trying iowhy out: name, what it is, text.
 const EXAMPLES: &[(&str, &str, &str)] = &[
@@ -85,7 +88,8 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     }
     let (mut recording, failed, live) = match &why.example {
         Some(name) => (example(name)?, 0, false),
-        None if why.files.given() => {
+        // Who says how long to watch wants this machine watched, whatever stands open as input.
+        None if why.watch_for.is_none() && why.files.given() => {
             let gathered = why.files.read()?;
             (gathered.recording, gathered.failed, false)
         }
@@ -95,7 +99,15 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         return Ok(Status::Failed);
     }
     let filter = why.selection.filter(&mut recording);
-    select(&mut recording, &filter, why.selection.per_event());
+    if filter != Filter::default() {
+        select(&mut recording, &filter, why.selection.per_event());
+        if is_idle(&recording) {
+            return Err(Hinted::error(
+                "no I/O matches the filters, so there is nothing to judge",
+                "averages and ready-made histograms cannot be filtered by operation, size or process",
+            ));
+        }
+    }
     let options = Options { rpm: why.rpm, ..Options::default() };
     let idle = live && is_idle(&recording);
     let incomplete = failed > 0 || recording.is_incomplete();
@@ -123,7 +135,9 @@ fn select(recording: &mut Recording, filter: &Filter, per_event: bool) {
     for listing in &mut recording.listings {
         let all = listing.events.len();
         listing.events.retain(|event| filter.event(event));
-        listing.intervals.retain(|interval| !per_event && filter.device(interval.device));
+        // Averages of a device are of all its operations together.
+        let averages = !per_event && filter.ops.is_empty();
+        listing.intervals.retain(|interval| averages && filter.device(interval.device));
         listing
             .distributions
             .retain(|known| !per_event && filter.device(known.device) && filter.op(known.op));
@@ -147,12 +161,20 @@ fn watch(why: &Why) -> anyhow::Result<Recording> {
         progress: true,
         ..Plan::default()
     })?;
-    watch.run_until(Duration::from_nanos(why.watch_for.ns() as u64))?;
+    let length = why.watch_for.map_or(WATCH, |length| Duration::from_nanos(length.ns() as u64));
+    watch.run_until(length)?;
     watch::state_facts(watch.recording())?;
     watch.end()
 }
 
-/// Whether a live recording holds no I/O at all.
+fn spindle_speed(text: &str) -> Result<f64, String> {
+    // From the slowest disk ever sold in numbers to well past the fastest.
+    text.parse().ok().filter(|rpm| (1000.0..=50_000.0).contains(rpm)).ok_or_else(|| {
+        format!("`{text}` is no spindle speed; disks turn at 4200, 5400, 7200, 10000 or 15000")
+    })
+}
+
+/// Whether a recording holds no I/O at all.
 fn is_idle(recording: &Recording) -> bool {
     recording.listings.iter().all(|listing: &Listing| {
         listing.events.is_empty()
@@ -169,7 +191,11 @@ fn example(name: &str) -> anyhow::Result<Recording> {
     let Some((name, _, text)) = EXAMPLES.iter().find(|(known, _, _)| *known == name) else {
         let lines: Vec<String> =
             EXAMPLES.iter().map(|(name, what, _)| format!("`{name}`: {what}")).collect();
-        return Err(Hinted::error("name one of the bundled captures", lines.join("\n      ")));
+        let text = match name {
+            "" => "name one of the bundled captures".to_string(),
+            name => format!("no bundled capture is called `{name}`"),
+        };
+        return Err(Hinted::error(text, lines.join("\n      ")));
     };
     let mut recording = Recording::new();
     let input = format!("example {name}");
