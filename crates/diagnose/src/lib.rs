@@ -16,6 +16,7 @@ mod detector;
 mod detectors;
 mod groups;
 pub mod measures;
+mod members;
 mod names;
 mod phrase;
 pub mod regimes;

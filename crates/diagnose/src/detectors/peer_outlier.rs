@@ -13,9 +13,10 @@
 //!
 //! ## Rule
 //! Two values per disk, the median and the mean without the worst request, each held against the
-//! others' median and spread. The spread is the peers', never the suspect's: a tail must not
-//! excuse itself. The larger z must exceed 3 + 0.25 log2 N, and the value must be 1.3 times the
-//! peers'. A plain three-sigma rule can never fire below eleven disks.
+//! others' median and spread. All rows of a disk in a listing count together, and so do its
+//! histograms of one operation and stage. The spread is the peers', never the suspect's: a tail
+//! must not excuse itself. The larger z must exceed 3 + 0.25 log2 N, and the value must be 1.3
+//! times the peers'. A plain three-sigma rule can never fire below eleven disks.
 //!
 //! ## Wrong if
 //! The disk holds other data (a hot spot), is of another model, is being rebuilt, or a neighbour
@@ -24,15 +25,15 @@
 //! ## Next step
 //! Drill into this one disk, then take it out of service if its data are redundant.
 
-use iowhy_model::{Bound, DeviceId, Evidence, Finding, Histogram, Layer, Level, Unit};
+use iowhy_model::{Bound, Evidence, Finding, Histogram, Level, Unit};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
 use crate::measures::peers::{self, Peer, Standing, View};
+use crate::members::{self, Measured, Member};
 use crate::row::Shape;
 use crate::scene::Scene;
-use crate::track::Track;
-use crate::{names, phrase, weigh};
+use crate::{phrase, weigh};
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -49,144 +50,21 @@ pub const DETECTOR: Detector = Detector {
     accuse,
 };
 
-/// Fewer disks are no group (docs/METHOD.md, 7 Peers).
-const GROUP: usize = 4;
-/// Requests looked at per disk: a median of this many is known to 1 %.
-const SAMPLED: usize = 10_000;
-/// Requests per disk below which its mean is noise (docs/METHOD.md, 7 Peers, starts at 20).
-const REQUESTS: u64 = 20;
 /// The ratio a disk must exceed to be flagged at all (docs/METHOD.md, 7 Peers).
 const RATIO: f64 = 1.3;
 /// Odds that a disk flagged by z and ratio is sick before either is weighed: precision at 20
 /// requests per disk is 0.87 (docs/METHOD.md, 7 Peers), and the clauses count from there.
 const PRIOR: f64 = 0.5;
-/// Spread of a request's latency over its mean where only the mean is known: that of exponential
-/// waits.
-const UNKNOWN_CV: f64 = 1.0;
 /// A minimum within this factor of the peers' says that the path is fine.
 const SAME_MINIMUM: f64 = 2.0;
 
-/// A disk among its peers.
-struct Member {
-    device: DeviceId,
-    disk: String,
-    peer: Peer,
-    mean_ns: f64,
-    min_ns: Option<f64>,
-    max_ns: Option<f64>,
-}
-
 fn accuse(scene: &Scene) -> Vec<Finding> {
     (0..scene.recording.listings.len())
-        .flat_map(|listing| families(scene, listing).into_iter().map(move |f| (listing, f)))
+        .flat_map(|listing| {
+            members::families(scene, listing).into_iter().map(move |f| (listing, f))
+        })
         .flat_map(|(listing, family)| judge_family(scene, listing, &family))
         .collect()
-}
-
-/// The disks of a listing, by kind.
-fn families(scene: &Scene, listing: usize) -> Vec<Vec<Member>> {
-    let mut members: Vec<Member> = from_tracks(scene, listing);
-    members.extend(from_shapes(scene, listing, &members));
-    members.extend(from_rows(scene, listing, &members));
-    let mut families: Vec<Vec<Member>> = Vec::new();
-    for member in members.into_iter().filter(|m| m.peer.n >= REQUESTS) {
-        let kind = names::kind(&member.disk).to_string();
-        match families.iter_mut().find(|f| f.first().is_some_and(|m| names::kind(&m.disk) == kind))
-        {
-            Some(family) => family.push(member),
-            None => families.push(vec![member]),
-        }
-    }
-    families.retain(|family| family.len() >= GROUP);
-    families
-}
-
-fn from_tracks(scene: &Scene, listing: usize) -> Vec<Member> {
-    let tracks: Vec<&Track> =
-        scene.tracks.iter().filter(|track| track.listing == listing).collect();
-    if tracks.len() < GROUP {
-        return Vec::new();
-    }
-    tracks
-        .into_iter()
-        .filter_map(|track| {
-            let latencies: Vec<f64> = track.visits.iter().map(|v| v.latency_ns()).collect();
-            let step = latencies.len().div_ceil(SAMPLED);
-            let sample: Vec<f64> = latencies.iter().copied().step_by(step.max(1)).collect();
-            let peer = Peer { rate: latencies.len() as f64, ..Peer::from_latencies(&sample)? };
-            Some(Member {
-                device: track.device,
-                disk: track.disk.clone(),
-                peer,
-                mean_ns: latencies.iter().sum::<f64>() / latencies.len() as f64,
-                min_ns: latencies.iter().copied().reduce(f64::min),
-                max_ns: latencies.iter().copied().reduce(f64::max),
-            })
-        })
-        .collect()
-}
-
-/// The disks of a listing that only histograms know, or know better: a table of all I/Os beside
-/// single outliers is the better witness.
-fn from_shapes(scene: &Scene, listing: usize, known: &[Member]) -> Vec<Member> {
-    let mut members: Vec<Member> = Vec::new();
-    let block = |shape: &&Shape| shape.listing == listing && shape.known.layer == Layer::Block;
-    for shape in scene.shapes.iter().filter(block) {
-        let histogram = &shape.known.histogram;
-        let twice = members.iter().any(|member| member.device == shape.known.device)
-            || known
-                .iter()
-                .any(|m| m.device == shape.known.device && m.peer.n >= histogram.count());
-        let Some((mean_ns, _)) = histogram.mean_ns() else { continue };
-        let peer = match (histogram.min_ns, histogram.max_ns, histogram.edges().buckets()) {
-            (Some(min), Some(max), 1) => {
-                Peer::from_summary(histogram.count(), mean_ns, min as f64, max as f64)
-            }
-            _ => Peer::from_histogram(histogram),
-        };
-        if let (Some(peer), false) = (peer, twice) {
-            members.push(Member {
-                device: shape.known.device,
-                disk: shape.disk.clone(),
-                peer,
-                mean_ns,
-                min_ns: histogram.min_ns.map(|ns| ns as f64),
-                max_ns: histogram.max_ns.map(|ns| ns as f64),
-            });
-        }
-    }
-    members
-}
-
-fn from_rows(scene: &Scene, listing: usize, known: &[Member]) -> Vec<Member> {
-    let mut members: Vec<Member> = Vec::new();
-    for row in scene.rows.iter().filter(|row| row.listing == listing && row.agrees) {
-        let Some(wait_ns) = row.interval.mean_await_ns() else { continue };
-        let twice = members.iter().chain(known).any(|member| member.device == row.device);
-        // Without a length the rate stands for the count: one second of it.
-        let seconds = row.interval.length.map_or(1.0, |length| length.seconds());
-        let n = (row.per_s() * seconds) as u64;
-        if twice || n == 0 {
-            continue;
-        }
-        let peer = Peer {
-            n,
-            median_ns: None,
-            trimmed_mean_ns: wait_ns,
-            cv: UNKNOWN_CV,
-            rate: row.per_s(),
-        };
-        let disk = row.disk.clone();
-        members.push(Member {
-            device: row.device,
-            disk,
-            peer,
-            mean_ns: wait_ns,
-            min_ns: None,
-            max_ns: None,
-        });
-    }
-    members
 }
 
 fn judge_family(scene: &Scene, listing: usize, family: &[Member]) -> Vec<Finding> {
@@ -223,7 +101,8 @@ fn charge(
     );
     charge.evidence = evidence(scene, listing, member, &others, standing);
     let (histograms, mut places) = beside_a_good_peer(scene, listing, member, family);
-    charge.evidence.extend(histograms);
+    // Right behind the factor: they show what the mean hides.
+    charge.evidence.splice(1..1, histograms);
     charge.subject.listings.append(&mut places);
     let clauses =
         [weigh::above(standing.z, standing.threshold), weigh::above(standing.ratio, RATIO)];
@@ -310,37 +189,49 @@ fn evidence(
     evidence
 }
 
-/// Its histogram beside a peer's, wherever the input has both: the share of requests beyond the
-/// slowest bucket the peer reaches.
+/// Its histogram beside a peer's, wherever the input has both of the same operation and stage: the
+/// share of requests beyond the slowest bucket the peer reaches.
 fn beside_a_good_peer(
     scene: &Scene,
     listing: usize,
     member: &Member,
     family: &[Member],
 ) -> (Vec<Evidence>, Vec<usize>) {
-    let real = |shape: &&Shape| {
-        shape.known.histogram.edges().buckets() > 1
-            && scene.input(shape.listing) == scene.input(listing)
-    };
-    let mine = scene.shapes.iter().filter(real).find(|shape| shape.disk == member.disk);
-    let peer = scene.shapes.iter().filter(real).find(|shape| {
-        shape.disk != member.disk && family.iter().any(|other| other.disk == shape.disk)
-    });
-    let (Some(mine), Some(peer)) = (mine, peer) else { return (Vec::new(), Vec::new()) };
-    let beyond_ns = peer.known.histogram.filled().map(|(_, high, _)| high).max().unwrap_or(0);
-    // The next bucket of its own that begins at or above: no bucket is split.
-    let beyond_ns = beyond_ns.max(mine.known.histogram.edges().low(0));
-    let evidence = [mine, peer]
+    let real: Vec<(Measured, &Shape)> = scene
+        .shapes
         .iter()
-        .map(|shape| {
-            let histogram = &shape.known.histogram;
-            let what = format!(
-                "I/Os of {} slower than {}",
-                shape.disk,
-                phrase::ns(first_empty(mine, peer, beyond_ns) as f64)
-            );
-            let limit = first_empty(mine, peer, beyond_ns);
-            let share = share_from(histogram, limit);
+        .filter(|shape| scene.input(shape.listing) == scene.input(listing))
+        .filter_map(|shape| Some((members::measured(shape)?, shape)))
+        .filter(|(measured, _)| matches!(measured, Measured::Histogram(..)))
+        .collect();
+    let first = |disk: &str, like: Option<Measured>| {
+        let akin = |of: &Measured| like.is_none_or(|like| like == *of);
+        real.iter().find(|(of, shape)| shape.disk == disk && akin(of)).copied()
+    };
+    // Histograms compared already are the ones to show; else the first of the disk.
+    let Some((measured, mine)) =
+        first(&member.disk, Some(member.measured)).or_else(|| first(&member.disk, None))
+    else {
+        return (Vec::new(), Vec::new());
+    };
+    let others = family.iter().filter(|other| other.device != member.device);
+    let quickest_first = sorted_by_mean(others);
+    let peer = quickest_first.iter().find_map(|other| first(&other.disk, Some(measured)));
+    let Some((_, peer)) = peer else { return (Vec::new(), Vec::new()) };
+    let whole = |shape: &Shape| {
+        let alike = real.iter().filter(|(of, other)| {
+            (*of, &other.disk, other.listing) == (measured, &shape.disk, shape.listing)
+        });
+        members::merged(alike.map(|(_, other)| &other.known.histogram))
+    };
+    let Some((own, good)) = whole(mine).zip(whole(peer)) else { return (Vec::new(), Vec::new()) };
+    let limit_ns = beyond(&own, &good);
+    let evidence = [(mine, own), (peer, good)]
+        .iter()
+        .map(|(shape, histogram)| {
+            let what =
+                format!("I/Os of {} slower than {}", shape.disk, phrase::ns(limit_ns as f64));
+            let share = share_from(histogram, limit_ns);
             estimated(&what, share, Unit::Share, histogram.count(), scene.source(shape.listing))
         })
         .collect();
@@ -348,16 +239,18 @@ fn beside_a_good_peer(
     (evidence, places)
 }
 
-/// Where the gap between the common body and the tail ends: the first filled bucket of the
-/// suspect beyond all of the peer's, or the peer's end if there is none.
-fn first_empty(mine: &Shape, peer: &Shape, beyond_ns: u64) -> u64 {
-    let body_ends = peer.known.histogram.filled().map(|(_, high, _)| high).max().unwrap_or(0);
-    mine.known
-        .histogram
-        .filled()
-        .map(|(low, _, _)| low)
-        .find(|low| *low >= body_ends.max(beyond_ns))
-        .unwrap_or(beyond_ns)
+fn sorted_by_mean<'m>(members: impl Iterator<Item = &'m Member>) -> Vec<&'m Member> {
+    let mut members: Vec<&Member> = members.collect();
+    members.sort_by(|a, b| a.mean_ns.total_cmp(&b.mean_ns));
+    members
+}
+
+/// Where the tail begins: the suspect's first filled bucket beyond all of the peer's, or the
+/// peer's end if there is none. An open bucket ends where it begins: nobody knows how far it goes.
+fn beyond(own: &Histogram, good: &Histogram) -> u64 {
+    let ends = good.filled().map(|(low, high, _)| if high == u64::MAX { low } else { high });
+    let body_ends = ends.max().unwrap_or(0);
+    own.filled().map(|(low, _, _)| low).find(|low| *low >= body_ends).unwrap_or(body_ends)
 }
 
 fn share_from(histogram: &Histogram, limit_ns: u64) -> f64 {

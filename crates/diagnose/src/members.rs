@@ -1,0 +1,241 @@
+//! The disks of a listing as a group of peers: one member per disk, whatever number of rows,
+//! histograms or I/Os told of it.
+
+use iowhy_model::{DeviceId, Histogram, Layer, Op, Stage};
+
+use crate::measures::peers::Peer;
+use crate::names;
+use crate::row::{Row, Shape};
+use crate::scene::Scene;
+use crate::track::Track;
+
+/// Fewer disks are no group (docs/METHOD.md, 7 Peers).
+const GROUP: usize = 4;
+/// Requests looked at per disk: a median of this many is known to 1 %.
+const SAMPLED: usize = 10_000;
+/// Requests per disk below which its mean is noise (docs/METHOD.md, 7 Peers, starts at 20).
+const REQUESTS: u64 = 20;
+/// Spread of a request's latency over its mean where only the mean is known: that of exponential
+/// waits.
+const UNKNOWN_CV: f64 = 1.0;
+
+/// What was measured of a member: only like is held against like.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Measured {
+    /// Single I/Os.
+    Traced,
+    /// A histogram of one operation and stage.
+    Histogram(Option<Op>, Stage),
+    /// Count, mean, smallest and largest of one operation and stage.
+    Summary(Option<Op>, Stage),
+    /// Averages.
+    Averages,
+}
+
+/// A disk among its peers.
+pub struct Member {
+    /// The device.
+    pub device: DeviceId,
+    /// Its disk's name.
+    pub disk: String,
+    /// What of it is compared.
+    pub measured: Measured,
+    /// Its place in the comparison.
+    pub peer: Peer,
+    /// Mean latency, ns.
+    pub mean_ns: f64,
+    /// Smallest latency, ns.
+    pub min_ns: Option<f64>,
+    /// Largest latency, ns.
+    pub max_ns: Option<f64>,
+}
+
+/// The disks of a listing that can be compared: of one kind, measured alike, four or more.
+pub fn families(scene: &Scene, listing: usize) -> Vec<Vec<Member>> {
+    let mut members = from_tracks(scene, listing);
+    members.extend(from_shapes(scene, listing, &members));
+    members.extend(from_rows(scene, listing, &members));
+    let mut families: Vec<Vec<Member>> = Vec::new();
+    for member in members.into_iter().filter(|member| member.peer.n >= REQUESTS) {
+        let kind = names::kind(&member.disk).to_string();
+        let akin = |family: &&mut Vec<Member>| {
+            family.first().is_some_and(|first| {
+                first.measured == member.measured && names::kind(&first.disk) == kind
+            })
+        };
+        match families.iter_mut().find(akin) {
+            Some(family) => family.push(member),
+            None => families.push(vec![member]),
+        }
+    }
+    families.retain(|family| family.len() >= GROUP);
+    families
+}
+
+/// Histograms put together: counts and sums add up. Edges that differ go to the finer ones.
+pub fn merged<'h>(histograms: impl Iterator<Item = &'h Histogram>) -> Option<Histogram> {
+    histograms.filter(|histogram| histogram.count() > 0).cloned().reduce(|all, next| {
+        if is_summary(&all) && is_summary(&next) {
+            return both(&all, &next).unwrap_or(all);
+        }
+        let finer = if next.edges().buckets() > all.edges().buckets() { &next } else { &all };
+        let mut sum = all.rebin(finer.edges());
+        sum.merge(&next.rebin(finer.edges()));
+        sum
+    })
+}
+
+/// Whether number, mean, smallest and largest are all that is known.
+pub fn is_summary(histogram: &Histogram) -> bool {
+    histogram.edges().buckets() == 1
+}
+
+fn both(a: &Histogram, b: &Histogram) -> Option<Histogram> {
+    let n = a.count() + b.count();
+    let sum_ns = a.mean_ns()?.0 * a.count() as f64 + b.mean_ns()?.0 * b.count() as f64;
+    let (min_ns, max_ns) = (a.min_ns?.min(b.min_ns?), a.max_ns?.max(b.max_ns?));
+    Some(Histogram::from_summary(n, sum_ns / n as f64, min_ns, max_ns))
+}
+
+fn from_tracks(scene: &Scene, listing: usize) -> Vec<Member> {
+    let tracks: Vec<&Track> =
+        scene.tracks.iter().filter(|track| track.listing == listing).collect();
+    if tracks.len() < GROUP {
+        return Vec::new();
+    }
+    tracks
+        .into_iter()
+        .filter_map(|track| {
+            let latencies: Vec<f64> = track.visits.iter().map(|v| v.latency_ns()).collect();
+            let step = latencies.len().div_ceil(SAMPLED);
+            let sample: Vec<f64> = latencies.iter().copied().step_by(step.max(1)).collect();
+            let n = latencies.len();
+            let peer = Peer { n: n as u64, rate: n as f64, ..Peer::from_latencies(&sample)? };
+            Some(Member {
+                device: track.device,
+                disk: track.disk.clone(),
+                measured: Measured::Traced,
+                peer,
+                mean_ns: latencies.iter().sum::<f64>() / n as f64,
+                min_ns: latencies.iter().copied().reduce(f64::min),
+                max_ns: latencies.iter().copied().reduce(f64::max),
+            })
+        })
+        .collect()
+}
+
+/// What a histogram or a table row is of, if it is of a disk's own time: what waited in the host's
+/// queue waited for others.
+pub fn measured(shape: &Shape) -> Option<Measured> {
+    let known = shape.known;
+    if known.layer != Layer::Block || known.stage == Stage::Queue {
+        return None;
+    }
+    let of = if is_summary(&known.histogram) { Measured::Summary } else { Measured::Histogram };
+    Some(of(known.op, known.stage))
+}
+
+/// The disks of a listing that only histograms know, or know better: a table of all I/Os beside
+/// single outliers is the better witness.
+fn from_shapes(scene: &Scene, listing: usize, known: &[Member]) -> Vec<Member> {
+    let mut disks: Vec<(Measured, Vec<&Shape>)> = Vec::new();
+    for shape in scene.shapes.iter().filter(|shape| shape.listing == listing) {
+        let Some(measured) = measured(shape) else { continue };
+        let is = |disk: &&mut (Measured, Vec<&Shape>)| {
+            let same = disk.1.first().is_some_and(|first| first.known.device == shape.known.device);
+            same && disk.0 == measured
+        };
+        match disks.iter_mut().find(is) {
+            Some((_, shapes)) => shapes.push(shape),
+            None => disks.push((measured, vec![shape])),
+        }
+    }
+    disks.into_iter().filter_map(|(measured, shapes)| from_disk(measured, &shapes, known)).collect()
+}
+
+fn from_disk(measured: Measured, shapes: &[&Shape], known: &[Member]) -> Option<Member> {
+    let first = shapes.first()?;
+    let histogram = merged(shapes.iter().map(|shape| &shape.known.histogram))?;
+    let device = first.known.device;
+    if known.iter().any(|other| other.device == device && other.peer.n >= histogram.count()) {
+        return None;
+    }
+    let (mean_ns, _) = histogram.mean_ns()?;
+    let peer = match (histogram.min_ns, histogram.max_ns, is_summary(&histogram)) {
+        (Some(min), Some(max), true) => {
+            Peer::from_summary(histogram.count(), mean_ns, min as f64, max as f64)
+        }
+        _ => Peer::from_histogram(&histogram),
+    };
+    Some(Member {
+        device,
+        disk: first.disk.clone(),
+        measured,
+        peer: peer?,
+        mean_ns,
+        min_ns: histogram.min_ns.map(|ns| ns as f64),
+        max_ns: histogram.max_ns.map(|ns| ns as f64),
+    })
+}
+
+/// The disks of a listing that only averages know: all their rows together.
+fn from_rows(scene: &Scene, listing: usize, known: &[Member]) -> Vec<Member> {
+    let of_devices = scene.rows_by_listing();
+    let here = of_devices.iter().filter(|rows| rows.iter().any(|row| row.listing == listing));
+    let new = here.filter(|rows| {
+        !rows.iter().any(|row| known.iter().any(|member| member.device == row.device))
+    });
+    new.filter_map(|rows| from_averages(rows)).collect()
+}
+
+fn from_averages(rows: &[&Row]) -> Option<Member> {
+    let first = rows.first()?;
+    let told: Vec<(f64, f64)> = rows
+        .iter()
+        .filter(|row| row.agrees)
+        .filter_map(|row| Some((row.requests(), row.interval.mean_await_ns()?)))
+        .collect();
+    let requests: f64 = told.iter().map(|(n, _)| n).sum();
+    let mean_ns = told.iter().map(|(n, wait_ns)| n * wait_ns).sum::<f64>() / requests;
+    (requests >= 1.0 && mean_ns > 0.0).then(|| Member {
+        device: first.device,
+        disk: first.disk.clone(),
+        measured: Measured::Averages,
+        peer: Peer {
+            n: requests as u64,
+            median_ns: None,
+            trimmed_mean_ns: mean_ns,
+            cv: UNKNOWN_CV,
+            rate: requests,
+        },
+        mean_ns,
+        min_ns: None,
+        max_ns: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iowhy_model::Edges;
+
+    #[test]
+    fn two_tables_of_a_disk_are_one() {
+        let tables =
+            [Histogram::from_summary(100, 6e6, 90, 30), Histogram::from_summary(300, 2e6, 70, 900)];
+        let all = merged(tables.iter()).unwrap();
+        assert_eq!((all.count(), all.mean_ns()), (400, Some((3e6, true))));
+        assert_eq!((all.min_ns, all.max_ns), (Some(30), Some(900)));
+    }
+
+    #[test]
+    fn a_longer_histogram_takes_in_a_shorter_one() {
+        let of = |octaves, counts: &[u64]| {
+            Histogram::from_counts(Edges::log2_us(octaves), counts.to_vec()).unwrap()
+        };
+        let histograms = [of(2, &[1, 2]), of(4, &[0, 1, 0, 5])];
+        let all = merged(histograms.iter()).unwrap();
+        assert_eq!(all.counts(), [1, 3, 0, 5]);
+        assert_eq!(merged([].into_iter()), None);
+    }
+}

@@ -1,0 +1,77 @@
+//! What findings claim of their numbers: all of the input counts, and no more is said than it holds.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
+
+mod world;
+
+use iowhy_model::{Distribution, Edges, Histogram, Layer, Level, Op, Sink, Stage};
+use world::{Row, World, accuses, brief, of};
+
+#[test]
+fn a_disk_that_turns_slow_in_a_later_row_is_an_outlier() {
+    let shelf = |late_ms: f64| {
+        let mut world = World::averaged();
+        for interval in 0..6 {
+            for disk in ["sda", "sdb", "sdc", "sdd", "sde", "sdf"] {
+                let await_ms = if disk == "sdc" && interval > 0 { late_ms } else { 6.0 };
+                let busy = (60.0 * await_ms / 1000.0f64).min(1.0);
+                world.row(disk, Op::Read, Row { per_s: 60.0, bytes: 8192.0, await_ms, busy });
+            }
+        }
+        (world.judge(), world)
+    };
+    let (findings, world) = shelf(90.0);
+    let outlier = of(&findings, "peer.outlier")[0];
+    assert!(accuses(&findings, "peer.outlier"), "{}", brief(&findings));
+    assert_eq!(world.recording.device_of(outlier.subject.device.unwrap()).name, "sdc");
+    // (6 + 5 x 90) / 6 = 76 ms over 6 rows of 60 requests each.
+    let mean = outlier.evidence.iter().find(|e| e.quantity == "mean latency").unwrap();
+    assert!((mean.value - 76.0).abs() < 1e-6 && mean.n == 360, "{mean:?}");
+    let (findings, _) = shelf(6.5);
+    assert!(of(&findings, "peer.outlier").is_empty(), "{}", brief(&findings));
+}
+
+#[test]
+fn histograms_of_a_disk_count_together_and_stand_among_the_first_lines() {
+    // Two histograms per disk, the last bucket open; in the second one `sdb` has a tail.
+    let edges = Edges::new(vec![0, 1_000_000, 8_000_000, 64_000_000, u64::MAX]).unwrap();
+    let mut world = World::new();
+    world.listing("biolatency", Level::B);
+    for second in [false, true] {
+        for disk in ["sda", "sdb", "sdc", "sdd", "sde"] {
+            let counts =
+                if disk == "sdb" && second { vec![5, 40, 5, 150] } else { vec![20, 160, 20, 0] };
+            let histogram = Histogram::from_counts(edges.clone(), counts).unwrap();
+            let device = world.recording.device(disk);
+            let known = Distribution::new(device, Layer::Block, Stage::Total, histogram);
+            world.recording.distribution(known);
+        }
+    }
+    let findings = world.judge();
+    let outlier = of(&findings, "peer.outlier")[0];
+    let shown: Vec<(&str, f64, u64)> =
+        outlier.evidence.iter().take(5).map(|e| (e.quantity.as_str(), e.value, e.n)).collect();
+    assert!(shown.contains(&("I/Os of sdb slower than 64 ms", 0.375, 400)), "{shown:?}");
+    assert!(shown.contains(&("I/Os of sda slower than 64 ms", 0.0, 400)), "{shown:?}");
+}
+
+#[test]
+fn an_open_bucket_that_both_disks_fill_is_named_by_where_it_begins() {
+    let edges = Edges::new(vec![0, 1_000_000, 8_000_000, u64::MAX]).unwrap();
+    let mut world = World::new();
+    world.listing("biolatency", Level::B);
+    for disk in ["sda", "sdb", "sdc", "sdd", "sde"] {
+        let counts = if disk == "sdb" { vec![5, 15, 180] } else { vec![150, 49, 1] };
+        let histogram = Histogram::from_counts(edges.clone(), counts).unwrap();
+        let device = world.recording.device(disk);
+        world.recording.distribution(Distribution::new(
+            device,
+            Layer::Block,
+            Stage::Total,
+            histogram,
+        ));
+    }
+    let findings = world.judge();
+    let outlier = of(&findings, "peer.outlier")[0];
+    let tail = outlier.evidence.iter().find(|e| e.quantity.starts_with("I/Os of sdb")).unwrap();
+    assert_eq!((tail.quantity.as_str(), tail.value), ("I/Os of sdb slower than 8 ms", 0.9));
+}
