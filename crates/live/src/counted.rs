@@ -2,8 +2,8 @@
 //!
 //! The programs count into two banks in turn. Raising the epoch sends them to the other bank; once
 //! every probe that still held the old number is through, the old bank lies still and is read
-//! without tearing. Counts and sums only grow there, so that even a straggler is counted, only one
-//! stretch later.
+//! without tearing. Counts and sums only grow there: should a straggler come after that, it is
+//! counted when its bank is read again, two stretches later, unless the watch is over by then.
 
 use std::time::Duration;
 

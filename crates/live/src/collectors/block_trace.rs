@@ -2,10 +2,10 @@
 //!
 //! ## Watches
 //! The requests of block devices, at three moments: start (`block_io_start`), issue to the driver
-//! (`block_rq_issue`) and completion (`block_rq_complete`). Q2D is the time from start to issue, D2C
-//! from issue to completion, Q2C both. It gives either one event per request, with sector, size,
-//! flags, process, depth at issue and error, or histograms per device, operation and stage that
-//! are kept in the kernel. With a latency limit it gives both: events above the limit, and the
+//! (`block_rq_issue`) and completion (`block_rq_complete`). Q2D is the time from start to issue,
+//! D2C from issue to completion, Q2C both. It gives either one event per request, with sector,
+//! size, flags, process, depth at issue and error, or histograms per device, operation and stage
+//! that are kept in the kernel. With a latency limit it gives both: events above the limit, and the
 //! histograms of all requests in a listing of their own.
 //!
 //! Times are read by the tracer itself. The times the kernel keeps in a request, on which other
@@ -13,21 +13,23 @@
 //!
 //! ## Needs
 //! Linux 5.8 or later with BTF (`/sys/kernel/btf/vmlinux`), and root or `CAP_BPF` with
-//! `CAP_PERFMON`. No compiler, no headers, no debug symbols, no tracefs. Before Linux 6.5 there is no
-//! `block_io_start`: the start is then the time the request was allocated, and process and pid are
-//! those that issued it, which may be a kernel worker.
+//! `CAP_PERFMON`. No compiler, no headers, no debug symbols, no tracefs. Before Linux 6.5 there is
+//! no `block_io_start`: the start is then the time the request was allocated, and process and pid
+//! are those that issued it, which may be a kernel worker.
 //!
 //! ## Costs
 //! About 0.2 microseconds of CPU per request. Memory in the kernel: the ring (8 MiB), 0.3 to 5 MB
 //! for requests in flight, and for histograms 55 kB per device and CPU. The process name is
-//! copied at the start of each request when events are wanted, about 20 ns, because a process may be
-//! gone before its name could be looked up.
+//! copied at the start of each request when events are wanted, about 20 ns, because a process may
+//! be gone before its name could be looked up.
 //!
 //! ## Cannot know
-//! A completion in an interrupt, on kernels that keep some processes from being traced, when it hits
-//! such a process: it is counted as lost when its request is used again. Devices that handle bios without requests (dm, md, zram, brd): watch the disks below them. Time
-//! before the request exists: cgroup throttling, waiting for a free tag. Who dirtied a page that
-//! a flusher writes. A request whose start was missed, or whose event found the ring full, is
+//! Some kernels keep some processes from being traced, and then a completion is missed whose
+//! interrupt hits such a process. It is counted as lost when its request is used again.
+//!
+//! Devices that handle bios without requests (dm, md, zram, brd): watch the disks below them.
+//! Time before the request exists: cgroup throttling, waiting for a free tag. Who dirtied a page
+//! that a flusher writes. A request whose start was missed, or whose event found the ring full, is
 //! counted as lost, so that events + lost is exactly what /proc/diskstats counts, per operation
 //! (an empty flush counts as a write there, and the flush that the kernel sends for it as a flush).
 
@@ -203,7 +205,8 @@ impl Collector for BlockTrace {
 }
 
 impl Running {
-    /// Pours what came since the last time: events, histograms if it is time or the last time, losses.
+    /// Pours what came since the last time: events, losses, and histograms if it is time or the
+    /// last time.
     fn pour(&mut self, sink: &mut dyn Sink, last: bool) -> Result<(), Error> {
         let now = clock::now();
         if !last {

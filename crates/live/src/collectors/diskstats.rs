@@ -1,9 +1,9 @@
 //! The kernel's own counters of every block device, read at intervals.
 //!
 //! ## Watches
-//! Whole disks in /proc/diskstats: requests, merges, bytes, summed wait and busy time, and what is in
-//! flight at each reading. Each poll gives the averages since the poll before. With a root folder
-//! it reads ROOT/block/*/stat instead, as `iostat -f ROOT` does; time is then still this
+//! Whole disks in /proc/diskstats: requests, merges, bytes, summed wait and busy time, and what is
+//! in flight at each reading. Each poll gives the averages since the poll before. With a root
+//! folder it reads ROOT/block/*/stat instead, as `iostat -f ROOT` does; time is then still this
 //! machine's.
 //!
 //! ## Needs
