@@ -67,11 +67,6 @@ impl Tallies {
         }
     }
 
-    /// Requests the kernel counted in /proc/diskstats.
-    pub fn accounted(&self) -> u64 {
-        (self.measured + self.no_start + self.no_completion).saturating_sub(self.not_accounted)
-    }
-
     /// Losses by reason: those every mode has, then those of `events` or of `histograms`.
     fn losses(&self, events: bool, histograms: bool) -> [(&'static str, u64); 6] {
         let no_slot = self.no_slot.min(self.no_start);

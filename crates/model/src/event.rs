@@ -116,11 +116,6 @@ impl Event {
             .into_iter()
             .find_map(|stage| self.latency(stage).map(|latency| (stage, latency)))
     }
-
-    /// The first sector behind this request, where a sequential successor would start.
-    pub fn end_sector(&self) -> Option<u64> {
-        self.sector?.checked_add(u64::from(self.bytes?).div_ceil(512))
-    }
 }
 
 #[cfg(test)]

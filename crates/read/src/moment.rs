@@ -39,11 +39,6 @@ impl Moment {
         parts.moment()
     }
 
-    /// A number of seconds on some clock: since boot, or since 1970.
-    pub fn of_seconds(second: f64) -> Moment {
-        Moment { day: None, second }
-    }
-
     /// Seconds from `earlier` to this moment. Without dates, past midnight is understood; `None`
     /// if only one of them has a date, or if time went backwards.
     pub fn since(self, earlier: Moment) -> Option<f64> {
