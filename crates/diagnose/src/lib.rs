@@ -17,6 +17,7 @@ mod detectors;
 mod groups;
 pub mod measures;
 mod members;
+mod mounts;
 mod names;
 mod phrase;
 pub mod regimes;

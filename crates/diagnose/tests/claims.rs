@@ -3,7 +3,9 @@
 
 mod world;
 
-use iowhy_model::{Distribution, Edges, Histogram, Layer, Level, Op, Sink, Stage};
+use iowhy_model::{
+    Distribution, Edges, Fact, Finding, Histogram, Layer, Level, Medium, Nanos, Op, Sink, Stage,
+};
 use world::{Row, World, accuses, brief, of};
 
 #[test]
@@ -74,4 +76,54 @@ fn an_open_bucket_that_both_disks_fill_is_named_by_where_it_begins() {
     let outlier = of(&findings, "peer.outlier")[0];
     let tail = outlier.evidence.iter().find(|e| e.quantity.starts_with("I/Os of sdb")).unwrap();
     assert_eq!((tail.quantity.as_str(), tail.value), ("I/Os of sdb slower than 8 ms", 0.9));
+}
+
+/// Quick sequential reads one after the other, in a listing that watched for so many seconds.
+fn quick_reads(reads: usize, watched_s: i64, mount: Option<(&str, &str)>) -> Vec<Finding> {
+    let mut world = World::traced();
+    world.medium("sda", Medium::Flash);
+    world.chain("sda", Op::Read, 4096, &vec![0.1; reads]);
+    let listing = &mut world.recording.listings[0];
+    listing.source.watched = Some(Nanos(watched_s * 1_000_000_000));
+    for (key, value) in mount.map_or(Vec::new(), |(p, o)| vec![("point", p), ("options", o)]) {
+        listing.facts.push(Fact {
+            device: None,
+            key: format!("mount.{key}"),
+            value: value.to_string(),
+            read_from: "mounts.txt:1".to_string(),
+        });
+    }
+    world.judge()
+}
+
+#[test]
+fn small_requests_on_an_idle_device_accuse_nobody() {
+    let findings = quick_reads(50, 4, None);
+    assert!(of(&findings, "load.small-sync").is_empty(), "{}", brief(&findings));
+    assert!(accuses(&findings, "healthy"), "{}", brief(&findings));
+    // The same, without a pause: somebody waits two thirds of the time.
+    let findings = quick_reads(5000, 1, None);
+    assert!(accuses(&findings, "load.small-sync"), "{}", brief(&findings));
+}
+
+#[test]
+fn the_remount_of_vxfs_is_named_where_vxfs_was_seen() {
+    let step = |mount| of(&quick_reads(5000, 1, mount), "load.small-sync")[0].next_step[1].clone();
+    assert!(step(Some(("/u03", "rw/mincache=direct"))).ends_with("convosync=delay /u03`"));
+    assert!(step(Some(("/srv", "rw,sync"))).starts_with("remount /srv without"));
+    let linux = step(None);
+    assert!(linux.contains("`O_DIRECT`") && !linux.contains("mincache"), "{linux}");
+}
+
+#[test]
+fn rows_of_a_disk_are_cited_once() {
+    let mut world = World::averaged();
+    for per_s in [100.0, 200.0] {
+        let row = Row { per_s, bytes: 4096.0, await_ms: 1.5, busy: per_s * 1.5 / 1000.0 };
+        world.row("sda", Op::Read, row);
+    }
+    let findings = world.judge();
+    let small = of(&findings, "load.small-sync")[0];
+    let sizes = small.evidence.iter().filter(|e| e.quantity.starts_with("size of reads on sda"));
+    assert_eq!(sizes.count(), 1, "{small:#?}");
 }

@@ -16,7 +16,8 @@
 //! ## Rule
 //! Requests of 16 KB or less on average, no more than 1.5 in flight, busy between a tenth and 60 %
 //! of the time, service no slower than twice the healthy one, merges below 2 %; and, where sectors
-//! are known, at least 70 % go on where their stream was. `mincache=direct`, `convosync=direct`,
+//! are known, at least 70 % go on where their stream was. In a trace, too, something must be in
+//! flight for a tenth of the time watched: else nobody waits. `mincache=direct`, `convosync=direct`,
 //! `sync`, `dirsync`, `forcedirectio` or `directio` among the mount options adds to it.
 //!
 //! ## Wrong if
@@ -25,13 +26,14 @@
 //! ## Next step
 //! Drop the option, let the page cache read ahead and cluster writes, or use larger blocks.
 
-use iowhy_model::{Bound, DeviceId, Evidence, Fact, Finding, Level, Op, Unit};
+use iowhy_model::{Bound, DeviceId, Evidence, Finding, Level, Op, Unit};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
 use crate::groups::Stream;
 use crate::measures::sequential;
 use crate::measures::service;
+use crate::mounts;
 use crate::phrase;
 use crate::row::Row;
 use crate::scene::{EVENTS_NEEDED, Scene};
@@ -71,19 +73,6 @@ const OPTION: f64 = 3.0;
 const CLUSTERED: f64 = 65536.0;
 /// A run beside it is a contrast if its requests are this much larger.
 const CONTRAST: f64 = 4.0;
-/// Mount options that make I/O direct or synchronous: VxFS mount_vxfs(1M), UFS mount_ufs(1M),
-/// mount(8).
-const OPTIONS: [&str; 8] = [
-    "mincache=direct",
-    "convosync=direct",
-    "mincache=unbuffered",
-    "convosync=unbuffered",
-    "forcedirectio",
-    "directio",
-    "sync",
-    "dirsync",
-];
-
 /// The requests of one trace, put together over its disks.
 struct Trace {
     listing: usize,
@@ -118,9 +107,21 @@ fn charge(scene: &Scene, input: &str) -> Option<Finding> {
     let bad = traces.iter().filter(|trace| is_small(trace)).max_by_key(|trace| trace.n);
     if let Some(bad) = bad {
         let alone = one_at_a_time(scene, bad.listing, &rows)?;
-        return Some(from_trace(scene, bad, &traces, &rows, alone));
+        let waiting = waiting_share(scene, bad.listing, &rows).filter(|w| *w >= BUSY_AT_ALL)?;
+        return Some(from_trace(scene, bad, &traces, &rows, (alone, waiting)));
     }
     from_rows(scene, &rows)
+}
+
+/// The share of the time watched in which somebody waited for the busiest disk; without
+/// completions, what the averages beside the trace say.
+fn waiting_share(scene: &Scene, listing: usize, rows: &[&Row]) -> Option<f64> {
+    let watched_ns = scene.source(listing).watched.map_or(0.0, |watched| watched.0 as f64);
+    let tracks = scene.tracks.iter().filter(|track| track.listing == listing);
+    let traced = tracks
+        .map(|track| service::busy_ns(&track.visits) / track.span_ns().max(watched_ns))
+        .reduce(f64::max);
+    traced.or(rows.iter().filter_map(|row| row.interval.busy).reduce(f64::max))
 }
 
 fn trace_of(scene: &Scene, listing: usize) -> Option<Trace> {
@@ -195,7 +196,13 @@ fn one_at_a_time(scene: &Scene, listing: usize, rows: &[&Row]) -> Option<f64> {
     deepest.or(averaged).filter(|depth| *depth <= IN_FLIGHT)
 }
 
-fn from_trace(scene: &Scene, bad: &Trace, traces: &[Trace], rows: &[&Row], alone: f64) -> Finding {
+fn from_trace(
+    scene: &Scene,
+    bad: &Trace,
+    traces: &[Trace],
+    rows: &[&Row],
+    (alone, waiting): (f64, f64),
+) -> Finding {
     let mut charge = finding(DETECTOR.name, Some(bad.device), vec![bad.listing]);
     let sizes: Vec<String> = bad
         .usual
@@ -218,7 +225,7 @@ fn from_trace(scene: &Scene, bad: &Trace, traces: &[Trace], rows: &[&Row], alone
             .collect();
         format!("; the good run beside it sends {}", sizes.join(" and "))
     });
-    let option = option(scene);
+    let option = mounts::option(scene);
     charge.sentence = format!(
         "the load is small I/Os one at a time, {}: {} go on where their stream was and none was \
          merged or read ahead{}{}",
@@ -227,12 +234,12 @@ fn from_trace(scene: &Scene, bad: &Trace, traces: &[Trace], rows: &[&Row], alone
         option.as_ref().map_or(String::new(), |(_, words)| format!(", for the mount says {words}")),
         contrast_words.unwrap_or_default()
     );
-    charge.evidence = trace_evidence(scene, bad, alone);
+    charge.evidence = trace_evidence(scene, bad, alone, waiting);
     if let Some(good) = good {
         charge.evidence.extend(size_evidence(scene, good, "usual size in the good run,"));
         charge.subject.listings.push(good.listing);
     }
-    charge.evidence.extend(rows.iter().flat_map(|row| row_evidence(scene, row)));
+    charge.evidence.extend(rows_evidence(scene, rows));
     let clauses = [
         weigh::above(bad.contiguous, CONTIGUOUS),
         weigh::below(bad.mean_bytes, SMALL),
@@ -245,7 +252,7 @@ fn from_trace(scene: &Scene, bad: &Trace, traces: &[Trace], rows: &[&Row], alone
     charge
 }
 
-fn trace_evidence(scene: &Scene, bad: &Trace, alone: f64) -> Vec<Evidence> {
+fn trace_evidence(scene: &Scene, bad: &Trace, alone: f64, waiting: f64) -> Vec<Evidence> {
     let source = scene.source(bad.listing);
     let n = bad.n as u64;
     let mut evidence = size_evidence(scene, bad, "usual size of");
@@ -268,6 +275,10 @@ fn trace_evidence(scene: &Scene, bad: &Trace, alone: f64) -> Vec<Evidence> {
             computed("requests in flight", alone, Unit::Requests, n, source),
             Bound::Below(IN_FLIGHT),
         ),
+        held(
+            computed("time with a request in flight", waiting, Unit::Share, n, source),
+            Bound::Above(BUSY_AT_ALL),
+        ),
     ]);
     evidence
 }
@@ -282,6 +293,19 @@ fn size_evidence(scene: &Scene, trace: &Trace, what: &str) -> Vec<Evidence> {
             read_off(&what, f64::from(*bytes), Unit::Bytes, *n as u64, source)
         })
         .collect()
+}
+
+/// What the busiest row of each disk says; the others would only say it again.
+fn rows_evidence(scene: &Scene, rows: &[&Row]) -> Vec<Evidence> {
+    let mut busiest: Vec<&Row> = Vec::new();
+    for row in rows {
+        match busiest.iter_mut().find(|known| known.disk == row.disk) {
+            Some(known) if known.per_s() < row.per_s() => *known = row,
+            Some(_) => {}
+            None => busiest.push(row),
+        }
+    }
+    busiest.iter().flat_map(|row| row_evidence(scene, row)).collect()
 }
 
 fn row_evidence(scene: &Scene, row: &Row) -> Vec<Evidence> {
@@ -312,7 +336,7 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
         phrase::bytes(bytes),
         phrase::list(&disks)
     );
-    charge.evidence = rows.iter().flat_map(|row| row_evidence(scene, row)).collect();
+    charge.evidence = rows_evidence(scene, rows);
     let clause = add_option(scene, &mut charge);
     charge.confidence = if clause > 0.0 { weigh::believe(PRIOR, &[clause]) } else { SUSPICION };
     close(scene, &mut charge, bytes, row.listing, 1);
@@ -327,25 +351,9 @@ fn contrast<'t>(bad: &Trace, traces: &'t [Trace]) -> Option<&'t Trace> {
         .max_by(|a, b| a.mean_bytes.total_cmp(&b.mean_bytes))
 }
 
-/// A mount option that makes I/O direct or synchronous, and how it is written.
-fn option<'a>(scene: &Scene<'a>) -> Option<(&'a Fact, String)> {
-    scene.recording.listings.iter().flat_map(|known| &known.facts).find_map(|fact| {
-        if !fact.key.ends_with("options") {
-            return None;
-        }
-        let found: Vec<String> = fact
-            .value
-            .split(['/', ',', ' '])
-            .filter(|option| OPTIONS.contains(option))
-            .map(|option| format!("`{option}`"))
-            .collect();
-        (!found.is_empty()).then(|| (fact, found.join(" and ")))
-    })
-}
-
 /// Adds a direct or synchronous mount option to the evidence; what it is worth, in nats.
 fn add_option(scene: &Scene, charge: &mut Finding) -> f64 {
-    let Some((fact, words)) = option(scene) else { return 0.0 };
+    let Some((fact, words)) = mounts::option(scene) else { return 0.0 };
     let listings = &scene.recording.listings;
     let Some(place) = listings.iter().position(|known| known.facts.contains(fact)) else {
         return 0.0;
@@ -377,9 +385,7 @@ fn close(scene: &Scene, charge: &mut Finding, bytes: f64, listing: usize, n: u64
         "look at the mount and open flags: `findmnt -o TARGET,SOURCE,FSTYPE,OPTIONS`, or `mount` \
          on Solaris"
             .to_string(),
-        "remount without the direct or synchronous option, for example `mount -o \
-         remount,mincache=closesync,convosync=delay /u02` on VxFS, and time the job again"
-            .to_string(),
+        mounts::remount(scene),
         "if direct I/O is wanted, send larger blocks".to_string(),
     ];
 }

@@ -1,0 +1,67 @@
+//! What the mounts of the input say: options that make I/O direct or synchronous, and the way out.
+
+use iowhy_model::Fact;
+
+use crate::scene::Scene;
+
+/// Mount options that make I/O direct or synchronous: VxFS mount_vxfs(1M), UFS mount_ufs(1M),
+/// mount(8).
+const OPTIONS: [&str; 8] = [
+    "mincache=direct",
+    "convosync=direct",
+    "mincache=unbuffered",
+    "convosync=unbuffered",
+    "forcedirectio",
+    "directio",
+    "sync",
+    "dirsync",
+];
+
+/// Of these, the ones of VxFS alone.
+const VXFS: [&str; 2] = ["mincache=", "convosync="];
+
+/// A mount option that makes I/O direct or synchronous, and how it is written.
+pub fn option<'a>(scene: &Scene<'a>) -> Option<(&'a Fact, String)> {
+    scene.recording.listings.iter().flat_map(|known| &known.facts).find_map(|fact| {
+        if !fact.key.ends_with("options") {
+            return None;
+        }
+        let found: Vec<String> = fact
+            .value
+            .split(['/', ',', ' '])
+            .filter(|option| OPTIONS.contains(option))
+            .map(|option| format!("`{option}`"))
+            .collect();
+        (!found.is_empty()).then(|| (fact, found.join(" and ")))
+    })
+}
+
+/// How to mount without the option, in the words of the file system that showed it: only VxFS has
+/// `mincache` and `convosync` (mount_vxfs(1M)).
+pub fn remount(scene: &Scene) -> String {
+    let mounted = option(scene).map(|(fact, _)| (fact, mount_point(scene, fact)));
+    match mounted {
+        Some((fact, Some(point))) if VXFS.iter().any(|option| fact.value.contains(option)) => {
+            format!(
+                "remount without it and time the job again: `mount -o \
+             remount,mincache=closesync,convosync=delay {point}`"
+            )
+        }
+        Some((_, Some(point))) => format!(
+            "remount {point} without the direct or synchronous option, and time the job again"
+        ),
+        _ => "remount without `sync` or `dirsync`, or open the files without `O_DIRECT` and \
+              `O_SYNC`, and time the job again"
+            .to_string(),
+    }
+}
+
+/// Where the file system whose options these are is mounted.
+fn mount_point<'a>(scene: &Scene<'a>, options: &Fact) -> Option<&'a str> {
+    let known = scene.recording.listings.iter().find(|known| known.facts.contains(options))?;
+    let same = |fact: &&Fact| {
+        fact.key == "mount.point"
+            && (fact.device, &fact.read_from) == (options.device, &options.read_from)
+    };
+    known.facts.iter().find(same).map(|fact| fact.value.as_str())
+}
