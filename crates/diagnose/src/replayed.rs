@@ -11,24 +11,24 @@ use crate::track::Track;
 /// The votes of a replay as evidence.
 pub fn vote_evidence(scene: &Scene, track: &Track, vote: &Vote, side: Side) -> Vec<Evidence> {
     let source = scene.source(track.listing);
-    let n = track.stretch().len() as u64;
     let Some(middle) = vote.middle() else { return Vec::new() };
+    let n = middle.n as u64;
     let (votes, share, what) = match side {
         Side::Device => (vote.device, middle.device_share, "excess that a healthy device removes"),
         _ => (vote.workload, middle.workload_share, "excess that stays on a healthy device"),
     };
-    let s0 = format!("healthy service time, taking it for {}", track.s0.assumption);
+    let s0 = format!("service time taken for healthy in the replay: {}", track.s0.assumption);
     vec![
-        computed("mean latency", track.mean_ns() / 1e6, Unit::Ms, n, source),
-        estimated(&s0, track.s0.median_ms(), Unit::Ms, n, source),
+        computed("mean latency", middle.mean_ns / 1e6, Unit::Ms, n, source),
         estimated(
-            "mean latency on a healthy device",
+            "mean latency of the same load on a healthy device",
             middle.healthy_mean_ns / 1e6,
             Unit::Ms,
-            middle.n as u64,
+            n,
             source,
         ),
-        held(estimated(what, share, Unit::Share, middle.n as u64, source), Bound::Above(0.5)),
+        estimated(&s0, track.s0.median_ms(), Unit::Ms, n, source),
+        held(estimated(what, share, Unit::Share, n, source), Bound::Above(0.5)),
         estimated("replays of nine that agree", f64::from(votes), Unit::Count, 9, source),
     ]
 }

@@ -127,3 +127,25 @@ fn rows_of_a_disk_are_cited_once() {
     let sizes = small.evidence.iter().filter(|e| e.quantity.starts_with("size of reads on sda"));
     assert_eq!(sizes.count(), 1, "{small:#?}");
 }
+
+#[test]
+fn a_slow_device_with_a_queue_is_compared_with_one_baseline() {
+    // Eight in flight on a device that serves one 20-ms read after the other.
+    let mut world = World::traced();
+    world.medium("sda", Medium::Flash);
+    for k in 0..400u32 {
+        let completed = f64::from(k + 1) * 20.0;
+        let issued = (completed - 160.0).max(0.0);
+        let sector = u64::from(k * 7919 % 4001) * 800;
+        world.io("sda", Op::Read, sector, 4096, issued, completed - issued);
+    }
+    let findings = world.judge();
+    let slow = of(&findings, "device.slow")[0];
+    assert!(accuses(&findings, "device.slow"), "{}", brief(&findings));
+    assert!(!slow.sentence.contains("no queue"), "{}", slow.sentence);
+    assert!(slow.sentence.contains("of it behind others"), "{}", slow.sentence);
+    let (now, forecast) = (&slow.evidence[0], slow.forecast.as_ref().unwrap());
+    assert!((now.value - forecast.now_mean.ms()).abs() < 1e-3, "{now:?} {forecast:?}");
+    let healthy = slow.evidence.iter().find(|e| e.quantity.contains("on a healthy device"));
+    assert!((healthy.unwrap().value - forecast.mean.ms()).abs() < 1e-3, "{slow:#?}");
+}

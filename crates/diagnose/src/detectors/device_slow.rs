@@ -31,6 +31,7 @@ use iowhy_model::{Bound, Evidence, Finding, Level, Unit};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
+use crate::measures::spread;
 use crate::names;
 use crate::phrase;
 use crate::replay::Side;
@@ -65,6 +66,8 @@ const SLOW_NEEDED: usize = 3;
 const SLOW_FROM: f64 = 2.5;
 /// Share of the rows that must be slow for full belief.
 const MOST_ROWS: f64 = 0.5;
+/// Share of the wait spent behind others from which on it is said: a tenth, one digit of the mean.
+const WORTH_SAYING: f64 = 0.1;
 /// What is left of the belief if a histogram beside it denies it.
 const CONTRADICTED: f64 = 0.5;
 /// What a log that begins at issue cannot know (`biosnoop` without `-Q`).
@@ -91,9 +94,10 @@ fn from_events(scene: &Scene, track: &Track) -> Option<Finding> {
     let kind = track.main_kind().unwrap_or_default();
     let mut charge = finding(DETECTOR.name, Some(track.device), vec![track.listing]);
     charge.sentence = format!(
-        "{disk} itself is slow: {kind} wait {} on average where a healthy one ({}) would need {}, \
-         and no queue explains it",
-        phrase::ns(track.mean_ns()),
+        "{disk} itself is slow: {kind} wait {} on average{} where the same load on a healthy one \
+         ({}) would wait {}",
+        phrase::ns(middle.mean_ns),
+        behind_others(track, middle.mean_ns),
         track.s0.assumption,
         phrase::ns(middle.healthy_mean_ns)
     );
@@ -107,6 +111,16 @@ fn from_events(scene: &Scene, track: &Track) -> Option<Finding> {
         charge.refuted_by.push(UNSEEN_QUEUE.to_string());
     }
     Some(charge)
+}
+
+/// How much of the mean wait is queueing: what is not the request's own service.
+fn behind_others(track: &Track, mean_ns: f64) -> String {
+    let services = track.services_ns.get(track.judged.clone()).unwrap_or(&track.services_ns);
+    let waiting_ns = mean_ns - spread::mean(services).unwrap_or(mean_ns);
+    if waiting_ns < WORTH_SAYING * mean_ns {
+        return String::new();
+    }
+    format!(", {} of it behind others,", phrase::ns(waiting_ns))
 }
 
 fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
