@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::Sniff;
+use crate::{Sniff, Step};
 
 /// Longest document kept at once, bytes. A list that is given out element by element may be as
 /// long as it likes.
@@ -70,8 +70,22 @@ impl Document {
         self.over
     }
 
+    /// Takes a line of a listing that is this document: what it completed, and what to say of it.
+    pub(crate) fn step(&mut self, line: &str) -> (Vec<Piece>, Step) {
+        if self.over {
+            let step = if line.trim().is_empty() { Step::Took } else { Step::Ended };
+            return (Vec::new(), step);
+        }
+        let pieces = self.line(line);
+        let broken = pieces.iter().find_map(|piece| match piece {
+            Piece::Broken(reason) => Some(Step::Skipped((*reason).to_string())),
+            _ => None,
+        });
+        (pieces, broken.unwrap_or(Step::Took))
+    }
+
     /// Takes a line.
-    pub(crate) fn line(&mut self, line: &str) -> Vec<Piece> {
+    fn line(&mut self, line: &str) -> Vec<Piece> {
         let (mut pieces, line) = (Vec::new(), line.trim());
         // Up to here the line has been kept or passed over. Brackets are single bytes, and no
         // part of any longer letter.

@@ -250,6 +250,15 @@ fn extend(sink: &mut dyn Sink, number: u64) {
     }
 }
 
+/// What a text gives, for the tests of formats.
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+pub(crate) fn recorded(text: &str) -> iowhy_model::Recording {
+    let mut recording = iowhy_model::Recording::new();
+    scan("test", &mut text.as_bytes(), None, &mut recording).unwrap();
+    recording
+}
+
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;

@@ -74,15 +74,12 @@ impl Default for FioJson {
 
 impl Reader for FioJson {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        if self.document.is_over() {
-            return if line.trim().is_empty() { Step::Took } else { Step::Ended };
-        }
-        let mut step = Step::Took;
-        for piece in self.document.line(line) {
+        let (pieces, step) = self.document.step(line);
+        for piece in pieces {
             match piece {
                 Piece::Element(job) => self.job(&job, sink),
                 Piece::Whole(rest) => self.rest(&rest, sink),
-                Piece::Broken(reason) => step = Step::Skipped(reason.to_string()),
+                Piece::Broken(_) => {}
             }
         }
         step

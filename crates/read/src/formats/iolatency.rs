@@ -204,13 +204,7 @@ impl Iolatency {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iowhy_model::Recording;
-
-    fn read(text: &str) -> Recording {
-        let mut recording = Recording::new();
-        crate::scan("test", &mut text.as_bytes(), None, &mut recording).unwrap();
-        recording
-    }
+    use crate::scan::recorded as read;
 
     #[test]
     fn rates_become_counts_and_the_command_is_heard() {

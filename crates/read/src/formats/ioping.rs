@@ -218,11 +218,8 @@ impl Ioping {
 
     fn json(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         let document = self.document.get_or_insert_with(|| Document::with_list(""));
-        if document.is_over() {
-            return if line.trim().is_empty() { Step::Took } else { Step::Ended };
-        }
-        let mut step = Step::Took;
-        for piece in document.line(line) {
+        let (pieces, step) = document.step(line);
+        for piece in pieces {
             match piece {
                 Piece::Element(one) => {
                     if let Some(event) = event(&one, &mut self.zero, sink) {
@@ -230,8 +227,7 @@ impl Ioping {
                         sink.event(event);
                     }
                 }
-                Piece::Whole(_) => {}
-                Piece::Broken(reason) => step = Step::Skipped(reason.to_string()),
+                Piece::Whole(_) | Piece::Broken(_) => {}
             }
         }
         step

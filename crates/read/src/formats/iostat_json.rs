@@ -70,15 +70,11 @@ impl Default for IostatJson {
 
 impl Reader for IostatJson {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        if self.document.is_over() {
-            return if line.trim().is_empty() { Step::Took } else { Step::Ended };
-        }
-        let mut step = Step::Took;
-        for piece in self.document.line(line) {
+        let (pieces, step) = self.document.step(line);
+        for piece in pieces {
             match piece {
                 Piece::Element(report) => self.report(&report, sink),
-                Piece::Whole(_) => {}
-                Piece::Broken(reason) => step = Step::Skipped(reason.to_string()),
+                Piece::Whole(_) | Piece::Broken(_) => {}
             }
         }
         step
@@ -178,13 +174,8 @@ fn host(document: &Value) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use iowhy_model::{Op, Recording};
-
-    fn read(text: &str) -> Recording {
-        let mut recording = Recording::new();
-        crate::scan("test", &mut text.as_bytes(), None, &mut recording).unwrap();
-        recording
-    }
+    use crate::scan::recorded as read;
+    use iowhy_model::Op;
 
     #[test]
     fn megabytes_of_12_2_0_are_put_right_once_told() {

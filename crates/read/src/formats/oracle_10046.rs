@@ -182,13 +182,8 @@ impl Oracle10046 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iowhy_model::{Edges, Histogram, Recording, Stage};
-
-    fn read(text: &str) -> Recording {
-        let mut recording = Recording::new();
-        crate::scan("test", &mut text.as_bytes(), None, &mut recording).unwrap();
-        recording
-    }
+    use crate::scan::recorded as read;
+    use iowhy_model::{Edges, Histogram, Stage};
 
     #[test]
     fn a_wait_falls_into_the_octave_below_the_connectors_bucket() {

@@ -241,13 +241,7 @@ fn named(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iowhy_model::Recording;
-
-    fn read(text: &str) -> Recording {
-        let mut recording = Recording::new();
-        crate::scan("test", &mut text.as_bytes(), None, &mut recording).unwrap();
-        recording
-    }
+    use crate::scan::recorded as read;
 
     #[test]
     fn midnight_a_restart_and_numbers_for_names() {

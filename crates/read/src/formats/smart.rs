@@ -94,14 +94,11 @@ struct Smart {
 
 impl Reader for Smart {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        if self.document.is_over() {
-            return if line.trim().is_empty() { Step::Took } else { Step::Ended };
-        }
-        let mut step = Step::Took;
-        for piece in self.document.line(line) {
+        let (pieces, step) = self.document.step(line);
+        for piece in pieces {
             match piece {
                 Piece::Whole(document) | Piece::Element(document) => record(&document, sink),
-                Piece::Broken(reason) => step = Step::Skipped(reason.to_string()),
+                Piece::Broken(_) => {}
             }
         }
         step
