@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use iowhy_model::{Bound, DeviceId, Listing, Recording};
 use serde_json::{Map, Value, json};
 
+use crate::Style;
+
 /// An object whose keys stay in the order they are given.
 pub fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
     let pairs = fields.into_iter().map(|(key, value)| (key.to_string(), value));
@@ -79,8 +81,12 @@ pub fn inputs(recording: &Recording) -> Value {
     recording.listings.iter().map(source).collect()
 }
 
-/// The source as a line of its own, in front of the lines that are its.
-pub fn source_line(of: &Listing, out: &mut dyn Write) -> io::Result<()> {
+/// The source as a line of its own, in front of the lines that are its. Later stretches of one
+/// watch have it only if something was lost since.
+pub fn source_line(of: &Listing, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+    if !style.heading && of.source.losses.is_empty() {
+        return Ok(());
+    }
     let mut fields = Map::new();
     fields.insert("schema".to_string(), "iowhy.source/1".into());
     if let Value::Object(rest) = source(of) {

@@ -33,9 +33,7 @@ pub const VIEW: View = View {
 fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let recording = &report.recording;
     for listing in &recording.listings {
-        if style.heading || !listing.source.losses.is_empty() {
-            source_line(listing, out)?;
-        }
+        source_line(listing, style, out)?;
         for interval in listing.intervals.iter().filter(|known| style.filter.device(known.device)) {
             line(&stretch(recording, interval), out)?;
         }
