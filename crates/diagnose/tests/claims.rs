@@ -149,3 +149,17 @@ fn a_slow_device_with_a_queue_is_compared_with_one_baseline() {
     let healthy = slow.evidence.iter().find(|e| e.quantity.contains("on a healthy device"));
     assert!((healthy.unwrap().value - forecast.mean.ms()).abs() < 1e-3, "{slow:#?}");
 }
+
+#[test]
+fn a_slope_rests_on_all_rows_it_was_fitted_to() {
+    let mut world = World::averaged();
+    for k in 1..=5u32 {
+        let per_s = 8000.0 * f64::from(k);
+        let row = Row { per_s, bytes: 4096.0, await_ms: 1.0, busy: 1.0 };
+        world.row("nvme0n1", Op::Read, row);
+    }
+    let findings = world.judge();
+    let trap = of(&findings, "report.util-trap")[0];
+    let slope = trap.evidence.iter().find(|e| e.quantity.starts_with("elasticity")).unwrap();
+    assert_eq!(slope.n, 5, "{slope:?}");
+}

@@ -14,8 +14,10 @@
 //! ## Rule
 //! Queue length and rate times latency differ by more than 10 % and more than rounding can do; or
 //! all waits of a run that does one thing at a time add up to more than the run took; or a printed
-//! throughput is not size times count over time; or one request moves faster than any link; or a histogram's mean and the averages of the
-//! same device in the same document are more than two times apart.
+//! throughput is not size times count over time; or one request moves faster than any link; or a
+//! histogram's mean and the averages of the same device in the same document are more than two
+//! times apart. The share it states is not of latency: it is the part of the reported figure that
+//! cannot be trusted.
 //!
 //! ## Wrong if
 //! The run was not synchronous after all, or the two listings watched different times.
@@ -57,7 +59,8 @@ const TWO_WINDOWS: f64 = 0.85;
 /// How far a histogram's mean and the averages of the same device may be apart (docs/METHOD.md, 9
 /// Elasticity and averages).
 const MEANS_APART: f64 = 2.0;
-/// How much two listings of different times explain: one of the two at most is of the complaint.
+/// Of two listings of different times one at most is of the complaint: half of the figures cannot
+/// be trusted.
 const SIDE_NOTE: f64 = 0.5;
 
 fn accuse(scene: &Scene) -> Vec<Finding> {

@@ -9,18 +9,21 @@
 //! bottleneck that is not there.
 //!
 //! ## Needs
-//! Averages at two loads show it. One row only warns.
+//! Averages at two loads.
 //!
 //! ## Rule
 //! The busy share is above 90 % at two loads, and throughput still grew with the number in flight:
 //! elasticity d ln X / d ln N above 0.5 (near 1 is unsaturated, below 0.2 saturated). svctm then
-//! falls as load grows, which no service time does.
+//! falls as load grows, which no service time does. The share it states is not of latency: it is
+//! the part of the throughput reached that "full" denied.
 //!
 //! ## Wrong if
 //! The device is truly serial: a single spinning disk without a queue of its own.
 //!
 //! ## Next step
 //! Offer two to four times the work in parallel and watch whether throughput follows.
+
+use std::collections::HashMap;
 
 use iowhy_model::{Bound, Finding, Level, Unit};
 
@@ -59,23 +62,17 @@ const GREW: f64 = 1.15;
 const DEEPER: f64 = 1.25;
 
 fn accuse(scene: &Scene) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let mut seen: Vec<(String, &str)> = Vec::new();
-    for row in &scene.rows {
-        let key = (row.disk.clone(), scene.input(row.listing));
-        if seen.contains(&key) {
-            continue;
+    let mut disks: Vec<Vec<&Row>> = Vec::new();
+    let mut places: HashMap<(&str, &str), usize> = HashMap::new();
+    for row in scene.rows.iter().filter(|row| is_full(row)) {
+        let key = (row.disk.as_str(), scene.input(row.listing));
+        let place = *places.entry(key).or_insert(disks.len());
+        match disks.get_mut(place) {
+            Some(rows) => rows.push(row),
+            None => disks.push(vec![row]),
         }
-        let rows: Vec<&Row> = scene
-            .rows
-            .iter()
-            .filter(|other| (other.disk.clone(), scene.input(other.listing)) == key)
-            .filter(|other| is_full(other))
-            .collect();
-        findings.extend(charge(scene, &rows));
-        seen.push(key);
     }
-    findings
+    disks.iter().filter_map(|rows| charge(scene, rows)).collect()
 }
 
 fn is_full(row: &Row) -> bool {
@@ -125,9 +122,9 @@ fn charge(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
             charge.evidence.extend(value.map(|value| read_off(&what, value, unit, 1, source)));
         }
     }
-    let source = scene.source(high.listing);
+    let (source, n) = (scene.source(high.listing), all.len() as u64);
     charge.evidence.push(held(
-        computed("elasticity of throughput, d ln X / d ln N", eps, Unit::Ratio, 2, source),
+        computed("elasticity of throughput, d ln X / d ln N", eps, Unit::Ratio, n, source),
         Bound::Above(GROWS),
     ));
     charge.evidence.push(computed("throughput grew by", growth, Unit::Ratio, 2, source));
