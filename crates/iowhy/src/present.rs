@@ -111,12 +111,13 @@ pub fn repeated(
             if last { (watch.end()?, None) } else { (watch.recording().take(), Some(watch)) };
         incomplete |= recording.is_incomplete();
         let report = Report { recording, findings: Vec::new() };
-        style.heading = true;
+        let first = shown_heading.is_empty();
+        style.heading = first || view.is_table();
         let mut text = draw(view, &report, &style)?;
         // Which columns fit depends on what was seen: another heading is always shown, what
         // stands below the rows only once.
         let heading = text.lines().next().unwrap_or_default().to_string();
-        if view.is_table() && !shown_heading.is_empty() {
+        if view.is_table() && !first {
             style.heading = false;
             let rows = draw(view, &report, &style)?;
             let due = heading != shown_heading || lines >= lines_before_heading;

@@ -44,9 +44,11 @@ impl Error {
             Error::File { .. } | Error::Rights { .. } => {
                 "`iowhy doctor` tells what can be watched here and what is missing"
             }
-            Error::Missing { .. } => "run as root, or use `iowhy stat`, which needs no rights",
+            Error::Missing { .. } => {
+                "run as root, or use `iowhy stat --sampled`, which needs no rights"
+            }
             Error::Kernel { .. } => {
-                "`iowhy doctor` tells what this kernel lacks; `iowhy stat` works on every kernel"
+                "`iowhy doctor` tells what this kernel lacks; `iowhy stat --sampled` works on every kernel"
             }
             Error::Device { .. } => "`lsblk` lists the devices; name whole disks, not partitions",
         }
