@@ -15,7 +15,6 @@ pub mod lost_time;
 pub mod missed_turn;
 pub mod peers;
 pub mod ramp;
-pub mod random;
 pub mod rungs;
 pub mod sequential;
 pub mod service;
@@ -37,14 +36,14 @@ mod tests {
 
     #[test]
     fn no_measure_panics_on_odd_numbers() {
-        let mut random = random::Random::seeded(91);
+        let mut random = crate::random::Random::seeded(91);
         for round in 0..200 {
             let values: Vec<f64> =
                 (0..round % 40).map(|_| ODD[random.below(9)] * random.unit()).collect();
             let s0 = ODD[random.below(9)];
             let _ = (missed_turn::missed_turn(&values, s0), cap::plateau(&values, &values));
             let _ = (ladder::known(&values, s0, s0), peers::Peer::from_latencies(&values));
-            let _ = (lost_time::slowest_share(&values, s0, 3), crate::regimes::cut(&values));
+            let _ = (lost_time::lost_ns(&values, s0), crate::regimes::cut(&values));
             let _ = (spread::mad(&values), spread::half_sample_mode(&values), spread::cv(&values));
             let pairs: Vec<(u32, f64)> = values.iter().map(|v| (*v as u32, *v)).collect();
             let _ = transfer::fit(&pairs);
@@ -53,7 +52,7 @@ mod tests {
 
     #[test]
     fn no_measure_panics_on_odd_visits() {
-        let mut random = random::Random::seeded(92);
+        let mut random = crate::random::Random::seeded(92);
         for round in 0..200 {
             let mut visits: Vec<Visit> = (0..round % 40)
                 .map(|_| Visit {

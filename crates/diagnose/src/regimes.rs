@@ -87,7 +87,8 @@ impl Sums {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measures::{listings, random::Random};
+    use crate::measures::listings;
+    use crate::random::Random;
 
     #[test]
     fn document_000_holds_two_states() {

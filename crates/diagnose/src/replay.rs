@@ -116,9 +116,13 @@ const NINTHS: [f64; 9] = [-1.593, -0.967, -0.589, -0.282, 0.0, 0.282, 0.589, 0.9
 
 /// Replays at nine quantiles of a lognormal prior of S0 with median `s0_ns`.
 pub fn vote(visits: &[Visit], s0_ns: f64, sigma_ln: f64) -> Option<Vote> {
+    vote_at(visits, NINTHS.map(|z| s0_ns * (z * sigma_ln).exp()))
+}
+
+/// Replays at nine given S0, ns, rising; the load is prepared once.
+pub fn vote_at(visits: &[Visit], s0s_ns: [f64; 9]) -> Option<Vote> {
     let load = Load::of(visits)?;
-    let replays: Option<Vec<Replay>> =
-        NINTHS.iter().map(|z| load.replay(s0_ns * (z * sigma_ln).exp())).collect();
+    let replays: Option<Vec<Replay>> = s0s_ns.iter().map(|s0_ns| load.replay(*s0_ns)).collect();
     let replays = replays?;
     let count = |side| replays.iter().filter(|replay| replay.side() == side).count() as u32;
     Some(Vote {

@@ -83,7 +83,10 @@ impl Track {
         // With many I/Os lost the rest looks like a slow disk under a light load.
         let source = scene.source(listing);
         let whole = source.lost() as f64 <= LOST * source.records as f64;
-        let vote = visits.get(replayed).filter(|_| whole).and_then(|part| vote(part, &s0));
+        let vote = visits
+            .get(replayed)
+            .filter(|_| whole)
+            .and_then(|part| replay::vote_at(part, s0.votes_ms.map(|ms| ms * 1e6)));
         let servers = vote.as_ref().and_then(Vote::middle).map_or(1, |replay| replay.servers);
         let services_ns = if servers > 1 { service::services(&visits, servers) } else { alone };
         let disk = scene.disk(device);
@@ -138,21 +141,6 @@ impl Track {
     pub fn side(&self) -> Option<Side> {
         self.vote.as_ref().map(|vote| vote.winner().0)
     }
-}
-
-/// The replay at the nine S0 of a baseline.
-pub fn vote(visits: &[Visit], s0: &S0) -> Option<Vote> {
-    let mut vote = Vote { healthy: 0, workload: 0, device: 0, replays: Vec::new() };
-    for s0_ms in s0.votes_ms {
-        let replay = replay::replay(visits, s0_ms * 1e6)?;
-        match replay.side() {
-            Side::Healthy => vote.healthy += 1,
-            Side::Workload => vote.workload += 1,
-            Side::Device => vote.device += 1,
-        }
-        vote.replays.push(replay);
-    }
-    Some(vote)
 }
 
 /// The range in which the group's own time most likely lies, ms: from the lower quartile of its

@@ -74,16 +74,6 @@ impl Ladder {
         self.u > 3.1 && self.u_prime > 1.3
     }
 
-    /// The same ladder with its base moved by whole turns next to the service time a healthy
-    /// device would need. Latencies alone cannot tell a base of 10 ms from 1.7 ms and one turn.
-    #[must_use]
-    pub fn with_healthy(mut self, services_ms: &[f64], healthy_ms: f64) -> Ladder {
-        let moved = ((healthy_ms - self.base_ms) / self.turn_ms).round() * self.turn_ms;
-        self.base_ms = (self.base_ms + moved).max(0.0);
-        self.count_turns(services_ms);
-        self
-    }
-
     /// Fills in everything that follows from base and turn.
     fn count_turns(&mut self, services_ms: &[f64]) {
         let turn_ms = self.turn_ms;

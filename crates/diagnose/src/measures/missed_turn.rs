@@ -135,7 +135,7 @@ pub fn from_histogram(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measures::random::Random;
+    use crate::random::Random;
 
     #[test]
     fn document_001_writes_wait_a_turn_of_7200_rpm() {

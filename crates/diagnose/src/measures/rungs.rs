@@ -1,6 +1,6 @@
 //! Base and period of a ladder whose rough period is known, by a line through its rungs.
 
-use super::random::Random;
+use crate::random::Random;
 
 /// How far the period may move from where it started, as a share: room for the error of a fit
 /// through few events, and clear of the neighbours (5700 and 5900 rpm are 3.5 % apart).

@@ -22,15 +22,6 @@ impl Transfer {
     pub fn moving_ns(&self, bytes: f64) -> f64 {
         if self.bytes_per_s > 0.0 { bytes / self.bytes_per_s * 1e9 } else { 0.0 }
     }
-
-    /// The share of the time above a 4-KiB request's that moving bytes explains, for requests of
-    /// `bytes` that took `mean_ns`; `None` if they took no longer.
-    pub fn moving_share(&self, bytes: f64, mean_ns: f64) -> Option<f64> {
-        let small_ns = self.predicted_ns(4096.0);
-        let excess_ns = mean_ns - small_ns;
-        (excess_ns > 0.0)
-            .then(|| ((self.predicted_ns(bytes) - small_ns) / excess_ns).clamp(0.0, 1.0))
-    }
 }
 
 /// Two sizes must differ by this factor to say anything of bandwidth.
@@ -83,7 +74,5 @@ mod tests {
         assert!((fitted.bytes_per_s / 150e6 - 1.0).abs() < 0.001, "{fitted:?}");
         assert!((fitted.fixed_ns / 200_000.0 - 1.0).abs() < 0.01, "{fitted:?}");
         assert_eq!(fit(&requests[..5]), None);
-        let share = truth.moving_share(1_048_576.0, truth.predicted_ns(1_048_576.0)).unwrap();
-        assert!((share - 1.0).abs() < 1e-9);
     }
 }

@@ -1,7 +1,7 @@
 //! Simulated service times and loads, to measure how often the measures are right. Written apart
 //! from the laboratory's simulators; known truth, fixed seeds, noise and outliers included.
 
-use super::random::Random;
+use crate::random::Random;
 
 /// Service times of one simulated capture.
 pub struct Case {

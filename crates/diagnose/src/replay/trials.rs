@@ -2,9 +2,9 @@
 //! truth, fixed seeds; the healthy service time it is told is wrong by a random factor.
 
 use super::Side;
-use crate::measures::random::Random;
 use crate::measures::service::{self, Visit};
 use crate::measures::trials::between;
+use crate::random::Random;
 
 /// A simulated load.
 pub struct Case {

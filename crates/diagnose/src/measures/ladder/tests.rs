@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::measures::listings;
-use crate::measures::random::Random;
 use crate::measures::trials;
+use crate::random::Random;
 
 #[test]
 fn document_000_worst_listing_climbs_a_ladder_of_7200_rpm() {
@@ -66,15 +66,6 @@ fn the_order_of_services_does_not_matter() {
     let (a, b) = (fit(&listings::worst_ms(), 0.01).unwrap(), fit(&turned, 0.01).unwrap());
     assert_eq!((a.standard_rpm, a.median_turns), (b.standard_rpm, b.median_turns));
     assert!((a.turn_ms - b.turn_ms).abs() < 1e-6 && (a.llr - b.llr).abs() < 1e-6);
-}
-
-#[test]
-fn a_healthy_time_moves_the_base_by_whole_turns() {
-    let services = listings::worst_ms();
-    let found = fit(&services, 0.01).unwrap();
-    let moved = found.clone().with_healthy(&services, 10.0);
-    assert!((moved.base_ms - found.base_ms - found.turn_ms).abs() < 1e-9);
-    assert_eq!(moved.max_turns, 27);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Worked numbers of the peers, and how often they are right.
 
 use super::*;
-use crate::measures::random::Random;
+use crate::random::Random;
 
 /// Source document 003: disk, requests, minimum, mean and maximum, us.
 const TABLE: [(&str, u64, f64, f64, f64); 17] = [
