@@ -43,6 +43,9 @@ pub const DETECTOR: Detector = Detector {
 /// Seconds of capture if no suspicion names its own: thirty reads per second give the 300 I/Os of
 /// a 99th percentile within ten, and a quiet device needs more.
 const SECONDS: u32 = 30;
+/// Where Linux says what a device is made of (lsblk(8)): no capture of I/Os does.
+const MADE_OF: &str = "`lsblk -d -o NAME,ROTA,TRAN,MODEL`: what the device is made of is not \
+                       known, and the healthy service time hangs on it";
 /// What is read off as it stands needs no weighing.
 const CERTAIN: f64 = 0.95;
 
@@ -182,10 +185,14 @@ fn charge(scene: &Scene, input: &str, disks: &[String]) -> Finding {
     // A device that loses no time need not be judged: it then explains nothing either.
     charge.explained_share = lost.min(1.0);
     charge.refuted_by = lines(&["the capture below gives no clearer picture"]);
-    // An input as rich as needed still does not say what the device is made of; sysfs does.
+    // An input as rich as needed lacks the medium, if nobody stated it, or time.
     let rich = needs.is_some_and(|needs| scene.level(&listings) >= needs.sure_from);
-    let what = if rich { "what the device is made of, and a longer look" } else { what };
-    charge.next_step = vec![format!("{}: it adds {what}", phrase::capture(&first, seconds))];
+    let what = if rich { "a longer look" } else { what };
+    let capture = format!("{}: it adds {what}", phrase::capture(&first, seconds));
+    let id = scene.recording.find_device(&first);
+    let unstated = id.is_some_and(|id| scene.recording.device_of(id).medium.is_none());
+    let made_of = (rich && unstated).then(|| MADE_OF.to_string());
+    charge.next_step = made_of.into_iter().chain([capture]).collect();
     let unseen = unseen(scene.level(&listings));
     if !unseen.is_empty() {
         let names = unseen.join(", ");
@@ -231,11 +238,10 @@ fn amounts(scene: &Scene, input: &str, disks: &[String]) -> (f64, f64) {
     }
     for row in scene.rows.iter().filter(|row| here(row.listing, &row.disk)) {
         records += 1.0;
-        let wait = row.await_ms().unwrap_or(0.0);
-        lost = lost.max(row.per_s() * (wait - row.s0.median_ms()) / 1000.0);
+        lost = lost.max(row.lost());
     }
     for shape in scene.shapes.iter().filter(|shape| here(shape.listing, &shape.disk)) {
         records += shape.known.histogram.count() as f64;
     }
-    (records, lost.max(0.0))
+    (records, lost)
 }
