@@ -3,6 +3,7 @@
 
 mod world;
 
+use iowhy_diagnose::Options;
 use iowhy_model::{
     Distribution, Edges, Fact, Finding, Histogram, Layer, Level, Medium, Nanos, Op, Sink, Stage,
 };
@@ -162,4 +163,70 @@ fn a_slope_rests_on_all_rows_it_was_fitted_to() {
     let trap = of(&findings, "report.util-trap")[0];
     let slope = trap.evidence.iter().find(|e| e.quantity.starts_with("elasticity")).unwrap();
     assert_eq!(slope.n, 5, "{slope:?}");
+}
+
+/// Sequential reads of 1.7 ms, every third of which loses the turns it is told at 7200 rpm.
+fn retrying(turns: impl Fn(usize) -> u32) -> World {
+    let mut world = World::traced();
+    let services: Vec<f64> = (0..90)
+        .map(|k| {
+            let lost = if k % 3 == 0 { turns(k) } else { 0 };
+            1.7 * world.about(0.02) + f64::from(lost) * 60_000.0 / 7200.0
+        })
+        .collect();
+    world.chain("sdb", Op::Read, 131_072, &services);
+    world
+}
+
+#[test]
+fn a_stated_speed_that_does_not_fit_is_spoken_against() {
+    let against = |rpm: f64| -> Option<f64> {
+        let options = Options { rpm: Some(rpm), ..Options::default() };
+        let findings = retrying(|k| 1 + (k as u32 * 7 / 3) % 4).judge_with(&options);
+        let retry = *of(&findings, "device.retry").first()?;
+        Some(retry.evidence.iter().find(|e| e.quantity.starts_with("against it"))?.value)
+    };
+    assert_eq!(against(7200.0), None);
+    // At these speeds the rungs of 7200 rpm coincide in part with those of the stated one.
+    let spoken: Vec<f64> = [2400.0, 3600.0, 14_400.0].into_iter().filter_map(against).collect();
+    println!("spoken against: {spoken:?}");
+    assert!(!spoken.is_empty() && spoken.iter().all(|rpm| (rpm / 7200.0 - 1.0).abs() < 0.01));
+}
+
+#[test]
+fn one_turn_is_said_in_the_singular() {
+    let findings = retrying(|_| 1).judge_with(&Options { rpm: Some(7200.0), ..Options::default() });
+    println!("{}", brief(&findings));
+    for retry in of(&findings, "device.retry") {
+        assert!(retry.sentence.contains("one whole turn of the platter"), "{}", retry.sentence);
+    }
+    let findings = retrying(|k| 1 + (k as u32 * 7 / 3) % 4).judge();
+    assert!(of(&findings, "device.retry")[0].sentence.contains("whole turns"));
+}
+
+#[test]
+fn a_rich_input_that_decides_nothing_asks_what_the_device_is_made_of() {
+    // Random reads of about so many ms, of a device that may be flash, a platter or a network
+    // volume: some are too slow for one and quick for another.
+    let steps = |mean_ms: f64, medium: Option<Medium>| -> Vec<String> {
+        let mut world = World::traced();
+        if let Some(medium) = medium {
+            world.medium("sda", medium);
+        }
+        for k in 0..60u32 {
+            let took = mean_ms * (0.5 + f64::from(k * 7919 % 101) / 101.0);
+            let sector = u64::from(k) * 99_991 % 1_000_000;
+            world.io("sda", Op::Read, sector, 4096, f64::from(k) * 120.0, took);
+        }
+        let findings = world.judge();
+        of(&findings, "insufficient").iter().flat_map(|f| f.next_step.clone()).collect()
+    };
+    let ask = |steps: &Vec<String>| steps.iter().any(|step| step.starts_with("`lsblk -d"));
+    let means = [1.0, 2.0, 4.0, 8.0, 16.0, 24.0, 32.0, 48.0, 64.0];
+    let asked = means.map(|ms| steps(ms, None)).iter().filter(|steps| ask(steps)).count();
+    println!("asked at {asked} of {} means", means.len());
+    assert!(asked > 0);
+    for ms in means {
+        assert!(!ask(&steps(ms, Some(Medium::Rotational))), "{ms} ms");
+    }
 }

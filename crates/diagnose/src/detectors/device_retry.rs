@@ -69,6 +69,8 @@ const USUAL_RPM: [f64; 2] = [5400.0, 7200.0];
 const STEPS: usize = 6;
 /// What is left of the belief then.
 const EVERY_OTHER: f64 = 0.2;
+/// Standard speeds are 3 % apart at the nearest (5700 and 5900): 2 % off is another one.
+const SAME_SPEED: f64 = 0.02;
 /// A ladder this unlikely is not worth a mention.
 const MENTION: f64 = 0.15;
 
@@ -144,12 +146,15 @@ fn share_speed(scene: &Scene, cases: &mut [Case]) {
             .max_by(|a, b| sure(&cases[*a]).total_cmp(&sure(&cases[*b])));
         let Some(best) = best.filter(|best| *best != place) else { continue };
         let (lender, own) = (sure(&cases[best]), sure(&cases[place]));
+        if lender < LENDS {
+            continue;
+        }
         let Some(rpm) = cases[best].ladder.as_ref().map(|ladder| ladder.rpm) else { continue };
         let case = &cases[place];
         let Some(mut known) = ladder::known(&case.services_ms, rpm, case.resolution_ms) else {
             continue;
         };
-        if lender < LENDS || !known.fires() {
+        if !known.fires() {
             continue;
         }
         known.confidence = (KNOWN_SPEED * lender).max(own).min(lender);
@@ -189,6 +194,7 @@ fn charge(scene: &Scene, case: &Case) -> Option<Finding> {
     charge.confidence = confidence;
     charge.explained_share = ladder.explained_share;
     charge.evidence = evidence(scene, case, ladder);
+    charge.evidence.extend(against_the_stated_speed(scene, case));
     charge.refuted_by = lines(&[
         "the device has no platter: then a timer or its firmware makes the steps",
         "the same sectors read again are quick every time, and the SMART counters 5, 197 and 198 \
@@ -234,6 +240,16 @@ fn evidence(scene: &Scene, case: &Case, ladder: &Ladder) -> Vec<Evidence> {
     ]
 }
 
+/// The speed the latencies fit by themselves, if it is another than the user stated.
+fn against_the_stated_speed(scene: &Scene, case: &Case) -> Option<Evidence> {
+    let stated = scene.options.rpm?;
+    let free = ladder::fit(&case.services_ms, case.resolution_ms)?;
+    let differs = (free.rpm / stated - 1.0).abs() > SAME_SPEED && free.confidence >= MENTION;
+    let what = format!("against it: the speed that fits by itself, not the {stated:.0} rpm stated");
+    let source = scene.source(case.track.listing);
+    differs.then(|| estimated(&what, free.rpm, Unit::Rpm, free.slow as u64, source))
+}
+
 /// Whether all slow requests lost two, four, six turns and none an odd number (or likewise by
 /// threes): then the step is longer than a turn, and no platter turns that slowly.
 fn only_every_other(ladder: &Ladder) -> bool {
@@ -259,6 +275,9 @@ fn forecast(case: &Case, ladder: &Ladder) -> Option<Forecast> {
 }
 
 fn turns_in_words(ladder: &Ladder) -> String {
+    if ladder.max_turns == 1 {
+        return "one whole turn of the platter".to_string();
+    }
     if ladder.min_turns == ladder.max_turns {
         return format!("{} whole turns of the platter", ladder.max_turns);
     }
