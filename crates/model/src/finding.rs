@@ -108,7 +108,7 @@ pub struct Finding {
     pub evidence: Vec<Evidence>,
     /// Probability that the verdict is right, 0 to 1.
     pub confidence: f64,
-    /// Share of the excess latency it explains, 0 to 1.
+    /// Share of the excess latency it explains, 0 to 1; for `report.*`, of the reported figure.
     pub explained_share: f64,
     /// Observations that would refute it.
     pub refuted_by: Vec<String>,

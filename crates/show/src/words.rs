@@ -122,7 +122,7 @@ pub fn quantity(value: f64, unit: Unit, unicode: bool) -> String {
         Unit::Sigma => format!("{plain} {}", if unicode { "σ" } else { "sigma" }),
         Unit::Rpm if value.abs() < 1e6 => format!("{value:.0} rpm"),
         Unit::Rpm => format!("{plain} rpm"),
-        Unit::Turns => format!("{plain} turns"),
+        Unit::Turns => format!("{plain} {}", if plain == "1" { "turn" } else { "turns" }),
         Unit::Requests => format!("{plain} requests"),
         Unit::Nats => format!("{plain} nats"),
     }

@@ -187,8 +187,8 @@ impl Probe {
         // Where the machine's own CPUs made the latencies, their shape accuses no disk.
         let disturbed = own.caution().is_some();
         findings.retain(|finding| {
-            !OWN_LOAD.contains(&finding.verdict)
-                && !(disturbed && finding.verdict.starts_with("device."))
+            let doubtful = disturbed && finding.verdict.starts_with("device.");
+            !doubtful && !OWN_LOAD.contains(&finding.verdict)
         });
         let report = Report { recording, findings };
         let style = self.output.style(Default::default());

@@ -105,7 +105,7 @@ fn sureness_bars(paper: &mut Paper, finding: &Finding) -> io::Result<()> {
     let width = (paper.width() / 4).clamp(6, 24);
     let shares = [
         ("how sure", finding.confidence, sureness(finding.confidence)),
-        ("explains", finding.explained_share, "of the excess latency"),
+        ("explains", finding.explained_share, explained(finding)),
     ];
     let shown = if accuses(finding) { 2 } else { 1 };
     for (label, value, words) in shares.into_iter().take(shown) {
@@ -130,9 +130,18 @@ fn sureness_line(paper: &mut Paper, finding: &Finding) -> io::Result<()> {
         .with(" ", Tone::Plain);
     let mut text = format!("({})", sureness(finding.confidence));
     if accuses(finding) {
-        text += &format!(", explains {} of the excess latency", share(finding.explained_share));
+        let share = share(finding.explained_share);
+        text += &format!(", explains {share} {}", explained(finding));
     }
     paper.paragraph(&mark, &text, Tone::Plain)
+}
+
+/// What a verdict explains a share of: a contradiction in the figures explains no latency.
+fn explained(finding: &Finding) -> &'static str {
+    match blame(finding.verdict) {
+        "report" => "of the reported figure",
+        _ => "of the excess latency",
+    }
 }
 
 /// Whether a verdict names a cause: only then is there anything to explain.
