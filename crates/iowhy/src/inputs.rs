@@ -29,7 +29,12 @@ impl Files {
     /// Whether the user wants captures read rather than this machine watched: files are named,
     /// or something is piped in.
     pub fn given(&self) -> bool {
-        !self.files.is_empty() || piped()
+        self.named() || piped()
+    }
+
+    /// Whether captures are named.
+    pub fn named(&self) -> bool {
+        !self.files.is_empty()
     }
 
     /// Reads every input; what one of them lacks is said at once and does not stop the others.

@@ -243,3 +243,11 @@ fn a_device_the_capture_does_not_have_is_no_verdict() {
     assert_eq!(status, 2);
     assert!(err.contains("cannot read `2026-cap.txt`"), "{err}");
 }
+
+#[test]
+fn a_named_capture_is_read_whatever_else_is_said() {
+    let folder = Folder::new("named");
+    let path = folder.file("good.txt", GOOD.as_bytes());
+    let (_, out, _) = parts(&iowhy(&["why", "--json", "--for", "1s", path.to_str().unwrap()]));
+    assert_eq!(report(&out)["inputs"][0]["format"], "biosnoop");
+}

@@ -218,3 +218,22 @@ fn without_the_right_to_trace_counters_are_sampled_and_the_gap_is_named() {
     assert_eq!(formats, ["diskstats"]);
     assert_eq!(ended.status.code(), Some(0), "{said}");
 }
+
+#[test]
+fn a_disk_that_does_nothing_is_said_to_and_the_way_on_can_be_pasted() {
+    if !can_run(&[]) {
+        return;
+    }
+    let disk = Loop::new(64, None);
+    disk.settle();
+    let ended = Command::new(env!("CARGO_BIN_EXE_iowhy"))
+        .args(["why", "--for", "500ms", "--device", &disk.name])
+        .env("IOWHY_CALLED_AS", "./run")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&ended.stdout);
+    assert_eq!(ended.status.code(), Some(0), "{text}");
+    assert!(text.contains("Nothing did I/O while iowhy watched"), "{text}");
+    assert!(text.contains("`./run why --example dusty-disk`"), "{text}");
+}

@@ -88,8 +88,9 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     }
     let (mut recording, failed, live) = match &why.example {
         Some(name) => (example(name)?, 0, false),
-        // Who says how long to watch wants this machine watched, whatever stands open as input.
-        None if why.watch_for.is_none() && why.files.given() => {
+        // Who says how long to watch wants this machine watched, unless captures are named: a pipe
+        // that merely stands open as input is none.
+        None if why.files.named() || why.watch_for.is_none() && why.files.given() => {
             let gathered = why.files.read()?;
             (gathered.recording, gathered.failed, false)
         }
@@ -101,7 +102,9 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let filter = why.selection.filter(&mut recording);
     if filter != Filter::default() {
         select(&mut recording, &filter, why.selection.per_event());
-        if is_idle(&recording) {
+        // Watched live, a device that did nothing is an answer.
+        let narrowed = why.selection.per_event() || !filter.ops.is_empty();
+        if (narrowed || !live) && is_idle(&recording) {
             return Err(Hinted::error(
                 "no I/O matches the filters, so there is nothing to judge",
                 "averages and ready-made histograms cannot be filtered by operation, size or process",
@@ -121,10 +124,9 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     }
     if idle && !why.output.json {
         writeln!(out, "\nNothing did I/O while iowhy watched, so there is nothing to judge.")?;
-        writeln!(
-            out,
-            "To see a verdict, read a bundled capture: `iowhy why --example dusty-disk`"
-        )?;
+        // `./run` says how it was called, so that what is shown can be pasted as it stands.
+        let me = std::env::var("IOWHY_CALLED_AS").unwrap_or_else(|_| "iowhy".to_string());
+        writeln!(out, "To see a verdict, read a bundled capture: `{me} why --example dusty-disk`")?;
     }
     out.flush()?;
     Ok(Status::incomplete(incomplete))
