@@ -28,6 +28,9 @@ impl Layer {
 /// Which part of a request's life a latency covers, by the field's own abbreviations.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Stage {
+    /// B2Q: from the arrival of the bio in the block layer to its request, spent waiting for a
+    /// free tag (cgroup limits hold a bio back even before it arrives).
+    Before,
     /// Q2D: from the start of the I/O to its issue to the driver.
     Queue,
     /// D2C: from issue to completion.
@@ -37,9 +40,10 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// The field's abbreviation: `Q2D`, `D2C` or `Q2C`.
+    /// The field's abbreviation: `B2Q`, `Q2D`, `D2C` or `Q2C`.
     pub fn name(self) -> &'static str {
         match self {
+            Stage::Before => "B2Q",
             Stage::Queue => "Q2D",
             Stage::Device => "D2C",
             Stage::Total => "Q2C",
@@ -50,7 +54,9 @@ impl Stage {
 /// One completed I/O. Unknown is `None`, never 0, -1 or `?`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Event {
-    /// When the I/O was started (bio queued, request allocated).
+    /// When its bio arrived in the block layer, before there was a request for it.
+    pub arrived: Option<Time>,
+    /// When the I/O was started (request allocated; for a device without requests, bio queued).
     pub queued: Option<Time>,
     /// When it was given to the driver.
     pub issued: Option<Time>,
@@ -64,6 +70,8 @@ pub struct Event {
     pub pid: Option<u32>,
     /// That process's name.
     pub comm: Option<Name>,
+    /// The control group it is charged to, by its path or inode number.
+    pub cgroup: Option<Name>,
     /// Requests in flight on the device when this one was issued, itself included.
     pub depth: Option<u32>,
     /// The device.
@@ -82,6 +90,7 @@ impl Event {
     /// An event of which only device, operation and layer are known.
     pub fn new(device: DeviceId, op: Op, layer: Layer) -> Self {
         Event {
+            arrived: None,
             queued: None,
             issued: None,
             completed: None,
@@ -89,6 +98,7 @@ impl Event {
             bytes: None,
             pid: None,
             comm: None,
+            cgroup: None,
             depth: None,
             device,
             error: None,
@@ -98,10 +108,11 @@ impl Event {
         }
     }
 
-    /// The latency of a stage: Q2D, D2C or Q2C. `None` if either end is unknown, or if the end
+    /// The latency of a stage: B2Q, Q2D, D2C or Q2C. `None` if either end is unknown, or if the end
     /// lies before the start (a clock that jumped).
     pub fn latency(&self, stage: Stage) -> Option<Nanos> {
         let (start, end) = match stage {
+            Stage::Before => (self.arrived?, self.queued?),
             Stage::Queue => (self.queued?, self.issued?),
             Stage::Device => (self.issued?, self.completed?),
             Stage::Total => (self.queued?, self.completed?),
@@ -124,7 +135,7 @@ mod tests {
 
     #[test]
     fn an_event_stays_small() {
-        assert!(size_of::<Event>() <= 80, "{} bytes", size_of::<Event>());
+        assert!(size_of::<Event>() <= 96, "{} bytes", size_of::<Event>());
     }
 
     #[test]

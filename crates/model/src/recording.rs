@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Events kept per listing before a recording falls back to histograms and the slowest ones
-/// (72 bytes each: about 300 MB).
+/// (96 bytes each: about 390 MB).
 pub const EVENTS_KEPT: usize = 4_000_000;
 /// Slowest events kept besides, once a listing is past its budget.
 const SLOWEST_KEPT: usize = 10_000;

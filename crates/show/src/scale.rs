@@ -125,15 +125,17 @@ pub fn wanted(one: &Series, all: &[Series], stage: Option<Stage>) -> bool {
 /// How near a stage is to what the waiting program sees.
 fn rank(stage: Stage) -> u8 {
     match stage {
-        Stage::Total => 2,
-        Stage::Device => 1,
-        Stage::Queue => 0,
+        Stage::Total => 3,
+        Stage::Device => 2,
+        Stage::Queue => 1,
+        Stage::Before => 0,
     }
 }
 
 /// What a stage covers, in words.
 pub fn stage_words(stage: Stage) -> &'static str {
     match stage {
+        Stage::Before => "B2Q, bio to request",
         Stage::Queue => "Q2D, queue to issue",
         Stage::Device => "D2C, issue to completion",
         Stage::Total => "Q2C, queue to completion",
