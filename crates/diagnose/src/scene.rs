@@ -11,6 +11,7 @@ use iowhy_model::{
 
 use crate::audit::{self, Doubt};
 use crate::baseline::{Request, S0, Seen};
+use crate::evidence::{About, Facts};
 use crate::groups::{self, Stream};
 use crate::replay::Side;
 use crate::row::{self, Row, Shape};
@@ -33,6 +34,8 @@ pub struct Scene<'a> {
     pub rows: Vec<Row<'a>>,
     /// The histograms.
     pub shapes: Vec<Shape<'a>>,
+    /// What the input says beside latencies.
+    pub facts: Facts<'a>,
     /// What contradicts itself.
     pub doubts: Vec<Doubt>,
     /// Per input and disk: the time its requests lost per time watched, at most of its listings.
@@ -75,6 +78,7 @@ impl<'a> Scene<'a> {
             streams: Vec::new(),
             rows: Vec::new(),
             shapes: Vec::new(),
+            facts: Facts::of(recording),
             doubts: audit::audit(recording),
             lost: Vec::new(),
             so_far: Vec::new(),
@@ -142,8 +146,7 @@ impl<'a> Scene<'a> {
 
     /// What a device may be made of: what was stated, else what its name suggests.
     pub fn media(&self, device: DeviceId) -> Vec<(Medium, f64)> {
-        let stated = self.recording.device_of(device).medium;
-        match stated.filter(|medium| *medium != Medium::Stacked) {
+        match self.medium(device).filter(|medium| *medium != Medium::Stacked) {
             Some(medium) => vec![(medium, 1.0)],
             None => names::media(&self.disk(device)),
         }
@@ -152,8 +155,7 @@ impl<'a> Scene<'a> {
     /// Whether a platter may turn in it: false only if something else was stated or its name
     /// rules a platter out.
     pub fn may_turn(&self, device: DeviceId) -> bool {
-        let stated = self.recording.device_of(device).medium;
-        match stated {
+        match self.medium(device) {
             Some(Medium::Rotational | Medium::Stacked) => true,
             Some(_) => false,
             None => {
@@ -165,7 +167,16 @@ impl<'a> Scene<'a> {
 
     /// Whether somebody stated that a platter turns in it.
     pub fn turns(&self, device: DeviceId) -> bool {
-        self.recording.device_of(device).medium == Some(Medium::Rotational)
+        self.medium(device) == Some(Medium::Rotational)
+    }
+
+    /// What a device is made of, if the system or the drive itself stated it.
+    pub fn medium(&self, device: DeviceId) -> Option<Medium> {
+        let stated = self.recording.device_of(device).medium;
+        stated.or_else(|| {
+            let disk = self.disk(device);
+            self.facts.about(None, &disk).medium().map(|(medium, _)| medium)
+        })
     }
 
     /// The healthy service time of requests of one kind. Asked a million times for nearly the same
@@ -199,6 +210,11 @@ impl<'a> Scene<'a> {
     /// The richest level among listings.
     pub fn level(&self, listings: &[usize]) -> Level {
         listings.iter().map(|place| self.source(*place).level).max().unwrap_or(Level::A)
+    }
+
+    /// What the input says of a disk beside latencies, as far as it concerns a listing's input.
+    pub fn about<'s>(&'s self, listing: usize, disk: &'s str) -> About<'s, 'a> {
+        self.facts.about(Some(self.input(listing)), disk)
     }
 
     /// The value of a fact, by key, anywhere in the recording.

@@ -1,0 +1,83 @@
+//! Facts sorted, typed and cited, in small recordings.
+
+use super::*;
+use iowhy_model::{Level, Sink, Source};
+
+#[test]
+fn names_of_parts_lead_to_their_disk() {
+    assert!(is_partition("sda1", "sda") && is_partition("nvme0n1p2", "nvme0n1"));
+    assert!(!is_partition("nvme0n11", "nvme0n1") && !is_partition("sdaa", "sda"));
+    assert!(is_controller("nvme0", "nvme0n1") && !is_controller("nvme1", "nvme10n1"));
+    assert!(is_port("ata3") && !is_port("sda"));
+}
+
+/// A recording of listings, each an input of its own, with facts `device|key|value`.
+fn recording(listings: &[(&str, &[&str])]) -> Recording {
+    let mut recording = Recording::new();
+    for (input, facts) in listings {
+        recording.begin(Source::new("test", input, Level::E));
+        for line in *facts {
+            let words: Vec<&str> = line.splitn(3, '|').collect();
+            let device = (!words[0].is_empty()).then(|| recording.device(words[0]));
+            let (key, value) = (words[1].to_string(), words[2].to_string());
+            recording.fact(Fact { device, key, value, read_from: format!("{input}:1") });
+        }
+        recording.end();
+    }
+    recording
+}
+
+#[test]
+fn facts_are_typed_and_say_where_they_were_read() {
+    let recording = recording(&[
+        ("smart.json", &["sdb|smart.raw.197|16", "sdb|smart.rpm|7200", "nvme0|smart.celsius|71"]),
+        ("later.json", &["sdb|smart.raw.197|24", "nvme0n1|queue.rotational|0"]),
+        ("mounts", &["sdb1|mount.point|/srv", "sdb1|mount.options|rw,sync"]),
+        ("/sys/fs/cgroup/a.slice/io.max", &["sdb|cgroup.io.max.wiops|120"]),
+        ("psi", &["|pressure.io.some.avg10|12.50"]),
+    ]);
+    let facts = Facts::of(&recording);
+    let sdb = facts.about(None, "sdb");
+    assert_eq!(
+        sdb.number("smart.raw.197").map(|(n, t)| (n, t.read_from())),
+        Some((24.0, "later.json:1"))
+    );
+    assert_eq!(sdb.rise("smart.raw.197").map(|(n, _)| n), Some(8.0));
+    assert_eq!(sdb.rise("smart.rpm"), None);
+    assert_eq!(sdb.medium().map(|(medium, _)| medium), Some(Medium::Rotational));
+    assert_eq!(sdb.mounts()[0].point, "/srv");
+    let limit = sdb.limits()[0];
+    assert_eq!((limit.what, limit.value), ("wiops", 120.0));
+    let nvme = facts.about(None, "nvme0n1");
+    assert_eq!(nvme.number("smart.celsius").map(|(n, _)| n), Some(71.0));
+    assert_eq!(nvme.machine_number("pressure.io.some.avg10").map(|(n, _)| n), Some(12.5));
+    assert_eq!(facts.disks().collect::<Vec<_>>(), ["nvme0n1", "sdb"]);
+}
+
+#[test]
+fn a_port_is_given_to_the_one_disk_that_complains_with_it() {
+    let link = "ata4|kernel.log.link|[86420.118847] ata4: hard resetting link";
+    let near = "sdc|kernel.log.io-error|[86421.000000] I/O error, dev sdc, sector 16 op 0x0";
+    let far = "sdc|kernel.log.io-error|[96421.000000] I/O error, dev sdc, sector 16 op 0x0";
+    let second = "sdd|kernel.log.io-error|[86421.100000] I/O error, dev sdd, sector 16 op 0x0";
+    let links = |facts: &[&str]| {
+        let recording = recording(&[("dmesg", facts)]);
+        Facts::of(&recording).about(None, "sdc").logged("link").count()
+    };
+    assert_eq!((links(&[link, near]), links(&[link, far])), (1, 0));
+    assert_eq!(links(&[link, near, second]), 0);
+    assert_eq!(links(&[link, far, "sdc|device.port|ata4"]), 1);
+}
+
+#[test]
+fn facts_of_a_capture_stay_with_it() {
+    let mut recording = recording(&[("own.txt", &["sdb|smart.raw.197|16"])]);
+    let id = recording.device("sdb");
+    let mut event = iowhy_model::Event::new(id, iowhy_model::Op::Read, iowhy_model::Layer::Block);
+    event.sector = Some(1);
+    recording.resume(0);
+    recording.event(event);
+    let facts = Facts::of(&recording);
+    assert!(facts.about(Some("own.txt"), "sdb").last("smart.raw.197").is_some());
+    assert!(facts.about(Some("other.txt"), "sdb").last("smart.raw.197").is_none());
+}
