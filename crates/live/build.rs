@@ -10,8 +10,12 @@ use std::process::{Command, ExitCode};
 /// Versions of clang looked for under their own name, newest first; 14 is the oldest tried.
 const VERSIONS: std::ops::RangeInclusive<u32> = 14..=23;
 
+/// What the object is made of.
+const FILES: [&str; 7] =
+    ["block_trace.bpf.c", "edges.h", "finish.h", "kernel.h", "slots.h", "subject.h", "tables.h"];
+
 fn main() -> ExitCode {
-    for file in ["block_trace.bpf.c", "tables.h", "kernel.h", "edges.h"] {
+    for file in FILES {
         println!("cargo:rerun-if-changed=bpf/{file}");
     }
     println!("cargo:rerun-if-env-changed=CLANG");

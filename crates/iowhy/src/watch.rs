@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use iowhy_live::{BlockDevice, BlockTrace, Collector, DiskStats, TraceMode, TraceOptions};
+use iowhy_live::{BlockDevice, BlockTrace, Collector, DiskStats, TraceFilter, TraceMode, TraceOptions};
 use iowhy_model::{Fact, Nanos, Op, Recording, Sink};
 
 use crate::messages::{self, Hinted, Progress};
@@ -75,7 +75,7 @@ impl Watch {
             let options = TraceOptions {
                 devices: numbers,
                 ops: plan.ops.clone(),
-                over: plan.over,
+                filter: TraceFilter { over: plan.over, ..TraceFilter::default() },
                 ..TraceOptions::new(mode)
             };
             let mut trace = BlockTrace::new(options);

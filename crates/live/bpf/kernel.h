@@ -46,9 +46,55 @@ struct request_queue {
 	struct gendisk *disk;
 } KERNEL_FIELDS;
 
+/* include/linux/kernfs.h, cgroup-defs.h, block/blk-cgroup.h: the way from a bio to the control
+ * group that pays for it. */
+struct kernfs_node {
+	u64 id;
+} KERNEL_FIELDS;
+
+struct cgroup {
+	struct kernfs_node *kn;
+} KERNEL_FIELDS;
+
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+} KERNEL_FIELDS;
+
+struct blkcg {
+	struct cgroup_subsys_state css;
+} KERNEL_FIELDS;
+
+struct blkcg_gq {
+	struct blkcg *blkcg;
+} KERNEL_FIELDS;
+
+/* include/linux/blk_types.h */
+struct block_device {
+	struct gendisk *bd_disk;
+} KERNEL_FIELDS;
+
+struct bvec_iter {
+	u64 bi_sector;
+	u32 bi_size;
+} KERNEL_FIELDS;
+
+struct bio {
+	struct block_device *bi_bdev;
+	u32 bi_opf;
+	u8 bi_status;
+	struct bvec_iter bi_iter;
+	struct blkcg_gq *bi_blkg;
+} KERNEL_FIELDS;
+
+/* Before 5.12 (309dca309fc3) the bio itself pointed to its disk. */
+struct bio___with_disk {
+	struct gendisk *bi_disk;
+} KERNEL_FIELDS;
+
 /* include/linux/blk-mq.h */
 struct request {
 	struct request_queue *q;
+	struct bio *bio;
 	u32 cmd_flags;
 	u32 rq_flags;
 	u32 __data_len;

@@ -12,7 +12,7 @@
 /* Handed in before loading; the verifier then drops the branches that cannot be taken. */
 const volatile u32 events;         /* send one record per request */
 const volatile u32 histograms;     /* count into histograms */
-const volatile u64 over_ns;        /* records: only latencies above this */
+const volatile u64 over_ns;        /* only latencies above this; with records, only they */
 const volatile u32 ops_wanted;     /* a bit per operation */
 const volatile u32 every_device;   /* also those not in the table */
 const volatile u32 rq_argument;    /* 1 where the probes still get the queue first */
@@ -25,6 +25,22 @@ const volatile u32 unit_ns = 125;  /* width of the narrowest bucket */
 const volatile u32 set_bits = 10;  /* log2 of the number of slot sets */
 const volatile u32 place_bits = 6; /* log2 of the places in the device table */
 const volatile u32 rows = 1;       /* devices with histograms and tallies */
+const volatile u32 stages = 3;     /* stages with histograms: 4 with the time before the request */
+const volatile u32 before;         /* remember when bios arrive */
+const volatile u32 arrival_bits;   /* log2 of the places for arrivals */
+const volatile u32 bio_argument;   /* block_bio_queue still gets the queue first */
+const volatile u32 has_bi_disk;    /* bio.bi_disk exists */
+const volatile u32 cgroups;        /* note who pays */
+
+/* Filters: what fails one is tallied and nothing else. */
+const volatile u32 bytes_low;
+const volatile u32 bytes_high = 0xffffffff;
+const volatile u32 flags_set;      /* bits of cmd_flags that must be set */
+const volatile u32 flags_clear;    /* and those that must not */
+const volatile u32 by_who;         /* one of the next three is asked for */
+const volatile u32 pid_wanted;
+const volatile u64 comm_wanted[2]; /* a name, padded with zeroes; its first byte 0: any */
+const volatile u64 cgroup_wanted;
 
 /* ---- operations, as /proc/diskstats groups them ---- */
 
@@ -52,6 +68,7 @@ struct device {
 	u32 number; /* major << 20 | minor, plus one so that zero is an empty place */
 	u32 row;
 	u64 in_flight;
+	u64 without_requests; /* handles bios as they are: dm, md, zram */
 };
 
 struct {
@@ -61,17 +78,28 @@ struct {
 	TYPE(value, struct device);
 } devices SEC(".maps");
 
-INLINE u32 device_number(struct request *rq)
+INLINE u32 number_of(struct gendisk *disk)
 {
-	struct gendisk *disk;
-
-	if (has_rq_disk)
-		disk = ((struct request___with_disk *)rq)->rq_disk;
-	else
-		disk = rq->q->disk;
 	if (!disk)
 		return 0;
 	return ((u32)disk->major << 20 | (u32)disk->first_minor) + 1;
+}
+
+INLINE u32 device_number(struct request *rq)
+{
+	if (has_rq_disk)
+		return number_of(((struct request___with_disk *)rq)->rq_disk);
+	return number_of(rq->q->disk);
+}
+
+INLINE u32 device_of_bio(struct bio *bio)
+{
+	struct block_device *device;
+
+	if (has_bi_disk)
+		return number_of(((struct bio___with_disk *)bio)->bi_disk);
+	device = bio->bi_bdev;
+	return device ? number_of(device->bd_disk) : 0;
 }
 
 /* The device's entry, or NULL if it is not in the table; `*at` is its place. */
@@ -116,6 +144,7 @@ enum tally {
 	NO_COMPLETION, /* its address was used again before its completion was seen */
 	NO_SLOT,       /* issued while its set of slots was full; it ends up in NO_START */
 	REQUEUED,      /* times the driver gave a request back */
+	FILTERED,      /* completed, but of a size, flags or process nobody asked for */
 	TALLIES
 };
 
@@ -141,7 +170,7 @@ INLINE void tally(u32 row, u32 op, enum tally what)
 
 /* ---- histograms: per CPU, two banks in turn ---- */
 
-enum stage { QUEUE, DEVICE, TOTAL, STAGES };
+enum stage { QUEUE, DEVICE, TOTAL, BEFORE };
 
 struct histogram {
 	u64 counts[BUCKETS];
@@ -153,7 +182,7 @@ struct histogram {
 
 struct {
 	NUMBER(type, MAP_PERCPU_ARRAY);
-	NUMBER(max_entries, 2 * OPS * STAGES);
+	NUMBER(max_entries, 2 * OPS * 3);
 	TYPE(key, u32);
 	TYPE(value, struct histogram);
 } counted SEC(".maps");
@@ -171,7 +200,7 @@ struct {
 
 INLINE void count(u32 row, u32 op, enum stage stage, u64 epoch, u64 ns)
 {
-	u32 key = (((u32)(epoch & 1) * rows + row) * OPS + op) * STAGES + stage;
+	u32 key = (((u32)(epoch & 1) * rows + row) * OPS + op) * stages + stage;
 	struct histogram *histogram = map_lookup(&counted, &key);
 	u64 place = bucket(ns, unit_ns);
 
@@ -190,102 +219,6 @@ INLINE void count(u32 row, u32 op, enum stage stage, u64 epoch, u64 ns)
 		histogram->min = ns;
 	if (ns > histogram->max)
 		histogram->max = ns;
-}
-
-/* ---- slots: what is known of a request in flight ---- */
-
-#define WAYS 4
-
-struct life {
-	u64 queued; /* 0: not seen */
-	u64 issued; /* the first issue; 0: not yet */
-	u64 sector;
-	u32 bytes;
-	u32 cmd_flags;
-	u32 pid;
-	u32 depth : 31;
-	u32 given_back : 1; /* requeued, and not issued again yet */
-	u32 number; /* the device, as in its table */
-	u32 on_device; /* 0: no; else its place in the device table, plus one */
-	char comm[16];
-};
-
-struct set {
-	u64 ids[WAYS];
-	struct life lives[WAYS];
-};
-
-struct {
-	NUMBER(type, MAP_ARRAY);
-	NUMBER(max_entries, 1024);
-	TYPE(key, u32);
-	TYPE(value, struct set);
-} slots SEC(".maps");
-
-static u64 anchor;
-
-/* The address of a request as a plain number. The verifier guards kernel pointers, but the
- * difference of two pointers is a number to it (and needs CAP_PERFMON). */
-INLINE u64 identity(struct request *rq)
-{
-	u64 id = (u64)rq, base = (u64)&anchor;
-
-	asm volatile("%0 -= %1" : "+r"(id) : "r"(base));
-	return id;
-}
-
-INLINE struct set *set_of(u64 id)
-{
-	/* Fibonacci hashing; requests are larger than 64 bytes, so the low bits say nothing. */
-	u32 key = (u32)(((id >> 6) * 0x9e3779b97f4a7c15ULL) >> (64 - set_bits));
-
-	return map_lookup(&slots, &key);
-}
-
-INLINE u32 way_of(struct set *set, u64 id)
-{
-	if (set->ids[0] == id) return 0;
-	if (set->ids[1] == id) return 1;
-	if (set->ids[2] == id) return 2;
-	if (set->ids[3] == id) return 3;
-	return WAYS;
-}
-
-/* A free way. CPUs begin at different ones, so that two rarely choose the same. */
-INLINE u32 free_way(struct set *set)
-{
-	u32 first = smp_processor_id();
-
-#pragma unroll
-	for (u32 way = 0; way < WAYS; way++) {
-		u32 at = (first + way) & (WAYS - 1);
-
-		if (!set->ids[at])
-			return at;
-	}
-	return WAYS;
-}
-
-INLINE void enter_device(struct life *life, struct device *device, u32 place)
-{
-	if (!device || life->on_device)
-		return;
-	life->on_device = place + 1;
-	__sync_fetch_and_add(&device->in_flight, 1);
-	life->depth = device->in_flight;
-}
-
-INLINE void leave_device(struct life *life)
-{
-	struct device *device;
-	u32 place = life->on_device - 1;
-
-	if (!life->on_device)
-		return;
-	life->on_device = 0;
-	device = map_lookup(&devices, &place);
-	if (device)
-		__sync_fetch_and_add(&device->in_flight, -1);
 }
 
 #endif

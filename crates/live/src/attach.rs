@@ -1,5 +1,7 @@
 //! Which attach points, fields and flags this kernel has, and what the tracer makes of them.
 
+use iowhy_model::Flags;
+
 use crate::Error;
 use crate::btf::KernelTypes;
 
@@ -8,8 +10,16 @@ use crate::btf::KernelTypes;
 pub struct KernelShape {
     /// The tracepoints there are, of those the tracer can use: (tracepoint, program).
     pub tracepoints: Vec<(&'static str, &'static str)>,
+    /// Those of bios: (tracepoint, program); empty where one of the two is missing.
+    pub bio_tracepoints: Vec<(&'static str, &'static str)>,
     /// Some probes are handed the queue before the request.
     pub queue_comes_first: bool,
+    /// `block_bio_queue` is handed the queue before the bio.
+    pub queue_before_bio: bool,
+    /// A bio points to its disk.
+    pub has_bi_disk: bool,
+    /// A bio knows the control group that pays for it (CONFIG_BLK_CGROUP).
+    pub has_payer: bool,
     /// A request points to its disk.
     pub has_rq_disk: bool,
     /// `block_io_start` tells when a request started, and who started it.
@@ -39,11 +49,33 @@ pub struct CommandFlags {
     pub preflush: u32,
 }
 
+impl CommandFlags {
+    /// Where each flag of ours sits.
+    pub fn pairs(self) -> [(u32, Flags); 5] {
+        [
+            (self.sync, Flags::SYNC),
+            (self.meta, Flags::META),
+            (self.read_ahead, Flags::READAHEAD),
+            (self.fua, Flags::FUA),
+            (self.preflush, Flags::PREFLUSH),
+        ]
+    }
+
+    /// A set of ours as the kernel has it.
+    pub fn bits(self, flags: Flags) -> u32 {
+        let set = self.pairs().into_iter().filter(|(_, flag)| flags.has(*flag));
+        set.fold(0, |bits, (bit, _)| bits | bit)
+    }
+}
+
 /// Tracepoints the tracer cannot do without, with their programs.
 const NEEDED: [(&str, &str); 2] = [("block_rq_issue", "issue"), ("block_rq_complete", "complete")];
 /// Tracepoints it uses where they are: 6.5 brought the first (5a80bd075f3b).
 const WELCOME: [(&str, &str); 3] =
     [("block_io_start", "start"), ("block_rq_requeue", "requeue"), ("block_rq_merge", "merge")];
+/// Tracepoints of bios: for devices that make no requests, and for the time before a request.
+const OF_BIOS: [(&str, &str); 2] =
+    [("block_bio_queue", "arrive"), ("block_bio_complete", "end_bio")];
 
 impl KernelShape {
     /// What these types say.
@@ -64,6 +96,13 @@ impl KernelShape {
         let bit = |name: &str, before: u32| 1 << types.constant(name).unwrap_or(before);
         Ok(KernelShape {
             tracepoints,
+            bio_tracepoints: OF_BIOS
+                .into_iter()
+                .filter(|_| OF_BIOS.iter().all(|(name, _)| has(name)))
+                .collect(),
+            queue_before_bio: types.tracepoint_arguments("block_bio_queue") == Some(2),
+            has_bi_disk: types.has_member("bio", "bi_disk"),
+            has_payer: types.has_member("bio", "bi_blkg"),
             // 5.11 dropped the queue (a54895fa), and so did 5.10.137.
             queue_comes_first: types.tracepoint_arguments("block_rq_issue") == Some(2),
             has_rq_disk: types.has_member("request", "rq_disk"),

@@ -6,6 +6,7 @@ use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
 
 use crate::Error;
 use crate::attach::KernelShape;
+use crate::sieve::Sieve;
 
 /// The compiled `bpf/block_trace.bpf.c`.
 static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/block_trace.bpf.o"));
@@ -14,19 +15,21 @@ static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/block_t
 pub const OPS: u32 = 5;
 /// Stages: Q2D, D2C, Q2C.
 pub const STAGES: u32 = 3;
+/// Stages with the time before the request: B2Q is the fourth.
+pub const STAGES_WITH_BEFORE: u32 = 4;
 /// Kinds of tallies.
-pub const TALLIES: usize = 11;
+pub const TALLIES: usize = 12;
 /// Buckets of a histogram, then sum, min, max and epoch.
 pub const HISTOGRAM_WORDS: usize = 8 + 27 * 8 + 1 + 4;
 /// Requests per set of slots.
 pub const WAYS: usize = 4;
 /// Words of a request's slot.
-pub const LIFE_WORDS: usize = 8;
+pub const LIFE_WORDS: usize = 10;
 /// Words of a set: the identities, then the slots.
 const SET_WORDS: usize = WAYS * (1 + LIFE_WORDS);
 
 /// What the programs are told before they are loaded.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// Send records.
     pub events: bool,
@@ -46,13 +49,35 @@ pub struct Settings {
     pub place_bits: u32,
     /// Devices with histograms and tallies.
     pub rows: u32,
+    /// Attach to bios as well: some device makes no requests.
+    pub bios: bool,
+    /// Remember when bios arrive (which attaches to them).
+    pub before: bool,
+    /// Note who pays.
+    pub cgroups: bool,
+    /// What is let through.
+    pub sieve: Sieve,
+}
+
+impl Settings {
+    /// Stages with histograms of their own.
+    pub fn stages(&self) -> u32 {
+        if self.before { STAGES_WITH_BEFORE } else { STAGES }
+    }
+
+    /// The tracepoints to attach to.
+    fn tracepoints(&self, shape: &KernelShape) -> Vec<(&'static str, &'static str)> {
+        let bios = shape.bio_tracepoints.iter().filter(|_| self.bios || self.before);
+        shape.tracepoints.iter().chain(bios).copied().collect()
+    }
 }
 
 /// The loaded and attached programs; dropping it detaches and unloads them.
 pub struct Programs {
     // Dropped first, so that nothing writes into maps that are going.
     ebpf: Option<Ebpf>,
-    devices: Array<MapData, [u64; 2]>,
+    tracepoints: Vec<(&'static str, &'static str)>,
+    devices: Array<MapData, [u64; 3]>,
     tallied: PerCpuArray<MapData, [u64; TALLIES]>,
     counted: PerCpuArray<MapData, [u64; HISTOGRAM_WORDS]>,
     epochs: Array<MapData, u64>,
@@ -74,7 +99,8 @@ impl Programs {
     pub fn load(shape: &KernelShape, settings: &Settings) -> Result<Programs, Error> {
         let btf = Btf::from_sys_fs().map_err(refused)?;
         let number = |yes: bool| u32::from(yes);
-        let globals: [(&str, u32); 13] = [
+        let sieve = &settings.sieve;
+        let globals: [(&str, u32); 24] = [
             ("events", number(settings.events)),
             ("histograms", number(settings.histograms)),
             ("ops_wanted", settings.ops_wanted),
@@ -88,10 +114,23 @@ impl Programs {
             ("set_bits", settings.set_bits),
             ("place_bits", settings.place_bits),
             ("rows", settings.rows),
+            ("stages", settings.stages()),
+            ("before", number(settings.before)),
+            ("arrival_bits", ARRIVAL_BITS),
+            ("bio_argument", number(shape.queue_before_bio)),
+            ("has_bi_disk", number(shape.has_bi_disk)),
+            ("cgroups", number(settings.cgroups && shape.has_payer)),
+            ("bytes_low", sieve.bytes.0),
+            ("bytes_high", sieve.bytes.1),
+            ("flags_set", sieve.set),
+            ("flags_clear", sieve.clear),
+            ("by_who", number(sieve.by_who())),
         ];
         let unit_ns = iowhy_model::STANDARD_UNIT_NS as u32;
         // Without histograms their table keeps one entry, without records their ring one page.
-        let histograms = if settings.histograms { 2 * settings.rows * OPS * STAGES } else { 1 };
+        let histograms =
+            if settings.histograms { 2 * settings.rows * OPS * settings.stages() } else { 1 };
+        let arrivals = if settings.before { 1 << ARRIVAL_BITS } else { 1 };
         let ring_bytes = if settings.events { settings.ring_bytes } else { PAGE };
         let mut loader = EbpfLoader::new();
         loader
@@ -101,13 +140,18 @@ impl Programs {
             .map_max_entries("counted", histograms)
             .map_max_entries("slots", 1 << settings.set_bits)
             .map_max_entries("records", ring_bytes)
+            .map_max_entries("arrivals", arrivals)
+            .override_global("pid_wanted", &sieve.pid, true)
+            .override_global("comm_wanted", &sieve.comm, true)
+            .override_global("cgroup_wanted", &sieve.cgroup, true)
             .override_global("unit_ns", &unit_ns, true)
             .override_global("over_ns", &settings.over_ns, true);
         for (name, value) in &globals {
             loader.override_global(name, value, true);
         }
         let mut ebpf = loader.load(OBJECT).map_err(refused)?;
-        for (tracepoint, program) in &shape.tracepoints {
+        let tracepoints = settings.tracepoints(shape);
+        for (tracepoint, program) in &tracepoints {
             let program = ebpf.program_mut(program).ok_or_else(|| absent(program))?;
             let program: &mut BtfTracePoint = program.try_into().map_err(refused)?;
             program.load(tracepoint, &btf).map_err(refused)?;
@@ -120,6 +164,7 @@ impl Programs {
             epochs: Array::try_from(take("epochs")?).map_err(refused)?,
             slots: Array::try_from(take("slots")?).map_err(refused)?,
             records: RingBuf::try_from(take("records")?).map_err(refused)?,
+            tracepoints,
             ebpf: Some(ebpf),
         })
     }
@@ -128,9 +173,9 @@ impl Programs {
     ///
     /// # Errors
     /// If the kernel refuses.
-    pub fn attach(&mut self, shape: &KernelShape) -> Result<(), Error> {
+    pub fn attach(&mut self) -> Result<(), Error> {
         let Some(ebpf) = &mut self.ebpf else { return Ok(()) };
-        for (_, program) in &shape.tracepoints {
+        for (_, program) in &self.tracepoints {
             let program = ebpf.program_mut(program).ok_or_else(|| absent(program))?;
             let program: &mut BtfTracePoint = program.try_into().map_err(refused)?;
             program.attach().map_err(refused)?;
@@ -147,11 +192,28 @@ impl Programs {
     ///
     /// # Errors
     /// If the kernel refuses.
-    pub fn set_device(&mut self, place: u32, number: u32, row: u32) -> Result<(), Error> {
+    pub fn set_device(
+        &mut self,
+        place: u32,
+        number: u32,
+        row: u32,
+        without_requests: bool,
+    ) -> Result<(), Error> {
         let mut entry = [0u8; 8];
         entry[..4].copy_from_slice(&number.to_ne_bytes());
         entry[4..].copy_from_slice(&row.to_ne_bytes());
-        self.devices.set(place, [u64::from_ne_bytes(entry), 0], 0).map_err(broke)
+        let entry = [u64::from_ne_bytes(entry), 0, u64::from(without_requests)];
+        self.devices.set(place, entry, 0).map_err(broke)
+    }
+
+    /// Nanoseconds spent in the programs and how often they ran, as far as the kernel counts it
+    /// (`kernel.bpf_stats_enabled`).
+    pub fn time_spent(&self) -> (u64, u64) {
+        let Some(ebpf) = &self.ebpf else { return (0, 0) };
+        let known = ebpf.programs().filter_map(|(_, program)| program.info().ok());
+        known.fold((0, 0), |(ns, runs), program| {
+            (ns + program.run_time().as_nanos() as u64, runs + program.run_count())
+        })
     }
 
     /// The tallies of a device and operation, over all CPUs.
@@ -209,6 +271,8 @@ impl Programs {
     }
 }
 
+/// log2 of the places for arrivals, 16 bytes each: far more than bios that wait for a request.
+const ARRIVAL_BITS: u32 = 14;
 /// A memory page: the least a ring may have.
 const PAGE: u32 = 4096;
 

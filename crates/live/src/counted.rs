@@ -11,13 +11,16 @@ use iowhy_model::{Distribution, Edges, Histogram, Layer, Op, Sink, Stage, Time};
 use rustix::thread::{MembarrierCommand, membarrier};
 
 use crate::Error;
-use crate::bpf::{HISTOGRAM_WORDS, OPS, Programs, STAGES};
+use crate::bpf::{HISTOGRAM_WORDS, OPS, Programs};
 use crate::clock;
 use crate::watched::WatchList;
 
 /// Waiting for stragglers where the kernel offers no barrier: far above the microseconds a probe
 /// takes, above a time slice of a stolen virtual CPU.
 const GRACE: Duration = Duration::from_millis(10);
+
+/// Stages, in the order of `enum stage` of `bpf/tables.h`.
+const STAGES: [Stage; 4] = [Stage::Queue, Stage::Device, Stage::Total, Stage::Before];
 
 /// The epoch in which the programs do nothing.
 pub const WATCH_OFF: u64 = 0;
@@ -29,6 +32,7 @@ pub const FIRST_EPOCH: u64 = 1;
 pub struct Counted {
     edges: Edges,
     rows: u32,
+    stages: u32,
     epoch: u64,
     since: Time,
     before: Vec<Vec<u64>>,
@@ -36,10 +40,10 @@ pub struct Counted {
 
 impl Counted {
     /// Ready for the first stretch, which has begun with [`FIRST_EPOCH`].
-    pub fn new(rows: u32, since: Time) -> Counted {
-        let keys = (2 * rows * OPS * STAGES) as usize;
+    pub fn new(rows: u32, stages: u32, since: Time) -> Counted {
+        let keys = (2 * rows * OPS * stages) as usize;
         let before = vec![Vec::new(); keys];
-        Counted { edges: Edges::standard(), rows, epoch: FIRST_EPOCH, since, before }
+        Counted { edges: Edges::standard(), rows, stages, epoch: FIRST_EPOCH, since, before }
     }
 
     /// When the running stretch began.
@@ -66,11 +70,10 @@ impl Counted {
         wait_for_running_probes();
         for (row, device) in watched.devices.iter().enumerate() {
             for (op_number, op) in Op::ALL.into_iter().enumerate() {
-                for (stage_number, stage) in
-                    [Stage::Queue, Stage::Device, Stage::Total].into_iter().enumerate()
-                {
+                let stages = STAGES.into_iter().take(self.stages as usize);
+                for (stage_number, stage) in stages.enumerate() {
                     let bank = (epoch & 1) as u32 * self.rows + row as u32;
-                    let key = (bank * OPS + op_number as u32) * STAGES + stage_number as u32;
+                    let key = (bank * OPS + op_number as u32) * self.stages + stage_number as u32;
                     let Some(histogram) = self.new_in(programs, key, epoch)? else { continue };
                     let device = sink.device(&device.name);
                     let mut found = Distribution::new(device, Layer::Block, stage, histogram);

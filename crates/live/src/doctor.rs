@@ -195,6 +195,10 @@ fn test_load(shape: &KernelShape, may_load: bool) -> Check {
         set_bits: 10,
         place_bits: 6,
         rows: 1,
+        bios: true,
+        before: true,
+        cgroups: true,
+        ..Settings::default()
     };
     let found = match Programs::load(shape, &settings) {
         Ok(_) => Ok("the kernel accepted all programs and the ring buffer".to_string()),

@@ -9,6 +9,7 @@
 mod attach;
 mod bpf;
 mod btf;
+mod cgroups;
 mod clock;
 mod collector;
 mod collectors;
@@ -19,13 +20,16 @@ mod error;
 mod leftover;
 mod records;
 mod rights;
+mod sieve;
 mod tallies;
 mod watched;
 
+pub use cgroups::control_group;
 pub use collector::Collector;
 pub use collectors::{BlockTrace, COLLECTORS, CollectorEntry, DiskStats, TraceMode, TraceOptions};
 pub use devices::{BlockDevice, devices};
 pub use doctor::{Check, examine, examine_at};
 pub use error::Error;
 pub use rights::{Rights, give_up_rights};
+pub use sieve::TraceFilter;
 pub use tallies::Tallies;

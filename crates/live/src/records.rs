@@ -3,10 +3,11 @@
 use iowhy_model::{DeviceId, Event, Flags, Layer, Name, Op, Sink, Time};
 
 use crate::attach::CommandFlags;
+use crate::cgroups::ControlGroups;
 use crate::watched::WatchList;
 
 /// Bytes of a record: `struct record` of `bpf/block_trace.bpf.c`.
-const RECORD_BYTES: usize = 72;
+const RECORD_BYTES: usize = 88;
 /// Bytes of a process name: TASK_COMM_LEN of the kernel.
 const COMM_BYTES: usize = 16;
 
@@ -16,12 +17,13 @@ pub struct RecordReader {
     flags: CommandFlags,
     devices: Vec<(u32, DeviceId)>,
     comm: Option<([u8; COMM_BYTES], Name)>,
+    groups: ControlGroups,
 }
 
 impl RecordReader {
     /// A reader for a kernel with these flags.
     pub fn new(flags: CommandFlags) -> Self {
-        RecordReader { flags, devices: Vec::new(), comm: None }
+        RecordReader { flags, devices: Vec::new(), comm: None, groups: ControlGroups::new() }
     }
 
     /// One record as an event; `None` if it is too short to be one.
@@ -44,11 +46,13 @@ impl RecordReader {
         event.depth = Some(four(record, 48)).filter(|depth| *depth > 0);
         event.error = errno_of(four(record, 52) as i32);
         event.flags = flags_of(command, self.flags);
-        let comm: [u8; COMM_BYTES] = record.get(56..)?.try_into().ok()?;
+        let comm: [u8; COMM_BYTES] = record.get(56..72)?.try_into().ok()?;
         if comm[0] != 0 {
             event.pid = Some(four(record, 44));
             event.comm = Some(self.comm(comm, sink));
         }
+        event.arrived = time(eight(record, 72));
+        event.cgroup = self.groups.name(eight(record, 80), sink);
         Some(event)
     }
 
@@ -86,14 +90,7 @@ pub fn op_of(command: u32) -> Op {
 }
 
 fn flags_of(command: u32, bits: CommandFlags) -> Flags {
-    let known = [
-        (bits.sync, Flags::SYNC),
-        (bits.meta, Flags::META),
-        (bits.read_ahead, Flags::READAHEAD),
-        (bits.fua, Flags::FUA),
-        (bits.preflush, Flags::PREFLUSH),
-    ];
-    let set = known.into_iter().filter(|(bit, _)| command & bit != 0);
+    let set = bits.pairs().into_iter().filter(|(bit, _)| command & bit != 0);
     set.fold(Flags::default(), |flags, (_, flag)| flags.with(flag))
 }
 
@@ -139,7 +136,7 @@ fn eight(record: &[u8; RECORD_BYTES], at: usize) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use iowhy_model::Recording;
+    use iowhy_model::{Nanos, Recording, Stage};
 
     use super::*;
 
@@ -161,6 +158,7 @@ mod tests {
             record.extend(word.to_ne_bytes());
         }
         record.extend(*b"dd\0\0\0\0\0\0\0\0\0\0\0\0\0\0");
+        record.extend([400u64, 0].map(u64::to_ne_bytes).concat());
         let watched = WatchList::of_one("sdb", 8, 16);
         let mut recording = Recording::new();
         let mut reader = RecordReader::new(bits);
@@ -171,7 +169,8 @@ mod tests {
         assert_eq!((event.bytes, event.sector), (Some(4096), Some(77)));
         assert_eq!((event.pid, event.depth, event.error), (Some(42), Some(7), Some(28)));
         assert_eq!(event.comm.map(|comm| recording.text(comm)), Some("dd"));
-        record.truncate(71);
+        assert_eq!((event.latency(Stage::Before), event.cgroup), (Some(Nanos(600)), None));
+        record.truncate(87);
         assert!(reader.event(&record, &watched, &mut recording).is_none());
     }
 

@@ -34,6 +34,8 @@ pub struct Tallies {
     pub no_slot: u64,
     /// Times the driver gave a request back to the queue.
     pub requeued: u64,
+    /// Completed, but of a size, flags, process or control group that was not asked for.
+    pub filtered: u64,
 }
 
 impl Tallies {
@@ -51,6 +53,7 @@ impl Tallies {
             no_completion,
             no_slot,
             requeued,
+            filtered,
         ] = n;
         Tallies {
             measured,
@@ -64,6 +67,7 @@ impl Tallies {
             no_completion,
             no_slot,
             requeued,
+            filtered,
         }
     }
 

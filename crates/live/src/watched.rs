@@ -10,6 +10,9 @@ const SPARE_ROWS: usize = 4;
 /// Places tried for a device; the same as `PROBES` of `bpf/tables.h`.
 const PROBES: u32 = 8;
 
+/// Bios in flight that room is kept for on a device without requests, whose queue has no depth.
+const BIOS: u32 = 4096;
+
 /// A watched device.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Watched {
@@ -17,6 +20,8 @@ pub struct Watched {
     pub name: String,
     /// Major and minor, as the programs write them; see [`number`].
     pub number: u32,
+    /// It handles bios as they are and never makes a request of them: dm, md, zram, brd, pmem.
+    pub without_requests: bool,
 }
 
 /// The devices watched, by row.
@@ -55,7 +60,9 @@ impl WatchList {
         for (major, minor) in wanted {
             let name = name_of(sys, *major, *minor)
                 .ok_or_else(|| Error::Device { device: format!("{major}:{minor}") })?;
-            devices.push(Watched { name, number: number(*major, *minor) });
+            let folder = sys.join(format!("dev/block/{major}:{minor}"));
+            let without_requests = is_without_requests(&folder);
+            devices.push(Watched { name, number: number(*major, *minor), without_requests });
         }
         if wanted.is_empty() {
             devices = present(sys)?;
@@ -76,7 +83,8 @@ impl WatchList {
     /// One device, for tests.
     #[cfg(test)]
     pub fn of_one(name: &str, major: u32, minor: u32) -> WatchList {
-        let device = Watched { name: name.to_string(), number: number(major, minor) };
+        let number = number(major, minor);
+        let device = Watched { name: name.to_string(), number, without_requests: false };
         let root = PathBuf::new();
         let places = vec![false; 64];
         WatchList { devices: vec![device], rows: 1, place_bits: 6, every: false, places, root }
@@ -125,6 +133,9 @@ impl WatchList {
     /// How many requests all of them can have in flight, by the depth of their queues.
     pub fn requests(&self, sys: &Path) -> u32 {
         let of_one = |device: &Watched| {
+            if device.without_requests {
+                return Some(BIOS);
+            }
             let (major, minor) = major_minor(device.number);
             let folder = sys.join(format!("dev/block/{major}:{minor}"));
             let depth = std::fs::read_to_string(folder.join("queue/nr_requests")).ok()?;
@@ -145,8 +156,13 @@ impl WatchList {
         // A device that finds no place stays unknown to the kernel and counts as lost there.
         let Some(place) = free else { return Ok(()) };
         self.places[place as usize] = true;
-        programs.set_device(place, device.number, row as u32)
+        programs.set_device(place, device.number, row as u32, device.without_requests)
     }
+}
+
+/// Whether a device, by its folder in /sys, makes no requests: those that do have hardware queues.
+fn is_without_requests(folder: &Path) -> bool {
+    folder.is_dir() && !folder.join("mq").exists()
 }
 
 /// All devices of /sys/block that have a size, sorted by name.
@@ -161,7 +177,8 @@ fn present(sys: &Path) -> Result<Vec<Watched>, Error> {
         let empty = read("size").is_none_or(|size| size.trim() == "0");
         if let (Some((major, minor)), false) = (numbers, empty) {
             let name = entry.file_name().to_string_lossy().replace('!', "/");
-            devices.push(Watched { name, number: number(major, minor) });
+            let without_requests = is_without_requests(&entry.path());
+            devices.push(Watched { name, number: number(major, minor), without_requests });
         }
     }
     devices.sort_by(|a, b| a.name.cmp(&b.name));

@@ -169,7 +169,7 @@ fn events_above_a_limit_come_with_the_histograms_of_all() {
     let disk = filled();
     let mut options = disk.options(TraceMode::Events);
     // Above 1 ns: every request, so both sides must say the same to the nanosecond.
-    options.over = Some(Nanos(1));
+    options.filter.over = Some(Nanos(1));
     let (recording, _) = trace(options, BUDGET, || reads(&disk, 8, 100_000));
     let [histograms, events] = &recording.listings[..] else { panic!("two listings") };
     assert_eq!(events.source.lost() - tracer_misses(&recording), 0, "{:?}", events.source.losses);
@@ -201,7 +201,7 @@ fn a_limit_lets_only_slow_requests_through() {
     let disk = filled();
     let limit = Nanos(200_000);
     let mut options = disk.options(TraceMode::Events);
-    options.over = Some(limit);
+    options.filter.over = Some(limit);
     let (recording, tracer) = trace(options, BUDGET, || reads(&disk, 32, 50_000));
     let events = &recording.listings[1].events;
     assert!(events.iter().all(|event| event.longest().is_some_and(|(_, took)| took > limit)));

@@ -3,8 +3,12 @@
 //! ## Watches
 //! The requests of block devices, at three moments: start (`block_io_start`), issue to the driver
 //! (`block_rq_issue`) and completion (`block_rq_complete`). Q2D is the time from start to issue,
-//! D2C from issue to completion, Q2C both. It gives either one event per request, with sector,
-//! size, flags, process, depth at issue and error, or histograms per device, operation and stage
+//! D2C from issue to completion, Q2C both. On request also the arrival of the bio
+//! (`block_bio_queue`): B2Q, from there to the start, is spent waiting for a free tag, for a frozen
+//! queue, for write-back throttling or for the io.cost and io.latency controllers. Of devices that
+//! make no requests (dm, md, zram, NVMe multipath), it follows the bios from arrival to completion
+//! (`block_bio_complete`). It gives either one event per request, with sector,
+//! size, flags, process, control group on request, depth at issue and error, or histograms per device, operation and stage
 //! that are kept in the kernel. With a latency limit it gives both: events above the limit, and the
 //! histograms of all requests in a listing of their own.
 //!
@@ -27,15 +31,15 @@
 //! Some kernels keep some processes from being traced, and then a completion is missed whose
 //! interrupt hits such a process. It is counted as lost when its request is used again.
 //!
-//! Devices that handle bios without requests (dm, md, zram, brd): watch the disks below them.
-//! Time before the request exists: cgroup throttling, waiting for a free tag. Who dirtied a page
-//! that a flusher writes. A request whose start was missed, or whose event found the ring full, is
+//! How a device that handles bios without requests (dm, md, zram, brd) spends its time: only when
+//! a bio came and when it was done. How long a cgroup limit (`io.max`) held a bio back before it
+//! arrived. Who dirtied a page that a flusher writes. A request whose start was missed, or whose event found the ring full, is
 //! counted as lost, so that events + lost is exactly what /proc/diskstats counts, per operation
 //! (an empty flush counts as a write there, and the flush that the kernel sends for it as a flush).
 
 use std::path::Path;
 
-use iowhy_model::{Fact, Level, Nanos, Op, Sampling, Sink, Source, Time};
+use iowhy_model::{Fact, Level, Nanos, Note, Op, Sampling, Sink, Source, Time};
 
 use crate::attach::KernelShape;
 use crate::bpf::{Programs, Settings};
@@ -44,6 +48,7 @@ use crate::counted::{Counted, FIRST_EPOCH, WATCH_OFF, wait_for_running_probes};
 use crate::leftover::AtTheEnd;
 use crate::records::RecordReader;
 use crate::rights::Rights;
+use crate::sieve::{Sieve, TraceFilter};
 use crate::tallies::{Tallies, TallyReader};
 use crate::watched::WatchList;
 use crate::{Collector, Error, clock};
@@ -78,9 +83,13 @@ pub struct TraceOptions {
     pub devices: Vec<(u32, u32)>,
     /// Only these operations; all if empty.
     pub ops: Vec<Op>,
-    /// Events only: hand over only requests that took longer than this, Q2C (D2C where the start
-    /// was not seen); histograms of all requests come along, in a listing of their own.
-    pub over: Option<Nanos>,
+    /// Which requests. Events slower than a limit come with the histograms of all, in a listing of
+    /// their own.
+    pub filter: TraceFilter,
+    /// Also the time before the request, from the arrival of its bio (B2Q).
+    pub before: bool,
+    /// Also who pays: the control group each bio is charged to.
+    pub cgroups: bool,
     /// Events only: size of the ring buffer; rounded up to a power of two.
     pub ring_bytes: u32,
 }
@@ -88,17 +97,25 @@ pub struct TraceOptions {
 impl TraceOptions {
     /// All devices and operations; a ring of 8 MiB, which holds 100,000 events.
     pub fn new(mode: TraceMode) -> Self {
-        TraceOptions { mode, devices: Vec::new(), ops: Vec::new(), over: None, ring_bytes: 8 << 20 }
+        TraceOptions {
+            mode,
+            devices: Vec::new(),
+            ops: Vec::new(),
+            filter: TraceFilter::default(),
+            before: false,
+            cgroups: false,
+            ring_bytes: 8 << 20,
+        }
     }
 
-    fn settings(&self, watched: &WatchList) -> Settings {
+    fn settings(&self, watched: &WatchList, shape: &KernelShape) -> Settings {
         let events = self.mode == TraceMode::Events;
         let ops = if self.ops.is_empty() { &Op::ALL[..] } else { &self.ops };
         let bit = |op: &Op| Op::ALL.iter().position(|known| known == op).map_or(0, |at| 1 << at);
         Settings {
             events,
-            histograms: !events || self.over.is_some(),
-            over_ns: self.over.map_or(0, |over| over.ns().max(0) as u64),
+            histograms: !events || self.filter.over.is_some(),
+            over_ns: self.filter.over.map_or(0, |over| over.ns().max(0) as u64),
             ops_wanted: ops.iter().map(bit).sum(),
             every_device: watched.every,
             // A page at least; 1 GiB is the most the kernel's power of two leaves for a u32.
@@ -106,6 +123,10 @@ impl TraceOptions {
             set_bits: watched.requests(Path::new(SYS)).next_power_of_two().ilog2(),
             place_bits: watched.place_bits,
             rows: watched.rows,
+            bios: watched.devices.iter().any(|device| device.without_requests),
+            before: self.before,
+            cgroups: self.cgroups || self.filter.cgroup.is_some(),
+            sieve: Sieve::new(&self.filter, shape.command_flags),
         }
     }
 }
@@ -152,17 +173,20 @@ impl Collector for BlockTrace {
         Rights::read()?.suffice()?;
         let shape = KernelShape::of(&KernelTypes::read()?)?;
         let mut watched = WatchList::new(Path::new(SYS), &self.options.devices)?;
-        let mut settings = self.options.settings(&watched);
+        let mut settings = self.options.settings(&watched, &shape);
         settings.set_bits = settings.set_bits.clamp(SET_BITS.0, SET_BITS.1);
         let mut programs = Programs::load(&shape, &settings)?;
         watched.enter(&mut programs)?;
-        programs.attach(&shape)?;
+        programs.attach()?;
         programs.set_epoch(FIRST_EPOCH)?;
         let began = clock::now();
         // Nothing can fail from here on, so no listing is opened in vain.
-        let counted = settings
-            .histograms
-            .then(|| (sink.begin(source(Level::B, &shape)), Counted::new(settings.rows, began)));
+        let counted = settings.histograms.then(|| {
+            (
+                sink.begin(source(Level::B, &shape)),
+                Counted::new(settings.rows, settings.stages(), began),
+            )
+        });
         let events = settings.events.then(|| sink.begin(source(Level::D, &shape)));
         state_clock(sink, began);
         self.running = Some(Running {
@@ -199,6 +223,7 @@ impl Collector for BlockTrace {
         self.tallies = running.tallies.all(&running.watched);
         at_the_end.pour(&running.programs, &running.watched, sink)?;
         running.state_tallies(sink);
+        running.note_bios(sink);
         sink.end();
         Ok(())
     }
@@ -242,6 +267,22 @@ impl Running {
         self.watched.look_for_more(&mut self.programs)
     }
 
+    /// Says of which devices only one time is known.
+    fn note_bios(&self, sink: &mut dyn Sink) {
+        let seen: Vec<String> = self.tallies.all(&self.watched).into_iter().map(|t| t.0).collect();
+        for device in self.watched.devices.iter().filter(|device| device.without_requests) {
+            if seen.contains(&device.name) {
+                sink.note(Note {
+                    line: 0,
+                    text: device.name.clone(),
+                    reason: "a bio-only device, which makes no requests: one time is known, from \
+                             the arrival of a bio to its completion (Q2C)"
+                        .to_string(),
+                });
+            }
+        }
+    }
+
     /// Requeues, errors and what the kernel does not count, as facts.
     fn state_tallies(&self, sink: &mut dyn Sink) {
         for (device, op, tallies) in self.tallies.all(&self.watched) {
@@ -250,6 +291,7 @@ impl Running {
                 ("errors", tallies.failed),
                 ("not_in_diskstats", tallies.not_accounted),
                 ("below_limit", tallies.too_fast),
+                ("filtered", tallies.filtered),
             ];
             let device = sink.device(&device);
             for (key, count) in numbers.into_iter().filter(|(_, count)| *count > 0) {

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * How a life ends: through the filters, into the histograms, into the ring.
+ */
+#ifndef IOWHY_FINISH_H
+#define IOWHY_FINISH_H
+
+#include "subject.h"
+
+struct record {
+	u64 completed;
+	u64 queued;
+	u64 issued;
+	u64 sector;
+	u32 bytes;
+	u32 cmd_flags;
+	u32 number;
+	u32 pid;
+	u32 depth;
+	s32 status;
+	u64 comm[2];
+	u64 arrived;
+	u64 cgroup;
+};
+
+struct {
+	NUMBER(type, MAP_RINGBUF);
+	NUMBER(max_entries, 1 << 20);
+} records SEC(".maps");
+
+INLINE void send(struct life *life, u64 now, s32 status, u32 row, u32 op)
+{
+	struct record *record = ringbuf_reserve(&records, sizeof(*record), 0);
+
+	if (!record) {
+		tally(row, op, RING_FULL);
+		return;
+	}
+	record->completed = now;
+	record->queued = life->queued;
+	record->issued = life->issued;
+	record->sector = life->sector;
+	record->bytes = life->bytes;
+	record->cmd_flags = life->cmd_flags;
+	record->number = life->number;
+	record->pid = life->pid;
+	record->depth = life->depth;
+	record->status = status;
+	record->comm[0] = life->comm[0];
+	record->comm[1] = life->comm[1];
+	record->arrived = life->arrived;
+	record->cgroup = life->cgroup;
+	ringbuf_submit(record, RB_NO_WAKEUP);
+}
+
+INLINE void measure(struct life *life, u64 now, u64 epoch, u32 row, u32 op)
+{
+	if (row >= rows) {
+		tally(row, op, NO_ROW_LEFT);
+		return;
+	}
+	if (life->queued && life->issued)
+		count(row, op, QUEUE, epoch, life->issued - life->queued);
+	if (life->issued)
+		count(row, op, DEVICE, epoch, now - life->issued);
+	if (life->queued)
+		count(row, op, TOTAL, epoch, now - life->queued);
+	if (before && life->arrived && life->queued)
+		count(row, op, BEFORE, epoch, life->queued - life->arrived);
+}
+
+INLINE int passes(struct life *life)
+{
+	return !life->unwanted && life->bytes >= bytes_low && life->bytes <= bytes_high
+	       && (life->cmd_flags & flags_set) == flags_set && !(life->cmd_flags & flags_clear);
+}
+
+/* Counts what has come to its end, and sends it if records are wanted. */
+INLINE void finish(struct life *life, struct subject *is, s32 status)
+{
+	u64 now = ktime_get_ns(), latency;
+
+	if (!passes(life)) {
+		tally(is->row, is->op, FILTERED);
+		return;
+	}
+	if (status)
+		tally(is->row, is->op, FAILED);
+	tally(is->row, is->op, MEASURED);
+	if (!life->queued && is->op != FLUSH)
+		tally(is->row, is->op, NO_TOTAL);
+	latency = now - (life->queued ? life->queued : life->issued);
+	if (over_ns && latency <= over_ns) {
+		tally(is->row, is->op, TOO_FAST);
+		if (!events)
+			return;
+	}
+	if (histograms)
+		measure(life, now, is->epoch, is->row, is->op);
+	if (events && (!over_ns || latency > over_ns))
+		send(life, now, status, is->row, is->op);
+}
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Whom a probe was called for: is it to be followed, where is its slot, who sends it.
+ */
+#ifndef IOWHY_SUBJECT_H
+#define IOWHY_SUBJECT_H
+
+#include "slots.h"
+
+/* What a probe needs to know of its request or bio. */
+struct subject {
+	u32 op;
+	u32 number; /* of the device; 0: none */
+	u32 place;  /* in the device table */
+	u32 row;
+	struct device *device; /* NULL: not in the table */
+	u64 id;
+	u64 epoch;
+	struct set *set;
+	u32 way; /* WAYS: it has no slot */
+};
+
+/* The running stretch, or 0 if the watch is off. */
+INLINE u64 epoch_now(void)
+{
+	u32 first = 0;
+	u64 *epoch = map_lookup(&epochs, &first);
+
+	return epoch ? *epoch : 0;
+}
+
+/* Whether the device and the operation are asked for. */
+INLINE int wanted(struct subject *is, u32 cmd_flags)
+{
+	is->op = op_of(cmd_flags);
+	if (!is->number || !(ops_wanted >> is->op & 1))
+		return 0;
+	is->device = find_device(is->number, &is->place);
+	if (!is->device && !every_device)
+		return 0;
+	is->row = is->device ? is->device->row : NO_ROW;
+	return 1;
+}
+
+INLINE int find_slot(struct subject *is, void *pointer)
+{
+	is->id = identity(pointer);
+	is->set = set_of(is->id);
+	if (!is->set)
+		return 0;
+	is->way = way_of(is->set, is->id);
+	return 1;
+}
+
+/* Whether the request is to be followed: the watch is on, its device and operation are wanted. */
+INLINE int request_wanted(struct request *rq, struct subject *is)
+{
+	is->epoch = epoch_now();
+	if (!is->epoch)
+		return 0;
+	is->number = device_number(rq);
+	return wanted(is, rq->cmd_flags) && find_slot(is, rq);
+}
+
+INLINE struct request *request_of(u64 *arguments)
+{
+	if (rq_argument)
+		return (struct request *)arguments[1];
+	return (struct request *)arguments[0];
+}
+
+/* The number of the control group that pays for a bio; 0 if none does. */
+INLINE u64 payer(struct bio *bio)
+{
+	struct blkcg_gq *group = bio ? bio->bi_blkg : 0;
+	struct blkcg *of = group ? group->blkcg : 0;
+	struct cgroup *cgroup = of ? of->css.cgroup : 0;
+	struct kernfs_node *node = cgroup ? cgroup->kn : 0;
+
+	return node ? node->id : 0;
+}
+
+/* Begins a life in the process that sends it. */
+INLINE void begin_life(struct life *life, u32 number, u32 cmd_flags, struct bio *bio)
+{
+	life->issued = 0;
+	life->arrived = 0;
+	life->cmd_flags = cmd_flags;
+	life->number = number;
+	life->depth = 0;
+	life->given_back = 0;
+	life->on_device = 0;
+	life->unwanted = 0;
+	if (events || by_who) {
+		life->pid = current_pid_tgid() >> 32;
+		current_comm(life->comm, sizeof(life->comm));
+	}
+	if (cgroups)
+		life->cgroup = payer(bio);
+	if (!by_who)
+		return;
+	if (pid_wanted && life->pid != pid_wanted)
+		life->unwanted = 1;
+	if (comm_wanted[0] && (life->comm[0] != comm_wanted[0] || life->comm[1] != comm_wanted[1]))
+		life->unwanted = 1;
+	if (cgroup_wanted && life->cgroup != cgroup_wanted)
+		life->unwanted = 1;
+}
+
+INLINE void begin_request(struct life *life, struct request *rq, u32 number)
+{
+	begin_life(life, number, rq->cmd_flags, rq->bio);
+	life->sector = rq->__sector;
+	life->bytes = rq->__data_len;
+}
+
+/* A request or bio cannot begin twice: the end of the one before escaped us. Disks of one
+ * controller share requests, so it may have been another disk's. */
+INLINE void end_unseen(struct life *life)
+{
+	u32 place;
+	struct device *owner = find_device(life->number, &place);
+
+	tally(owner ? owner->row : NO_ROW, op_of(life->cmd_flags), NO_COMPLETION);
+	leave_device(life);
+}
+
+#endif

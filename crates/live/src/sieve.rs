@@ -1,0 +1,88 @@
+//! What the tracer lets through, decided in the kernel: size, flags, process, control group.
+//!
+//! What fails is tallied as filtered and costs neither a histogram nor a record, and
+//! measured + filtered + lost is still what the kernel counts.
+
+use iowhy_model::{Flags, Nanos};
+
+use crate::attach::CommandFlags;
+
+/// Which requests to trace, beside device and operation; all by default.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct TraceFilter {
+    /// Only requests of this many bytes, from and to, both inclusive.
+    pub bytes: Option<(u32, u32)>,
+    /// Only requests with all of these flags.
+    pub with: Flags,
+    /// Only requests with none of these.
+    pub without: Flags,
+    /// Only those this process sent.
+    pub pid: Option<u32>,
+    /// Only those sent by processes of this name.
+    pub comm: Option<String>,
+    /// Only those this control group pays for, by its number.
+    pub cgroup: Option<u64>,
+    /// Only those that took longer than this, Q2C (D2C where the start was not seen).
+    pub over: Option<Nanos>,
+}
+
+/// The same as the programs are told.
+#[derive(Clone, Debug)]
+pub struct Sieve {
+    /// From and to, both inclusive.
+    pub bytes: (u32, u32),
+    /// Bits of `cmd_flags` that must be set.
+    pub set: u32,
+    /// And those that must not.
+    pub clear: u32,
+    /// The process; 0 for any.
+    pub pid: u32,
+    /// Its name, padded with zeroes; all zero for any.
+    pub comm: [u64; 2],
+    /// The control group; 0 for any.
+    pub cgroup: u64,
+}
+
+impl Default for Sieve {
+    fn default() -> Self {
+        Sieve { bytes: (0, u32::MAX), set: 0, clear: 0, pid: 0, comm: [0; 2], cgroup: 0 }
+    }
+}
+
+impl Sieve {
+    /// The filter for a kernel whose flags lie there.
+    pub fn new(filter: &TraceFilter, flags: CommandFlags) -> Sieve {
+        Sieve {
+            bytes: filter.bytes.unwrap_or((0, u32::MAX)),
+            set: flags.bits(filter.with),
+            clear: flags.bits(filter.without),
+            pid: filter.pid.unwrap_or(0),
+            comm: filter.comm.as_deref().map_or([0; 2], words_of),
+            cgroup: filter.cgroup.unwrap_or(0),
+        }
+    }
+
+    /// Whether it asks who sent a request.
+    pub fn by_who(&self) -> bool {
+        self.pid != 0 || self.comm[0] != 0 || self.cgroup != 0
+    }
+}
+
+/// A process name as the kernel keeps it: 15 bytes at most (TASK_COMM_LEN less the closing zero).
+fn words_of(name: &str) -> [u64; 2] {
+    let mut bytes = [0; 16];
+    bytes.iter_mut().zip(name.bytes().take(15)).for_each(|(byte, letter)| *byte = letter);
+    let [a, b, c, d, e, f, g, h, rest @ ..] = bytes;
+    [u64::from_ne_bytes([a, b, c, d, e, f, g, h]), u64::from_ne_bytes(rest)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_cut_as_the_kernel_cuts_them() {
+        assert_eq!(words_of("fio"), [u64::from_ne_bytes(*b"fio\0\0\0\0\0"), 0]);
+        assert_eq!(words_of("a-name-that-is-too-long"), words_of("a-name-that-is-"));
+    }
+}
