@@ -7,6 +7,7 @@ mod device_stall;
 mod healthy;
 mod insufficient;
 mod load_burst;
+mod load_flush;
 mod load_large_io;
 mod load_missed_turn;
 mod load_saturated;
@@ -26,6 +27,7 @@ pub const DETECTORS: &[Detector] = &[
     healthy::DETECTOR,
     insufficient::DETECTOR,
     load_burst::DETECTOR,
+    load_flush::DETECTOR,
     load_large_io::DETECTOR,
     load_missed_turn::DETECTOR,
     load_saturated::DETECTOR,

@@ -26,6 +26,7 @@ pub mod random;
 pub mod regimes;
 pub mod replay;
 mod replayed;
+mod requests;
 mod row;
 mod scene;
 mod track;

@@ -7,19 +7,29 @@
 
 pub mod cap;
 pub mod comb;
+pub mod correlation;
+pub mod decline;
 pub mod elasticity;
+pub mod exposure;
+pub mod flushing;
+pub mod idle_wake;
 pub mod ladder;
 #[cfg(test)]
 pub mod listings;
 pub mod lost_time;
 pub mod missed_turn;
 pub mod peers;
+pub mod pile;
+pub mod places;
 pub mod ramp;
+pub mod rank_test;
 pub mod rungs;
 pub mod sequential;
 pub mod service;
+pub mod spans;
 pub mod spread;
 pub mod stall;
+pub mod steps;
 pub mod transfer;
 #[cfg(test)]
 pub mod trials;

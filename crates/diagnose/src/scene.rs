@@ -1,6 +1,6 @@
 //! What a detector sees: the recording, sorted, with everything that more than one of them needs.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -14,6 +14,7 @@ use crate::baseline::{Request, S0, Seen};
 use crate::evidence::{About, Facts};
 use crate::groups::{self, Stream};
 use crate::replay::Side;
+use crate::requests::{self, Requests};
 use crate::row::{self, Row, Shape};
 use crate::track::{self, Track};
 use crate::{Options, names};
@@ -43,6 +44,7 @@ pub struct Scene<'a> {
     /// What was accused so far; empty but for detectors that speak last.
     pub so_far: Vec<Finding>,
     asked: RefCell<HashMap<Question, Rc<S0>>>,
+    requests: OnceCell<Vec<Requests<'a>>>,
 }
 
 /// What the baseline was asked: device, operation, pattern, size, and what was seen.
@@ -83,6 +85,7 @@ impl<'a> Scene<'a> {
             lost: Vec::new(),
             so_far: Vec::new(),
             asked: RefCell::default(),
+            requests: OnceCell::new(),
         };
         for (place, listing) in recording.listings.iter().enumerate() {
             // Past its budget a listing keeps the slowest only: what is left is no sample.
@@ -205,6 +208,16 @@ impl<'a> Scene<'a> {
         let s0 = Rc::new(S0::of(&self.media(device), request, seen));
         self.asked.borrow_mut().insert(key, Rc::clone(&s0));
         s0
+    }
+
+    /// The I/Os of each device, whole: flags, arrival and control group included.
+    pub fn requests(&self) -> &[Requests<'a>] {
+        self.requests.get_or_init(|| requests::by_device(self.recording))
+    }
+
+    /// The I/Os of a device in a listing, as they were judged.
+    pub fn track(&self, listing: usize, device: DeviceId) -> Option<&Track> {
+        self.tracks.iter().find(|track| (track.listing, track.device) == (listing, device))
     }
 
     /// The richest level among listings.

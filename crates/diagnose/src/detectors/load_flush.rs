@@ -1,0 +1,261 @@
+//! Flushes and durable writes hold everything up.
+//!
+//! ## Accuses
+//! The load, and the wish behind it: data must be on the medium before the program goes on, so the
+//! write cache of the device is emptied again and again.
+//!
+//! ## Why it matters
+//! A healthy disk writes in a fraction of a millisecond and flushes in ten. Whoever calls `fsync`
+//! after every record buys ten milliseconds each time; a faster disk of the same kind does not
+//! help, a cache that survives a power cut or fewer flushes do.
+//!
+//! ## Needs
+//! A trace with the flags of each request (`iowhy why`, `biosnoop -P`, `perf script` of the block
+//! events) makes it sure. From averages that count flushes (`/proc/diskstats` and `iostat -x` since
+//! Linux 5.5) it is suspected.
+//!
+//! ## Rule
+//! Empty flushes and writes with FUA or a flush in front are under way for more than 30 % of the
+//! busy time, or take more than three times as long as plain writes; they take three times what a
+//! plain write should; and they cost at least 5 % of the time watched. Where plain writes or reads
+//! are slow as well, the flushes must still take twice as long as those.
+//!
+//! ## Wrong if
+//! The device says that a flush is done when it is not, or everything else on it is slow too.
+//!
+//! ## Next step
+//! Commit in groups, use a device whose cache survives a power cut, and see whether `write_cache`
+//! says `write back` though the cache is protected.
+
+use iowhy_model::{Bound, Finding, Flags, Forecast, Level, Nanos, Op, Unit};
+
+use crate::Detector;
+use crate::baseline;
+use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
+use crate::measures::flushing::{self, Flushing, Kind, Served};
+use crate::measures::spread;
+use crate::phrase;
+use crate::requests::{self, Requests};
+use crate::row::Row;
+use crate::scene::Scene;
+use crate::weigh;
+
+/// Entry in the list of detectors.
+pub const DETECTOR: Detector = Detector {
+    name: "load.flush",
+    summary: "Flushes and durable writes hold everything up",
+    manual: include_str!("load_flush.rs"),
+    needs: Needs {
+        level: Level::A,
+        sure_from: Level::D,
+        seconds: 30,
+        what: "the flags of each write and the latency of each flush",
+    },
+    last: false,
+    accuse,
+};
+
+/// Prior of the workload when someone complains (docs/METHOD.md, 11 Confidence).
+const PRIOR: f64 = 0.55;
+/// Bounds of the rule (docs/METHOD.md, 10 Rules): share of the busy time, and times a plain write.
+const BUSY_SHARE: f64 = 0.3;
+const TIMES_PLAIN: f64 = 3.0;
+/// Slower than everything else by this, or the device as a whole is slow: half of the bound above
+/// and a little, so that a flush that waits for one slow write is not blamed.
+const TIMES_OTHERS: f64 = 2.0;
+/// Time lost below which nobody complains (docs/METHOD.md, 10 Rules: 5 % of the busy time).
+const MATTERS: f64 = 0.05;
+/// Flushes that decide (docs/METHOD.md, 10 Rules: ten events).
+const FEWEST: usize = 10;
+
+fn accuse(scene: &Scene) -> Vec<Finding> {
+    let traced = scene.requests().iter().filter_map(|requests| from_events(scene, requests));
+    let rows = scene.rows_by_listing().into_iter().filter_map(|rows| from_rows(scene, &rows));
+    traced.chain(rows).collect()
+}
+
+fn from_events(scene: &Scene, requests: &Requests) -> Option<Finding> {
+    let served: Vec<Served> = requests
+        .events
+        .iter()
+        .filter_map(|event| {
+            let (start_ns, end_ns) = requests::stretch(event)?;
+            Some(Served { start_ns, end_ns, kind: kind(event.op, event.flags) })
+        })
+        .collect();
+    let found = flushing::flushing(&served).filter(|found| found.n >= FEWEST)?;
+    let s0_ns = plain_s0_ms(scene, requests.device) * 1e6;
+    let plain_ns = found.plain_ns.unwrap_or(s0_ns).max(s0_ns);
+    let durable = |one: &&Served| matches!(one.kind, Kind::Flush | Kind::Durable);
+    let excess =
+        |one: &Served| (one.end_ns.saturating_sub(one.start_ns) as f64 - plain_ns).max(0.0);
+    let mine: f64 = served.iter().filter(durable).map(excess).sum();
+    let lost = mine / requests.span_ns();
+    let dear = found.median_ns > TIMES_PLAIN * s0_ns;
+    let holds = found.busy_share > BUSY_SHARE
+        || (found.plain >= FEWEST && found.ratio.is_some_and(|ratio| ratio > TIMES_PLAIN));
+    if !dear || !holds || lost < MATTERS || all_slow(scene, requests, &found) {
+        return None;
+    }
+    // A track knows all but the empty flushes.
+    let empty: f64 = served.iter().filter(|one| one.kind == Kind::Flush).map(excess).sum();
+    let track = scene.track(requests.listing, requests.device);
+    let all = empty + track.map_or(0.0, |track| track.lost_ns());
+    let source = scene.source(requests.listing);
+    let n = found.n as u64;
+    let per_s = found.n as f64 / (requests.span_ns() / 1e9);
+    let disk = phrase::disk(&requests.disk);
+    let mut charge = finding(DETECTOR.name, Some(requests.device), vec![requests.listing]);
+    charge.sentence = sentence(disk, per_s, found.median_ns / 1e6, plain_ns / 1e6);
+    charge.evidence = vec![
+        computed("flushes and durable writes", found.n as f64, Unit::Count, n, source),
+        computed("of them per second", per_s, Unit::PerSecond, n, source),
+        computed("their median latency", found.median_ns / 1e6, Unit::Ms, n, source),
+        computed("their mean latency", found.mean_ns / 1e6, Unit::Ms, n, source),
+        held(
+            computed(
+                "busy time with one of them under way",
+                found.busy_share,
+                Unit::Share,
+                n,
+                source,
+            ),
+            Bound::Above(BUSY_SHARE),
+        ),
+        held(
+            computed("time they cost per time watched", lost, Unit::Ratio, n, source),
+            Bound::Above(MATTERS),
+        ),
+    ];
+    if let (Some(plain), Some(ratio)) = (found.plain_ns, found.ratio) {
+        let count = found.plain as u64;
+        charge.evidence.extend([
+            computed("median latency of plain writes", plain / 1e6, Unit::Ms, count, source),
+            held(
+                computed("times a plain write", ratio, Unit::Ratio, n, source),
+                Bound::Above(TIMES_PLAIN),
+            ),
+        ]);
+    }
+    charge.evidence.push(estimated(
+        "a plain write of its class",
+        s0_ns / 1e6,
+        Unit::Ms,
+        1,
+        source,
+    ));
+    // The two clauses of the rule speak of the same thing: the stronger one counts.
+    let share = weigh::above(found.busy_share, BUSY_SHARE);
+    let times = found.ratio.map_or(share, |ratio| weigh::above(ratio, TIMES_PLAIN));
+    let clauses = [share.max(times), weigh::above(lost, MATTERS)];
+    charge.confidence = weigh::believe(PRIOR, &clauses);
+    charge.explained_share = if all > 0.0 { mine / all } else { 1.0 };
+    charge.forecast = Some(Forecast {
+        now_mean: Nanos(found.mean_ns as i64),
+        mean: Nanos(plain_ns as i64),
+        p99: None,
+        assuming: "a write cache that survives a power cut, so that a flush or durable write costs \
+                   what a plain one does"
+            .to_string(),
+    });
+    advise(&mut charge, &requests.disk);
+    Some(charge)
+}
+
+fn kind(op: Op, flags: Flags) -> Kind {
+    match op {
+        Op::Flush => Kind::Flush,
+        Op::Write if flags.has(Flags::FUA) || flags.has(Flags::PREFLUSH) => Kind::Durable,
+        Op::Write => Kind::Plain,
+        _ => Kind::Other,
+    }
+}
+
+/// What a plain write of 4 KB takes, cached, on a device of the class.
+fn plain_s0_ms(scene: &Scene, device: iowhy_model::DeviceId) -> f64 {
+    let request = baseline::Request { op: Op::Write, bytes: 4096.0, sequential: Some(true) };
+    scene.s0(device, request, None).median_ms()
+}
+
+/// Whether reads or plain writes are nearly as slow, and slower than they should be.
+fn all_slow(scene: &Scene, requests: &Requests, found: &Flushing) -> bool {
+    [Op::Read, Op::Write].into_iter().any(|op| {
+        let others: Vec<f64> = requests
+            .of(op)
+            .filter(|event| matches!(kind(event.op, event.flags), Kind::Plain | Kind::Other))
+            .filter_map(requests::stretch)
+            .map(requests::length_ns)
+            .collect();
+        let request = baseline::Request { op, bytes: 4096.0, sequential: None };
+        let s0_ns = scene.s0(requests.device, request, None).slower_end_ms() * 1e6;
+        let median = spread::median(&others).filter(|_| others.len() >= FEWEST);
+        median.is_some_and(|ns| ns > TIMES_PLAIN * s0_ns && found.median_ns < TIMES_OTHERS * ns)
+    })
+}
+
+/// From averages: the row in which flushes cost most.
+fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
+    let cost = |row: &Row| {
+        let flushes = row.interval.of(Op::Flush)?;
+        Some((flushes.ios_per_s, flushes.await_ns? / 1e6))
+    };
+    let time = |row: &Row| cost(row).map_or(0.0, |(per_s, ms)| per_s * ms / 1000.0);
+    let row = rows.iter().filter(|row| row.agrees).max_by(|a, b| time(a).total_cmp(&time(b)))?;
+    let (per_s, ms) = cost(row)?;
+    let seconds = row.interval.length.map_or(1.0, |length| length.seconds());
+    let plain_ms = plain_s0_ms(scene, row.device);
+    // The kernel does not count an empty flush as busy time: it may exceed the rest.
+    let busy = row.interval.busy.unwrap_or(0.0).max(time(row)).max(f64::MIN_POSITIVE);
+    let share = time(row) / busy;
+    let others = row.await_ms().unwrap_or(0.0);
+    let all_slow = others > TIMES_PLAIN * row.s0.slowest_ms() && ms < TIMES_OTHERS * others;
+    let few = per_s * seconds < FEWEST as f64;
+    let dear = ms > TIMES_PLAIN * plain_ms;
+    if few || !dear || share < BUSY_SHARE || time(row) < MATTERS || all_slow {
+        return None;
+    }
+    let source = scene.source(row.listing);
+    let n = (per_s * seconds).round() as u64;
+    let mut charge = finding(DETECTOR.name, Some(row.device), vec![row.listing]);
+    charge.sentence = sentence(phrase::disk(&row.disk), per_s, ms, plain_ms);
+    charge.evidence = vec![
+        read_off("flushes", per_s, Unit::PerSecond, n, source),
+        read_off("their mean latency (f_await)", ms, Unit::Ms, n, source),
+        held(
+            computed("time they take per busy time", share, Unit::Share, n, source),
+            Bound::Above(BUSY_SHARE),
+        ),
+        estimated("a plain write of its class", plain_ms, Unit::Ms, 1, source),
+    ];
+    let clauses = [weigh::above(share, BUSY_SHARE), weigh::above(ms, TIMES_PLAIN * plain_ms)];
+    charge.confidence = weigh::believe(PRIOR, &clauses);
+    let mine = per_s * (ms - plain_ms) / 1000.0;
+    charge.explained_share = mine / (mine + row.lost());
+    advise(&mut charge, &row.disk);
+    Some(charge)
+}
+
+fn sentence(disk: &str, per_s: f64, ms: f64, plain_ms: f64) -> String {
+    format!(
+        "{disk} is flushed {} times a second and takes {} for it where a plain write takes {}: who \
+         wants each write on the medium at once waits for that",
+        phrase::digits(per_s),
+        phrase::ms(ms),
+        phrase::ms(plain_ms)
+    )
+}
+
+fn advise(charge: &mut Finding, disk: &str) {
+    charge.refuted_by = lines(&[
+        "plain writes without a flush in flight take as long",
+        "the program is as slow with its commits grouped or its fsyncs switched off",
+    ]);
+    charge.next_step = vec![
+        format!("who flushes? `iowhy snoop --op flush --for 30s --device {disk}` names the process"),
+        "commit in groups: one flush for many records".to_string(),
+        format!(
+            "`cat /sys/block/{disk}/queue/write_cache`: `write back` means that flushes are sent; \
+             a device whose cache survives a power cut answers them at once"
+        ),
+    ];
+}

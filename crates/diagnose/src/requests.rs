@@ -1,0 +1,90 @@
+//! The block layer's I/Os of each device, whole: flags, arrival and control group included, and
+//! flushes too, which a [`Track`](crate::track::Track) leaves out.
+
+use std::collections::HashMap;
+
+use iowhy_model::{DeviceId, Event, Layer, Op, Recording};
+
+use crate::names;
+
+/// All completed I/Os of one device in one listing, by completion.
+pub struct Requests<'a> {
+    /// The listing's place.
+    pub listing: usize,
+    /// The device.
+    pub device: DeviceId,
+    /// Its disk's name.
+    pub disk: String,
+    /// Its I/Os.
+    pub events: Vec<&'a Event>,
+}
+
+impl Requests<'_> {
+    /// From the first start to the last completion, ns; at least 1.
+    pub fn span_ns(&self) -> f64 {
+        let first = self.events.iter().filter_map(|event| stretch(event)).map(|(start, _)| start);
+        let (first, last) = (first.min().unwrap_or(0), self.end_ns());
+        last.saturating_sub(first).max(1) as f64
+    }
+
+    /// The last completion, ns.
+    pub fn end_ns(&self) -> i64 {
+        self.events.last().and_then(|event| event.completed).map_or(0, |time| time.ns())
+    }
+
+    /// Those of one operation.
+    pub fn of(&self, op: Op) -> impl Iterator<Item = &Event> {
+        self.events.iter().copied().filter(move |event| event.op == op)
+    }
+}
+
+/// From its start, as early as it was seen, to its completion, ns. A bio's arrival is left out: it
+/// is a stage of its own.
+pub fn stretch(event: &Event) -> Option<(i64, i64)> {
+    let start = event.queued.or(event.issued)?.ns();
+    let end = event.completed?.ns();
+    (start <= end).then_some((start, end))
+}
+
+/// From its issue to its completion, ns.
+pub fn on_device(event: &Event) -> Option<(i64, i64)> {
+    let (start, end) = (event.issued?.ns(), event.completed?.ns());
+    (start <= end).then_some((start, end))
+}
+
+/// The length of a stretch, ns.
+pub fn length_ns((start, end): (i64, i64)) -> f64 {
+    end.saturating_sub(start) as f64
+}
+
+/// The I/Os of a recording by listing and device. Past its budget a listing keeps the slowest only,
+/// which are no sample: it is left out.
+pub fn by_device(recording: &Recording) -> Vec<Requests<'_>> {
+    let mut all: Vec<Requests> = Vec::new();
+    for (listing, known) in recording.listings.iter().enumerate().filter(|(_, l)| l.folded == 0) {
+        let mut places: HashMap<DeviceId, usize> = HashMap::new();
+        let mut last: Option<(DeviceId, usize)> = None;
+        for event in known.events.iter().filter(|event| event.layer == Layer::Block) {
+            if stretch(event).is_none() {
+                continue;
+            }
+            let device = event.device;
+            let place = match last {
+                Some((same, place)) if same == device => place,
+                _ => *places.entry(device).or_insert_with(|| {
+                    let disk = names::disk(&recording.device_of(device).name);
+                    all.push(Requests { listing, device, disk, events: Vec::new() });
+                    all.len() - 1
+                }),
+            };
+            last = Some((device, place));
+            all[place].events.push(event);
+        }
+    }
+    for requests in &mut all {
+        if !requests.events.is_sorted_by_key(|event| event.completed) {
+            requests.events.sort_by_key(|event| event.completed);
+        }
+    }
+    all
+}
