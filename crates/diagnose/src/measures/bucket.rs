@@ -1,0 +1,87 @@
+//! A bucket of credits that runs dry: throughput at a higher plateau, then at a lower, flatter one,
+//! though no less was asked.
+
+use super::spread;
+use crate::regimes;
+
+/// A step down onto a plateau.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Drained {
+    /// Samples before the step.
+    pub before: usize,
+    /// Samples after it.
+    pub after: usize,
+    /// Median rate before.
+    pub high: f64,
+    /// Median rate after.
+    pub low: f64,
+    /// Coefficient of variation after.
+    pub cv: f64,
+    /// Variance of the counts over their mean, after: near nothing where a clock hands them out.
+    pub dispersion: f64,
+    /// Largest after over the median after.
+    pub max_over_median: f64,
+    /// Requests in flight before and after, medians, if known.
+    pub in_flight: Option<(f64, f64)>,
+}
+
+/// Samples on either side of the step (docs/METHOD.md, 8 Cap: at least five).
+const EACH: usize = 5;
+/// Samples next to the step that belong to neither side: the bucket runs dry within a sample.
+const EDGE: usize = 1;
+
+/// The last step down in a series of rates; `in_flight` may be empty, else one value per rate.
+pub fn drained(rates: &[f64], in_flight: &[f64]) -> Option<Drained> {
+    let levels: Vec<f64> = rates.iter().map(|rate| rate.max(1e-9).ln()).collect();
+    let cuts = regimes::cut(&levels);
+    let steps = cuts.windows(2).filter_map(|pair| Some((pair.first()?, pair.get(1)?)));
+    let found = steps.filter_map(|(before, after)| {
+        // Everything after the step counts, not only the next regime.
+        let late = (after.start + EDGE).min(rates.len())..rates.len();
+        let early = before.start..before.end.saturating_sub(EDGE).max(before.start);
+        let (early_rates, late_rates) = (rates.get(early.clone())?, rates.get(late.clone())?);
+        if early_rates.len() < EACH || late_rates.len() < EACH {
+            return None;
+        }
+        let (high, low) = (spread::median(early_rates)?, spread::median(late_rates)?);
+        let cv = spread::cv(late_rates)?;
+        let most = late_rates.iter().copied().fold(0.0, f64::max);
+        let flight =
+            Some((in_flight.get(early), in_flight.get(late))).and_then(|(before, after)| {
+                Some((spread::median(before?)?, spread::median(after?)?))
+            });
+        Some(Drained {
+            before: early_rates.len(),
+            after: late_rates.len(),
+            high,
+            low,
+            cv,
+            dispersion: cv * cv * low,
+            max_over_median: most / low,
+            in_flight: flight,
+        })
+    });
+    found.filter(|step| step.low > 0.0 && step.high > step.low).max_by(|a, b| {
+        // The flattest end is the plateau.
+        b.cv.total_cmp(&a.cv)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gp2_volume_of_100_gib_falls_from_3000_to_300() {
+        let rates: Vec<f64> = (0..40)
+            .map(|k| if k < 20 { 2990.0 + f64::from(k % 3) * 7.0 } else { 300.0 + f64::from(k % 2) })
+            .collect();
+        let flight = vec![8.0; 40];
+        let found = drained(&rates, &flight).unwrap();
+        assert!((found.high - 2997.0).abs() < 1.0 && (found.low - 300.5).abs() < 1.0, "{found:?}");
+        assert!(found.cv < 0.002 && found.dispersion < 0.01 && found.max_over_median < 1.01);
+        assert_eq!(found.in_flight, Some((8.0, 8.0)));
+        assert_eq!(drained(&[300.0; 40], &[]), None);
+        assert_eq!(drained(&[], &[]), None);
+    }
+}

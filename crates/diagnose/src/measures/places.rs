@@ -1,0 +1,161 @@
+//! Places of a disk that are slow every time they are visited, while all others are quick.
+//!
+//! A weak sector is read again and again by the drive itself, so the same place is slow at each
+//! visit. A visit is a run of requests to one 1-MiB range without a request elsewhere between, so
+//! that a freeze of the whole disk counts once and not for every request that met it.
+
+use std::collections::BTreeMap;
+
+use super::service::Visit;
+use super::spread;
+
+/// A range of the disk that is slow at each visit.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Place {
+    /// Its first sector.
+    pub sector: u64,
+    /// Visits to it, and how many of them were slow.
+    pub visits: usize,
+    /// How many of them were slow.
+    pub slow: usize,
+    /// Visits to all other places, and how many of these were slow.
+    pub others: usize,
+    /// Slow visits to all other places.
+    pub others_slow: usize,
+    /// Fisher's exact probability of that by chance, times the places visited twice or more.
+    pub chance: f64,
+    /// Latency beyond the median of all, by its slow requests, ns.
+    pub lost_ns: f64,
+    /// Median latency of its slow visits, ns.
+    pub slow_ns: f64,
+}
+
+/// Sectors of a range: 1 MiB (docs/METHOD.md, 12 Faults).
+pub const RANGE: u64 = 2048;
+/// A visit is slow from this many medians on (same place).
+const SLOW: f64 = 10.0;
+
+/// One run of requests to one range.
+struct Call {
+    range: u64,
+    longest_ns: f64,
+    lost_ns: f64,
+}
+
+/// The place least likely to be slow by chance; `None` if no place was visited twice and slow
+/// twice. `visits` are sorted by completion.
+pub fn slow_place(visits: &[Visit]) -> Option<Place> {
+    let latencies: Vec<f64> = visits.iter().map(Visit::latency_ns).collect();
+    let median = spread::median(&latencies).filter(|median| *median > 0.0)?;
+    let calls = calls(visits, median);
+    let slow_at = SLOW * median;
+    let mut ranges: BTreeMap<u64, Vec<&Call>> = BTreeMap::new();
+    for call in &calls {
+        ranges.entry(call.range).or_default().push(call);
+    }
+    let all_slow = calls.iter().filter(|call| call.longest_ns > slow_at).count();
+    let tried = ranges.values().filter(|calls| calls.len() > 1).count();
+    let found = ranges.iter().filter_map(|(range, known)| {
+        let slow: Vec<f64> =
+            known.iter().map(|call| call.longest_ns).filter(|ns| *ns > slow_at).collect();
+        if slow.len() < 2 {
+            return None;
+        }
+        let chance = at_least(slow.len(), known.len(), all_slow, calls.len()) * tried as f64;
+        Some(Place {
+            sector: range * RANGE,
+            visits: known.len(),
+            slow: slow.len(),
+            others: calls.len() - known.len(),
+            others_slow: all_slow - slow.len(),
+            chance: chance.min(1.0),
+            lost_ns: known.iter().map(|call| call.lost_ns).sum(),
+            slow_ns: spread::median(&slow)?,
+        })
+    });
+    found.min_by(|a, b| a.chance.total_cmp(&b.chance))
+}
+
+/// Runs of requests to one range, by issue.
+fn calls(visits: &[Visit], median_ns: f64) -> Vec<Call> {
+    let mut order: Vec<&Visit> = visits.iter().filter(|visit| visit.sector.is_some()).collect();
+    order.sort_by_key(|visit| visit.issued_ns);
+    let mut calls: Vec<Call> = Vec::new();
+    for visit in order {
+        let range = visit.sector.unwrap_or(0) / RANGE;
+        let latency = visit.latency_ns();
+        let lost_ns = (latency - median_ns).max(0.0);
+        match calls.last_mut().filter(|call| call.range == range) {
+            Some(call) => {
+                call.longest_ns = call.longest_ns.max(latency);
+                call.lost_ns += lost_ns;
+            }
+            None => calls.push(Call { range, longest_ns: latency, lost_ns }),
+        }
+    }
+    calls
+}
+
+/// Fisher's exact test, one side: the probability that of `visits` drawn from `n`, of which `slow`
+/// are slow, at least `hits` are slow (hypergeometric).
+pub fn at_least(hits: usize, visits: usize, slow: usize, n: usize) -> f64 {
+    let ln_choose = |n: usize, k: usize| -> f64 {
+        (1..=k.min(n - k)).map(|i| ((n - k.min(n - k) + i) as f64 / i as f64).ln()).sum()
+    };
+    if hits > visits.min(slow) || visits > n || slow > n {
+        return 0.0;
+    }
+    let all = ln_choose(n, visits);
+    let possible = |k: &usize| visits - k <= n - slow;
+    (hits..=visits.min(slow))
+        .filter(possible)
+        .map(|k| (ln_choose(slow, k) + ln_choose(n - slow, visits - k) - all).exp())
+        .sum::<f64>()
+        .min(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measures::service::{sort, visit};
+
+    /// 300 random reads of 8 ms; every hundredth goes to the same place.
+    fn visits(slow_ms: impl Fn(usize) -> f64) -> Vec<Visit> {
+        let mut visits: Vec<Visit> = (0..300)
+            .map(|k| {
+                let start = k as i64 * 20_000_000;
+                let took = slow_ms(k);
+                let mut one = visit(start, start + (took * 1e6) as i64);
+                one.sector = Some(if k % 100 == 50 { 4096 } else { (k as u64 % 60 + 9) * 10_000 });
+                one
+            })
+            .collect();
+        sort(&mut visits);
+        visits
+    }
+
+    #[test]
+    fn one_place_slow_three_times_of_three() {
+        let found = slow_place(&visits(|k| if k % 100 == 50 { 400.0 } else { 8.0 })).unwrap();
+        assert_eq!((found.sector, found.visits, found.slow), (4096, 3, 3));
+        assert_eq!((found.others, found.others_slow), (297, 0));
+        // 1 of C(300, 3) = 4 455 100 ways, over 61 places visited twice or more.
+        assert!((found.chance - 61.0 / 4_455_100.0).abs() < 1e-9, "{found:?}");
+        assert!((found.lost_ns - 3.0 * 392e6).abs() < 1.0, "{found:?}");
+    }
+
+    #[test]
+    fn slowness_anywhere_is_no_place() {
+        let found = slow_place(&visits(|k| if k % 7 == 3 { 400.0 } else { 8.0 }));
+        assert!(found.is_none_or(|found| found.chance > 0.01), "{found:?}");
+        assert_eq!(slow_place(&[]), None);
+    }
+
+    #[test]
+    fn the_exact_test_on_a_table_done_by_hand() {
+        // 2 slow of 4, 2 drawn, both slow: 1 of C(4, 2) = 6; at least one: 1 - 1/6.
+        assert!((at_least(2, 2, 2, 4) - 1.0 / 6.0).abs() < 1e-12);
+        assert!((at_least(1, 2, 2, 4) - 5.0 / 6.0).abs() < 1e-12);
+        assert_eq!(at_least(3, 2, 2, 4), 0.0);
+    }
+}

@@ -1,0 +1,134 @@
+//! Equal steps that are no platter's: a free period on whose multiples the slow services stand.
+//!
+//! Timers tick at 1, 4 or 10 ms, firmware paces in multiples of 250 us (Fail-Slow at Scale, FAST
+//! 2018). The comb is that of [`comb`](super::comb), its period free between 0.8 and 22 ms; how
+//! much of the lost time stands on its teeth is what it explains.
+
+use super::{comb, ladder};
+
+/// Services that stand on a comb of a free period.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Steps {
+    /// The step, ms.
+    pub period_ms: f64,
+    /// Service time without a step, ms.
+    pub base_ms: f64,
+    /// Log-likelihood ratio without the best rung, nats.
+    pub without_best: f64,
+    /// Services more than half a step above the base.
+    pub slow: usize,
+    /// Of these, the share that stands on a tooth.
+    pub on_teeth: f64,
+    /// Share of the time above the base that whole steps explain.
+    pub explained_share: f64,
+    /// A speed at which one or a few turns make one or a few steps, if any.
+    pub near_rpm: Option<f64>,
+}
+
+/// A service this near to a tooth, in steps, stands on it: with teeth of any width below 0.15 of
+/// a step the comb was scored.
+const ON_TOOTH: f64 = 0.15;
+/// Whole multiples of a turn that a comb can be mistaken for, and the tolerance of a standard speed
+/// (1 %: docs/METHOD.md, 4 Ladder).
+const MULTIPLES: [f64; 3] = [1.0, 2.0, 3.0];
+const SAME_SPEED: f64 = 0.01;
+/// How many teeth must be multiples for a longer step, and the longest tried: 22 ms, the longest
+/// period, over 0.8 ms, the shortest, is 27.
+const NEARLY_ALL: f64 = 0.95;
+const LARGEST_FACTOR: i64 = 27;
+/// A period below this many steps of the clock is the clock's own.
+const CLOCK_STEPS: f64 = 6.0;
+
+/// The best free comb of a list of services; `None` if there is none or the clock is too coarse.
+pub fn steps(services_ms: &[f64], resolution_ms: f64) -> Option<Steps> {
+    let found = ladder::comb(services_ms, resolution_ms)?;
+    if found.period_ms < CLOCK_STEPS * resolution_ms {
+        return None;
+    }
+    let above = |service: &f64| (service - found.base_ms) / found.period_ms;
+    // A comb of half the step fits as well: then no service stands on its odd teeth.
+    let whole = common_factor(services_ms.iter().map(above));
+    let period_ms = found.period_ms * whole;
+    let above = |service: &f64| (service - found.base_ms) / period_ms;
+    let slow: Vec<f64> = services_ms.iter().map(above).filter(|steps| *steps > 0.5).collect();
+    let on = |steps: &&f64| (*steps - steps.round()).abs() < ON_TOOTH;
+    let standing: Vec<f64> = slow.iter().filter(on).copied().collect();
+    let excess: f64 = services_ms.iter().map(above).map(|steps| steps.max(0.0)).sum();
+    let stepped: f64 = standing.iter().map(|steps| steps.round()).sum();
+    let score = comb::score(services_ms, found.base_ms, period_ms, resolution_ms);
+    Some(Steps {
+        period_ms,
+        base_ms: found.base_ms,
+        without_best: score.without_best,
+        slow: slow.len(),
+        on_teeth: standing.len() as f64 / slow.len().max(1) as f64,
+        explained_share: if excess > 0.0 { (stepped / excess).min(1.0) } else { 0.0 },
+        near_rpm: near_rpm(period_ms),
+    })
+}
+
+/// Steps longer than the comb's that fit all but a few of the services: the largest factor of which
+/// nearly all teeth that are stood on are multiples.
+fn common_factor(steps: impl Iterator<Item = f64>) -> f64 {
+    let teeth: Vec<i64> = steps
+        .filter(|steps| *steps > 0.5 && (steps - steps.round()).abs() < ON_TOOTH)
+        .map(|steps| steps.round() as i64)
+        .collect();
+    let fits = |factor: &i64| {
+        let fit = teeth.iter().filter(|tooth| *tooth % factor == 0).count();
+        fit as f64 > NEARLY_ALL * teeth.len() as f64
+    };
+    (2..=LARGEST_FACTOR).rev().find(fits).map_or(1.0, |factor| factor as f64)
+}
+
+/// A standard speed of whose turn this period is a multiple or a whole part.
+fn near_rpm(period_ms: f64) -> Option<f64> {
+    let near = |rpm: &f64| {
+        let turns = period_ms * rpm / 60_000.0;
+        MULTIPLES
+            .iter()
+            .any(|k| (turns / k - 1.0).abs() < SAME_SPEED || (turns * k - 1.0).abs() < SAME_SPEED)
+    };
+    ladder::SPEEDS_RPM.into_iter().find(near)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    /// Flash reads of 0.2 ms, a third of which wait 1 to 5 ticks.
+    fn ticking(tick_ms: f64) -> Vec<f64> {
+        let mut random = Random::seeded(11);
+        (0..200)
+            .map(|k| {
+                let ticks = if k % 3 == 0 { 1 + random.below(5) } else { 0 };
+                0.2 + 0.02 * random.unit() + ticks as f64 * tick_ms
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_tick_is_found_with_what_it_explains() {
+        for tick_ms in [1.0, 2.75, 10.0] {
+            let found = steps(&ticking(tick_ms), 0.01).unwrap();
+            assert!((found.period_ms / tick_ms - 1.0).abs() < 0.01, "{found:?}");
+            assert!(found.without_best > 8.0 && found.explained_share > 0.95, "{found:?}");
+        }
+        // The turn of 7200 rpm, half of it, and twice that.
+        for turn in [60.0 / 7.2, 60.0 / 14.4, 60.0 / 3.6] {
+            assert!(near_rpm(turn).is_some(), "{turn}");
+        }
+        // Within 1 % of no speed's turn, nor of its whole parts.
+        assert_eq!((near_rpm(2.3), near_rpm(9.4)), (None, None));
+    }
+
+    #[test]
+    fn any_length_of_delay_is_no_comb() {
+        let mut random = Random::seeded(12);
+        let services: Vec<f64> =
+            (0..200).map(|k| 0.2 + if k % 3 == 0 { 20.0 * random.unit() } else { 0.0 }).collect();
+        assert!(steps(&services, 0.01).is_none_or(|found| found.without_best < 8.0));
+        assert_eq!(steps(&[], 0.01), None);
+    }
+}
