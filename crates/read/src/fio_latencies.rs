@@ -110,7 +110,7 @@ impl Latencies {
 
 /// Counts between percentiles: `p` percent of `count` lie at or below the value of `p`, which is
 /// printed in whole steps of `step` ns. The counts add up to `count`.
-fn percentile_histogram(
+pub(crate) fn percentile_histogram(
     percentiles: &[(f64, u64)],
     step: u64,
     summary: Option<Summary>,

@@ -1,6 +1,7 @@
 //! The list of formats. To add one: its file, its `mod` line, its place in [`FORMATS`].
 
 mod asm_metrics;
+mod atop;
 mod biolatency;
 mod biosnoop;
 mod blkparse;
@@ -8,6 +9,8 @@ pub mod blktrace;
 mod bpftrace;
 mod capture;
 mod cgroup_io;
+mod collectl;
+mod diskspd;
 mod diskstats;
 mod fio;
 mod fio_json;
@@ -23,6 +26,7 @@ mod kernel_log;
 mod latency_outliers;
 mod mounts;
 mod netapp;
+mod nmon;
 mod oracle_10046;
 mod oracle_histogram;
 mod perf_script;
@@ -41,6 +45,7 @@ use crate::Format;
 /// All formats, sorted by name.
 pub const FORMATS: &[Format] = &[
     asm_metrics::FORMAT,
+    atop::FORMAT,
     biolatency::FORMAT,
     biosnoop::FORMAT,
     blkparse::FORMAT,
@@ -48,6 +53,8 @@ pub const FORMATS: &[Format] = &[
     bpftrace::FORMAT,
     capture::FORMAT,
     cgroup_io::FORMAT,
+    collectl::FORMAT,
+    diskspd::FORMAT,
     diskstats::FORMAT,
     fio::FORMAT,
     fio_json::FORMAT,
@@ -63,6 +70,7 @@ pub const FORMATS: &[Format] = &[
     latency_outliers::FORMAT,
     mounts::FORMAT,
     netapp::FORMAT,
+    nmon::FORMAT,
     oracle_10046::FORMAT,
     oracle_histogram::FORMAT,
     perf_script::FORMAT,

@@ -3,6 +3,7 @@
 //! ## Reads
 //! The reports of `iostat -o JSON`, one at a time as they come, so that a run of days needs no
 //! more memory than one report. Rows become intervals, exactly as those of the printed tables.
+//! `sadf -j -- -d` prints the same document with sar's columns and is read too.
 //!
 //! ## Where it comes from
 //! `iostat -o JSON -x 10` of the sysstat package, also behind `-y`, `-t`, `-p`, `-s`, `-k`, `-m`;
@@ -100,12 +101,13 @@ impl IostatJson {
         if self.reports == 0 {
             sink.source().host = self.document.mended().as_ref().and_then(host);
         }
-        let now = report.get("timestamp").and_then(Value::as_str).and_then(Moment::read);
+        let now = report.get("timestamp").and_then(moment);
         let rows = report.get("disk").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         let drafts: Vec<(&str, Draft)> =
             rows.iter().filter_map(|row| self.row(row, sink)).collect();
         let rates: Vec<f64> = drafts.iter().flat_map(|(_, draft)| draft.request_rates()).collect();
-        let since_boot = self.reports == 0 && !are_whole(&rates);
+        let sampled = report.get("timestamp").is_some_and(Value::is_object);
+        let since_boot = self.reports == 0 && !sampled && !are_whole(&rates);
         let seconds = now.zip(self.before).and_then(|(now, before)| now.since(before));
         let length = seconds.filter(|seconds| *seconds > 0.0 && !since_boot);
         self.first = self.first.or(now);
@@ -123,11 +125,19 @@ impl IostatJson {
 
     fn row<'a>(&mut self, row: &'a Value, sink: &mut dyn Sink) -> Option<(&'a str, Draft)> {
         let row = row.as_object()?;
-        let name = row.get("disk_device").and_then(Value::as_str)?.trim();
+        let name = row.get("disk_device").or_else(|| row.get("disk-device"));
+        let name = name.and_then(Value::as_str)?.trim();
         let written = self.written(row, sink);
         let mut draft = Draft::default();
         for (key, value) in row {
-            let column = if key == "util" { "%util" } else { key };
+            let column = match key.as_str() {
+                "util" | "util-percent" => "%util",
+                // sadf's: bytes by direction beside requests of both together.
+                "rkB" => "kB_read/s",
+                "wkB" => "kB_wrtn/s",
+                "dkB" => "kB_dscd/s",
+                other => other,
+            };
             match (key.as_str(), written) {
                 ("wMB/s", Some(written)) => draft.take(column, &written.to_string()),
                 _ => draft.take(column, &word(value)),
@@ -149,6 +159,15 @@ impl IostatJson {
             ));
         }
         wrong.then_some(product)
+    }
+}
+
+/// iostat prints a report's time as one text, sadf its date and time apart.
+fn moment(stamp: &Value) -> Option<Moment> {
+    let of = |key| stamp.get(key).and_then(Value::as_str);
+    match stamp.as_str() {
+        Some(text) => Moment::read(text),
+        None => Moment::read(&format!("{} {}", of("date")?, of("time")?)),
     }
 }
 

@@ -11,7 +11,7 @@
 //! ## Versions
 //! `rd_sec/s wr_sec/s avgrq-sz avgqu-sz await svctm %util` to 11.5.6, `rkB/s wkB/s areq-sz aqu-sz
 //! await svctm %util` from 11.5.7, `dkB/s` and no `svctm` from 12.1.2. Before 6.0 `tps rd_sec/s
-//! wr_sec/s` alone. The output of `sadf` is not read.
+//! wr_sec/s` alone. `sadf -j` is read as `iostat-json`; sadf's other outputs are not.
 //!
 //! ## Traps
 //! A row is the mean over the interval that ends at its time; the first header's time is where it

@@ -1,0 +1,274 @@
+//! collectl's disk details (`collectl -sD`): requests, bytes, waits, queue and busy share per disk.
+//!
+//! ## Reads
+//! The tables of `collectl -sD`, with or without a time in front, and the plottable lines of
+//! `collectl -sD -P`, whose heading names each value of each disk.
+//!
+//! ## Where it comes from
+//! `collectl -sD -i10`, `collectl -sD -oT -p FILE`, `collectl -sD -P`.
+//!
+//! ## Versions
+//! 4.x gives the wait of reads and writes apart; 3.x has one `Wait` for both. Columns are found
+//! by the heading, in whatever order.
+//!
+//! ## Traps
+//! All values are whole numbers: a wait below 1 ms is printed as 0, which is taken as unknown.
+//! Rates are per second, unless `-on` was given, which the output does not tell. Waits are
+//! milliseconds, sizes kilobytes of 1024 bytes. Without `-oT` no row has a time. `SvcTim` is busy
+//! time divided by requests and no latency. Loop devices are not shown by collectl.
+//!
+//! ## Cannot know
+//! How latencies behind a mean are distributed; queue and device time apart.
+
+use iowhy_model::{Interval, Layer, Level, Nanos, Op, Rates, Sink, Time};
+
+use crate::{Format, Moment, Reader, Sniff, Step, decimal};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "collectl",
+    summary: "collectl -sD, disk details as tables or plottable lines",
+    manual: include_str!("collectl.rs"),
+    level: Level::A,
+    sniff,
+    reader: || Box::new(Collectl::default()),
+};
+
+/// collectl's KB are powers of 1024 (it halves sectors).
+const KIB: f64 = 1024.0;
+const NS_PER_MS: f64 = 1e6;
+/// Lines ahead of the first table: a greeting, a blank, a title.
+const LEAD: usize = 5;
+
+fn sniff(lines: &[&str]) -> Sniff {
+    for line in lines {
+        if heading(line).is_some() || plot_heading(line).is_some() {
+            return Sniff::Yes;
+        }
+        let ahead = line.trim().is_empty()
+            || line.starts_with("waiting for ") && line.contains("sample")
+            || line.starts_with("# DISK STATISTICS")
+            || line.starts_with('#') && line.contains("<---");
+        if !ahead {
+            return Sniff::No;
+        }
+    }
+    let blank = lines.first().is_none_or(|line| line.trim().is_empty());
+    if lines.len() < LEAD && !blank { Sniff::More } else { Sniff::No }
+}
+
+/// The columns of a table; reads come before writes.
+fn heading(line: &str) -> Option<Vec<String>> {
+    let words: Vec<&str> = line.strip_prefix('#')?.split_whitespace().collect();
+    let named = words.iter().position(|word| *word == "Name")?;
+    let known = words.ends_with(&["QLen", "Wait", "SvcTim", "Util"]) && named < 3;
+    known.then(|| words.iter().map(|word| (*word).to_string()).collect())
+}
+
+/// `#Date Time [DSK:sda]Name [DSK:sda]Reads ...`: the disk and column of each value.
+fn plot_heading(line: &str) -> Option<Vec<(String, String)>> {
+    let words = line.strip_prefix("#Date Time ")?.split_whitespace();
+    let columns: Vec<(String, String)> = words
+        .map(|word| match word.strip_prefix("[DSK:").and_then(|word| word.split_once(']')) {
+            Some((disk, column)) => (disk.to_string(), column.to_string()),
+            None => (String::new(), word.to_string()),
+        })
+        .collect();
+    columns.iter().any(|(disk, _)| !disk.is_empty()).then_some(columns)
+}
+
+#[derive(Default)]
+struct Collectl {
+    table: Vec<String>,
+    plot: Vec<(String, String)>,
+    /// The end of the interval before, and of the one being read; seconds between the first and
+    /// `before`.
+    before: Option<Moment>,
+    now: Option<Moment>,
+    elapsed: f64,
+}
+
+impl Reader for Collectl {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        if let Some(columns) = plot_heading(line) {
+            (self.plot, self.table) = (columns, Vec::new());
+            return Step::Took;
+        }
+        if let Some(columns) = heading(line) {
+            (self.table, self.plot) = (columns, Vec::new());
+            return Step::Took;
+        }
+        if line.starts_with('#') || line.trim().is_empty() {
+            return Step::Took;
+        }
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match self.plot.is_empty() {
+            true => self.row(&words, sink),
+            false => self.plot_row(&words, sink),
+        }
+    }
+}
+
+impl Collectl {
+    fn row(&mut self, words: &[&str], sink: &mut dyn Sink) -> Step {
+        let named = self.table.iter().position(|word| word == "Name").unwrap_or(0);
+        let numbers = words.get(named + 1..).unwrap_or_default();
+        if numbers.is_empty() || !numbers.iter().all(|word| decimal(word).is_some()) {
+            return Step::Passed;
+        }
+        if words.len() != self.table.len() {
+            return Step::Skipped("the values do not fit the heading".to_string());
+        }
+        // Each group of columns begins with `KBytes`; behind `RWSize` stands what both share.
+        let (mut groups, mut draft) = (0, Draft::default());
+        for (column, word) in self.table.iter().zip(words).skip(named + 1) {
+            groups += u8::from(column == "KBytes");
+            groups = if column == "RWSize" { 3 } else { groups };
+            draft.take(groups, column, decimal(word));
+        }
+        let moment = words.get(..named).map(|time| time.join(" "));
+        self.advance(moment.as_deref());
+        self.pour(words.get(named).copied().unwrap_or_default(), &draft, sink);
+        Step::Took
+    }
+
+    fn plot_row(&mut self, words: &[&str], sink: &mut dyn Sink) -> Step {
+        let [date, time, values @ ..] = words else { return Step::Passed };
+        if values.len() != self.plot.len() || decimal(date).is_none() {
+            return Step::Skipped("the values do not fit the heading".to_string());
+        }
+        // `20261121` is taken apart, so that the days are known.
+        let dated = date.get(..4).zip(date.get(4..6)).zip(date.get(6..8));
+        let dated = dated.map(|((year, month), day)| format!("{year}-{month}-{day} {time}"));
+        self.advance(dated.as_deref());
+        let mut drafts: Vec<(&str, Draft)> = Vec::new();
+        for ((disk, column), word) in self.plot.iter().zip(values) {
+            if disk.is_empty() || column == "Name" {
+                continue;
+            }
+            let (group, column) = match column.as_str() {
+                "Reads" => (1, "IOs"),
+                "RMerge" => (1, "Merged"),
+                "RKBytes" => (1, "KBytes"),
+                "WaitR" => (1, "Wait"),
+                "Writes" => (2, "IOs"),
+                "WMerge" => (2, "Merged"),
+                "WKBytes" => (2, "KBytes"),
+                "WaitW" => (2, "Wait"),
+                "QueLen" => (3, "QLen"),
+                other => (3, other),
+            };
+            if drafts.last().is_none_or(|(last, _)| last != disk) {
+                drafts.push((disk, Draft::default()));
+            }
+            if let Some((_, draft)) = drafts.last_mut() {
+                draft.take(group, column, decimal(word));
+            }
+        }
+        for (disk, draft) in &drafts {
+            self.pour(disk, draft, sink);
+        }
+        Step::Took
+    }
+
+    /// A row of another time than the one before ends another interval.
+    fn advance(&mut self, printed: Option<&str>) {
+        let Some(now) = printed.and_then(Moment::read) else { return };
+        if self.now == Some(now) {
+            return;
+        }
+        let past = self.now.zip(self.before).and_then(|(end, before)| end.since(before));
+        self.elapsed += past.unwrap_or(0.0);
+        self.before = self.now;
+        self.now = Some(now);
+    }
+
+    fn pour(&self, disk: &str, draft: &Draft, sink: &mut dyn Sink) {
+        let mut interval = Interval::new(sink.device(disk), Layer::Block);
+        let length = self.now.zip(self.before).and_then(|(now, before)| now.since(before));
+        if let Some(length) = length.filter(|length| *length > 0.0) {
+            interval.start = Some(Time::from_seconds(self.elapsed));
+            interval.length = Some(Nanos::from_seconds(length));
+        }
+        for (op, part) in [(Op::Read, &draft.reads), (Op::Write, &draft.writes)] {
+            if part.known {
+                interval.rates.push((op, part.rates));
+            }
+        }
+        interval.queue_len = draft.queue_len;
+        interval.await_ns = draft.await_ns.filter(|wait| *wait > 0.0);
+        interval.busy = draft.busy;
+        sink.interval(interval);
+    }
+}
+
+/// One disk's row, as its columns come.
+#[derive(Default)]
+struct Draft {
+    reads: Part,
+    writes: Part,
+    queue_len: Option<f64>,
+    await_ns: Option<f64>,
+    busy: Option<f64>,
+}
+
+#[derive(Default)]
+struct Part {
+    known: bool,
+    rates: Rates,
+}
+
+impl Draft {
+    /// Takes a value of the reads (1), the writes (2) or both together (3).
+    fn take(&mut self, group: u8, column: &str, value: Option<f64>) {
+        let Some(value) = value else { return };
+        let part = match group {
+            1 => &mut self.reads,
+            2 => &mut self.writes,
+            _ => {
+                match column {
+                    "QLen" => self.queue_len = Some(value),
+                    "Wait" => self.await_ns = Some(value * NS_PER_MS),
+                    "Util" => self.busy = Some(value / 100.0),
+                    _ => {}
+                }
+                return;
+            }
+        };
+        part.known = true;
+        match column {
+            "KBytes" => part.rates.bytes_per_s = Some(value * KIB),
+            "Merged" => part.rates.merges_per_s = Some(value),
+            "IOs" => part.rates.ios_per_s = value,
+            "Wait" => part.rates.await_ns = Some(value * NS_PER_MS).filter(|wait| *wait > 0.0),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scan::recorded as read;
+
+    #[test]
+    fn groups_of_columns_are_told_apart() {
+        let recording = read(
+            "#Time     Name       KBytes Merged  IOs Size  Wait  KBytes Merged  IOs Size  Wait  RWSize  QLen  Wait SvcTim Util\n\
+             10:57:20 sda          19772     65  501   39     0  132716      0  242  548     4     205    14     2      0   10\n\
+             10:57:30 sda          19772     65  501   39     0  132716      0\n\
+             10:57:30 sda             0      0    0    0     0       0      0    0    0     0       0     0     0      0    0\n",
+        );
+        let listing = &recording.listings[0];
+        assert_eq!(listing.source.skipped, 1);
+        let [first, last] = &listing.intervals[..] else { panic!("{:?}", listing.intervals) };
+        let (reads, writes) = (first.of(Op::Read).unwrap(), first.of(Op::Write).unwrap());
+        assert_eq!((reads.ios_per_s, reads.await_ns), (501.0, None));
+        assert_eq!((writes.bytes_per_s, writes.await_ns), (Some(132_716.0 * 1024.0), Some(4e6)));
+        assert_eq!(
+            (first.queue_len, first.await_ns, first.busy),
+            (Some(14.0), Some(2e6), Some(0.1))
+        );
+        assert_eq!(last.length, Some(Nanos::from_seconds(10.0)));
+    }
+}

@@ -1,0 +1,363 @@
+//! diskspd's XML result (`diskspd -Rxml`): rates and latency percentiles per file and operation.
+//!
+//! ## Reads
+//! The XML of `diskspd -Rxml -L`, element by element as it is printed: per time span the reads
+//! and writes of each target over all threads become an interval, and the percentiles of all
+//! targets together become one histogram per operation.
+//!
+//! ## Where it comes from
+//! `diskspd -b8K -d60 -o4 -r -w25 -L -Rxml FILE`, and the tools that call it.
+//!
+//! ## Versions
+//! 2.0.17 to 2.2. One element stands on one line, as diskspd prints it; a document that was
+//! printed anew without line ends is not read.
+//!
+//! ## Traps
+//! A result may hold several time spans: each is an interval of its own, one after the other.
+//! Warm-up and cool-down are outside `TestTimeSeconds` and not counted. The counts of the
+//! histograms are not printed: they are computed from percentiles and counts, and a note says so.
+//! Percentiles 0 and 100 are minimum and maximum. Latencies are milliseconds with three decimals,
+//! sizes bytes. Without `-L` there are no latencies. The `-D` series per interval of time is
+//! passed over.
+//!
+//! ## Cannot know
+//! Which disk was below the file, and what the disk did: the time is the program's own.
+
+use std::collections::BTreeMap;
+
+use iowhy_model::{
+    Distribution, Histogram, Interval, Layer, Level, Nanos, Op, Rates, Sink, Stage, Time,
+};
+
+use crate::buckets::COUNT_LIMIT;
+use crate::fio_latencies::percentile_histogram;
+use crate::fio_lines::Summary;
+use crate::powers::note;
+use crate::{Format, Reader, Sniff, Step, decimal, fixed, integer};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "diskspd",
+    summary: "diskspd -Rxml, rates and latency percentiles",
+    manual: include_str!("diskspd.rs"),
+    level: Level::B,
+    sniff,
+    reader: || Box::new(Diskspd::default()),
+};
+
+/// Latencies have three decimals of a millisecond.
+const STEP_NS: u64 = 1_000;
+
+fn sniff(lines: &[&str]) -> Sniff {
+    let mut lines = lines.iter().map(|line| line.trim()).filter(|line| !line.is_empty());
+    match (lines.next(), lines.next(), lines.next()) {
+        (Some("<Results>"), second, _) => known(second, &["<System>", "<Profile>", "<TimeSpan>"]),
+        (Some(first), second, _) if first.starts_with("<?xml") => known(second, &["<Results>"]),
+        _ => Sniff::No,
+    }
+}
+
+fn known(line: Option<&str>, names: &[&str]) -> Sniff {
+    line.map_or(Sniff::More, |line| Sniff::from(names.contains(&line)))
+}
+
+/// One element of a line.
+enum Element<'a> {
+    Open(&'a str),
+    Close(&'a str),
+    Value(&'a str, &'a str),
+    Other,
+}
+
+impl<'a> Element<'a> {
+    /// `None` if the line is no element.
+    fn of(line: &'a str) -> Option<Element<'a>> {
+        let (name, rest) = line.trim().strip_prefix('<')?.split_once('>')?;
+        if let Some(name) = name.strip_prefix('/') {
+            return Some(Element::Close(name));
+        }
+        if name.ends_with('/') || name.starts_with(['?', '!']) || name.contains(' ') {
+            return Some(Element::Other);
+        }
+        if rest.is_empty() {
+            return Some(Element::Open(name));
+        }
+        let value = rest.strip_suffix('>')?.strip_suffix(name)?.strip_suffix("</")?;
+        Some(Element::Value(name, value))
+    }
+}
+
+/// What was done of one operation.
+#[derive(Clone, Copy, Default)]
+struct Work {
+    ios: u64,
+    bytes: u64,
+    /// Sum of latencies, ns, where the mean was printed.
+    waited_ns: Option<f64>,
+}
+
+/// Percentiles and mean of one operation over all targets.
+#[derive(Default)]
+struct Latency {
+    percentiles: Vec<(f64, u64)>,
+    mean_ns: Option<f64>,
+}
+
+/// Reads and writes, in this order everywhere below.
+const OPS: [Op; 2] = [Op::Read, Op::Write];
+
+#[derive(Default)]
+struct Diskspd {
+    open: Vec<String>,
+    seconds: Option<f64>,
+    /// Seconds of the time spans before.
+    elapsed: f64,
+    path: String,
+    target: [Work; 2],
+    targets: BTreeMap<String, [Work; 2]>,
+    percentile: Option<f64>,
+    latency: [Latency; 2],
+    told: bool,
+    over: bool,
+}
+
+impl Reader for Diskspd {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        if self.over {
+            return if line.trim().is_empty() { Step::Took } else { Step::Ended };
+        }
+        let Some(element) = Element::of(line) else {
+            return match line.trim_start().starts_with('<') {
+                true => Step::Skipped("an element that is cut or damaged".to_string()),
+                false => Step::Passed,
+            };
+        };
+        match element {
+            Element::Open(name) => {
+                self.open.push(name.to_string());
+                Step::Took
+            }
+            Element::Close(name) => self.close(name, sink),
+            Element::Value(name, text) => self.value(name, text, sink),
+            Element::Other => Step::Took,
+        }
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        if self.over {
+            return;
+        }
+        self.end_target();
+        self.pour(sink);
+        sink.skip(note("the document ends before it is complete"));
+    }
+}
+
+impl Diskspd {
+    /// Whether the innermost open elements are these; the last one is the innermost.
+    fn within(&self, names: &[&str]) -> bool {
+        let rest = self.open.len().saturating_sub(names.len());
+        self.open.get(rest..).is_some_and(|open| open == names)
+    }
+
+    fn close(&mut self, name: &str, sink: &mut dyn Sink) -> Step {
+        let Some(place) = self.open.iter().rposition(|open| open == name) else {
+            return Step::Skipped(format!("`{name}` is closed but was not open"));
+        };
+        let step = match place + 1 == self.open.len() {
+            true => Step::Took,
+            false => Step::Skipped(format!("`{name}` is closed around an open element")),
+        };
+        match name {
+            "Target" if self.within(&["Thread", "Target"]) => self.end_target(),
+            "TimeSpan" if self.within(&["Results", "TimeSpan"]) => self.pour(sink),
+            "Results" => self.over = true,
+            _ => {}
+        }
+        self.open.truncate(place);
+        step
+    }
+
+    fn value(&mut self, name: &str, text: &str, sink: &mut dyn Sink) -> Step {
+        let read = match name {
+            "TestTimeSeconds" if self.within(&["TimeSpan"]) => {
+                self.seconds = decimal(text).filter(|seconds| *seconds > 0.0);
+                self.seconds.is_some()
+            }
+            "ComputerName" if self.within(&["System"]) => {
+                sink.source().host = Some(text.to_string());
+                true
+            }
+            "Path" if self.within(&["Thread", "Target"]) => {
+                self.path = text.to_string();
+                true
+            }
+            _ if self.within(&["Thread", "Target"]) => self.target_value(name, text),
+            _ if self.within(&["TimeSpan", "Latency"]) => match name {
+                "AverageReadMilliseconds" => set(&mut self.latency[0].mean_ns, text),
+                "AverageWriteMilliseconds" => set(&mut self.latency[1].mean_ns, text),
+                _ => true,
+            },
+            _ if self.within(&["TimeSpan", "Latency", "Bucket"]) => self.bucket_value(name, text),
+            _ => true,
+        };
+        match read {
+            true => Step::Took,
+            false => Step::Skipped(format!("the value of `{name}` cannot be read")),
+        }
+    }
+
+    fn target_value(&mut self, name: &str, text: &str) -> bool {
+        let [reads, writes] = &mut self.target;
+        let place = match name {
+            "ReadBytes" => &mut reads.bytes,
+            "ReadCount" => &mut reads.ios,
+            "WriteBytes" => &mut writes.bytes,
+            "WriteCount" => &mut writes.ios,
+            "AverageReadLatencyMilliseconds" => return set(&mut reads.waited_ns, text),
+            "AverageWriteLatencyMilliseconds" => return set(&mut writes.waited_ns, text),
+            _ => return true,
+        };
+        let count = integer(text).filter(|count| *count <= COUNT_LIMIT);
+        *place = count.unwrap_or(0);
+        count.is_some()
+    }
+
+    fn bucket_value(&mut self, name: &str, text: &str) -> bool {
+        let place = match name {
+            "Percentile" => {
+                self.percentile = decimal(text).filter(|percent| (0.0..=100.0).contains(percent));
+                return self.percentile.is_some();
+            }
+            "ReadMilliseconds" => 0,
+            "WriteMilliseconds" => 1,
+            _ => return true,
+        };
+        let ns = fixed(text, 6).and_then(|ns| u64::try_from(ns).ok());
+        let known = self.percentile.zip(ns);
+        self.latency[place].percentiles.extend(known);
+        known.is_some()
+    }
+
+    /// Adds the target of one thread to that of the others.
+    fn end_target(&mut self) {
+        let done = std::mem::take(&mut self.target);
+        if done.iter().all(|work| work.ios == 0) {
+            return;
+        }
+        let known = self.targets.entry(std::mem::take(&mut self.path)).or_default();
+        for (known, work) in known.iter_mut().zip(done) {
+            known.ios = known.ios.saturating_add(work.ios);
+            known.bytes = known.bytes.saturating_add(work.bytes);
+            let waited = work.waited_ns.map(|mean| mean * work.ios as f64);
+            known.waited_ns = match (known.waited_ns, waited) {
+                (Some(one), Some(other)) => Some(one + other),
+                (one, other) => one.or(other),
+            };
+        }
+    }
+
+    fn pour(&mut self, sink: &mut dyn Sink) {
+        let (targets, latency) =
+            (std::mem::take(&mut self.targets), std::mem::take(&mut self.latency));
+        let Some(seconds) = self.seconds.take() else { return };
+        let (start, length) = (Time::from_seconds(self.elapsed), Nanos::from_seconds(seconds));
+        for (path, works) in &targets {
+            let mut interval = Interval::new(sink.device(path), Layer::Application);
+            (interval.start, interval.length) = (Some(start), Some(length));
+            let done = OPS.iter().zip(works).filter(|(_, work)| work.ios > 0);
+            interval.rates = done.map(|(op, work)| (*op, work.rates(seconds))).collect();
+            sink.interval(interval);
+        }
+        let all = match &targets.keys().collect::<Vec<_>>()[..] {
+            [only] => sink.device(only),
+            _ => sink.device("all targets"),
+        };
+        for (place, op) in OPS.into_iter().enumerate() {
+            let count = targets.values().map(|works| works[place].ios).sum();
+            let Some(histogram) = latency[place].histogram(count) else { continue };
+            let mut one = Distribution::new(all, Layer::Application, Stage::Total, histogram);
+            (one.op, one.start, one.length) = (Some(op), Some(start), Some(length));
+            sink.distribution(one);
+            if !std::mem::replace(&mut self.told, true) {
+                sink.note(note("the counts of this histogram are computed from percentiles"));
+            }
+        }
+        self.elapsed += seconds;
+    }
+}
+
+impl Work {
+    fn rates(&self, seconds: f64) -> Rates {
+        Rates {
+            ios_per_s: self.ios as f64 / seconds,
+            merges_per_s: None,
+            bytes_per_s: Some(self.bytes as f64 / seconds),
+            await_ns: self.waited_ns.map(|waited| waited / self.ios as f64),
+        }
+    }
+}
+
+impl Latency {
+    fn histogram(&self, count: u64) -> Option<Histogram> {
+        let at = |wanted: f64| {
+            let found = self.percentiles.iter().find(|(percent, _)| *percent == wanted);
+            found.map(|(_, ns)| *ns)
+        };
+        let extremes = at(0.0).zip(at(100.0)).zip(self.mean_ns);
+        let summary =
+            extremes.map(|((min_ns, max_ns), mean_ns)| Summary { min_ns, max_ns, mean_ns });
+        let between = |(percent, _): &&(f64, u64)| *percent > 0.0 && *percent < 100.0;
+        let inner: Vec<(f64, u64)> = self.percentiles.iter().filter(between).copied().collect();
+        if count == 0 || inner.is_empty() {
+            return None;
+        }
+        let mut histogram = percentile_histogram(&inner, STEP_NS, summary, count)?;
+        histogram.sum_ns = self.mean_ns.map(|mean| mean * histogram.count() as f64);
+        (histogram.min_ns, histogram.max_ns) = (at(0.0), at(100.0));
+        Some(histogram)
+    }
+}
+
+/// Milliseconds as printed, in ns; false if they are no number.
+fn set(place: &mut Option<f64>, text: &str) -> bool {
+    *place = decimal(text).map(|ms| ms * 1e6);
+    place.is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scan::recorded as read;
+
+    #[test]
+    fn threads_add_up_and_percentiles_become_counts() {
+        let thread = "<Thread>\n<Target>\n<Path>D:\\t.dat</Path>\n<ReadBytes>819200</ReadBytes>\n\
+             <ReadCount>100</ReadCount>\n<WriteBytes>0</WriteBytes>\n<WriteCount>0</WriteCount>\n\
+             <AverageReadLatencyMilliseconds>2.000</AverageReadLatencyMilliseconds>\n\
+             </Target>\n</Thread>\n";
+        let bucket = |percent: &str, ms: &str| {
+            format!(
+                "<Bucket>\n<Percentile>{percent}</Percentile>\n\
+                 <ReadMilliseconds>{ms}</ReadMilliseconds>\n</Bucket>\n"
+            )
+        };
+        let text = format!(
+            "<Results>\n<TimeSpan>\n<TestTimeSeconds>10.00</TestTimeSeconds>\n<Latency>\n\
+             <AverageReadMilliseconds>2.000</AverageReadMilliseconds>\n{}{}{}</Latency>\n\
+             {thread}{thread}</TimeSpan>\n</Results>\n",
+            bucket("0", "0.500"),
+            bucket("50", "1.000"),
+            bucket("100", "9.000"),
+        );
+        let recording = read(&text);
+        let listing = &recording.listings[0];
+        let reads = listing.intervals[0].of(Op::Read).unwrap();
+        assert_eq!((reads.ios_per_s, reads.await_ns), (20.0, Some(2e6)));
+        let histogram = &listing.distributions[0].histogram;
+        let rows: Vec<_> = histogram.filled().collect();
+        assert_eq!(rows, [(500_000, 1_001_000, 100), (1_001_000, 9_000_001, 100)]);
+        assert_eq!((histogram.sum_ns, histogram.max_ns), (Some(4e8), Some(9_000_000)));
+        assert_eq!(read(text.trim_end_matches("</Results>\n")).listings[0].source.skipped, 1);
+    }
+}

@@ -1,0 +1,223 @@
+//! nmon's recorded disk sections: transfers, bytes and busy share per disk and snapshot.
+//!
+//! ## Reads
+//! The sections `DISKBUSY`, `DISKREAD`, `DISKWRITE` and `DISKXFER` of a file recorded by
+//! `nmon -f`, with continued sections (`DISKBUSY1` and so on of hosts with many disks) and the
+//! snapshots' times. All other sections are passed over.
+//!
+//! ## Where it comes from
+//! `nmon -f -s 10 -c 360` on Linux.
+//!
+//! ## Versions
+//! Read with output of 16n. Lines may be sorted by snapshot or, after `sort`, by section.
+//!
+//! ## Traps
+//! The first snapshot's rates are over the time since nmon began. Transfers are given for reads
+//! and writes together, so all is kept together; kilobytes are 1024 bytes. Partitions stand
+//! beside their disks. A busy share above 100 % is printed as 100. Sorted files give the times at
+//! their end: without a time the interval of the file's head is used.
+//!
+//! ## Cannot know
+//! How long requests waited, and how many were queued: nmon prints neither without `-d`'s
+//! service times, which are busy time divided by transfers and no latency.
+
+use std::collections::BTreeMap;
+
+use iowhy_model::{Interval, Layer, Level, Nanos, Rates, Sink, Time};
+
+use crate::{Format, Moment, Reader, Sniff, Step, decimal};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "nmon",
+    summary: "nmon -f recordings, their disk sections",
+    manual: include_str!("nmon.rs"),
+    level: Level::A,
+    sniff,
+    reader: || Box::new(Nmon::default()),
+};
+
+fn sniff(lines: &[&str]) -> Sniff {
+    let first = lines.first().copied().unwrap_or_default();
+    Sniff::from(first.starts_with("AAA,progname,nmon") || first.starts_with("AAA,command,nmon"))
+}
+
+/// nmon's KB are powers of 1024 (it halves sectors).
+const KIB: f64 = 1024.0;
+/// Snapshots waiting for their other sections; a sorted file has them all at once.
+const SNAPSHOTS_LIMIT: usize = 100_000;
+
+/// What the sections say of one disk in one snapshot.
+#[derive(Clone, Copy, Default)]
+struct Row {
+    busy: Option<f64>,
+    read: Option<f64>,
+    written: Option<f64>,
+    transfers: Option<f64>,
+}
+
+#[derive(Default)]
+struct Nmon {
+    /// Disks of each section, by its name with its number.
+    headings: BTreeMap<String, Vec<String>>,
+    /// Disks in the order they were first named.
+    disks: Vec<String>,
+    /// By snapshot, by place in `disks`.
+    rows: BTreeMap<String, BTreeMap<usize, Row>>,
+    moments: BTreeMap<String, Moment>,
+    interval: Option<f64>,
+    full: bool,
+}
+
+impl Reader for Nmon {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        let mut fields = line.trim_end().split(',');
+        let (section, second) = (fields.next().unwrap_or_default(), fields.next());
+        let Some(second) = second else { return Step::Passed };
+        match section {
+            "AAA" => {
+                match (second, fields.next()) {
+                    ("host", Some(host)) => sink.source().host = Some(host.to_string()),
+                    ("interval", Some(seconds)) => self.interval = decimal(seconds),
+                    _ => {}
+                }
+                Step::Took
+            }
+            "ZZZZ" => {
+                let printed = fields.collect::<Vec<_>>().join(" ");
+                match moment(&printed) {
+                    Some(moment) => {
+                        self.moments.insert(second.to_string(), moment);
+                        Step::Took
+                    }
+                    None => Step::Skipped("a snapshot's time cannot be read".to_string()),
+                }
+            }
+            _ if column(section).is_some() => self.section(section, second, fields),
+            _ => Step::Passed,
+        }
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        let mut before: Option<Moment> = None;
+        let mut first: Option<Moment> = None;
+        for (snapshot, rows) in std::mem::take(&mut self.rows) {
+            let now = self.moments.get(&snapshot).copied();
+            let seconds = now.zip(before).and_then(|(now, before)| now.since(before));
+            let seconds = seconds.or(self.interval).filter(|seconds| *seconds > 0.0);
+            first = first.or(now);
+            let end = now.zip(first).and_then(|(now, first)| now.since(first));
+            for (place, row) in rows {
+                let Some(name) = self.disks.get(place) else { continue };
+                let mut interval = row.interval(Interval::new(sink.device(name), Layer::Block));
+                interval.length = seconds.map(Nanos::from_seconds);
+                // Times are counted from the beginning of the first interval.
+                let begun = end.zip(seconds).zip(self.interval);
+                interval.start =
+                    begun.map(|((end, length), first)| Time::from_seconds(end - length + first));
+                sink.interval(interval);
+            }
+            before = now.or(before);
+        }
+        if self.full {
+            sink.lost("disk rows beyond the first 100000 snapshots", 1);
+        }
+    }
+}
+
+impl Nmon {
+    /// `DISKREAD,T0001,1.0,2.0`, or its heading `DISKREAD,Disk Read KB/s host,sda,sdb`.
+    fn section<'a>(
+        &mut self,
+        section: &str,
+        second: &str,
+        fields: impl Iterator<Item = &'a str>,
+    ) -> Step {
+        let snapshot = second.strip_prefix('T').is_some_and(|digits| decimal(digits).is_some());
+        if !snapshot {
+            self.headings.insert(section.to_string(), fields.map(str::to_string).collect());
+            return Step::Took;
+        }
+        let Some(names) = self.headings.get(section) else {
+            return Step::Skipped("values of a section whose heading did not come".to_string());
+        };
+        let values: Vec<Option<f64>> = fields.map(decimal).collect();
+        if values.len() != names.len() || values.contains(&None) {
+            return Step::Skipped("the values do not fit the section's heading".to_string());
+        }
+        if self.rows.len() >= SNAPSHOTS_LIMIT && !self.rows.contains_key(second) {
+            self.full = true;
+            return Step::Skipped("more than 100000 snapshots".to_string());
+        }
+        let rows = self.rows.entry(second.to_string()).or_default();
+        for (name, value) in names.iter().zip(values) {
+            let place = self.disks.iter().position(|known| known == name).unwrap_or_else(|| {
+                self.disks.push(name.clone());
+                self.disks.len() - 1
+            });
+            if let Some(column) = column(section) {
+                *column(rows.entry(place).or_default()) = value;
+            }
+        }
+        Step::Took
+    }
+}
+
+/// Where the values of a section go; `None` if it is none of ours.
+fn column(section: &str) -> Option<fn(&mut Row) -> &mut Option<f64>> {
+    let name = section.trim_end_matches(|letter: char| letter.is_ascii_digit());
+    match name {
+        "DISKBUSY" => Some(|row| &mut row.busy),
+        "DISKREAD" => Some(|row| &mut row.read),
+        "DISKWRITE" => Some(|row| &mut row.written),
+        "DISKXFER" => Some(|row| &mut row.transfers),
+        _ => None,
+    }
+}
+
+impl Row {
+    fn interval(&self, mut interval: Interval) -> Interval {
+        interval.busy = self.busy.map(|percent| percent / 100.0);
+        let bytes = self.read.zip(self.written).map(|(read, written)| (read + written) * KIB);
+        interval.mixed = self.transfers.map(|ios_per_s| Rates {
+            ios_per_s,
+            bytes_per_s: bytes,
+            ..Rates::default()
+        });
+        interval
+    }
+}
+
+/// `10:57:29 21-NOV-2026`, as other tools print it: `21 Nov 2026 10:57:29`.
+fn moment(printed: &str) -> Option<Moment> {
+    let (time, date) = printed.split_once(' ')?;
+    let [day, month, year] = date.split('-').collect::<Vec<_>>()[..] else { return None };
+    let (first, rest) = month.split_at_checked(1)?;
+    Moment::read(&format!("{day} {first}{} {year} {time}", rest.to_ascii_lowercase()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scan::recorded as read;
+
+    #[test]
+    fn sections_of_a_snapshot_meet_even_if_sorted() {
+        let recording = read(
+            "AAA,progname,nmon\nAAA,host,vm\nAAA,interval,10\n\
+             DISKBUSY,Disk %Busy vm,sda,sdb\nDISKBUSY,T0001,50.0,0.0\nDISKBUSY,T0002,60.0,0.0\n\
+             DISKREAD,Disk Read KB/s vm,sda,sdb\nDISKREAD,T0001,80.0,0.0\nDISKREAD,T0002,80.0,0.0\n\
+             DISKWRITE,Disk Write KB/s vm,sda,sdb\nDISKWRITE,T0001,20.0,0.0\n\
+             DISKXFER,Disk transfers per second vm,sda,sdb\nDISKXFER,T0001,10.0,0.0\nDISKXFER,T0002,9.0\n\
+             ZZZZ,T0001,23:59:55,21-NOV-2026\nZZZZ,T0002,00:00:05,22-NOV-2026\n",
+        );
+        let listing = &recording.listings[0];
+        assert_eq!(listing.source.skipped, 1);
+        let first = &listing.intervals[0];
+        assert_eq!(first.busy, Some(0.5));
+        assert_eq!(first.mixed.unwrap().bytes_per_s, Some(102_400.0));
+        let later = listing.intervals.last().unwrap();
+        assert_eq!(later.length, Some(Nanos::from_seconds(10.0)));
+        assert_eq!((later.start, later.mixed), (Some(Time::from_seconds(10.0)), None));
+    }
+}
