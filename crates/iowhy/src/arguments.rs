@@ -4,11 +4,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
-use iowhy_live::TraceMode;
-use iowhy_model::{Filter, Nanos, Op, Recording, Sink, Stage};
+use iowhy_model::{Filter, Nanos, Stage};
 use iowhy_show::Style;
 
 use crate::messages::Hinted;
+pub use crate::selection::Selection;
 use crate::{commands, paper};
 
 /// `iowhy` and `iowhy FILE` are `iowhy why` and `iowhy why FILE`.
@@ -24,59 +24,6 @@ pub fn with_default_command(mut line: Vec<OsString>) -> Vec<OsString> {
     line
 }
 
-/// What to look at.
-#[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Filters")]
-pub struct Selection {
-    /// Only this device, as `sdb` or `/dev/sdb` (may be given several times)
-    #[arg(short, long, value_name = "NAME")]
-    pub device: Vec<String>,
-    /// Only this operation: read, write, discard, flush (may be given several times)
-    #[arg(long, value_name = "OP", value_parser = operation)]
-    pub op: Vec<Op>,
-    /// Only requests of this size, exact or a range: `8k`, `4k..128k`
-    #[arg(long, value_name = "BYTES", value_parser = sizes)]
-    pub size: Option<(u32, u32)>,
-    /// Only this process, by number
-    #[arg(long, value_name = "PID")]
-    pub pid: Option<u32>,
-    /// Only processes of this name
-    #[arg(long, value_name = "NAME")]
-    pub comm: Option<String>,
-    /// Only I/Os slower than this: `500ms`, `10us`
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    pub over: Option<Nanos>,
-}
-
-impl Selection {
-    /// The devices' bare names.
-    pub fn devices(&self) -> Vec<String> {
-        self.device.iter().map(|name| name.trim_start_matches("/dev/").to_string()).collect()
-    }
-
-    /// Whether it asks for what only single I/Os tell: size, process, latency.
-    pub fn per_event(&self) -> bool {
-        self.size.is_some() || self.pid.is_some() || self.comm.is_some() || self.over.is_some()
-    }
-
-    /// What the tracer has to hand over for it: single I/Os, or histograms counted in the kernel.
-    pub fn trace_mode(&self) -> TraceMode {
-        if self.per_event() { TraceMode::Events } else { TraceMode::Histograms }
-    }
-
-    /// The filter in terms of a recording's devices and strings.
-    pub fn filter(&self, recording: &mut Recording) -> Filter {
-        Filter {
-            devices: self.devices().iter().map(|name| recording.device(name)).collect(),
-            ops: self.op.clone(),
-            bytes: self.size,
-            pid: self.pid,
-            comm: self.comm.as_ref().map(|name| recording.name(name)),
-            over: self.over,
-        }
-    }
-}
-
 /// How to show it.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Output")]
@@ -90,7 +37,8 @@ pub struct Output {
     /// Columns to draw on, instead of the terminal's
     #[arg(long, value_name = "N")]
     pub width: Option<usize>,
-    /// Which part of the latency: queue (Q2D), device (D2C) or total (Q2C)
+    /// Which part of the latency: queue (Q2D), device (D2C), total (Q2C) or, with `--before`, before
+    /// (B2Q)
     #[arg(long, value_name = "STAGE", value_parser = stage)]
     pub stage: Option<Stage>,
 }
@@ -107,6 +55,19 @@ impl Output {
             ..style
         }
     }
+}
+
+/// How this machine is traced.
+#[derive(Args, Clone, Copy, Debug, Default)]
+#[command(next_help_heading = "Tracing")]
+pub struct Tracing {
+    /// Also the time before the request (B2Q): waiting for a free tag, for write-back throttling,
+    /// for io.cost
+    #[arg(long)]
+    pub before: bool,
+    /// Say at the end what the tracing cost: ns per I/O in BPF, CPU
+    #[arg(long)]
+    pub overhead: bool,
 }
 
 /// Captures to read instead of this machine.
@@ -217,36 +178,13 @@ fn seconds(text: &str) -> Result<Nanos, String> {
     Ok(length)
 }
 
-fn sizes(text: &str) -> Result<(u32, u32), String> {
-    let one = |text: &str| {
-        iowhy_read::bytes(text)
-            .filter(|bytes| (0.0..=f64::from(u32::MAX)).contains(bytes))
-            .map(|bytes| bytes as u32)
-            .ok_or_else(|| format!("`{text}` is not a size such as `8k`"))
-    };
-    match text.split_once("..") {
-        None => one(text).map(|bytes| (bytes, bytes)),
-        Some((low, high)) => {
-            let low = if low.is_empty() { 0 } else { one(low)? };
-            let high = if high.is_empty() { u32::MAX } else { one(high)? };
-            if low > high {
-                return Err(format!("`{text}` ends before it begins"));
-            }
-            Ok((low, high))
-        }
-    }
-}
-
-fn operation(text: &str) -> Result<Op, String> {
-    Op::from_name(text).ok_or_else(|| "use read, write, discard, flush or other".to_string())
-}
-
 fn stage(text: &str) -> Result<Stage, String> {
     match text.to_ascii_lowercase().as_str() {
         "queue" | "q2d" => Ok(Stage::Queue),
         "device" | "d2c" => Ok(Stage::Device),
         "total" | "q2c" => Ok(Stage::Total),
-        _ => Err("use queue, device or total".to_string()),
+        "before" | "b2q" => Ok(Stage::Before),
+        _ => Err("use before, queue, device or total".to_string()),
     }
 }
 
@@ -255,15 +193,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_and_sizes_are_read_with_their_units() {
+    fn durations_are_read_with_their_units() {
         assert_eq!(duration("500ms"), Ok(Nanos(500_000_000)));
         assert_eq!(duration("0.5"), Ok(Nanos(500_000_000)));
         assert!(duration("5 parsecs").is_err());
         assert!(duration("-1s").is_err());
-        assert_eq!(sizes("8k"), Ok((8192, 8192)));
-        assert_eq!(sizes("4k..128k"), Ok((4096, 131072)));
-        assert_eq!(sizes("..4k"), Ok((0, 4096)));
-        assert!(sizes("8k..4k").is_err());
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod inputs;
 mod messages;
 mod paper;
 mod present;
+mod selection;
 mod stop;
 mod watch;
 

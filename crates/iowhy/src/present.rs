@@ -97,7 +97,8 @@ pub fn repeated(
     output: &Output,
 ) -> anyhow::Result<Status> {
     let count = repeat.count.unwrap_or(if repeat.interval.is_some() { u64::MAX } else { 1 });
-    let filter = selection.filter(watch.recording());
+    // The kernel has filtered already what its histograms cannot tell apart.
+    let filter = selection.filter_of_counted(watch.recording());
     let mut style = output.style(filter);
     let lines_before_heading = style.height.max(12) - 2;
     let mut lines = 0;

@@ -3,9 +3,12 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use iowhy_live::{BlockDevice, BlockTrace, Collector, DiskStats, TraceFilter, TraceMode, TraceOptions};
-use iowhy_model::{Fact, Nanos, Op, Recording, Sink};
+use iowhy_live::{
+    BlockDevice, BlockTrace, Collector, DiskStats, TraceFilter, TraceMode, TraceOptions,
+};
+use iowhy_model::{Fact, Note, Op, Recording, Sink};
 
+use crate::arguments::{Selection, Tracing};
 use crate::messages::{self, Hinted, Progress};
 use crate::stop::Stop;
 
@@ -24,8 +27,16 @@ pub struct Plan {
     pub devices: Vec<String>,
     /// Only these operations; all if empty.
     pub ops: Vec<Op>,
-    /// Only events slower than this.
-    pub over: Option<Nanos>,
+    /// What the tracer lets through.
+    pub filter: TraceFilter,
+    /// That in words, for the foot of what is shown.
+    pub filtered: Option<String>,
+    /// Also the time before each request.
+    pub before: bool,
+    /// Also who pays for each request.
+    pub cgroups: bool,
+    /// Say at the end what the tracing cost.
+    pub overhead: bool,
     /// Sample /proc/diskstats (or the tree below `root`) this often, and at the end of each run;
     /// `Duration::MAX` for the latter only.
     pub sample: Option<Duration>,
@@ -33,6 +44,25 @@ pub struct Plan {
     pub root: Option<PathBuf>,
     /// Show on a terminal's stderr that something is going on.
     pub progress: bool,
+}
+
+impl Plan {
+    /// To trace what was selected, as it was asked for.
+    ///
+    /// # Errors
+    /// If a control group is not there.
+    pub fn traced(mode: TraceMode, selection: &Selection, how: Tracing) -> anyhow::Result<Plan> {
+        Ok(Plan {
+            trace: Some(mode),
+            devices: selection.devices(),
+            ops: selection.op.clone(),
+            filter: selection.in_the_kernel()?,
+            filtered: selection.words(),
+            before: how.before,
+            overhead: how.overhead,
+            ..Plan::default()
+        })
+    }
 }
 
 /// Collectors at work and what they gave so far.
@@ -49,6 +79,7 @@ pub struct Watch {
     sampled: Instant,
     tended: Instant,
     begun: Instant,
+    cpu_before: Duration,
     stop: Stop,
     progress: Progress,
     seen: u64,
@@ -75,7 +106,10 @@ impl Watch {
             let options = TraceOptions {
                 devices: numbers,
                 ops: plan.ops.clone(),
-                filter: TraceFilter { over: plan.over, ..TraceFilter::default() },
+                filter: plan.filter.clone(),
+                before: plan.before,
+                cgroups: plan.cgroups,
+                count_cost: plan.overhead,
                 ..TraceOptions::new(mode)
             };
             let mut trace = BlockTrace::new(options);
@@ -84,6 +118,10 @@ impl Watch {
                 Err(error) if plan.sample.is_some() => fall_back(&error),
                 Err(error) => return Err(error.into()),
             }
+        }
+        if let (Some(words), Some(_)) = (&plan.filtered, &tracer) {
+            let reason = format!("only I/Os {words}: the rest stayed in the kernel, uncounted");
+            recording.note(Note { line: 0, text: String::new(), reason });
         }
         let mut sampler = None;
         if plan.sample.is_some() {
@@ -104,6 +142,7 @@ impl Watch {
             sampled: Instant::now(),
             tended: Instant::now(),
             begun: Instant::now(),
+            cpu_before: cpu_time(),
             stop: Stop::new()?,
             progress: Progress::new(plan.progress),
             seen: 0,
@@ -159,6 +198,9 @@ impl Watch {
     pub fn end(mut self) -> anyhow::Result<Recording> {
         if let Some(tracer) = &mut self.tracer {
             tracer.end(&mut self.recording)?;
+            if let Some(cost) = tracer.cost() {
+                messages::warn(&cost.words(cpu_time() - self.cpu_before, self.begun.elapsed()), None);
+            }
         }
         if let Some(sampler) = &mut self.sampler {
             sampler.end(&mut self.recording)?;
@@ -255,6 +297,12 @@ pub fn state_facts(recording: &mut Recording) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// CPU time of this process so far.
+fn cpu_time() -> Duration {
+    let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(used.tv_sec as u64, used.tv_nsec as u32)
 }
 
 fn fall_back(error: &iowhy_live::Error) {

@@ -1,7 +1,8 @@
 //! Events become histograms and series where a view or measure wants them.
 
 use crate::{
-    DeviceId, Distribution, Edges, Event, Histogram, Listing, Name, Nanos, Op, Series, Stage, Time,
+    DeviceId, Distribution, Edges, Event, Flags, Histogram, Listing, Name, Nanos, Op, Series,
+    Stage, Time,
 };
 
 /// Which I/Os to look at; everything by default.
@@ -13,13 +14,22 @@ pub struct Filter {
     pub ops: Vec<Op>,
     /// Only requests of this many bytes, from and to, both inclusive.
     pub bytes: Option<(u32, u32)>,
+    /// Only requests with all of these flags.
+    pub with: Flags,
+    /// Only requests with none of these.
+    pub without: Flags,
     /// Only this process.
     pub pid: Option<u32>,
     /// Only processes of this name.
     pub comm: Option<Name>,
+    /// Only those this control group pays for.
+    pub cgroup: Option<Name>,
     /// Only latencies strictly above this.
     pub over: Option<Nanos>,
 }
+
+/// Every flag by itself.
+const FLAGS: [Flags; 5] = [Flags::SYNC, Flags::META, Flags::READAHEAD, Flags::FUA, Flags::PREFLUSH];
 
 impl Filter {
     /// Whether a device passes.
@@ -34,7 +44,16 @@ impl Filter {
 
     /// Whether it asks for what only single I/Os tell; few histograms can then answer.
     pub fn per_event(&self) -> bool {
-        self.bytes.is_some() || self.pid.is_some() || self.comm.is_some() || self.over.is_some()
+        self.bytes.is_some() || self.asks_more_than_size()
+    }
+
+    fn asks_more_than_size(&self) -> bool {
+        self.pid.is_some()
+            || self.comm.is_some()
+            || self.cgroup.is_some()
+            || self.over.is_some()
+            || self.with != Flags::default()
+            || self.without != Flags::default()
     }
 
     /// Whether a histogram passes, with all its requests; `None` if only they could tell.
@@ -44,7 +63,7 @@ impl Filter {
         }
         let fits = |(low, high)| known.bytes.map(|bytes| (low..=high).contains(&bytes));
         match self.bytes.map_or(Some(true), fits) {
-            Some(true) if self.pid.is_some() || self.comm.is_some() || self.over.is_some() => None,
+            Some(true) if self.asks_more_than_size() => None,
             known => known,
         }
     }
@@ -64,6 +83,9 @@ impl Filter {
             })
             && self.pid.is_none_or(|pid| event.pid == Some(pid))
             && self.comm.is_none_or(|comm| event.comm == Some(comm))
+            && self.cgroup.is_none_or(|cgroup| event.cgroup == Some(cgroup))
+            && event.flags.has(self.with)
+            && !FLAGS.iter().any(|flag| self.without.has(*flag) && event.flags.has(*flag))
             && self
                 .over
                 .is_none_or(|over| event.longest().is_some_and(|(_, latency)| latency > over))
@@ -97,7 +119,7 @@ pub fn distributions(listing: &Listing, filter: &Filter, edges: &Edges) -> Vec<D
     }
     let mut counted: Vec<Distribution> = Vec::new();
     for event in listing.events.iter().filter(|event| filter.event(event)) {
-        for stage in [Stage::Queue, Stage::Device, Stage::Total] {
+        for stage in [Stage::Before, Stage::Queue, Stage::Device, Stage::Total] {
             let Some(latency) = event.latency(stage) else { continue };
             let place = counted.iter().position(|known| {
                 (known.device, known.op, known.stage, known.layer)

@@ -85,7 +85,9 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         return Err(Hinted::error("a capture cannot be written over itself", hint));
     }
     let files = Files { files: vec![convert.from.clone()], format: convert.format.clone() };
-    let Some((mut report, filter, mut incomplete)) = gathered(&files, &convert.selection)? else {
+    let Some((mut report, filter, mut incomplete)) =
+        gathered(&files, &convert.selection.settled())?
+    else {
         return Ok(Status::Failed);
     };
     let mut refused: Vec<String> = Vec::new();

@@ -13,11 +13,13 @@
 
 use std::time::Duration;
 
-use crate::arguments::{Output, Selection, Task, Words};
+use crate::arguments::{Output, Selection, Task, Tracing, Words};
 use crate::command::{Command, Status};
 use crate::present::{View, repeated};
 use crate::watch::{Plan, Watch};
 use clap::{Args, FromArgMatches};
+use iowhy_live::TraceMode;
+use iowhy_model::Stage;
 
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
@@ -38,25 +40,29 @@ struct Hist {
     #[command(flatten)]
     selection: Selection,
     #[command(flatten)]
+    tracing: Tracing,
+    #[command(flatten)]
     output: Output,
 }
 
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
-    let hist = Hist::from_arg_matches(matches)?;
+    let mut hist = Hist::from_arg_matches(matches)?;
+    if hist.tracing.before {
+        hist.output.stage = hist.output.stage.or(Some(Stage::Before));
+    }
     let view = View::named(if hist.output.json { "hist-json" } else { "histogram" });
     let repeat = match hist.words.task()? {
-        Task::Read(files) => return view.of_files(&files, &hist.selection, &hist.output),
+        Task::Read(files) => {
+            return view.of_files(&files, &hist.selection.settled(), &hist.output);
+        }
         Task::Watch(repeat) => repeat,
     };
-    let selection = &hist.selection;
+    let selection = hist.selection.settled_here();
     let interval =
         repeat.interval.map_or(ONCE, |interval| Duration::from_nanos(interval.ns() as u64));
     let watch = Watch::start(&Plan {
-        trace: Some(selection.trace_mode()),
-        devices: selection.devices(),
-        ops: selection.op.clone(),
         progress: repeat.interval.is_none(),
-        ..Plan::default()
+        ..Plan::traced(TraceMode::Histograms, &selection, hist.tracing)?
     })?;
-    repeated(watch, &view, repeat, interval, selection, &hist.output)
+    repeated(watch, &view, repeat, interval, &selection, &hist.output)
 }

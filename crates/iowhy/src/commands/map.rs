@@ -19,10 +19,11 @@ use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 use clap::{Args, FromArgMatches};
+use iowhy_live::TraceMode;
 use iowhy_model::{Nanos, Report};
 use iowhy_show::Style;
 
-use crate::arguments::{Files, Output, Selection, Task, Words, watch_time};
+use crate::arguments::{Files, Output, Selection, Task, Tracing, Words, watch_time};
 use crate::command::{Command, Status};
 use crate::present::{View, gathered};
 use crate::watch::{Plan, Watch};
@@ -59,6 +60,8 @@ struct Map {
     #[command(flatten)]
     selection: Selection,
     #[command(flatten)]
+    tracing: Tracing,
+    #[command(flatten)]
     output: Output,
     #[command(flatten)]
     drawing: Drawing,
@@ -67,7 +70,8 @@ struct Map {
 }
 
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
-    let map = Map::from_arg_matches(matches)?;
+    let mut map = Map::from_arg_matches(matches)?;
+    map.selection = map.selection.settled();
     let view = View::named("heatmap");
     let repeat = match map.words.task()? {
         Task::Read(files) if map.compat.compat.is_some() => return map.compat.draw(&files),
@@ -85,14 +89,12 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         (None, None) if screen => Duration::MAX,
         (None, None) => ONCE,
     };
+    let selection = map.selection.settled_here();
     let mut watch = Watch::start(&Plan {
-        trace: Some(map.selection.trace_mode()),
-        devices: map.selection.devices(),
-        ops: map.selection.op.clone(),
         progress: !screen,
-        ..Plan::default()
+        ..Plan::traced(TraceMode::Histograms, &selection, map.tracing)?
     })?;
-    let filter = map.selection.filter(watch.recording());
+    let filter = selection.filter_of_counted(watch.recording());
     let style = map.drawing.style(map.output.style(filter));
     let mut until = Duration::ZERO;
     let mut window = Window::default();

@@ -19,7 +19,7 @@ use clap::{Args, FromArgMatches};
 use iowhy_live::TraceMode;
 use iowhy_model::{Nanos, Report, Time};
 
-use crate::arguments::{Output, Selection, Task, Words, watch_time};
+use crate::arguments::{Output, Selection, Task, Tracing, Words, watch_time};
 use crate::command::{Command, Status};
 use crate::messages;
 use crate::present::View;
@@ -47,6 +47,8 @@ struct Snoop {
     #[command(flatten)]
     selection: Selection,
     #[command(flatten)]
+    tracing: Tracing,
+    #[command(flatten)]
     output: Output,
 }
 
@@ -54,16 +56,14 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let snoop = Snoop::from_arg_matches(matches)?;
     let view = View::named(if snoop.output.json { "events-json" } else { "events" });
     if let Task::Read(files) = snoop.words.task()? {
-        return view.of_files(&files, &snoop.selection, &snoop.output);
+        return view.of_files(&files, &snoop.selection.settled(), &snoop.output);
     }
+    let selection = snoop.selection.settled_here();
     let mut watch = Watch::start(&Plan {
-        trace: Some(TraceMode::Events),
-        devices: snoop.selection.devices(),
-        ops: snoop.selection.op.clone(),
-        over: snoop.selection.over,
-        ..Plan::default()
+        cgroups: snoop.output.json,
+        ..Plan::traced(TraceMode::Events, &selection, snoop.tracing)?
     })?;
-    let filter = snoop.selection.filter(watch.recording());
+    let filter = selection.filter(watch.recording());
     let mut style = snoop.output.style(filter);
     let end =
         snoop.watch_for.map_or(Duration::MAX, |length| Duration::from_nanos(length.ns() as u64));

@@ -20,7 +20,7 @@ use clap::{Args, FromArgMatches};
 use iowhy_live::TraceMode;
 use iowhy_model::Nanos;
 
-use crate::arguments::{Output, Selection, Task, Words};
+use crate::arguments::{Output, Selection, Task, Tracing, Words};
 use crate::command::{Command, Status};
 use crate::messages::Hinted;
 use crate::present::{View, repeated};
@@ -48,6 +48,8 @@ struct Stat {
     #[command(flatten)]
     selection: Selection,
     #[command(flatten)]
+    tracing: Tracing,
+    #[command(flatten)]
     output: Output,
 }
 
@@ -55,13 +57,16 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let stat = Stat::from_arg_matches(matches)?;
     let view = View::named(if stat.output.json { "stat-json" } else { "table" });
     let repeat = match stat.words.task()? {
-        Task::Read(files) => return view.of_files(&files, &stat.selection, &stat.output),
+        Task::Read(files) => {
+            return view.of_files(&files, &stat.selection.settled(), &stat.output);
+        }
         Task::Watch(repeat) => repeat,
     };
-    if stat.selection.per_event() {
+    let selection = stat.selection.settled_here();
+    if selection.per_event() {
         return Err(Hinted::error(
             "cannot count only some I/Os of a device: its counters hold them all",
-            "`iowhy hist` and `iowhy snoop` take `--size`, `--pid`, `--comm` and `--over` live",
+            "`iowhy hist` and `iowhy snoop` take `--size`, `--flag`, `--pid`, `--comm`, `--cgroup` and `--over` live",
         ));
     }
     let trace = !stat.sampled && stat.root.is_none();
@@ -69,11 +74,9 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let interval = Duration::from_nanos(interval.ns() as u64);
     let watch = Watch::start(&Plan {
         trace: trace.then_some(TraceMode::Histograms),
-        devices: stat.selection.devices(),
-        ops: stat.selection.op.clone(),
         sample: Some(Duration::MAX),
         root: stat.root.clone(),
-        ..Plan::default()
+        ..Plan::traced(TraceMode::Histograms, &selection, stat.tracing)?
     })?;
-    repeated(watch, &view, repeat, interval, &stat.selection, &stat.output)
+    repeated(watch, &view, repeat, interval, &selection, &stat.output)
 }

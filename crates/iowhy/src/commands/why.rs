@@ -22,7 +22,7 @@ use iowhy_diagnose::{Options, judge};
 use iowhy_live::TraceMode;
 use iowhy_model::{Filter, Listing, Nanos, Note, Op, Recording, Report};
 
-use crate::arguments::{Files, Output, Selection, watch_time};
+use crate::arguments::{Files, Output, Selection, Tracing, watch_time};
 use crate::command::{Command, Status};
 use crate::messages::Hinted;
 use crate::present::knows_devices;
@@ -52,6 +52,9 @@ struct Why {
     example: Option<String>,
     #[command(flatten)]
     selection: Selection,
+    /// Say at the end what the tracing cost: ns per I/O in BPF, CPU
+    #[arg(long)]
+    overhead: bool,
     #[command(flatten)]
     output: Output,
 }
@@ -79,7 +82,8 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
 ];
 
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
-    let why = Why::from_arg_matches(matches)?;
+    let mut why = Why::from_arg_matches(matches)?;
+    why.selection = why.selection.settled();
     if why.selection.over.is_some() {
         return Err(Hinted::error(
             "cannot judge slow I/Os without the quick ones beside them",
@@ -155,13 +159,12 @@ fn select(recording: &mut Recording, filter: &Filter, per_event: bool) {
 }
 
 fn watch(why: &Why) -> anyhow::Result<Recording> {
+    let how = Tracing { before: true, overhead: why.overhead };
     let mut watch = Watch::start(&Plan {
-        trace: Some(TraceMode::Events),
-        devices: why.selection.devices(),
-        ops: why.selection.op.clone(),
         sample: Some(Duration::from_secs(1)),
+        cgroups: true,
         progress: true,
-        ..Plan::default()
+        ..Plan::traced(TraceMode::Events, &why.selection.settled_here(), how)?
     })?;
     let length = why.watch_for.map_or(WATCH, |length| Duration::from_nanos(length.ns() as u64));
     watch.run_until(length)?;

@@ -37,6 +37,7 @@
 //! counted as lost, so that events + lost is exactly what /proc/diskstats counts, per operation
 //! (an empty flush counts as a write there, and the flush that the kernel sends for it as a flush).
 
+use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use iowhy_model::{Fact, Level, Nanos, Note, Op, Sampling, Sink, Source, Time};
@@ -44,6 +45,7 @@ use iowhy_model::{Fact, Level, Nanos, Note, Op, Sampling, Sink, Source, Time};
 use crate::attach::KernelShape;
 use crate::bpf::{Programs, Settings};
 use crate::btf::KernelTypes;
+use crate::cost::{self, Cost};
 use crate::counted::{Counted, FIRST_EPOCH, WATCH_OFF, wait_for_running_probes};
 use crate::leftover::AtTheEnd;
 use crate::records::RecordReader;
@@ -90,6 +92,8 @@ pub struct TraceOptions {
     pub before: bool,
     /// Also who pays: the control group each bio is charged to.
     pub cgroups: bool,
+    /// Have the kernel count the time spent in the programs (needs CAP_SYS_ADMIN).
+    pub count_cost: bool,
     /// Events only: size of the ring buffer; rounded up to a power of two.
     pub ring_bytes: u32,
 }
@@ -104,6 +108,7 @@ impl TraceOptions {
             filter: TraceFilter::default(),
             before: false,
             cgroups: false,
+            count_cost: false,
             ring_bytes: 8 << 20,
         }
     }
@@ -137,12 +142,15 @@ pub struct BlockTrace {
     options: TraceOptions,
     running: Option<Running>,
     tallies: Vec<(String, Op, Tallies)>,
+    cost: Option<Cost>,
 }
 
 /// What a tracer has while it is attached.
 #[derive(Debug)]
 struct Running {
     programs: Programs,
+    /// While it is open, the kernel counts the time spent in programs.
+    counting: Option<OwnedFd>,
     watched: WatchList,
     reader: RecordReader,
     tallies: TallyReader,
@@ -155,7 +163,12 @@ struct Running {
 impl BlockTrace {
     /// A tracer that has not begun yet.
     pub fn new(options: TraceOptions) -> Self {
-        BlockTrace { options, running: None, tallies: Vec::new() }
+        BlockTrace { options, running: None, tallies: Vec::new(), cost: None }
+    }
+
+    /// What the programs cost, as of the end, if it was asked for.
+    pub fn cost(&self) -> Option<Cost> {
+        self.cost
     }
 
     /// What became of every request so far, as of the last poll, by device and operation.
@@ -175,6 +188,7 @@ impl Collector for BlockTrace {
         let mut watched = WatchList::new(Path::new(SYS), &self.options.devices)?;
         let mut settings = self.options.settings(&watched, &shape);
         settings.set_bits = settings.set_bits.clamp(SET_BITS.0, SET_BITS.1);
+        let counting = if self.options.count_cost { Some(cost::counted()?) } else { None };
         let mut programs = Programs::load(&shape, &settings)?;
         watched.enter(&mut programs)?;
         programs.attach()?;
@@ -193,6 +207,7 @@ impl Collector for BlockTrace {
             tallies: TallyReader::new(settings.events, settings.histograms, settings.rows),
             reader: RecordReader::new(shape.command_flags),
             programs,
+            counting,
             watched,
             events,
             counted,
@@ -218,9 +233,11 @@ impl Collector for BlockTrace {
         let at_the_end = AtTheEnd::ask(Path::new(SYS), &running.watched);
         running.programs.set_epoch(WATCH_OFF)?;
         wait_for_running_probes();
+        let spent = running.counting.take().map(|_| running.programs.time_spent());
         running.programs.detach();
         running.pour(sink, true)?;
         self.tallies = running.tallies.all(&running.watched);
+        self.cost = spent.map(|(ns, runs)| Cost::new(ns, runs, &self.tallies));
         at_the_end.pour(&running.programs, &running.watched, sink)?;
         running.state_tallies(sink);
         running.note_bios(sink);

@@ -1,0 +1,260 @@
+//! What to look at: the filters all commands share, and what the tracer makes of them.
+
+use clap::Args;
+use iowhy_live::TraceFilter;
+use iowhy_model::{Filter, Flags, Nanos, Op, Recording, Sink};
+
+use crate::arguments::duration;
+use crate::messages::Hinted;
+
+/// What to look at.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Filters")]
+pub struct Selection {
+    /// Only this device, as `sdb`, `/dev/sdb` or, live, `8:16` (may be given several times)
+    #[arg(short, long, value_name = "NAME")]
+    pub device: Vec<String>,
+    /// Only this operation: read, write, discard, flush (may be given several times)
+    #[arg(long, value_name = "OP", value_parser = operation)]
+    pub op: Vec<Op>,
+    /// Only requests of this size, exact or a range: `8k`, `4k..128k`
+    #[arg(long, value_name = "BYTES", value_parser = sizes)]
+    pub size: Option<(u32, u32)>,
+    /// Only requests with this flag: sync, meta, readahead, fua, preflush; `no-sync` without it
+    /// (may be given several times)
+    #[arg(long, value_name = "FLAG", value_parser = flag)]
+    pub flag: Vec<(Flags, bool)>,
+    /// Only this process, by number
+    #[arg(long, value_name = "PID")]
+    pub pid: Option<u32>,
+    /// Only processes of this name
+    #[arg(long, value_name = "NAME")]
+    pub comm: Option<String>,
+    /// Only I/Os charged to this control group, by its path below the hierarchy
+    #[arg(long, value_name = "PATH")]
+    pub cgroup: Option<String>,
+    /// Only I/Os slower than this: `500ms`, `10us`
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub over: Option<Nanos>,
+    /// Filters by one name: read-8k, sync-writes, metadata, outliers (slower than 500 ms)
+    #[arg(long, value_name = "NAME", value_parser = preset)]
+    pub preset: Option<Preset>,
+}
+
+/// Filters under one name.
+#[derive(Clone, Copy, Debug)]
+pub struct Preset {
+    name: &'static str,
+    op: Option<Op>,
+    size: Option<(u32, u32)>,
+    flag: Option<Flags>,
+    over: Option<Nanos>,
+}
+
+/// A preset that asks for nothing.
+const ANY: Preset = Preset { name: "", op: None, size: None, flag: None, over: None };
+
+/// All presets. 8 KiB reads and 500 ms are the defaults of the SystemTap scripts for block I/O in
+/// LucaCanali/Linux_tracing_scripts: Oracle's single-block read, and what it calls an outlier.
+const PRESETS: [Preset; 4] = [
+    Preset { name: "metadata", flag: Some(Flags::META), ..ANY },
+    Preset { name: "outliers", over: Some(Nanos(500_000_000)), ..ANY },
+    Preset { name: "read-8k", op: Some(Op::Read), size: Some((8192, 8192)), ..ANY },
+    Preset { name: "sync-writes", op: Some(Op::Write), flag: Some(Flags::SYNC), ..ANY },
+];
+
+impl Selection {
+    /// The same with its preset spelled out; what was given beside it stands.
+    pub fn settled(&self) -> Selection {
+        let mut settled = self.clone();
+        let Some(preset) = settled.preset.take() else { return settled };
+        if settled.op.is_empty() {
+            settled.op.extend(preset.op);
+        }
+        settled.size = settled.size.or(preset.size);
+        settled.over = settled.over.or(preset.over);
+        settled.flag.extend(preset.flag.map(|flag| (flag, true)));
+        settled
+    }
+
+    /// The same for this machine, where a device may be given by its numbers.
+    pub fn settled_here(&self) -> Selection {
+        let mut settled = self.settled();
+        for device in &mut settled.device {
+            let numbers = device.split_once(':').filter(|_| !device.contains('/'));
+            let link =
+                numbers.and_then(|_| std::fs::read_link(format!("/sys/dev/block/{device}")).ok());
+            if let Some(name) = link.as_deref().and_then(|link| link.file_name()) {
+                *device = name.to_string_lossy().replace('!', "/");
+            }
+        }
+        settled
+    }
+
+    /// The devices' bare names.
+    pub fn devices(&self) -> Vec<String> {
+        self.device.iter().map(|name| name.trim_start_matches("/dev/").to_string()).collect()
+    }
+
+    /// Whether it asks for what only single I/Os tell: size, flags, process, control group, latency.
+    pub fn per_event(&self) -> bool {
+        self.size.is_some()
+            || self.pid.is_some()
+            || self.comm.is_some()
+            || self.over.is_some()
+            || self.cgroup.is_some()
+            || !self.flag.is_empty()
+    }
+
+    /// What the tracer is told, so that what is not asked for never leaves the kernel.
+    ///
+    /// # Errors
+    /// If the control group is not there.
+    pub fn in_the_kernel(&self) -> anyhow::Result<TraceFilter> {
+        let cgroup = match &self.cgroup {
+            None => None,
+            Some(path) => Some(iowhy_live::control_group(path).ok_or_else(|| {
+                Hinted::error(
+                    format!("there is no control group `{path}`"),
+                    "give its path below the hierarchy of the block controller, as \
+                     `system.slice/mariadb.service`",
+                )
+            })?),
+        };
+        Ok(TraceFilter {
+            bytes: self.size,
+            with: self.flags(true),
+            without: self.flags(false),
+            pid: self.pid,
+            comm: self.comm.clone(),
+            cgroup,
+            over: self.over,
+        })
+    }
+
+    /// The filter in terms of a recording's devices and strings.
+    pub fn filter(&self, recording: &mut Recording) -> Filter {
+        Filter {
+            devices: self.devices().iter().map(|name| recording.device(name)).collect(),
+            ops: self.op.clone(),
+            bytes: self.size,
+            with: self.flags(true),
+            without: self.flags(false),
+            pid: self.pid,
+            comm: self.comm.as_ref().map(|name| recording.name(name)),
+            cgroup: self.cgroup.as_ref().map(|path| recording.name(&absolute(path))),
+            over: self.over,
+        }
+    }
+
+    /// The filter for histograms that the kernel has filtered already.
+    pub fn filter_of_counted(&self, recording: &mut Recording) -> Filter {
+        let rest =
+            Selection { device: self.device.clone(), op: self.op.clone(), ..Default::default() };
+        rest.filter(recording)
+    }
+
+    /// What it asks for beside devices and operations, in words; `None` if nothing.
+    pub fn words(&self) -> Option<String> {
+        let mut words = Vec::new();
+        match self.size {
+            Some((low, high)) if low == high => words.push(format!("of {low} bytes")),
+            Some((low, u32::MAX)) => words.push(format!("of {low} bytes or more")),
+            Some((low, high)) => words.push(format!("of {low} to {high} bytes")),
+            None => {}
+        }
+        for (flag, wanted) in &self.flag {
+            let name = FLAGS.iter().find(|(_, known)| known == flag).map_or("", |(name, _)| name);
+            words.push(format!("{} the flag {name}", if *wanted { "with" } else { "without" }));
+        }
+        words.extend(self.pid.map(|pid| format!("of process {pid}")));
+        words.extend(self.comm.as_ref().map(|comm| format!("of processes called {comm}")));
+        words.extend(self.cgroup.as_ref().map(|path| format!("charged to {path}")));
+        words.extend(self.over.map(|over| format!("slower than {} ms", over.ms())));
+        (!words.is_empty()).then(|| words.join(", "))
+    }
+
+    fn flags(&self, wanted: bool) -> Flags {
+        let of = self.flag.iter().filter(|(_, with)| *with == wanted);
+        of.fold(Flags::default(), |all, (flag, _)| all.with(*flag))
+    }
+}
+
+/// A control group as events name it: from the root of the hierarchy.
+fn absolute(path: &str) -> String {
+    let below = ["/sys/fs/cgroup/blkio", "/sys/fs/cgroup"].into_iter();
+    let below = below.fold(path, |path, mount| path.strip_prefix(mount).unwrap_or(path));
+    format!("/{}", below.trim_matches('/'))
+}
+
+/// The flags by name.
+const FLAGS: [(&str, Flags); 5] = [
+    ("fua", Flags::FUA),
+    ("meta", Flags::META),
+    ("preflush", Flags::PREFLUSH),
+    ("readahead", Flags::READAHEAD),
+    ("sync", Flags::SYNC),
+];
+
+fn flag(text: &str) -> Result<(Flags, bool), String> {
+    let (name, wanted) = text.strip_prefix("no-").map_or((text, true), |name| (name, false));
+    let found = FLAGS.iter().find(|(known, _)| *known == name);
+    let names = FLAGS.map(|(name, _)| name).join(", ");
+    found
+        .map(|(_, flag)| (*flag, wanted))
+        .ok_or_else(|| format!("use {names}, or `no-` before one"))
+}
+
+fn preset(text: &str) -> Result<Preset, String> {
+    let names = PRESETS.map(|preset| preset.name).join(", ");
+    PRESETS.into_iter().find(|preset| preset.name == text).ok_or_else(|| format!("use {names}"))
+}
+
+fn sizes(text: &str) -> Result<(u32, u32), String> {
+    let one = |text: &str| {
+        iowhy_read::bytes(text)
+            .filter(|bytes| (0.0..=f64::from(u32::MAX)).contains(bytes))
+            .map(|bytes| bytes as u32)
+            .ok_or_else(|| format!("`{text}` is not a size such as `8k`"))
+    };
+    match text.split_once("..") {
+        None => one(text).map(|bytes| (bytes, bytes)),
+        Some((low, high)) => {
+            let low = if low.is_empty() { 0 } else { one(low)? };
+            let high = if high.is_empty() { u32::MAX } else { one(high)? };
+            if low > high {
+                return Err(format!("`{text}` ends before it begins"));
+            }
+            Ok((low, high))
+        }
+    }
+}
+
+fn operation(text: &str) -> Result<Op, String> {
+    Op::from_name(text).ok_or_else(|| "use read, write, discard, flush or other".to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_flags_are_read() {
+        assert_eq!(sizes("8k"), Ok((8192, 8192)));
+        assert_eq!(sizes("4k..128k"), Ok((4096, 131072)));
+        assert_eq!(sizes("..4k"), Ok((0, 4096)));
+        assert!(sizes("8k..4k").is_err());
+        assert_eq!(flag("sync"), Ok((Flags::SYNC, true)));
+        assert_eq!(flag("no-readahead"), Ok((Flags::READAHEAD, false)));
+        assert!(flag("no-such").is_err());
+    }
+
+    #[test]
+    fn a_preset_fills_in_what_was_not_given() {
+        let preset = preset("read-8k").ok();
+        let selection = Selection { preset, size: Some((4096, 4096)), ..Selection::default() };
+        let settled = selection.settled();
+        assert_eq!((settled.op, settled.size), (vec![Op::Read], Some((4096, 4096))));
+        assert_eq!(Selection::default().settled().words(), None);
+    }
+}
