@@ -7,6 +7,7 @@ mod biosnoop;
 mod blkparse;
 pub mod blktrace;
 mod bpftrace;
+mod bpftrace_json;
 mod capture;
 mod cgroup_io;
 mod collectl;
@@ -51,6 +52,7 @@ pub const FORMATS: &[Format] = &[
     blkparse::FORMAT,
     blktrace::FORMAT,
     bpftrace::FORMAT,
+    bpftrace_json::FORMAT,
     capture::FORMAT,
     cgroup_io::FORMAT,
     collectl::FORMAT,

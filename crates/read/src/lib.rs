@@ -8,6 +8,7 @@
 //! **Must never know:** live, probe, diagnose, show; a clock, a file system, the environment;
 //! one format never knows another.
 
+mod bpftrace_maps;
 mod buckets;
 mod device_numbers;
 mod disk_columns;

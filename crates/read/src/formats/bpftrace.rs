@@ -25,11 +25,11 @@
 //! takes it that it did, as the scripts that come with bpftrace do. Whether latency was taken
 //! from the issue or from the queue: the former is assumed, as in `biolatency.bt`.
 
-use iowhy_model::{Distribution, Flags, Layer, Level, Nanos, Op, Sink, Stage};
+use iowhy_model::{Level, Sink};
 
+use crate::bpftrace_maps::{NO_UNIT, Row, pour, unit_of};
 use crate::buckets::COUNT_LIMIT;
-use crate::powers::note;
-use crate::{Format, Reader, Sniff, Step, device_name, histogram_of, integer};
+use crate::{Format, Reader, Sniff, Step, integer};
 
 /// The format's entry in the list.
 pub const FORMAT: Format = Format {
@@ -40,27 +40,6 @@ pub const FORMAT: Format = Format {
     sniff,
     reader: || Box::new(Bpftrace::default()),
 };
-
-/// Names of maps, whole or after `_`, and the nanoseconds of their unit.
-const UNITS: [(&str, u64); 9] = [
-    ("ms", 1_000_000),
-    ("msec", 1_000_000),
-    ("msecs", 1_000_000),
-    ("ns", 1),
-    ("nsec", 1),
-    ("nsecs", 1),
-    ("us", 1_000),
-    ("usec", 1_000),
-    ("usecs", 1_000),
-];
-/// Beginnings of the names the kernel's block drivers give.
-const DRIVERS: [&str; 14] = [
-    "dm-", "drbd", "hd", "loop", "md", "mmcblk", "nbd", "nvme", "rbd", "sd", "sr", "vd", "xvd",
-    "zd",
-];
-/// Minor bits of a device number inside the kernel (`MINORBITS`, include/linux/kdev_t.h).
-const MINOR_BITS: u32 = 20;
-const NO_UNIT: &str = "the map's name has no unit of time, such as `@usecs`";
 
 fn sniff(head: &[&str]) -> Sniff {
     let Some(first) = head.first().filter(|line| Map::of(line).is_some()) else {
@@ -89,18 +68,9 @@ impl Map {
         if !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
             return None;
         }
-        let ending = name.rsplit('_').next()?;
-        let unit = UNITS.iter().find(|(word, _)| *word == ending).map(|(_, ns)| *ns);
+        let unit = unit_of(name);
         Some(Map { unit, key })
     }
-}
-
-/// A row of a map: from, to and count; `None` as an end is open.
-#[derive(Clone, Copy, PartialEq, Debug)]
-struct Row {
-    low: Option<u64>,
-    high: Option<u64>,
-    count: u64,
 }
 
 fn row(line: &str) -> Option<Row> {
@@ -163,56 +133,9 @@ impl Reader for Bpftrace {
     fn finish(&mut self, sink: &mut dyn Sink) {
         let rows = std::mem::take(&mut self.rows);
         let Some(Map { unit: Some(unit), key }) = self.map.take() else { return };
-        let below = rows.iter().filter(|row| row.low.is_none()).map(|row| row.count);
-        let below = below.fold(0, u64::saturating_add).min(COUNT_LIMIT);
-        sink.lost("latencies below zero", below);
-        let edges = rows.iter().filter_map(|row| {
-            let high = row.high.map_or(u64::MAX, |high| high.saturating_mul(unit));
-            Some((row.low?.saturating_mul(unit), high, row.count))
-        });
-        let Some(histogram) = histogram_of(edges.collect()) else {
-            if !rows.is_empty() && below == 0 {
-                sink.skip(note("the rows of a map overlap"));
-            }
-            return;
-        };
-        let (device, op, label) = named(key.as_deref().unwrap_or(""));
-        let source = sink.source();
-        source.sees_queue = false;
-        source.resolution = source.resolution.max(Some(Nanos(unit as i64)));
-        let device = sink.device(&device);
-        let mut distribution = Distribution::new(device, Layer::Block, Stage::Device, histogram);
-        distribution.op = op;
-        distribution.label = label.map(|label| sink.name(&label));
-        sink.distribution(distribution);
+        let keys: Vec<&str> = key.as_deref().unwrap_or("").split(',').collect();
+        pour(&keys, unit, &rows, None, sink);
     }
-}
-
-/// What a map's key says: the device, the operation, and the rest as a label.
-fn named(key: &str) -> (String, Option<Op>, Option<String>) {
-    let (mut device, mut op, mut rest) = (None, None, Vec::new());
-    for part in key.split(',').map(str::trim).filter(|part| !part.is_empty()) {
-        let named = device_of(part).filter(|_| device.is_none());
-        let flags = Flags::from_rwbs(part).filter(|_| op.is_none());
-        match (named, flags) {
-            (Some(name), _) => device = Some(name),
-            (None, Some((this, _))) => op = Some(this),
-            (None, None) => rest.push(part),
-        }
-    }
-    let label = (!rest.is_empty()).then(|| rest.join(","));
-    (device.unwrap_or_default(), op, label)
-}
-
-/// The device a key means, if it is a name a driver gives or a number in the kernel's form.
-fn device_of(key: &str) -> Option<String> {
-    if let Some(number) = integer(key).and_then(|number| u32::try_from(number).ok()) {
-        let (major, minor) = (number >> MINOR_BITS, number & ((1 << MINOR_BITS) - 1));
-        return (major > 0).then(|| device_name(major, minor));
-    }
-    let rest = DRIVERS.iter().find_map(|driver| key.strip_prefix(driver))?;
-    let plain = rest.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
-    (plain && !rest.is_empty() && rest.len() <= 8).then(|| key.to_string())
 }
 
 #[cfg(test)]
@@ -234,11 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_names_the_device_and_the_operation() {
-        assert_eq!(named("sdb"), ("sdb".into(), None, None));
-        assert_eq!(named("8388624, WS"), ("sdb".into(), Some(Op::Write), None));
-        assert_eq!(named("systemd"), (String::new(), None, Some("systemd".into())));
-        assert_eq!(named("4179"), (String::new(), None, Some("4179".into())));
+    fn a_heading_names_its_map() {
         assert_eq!(Map::of("@lat_us[dm-0]:").unwrap().unit, Some(1000));
         assert_eq!(Map::of("@[dd]:").unwrap().unit, None);
         assert_eq!(Map::of("@total: 12"), None);

@@ -1,0 +1,167 @@
+//! bpftrace's JSON (`bpftrace -f json`): histograms of latency maps, with the times printed beside.
+//!
+//! ## Reads
+//! The lines of type `hist` and `lhist`, one JSON document each: every key of a map whose name
+//! has a unit of time becomes a distribution. Lines of type `time` say when; `lost_events` are
+//! counted as lost; other types are passed over.
+//!
+//! ## Where it comes from
+//! `bpftrace -f json biolatency.bt`, and any script whose histogram has a unit in its name.
+//!
+//! ## Versions
+//! Read with output of 0.17. Device numbers are keys in the kernel's form, `7340032` for 7:0.
+//!
+//! ## Traps
+//! `max` is inclusive: `"min": 256, "max": 511` holds 256 up to, not including, 512. A row without
+//! `max` is open, one without `min` lies below the others. Buckets are whole units. Warnings go to
+//! the same stream in some versions and are passed over. A map without a unit of time, such as
+//! `@size`, is skipped and says so. `print(@usecs)` at an interval gives counts since the map was
+//! last cleared: as with the plain output iowhy takes it that the script cleared it.
+//!
+//! ## Cannot know
+//! When it counted, unless the script prints the time as `%H:%M:%S` before its maps. Whether
+//! latency was taken from the issue or from the queue: the former is assumed.
+
+use iowhy_model::{Level, Nanos, Sink, Time};
+use serde_json::{Map, Value};
+
+use crate::bpftrace_maps::{NO_UNIT, Row, pour, unit_of};
+use crate::buckets::COUNT_LIMIT;
+use crate::{Format, Moment, Reader, Sniff, Step};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "bpftrace-json",
+    summary: "bpftrace -f json, latency histograms of maps",
+    manual: include_str!("bpftrace_json.rs"),
+    level: Level::B,
+    sniff,
+    reader: || Box::new(BpftraceJson::default()),
+};
+
+/// Types of lines that bpftrace prints ahead of or between its maps (src/output.cpp).
+const TYPES: [&str; 9] =
+    ["attached_probes", "hist", "lhist", "lost_events", "map", "printf", "stats", "time", "value"];
+
+fn sniff(lines: &[&str]) -> Sniff {
+    Sniff::from(lines.first().is_some_and(|line| typed(line).is_some()))
+}
+
+/// `{"type": "hist", "data": ...}`: the type and the data.
+fn typed(line: &str) -> Option<(String, Value)> {
+    let line = line.trim();
+    if !line.starts_with("{\"type\"") {
+        return None;
+    }
+    let Ok(Value::Object(mut whole)) = serde_json::from_str(line) else { return None };
+    let (kind, value) = (whole.remove("type")?, whole.remove("data")?);
+    let kind = kind.as_str().filter(|kind| TYPES.contains(kind))?.to_string();
+    Some((kind, value))
+}
+
+#[derive(Default)]
+struct BpftraceJson {
+    first: Option<Moment>,
+    before: Option<Moment>,
+    now: Option<Moment>,
+}
+
+impl Reader for BpftraceJson {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        let Some((kind, value)) = typed(line) else {
+            return match line.trim_start().starts_with("{\"type\"") {
+                true => Step::Skipped("the line is no complete JSON of bpftrace".to_string()),
+                false => Step::Passed,
+            };
+        };
+        match (kind.as_str(), value) {
+            ("hist" | "lhist", Value::Object(maps)) => self.maps(&maps, sink),
+            ("time", Value::String(text)) => {
+                if let Some(moment) = Moment::read(&text) {
+                    self.first = self.first.or(Some(moment));
+                    (self.before, self.now) = (self.now, Some(moment));
+                }
+                Step::Took
+            }
+            ("lost_events", value) => {
+                let events = value.get("events").and_then(Value::as_u64).unwrap_or(0);
+                sink.lost("events bpftrace lost", events.min(COUNT_LIMIT));
+                Step::Took
+            }
+            _ => Step::Took,
+        }
+    }
+}
+
+impl BpftraceJson {
+    fn maps(&self, maps: &Map<String, Value>, sink: &mut dyn Sink) -> Step {
+        let mut step = Step::Took;
+        for (name, value) in maps {
+            let Some(unit) = unit_of(name.trim_start_matches('@')) else {
+                step = Step::Skipped(NO_UNIT.to_string());
+                continue;
+            };
+            let keyed: Vec<(&str, &Value)> = match value {
+                Value::Object(keys) => {
+                    keys.iter().map(|(key, rows)| (key.as_str(), rows)).collect()
+                }
+                rows => vec![("", rows)],
+            };
+            for (key, rows) in keyed {
+                let Some(rows) = rows
+                    .as_array()
+                    .and_then(|rows| rows.iter().map(row).collect::<Option<Vec<Row>>>())
+                else {
+                    step = Step::Skipped("the rows of a map are damaged".to_string());
+                    continue;
+                };
+                let keys: Vec<&str> = key.split(',').collect();
+                pour(&keys, unit, &rows, self.span(), sink);
+            }
+        }
+        step
+    }
+
+    /// From the time printed before to the one printed last.
+    fn span(&self) -> Option<(Time, Nanos)> {
+        let (first, before, now) = (self.first?, self.before?, self.now?);
+        let start = Time::from_seconds(before.since(first)?);
+        let length = now.since(before).filter(|length| *length > 0.0)?;
+        Some((start, Nanos::from_seconds(length)))
+    }
+}
+
+/// `{"min": 256, "max": 511, "count": 2}`; negative ends lie below zero.
+fn row(value: &Value) -> Option<Row> {
+    let count = value.get("count")?.as_u64().filter(|count| *count <= COUNT_LIMIT)?;
+    let end = |key| value.get(key).map(|end| end.as_i64().ok_or(()));
+    let (low, high) = (end("min").transpose().ok()?, end("max").transpose().ok()?);
+    let low = low.and_then(|low| u64::try_from(low).ok());
+    let high = high.map(|high| u64::try_from(high).map_or(0, |high| high + 1));
+    Some(Row { low, high, count })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scan::recorded as read;
+
+    #[test]
+    fn keys_times_and_damage() {
+        let recording = read(
+            "{\"type\": \"attached_probes\", \"data\": {\"probes\": 5}}\n\
+             {\"type\": \"time\", \"data\": \"23:59:59\\n\"}\n\
+             {\"type\": \"time\", \"data\": \"00:00:01\\n\"}\n\
+             {\"type\": \"hist\", \"data\": {\"@usecs\": {\"8388624\": [{\"min\": 256, \"max\": 511, \"count\": 2}, {\"min\": 512, \"count\": 1}]}}}\n\
+             {\"type\": \"lost_events\", \"data\": {\"events\": 7}}\n\
+             {\"type\": \"hist\", \"data\": {\"@usecs\": [{\"min\": 2",
+        );
+        let listing = &recording.listings[0];
+        assert_eq!((listing.source.skipped, listing.source.lost()), (1, 7));
+        let one = &listing.distributions[0];
+        assert_eq!(recording.device_of(one.device).name, "sdb");
+        assert_eq!(one.length, Some(Nanos::from_seconds(2.0)));
+        let rows: Vec<_> = one.histogram.filled().collect();
+        assert_eq!(rows, [(256_000, 512_000, 2), (512_000, u64::MAX, 1)]);
+    }
+}
