@@ -59,6 +59,7 @@ fn sniff(lines: &[&str]) -> Sniff {
 struct Capture {
     device: Last<DeviceId>,
     comm: Last<Name>,
+    group: Last<Name>,
     /// Format, input and lines of the source that spoke: another one begins another listing.
     from: Option<[Value; 3]>,
 }
@@ -100,6 +101,7 @@ impl Capture {
             let (_, flags) = Flags::from_rwbs(flags).ok_or("the flags are not the kernel's")?;
             event.flags = flags;
         }
+        event.arrived = time(object, "arrived_ns")?;
         event.queued = time(object, "queued_ns")?;
         event.issued = time(object, "issued_ns")?;
         event.completed = time(object, "completed_ns")?;
@@ -110,6 +112,9 @@ impl Capture {
         event.error = number(object, "error")?;
         if let Some(comm) = text(object, "comm")? {
             event.comm = Some(self.comm.get(comm, |name| sink.name(name)));
+        }
+        if let Some(group) = text(object, "cgroup")? {
+            event.cgroup = Some(self.group.get(group, |name| sink.name(name)));
         }
         sink.event(event);
         Ok(())
