@@ -13,16 +13,20 @@ fn disks(seed: u64) -> Vec<(String, Disk)> {
         "rotational:rpm=15000,spt=700,cache=8M",
         "rotational:readahead=off,heads=8",
         "ssd",
+        "shingled:band=1M,kept=2M",
         "ssd:dies=2,fresh=1M",
+        "ssd:dies=1,quick=256K,buffer=0",
         "network",
         "network:iops=100,burst=3000,credits=500,rate=10M",
     ];
-    let illnesses: [&[&str]; 5] = [
+    let illnesses: [&[&str]; 7] = [
         &[],
         &["retry=0.9"],
         &["slow=2.5", "stall=500ms/90ms"],
         &["stall=2s/1.9s", "stall=70ms/3ms"],
         &["eio=1G+512M/40ms", "retry=0.2@2G+1G"],
+        &["wake=15ms/40ms", "thermal=300ms/100ms/3", "stall=500ms/90ms"],
+        &["comb=0.3/4ms", "recovery=0.02/300ms"],
     ];
     let mut disks = Vec::new();
     for text in models {
@@ -101,10 +105,18 @@ fn sickness_never_makes_a_disk_faster_in_the_mean() {
     let mean = |disk: &mut Disk| -> u64 {
         load.iter().map(|request| disk.serve(request).due - request.arrival).sum::<u64>() / 3000
     };
-    for model in ["rotational", "ssd", "network"] {
+    for model in ["rotational", "shingled", "ssd", "network"] {
         let model = Model::parse(model).expect("the model is known");
         let healthy = mean(&mut Disk::new(model.mechanism(BYTES), &[], 1, 0));
-        for sick in ["slow=2", "stall=1s/400ms", "eio=1G+1G/100ms", "retry=0.5"] {
+        for sick in [
+            "slow=2",
+            "stall=1s/400ms",
+            "eio=1G+1G/100ms",
+            "retry=0.5",
+            "comb=0.3/4ms",
+            "recovery=0.01/1s",
+            "thermal=2s/1s/4",
+        ] {
             let disease = Disease::parse(sick).expect("a disease");
             if model.can_have(&disease) {
                 let ill = mean(&mut Disk::new(model.mechanism(BYTES), &[disease], 1, 0));

@@ -5,7 +5,7 @@
 
 use iowhy_model::Op;
 
-use super::disease::{Disease, recovery, slowness};
+use super::disease::Illness;
 use super::{Cause, Random, Request, Served};
 
 /// The parameters of a volume.
@@ -59,7 +59,7 @@ impl Network {
     pub(super) fn serve(
         &mut self,
         request: &Request,
-        diseases: &[Disease],
+        illness: Illness<'_>,
         random: &mut Random,
     ) -> Served {
         let volume = self.volume;
@@ -78,10 +78,9 @@ impl Network {
         }
         let jitter = (volume.jitter as f64 * random.unit()) as u64;
         served.spend(Cause::Command, volume.base + jitter);
-        served.spend(Cause::Slow, slowness(diseases, volume.base + jitter));
-        let vain = recovery(diseases, request);
-        served.spend(Cause::Recovery, vain.unwrap_or(0));
-        served.failed = vain.is_some();
+        let begun = served.due - volume.base - jitter;
+        illness.prolong(&mut served, begun);
+        illness.rescue(request, random, &mut served);
         served
     }
 }

@@ -3,6 +3,7 @@
 use super::disease::duration;
 use super::network::{Network, Volume};
 use super::rotational::{Platter, Rotational};
+use super::shingled::{Shingled, Shingles};
 use super::ssd::{Flash, Ssd};
 use super::{Disease, Mechanism};
 
@@ -11,6 +12,8 @@ use super::{Disease, Mechanism};
 pub enum Model {
     /// Turning platters.
     Rotational(Platter),
+    /// Turning platters whose tracks overlap.
+    Shingled(Shingles),
     /// Flash.
     Ssd(Flash),
     /// A network volume.
@@ -26,10 +29,11 @@ impl Model {
         let (kind, parameters) = text.split_once(':').unwrap_or((text, ""));
         let mut model = match kind {
             "rotational" => Model::Rotational(Platter::default()),
+            "shingled" => Model::Shingled(Shingles::default()),
             "ssd" => Model::Ssd(Flash::default()),
             "network" => Model::Network(Volume::default()),
             _ => {
-                let known = "known are rotational, ssd, network";
+                let known = "known are rotational, shingled, ssd, network";
                 return Err(format!("`{kind}` is no kind of disk; {known}"));
             }
         };
@@ -46,7 +50,7 @@ impl Model {
     pub fn device(&self, place: u8) -> String {
         let letter = char::from(b'b'.saturating_add(place).min(b'z'));
         match self {
-            Model::Rotational(_) => format!("sd{letter}"),
+            Model::Rotational(_) | Model::Shingled(_) => format!("sd{letter}"),
             Model::Ssd(_) => format!("nvme{place}n1"),
             Model::Network(_) => format!("vd{letter}"),
         }
@@ -54,13 +58,14 @@ impl Model {
 
     /// Whether it has platters.
     pub fn turns(&self) -> bool {
-        matches!(self, Model::Rotational(_))
+        matches!(self, Model::Rotational(_) | Model::Shingled(_))
     }
 
     /// One turn, ns, if it turns.
     pub fn turn(&self) -> Option<u64> {
         match self {
             Model::Rotational(platter) => Some(platter.turn()),
+            Model::Shingled(shingles) => Some(shingles.platter.turn()),
             Model::Ssd(_) | Model::Network(_) => None,
         }
     }
@@ -74,6 +79,7 @@ impl Model {
     pub fn mechanism(&self, bytes: u64) -> Mechanism {
         match *self {
             Model::Rotational(platter) => Mechanism::Rotational(Rotational::new(platter, bytes)),
+            Model::Shingled(it) => Mechanism::Shingled(Shingled::new(it, bytes)),
             Model::Ssd(flash) => Mechanism::Ssd(Ssd::new(flash)),
             Model::Network(volume) => Mechanism::Network(Network::new(volume)),
         }
@@ -82,7 +88,8 @@ impl Model {
     fn keys(&self) -> &'static str {
         match self {
             Model::Rotational(_) => "rpm, spt, heads, command, track, seek, readahead, cache",
-            Model::Ssd(_) => "dies, read, program, erase, command, fresh",
+            Model::Shingled(_) => "band, kept, and those of `rotational`",
+            Model::Ssd(_) => "dies, read, program, erase, command, fresh, live, quick, buffer",
             Model::Network(_) => "iops, rate, credits, burst, base, jitter",
         }
     }
@@ -90,16 +97,11 @@ impl Model {
     fn set(&mut self, key: &str, value: &str) -> Option<()> {
         let count = || value.parse::<u64>().ok().filter(|count| *count > 0);
         match self {
-            Model::Rotational(platter) => match key {
-                "rpm" => platter.rpm = count().filter(|rpm| *rpm < 1_000_000)?,
-                "spt" => platter.sectors_per_track = count().filter(|spt| *spt < 1_000_000)?,
-                "heads" => platter.heads = count().filter(|heads| *heads < 1000)?,
-                "command" => platter.command = duration(value)?,
-                "track" => platter.track_to_track = duration(value)?,
-                "seek" => platter.mean_seek = duration(value)?,
-                "readahead" => platter.read_ahead = switch(value)?,
-                "cache" => platter.write_cache = if value == "off" { 0 } else { size(value)? },
-                _ => return None,
+            Model::Rotational(platter) => platter.set(key, value)?,
+            Model::Shingled(shingles) => match key {
+                "band" => shingles.band = size(value).filter(|band| *band >= 1 << 20)?,
+                "kept" => shingles.kept = size(value).filter(|kept| *kept >= 1 << 20)?,
+                _ => shingles.platter.set(key, value)?,
             },
             Model::Ssd(flash) => match key {
                 "dies" => flash.dies = count().filter(|dies| *dies < 10_000)? as usize,
@@ -108,6 +110,9 @@ impl Model {
                 "erase" => flash.erase = duration(value)?,
                 "command" => flash.command = duration(value)?,
                 "fresh" => flash.fresh = size(value)?,
+                "live" => flash.live_pages = count().filter(|pages| *pages <= 64)?,
+                "quick" => flash.quick = size(value)?,
+                "buffer" => flash.buffered_pages = value.parse().ok()?,
                 _ => return None,
             },
             Model::Network(volume) => match key {
@@ -119,6 +124,24 @@ impl Model {
                 "jitter" => volume.jitter = duration(value)?,
                 _ => return None,
             },
+        }
+        Some(())
+    }
+}
+
+impl Platter {
+    fn set(&mut self, key: &str, value: &str) -> Option<()> {
+        let count = |most: u64| value.parse::<u64>().ok().filter(|count| (1..most).contains(count));
+        match key {
+            "rpm" => self.rpm = count(1_000_000)?,
+            "spt" => self.sectors_per_track = count(1_000_000)?,
+            "heads" => self.heads = count(1000)?,
+            "command" => self.command = duration(value)?,
+            "track" => self.track_to_track = duration(value)?,
+            "seek" => self.mean_seek = duration(value)?,
+            "readahead" => self.read_ahead = switch(value)?,
+            "cache" => self.write_cache = if value == "off" { 0 } else { size(value)? },
+            _ => return None,
         }
         Some(())
     }

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 use iowhy_model::Op;
 
-use super::disease::{Disease, recovery, slowness, turns};
+use super::disease::Illness;
 use super::{Cause, Random, Request, Served};
 
 /// Bytes of a sector.
@@ -59,6 +59,12 @@ impl Platter {
     pub fn turn(&self) -> u64 {
         60_000_000_000 / self.rpm
     }
+
+    /// Time to move that many bytes under the head, ns.
+    pub(super) fn transfer(&self, bytes: u64) -> u64 {
+        let turns = u128::from(bytes) * u128::from(self.turn());
+        (turns / u128::from(SECTOR * self.sectors_per_track)) as u64
+    }
 }
 
 /// A turning disk and where its arm is.
@@ -93,7 +99,7 @@ impl Rotational {
     pub(super) fn serve(
         &mut self,
         request: &Request,
-        diseases: &[Disease],
+        illness: Illness<'_>,
         random: &mut Random,
     ) -> Served {
         let mut served = Served::at(request.arrival);
@@ -102,7 +108,7 @@ impl Rotational {
             // A flush moves nothing if nothing is cached; a discard only marks.
             Op::Flush => served.wait_until(Cause::Queue, self.drained()),
             Op::Write if self.platter.write_cache > 0 => self.absorb(request, &mut served),
-            Op::Read | Op::Write => self.access(request, diseases, random, &mut served),
+            Op::Read | Op::Write => self.access(request, illness, random, &mut served),
             Op::Discard | Op::Other => {}
         }
         served
@@ -112,7 +118,7 @@ impl Rotational {
     fn access(
         &mut self,
         request: &Request,
-        diseases: &[Disease],
+        illness: Illness<'_>,
         random: &mut Random,
         served: &mut Served,
     ) {
@@ -124,13 +130,12 @@ impl Rotational {
             served.spend(Cause::Seek, self.seek(request.offset));
             served.spend(Cause::Rotation, self.rotation(request.offset, served.due));
         }
-        served.spend(Cause::Transfer, self.transfer(u64::from(request.bytes)));
-        served.spend(Cause::Slow, slowness(diseases, served.due - begun));
-        let (lost, gave_up) = turns(diseases, request, random);
+        served.spend(Cause::Transfer, self.platter.transfer(u64::from(request.bytes)));
+        illness.prolong(served, begun);
+        let (lost, gave_up) = illness.turns(request, random);
         served.spend(Cause::Retry, lost * self.platter.turn());
-        let vain = recovery(diseases, request);
-        served.spend(Cause::Recovery, vain.unwrap_or(0));
-        served.failed = gave_up || vain.is_some();
+        served.failed = gave_up;
+        illness.rescue(request, random, served);
 
         let end = request.offset + u64::from(request.bytes);
         self.cylinder = self.cylinder_of(end.saturating_sub(1));
@@ -152,7 +157,7 @@ impl Rotational {
         let follows = self.last_end == Some(request.offset);
         // A scattered write costs the arm half a turn and a short seek when it is its turn.
         let place = if follows { 0 } else { self.platter.turn() / 2 + self.platter.track_to_track };
-        let drained = self.drained().max(served.due) + place + self.transfer(bytes);
+        let drained = self.drained().max(served.due) + place + self.platter.transfer(bytes);
         self.cached.push_back((drained, bytes));
         self.last_end = Some(request.offset + bytes);
     }
@@ -160,11 +165,6 @@ impl Rotational {
     /// When the write cache will be empty.
     fn drained(&self) -> u64 {
         self.cached.back().map_or(0, |(drained, _)| *drained)
-    }
-
-    fn transfer(&self, bytes: u64) -> u64 {
-        let turns = u128::from(bytes) * u128::from(self.platter.turn());
-        (turns / u128::from(SECTOR * self.platter.sectors_per_track)) as u64
     }
 
     fn cylinder_of(&self, byte: u64) -> u64 {
@@ -196,7 +196,7 @@ impl Rotational {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Disk, Mechanism};
+    use super::super::{Disease, Disk, Mechanism};
     use super::*;
 
     fn disk(platter: Platter, diseases: &[Disease]) -> Disk {

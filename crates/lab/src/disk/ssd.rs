@@ -1,14 +1,17 @@
-//! Flash: many dies at once, a small write buffer, and cleaning once the fresh blocks are used up.
+//! Flash: many dies at once, a small write buffer, quick cells that fill up, and cleaning once the
+//! fresh blocks are used up.
 //!
 //! An address belongs to one die. A write is answered from the buffer and programmed later; when a
 //! die has no fresh blocks left, every block it fills costs the cleaning of another one, and
 //! reads of that die wait behind it: two modes, only under writes (Yan et al., Tiny-Tail Flash,
-//! FAST 2017).
+//! FAST 2017). Where there are quick cells (one bit each), writes go
+//! there first; when these are full, each write takes the slow way until a pause has emptied them:
+//! the cliff (Yoo and Shin, HotStorage 2020).
 
 use iowhy_model::Op;
 
-use super::disease::{Disease, recovery, slowness};
-use super::{Cause, Request, Served};
+use super::disease::Illness;
+use super::{Cause, Random, Request, Served};
 
 /// Bytes of a flash page as the dies are addressed.
 const PAGE: u64 = 16 << 10;
@@ -24,6 +27,10 @@ pub struct Flash {
     pub read: u64,
     /// Programming a page, ns (0.8 to 2.3 ms: likewise).
     pub program: u64,
+    /// Bytes of quick cells; 0 if there are none.
+    pub quick: u64,
+    /// Programming a page of quick cells, ns (200 us: FEMU's constant for one bit a cell).
+    pub quick_program: u64,
     /// Erasing a block, ns (2 ms and up: likewise).
     pub erase: u64,
     /// Command overhead, ns.
@@ -42,6 +49,8 @@ impl Default for Flash {
             dies: 32,
             read: 60_000,
             program: 900_000,
+            quick: 0,
+            quick_program: 200_000,
             erase: 3_000_000,
             command: 15_000,
             buffered_pages: 32,
@@ -67,16 +76,27 @@ pub struct Ssd {
     flash: Flash,
     dies: Vec<Die>,
     fresh: u64,
+    /// Bytes that lie in quick cells.
+    quick: u64,
+    /// When it was asked last.
+    asked: u64,
 }
 
 impl Ssd {
     /// A disk of these dies, none busy.
     pub fn new(flash: Flash) -> Ssd {
-        Ssd { flash, dies: vec![Die::default(); flash.dies.max(1)], fresh: flash.fresh }
+        let dies = vec![Die::default(); flash.dies.max(1)];
+        Ssd { flash, dies, fresh: flash.fresh, quick: 0, asked: 0 }
     }
 
-    pub(super) fn serve(&mut self, request: &Request, diseases: &[Disease]) -> Served {
+    pub(super) fn serve(
+        &mut self,
+        request: &Request,
+        illness: Illness<'_>,
+        random: &mut Random,
+    ) -> Served {
         let mut served = Served::at(request.arrival);
+        self.empty_quick_cells(request.arrival);
         served.spend(Cause::Command, self.flash.command);
         let pages = match request.op {
             Op::Read | Op::Write => pages(request),
@@ -104,11 +124,18 @@ impl Ssd {
         for (cause, ns) in worst.why {
             served.spend(cause, ns);
         }
-        served.spend(Cause::Slow, slowness(diseases, served.due - request.arrival));
-        let vain = recovery(diseases, request);
-        served.spend(Cause::Recovery, vain.unwrap_or(0));
-        served.failed = vain.is_some();
+        illness.prolong(&mut served, request.arrival);
+        illness.rescue(request, random, &mut served);
         served
+    }
+
+    /// In a pause the dies move what lies in quick cells to the others, all of them at once.
+    fn empty_quick_cells(&mut self, now: u64) {
+        let idle_since = self.dies.iter().map(|die| die.free).max().unwrap_or(0).max(self.asked);
+        let pages = now.saturating_sub(idle_since) / self.flash.program.max(1);
+        let moved = pages.saturating_mul(PAGE).saturating_mul(self.dies.len() as u64);
+        self.quick = self.quick.saturating_sub(moved);
+        self.asked = now;
     }
 
     fn read_page(&mut self, place: usize, own: &mut Served) {
@@ -121,11 +148,14 @@ impl Ssd {
 
     fn write_page(&mut self, place: usize, own: &mut Served) {
         let flash = self.flash;
+        let quick = self.quick + PAGE <= flash.quick;
+        let program = if quick { flash.quick_program } else { flash.program };
+        self.quick += if quick { PAGE } else { 0 };
         let Some(die) = self.dies.get_mut(place) else { return };
-        let behind = flash.buffered_pages * flash.program;
+        let behind = flash.buffered_pages * program;
         own.wait_until(Cause::Cleaning, die.cleaned.saturating_sub(behind));
         own.wait_until(Cause::Queue, die.free.saturating_sub(behind));
-        die.free = die.free.max(own.due) + flash.program;
+        die.free = die.free.max(own.due) + program;
         die.filled += 1;
         self.fresh = self.fresh.saturating_sub(PAGE);
         if self.fresh == 0 && die.filled >= BLOCK_PAGES {
@@ -165,6 +195,26 @@ mod tests {
         assert_eq!(other.due, 75_000);
         let same = disk.serve(&request(Op::Read, 0, 0));
         assert_eq!((same.due, same.spent(Cause::Queue)), (135_000, 60_000));
+    }
+
+    #[test]
+    fn writes_fall_off_the_cliff_when_the_quick_cells_are_full_and_a_pause_brings_them_back() {
+        // One die, nothing buffered: each page waits for the one before it.
+        let flash = Flash { dies: 1, buffered_pages: 0, quick: 100 * PAGE, ..Flash::default() };
+        let mut disk = Disk::new(Mechanism::Ssd(Ssd::new(flash)), &[], 1, 0);
+        let mut now = 0;
+        let mut write = |pause: u64| {
+            let begun = now + pause;
+            now = disk.serve(&request(Op::Write, 0, begun)).due;
+            now - begun
+        };
+        write(0);
+        let took: Vec<u64> = (1..200).map(|_| write(0)).collect();
+        // 200 us and 900 us a page, as long as the next write finds the die busy.
+        assert_eq!((took[50], took[150]), (200_000, 900_000));
+        // Ten pages' time of 0.9 ms bring ten quick pages back, once the die is done.
+        write(10 * 900_000 + 900_000 + 1000);
+        assert_eq!(write(0), 200_000);
     }
 
     #[test]
