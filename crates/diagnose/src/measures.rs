@@ -5,15 +5,20 @@
 //!
 //! **Must never know:** a detector, a recording, a verdict's name.
 
+pub mod alignment;
+pub mod bucket;
 pub mod cap;
 pub mod comb;
 pub mod correlation;
 pub mod decline;
 pub mod elasticity;
 pub mod exposure;
+pub mod first_touch;
 pub mod flushing;
+pub mod held_back;
 pub mod idle_wake;
 pub mod ladder;
+pub mod limit;
 #[cfg(test)]
 pub mod listings;
 pub mod lost_time;
@@ -33,6 +38,7 @@ pub mod steps;
 pub mod transfer;
 #[cfg(test)]
 pub mod trials;
+pub mod windows;
 
 #[cfg(test)]
 mod tests {

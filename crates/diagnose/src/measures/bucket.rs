@@ -32,7 +32,7 @@ const EDGE: usize = 1;
 
 /// The last step down in a series of rates; `in_flight` may be empty, else one value per rate.
 pub fn drained(rates: &[f64], in_flight: &[f64]) -> Option<Drained> {
-    let levels: Vec<f64> = rates.iter().map(|rate| rate.max(1e-9).ln()).collect();
+    let levels: Vec<f64> = rates.iter().map(|rate| rate.max(1e-9)).collect();
     let cuts = regimes::cut(&levels);
     let steps = cuts.windows(2).filter_map(|pair| Some((pair.first()?, pair.get(1)?)));
     let found = steps.filter_map(|(before, after)| {
@@ -46,10 +46,8 @@ pub fn drained(rates: &[f64], in_flight: &[f64]) -> Option<Drained> {
         let (high, low) = (spread::median(early_rates)?, spread::median(late_rates)?);
         let cv = spread::cv(late_rates)?;
         let most = late_rates.iter().copied().fold(0.0, f64::max);
-        let flight =
-            Some((in_flight.get(early), in_flight.get(late))).and_then(|(before, after)| {
-                Some((spread::median(before?)?, spread::median(after?)?))
-            });
+        let flight = Some((in_flight.get(early), in_flight.get(late)))
+            .and_then(|(before, after)| Some((spread::median(before?)?, spread::median(after?)?)));
         Some(Drained {
             before: early_rates.len(),
             after: late_rates.len(),
@@ -74,7 +72,9 @@ mod tests {
     #[test]
     fn a_gp2_volume_of_100_gib_falls_from_3000_to_300() {
         let rates: Vec<f64> = (0..40)
-            .map(|k| if k < 20 { 2990.0 + f64::from(k % 3) * 7.0 } else { 300.0 + f64::from(k % 2) })
+            .map(
+                |k| if k < 20 { 2990.0 + f64::from(k % 3) * 7.0 } else { 300.0 + f64::from(k % 2) },
+            )
             .collect();
         let flight = vec![8.0; 40];
         let found = drained(&rates, &flight).unwrap();

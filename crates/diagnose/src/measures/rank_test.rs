@@ -80,7 +80,7 @@ impl Stratum {
 }
 
 /// Chance that a standard normal number exceeds `z` (Abramowitz and Stegun 26.2.17: error below
-/// 7.5e-8; beyond 6 its leading term, 26.2.12, for the small chances matter there).
+/// 7.5e-8; beyond 6 the first two terms of 26.2.12, for small chances matter there).
 pub fn upper_tail(z: f64) -> f64 {
     if z.is_nan() {
         return 1.0;
@@ -90,7 +90,7 @@ pub fn upper_tail(z: f64) -> f64 {
     }
     let density = (-z * z / 2.0).exp() / std::f64::consts::TAU.sqrt();
     if z > 6.0 {
-        return density / z;
+        return density / z * (1.0 - 1.0 / (z * z));
     }
     let t = 1.0 / (1.0 + 0.231_641_9 * z);
     let series = [0.319_381_530, -0.356_563_782, 1.781_477_937, -1.821_255_978, 1.330_274_429];

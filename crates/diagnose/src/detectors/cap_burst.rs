@@ -1,0 +1,282 @@
+//! The volume's burst credits are used up.
+//!
+//! ## Accuses
+//! The size of the volume that was bought. It may run fast for a while, then only at its baseline.
+//!
+//! ## Why it matters
+//! A test of a minute shows the burst, the night shows the baseline, and the disk gets the blame
+//! for the difference. Nothing wears out and nothing recovers by itself while the load goes on.
+//!
+//! ## Needs
+//! Throughput over time across the moment at which the credits end: at least ten samples on either
+//! side, and how many requests were in flight. A device that may be a network volume.
+//!
+//! ## Rule
+//! Throughput falls to a lower plateau and stays there: after the step it varies by less than 1.2 %
+//! and by far less than completions by chance would, no sample exceeds it by 2 %, requests wait, and
+//! no fewer of them than before. A height before the step, or after, that is on sale (3000 IOPS,
+//! three per GiB, 125 MiB/s) adds to it.
+//!
+//! ## Wrong if
+//! A drive's own write cache ran full or its heat held it back: both are of local drives, and
+//! neither is flat.
+//!
+//! ## Next step
+//! Read the volume's credit balance; buy a type with a fixed rate, or rest.
+
+use iowhy_model::{Bound, DeviceId, Evidence, Finding, Forecast, Level, Medium, Nanos, Unit};
+
+use crate::Detector;
+use crate::detector::{Needs, computed, finding, held, lines};
+use crate::measures::bucket::{self, Drained};
+use crate::measures::cap::{self, Limit};
+use crate::measures::spread;
+use crate::measures::windows::Windows;
+use crate::phrase;
+use crate::row::Row;
+use crate::scene::Scene;
+use crate::track::Track;
+use crate::weigh;
+
+/// Entry in the list of detectors.
+pub const DETECTOR: Detector = Detector {
+    name: "cap.burst",
+    summary: "The volume's burst credits are used up",
+    manual: include_str!("cap_burst.rs"),
+    needs: Needs {
+        level: Level::A,
+        sure_from: Level::A,
+        seconds: 3600,
+        what: "throughput and queue across the moment at which the credits end",
+    },
+    last: false,
+    accuse,
+};
+
+/// Prior of a cap or throttle when someone complains (docs/METHOD.md, 11 Confidence).
+const PRIOR: f64 = 0.12;
+/// Bounds of the plateau (docs/METHOD.md, 8 Cap).
+const VARIATION: f64 = 0.012;
+const STICKS_OUT: f64 = 1.02;
+/// Dispersion of the counts, one for completions by chance: a clock makes far less. A device whose
+/// services vary by a third makes 0.1.
+const DISPERSION: f64 = 0.1;
+/// How much higher it must have been before: gp2 falls by 1.1 (900 GiB) to 30 (100 GiB). Below one
+/// fifth a change of the load looks alike.
+const STEP: f64 = 1.2;
+/// Requests in flight after the step, as a share of those before: no less is asked.
+const STILL_ASKED: f64 = 0.8;
+/// Requests that must be waiting for the limit to be what holds them.
+const WAITING: f64 = 1.5;
+/// What the flat plateau after a higher one adds, in nats, as in `cap.volume`.
+const PINNED: f64 = 3.4;
+/// What a height that is sold adds, in nats (docs/METHOD.md, 8 Cap).
+const KNOWN_LIMIT: f64 = 2.0;
+/// Below this the device is surely not a network volume.
+const MAY_BE_NETWORK: f64 = 0.3;
+/// A gp2 volume's bucket, in I/O credits, its burst rate, and what it earns per GiB (AWS, EBS
+/// volume types).
+const BUCKET: f64 = 5.4e6;
+const BURST: f64 = 3000.0;
+const PER_GIB: f64 = 3.0;
+/// A second, the sample that traces are laid into.
+const SECOND_NS: i64 = 1_000_000_000;
+
+fn accuse(scene: &Scene) -> Vec<Finding> {
+    let rows = scene.rows_by_listing().into_iter().filter_map(|rows| from_rows(scene, &rows));
+    let traced = scene.tracks.iter().filter_map(|track| from_track(scene, track));
+    rows.chain(traced).collect()
+}
+
+/// Throughput of one device over time.
+struct Course {
+    device: DeviceId,
+    listing: usize,
+    disk: String,
+    limit: Limit,
+    rates: Vec<f64>,
+    in_flight: Vec<f64>,
+    /// Mean latency of each sample, ms.
+    waits_ms: Vec<f64>,
+}
+
+fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
+    let first = rows.first()?;
+    let column = |of: &dyn Fn(&Row) -> Option<f64>| -> Vec<f64> {
+        let known: Vec<f64> = rows.iter().filter_map(|row| of(row)).collect();
+        if known.len() == rows.len() { known } else { Vec::new() }
+    };
+    let courses = [Limit::Iops, Limit::BytesPerSecond].map(|limit| Course {
+        device: first.device,
+        listing: first.listing,
+        disk: first.disk.clone(),
+        limit,
+        rates: column(&|row| Some(rate_of(row, limit))),
+        in_flight: column(&|row| row.interval.queue_len),
+        waits_ms: column(&|row| row.await_ms()),
+    });
+    courses.iter().find_map(|course| charge(scene, course))
+}
+
+fn rate_of(row: &Row, limit: Limit) -> f64 {
+    match limit {
+        Limit::Iops => row.per_s(),
+        Limit::BytesPerSecond => row.interval.bytes_per_s(),
+    }
+}
+
+fn from_track(scene: &Scene, track: &Track) -> Option<Finding> {
+    let (first, last) = (track.visits.first()?, track.visits.last()?);
+    let windows = Windows::of(first.completed_ns, last.completed_ns, SECOND_NS)?;
+    let of = |weight: &dyn Fn(usize) -> f64| {
+        let visits = track.visits.iter().enumerate();
+        windows.rates(visits.map(|(place, visit)| (visit.completed_ns, weight(place))))
+    };
+    let waited =
+        |place: usize| track.visits.get(place).map_or(0.0, |visit| visit.latency_ns() / 1e9);
+    // Little: the sum of latencies per second is the mean number in flight.
+    let (per_s, in_flight) = (of(&|_| 1.0), of(&waited));
+    let waits_ms = in_flight.iter().zip(&per_s).map(|(n, rate)| 1000.0 * n / rate.max(1e-9));
+    let waits_ms: Vec<f64> = waits_ms.collect();
+    let bytes = |place: usize| track.visits.get(place).map_or(0.0, |visit| f64::from(visit.bytes));
+    let courses =
+        [(Limit::Iops, per_s), (Limit::BytesPerSecond, of(&bytes))].map(|(limit, rates)| Course {
+            device: track.device,
+            listing: track.listing,
+            disk: track.disk.clone(),
+            limit,
+            rates,
+            in_flight: in_flight.clone(),
+            waits_ms: waits_ms.clone(),
+        });
+    courses.iter().find_map(|course| charge(scene, course))
+}
+
+fn charge(scene: &Scene, course: &Course) -> Option<Finding> {
+    let odds: f64 = scene
+        .media(course.device)
+        .iter()
+        .filter(|(medium, _)| *medium == Medium::Network)
+        .map(|(_, odds)| odds)
+        .sum();
+    let step = bucket::drained(&course.rates, &course.in_flight)?;
+    let (queue_before, queue) = step.in_flight?;
+    let flat = step.cv < VARIATION
+        && step.max_over_median < STICKS_OUT
+        && (step.dispersion < DISPERSION || course.limit == Limit::BytesPerSecond);
+    let asked = queue > WAITING && queue >= STILL_ASKED * queue_before;
+    if odds < MAY_BE_NETWORK || !flat || !asked || step.high < STEP * step.low {
+        return None;
+    }
+    let (before_ms, now_ms) = waits(course, &step)?;
+    let source = scene.source(course.listing);
+    let n = step.after as u64;
+    let unit = match course.limit {
+        Limit::Iops => Unit::PerSecond,
+        Limit::BytesPerSecond => Unit::BytesPerSecond,
+    };
+    let mut charge = finding(DETECTOR.name, Some(course.device), vec![course.listing]);
+    charge.sentence = format!(
+        "{} has used up its burst credits: it ran at {} and is now held at {}, though no less is \
+         asked of it",
+        phrase::disk(&course.disk),
+        rate(course.limit, step.high),
+        rate(course.limit, step.low)
+    );
+    charge.evidence = vec![
+        computed("throughput before, median", step.high, unit, step.before as u64, source),
+        computed("throughput since, median", step.low, unit, n, source),
+        held(
+            computed("the first over the second", step.high / step.low, Unit::Ratio, n, source),
+            Bound::Above(STEP),
+        ),
+        held(computed("variation since", step.cv, Unit::Ratio, n, source), Bound::Below(VARIATION)),
+        computed(
+            "requests in flight before, median",
+            queue_before,
+            Unit::Requests,
+            step.before as u64,
+            source,
+        ),
+        held(
+            computed("requests in flight since, median", queue, Unit::Requests, n, source),
+            Bound::Above((STILL_ASKED * queue_before).max(WAITING)),
+        ),
+        computed("mean latency before, median", before_ms, Unit::Ms, step.before as u64, source),
+        computed("mean latency since, median", now_ms, Unit::Ms, n, source),
+    ];
+    let sold = sold(course.limit, &step);
+    charge.evidence.extend(
+        sold.map(|(what, value)| computed(what, value, unit, n, source))
+            .into_iter()
+            .collect::<Vec<Evidence>>(),
+    );
+    let clauses = [PINNED, sold.map_or(0.0, |_| KNOWN_LIMIT), weigh::below(step.cv, VARIATION)];
+    charge.confidence = weigh::believe(PRIOR, &clauses);
+    charge.explained_share = (1.0 - before_ms / now_ms).clamp(0.0, 1.0);
+    charge.forecast = Some(Forecast {
+        now_mean: Nanos::from_ms(now_ms),
+        mean: Nanos::from_ms(before_ms),
+        p99: None,
+        assuming: format!(
+            "the volume gives {} again and as many requests are in flight as before",
+            rate(course.limit, step.high)
+        ),
+    });
+    advise(&mut charge, course.limit, &step);
+    Some(charge)
+}
+
+/// Median of the mean latencies before the step and since, ms.
+fn waits(course: &Course, step: &Drained) -> Option<(f64, f64)> {
+    let since = course.waits_ms.len().checked_sub(step.after)?;
+    let before = course.waits_ms.get(..since.min(step.before))?;
+    let before = spread::median(before)?;
+    let now = spread::median(course.waits_ms.get(since..)?)?;
+    (before > 0.0 && now > before).then_some((before, now))
+}
+
+/// A height that is on sale: a tier before or after, or three IOPS per whole GiB.
+fn sold(limit: Limit, step: &Drained) -> Option<(&'static str, f64)> {
+    let tier = |rate: f64| cap::nearest_tier(limit, rate).map(|(tier, _)| tier.value);
+    if let Some(value) = tier(step.high) {
+        return Some(("a known burst rate near the first", value));
+    }
+    tier(step.low).map(|value| ("a known baseline near the second", value))
+}
+
+fn rate(limit: Limit, value: f64) -> String {
+    match limit {
+        Limit::Iops => format!("{} IOPS", phrase::thousands(value.round())),
+        Limit::BytesPerSecond => format!("{}/s", phrase::bytes(value)),
+    }
+}
+
+fn advise(charge: &mut Finding, limit: Limit, step: &Drained) {
+    charge.refuted_by = lines(&[
+        "the provider's credit balance (`BurstBalance`) is not near zero",
+        "throughput comes back though the load goes on",
+        "the program asks for less, by a rate limit of its own",
+    ]);
+    charge.next_step = lines(&[
+        "read the balance at the provider: CloudWatch `BurstBalance` of the volume",
+        "buy a type with a fixed rate (gp3), or a larger volume: a gp2 volume earns three IOPS per GiB",
+    ]);
+    if limit == Limit::Iops && (step.high / BURST - 1.0).abs() < 0.05 {
+        charge.next_step.push(format!(
+            "as gp2 this is a volume of {} GiB: a full bucket lasts {} at {} IOPS, and fills again \
+             in {} of rest",
+            phrase::digits((step.low / PER_GIB).round()),
+            minutes(BUCKET / (step.high - step.low)),
+            phrase::thousands(step.high.round()),
+            minutes(BUCKET / step.low)
+        ));
+    }
+}
+
+fn minutes(seconds: f64) -> String {
+    match seconds {
+        s if s >= 7200.0 => format!("{} hours", phrase::digits(s / 3600.0)),
+        s => format!("{} minutes", phrase::digits(s / 60.0)),
+    }
+}

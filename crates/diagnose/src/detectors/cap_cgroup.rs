@@ -1,0 +1,392 @@
+//! A control group's limit holds I/O back above the disk.
+//!
+//! ## Accuses
+//! The limit somebody set: io.max, io.latency or io.cost of a control group, or a throttle of a
+//! container. The disk is idle and quick; the program waits.
+//!
+//! ## Why it matters
+//! A bio that io.max holds back has not reached the block layer's counters: iostat shows a quick,
+//! half idle disk, and the program still hangs. Nothing that looks at the disk alone finds it.
+//!
+//! ## Needs
+//! The limits (`grep -r . /sys/fs/cgroup --include=io.max`) beside rates or single I/Os; or a trace
+//! that shows when a bio arrived and when it got its request; pressure stall information adds to it.
+//!
+//! ## Rule
+//! Either the rate of the limited operation stands within 10 % below and 5 % above its limit in more
+//! than half of the seconds in which there was any, never far above it, while the disk is busy for
+//! less than 90 % of the time; or bios wait more than half of their time for a request (B2Q) where
+//! io.latency or io.cost is set or the group is named, though the host's queue is not full; or a
+//! limit is set, tasks wait for I/O more than 20 % of the time, and the disk is busy for less than
+//! half of it.
+//!
+//! ## Wrong if
+//! The wait is for a free request because the queue is full (`cfg.scheduler`), or the program asks
+//! for just so much by itself.
+//!
+//! ## Next step
+//! Raise or lift the limit of the group that is named, and time the program again.
+
+use iowhy_model::{Bound, DeviceId, Evidence, Finding, Forecast, Level, Name, Nanos, Op, Unit};
+
+use crate::Detector;
+use crate::detector::{Needs, computed, finding, held, lines};
+use crate::evidence::{self, Limit};
+use crate::measures::limit::{self, Held};
+use crate::measures::spans::Spans;
+use crate::measures::windows::Windows;
+use crate::phrase;
+use crate::requests::{self, Requests};
+use crate::row::Row;
+use crate::scene::Scene;
+use crate::weigh;
+
+/// Entry in the list of detectors.
+pub const DETECTOR: Detector = Detector {
+    name: "cap.cgroup",
+    summary: "A control group's limit holds I/O back above the disk",
+    manual: include_str!("cap_cgroup.rs"),
+    needs: Needs {
+        level: Level::D,
+        sure_from: Level::E,
+        seconds: 30,
+        what: "the limits of the control groups, and when each bio arrived",
+    },
+    last: false,
+    accuse,
+};
+
+/// Prior of a cap or throttle when someone complains (docs/METHOD.md, 11 Confidence).
+const PRIOR: f64 = 0.12;
+/// What a rate pinned at the very limit that is set adds, in nats: as in `cap.volume`, and the limit
+/// is known to the digit.
+const PINNED: f64 = 5.4;
+/// What a limit on this very device adds where the rate was not held against it, in nats
+/// (docs/METHOD.md, 11 Confidence: facts add 2 to 3).
+const LIMIT_SET: f64 = 3.0;
+/// Bounds of the rule (docs/METHOD.md, 10 Rules; /proc/pressure some: tasks wait a fifth of the
+/// time).
+const WAITS: f64 = 0.5;
+const IDLE: f64 = 0.5;
+const NOT_FULL: f64 = 0.9;
+const PRESSURE: f64 = 20.0;
+/// Requests or samples that decide (docs/METHOD.md, 10 Rules).
+const FEWEST: usize = 30;
+const SAMPLES: usize = 5;
+/// A second, the sample that traces are laid into: io.max refills its budget far more often
+/// (kernel, block/blk-throttle.c: slices of 20 to 100 ms).
+const SECOND_NS: i64 = 1_000_000_000;
+
+fn accuse(scene: &Scene) -> Vec<Finding> {
+    let traced = scene.requests().iter().filter_map(|requests| from_events(scene, requests));
+    let rows = scene.rows_by_listing().into_iter().filter_map(|rows| from_rows(scene, &rows));
+    traced.chain(rows).collect()
+}
+
+/// One device in one listing, and how busy it was.
+struct Place<'s> {
+    listing: usize,
+    device: DeviceId,
+    disk: &'s str,
+    busy: f64,
+    n: u64,
+}
+
+/// A limit and how the rate stood against it.
+struct Pin<'a> {
+    limit: Limit<'a>,
+    held: Held,
+}
+
+fn from_events(scene: &Scene, requests: &Requests) -> Option<Finding> {
+    let busy = Spans::of(requests.events.iter().filter_map(|event| requests::on_device(event)));
+    let place = Place {
+        listing: requests.listing,
+        device: requests.device,
+        disk: &requests.disk,
+        busy: busy.total_ns() / requests.span_ns(),
+        n: requests.events.len() as u64,
+    };
+    let limits = scene.about(place.listing, place.disk).limits();
+    let pins = limits.iter().filter_map(|limit| {
+        let rates = rates_of(scene, requests, limit)?;
+        Some(Pin { limit: *limit, held: limit::held_at(&rates, limit.value)? })
+    });
+    strongest(scene, &place, pins)
+        .or_else(|| by_arrival(scene, &place, requests, &limits))
+        .or_else(|| by_pressure(scene, &place, &limits))
+}
+
+/// One-second rates of what a limit counts: of its group's own, if the trace names groups.
+fn rates_of(scene: &Scene, requests: &Requests, limit: &Limit) -> Option<Vec<f64>> {
+    let op = if limit.what.starts_with('r') { Op::Read } else { Op::Write };
+    let start = requests.events.first()?.completed?.ns();
+    let windows = Windows::of(start, requests.end_ns(), SECOND_NS)?;
+    let names = |name: Name| scene.recording.text(name);
+    let same = |name: Option<Name>| match (name, limit.group) {
+        (Some(name), Some(group)) => names(name).trim_matches('/') == group.trim_matches('/'),
+        _ => true,
+    };
+    let known = requests.of(op).filter(|event| same(event.cgroup)).filter_map(|event| {
+        let weight = match limit.what {
+            "rbps" | "wbps" => f64::from(event.bytes?),
+            "riops" | "wiops" => 1.0,
+            _ => return None,
+        };
+        Some((event.completed?.ns(), weight))
+    });
+    Some(windows.rates(known))
+}
+
+fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
+    let first = rows.first()?;
+    let active: Vec<&&Row> = rows.iter().filter(|row| row.per_s() > 0.0).collect();
+    let busy: f64 = active.iter().filter_map(|row| row.interval.busy).sum();
+    let place = Place {
+        listing: first.listing,
+        device: first.device,
+        disk: &first.disk,
+        busy: busy / active.len().max(1) as f64,
+        n: rows.len() as u64,
+    };
+    let limits = scene.about(place.listing, place.disk).limits();
+    let pins = limits.iter().filter_map(|limit| {
+        let op = if limit.what.starts_with('r') { Op::Read } else { Op::Write };
+        let rates: Vec<f64> = rows
+            .iter()
+            .filter_map(|row| row.interval.of(op))
+            .filter_map(|rates| match limit.what {
+                "rbps" | "wbps" => rates.bytes_per_s,
+                "riops" | "wiops" => Some(rates.ios_per_s),
+                _ => None,
+            })
+            .collect();
+        Some(Pin { limit: *limit, held: limit::held_at(&rates, limit.value)? })
+    });
+    strongest(scene, &place, pins).or_else(|| by_pressure(scene, &place, &limits))
+}
+
+/// The limit at which most samples stand.
+fn strongest<'a>(
+    scene: &Scene,
+    place: &Place,
+    pins: impl Iterator<Item = Pin<'a>>,
+) -> Option<Finding> {
+    let pin = pins
+        .filter(|pin| pin.held.active >= SAMPLES && pin.held.share > WAITS && !pin.held.exceeded)
+        .max_by(|a, b| a.held.share.total_cmp(&b.held.share))
+        .filter(|_| place.busy < NOT_FULL)?;
+    let Pin { limit, held: found } = &pin;
+    let source = scene.source(place.listing);
+    let n = found.active as u64;
+    let unit = if limit.what.ends_with("bps") { Unit::BytesPerSecond } else { Unit::PerSecond };
+    let mut charge = finding(DETECTOR.name, Some(place.device), vec![place.listing]);
+    charge.sentence = format!(
+        "{} holds {} at its {} of {}, and the disk is busy for {} of the time only",
+        group_of(limit),
+        phrase::disk(place.disk),
+        limit.what,
+        said(limit),
+        phrase::percent(place.busy)
+    );
+    charge.evidence = vec![
+        evidence::cited(
+            scene.recording,
+            &limit.told,
+            &format!("limit ({})", limit.what),
+            limit.value,
+            unit,
+        ),
+        computed("rate, median", found.median, unit, n, source),
+        held(
+            computed("seconds at the limit", found.share, Unit::Share, n, source),
+            Bound::Above(WAITS),
+        ),
+        computed("highest rate over the limit", found.most, Unit::Ratio, n, source),
+        held(
+            computed("busy share of the disk", place.busy, Unit::Share, place.n, source),
+            Bound::Below(NOT_FULL),
+        ),
+    ];
+    charge.evidence.extend(pressure(scene, place));
+    let clauses = [PINNED, weigh::below(place.busy, NOT_FULL).min(1.0)];
+    charge.confidence = weigh::believe(PRIOR, &clauses);
+    // Of the wait, which nobody measured, the limit has its part in the seconds in which it held.
+    charge.explained_share = found.share;
+    advise(&mut charge, limit.group, place.disk);
+    Some(charge)
+}
+
+/// Bios that wait for a request: io.latency and io.cost hold them there.
+fn by_arrival(
+    scene: &Scene,
+    place: &Place,
+    requests: &Requests,
+    limits: &[Limit],
+) -> Option<Finding> {
+    let (mut before, mut whole, mut n, mut longest) = (0.0, 0.0, 0usize, Vec::new());
+    let mut payer: Option<Name> = None;
+    for event in &requests.events {
+        let (Some(arrived), Some((start, end))) = (event.arrived, requests::stretch(event)) else {
+            continue;
+        };
+        let wait = (start - arrived.ns().min(start)) as f64;
+        before += wait;
+        whole += (end - arrived.ns().min(start)) as f64;
+        n += 1;
+        longest.push((arrived.ns(), end));
+        payer = payer.or(event.cgroup.filter(|_| wait > 0.0));
+    }
+    let share = if whole > 0.0 { before / whole } else { 0.0 };
+    let tags = scene.about(place.listing, place.disk).number("queue.nr_requests");
+    let started = requests.events.iter().filter_map(|event| requests::stretch(event));
+    let started: Vec<(i64, i64)> = started.collect();
+    let outstanding = crate::measures::spans::open_at_start(&started, &started);
+    let most = outstanding.into_iter().max().unwrap_or(0);
+    let full = tags.is_some_and(|(tags, _)| f64::from(most) >= NOT_FULL * tags);
+    let known = !limits.is_empty() || payer.is_some();
+    if n < FEWEST || share < WAITS || full || !known || place.busy > NOT_FULL {
+        return None;
+    }
+    let source = scene.source(place.listing);
+    let group = limits.first().and_then(|limit| limit.group);
+    let group = group.or(payer.map(|name| scene.recording.text(name)));
+    let (mean, after) = (before / n as f64, (whole - before) / n as f64);
+    let mut charge = finding(DETECTOR.name, Some(place.device), vec![place.listing]);
+    charge.sentence = format!(
+        "bios for {} wait {} on average before they get a request, and take {} from then on: {} \
+         holds them back",
+        phrase::disk(place.disk),
+        phrase::ns(mean),
+        phrase::ns(after),
+        group.map_or("a control group".to_string(), |group| format!("the control group `{group}`"))
+    );
+    charge.evidence = vec![
+        computed(
+            "mean wait of a bio for its request (B2Q)",
+            mean / 1e6,
+            Unit::Ms,
+            n as u64,
+            source,
+        ),
+        computed(
+            "mean time from then to completion (Q2C)",
+            after / 1e6,
+            Unit::Ms,
+            n as u64,
+            source,
+        ),
+        held(
+            computed("share of the whole that is B2Q", share, Unit::Share, n as u64, source),
+            Bound::Above(WAITS),
+        ),
+        computed(
+            "most requests under way at once",
+            f64::from(most),
+            Unit::Requests,
+            n as u64,
+            source,
+        ),
+        held(
+            computed("busy share of the disk", place.busy, Unit::Share, place.n, source),
+            Bound::Below(NOT_FULL),
+        ),
+    ];
+    charge.evidence.extend(limits.first().map(|limit| {
+        let unit = if limit.what == "target" { Unit::Count } else { Unit::PerSecond };
+        let what = format!("limit ({})", limit.what);
+        evidence::cited(scene.recording, &limit.told, &what, limit.value, unit)
+    }));
+    charge.evidence.extend(pressure(scene, place));
+    let set = if limits.is_empty() { 1.0 } else { LIMIT_SET };
+    let clauses = [weigh::above(share, WAITS), set, weigh::below(place.busy, IDLE)];
+    charge.confidence = weigh::believe(PRIOR, &clauses);
+    charge.explained_share = share;
+    charge.forecast = Some(Forecast {
+        now_mean: Nanos((mean + after) as i64),
+        mean: Nanos(after as i64),
+        p99: None,
+        assuming: "the group is not held back, and the disk answers as it does now".to_string(),
+    });
+    advise(&mut charge, group, place.disk);
+    Some(charge)
+}
+
+/// A limit is set, tasks wait, and the disk has nothing to do: weak without the rate at the limit.
+fn by_pressure(scene: &Scene, place: &Place, limits: &[Limit]) -> Option<Finding> {
+    let limit = limits.first()?;
+    let waiting = pressure(scene, place)?;
+    if waiting.value < PRESSURE / 100.0 || place.busy > IDLE {
+        return None;
+    }
+    let source = scene.source(place.listing);
+    let mut charge = finding(DETECTOR.name, Some(place.device), vec![place.listing]);
+    charge.sentence = format!(
+        "tasks wait for I/O {} of the time while {} is busy for {} only, and {} limits it",
+        phrase::percent(waiting.value),
+        phrase::disk(place.disk),
+        phrase::percent(place.busy),
+        group_of(limit)
+    );
+    let unit = if limit.what.ends_with("bps") { Unit::BytesPerSecond } else { Unit::PerSecond };
+    let what = format!("limit ({})", limit.what);
+    let clauses = [
+        LIMIT_SET,
+        weigh::above(waiting.value, PRESSURE / 100.0).min(1.0),
+        weigh::below(place.busy, IDLE).min(1.0),
+    ];
+    charge.evidence = vec![
+        waiting,
+        held(
+            computed("busy share of the disk", place.busy, Unit::Share, place.n, source),
+            Bound::Below(IDLE),
+        ),
+        evidence::cited(scene.recording, &limit.told, &what, limit.value, unit),
+    ];
+    charge.confidence = weigh::believe(PRIOR, &clauses);
+    charge.explained_share = 1.0 - place.busy;
+    advise(&mut charge, limit.group, place.disk);
+    Some(charge)
+}
+
+/// How long tasks wait for I/O, if the kernel's account of it is at hand.
+fn pressure(scene: &Scene, place: &Place) -> Option<Evidence> {
+    let about = scene.about(place.listing, place.disk);
+    let (percent, told) = about.machine_number("pressure.io.some.avg10")?;
+    let what = "time in which a task waits for I/O (pressure, some, 10 s)";
+    Some(evidence::cited(scene.recording, &told, what, percent / 100.0, Unit::Share))
+}
+
+fn group_of(limit: &Limit) -> String {
+    match limit.group {
+        Some(group) => format!("the control group `{group}`"),
+        None => "a control group".to_string(),
+    }
+}
+
+fn said(limit: &Limit) -> String {
+    match limit.what {
+        "rbps" | "wbps" => format!("{}/s", phrase::bytes(limit.value)),
+        _ => format!("{} per second", phrase::thousands(limit.value)),
+    }
+}
+
+fn advise(charge: &mut Finding, group: Option<&str>, disk: &str) {
+    charge.refuted_by = lines(&[
+        "the program is as slow with the limit lifted",
+        "`io.stat` of the group does not rise while the program waits: then it is held elsewhere",
+    ]);
+    let group = group.unwrap_or("GROUP");
+    let folder = format!("/sys/fs/cgroup/{}", group.trim_start_matches('/'));
+    let numbers = format!("$(cat /sys/block/{disk}/dev)");
+    charge.next_step = vec![
+        format!(
+            "lift it for a minute and time the program: `echo \"{numbers} rbps=max wbps=max \
+             riops=max wiops=max\" > {folder}/io.max`"
+        ),
+        format!("`cat {folder}/io.max {folder}/io.stat {folder}/io.pressure`: before and after"),
+        "raise it where it is set: `systemctl show UNIT -p IOReadIOPSMax -p IOWriteIOPSMax`, or the \
+         container's `--device-write-iops`"
+            .to_string(),
+    ];
+}

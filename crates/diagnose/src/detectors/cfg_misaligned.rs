@@ -1,0 +1,244 @@
+//! Writes that cut the device's blocks, so that it must read before it writes.
+//!
+//! ## Accuses
+//! The layout: a partition, a stripe or a file system's block that does not begin or end where the
+//! device's physical block does. Or small writes to a RAID of parity, each of which reads first.
+//!
+//! ## Why it matters
+//! A drive that writes 4096 bytes at a time has to read a block, change a part and write it back. On
+//! a platter that costs a whole turn for each such write, on flash a page. The drive is well.
+//!
+//! ## Needs
+//! A per-I/O log with sectors. The size of the physical block (`queue.physical_block_size`) makes it
+//! sure; without it 4096 bytes are taken for likely, and the verdict stays a suspicion.
+//!
+//! ## Rule
+//! More than 10 % of the writes begin or end off the physical block, and these take more than 1.8
+//! times as long as aligned ones of their size class, with at least ten of each and a chance below
+//! 1 %. Or: at least 80 % of the small writes of a kernel thread of RAID 5 or 6 were read at the
+//! same place within the second before.
+//!
+//! ## Wrong if
+//! The device answers 512-byte writes from a cache on purpose, and aligned writes are slow for
+//! another reason.
+//!
+//! ## Next step
+//! Begin partitions at multiples of 1 MiB, match file system and stripe, enlarge the stripe cache.
+
+use iowhy_model::{Bound, Event, Finding, Forecast, Level, Nanos, Op, Unit};
+
+use crate::Detector;
+use crate::detector::{Needs, computed, finding, held, lines};
+use crate::evidence;
+use crate::measures::alignment::{self, Access};
+use crate::measures::exposure::{self, Sample};
+use crate::measures::spread;
+use crate::phrase;
+use crate::requests::{self, Requests};
+use crate::scene::Scene;
+use crate::weigh;
+
+/// Entry in the list of detectors.
+pub const DETECTOR: Detector = Detector {
+    name: "cfg.misaligned",
+    summary: "Writes that cut the device's blocks, so that it must read before it writes",
+    manual: include_str!("cfg_misaligned.rs"),
+    needs: Needs {
+        level: Level::C,
+        sure_from: Level::E,
+        seconds: 30,
+        what: "the sector of each write and the device's physical block size",
+    },
+    last: false,
+    accuse,
+};
+
+/// Prior of a wrong configuration when someone complains (docs/METHOD.md, 11 Confidence).
+const PRIOR: f64 = 0.55;
+/// Bounds of the rule (docs/METHOD.md, 10 Rules).
+const SHARE: f64 = 0.1;
+const TIMES: f64 = 1.8;
+const CHANCE: f64 = 0.01;
+const EACH: usize = 10;
+const READ_FIRST: f64 = 0.8;
+/// What a physical block is taken for if nobody says it: Advanced Format, all disks since 2011.
+const LIKELY_BLOCK: f64 = 4096.0;
+/// And what that guess is worth: a suspicion, never a verdict.
+const GUESSED: f64 = 0.6;
+/// Writes of RAID that fill less than a chunk (md's default is 512 KiB, mdadm(8)).
+const SMALL: u32 = 262_144;
+/// Within this time a stripe is read and written back.
+const SECOND_NS: i64 = 1_000_000_000;
+/// Time lost below which nobody complains (docs/METHOD.md, 10 Rules).
+const MATTERS: f64 = 0.05;
+
+fn accuse(scene: &Scene) -> Vec<Finding> {
+    let all = scene.requests().iter();
+    all.filter_map(|requests| off_block(scene, requests).or_else(|| parity(scene, requests)))
+        .collect()
+}
+
+fn off_block(scene: &Scene, requests: &Requests) -> Option<Finding> {
+    let about = scene.about(requests.listing, &requests.disk);
+    let stated = about.number("queue.physical_block_size");
+    let block = stated.map_or(LIKELY_BLOCK, |(block, _)| block);
+    let offset = about.number("device.alignment_offset").map_or(0.0, |(offset, _)| offset);
+    if block <= 512.0 {
+        return None;
+    }
+    let samples: Vec<Sample> = requests
+        .of(Op::Write)
+        .filter_map(|event| {
+            let (sector, bytes) = (event.sector?, event.bytes.filter(|bytes| *bytes > 0)?);
+            let ns = requests::length_ns(requests::on_device(event)?);
+            let exposed = !alignment::is_aligned(sector, bytes, block as u64, offset as u64);
+            // Sizes within an octave: 512 to 4096 bytes are one class, for each is one block.
+            let stratum = bytes.div_ceil(block as u32).next_power_of_two().trailing_zeros();
+            Some(Sample { ns, exposed, stratum })
+        })
+        .collect();
+    let found = exposure::exposure(&samples)?;
+    let share = found.exposed as f64 / samples.len() as f64;
+    let fair = found.matched.unwrap_or(found.ratio);
+    let lost = found.excess_ns / requests.span_ns();
+    let enough = found.exposed >= EACH && found.spared >= EACH;
+    let holds = share > SHARE && found.ratio > TIMES && fair > TIMES && found.p < CHANCE;
+    if !enough || !holds || lost < MATTERS {
+        return None;
+    }
+    let source = scene.source(requests.listing);
+    let (off, on) = (found.exposed as u64, found.spared as u64);
+    let size = phrase::bytes(block);
+    let mut charge = finding(DETECTOR.name, Some(requests.device), vec![requests.listing]);
+    charge.sentence = format!(
+        "{} of the writes to {} cut its blocks of {size}{} and take {} each, aligned ones {}: it \
+         reads before it writes",
+        phrase::percent(share),
+        phrase::disk(&requests.disk),
+        if stated.is_some() { "" } else { " (a guess)" },
+        phrase::ns(found.exposed_ns),
+        phrase::ns(found.spared_ns)
+    );
+    charge.evidence = vec![
+        held(
+            computed("writes off the physical block", share, Unit::Share, off + on, source),
+            Bound::Above(SHARE),
+        ),
+        computed("time of a write off it, median", found.exposed_ns / 1e6, Unit::Ms, off, source),
+        computed("time of an aligned write, median", found.spared_ns / 1e6, Unit::Ms, on, source),
+        held(
+            computed(
+                "the first over the second, size for size",
+                fair,
+                Unit::Ratio,
+                off + on,
+                source,
+            ),
+            Bound::Above(TIMES),
+        ),
+        held(
+            computed("time lost to it per time watched", lost, Unit::Ratio, off, source),
+            Bound::Above(MATTERS),
+        ),
+    ];
+    charge.evidence.extend(stated.map(|(bytes, told)| {
+        evidence::cited(scene.recording, &told, "physical block", bytes, Unit::Bytes)
+    }));
+    let clauses = [weigh::above(fair, TIMES), weigh::above(share, SHARE)];
+    charge.confidence = weigh::believe(PRIOR, &clauses);
+    if stated.is_none() {
+        charge.confidence *= GUESSED;
+    }
+    let track = scene.track(requests.listing, requests.device);
+    let all = track.map_or(0.0, |track| track.lost_ns());
+    charge.explained_share = found.excess_ns / all.max(found.excess_ns).max(1.0);
+    let times: Vec<f64> = samples.iter().map(|sample| sample.ns).collect();
+    charge.forecast = spread::mean(&times).map(|now| Forecast {
+        now_mean: Nanos(now as i64),
+        mean: Nanos((now - found.excess_ns / times.len().max(1) as f64).max(0.0) as i64),
+        p99: None,
+        assuming: "all writes are aligned and take what aligned ones take now".to_string(),
+    });
+    charge.refuted_by = lines(&[
+        "the device's physical block is smaller than taken here",
+        "`fio --rw=randwrite --bs=4k --blockalign=4k --direct=1` on a spare file is as slow",
+    ]);
+    let disk = phrase::disk(&requests.disk);
+    charge.next_step = vec![
+        format!(
+            "`grep -H . /sys/block/{disk}/queue/physical_block_size /sys/block/{disk}/*/start`: \
+             starts must be multiples of {}",
+            (block / 512.0).round()
+        ),
+        "begin partitions at multiples of 1 MiB (2048 sectors); match the file system's block and \
+         the RAID's stripe"
+            .to_string(),
+        "a database that writes 512-byte records: set its log block size to 4096".to_string(),
+    ];
+    Some(charge)
+}
+
+/// Small writes to a RAID of parity: its thread reads the old block before it writes the new one.
+fn parity(scene: &Scene, requests: &Requests) -> Option<Finding> {
+    let of_raid = |event: &&&Event| {
+        let comm = event.comm.map(|name| scene.recording.text(name)).unwrap_or_default();
+        comm.starts_with("md") && (comm.ends_with("_raid5") || comm.ends_with("_raid6"))
+    };
+    let mut accesses: Vec<Access> = requests
+        .events
+        .iter()
+        .filter(of_raid)
+        .filter_map(|event| {
+            let write = event.op == Op::Write;
+            let (issued, completed) = requests::on_device(event)?;
+            let bytes = event.bytes.filter(|bytes| *bytes > 0 && *bytes <= SMALL)?;
+            let ns = if write { issued } else { completed };
+            Some(Access { ns, sector: event.sector?, bytes, write })
+        })
+        .filter(|access| access.bytes > 0)
+        .collect();
+    let (share, writes) = alignment::read_before_write(&mut accesses, SECOND_NS)?;
+    let reads: f64 = requests
+        .events
+        .iter()
+        .filter(of_raid)
+        .filter(|event| event.op == Op::Read)
+        .filter_map(|event| requests::on_device(event))
+        .map(requests::length_ns)
+        .sum();
+    let lost = reads / requests.span_ns();
+    if writes < 3 * EACH || share < READ_FIRST || lost < MATTERS {
+        return None;
+    }
+    let source = scene.source(requests.listing);
+    let n = writes as u64;
+    let mut charge = finding(DETECTOR.name, Some(requests.device), vec![requests.listing]);
+    charge.sentence = format!(
+        "a RAID of parity reads {} of what it writes to {} just before: its writes do not fill a \
+         stripe",
+        phrase::percent(share),
+        phrase::disk(&requests.disk)
+    );
+    charge.evidence = vec![
+        held(
+            computed("small writes read at the same place before", share, Unit::Share, n, source),
+            Bound::Above(READ_FIRST),
+        ),
+        held(
+            computed("time of these reads per time watched", lost, Unit::Ratio, n, source),
+            Bound::Above(MATTERS),
+        ),
+    ];
+    let clauses = [3.0 * (share - READ_FIRST) / (1.0 - READ_FIRST), weigh::above(lost, MATTERS)];
+    charge.confidence = weigh::believe(PRIOR, &clauses);
+    charge.explained_share = share / 2.0;
+    charge.refuted_by = lines(&["writes as large as a stripe read just as much before"]);
+    charge.next_step = lines(&[
+        "`cat /proc/mdstat`, then `echo 8192 > /sys/block/MD/md/stripe_cache_size`: more of a stripe \
+         can be gathered",
+        "make the file system know the stripe: `mkfs.xfs -d su=CHUNK,sw=DISKS`, `mke2fs -E \
+         stride,stripe-width`",
+        "for small random writes use RAID 10",
+    ]);
+    Some(charge)
+}

@@ -1,0 +1,232 @@
+//! Requests wait in the host's queue while the device has room.
+//!
+//! ## Accuses
+//! The configuration of the queue: its scheduler, its number of requests, or the depth the driver
+//! allows. The device is given less than it could do.
+//!
+//! ## Why it matters
+//! `await` counts the wait in the host, so a quick drive looks slow. A scheduler made for platters
+//! (bfq, cfq) idles on purpose; a queue of two requests starves a drive that takes a thousand.
+//!
+//! ## Needs
+//! A trace that shows when a request was started and when it was issued (`iowhy why`, `biosnoop -Q`,
+//! `blktrace`). Queue settings beside it (`queue.nr_requests`, `device.queue_depth`) sharpen it.
+//!
+//! ## Rule
+//! More than half of the time from start to completion is spent before issue, and for more than half
+//! of that time the device has room: a platter nothing to do, any other device fewer than half of
+//! its queue depth. Or requests wait even before they are started, for want of a free one, while as
+//! many as the queue holds are under way. In either case the device answers in what a healthy one
+//! needs (at most 2.5 times).
+//!
+//! ## Wrong if
+//! The device is saturated: then the queue must stand somewhere.
+//!
+//! ## Next step
+//! Another scheduler, more requests, a deeper queue; and measure again.
+
+use iowhy_model::{Bound, Finding, Forecast, Level, Medium, Nanos, Unit};
+
+use crate::Detector;
+use crate::detector::{Needs, computed, estimated, finding, held, lines};
+use crate::evidence;
+use crate::measures::held_back::{self, HeldBack, Stages};
+use crate::measures::spread;
+use crate::phrase;
+use crate::requests::{self, Requests};
+use crate::scene::Scene;
+use crate::weigh;
+
+/// Entry in the list of detectors.
+pub const DETECTOR: Detector = Detector {
+    name: "cfg.scheduler",
+    summary: "Requests wait in the host's queue while the device has room",
+    manual: include_str!("cfg_scheduler.rs"),
+    needs: Needs {
+        level: Level::D,
+        sure_from: Level::D,
+        seconds: 30,
+        what: "when each request was started and when it was issued",
+    },
+    last: false,
+    accuse,
+};
+
+/// Prior of a wrong configuration when someone complains (docs/METHOD.md, 11 Confidence: workload
+/// and configuration).
+const PRIOR: f64 = 0.55;
+/// Bounds of the rule (docs/METHOD.md, 10 Rules).
+const WAITS: f64 = 0.5;
+const ROOM: f64 = 0.5;
+/// A service up to this many times S0 is normal (docs/METHOD.md, 1 Replay).
+const NORMAL: f64 = 2.5;
+/// Requests that decide (docs/METHOD.md, 10 Rules: at least thirty each).
+const FEWEST: usize = 30;
+/// Time lost below which nobody complains (docs/METHOD.md, 10 Rules).
+const MATTERS: f64 = 0.05;
+/// What a flash drive takes at once if nobody says it: 32 by SATA's command queue; NVMe and network
+/// volumes at least as many.
+const DEPTH: f64 = 32.0;
+/// Share of the requests of a queue that are in use when it is full.
+const FULL: f64 = 0.9;
+
+fn accuse(scene: &Scene) -> Vec<Finding> {
+    scene.requests().iter().filter_map(|requests| charge(scene, requests)).collect()
+}
+
+fn charge(scene: &Scene, requests: &Requests) -> Option<Finding> {
+    let stages: Vec<Stages> = requests
+        .events
+        .iter()
+        .filter_map(|event| {
+            let (issued_ns, completed_ns) = requests::on_device(event)?;
+            let queued_ns = event.queued?.ns().min(issued_ns);
+            let arrived_ns = event.arrived.map(|time| time.ns().min(queued_ns));
+            Some(Stages { arrived_ns, queued_ns, issued_ns, completed_ns })
+        })
+        .collect();
+    let track = scene.track(requests.listing, requests.device)?;
+    let about = scene.about(requests.listing, &requests.disk);
+    // How many the device takes at once; a platter does one thing at a time.
+    let turns = scene.media(requests.device).iter().any(|known| known.0 == Medium::Rotational);
+    let stated = about.number("device.queue_depth");
+    let depth = stated.map_or(DEPTH, |(depth, _)| depth.max(1.0));
+    let room = if turns { 1 } else { ((depth * ROOM).ceil() as u32).max(1) };
+    let found = held_back::held_back(&stages, room).filter(|found| found.n >= FEWEST)?;
+    let tags = about.number("queue.nr_requests");
+    let full = tags.is_some_and(|(tags, _)| f64::from(found.outstanding) >= FULL * tags);
+    let in_queue = found.queue_share > WAITS && found.room_share > ROOM;
+    let for_tags = found.before_share > WAITS && found.arrivals >= FEWEST && full;
+    let device: Vec<f64> =
+        stages.iter().map(|one| (one.completed_ns - one.issued_ns) as f64).collect();
+    let device_ns = spread::median(&device)?;
+    let s0_ns = track.slow_end_ns();
+    let wait_ns = found.queue_ns + if for_tags { found.before_ns } else { 0.0 };
+    let lost = wait_ns * found.n as f64 / requests.span_ns();
+    if !(in_queue || for_tags) || device_ns > NORMAL * s0_ns || lost < MATTERS {
+        return None;
+    }
+    let source = scene.source(requests.listing);
+    let n = found.n as u64;
+    let share = if for_tags { found.before_share } else { found.queue_share };
+    let mut charge = finding(DETECTOR.name, Some(requests.device), vec![requests.listing]);
+    charge.sentence = sentence(phrase::disk(&requests.disk), &found, for_tags, wait_ns);
+    charge.evidence = vec![
+        computed("mean wait in the host's queue (Q2D)", found.queue_ns / 1e6, Unit::Ms, n, source),
+        computed("mean time on the device (D2C)", found.device_ns / 1e6, Unit::Ms, n, source),
+        held(
+            computed("median time on the device", device_ns / 1e6, Unit::Ms, n, source),
+            Bound::Below(NORMAL * s0_ns / 1e6),
+        ),
+        held(
+            computed("share of Q2C that is Q2D", found.queue_share, Unit::Share, n, source),
+            Bound::Above(WAITS),
+        ),
+        held(
+            computed(
+                &format!("that wait with fewer than {room} on the device"),
+                found.room_share,
+                Unit::Share,
+                n,
+                source,
+            ),
+            Bound::Above(ROOM),
+        ),
+        computed("most on the device at once", f64::from(found.deepest), Unit::Requests, n, source),
+        estimated("healthy service time, at its longest", s0_ns / 1e6, Unit::Ms, n, source),
+        held(
+            computed("time lost to the wait per time watched", lost, Unit::Ratio, n, source),
+            Bound::Above(MATTERS),
+        ),
+    ];
+    if for_tags {
+        let arrivals = found.arrivals as u64;
+        charge.evidence.splice(
+            3..5,
+            [
+                computed(
+                    "mean wait for a free request (B2Q)",
+                    found.before_ns / 1e6,
+                    Unit::Ms,
+                    arrivals,
+                    source,
+                ),
+                held(
+                    computed(
+                        "share of B2C that is B2Q",
+                        found.before_share,
+                        Unit::Share,
+                        arrivals,
+                        source,
+                    ),
+                    Bound::Above(WAITS),
+                ),
+                computed(
+                    "most started at once",
+                    f64::from(found.outstanding),
+                    Unit::Requests,
+                    n,
+                    source,
+                ),
+            ],
+        );
+    }
+    for (what, known) in [("requests the queue holds", tags), ("depth of the device", stated)] {
+        charge.evidence.extend(known.map(|(value, told)| {
+            evidence::cited(scene.recording, &told, what, value, Unit::Requests)
+        }));
+    }
+    let clauses = [
+        weigh::above(share, WAITS),
+        if for_tags { weigh::above(FULL, ROOM) } else { weigh::above(found.room_share, ROOM) },
+        weigh::below(device_ns, NORMAL * s0_ns),
+    ];
+    charge.confidence = weigh::believe(PRIOR, &clauses);
+    let whole = wait_ns + found.device_ns - device_ns.min(found.device_ns);
+    charge.explained_share = wait_ns / whole.max(1.0);
+    charge.forecast = Some(Forecast {
+        now_mean: Nanos((wait_ns + found.device_ns) as i64),
+        mean: Nanos(found.device_ns as i64),
+        p99: None,
+        assuming: "each request goes to the driver at once, and the device answers as it does now"
+            .to_string(),
+    });
+    advise(&mut charge, scene, requests, for_tags);
+    Some(charge)
+}
+
+fn sentence(disk: &str, found: &HeldBack, for_tags: bool, wait_ns: f64) -> String {
+    if for_tags {
+        return format!(
+            "requests for {disk} wait {} for a free place in the host's queue, which holds no more \
+             than {}; the device then answers in {}",
+            phrase::ns(wait_ns),
+            found.outstanding,
+            phrase::ns(found.device_ns)
+        );
+    }
+    format!(
+        "requests for {disk} wait {} in the host's queue though the device has room, and answers in \
+         {} once it has them",
+        phrase::ns(found.queue_ns),
+        phrase::ns(found.device_ns)
+    )
+}
+
+fn advise(charge: &mut Finding, scene: &Scene, requests: &Requests, for_tags: bool) {
+    let disk = phrase::disk(&requests.disk);
+    let scheduler = scene.about(requests.listing, &requests.disk).last("queue.scheduler");
+    charge.refuted_by = lines(&[
+        "with scheduler `none` the wait only moves from the queue to the device",
+        "the device completes no more when it is given more at once",
+    ]);
+    let now = scheduler.map_or(String::new(), |told| format!(" (now `{}`)", told.text()));
+    charge.next_step = vec![
+        format!("`echo none > /sys/block/{disk}/queue/scheduler`{now}, and measure again"),
+        format!("`cat /sys/block/{disk}/queue/wbt_lat_usec`: writeback is held back on purpose"),
+    ];
+    if for_tags {
+        let more = format!("`echo 256 > /sys/block/{disk}/queue/nr_requests`: more at once");
+        charge.next_step.insert(0, more);
+    }
+}

@@ -1,0 +1,228 @@
+//! The block layer is innocent: the time is lost above it.
+//!
+//! ## Accuses
+//! What lies between the program and the block layer: a journal's lock, a page cache that is full of
+//! dirty pages, the processor, the program itself.
+//!
+//! ## Why it matters
+//! The program measures a slow write and the disk is replaced, though the disk answered in a
+//! millisecond. Only both measurements side by side show it.
+//!
+//! ## Needs
+//! The latency the program or the system call saw, beside the block layer's at the same time
+//! (`iowhy syscalls` beside `iowhy why`, fio's log beside iostat, Oracle's waits beside biosnoop).
+//!
+//! ## Rule
+//! What was seen above takes more than three times what the block layer needs for it: the mean above
+//! against the mean below, times the block I/Os that each call needs, at least one. The block layer
+//! itself must be well: its mean below three healthy service times on every disk that could be meant.
+//!
+//! ## Wrong if
+//! The block trace missed I/Os, or the two looked at different times or devices.
+//!
+//! ## Next step
+//! Stacks of the waiting task, dirty-page limits, the journal, the run queue.
+
+use iowhy_model::{Bound, Finding, Forecast, Interval, Layer, Level, Nanos, Stage, Unit};
+
+use crate::Detector;
+use crate::detector::{Needs, cite, computed, finding, held, lines};
+use crate::evidence;
+use crate::phrase;
+use crate::replay::Side;
+use crate::scene::Scene;
+use crate::weigh;
+
+/// Entry in the list of detectors.
+pub const DETECTOR: Detector = Detector {
+    name: "layer.above",
+    summary: "The block layer is innocent: the time is lost above it",
+    manual: include_str!("layer_above.rs"),
+    needs: Needs {
+        level: Level::D,
+        sure_from: Level::D,
+        seconds: 30,
+        what: "the latency that the program saw beside that of the block layer",
+    },
+    last: false,
+    accuse,
+};
+
+/// Prior of a path when someone complains, and what two measurements of one time add, in nats
+/// (docs/METHOD.md, 11 Confidence).
+const PRIOR: f64 = 0.08;
+const SIDE_BY_SIDE: f64 = 2.0;
+/// Bounds of the rule (docs/METHOD.md, 10 Rules; 1 Replay: a mean below three S0 is healthy).
+const TIMES: f64 = 3.0;
+const HEALTHY: f64 = 3.0;
+/// Calls or block I/Os that decide (docs/METHOD.md, 10 Rules: ten events).
+const FEWEST: f64 = 10.0;
+/// Two captures of one time differ in length by less than this.
+const SAME_TIME: f64 = 1.5;
+/// Above 20 % of the time somebody waits for memory or for I/O (as in `cap.cgroup`).
+const PRESSURE: f64 = 20.0;
+
+/// What was measured in one layer.
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    count: f64,
+    time_ns: f64,
+    span_ns: Option<f64>,
+}
+
+impl Seen {
+    fn mean_ns(&self) -> f64 {
+        self.time_ns / self.count.max(1.0)
+    }
+
+    fn add(&mut self, count: f64, time_ns: f64) {
+        self.count += count;
+        self.time_ns += time_ns;
+    }
+}
+
+fn accuse(scene: &Scene) -> Vec<Finding> {
+    let places: Vec<usize> = (0..scene.recording.listings.len()).collect();
+    let above: Vec<(usize, Seen)> = places
+        .iter()
+        .filter_map(|place| Some((*place, seen(scene, *place, |layer| layer != Layer::Block)?)))
+        .collect();
+    // Whichever waited longest in all speaks.
+    let most = above.iter().max_by(|a, b| a.1.time_ns.total_cmp(&b.1.time_ns));
+    most.and_then(|(place, above)| charge(scene, *place, above)).into_iter().collect()
+}
+
+fn charge(scene: &Scene, place: usize, above: &Seen) -> Option<Finding> {
+    let below: Vec<(usize, Seen)> = (0..scene.recording.listings.len())
+        .filter_map(|place| Some((place, seen(scene, place, |layer| layer == Layer::Block)?)))
+        .collect();
+    let (at, block) = below.iter().max_by(|a, b| a.1.count.total_cmp(&b.1.count))?;
+    if above.count < FEWEST || block.count < FEWEST || !all_well(scene) {
+        return None;
+    }
+    // A call may need several I/Os: count them if both watched the same time.
+    let same_time = match (above.span_ns, block.span_ns) {
+        (Some(a), Some(b)) => a.max(b) / a.min(b).max(1.0) < SAME_TIME,
+        _ => false,
+    };
+    let per_call = if same_time { (block.count / above.count).max(1.0) } else { 1.0 };
+    let needed_ns = per_call * block.mean_ns();
+    let times = above.mean_ns() / needed_ns.max(1.0);
+    if times < TIMES {
+        return None;
+    }
+    let (source, under) = (scene.source(place), scene.source(*at));
+    let n = above.count as u64;
+    let mut charge = finding(DETECTOR.name, None, vec![place, *at]);
+    charge.sentence = format!(
+        "the block layer is innocent: {} waits {} for what the disks give in {}, and these are well",
+        if source.format.contains("oracle") { "the database" } else { "the program" },
+        phrase::ns(above.mean_ns()),
+        phrase::ns(needed_ns)
+    );
+    charge.evidence = vec![
+        computed("mean latency above the block layer", above.mean_ns() / 1e6, Unit::Ms, n, source),
+        computed(
+            "mean latency of the block layer",
+            block.mean_ns() / 1e6,
+            Unit::Ms,
+            block.count as u64,
+            under,
+        ),
+        computed("block I/Os counted for each call", per_call, Unit::Ratio, n, under),
+        held(
+            computed("the first over what the block layer needs", times, Unit::Ratio, n, source),
+            Bound::Above(TIMES),
+        ),
+    ];
+    let about = scene.about(*at, "");
+    for (key, what) in [
+        (
+            "pressure.memory.some.avg10",
+            "time in which a task waits for memory (pressure, some, 10 s)",
+        ),
+        ("pressure.io.some.avg10", "time in which a task waits for I/O (pressure, some, 10 s)"),
+    ] {
+        let high = about.machine_number(key).filter(|(percent, _)| *percent > PRESSURE);
+        charge.evidence.extend(high.map(|(percent, told)| {
+            evidence::cited(scene.recording, &told, what, percent / 100.0, Unit::Share)
+        }));
+    }
+    let together = if same_time { SIDE_BY_SIDE } else { 0.0 };
+    charge.confidence = weigh::believe(PRIOR, &[weigh::above(times, TIMES), together]);
+    charge.explained_share = 1.0 - 1.0 / times;
+    charge.forecast = Some(Forecast {
+        now_mean: Nanos(above.mean_ns() as i64),
+        mean: Nanos(needed_ns as i64),
+        p99: None,
+        assuming: "nothing is waited for above the block layer".to_string(),
+    });
+    charge.refuted_by = vec![
+        format!("{} and {} did not look at the same time and device", cite(source), cite(under)),
+        "the block trace missed I/Os: its count is below that of /proc/diskstats".to_string(),
+    ];
+    charge.next_step = lines(&[
+        "where does it wait? `cat /proc/PID/stack` some times, or off-CPU stacks (`offcputime-bpfcc`)",
+        "`grep -E 'Dirty|Writeback' /proc/meminfo` beside `sysctl vm.dirty_ratio`: writers are held \
+         back when dirty pages reach it",
+        "`grep . /proc/pressure/*`: memory and processor cause waits that look like I/O",
+    ]);
+    Some(charge)
+}
+
+/// What a listing measured in some layers.
+fn seen(scene: &Scene, place: usize, is: impl Fn(Layer) -> bool) -> Option<Seen> {
+    let listing = scene.listing(place);
+    let mut seen = Seen::default();
+    let (mut first, mut last) = (i64::MAX, i64::MIN);
+    for event in listing.events.iter().filter(|event| is(event.layer)) {
+        let Some((_, latency)) = event.longest() else { continue };
+        seen.add(1.0, latency.ns() as f64);
+        let start = event.queued.or(event.issued).map_or(i64::MAX, |time| time.ns());
+        first = first.min(start);
+        last = last.max(event.completed.map_or(i64::MIN, |time| time.ns()));
+    }
+    if first < last {
+        seen.span_ns = Some((last - first) as f64);
+    }
+    let histograms = listing.distributions.iter().filter(|known| is(known.layer));
+    // Each I/O once: its total, or what comes nearest to it.
+    for known in histograms.filter(|known| matches!(known.stage, Stage::Total | Stage::Device)) {
+        if let Some((mean, _)) = known.histogram.mean_ns() {
+            let count = known.histogram.count() as f64;
+            seen.add(count, mean * count);
+        }
+    }
+    for row in listing.intervals.iter().filter(|row| is(row.layer) && !row.since_boot) {
+        let (count, length) = counted(row);
+        if let Some(mean) = row.mean_await_ns() {
+            seen.add(count, mean * count);
+            seen.span_ns = Some(seen.span_ns.unwrap_or(0.0) + length);
+        }
+    }
+    (seen.count > 0.0).then_some(seen)
+}
+
+/// I/Os of a row, and its length in ns; of one second where that is unknown.
+fn counted(row: &Interval) -> (f64, f64) {
+    let length = row.length.map_or(1e9, |length| length.ns() as f64);
+    (row.ios_per_s() * length / 1e9, length)
+}
+
+/// Whether no disk of the block layer is unwell.
+fn all_well(scene: &Scene) -> bool {
+    let tracks = scene.tracks.iter().all(|track| {
+        let quick = track.mean_ns() < HEALTHY * track.slow_end_ns();
+        quick && track.side().is_none_or(|side| side == Side::Healthy)
+    });
+    let rows = scene
+        .rows
+        .iter()
+        .all(|row| row.await_ms().is_none_or(|ms| ms < HEALTHY * row.s0.slowest_ms()));
+    let shapes =
+        scene.shapes.iter().filter(|shape| shape.known.layer == Layer::Block).all(|shape| {
+            let mean = shape.known.histogram.mean_ns();
+            mean.is_none_or(|(mean, _)| mean / 1e6 < HEALTHY * shape.s0.slowest_ms())
+        });
+    tracks && rows && shapes
+}

@@ -1,0 +1,177 @@
+//! The disk is behind the host: a volume that fetches each place when it is first touched.
+//!
+//! ## Accuses
+//! The storage behind the device: a volume restored from a snapshot, a thin pool, a network. What
+//! the guest sees as its disk is a program elsewhere.
+//!
+//! ## Why it matters
+//! The first read of a place costs ten or a hundred times as much as the second, once. It looks like
+//! a sick disk on the first day and heals by itself; SMART of such a disk says nothing.
+//!
+//! ## Needs
+//! A per-I/O log with sectors in which places are read more than once; a name or model that says
+//! that the device is virtual (QEMU, virtio, Amazon EBS, Microsoft, Google, VMware).
+//!
+//! ## Rule
+//! The device is virtual by its model, by what was stated, or by its name. Reads of places that
+//! nobody touched before take at least three times as long as reads of places touched before, size
+//! for size, with at least ten of each and a chance below 1 %.
+//!
+//! ## Wrong if
+//! The disk is local behind a virtual name, and its own cache makes the second read quick.
+//!
+//! ## Next step
+//! Read the whole volume once before use, provision it thick, look at the network.
+
+use iowhy_model::{Bound, Finding, Forecast, Level, Medium, Nanos, Op, Unit};
+
+use crate::Detector;
+use crate::detector::{Needs, computed, finding, held, lines};
+use crate::evidence::Told;
+use crate::measures::first_touch::{self, Read};
+use crate::measures::spread;
+use crate::names;
+use crate::phrase;
+use crate::requests::{self, Requests};
+use crate::scene::Scene;
+use crate::weigh;
+
+/// Entry in the list of detectors.
+pub const DETECTOR: Detector = Detector {
+    name: "layer.remote",
+    summary: "The disk is behind the host: places are slow when first touched",
+    manual: include_str!("layer_remote.rs"),
+    needs: Needs {
+        level: Level::C,
+        sure_from: Level::E,
+        seconds: 120,
+        what: "reads of the same places twice, and the device's model",
+    },
+    last: false,
+    accuse,
+};
+
+/// Prior of a path or a neighbour when someone complains (docs/METHOD.md, 11 Confidence), and what
+/// a model that says it adds, in nats; a name alone says less.
+const PRIOR: f64 = 0.08;
+const VIRTUAL_MODEL: f64 = 3.0;
+const VIRTUAL_NAME: f64 = 1.5;
+/// Bounds of the rule (docs/METHOD.md, 10 Rules).
+const TIMES: f64 = 3.0;
+const EACH: usize = 10;
+const CHANCE: f64 = 0.01;
+/// Time lost below which nobody complains (docs/METHOD.md, 10 Rules).
+const MATTERS: f64 = 0.05;
+/// Words in the model of a device that is none (peers' practice, and what each hypervisor reports
+/// in /sys/block/DISK/device/model).
+const VIRTUAL: [&str; 10] = [
+    "qemu",
+    "virtio",
+    "amazon elastic",
+    "ebs",
+    "msft",
+    "virtual",
+    "persistentdisk",
+    "vmware",
+    "xen",
+    "rbd",
+];
+
+fn accuse(scene: &Scene) -> Vec<Finding> {
+    scene.requests().iter().filter_map(|requests| charge(scene, requests)).collect()
+}
+
+/// Why the device is taken for virtual, in words, and what that is worth.
+fn virtual_by(scene: &Scene, requests: &Requests) -> Option<(String, f64)> {
+    let about = scene.about(requests.listing, &requests.disk);
+    let says = |told: &Told| {
+        let model = told.text().to_lowercase();
+        // "Amazon EC2 NVMe Instance Storage" is a local drive.
+        VIRTUAL.iter().any(|word| model.contains(word)) && !model.contains("instance storage")
+    };
+    if let Some(told) = about.model() {
+        let by = format!("its model, `{}` ({})", told.text(), told.read_from());
+        return says(&told).then_some((by, VIRTUAL_MODEL));
+    }
+    if scene.recording.device_of(requests.device).medium == Some(Medium::Network) {
+        return Some(("what was stated of it".to_string(), VIRTUAL_MODEL));
+    }
+    let named = ["xvd", "vd", "rbd", "nbd"].contains(&names::kind(&requests.disk));
+    named.then(|| (format!("its name, `{}`", requests.disk), VIRTUAL_NAME))
+}
+
+fn charge(scene: &Scene, requests: &Requests) -> Option<Finding> {
+    let (by, worth) = virtual_by(scene, requests)?;
+    let reads: Vec<Read> = requests
+        .of(Op::Read)
+        .filter_map(|event| {
+            let bytes = event.bytes.filter(|bytes| *bytes > 0)?;
+            let ns = requests::length_ns(requests::on_device(event)?);
+            Some(Read { sector: event.sector?, bytes, ns })
+        })
+        .collect();
+    let found = first_touch::first_touch(&reads)?;
+    let fair = found.matched.unwrap_or(found.ratio);
+    let lost = found.excess_ns / requests.span_ns();
+    let enough = found.exposed >= EACH && found.spared >= EACH;
+    let holds = found.ratio >= TIMES && fair >= TIMES && found.p < CHANCE;
+    if !enough || !holds || lost < MATTERS {
+        return None;
+    }
+    let source = scene.source(requests.listing);
+    let (first, again) = (found.exposed as u64, found.spared as u64);
+    let mut charge = finding(DETECTOR.name, Some(requests.device), vec![requests.listing]);
+    charge.sentence = format!(
+        "{} is storage behind the host, by {by}: the first read of a place takes {}, a later one \
+         {}, so it fetches what nobody had touched",
+        phrase::disk(&requests.disk),
+        phrase::ns(found.exposed_ns),
+        phrase::ns(found.spared_ns)
+    );
+    charge.evidence = vec![
+        computed("first read of a place, median", found.exposed_ns / 1e6, Unit::Ms, first, source),
+        computed("later reads there, median", found.spared_ns / 1e6, Unit::Ms, again, source),
+        held(
+            computed(
+                "the first over the second, size for size",
+                fair,
+                Unit::Ratio,
+                first + again,
+                source,
+            ),
+            Bound::Above(TIMES),
+        ),
+        held(
+            computed("time lost to first reads per time watched", lost, Unit::Ratio, first, source),
+            Bound::Above(MATTERS),
+        ),
+    ];
+    let clauses = [worth, weigh::above(fair, TIMES), weigh::above(lost, MATTERS).min(1.0)];
+    charge.confidence = weigh::believe(PRIOR, &clauses);
+    let track = scene.track(requests.listing, requests.device);
+    let all = track.map_or(0.0, |track| track.lost_ns());
+    charge.explained_share = found.excess_ns / all.max(found.excess_ns).max(1.0);
+    let times: Vec<f64> = reads.iter().map(|read| read.ns).collect();
+    charge.forecast = spread::mean(&times).map(|now| Forecast {
+        now_mean: Nanos(now as i64),
+        mean: Nanos((now - found.excess_ns / times.len().max(1) as f64).max(0.0) as i64),
+        p99: None,
+        assuming: "every place was touched before, and reads take what later reads take now"
+            .to_string(),
+    });
+    let disk = phrase::disk(&requests.disk);
+    charge.refuted_by = lines(&[
+        "the same places, read again after an hour, are slow again: then it is no first touch",
+        "the device is a local disk and its cache made the second read quick",
+    ]);
+    charge.next_step = vec![
+        format!(
+            "touch it all once: `fio --filename=/dev/{disk} --readonly --rw=read --bs=1M \
+             --iodepth=32 --ioengine=libaio --direct=1 --name=touch`, then measure again"
+        ),
+        "at the provider: fast restore of snapshots, or a thick volume".to_string(),
+        "`nstat -az TcpRetransSegs` on whoever serves it: does its tail follow the network's?"
+            .to_string(),
+    ];
+    Some(charge)
+}

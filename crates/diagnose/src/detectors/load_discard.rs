@@ -1,0 +1,346 @@
+//! Discards (TRIM) get in the way of everything else.
+//!
+//! ## Accuses
+//! The load: blocks are given back while others wait. Either a file system mounted with `discard`
+//! does it at every deletion, or `fstrim` does it in one go.
+//!
+//! ## Why it matters
+//! Many drives answer a discard slowly and serve nothing else meanwhile. Reads that took a tenth of
+//! a millisecond then take ten, on a drive that is well.
+//!
+//! ## Needs
+//! A trace in which discards show as such makes it sure. From averages with discard columns (Linux
+//! 4.18 and later) it is suspected.
+//!
+//! ## Rule
+//! The time watched is laid into windows. Where discards are under way, the median of the other
+//! requests of one operation is more than twice that where none is, with at least five windows of
+//! each and a chance below 1 % (Mann and Whitney), and still is so at the same number in flight.
+//! Where no five windows are free of discards, single requests are compared instead. From averages:
+//! discards take more than 20 % of the busy time, and what others wait rises with them.
+//!
+//! ## Wrong if
+//! The deletions bring writes of their own, and these are what the others wait for.
+//!
+//! ## Next step
+//! Trim once a week instead of at every deletion, and in smaller pieces.
+
+use iowhy_model::{Bound, Finding, Forecast, Level, Nanos, Op, Unit};
+
+use crate::Detector;
+use crate::detector::{Needs, computed, finding, held, lines, read_off};
+use crate::measures::exposure::{self, Exposure, Sample};
+use crate::measures::spans::{self, Spans};
+use crate::measures::spread;
+use crate::measures::windows::Windows;
+use crate::phrase;
+use crate::requests::{self, Requests};
+use crate::row::Row;
+use crate::scene::Scene;
+use crate::weigh;
+
+/// Entry in the list of detectors.
+pub const DETECTOR: Detector = Detector {
+    name: "load.discard",
+    summary: "Discards (TRIM) get in the way of everything else",
+    manual: include_str!("load_discard.rs"),
+    needs: Needs {
+        level: Level::A,
+        sure_from: Level::D,
+        seconds: 60,
+        what: "when discards are under way and how long the others wait then",
+    },
+    last: false,
+    accuse,
+};
+
+/// Prior of the workload when someone complains (docs/METHOD.md, 11 Confidence).
+const PRIOR: f64 = 0.55;
+/// Bounds of the rule (docs/METHOD.md, 10 Rules).
+const TIMES: f64 = 2.0;
+const CHANCE: f64 = 0.01;
+const EACH: usize = 5;
+const BUSY_SHARE: f64 = 0.2;
+/// What must remain of the factor at the same number in flight: half of its excess over one.
+const MATCHED: f64 = 1.5;
+/// Windows of a trace, at least 10 ms each (a discard takes that long), at most 1 s.
+const WINDOWS: i64 = 100;
+const SHORTEST_NS: i64 = 10_000_000;
+const LONGEST_NS: i64 = 1_000_000_000;
+/// Time lost below which nobody complains (docs/METHOD.md, 10 Rules).
+const MATTERS: f64 = 0.05;
+
+fn accuse(scene: &Scene) -> Vec<Finding> {
+    let traced = scene.requests().iter().filter_map(|requests| from_events(scene, requests));
+    let rows = scene.rows_by_listing().into_iter().filter_map(|rows| from_rows(scene, &rows));
+    traced.chain(rows).collect()
+}
+
+/// What discards do to requests of one operation.
+struct Effect {
+    op: Op,
+    windows: Option<Exposure>,
+    single: Exposure,
+}
+
+impl Effect {
+    /// The comparison that decides: of windows where enough are free, else of single requests.
+    fn decisive(&self) -> &Exposure {
+        let enough = |effect: &&Exposure| effect.exposed >= EACH && effect.spared >= EACH;
+        self.windows.as_ref().filter(enough).unwrap_or(&self.single)
+    }
+
+    fn holds(&self) -> bool {
+        let effect = self.decisive();
+        effect.exposed >= EACH
+            && effect.spared >= EACH
+            && effect.ratio > TIMES
+            && effect.p < CHANCE
+            && self.single.ratio > MATCHED
+            && self.single.matched.is_none_or(|ratio| ratio > MATCHED)
+    }
+}
+
+fn from_events(scene: &Scene, requests: &Requests) -> Option<Finding> {
+    let discards: Vec<(i64, i64)> =
+        requests.of(Op::Discard).filter_map(requests::stretch).collect();
+    if discards.len() < EACH {
+        return None;
+    }
+    let under_way = Spans::of(discards.iter().copied());
+    let effects = [Op::Read, Op::Write].into_iter();
+    let effect = effects
+        .filter_map(|op| effect(requests, op, &under_way))
+        .filter(Effect::holds)
+        .max_by(|a, b| a.single.excess_ns.total_cmp(&b.single.excess_ns))?;
+    let lost = effect.single.excess_ns / requests.span_ns();
+    if lost < MATTERS {
+        return None;
+    }
+    let source = scene.source(requests.listing);
+    let decisive = effect.decisive();
+    let (disk, others) = (phrase::disk(&requests.disk), phrase::plural(effect.op));
+    let mut charge = finding(DETECTOR.name, Some(requests.device), vec![requests.listing]);
+    charge.sentence = format!(
+        "discards hold up the {others} of {disk}: {} while one is under way, {} otherwise",
+        phrase::ns(effect.single.exposed_ns),
+        phrase::ns(effect.single.spared_ns)
+    );
+    let all = Spans::of(requests.events.iter().filter_map(|event| requests::stretch(event)));
+    let share = under_way.total_ns() / all.total_ns().max(1.0);
+    let (met, free) = (effect.single.exposed as u64, effect.single.spared as u64);
+    let n = discards.len() as u64;
+    let place = if effect.windows.as_ref().is_some_and(|windows| windows == decisive) {
+        "windows of time"
+    } else {
+        "requests"
+    };
+    charge.evidence = vec![
+        computed("discards", n as f64, Unit::Count, n, source),
+        held(
+            computed("busy time with a discard under way", share, Unit::Share, n, source),
+            Bound::Above(BUSY_SHARE),
+        ),
+        computed(
+            &format!("median latency of {others} that met one"),
+            effect.single.exposed_ns / 1e6,
+            Unit::Ms,
+            met,
+            source,
+        ),
+        computed(
+            &format!("median latency of {others} that met none"),
+            effect.single.spared_ns / 1e6,
+            Unit::Ms,
+            free,
+            source,
+        ),
+        held(
+            computed(
+                &format!("the first over the second, by {place}"),
+                decisive.ratio,
+                Unit::Ratio,
+                (decisive.exposed + decisive.spared) as u64,
+                source,
+            ),
+            Bound::Above(TIMES),
+        ),
+        held(
+            computed("time lost to them per time watched", lost, Unit::Ratio, met, source),
+            Bound::Above(MATTERS),
+        ),
+    ];
+    if let Some(matched) = effect.single.matched {
+        charge.evidence.push(held(
+            computed("the same at the same number in flight", matched, Unit::Ratio, met, source),
+            Bound::Above(MATCHED),
+        ));
+    }
+    let clauses = [
+        weigh::above(decisive.ratio, TIMES),
+        weigh::above(effect.single.matched.unwrap_or(MATCHED), MATCHED),
+        weigh::above(lost, MATTERS),
+    ];
+    charge.confidence = weigh::believe(PRIOR, &clauses);
+    let track = scene.track(requests.listing, requests.device);
+    let own: f64 = track.map_or(0.0, |track| track.lost_ns());
+    charge.explained_share = effect.single.excess_ns / own.max(effect.single.excess_ns).max(1.0);
+    charge.forecast = forecast(requests, &effect);
+    advise(&mut charge, &requests.disk);
+    Some(charge)
+}
+
+fn effect(requests: &Requests, op: Op, under_way: &Spans) -> Option<Effect> {
+    let stretches: Vec<(i64, i64)> = requests.of(op).filter_map(requests::stretch).collect();
+    let others: Vec<(i64, i64)> = requests
+        .events
+        .iter()
+        .filter(|event| event.op != Op::Discard)
+        .filter_map(|event| requests::stretch(event))
+        .collect();
+    let depths = spans::open_at_start(&stretches, &others);
+    let samples: Vec<Sample> = stretches
+        .iter()
+        .zip(depths)
+        .map(|(stretch, depth)| Sample {
+            ns: requests::length_ns(*stretch),
+            exposed: under_way.meets(stretch.0, stretch.1),
+            stratum: exposure::depth_stratum(depth),
+        })
+        .collect();
+    let single = exposure::exposure(&samples)?;
+    let start = stretches.iter().map(|stretch| stretch.0).min()?;
+    let length =
+        ((requests.end_ns().saturating_sub(start)) / WINDOWS).clamp(SHORTEST_NS, LONGEST_NS);
+    let windows = Windows::of(start, requests.end_ns(), length).and_then(|windows| {
+        let mut inside: Vec<Vec<f64>> = vec![Vec::new(); windows.count];
+        for stretch in &stretches {
+            if let Some(window) = windows.index(stretch.0).and_then(|at| inside.get_mut(at)) {
+                window.push(requests::length_ns(*stretch));
+            }
+        }
+        let samples: Vec<Sample> = inside
+            .iter()
+            .enumerate()
+            .filter_map(|(place, latencies)| {
+                let from = windows.start_ns + place as i64 * length;
+                let exposed = under_way.meets(from, from + length);
+                Some(Sample { ns: spread::median(latencies)?, exposed, stratum: 0 })
+            })
+            .collect();
+        exposure::exposure(&samples)
+    });
+    Some(Effect { op, windows, single })
+}
+
+/// The same requests, those that met a discard taking what the others take at the median.
+fn forecast(requests: &Requests, effect: &Effect) -> Option<Forecast> {
+    let all: Vec<f64> =
+        requests.of(effect.op).filter_map(requests::stretch).map(requests::length_ns).collect();
+    let now = spread::mean(&all)?;
+    let gained = effect.single.excess_ns / all.len().max(1) as f64;
+    Some(Forecast {
+        now_mean: Nanos(now as i64),
+        mean: Nanos((now - gained).max(0.0) as i64),
+        p99: None,
+        assuming: format!(
+            "no discard is under way, so that all {} take what those take that met none",
+            phrase::plural(effect.op)
+        ),
+    })
+}
+
+fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
+    let time = |row: &Row| {
+        row.interval
+            .of(Op::Discard)
+            .and_then(|rates| Some(rates.ios_per_s * rates.await_ns? / 1e9))
+            .unwrap_or(0.0)
+    };
+    let share = |row: &Row| time(row) / row.interval.busy.unwrap_or(1.0).max(time(row)).max(1e-9);
+    let wait = |row: &Row, op: Op| {
+        let rates = row.interval.of(op).filter(|rates| rates.ios_per_s > 0.0)?;
+        rates.await_ns
+    };
+    let usable: Vec<&&Row> = rows.iter().filter(|row| row.agrees).collect();
+    let of = |op: Op| -> Option<(Op, Exposure)> {
+        let samples: Vec<Sample> = usable
+            .iter()
+            .filter_map(|row| {
+                let exposed = share(row) > BUSY_SHARE;
+                // A few discards beside much else are neither one nor the other.
+                let clear = exposed || time(row) < 0.1 * BUSY_SHARE;
+                Some(Sample { ns: wait(row, op)?, exposed, stratum: 0 }).filter(|_| clear)
+            })
+            .collect();
+        Some((op, exposure::exposure(&samples)?))
+    };
+    let (op, effect) = [Op::Read, Op::Write]
+        .into_iter()
+        .filter_map(of)
+        .filter(|(_, effect)| {
+            effect.exposed >= EACH
+                && effect.spared >= EACH
+                && effect.ratio > TIMES
+                && effect.p < CHANCE
+        })
+        .max_by(|a, b| a.1.excess_ns.total_cmp(&b.1.excess_ns))?;
+    let row = usable.iter().max_by(|a, b| time(a).total_cmp(&time(b)))?;
+    let source = scene.source(row.listing);
+    let others = phrase::plural(op);
+    let mut charge = finding(DETECTOR.name, Some(row.device), vec![row.listing]);
+    charge.sentence = format!(
+        "discards hold up the {others} of {}: {} on average in the intervals they fill, {} in those \
+         without",
+        phrase::disk(&row.disk),
+        phrase::ns(effect.exposed_ns),
+        phrase::ns(effect.spared_ns)
+    );
+    let (met, free) = (effect.exposed as u64, effect.spared as u64);
+    charge.evidence = vec![
+        held(
+            computed("busy time taken by discards, at most", share(row), Unit::Share, 1, source),
+            Bound::Above(BUSY_SHARE),
+        ),
+        read_off(
+            &format!("await of {others} with them, median"),
+            effect.exposed_ns / 1e6,
+            Unit::Ms,
+            met,
+            source,
+        ),
+        read_off(
+            &format!("await of {others} without, median"),
+            effect.spared_ns / 1e6,
+            Unit::Ms,
+            free,
+            source,
+        ),
+        held(
+            computed("the first over the second", effect.ratio, Unit::Ratio, met + free, source),
+            Bound::Above(TIMES),
+        ),
+    ];
+    let clauses = [weigh::above(effect.ratio, TIMES), weigh::above(share(row), BUSY_SHARE)];
+    charge.confidence = weigh::believe(PRIOR, &clauses);
+    charge.explained_share = 1.0 - effect.spared_ns / effect.exposed_ns;
+    advise(&mut charge, &row.disk);
+    Some(charge)
+}
+
+fn advise(charge: &mut Finding, disk: &str) {
+    charge.refuted_by = lines(&[
+        "the others are as slow while files are deleted on a mount without `discard`",
+        "at the same number in flight the difference goes away",
+    ]);
+    charge.next_step = vec![
+        "`findmnt -o TARGET,OPTIONS | grep -w discard`: mount without it, and let `systemctl enable \
+         fstrim.timer` trim once a week"
+            .to_string(),
+        format!(
+            "`echo 67108864 > /sys/block/{disk}/queue/discard_max_bytes` cuts them into pieces of 64 \
+             MB"
+        ),
+        format!("who trims? `iowhy snoop --op discard --for 60s --device {disk}`"),
+    ];
+}

@@ -1,0 +1,279 @@
+//! Writes hurt reads on the same device, or reads hurt writes.
+//!
+//! ## Accuses
+//! The mix of the load: requests of one kind take a multiple of their time while one of the other
+//! kind is in flight, more than its place in the queue explains.
+//!
+//! ## Why it matters
+//! Flash programs a page fifty times longer than it reads one, and a read of the same chip waits. A
+//! platter must seek between the two. Neither device is ill, and a quicker one of the kind helps
+//! less than keeping the two apart.
+//!
+//! ## Needs
+//! A per-I/O log with issue and completion makes it sure. From averages over many intervals it is
+//! suspected.
+//!
+//! ## Rule
+//! The service time (waiting behind others taken out) of reads with at least one write in flight is
+//! at least twice that of reads without, with thirty of each, a chance below 1 %, and still 1.5
+//! times at the same number in flight. If no such number occurs on both sides, the factor must be
+//! twice what the difference in depth alone would make. The same for writes beside reads.
+//!
+//! ## Wrong if
+//! Both come from a third cause, such as a burst of everything or a device that stalls.
+//!
+//! ## Next step
+//! Give reads a latency target, limit the writer, or put the two on devices of their own.
+
+use iowhy_model::{Bound, Finding, Forecast, Level, Nanos, Op, Unit};
+
+use crate::Detector;
+use crate::detector::{Needs, computed, finding, held, lines, read_off};
+use crate::measures::exposure::{self, Exposure, Sample};
+use crate::measures::service::Visit;
+use crate::measures::spans::{self, Spans};
+use crate::measures::spread;
+use crate::phrase;
+use crate::row::Row;
+use crate::scene::Scene;
+use crate::track::Track;
+use crate::weigh;
+
+/// Entry in the list of detectors.
+pub const DETECTOR: Detector = Detector {
+    name: "load.rw-mix",
+    summary: "Writes hurt reads on the same device, or reads hurt writes",
+    manual: include_str!("load_rw_mix.rs"),
+    needs: Needs {
+        level: Level::A,
+        sure_from: Level::C,
+        seconds: 60,
+        what: "the latency of each read and which writes were in flight with it",
+    },
+    last: false,
+    accuse,
+};
+
+/// Prior of the workload when someone complains (docs/METHOD.md, 11 Confidence), and less of it
+/// where averages cannot tell who was in flight.
+const PRIOR: f64 = 0.55;
+const PRIOR_OF_ROWS: f64 = 0.35;
+/// Bounds of the rule (docs/METHOD.md, 10 Rules).
+const TIMES: f64 = 2.0;
+const EACH: usize = 30;
+const CHANCE: f64 = 0.01;
+/// What must remain at the same number in flight: half of its excess over one.
+const MATCHED: f64 = 1.5;
+/// Intervals of each kind (docs/METHOD.md, 10 Rules: at least five each).
+const ROWS: usize = 5;
+/// Time lost below which nobody complains (docs/METHOD.md, 10 Rules).
+const MATTERS: f64 = 0.05;
+
+fn accuse(scene: &Scene) -> Vec<Finding> {
+    let traced = scene.tracks.iter().filter_map(|track| from_track(scene, track));
+    let rows = scene.rows_by_listing().into_iter().filter_map(|rows| from_rows(scene, &rows));
+    traced.chain(rows).collect()
+}
+
+/// What one operation does to the other.
+struct Effect {
+    victim: Op,
+    culprit: Op,
+    found: Exposure,
+    /// The factor that remains when depth is taken out.
+    fair: f64,
+}
+
+fn from_track(scene: &Scene, track: &Track) -> Option<Finding> {
+    let effect = [(Op::Read, Op::Write), (Op::Write, Op::Read)]
+        .into_iter()
+        .filter_map(|(victim, culprit)| effect(track, victim, culprit))
+        .max_by(|a, b| a.found.excess_ns.total_cmp(&b.found.excess_ns))?;
+    let found = effect.found;
+    let lost = found.excess_ns / track.span_ns();
+    if lost < MATTERS {
+        return None;
+    }
+    let source = scene.source(track.listing);
+    let (victims, culprits) = (phrase::plural(effect.victim), phrase::plural(effect.culprit));
+    let (met, free) = (found.exposed as u64, found.spared as u64);
+    let mut charge = finding(DETECTOR.name, Some(track.device), vec![track.listing]);
+    charge.sentence = format!(
+        "{culprits} slow down the {victims} of {}: {} each while one is in flight, {} otherwise",
+        phrase::disk(&track.disk),
+        phrase::ns(found.exposed_ns),
+        phrase::ns(found.spared_ns)
+    );
+    charge.evidence = vec![
+        computed(
+            &format!("service time of {victims} beside {culprits}, median"),
+            found.exposed_ns / 1e6,
+            Unit::Ms,
+            met,
+            source,
+        ),
+        computed(
+            &format!("service time of {victims} alone, median"),
+            found.spared_ns / 1e6,
+            Unit::Ms,
+            free,
+            source,
+        ),
+        held(
+            computed("the first over the second", found.ratio, Unit::Ratio, met + free, source),
+            Bound::Above(TIMES),
+        ),
+        held(
+            computed("of it, not by more in flight", effect.fair, Unit::Ratio, met + free, source),
+            Bound::Above(MATCHED),
+        ),
+        held(
+            computed("time lost to it per time watched", lost, Unit::Ratio, met, source),
+            Bound::Above(MATTERS),
+        ),
+    ];
+    let clauses = [weigh::above(effect.fair, MATCHED), weigh::above(lost, MATTERS)];
+    charge.confidence = weigh::believe(PRIOR, &clauses);
+    charge.explained_share = found.excess_ns / track.lost_ns().max(found.excess_ns).max(1.0);
+    let latencies: Vec<f64> = track.visits.iter().map(Visit::latency_ns).collect();
+    charge.forecast = spread::mean(&latencies).map(|now| Forecast {
+        now_mean: Nanos(now as i64),
+        mean: Nanos((now - found.excess_ns / latencies.len().max(1) as f64).max(0.0) as i64),
+        p99: None,
+        assuming: format!("the {culprits} go elsewhere, and {victims} take what they take alone"),
+    });
+    advise(&mut charge, &track.disk, effect.victim);
+    Some(charge)
+}
+
+fn effect(track: &Track, victim: Op, culprit: Op) -> Option<Effect> {
+    let stretch = |visit: &Visit| (visit.issued_ns, visit.completed_ns);
+    let of = |op: Op| track.visits.iter().filter(move |visit| visit.op == op).map(stretch);
+    if of(culprit).count() < EACH || of(victim).count() < 2 * EACH {
+        return None;
+    }
+    let under_way = Spans::of(of(culprit));
+    let all: Vec<(i64, i64)> = track.visits.iter().map(stretch).collect();
+    let depths = spans::open_at_start(&all, &all);
+    let samples: Vec<(Sample, u32)> = track
+        .visits
+        .iter()
+        .zip(&track.services_ns)
+        .zip(&depths)
+        .filter(|((visit, _), _)| visit.op == victim)
+        .map(|((visit, ns), depth)| {
+            let exposed = under_way.meets(visit.issued_ns, visit.completed_ns);
+            (Sample { ns: *ns, exposed, stratum: *depth }, *depth)
+        })
+        .collect();
+    let depth = |exposed: bool| {
+        let known: Vec<f64> = samples
+            .iter()
+            .filter(|(sample, _)| sample.exposed == exposed)
+            .map(|(_, depth)| f64::from(*depth))
+            .collect();
+        spread::mean(&known)
+    };
+    let only: Vec<Sample> = samples.iter().map(|(sample, _)| *sample).collect();
+    let found = exposure::exposure(&only)?;
+    // Where no depth occurs on both sides, what depth alone would make is taken out.
+    let deeper = (depth(true)? / depth(false)?.max(1.0)).max(1.0);
+    let (fair, bound) = match found.matched {
+        Some(matched) => (matched, MATCHED),
+        None => (found.ratio / deeper, TIMES),
+    };
+    let enough = found.exposed >= EACH && found.spared >= EACH;
+    let holds = found.ratio >= TIMES && fair >= bound && found.p < CHANCE;
+    (enough && holds).then_some(Effect { victim, culprit, found, fair })
+}
+
+/// From averages: intervals with many of the other kind beside intervals with few.
+fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
+    let (victim, culprit, found) = [(Op::Read, Op::Write), (Op::Write, Op::Read)]
+        .into_iter()
+        .filter_map(|(victim, culprit)| Some((victim, culprit, of_rows(rows, victim, culprit)?)))
+        .max_by(|a, b| a.2.ratio.total_cmp(&b.2.ratio))?;
+    let row = rows.first()?;
+    let source = scene.source(row.listing);
+    let (victims, culprits) = (phrase::plural(victim), phrase::plural(culprit));
+    let (met, free) = (found.exposed as u64, found.spared as u64);
+    let mut charge = finding(DETECTOR.name, Some(row.device), vec![row.listing]);
+    charge.sentence = format!(
+        "{culprits} seem to slow down the {victims} of {}: await is {} in the intervals with many \
+         of them, {} in those with few",
+        phrase::disk(&row.disk),
+        phrase::ns(found.exposed_ns),
+        phrase::ns(found.spared_ns)
+    );
+    charge.evidence = vec![
+        read_off(
+            &format!("await of {victims} beside {culprits}, median"),
+            found.exposed_ns / 1e6,
+            Unit::Ms,
+            met,
+            source,
+        ),
+        read_off(
+            &format!("await of {victims} alone, median"),
+            found.spared_ns / 1e6,
+            Unit::Ms,
+            free,
+            source,
+        ),
+        held(
+            computed("the first over the second", found.ratio, Unit::Ratio, met + free, source),
+            Bound::Above(TIMES),
+        ),
+    ];
+    charge.confidence = weigh::believe(PRIOR_OF_ROWS, &[weigh::above(found.ratio, TIMES)]);
+    charge.explained_share = 1.0 - found.spared_ns / found.exposed_ns;
+    advise(&mut charge, &row.disk, victim);
+    Some(charge)
+}
+
+fn of_rows(rows: &[&Row], victim: Op, culprit: Op) -> Option<Exposure> {
+    let per_s = |row: &Row, op: Op| row.interval.of(op).map_or(0.0, |rates| rates.ios_per_s);
+    let usable: Vec<(&Row, f64)> = rows
+        .iter()
+        .filter(|row| row.agrees && per_s(row, victim) > 0.0)
+        .filter_map(|row| Some((*row, row.interval.of(victim)?.await_ns?)))
+        .collect();
+    // Beside the victims: at least a quarter as many; alone: at most one in fifty.
+    let with = |row: &Row| per_s(row, culprit) >= 0.25 * per_s(row, victim);
+    let alone = |row: &Row| per_s(row, culprit) <= 0.02 * per_s(row, victim);
+    let samples: Vec<Sample> = usable
+        .iter()
+        .filter(|(row, _)| with(row) || alone(row))
+        .map(|(row, ns)| Sample { ns: *ns, exposed: with(row), stratum: 0 })
+        .collect();
+    let rate = |exposed: bool| {
+        let known: Vec<f64> = usable
+            .iter()
+            .filter(|(row, _)| if exposed { with(row) } else { alone(row) })
+            .map(|(row, _)| per_s(row, victim))
+            .collect();
+        spread::median(&known)
+    };
+    let found = exposure::exposure(&samples)?;
+    // More of the victims themselves would explain it as well.
+    let no_more = rate(true)? <= 1.2 * rate(false)?;
+    let enough = found.exposed >= ROWS && found.spared >= ROWS;
+    (enough && no_more && found.ratio > TIMES && found.p < CHANCE).then_some(found)
+}
+
+fn advise(charge: &mut Finding, disk: &str, victim: Op) {
+    let victims = phrase::plural(victim);
+    charge.refuted_by = vec![
+        format!("{victims} alone, at the same number in flight, are as slow"),
+        "the device stands still for everything at those moments".to_string(),
+    ];
+    charge.next_step = lines(&[
+        "limit the writer: `systemctl set-property WRITER.service IOWriteBandwidthMax=\"/dev/DISK \
+         50M\"`, and watch the reads",
+        "give reads precedence: `mq-deadline` or `kyber` as scheduler, or io.latency for their group",
+        "put logs and data on devices of their own",
+    ]);
+    if let Some(step) = charge.next_step.first_mut() {
+        *step = step.replace("DISK", phrase::disk(disk));
+    }
+}
