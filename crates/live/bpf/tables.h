@@ -21,7 +21,6 @@ const volatile u32 has_rq_disk;    /* request.rq_disk exists */
 const volatile u32 io_stat_flag;   /* RQF_IO_STAT */
 const volatile u32 flush_seq_flag; /* RQF_FLUSH_SEQ */
 const volatile u32 never_nested;   /* a probe is never run inside itself */
-const volatile u32 unit_ns = 125;  /* width of the narrowest bucket */
 const volatile u32 set_bits = 10;  /* log2 of the number of slot sets */
 const volatile u32 place_bits = 6; /* log2 of the places in the device table */
 const volatile u32 rows = 1;       /* devices with histograms and tallies */
@@ -173,11 +172,11 @@ INLINE void tally(u32 row, u32 op, enum tally what)
 enum stage { QUEUE, DEVICE, TOTAL, BEFORE };
 
 struct histogram {
-	u64 counts[BUCKETS];
 	u64 sum;
 	u64 min;
 	u64 max;
 	u64 epoch; /* the stretch of time min and max belong to */
+	u64 counts[BUCKETS];
 };
 
 struct {
@@ -202,7 +201,7 @@ INLINE void count(u32 row, u32 op, enum stage stage, u64 epoch, u64 ns)
 {
 	u32 key = (((u32)(epoch & 1) * rows + row) * OPS + op) * stages + stage;
 	struct histogram *histogram = map_lookup(&counted, &key);
-	u64 place = bucket(ns, unit_ns);
+	u64 place = bucket(ns);
 
 	/* The compiler knows that `place` is below BUCKETS; the verifier must see it checked. */
 	asm volatile("" : "+r"(place));

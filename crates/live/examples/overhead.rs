@@ -1,47 +1,63 @@
-//! What tracing costs: fio's rate with nothing attached, with histograms, with events written to a
-//! file, and with Debian's biolatency, in slices of one run.
+//! What tracing costs, in one run: nanoseconds per I/O in BPF, and fio's rate beside nothing
+//! attached, for histograms, for every event, for Debian's biolatency and for bpftrace.
 //!
 //! `cargo run --release -p iowhy-live --example overhead -- [ROUNDS [SLICE_MS]]`, as root.
 //!
-//! One fio reads 4 KiB blocks at random from a private loop device, io_uring, depth 32, for the whole
-//! time. Every slice of a configuration lies between two slices with nothing attached and is
-//! compared with their mean, so that a machine that slows down or speeds up is no evidence. The
-//! 75th percentile of these ratios is the figure; that of nothing against nothing tells how
-//! far to trust it. Time spent in the probes is the kernel's own count (kernel.bpf_stats_enabled),
-//! taken in a round of its own because counting costs time itself.
+//! One fio reads 4 KiB blocks at random from holes of a private loop device, io_uring, depth 32,
+//! for the whole time. In each round every setup has its turn, in another order: some slices with
+//! it, as many with nothing attached, then slices in which the kernel counts the time in BPF
+//! programs (kernel.bpf_stats_enabled), apart because counting costs time itself. A rate is the
+//! 75th percentile of its slices: what else the machine does only ever slows one down. The row
+//! "nothing" compares every second slice with nothing attached with the others: how far to trust
+//! the rest.
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 #[path = "../tests/rig/mod.rs"]
 mod rig;
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use iowhy_live::{BlockTrace, Collector, TraceMode};
-use iowhy_model::{Recording, Stage};
+use iowhy_model::Recording;
 use rig::{Loop, can_run};
 
-/// Rounds if none are asked for: enough for a 75th percentile that holds to 1.5 %.
-const ROUNDS: usize = 30;
-/// Length of a slice in ms if none is asked for; the 40 of the trial (docs/METHOD.md, 15 Tracer) are
-/// too short for biolatency's start.
-const SLICE_MS: u64 = 100;
+/// Rounds if none are asked for: 100 slices each, whose 75th percentile holds to about 1 %.
+const ROUNDS: u64 = 20;
+/// Length of a slice in ms if none is asked for (docs/METHOD.md, 15 Tracer).
+const SLICE_MS: u64 = 40;
+/// Slices of a setup in its turn.
+const SLICES: usize = 5;
+/// How often events are taken out of the ring, as iowhy does.
+const DRAIN: Duration = Duration::from_millis(20);
 /// Clock reading of bpf_stats itself, per run of a probe, ns (measured on empty probes).
 const STATS_FLOOR_NS: f64 = 52.0;
-/// After attaching or starting: nothing is measured for so long.
-const SETTLE: Duration = Duration::from_millis(20);
+/// After attaching or ending: nothing is measured for so long.
+const SETTLE: Duration = Duration::from_millis(30);
+/// biolatency and bpftrace need so long to load.
+const PEER_LOADS: Duration = Duration::from_millis(1500);
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Setup {
-    Nothing,
-    Histograms,
-    Events,
-    Biolatency,
+/// What biolatency does, in bpftrace's words: the same three tracepoints' ends, the same sums.
+const SCRIPT: &str = "tracepoint:block:block_rq_issue { @at[args->dev, args->sector] = nsecs; } \
+    tracepoint:block:block_rq_complete /@at[args->dev, args->sector]/ { \
+    @us[args->dev] = hist((nsecs - @at[args->dev, args->sector]) / 1000); \
+    delete(@at[args->dev, args->sector]); }";
+
+/// A setup: its name, what the issue demands of it (ns per I/O, ratio), how it runs.
+struct Setup {
+    name: &'static str,
+    bars: Option<(f64, f64)>,
+    how: How,
+    rates: Vec<f64>,
+    /// ns per I/O, by slice.
+    costs: Vec<f64>,
 }
 
-const SETUPS: [Setup; 4] = [Setup::Nothing, Setup::Histograms, Setup::Events, Setup::Biolatency];
+#[derive(Clone, Copy)]
+enum How {
+    Traced(TraceMode),
+    Peer(&'static [&'static str]),
+}
 
 /// A child that ends with its guard.
 struct Guard(Child);
@@ -58,37 +74,55 @@ fn main() {
         return;
     }
     let mut arguments = std::env::args().skip(1).filter_map(|word| word.parse::<u64>().ok());
-    let rounds = arguments.next().map_or(ROUNDS, |rounds| rounds as usize);
+    let rounds = arguments.next().unwrap_or(ROUNDS);
     let slice = Duration::from_millis(arguments.next().unwrap_or(SLICE_MS));
+    // Never written: reads of holes reach no disk below, so it is as quick as a device gets.
     let disk = Loop::new(1024, None);
-    disk.fio(&["--rw=write", "--bs=1m", "--size=1g"]);
     let _load = load(&disk);
     std::thread::sleep(Duration::from_secs(1));
-
-    let mut ratios: Vec<(Setup, Vec<f64>)> =
-        SETUPS.into_iter().map(|setup| (setup, Vec::new())).collect();
+    let mut setups = setups();
     let mut plain = Vec::new();
-    for round in 0..rounds {
-        for place in 0..SETUPS.len() {
-            // Another order in every round.
-            let (setup, found) = &mut ratios[(place + round) % SETUPS.len()];
-            let before = measure(&disk, slice);
-            let with = under(*setup, &disk, slice);
-            let after = measure(&disk, slice);
-            found.push(with / ((before + after) / 2.0));
-            plain.push(before);
+    for round in 0..rounds as usize {
+        let count = setups.len();
+        for place in 0..count {
+            let setup = &mut setups[(place + round) % count];
+            turn(setup, &disk, slice);
+            std::thread::sleep(SETTLE);
+            plain.extend((0..SLICES).map(|_| rate(&disk, slice, &mut Attached::None)));
         }
     }
-    println!("fio 4k randread io_uring QD32, {rounds} rounds of {slice:?} slices");
-    println!("nothing attached: {:.0} IOPS (median)", percentile(&mut plain, 0.5));
-    println!("{:12} {:>8} {:>8} {:>8}", "setup", "p25", "median", "p75");
-    for (setup, found) in &mut ratios {
-        let [low, middle, high] = [0.25, 0.5, 0.75].map(|q| percentile(found, q));
-        println!("{:12} {low:8.3} {middle:8.3} {high:8.3}", format!("{setup:?}"));
+    print(&disk, &mut setups, plain, rounds, slice);
+}
+
+fn setups() -> Vec<Setup> {
+    let new = |name, bars, how| Setup { name, bars, how, rates: Vec::new(), costs: Vec::new() };
+    let mut setups = vec![
+        new("hist", Some((200.0, 0.98)), How::Traced(TraceMode::Histograms)),
+        new("every event", Some((230.0, 0.97)), How::Traced(TraceMode::Events)),
+        new("biolatency -D", None, How::Peer(&["biolatency", "-D", "3600"])),
+    ];
+    if Command::new("bpftrace").arg("--version").stdout(Stdio::null()).status().is_ok() {
+        setups.push(new("bpftrace", None, How::Peer(&["bpftrace", "-e", SCRIPT])));
+    } else {
+        println!("bpftrace is not here, so it is left out");
     }
-    for setup in [Setup::Histograms, Setup::Events, Setup::Biolatency] {
-        println!("{:12} {}", format!("{setup:?}"), probe_time(setup, &disk));
+    setups
+}
+
+/// Some slices for the rate, then as many for the time in BPF.
+fn turn(setup: &mut Setup, disk: &Loop, slice: Duration) {
+    let mut attached = Attached::new(setup.how, disk);
+    setup.rates.extend((0..SLICES).map(|_| rate(disk, slice, &mut attached)));
+    let on = Statistics::on();
+    for _ in 0..SLICES {
+        let (ios, before) = (disk.counters()[0], rig::bpf_statistics(attached.pid()));
+        rate(disk, slice, &mut attached);
+        let (ios, after) = (disk.counters()[0] - ios, rig::bpf_statistics(attached.pid()));
+        let floor = (after.1 - before.1) as f64 * STATS_FLOOR_NS;
+        setup.costs.push(((after.0 - before.0) as f64 - floor) / ios.max(1) as f64);
     }
+    drop(on);
+    attached.end();
 }
 
 /// Endless random reads, in one process, so that ending it ends all of it.
@@ -100,84 +134,61 @@ fn load(disk: &Loop) -> Guard {
     Guard(fio.spawn().expect("fio"))
 }
 
-/// Reads per second over one slice.
-fn measure(disk: &Loop, slice: Duration) -> f64 {
+/// Reads per second over one slice, emptying the ring meanwhile.
+fn rate(disk: &Loop, slice: Duration, attached: &mut Attached) -> f64 {
     let (began, before) = (Instant::now(), disk.counters()[0]);
-    std::thread::sleep(slice);
+    while began.elapsed() < slice {
+        std::thread::sleep(DRAIN.min(slice.saturating_sub(began.elapsed())));
+        attached.drain();
+    }
     (disk.counters()[0] - before) as f64 / began.elapsed().as_secs_f64()
 }
 
-/// Reads per second over one slice with something attached.
-fn under(setup: Setup, disk: &Loop, slice: Duration) -> f64 {
-    if setup == Setup::Nothing {
-        return measure(disk, slice);
-    }
-    if setup == Setup::Biolatency {
-        let peer = biolatency(disk);
-        let rate = measure(disk, slice);
-        drop(peer);
-        std::thread::sleep(SETTLE);
-        return rate;
-    }
-    let mut trace = Attached::new(setup, disk);
-    std::thread::sleep(SETTLE);
-    let (began, before) = (Instant::now(), disk.counters()[0]);
-    while began.elapsed() < slice {
-        std::thread::sleep(Duration::from_millis(20).min(slice));
-        trace.drain();
-    }
-    let rate = (disk.counters()[0] - before) as f64 / began.elapsed().as_secs_f64();
-    trace.end();
-    std::thread::sleep(SETTLE);
-    rate
-}
-
-/// biolatency, running until its guard goes; it needs about half a second to load.
-fn biolatency(disk: &Loop) -> Guard {
-    let mut peer = Command::new("biolatency");
-    peer.args(["-D", "-d", &disk.name, "3600"]).stdout(Stdio::null()).stderr(Stdio::null());
-    let peer = Guard(peer.spawn().expect("biolatency"));
-    std::thread::sleep(Duration::from_millis(800));
-    peer
-}
-
-/// A tracer at work, its events going to a file as `iowhy snoop > FILE` would send them.
-struct Attached {
-    tracer: BlockTrace,
-    recording: Recording,
-    file: BufWriter<File>,
+/// A tracer or a peer at work.
+enum Attached {
+    None,
+    Traced(TraceMode, Box<BlockTrace>, Box<Recording>),
+    Peer(Guard),
 }
 
 impl Attached {
-    fn new(setup: Setup, disk: &Loop) -> Attached {
-        let mode = if setup == Setup::Events { TraceMode::Events } else { TraceMode::Histograms };
-        let mut tracer = BlockTrace::new(disk.options(mode));
-        let mut recording = Recording::new();
-        tracer.begin(&mut recording).expect("the tracer begins");
-        let path = std::env::temp_dir().join(format!("iowhy-overhead-{}", std::process::id()));
-        let file = BufWriter::new(File::create(&path).expect("a file in /tmp"));
-        // Gone from its folder at once, from the disk when it is closed.
-        let _ = std::fs::remove_file(path);
-        Attached { tracer, recording, file }
+    fn new(how: How, disk: &Loop) -> Attached {
+        match how {
+            How::Traced(mode) => {
+                let mut tracer = BlockTrace::new(disk.options(mode));
+                let mut recording = Recording::new();
+                tracer.begin(&mut recording).expect("the tracer begins");
+                std::thread::sleep(SETTLE);
+                Attached::Traced(mode, Box::new(tracer), Box::new(recording))
+            }
+            How::Peer(words) => {
+                let mut peer = Command::new(words[0]);
+                peer.args(&words[1..]).stdout(Stdio::null()).stderr(Stdio::null());
+                let peer = Guard(peer.spawn().expect(words[0]));
+                std::thread::sleep(PEER_LOADS);
+                Attached::Peer(peer)
+            }
+        }
     }
 
-    /// Histograms rest in the kernel until they are shown.
+    /// Events are kept as the recording keeps them; histograms rest in the kernel until shown.
     fn drain(&mut self) {
-        if self.recording.listings[0].source.level == iowhy_model::Level::B {
-            return;
-        }
-        self.tracer.poll(&mut self.recording).expect("a poll");
-        for event in self.recording.listings[0].events.drain(..) {
-            let took = event.latency(Stage::Device).map_or(0.0, |took| took.ms());
-            let at = event.completed.map_or(0.0, |at| at.seconds());
-            let (op, bytes) = (event.flags.rwbs(event.op), event.bytes.unwrap_or(0));
-            let sector = event.sector.unwrap_or(0);
-            writeln!(self.file, "{at:.6} {op} {sector} {bytes} {took:.3}").expect("a line");
+        if let Attached::Traced(TraceMode::Events, tracer, recording) = self {
+            tracer.poll(&mut **recording).expect("a poll");
         }
     }
 
-    fn end(mut self) {
-        self.tracer.end(&mut self.recording).expect("the tracer ends");
+    fn pid(&self) -> u32 {
+        match self {
+            Attached::Peer(peer) => peer.0.id(),
+            _ => std::process::id(),
+        }
+    }
+
+    fn end(self) {
+        if let Attached::Traced(_, mut tracer, mut recording) = self {
+            tracer.end(&mut *recording).expect("the tracer ends");
+        }
     }
 }
 
@@ -200,25 +211,39 @@ impl Drop for Statistics {
     }
 }
 
-/// Time in the probes per request over two seconds, the cost of counting taken off.
-fn probe_time(setup: Setup, disk: &Loop) -> String {
-    let _on = Statistics::on();
-    let peer = (setup == Setup::Biolatency).then(|| biolatency(disk));
-    let mut trace = peer.is_none().then(|| Attached::new(setup, disk));
-    let pid = peer.as_ref().map_or(std::process::id(), |peer| peer.0.id());
-    let (ios, before) = (disk.counters()[0], rig::bpf_statistics(pid));
-    for _ in 0..100 {
-        std::thread::sleep(Duration::from_millis(20));
-        trace.iter_mut().for_each(Attached::drain);
+fn print(disk: &Loop, setups: &mut [Setup], plain: Vec<f64>, rounds: u64, slice: Duration) {
+    let busy = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    println!("4k randread, io_uring, depth 32, {}: {rounds} rounds of {SLICES} slices", disk.name);
+    println!("of {slice:?}; load {}", busy.split(' ').next().unwrap_or("?"));
+    println!();
+    let heads = ["attached", "ns/I/O", "bar", "IOPS p75", "ratio", "bar", "p25", "median"];
+    let [name, ns, bar, iops, ratio, bar_too, low, middle] = heads;
+    println!("{name:14} {ns:>7} {bar:>5} {iops:>9} {ratio:>6} {bar_too:>5} {low:>9} {middle:>9}");
+    let (mut even, mut odd) = (Vec::new(), Vec::new());
+    for (place, rate) in plain.into_iter().enumerate() {
+        if place % 2 == 0 { &mut even } else { &mut odd }.push(rate);
     }
-    let (ios, after) = (disk.counters()[0] - ios, rig::bpf_statistics(pid));
-    trace.into_iter().for_each(Attached::end);
-    words(after.0 - before.0, after.1 - before.1, ios as f64)
+    let base = percentile(&mut odd, 0.75);
+    row("nothing", None, None, &mut even, base);
+    for setup in setups {
+        let net = percentile(&mut setup.costs, 0.5);
+        row(setup.name, Some(net), setup.bars, &mut setup.rates, base);
+    }
+    println!();
+    println!(
+        "ns/I/O: in BPF, median of slices, less {STATS_FLOOR_NS} ns per program run for counting it"
+    );
 }
 
-fn words(nanoseconds: u64, runs: u64, ios: f64) -> String {
-    let net = nanoseconds as f64 - runs as f64 * STATS_FLOOR_NS;
-    format!("{:.0} ns in probes per request, {:.0} net", nanoseconds as f64 / ios, net / ios)
+fn row(name: &str, ns: Option<f64>, bars: Option<(f64, f64)>, rates: &mut [f64], base: f64) {
+    let bar = |bar: Option<f64>| bar.map_or(String::new(), |bar| format!("{bar}"));
+    let ns = ns.map_or(String::new(), |ns| format!("{ns:.0}"));
+    let [low, middle, high] = [0.25, 0.5, 0.75].map(|q| percentile(rates, q));
+    let (cost, kept) = (bar(bars.map(|bars| bars.0)), bar(bars.map(|bars| bars.1)));
+    let ratio = high / base;
+    println!(
+        "{name:14} {ns:>7} {cost:>5} {high:>9.0} {ratio:>6.3} {kept:>5} {low:>9.0} {middle:>9.0}"
+    );
 }
 
 fn percentile(values: &mut [f64], q: f64) -> f64 {

@@ -19,8 +19,8 @@ pub const STAGES: u32 = 3;
 pub const STAGES_WITH_BEFORE: u32 = 4;
 /// Kinds of tallies.
 pub const TALLIES: usize = 12;
-/// Buckets of a histogram, then sum, min, max and epoch.
-pub const HISTOGRAM_WORDS: usize = 8 + 27 * 8 + 1 + 4;
+/// Sum, min, max and epoch of a histogram, then its buckets.
+pub const HISTOGRAM_WORDS: usize = 4 + 8 + 27 * 8 + 1;
 /// Requests per set of slots.
 pub const WAYS: usize = 4;
 /// Words of a request's slot.
@@ -126,7 +126,6 @@ impl Programs {
             ("flags_clear", sieve.clear),
             ("by_who", number(sieve.by_who())),
         ];
-        let unit_ns = iowhy_model::STANDARD_UNIT_NS as u32;
         // Without histograms their table keeps one entry, without records their ring one page.
         let histograms =
             if settings.histograms { 2 * settings.rows * OPS * settings.stages() } else { 1 };
@@ -144,7 +143,6 @@ impl Programs {
             .override_global("pid_wanted", &sieve.pid, true)
             .override_global("comm_wanted", &sieve.comm, true)
             .override_global("cgroup_wanted", &sieve.cgroup, true)
-            .override_global("unit_ns", &unit_ns, true)
             .override_global("over_ns", &settings.over_ns, true);
         for (name, value) in &globals {
             loader.override_global(name, value, true);

@@ -119,13 +119,12 @@ fn difference(
     let mut now = vec![0u64; buckets + 1];
     let (mut min, mut max) = (u64::MAX, None);
     for cpu in cpus {
-        // The buckets, and the sum behind them.
-        now.iter_mut().zip(cpu).for_each(|(all, one)| *all = all.wrapping_add(*one));
-        if let [low, high, of] = cpu[buckets + 1..]
-            && of == epoch
-        {
-            min = min.min(low);
-            max = max.max(Some(high));
+        let [sum, low, high, of, counts @ ..] = cpu;
+        let seen = counts.iter().chain([sum]);
+        now.iter_mut().zip(seen).for_each(|(all, one)| *all = all.wrapping_add(*one));
+        if *of == epoch {
+            min = min.min(*low);
+            max = max.max(Some(*high));
         }
     }
     before.resize(buckets + 1, 0);
@@ -150,16 +149,16 @@ mod tests {
     fn a_stretch_holds_what_is_new_and_extremes_only_of_its_own_epoch() {
         let edges = Edges::standard();
         let mut cpu = [0; HISTOGRAM_WORDS];
-        cpu[3] = 2;
-        cpu[HISTOGRAM_WORDS - 4..].copy_from_slice(&[800, 390, 410, 1]);
+        cpu[4 + 3] = 2;
+        cpu[..4].copy_from_slice(&[800, 390, 410, 1]);
         let idle = [0; HISTOGRAM_WORDS];
         let mut before = Vec::new();
         let first = difference(&[cpu, idle], &mut before, 1, &edges).expect("two values");
         assert_eq!((first.count(), first.sum_ns), (2, Some(800.0)));
         assert_eq!((first.min_ns, first.max_ns), (Some(390), Some(410)));
         assert_eq!(difference(&[cpu, idle], &mut before, 3, &edges), None);
-        cpu[5] = 1;
-        cpu[HISTOGRAM_WORDS - 4..].copy_from_slice(&[1450, 650, 650, 5]);
+        cpu[4 + 5] = 1;
+        cpu[..4].copy_from_slice(&[1450, 650, 650, 5]);
         let second = difference(&[cpu, idle], &mut before, 5, &edges).expect("one value");
         assert_eq!((second.count(), second.sum_ns), (1, Some(650.0)));
         assert_eq!((second.min_ns, second.max_ns), (Some(650), Some(650)));

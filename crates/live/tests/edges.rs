@@ -15,14 +15,14 @@ int main(void)
 	unsigned long long ns;
 	printf("%d\n", BUCKETS);
 	while (scanf("%llu", &ns) == 1)
-		printf("%u\n", bucket(ns, 125));
+		printf("%u\n", bucket(ns));
 	return 0;
 }
 "#;
 
 #[test]
 fn both_sides_find_the_same_bucket() {
-    assert_eq!(STANDARD_UNIT_NS, 125, "the number in the program above");
+    assert_eq!(STANDARD_UNIT_NS, 125, "`UNIT_NS` of edges.h");
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/bpf");
     let binary = std::env::temp_dir().join(format!("iowhy-edges-{}", std::process::id()));
     let compiler = ["clang", "cc"].into_iter().find_map(|compiler| {
