@@ -1,8 +1,8 @@
 //! How fast the readers are: text made here, read by [`scan`] into a sink that only counts.
 //!
-//! `cargo run --release -p iowhy-read --example throughput [MB [FORMAT]]`; or with the files of one
-//! binary trace, which are merged, as arguments. Time is the thread's own on the CPU, so that a
-//! busy machine does less harm.
+//! `cargo run --release -p iowhy-read --example throughput [MB [FORMAT]]`; or with a file, or the
+//! files of one binary trace, which are merged, as arguments. Time is the thread's own on the CPU,
+//! so that a busy machine does less harm.
 
 #![allow(clippy::print_stdout, clippy::disallowed_methods, clippy::unwrap_used)]
 
@@ -72,31 +72,36 @@ fn on_cpu() -> f64 {
     text.split_whitespace().next().unwrap().parse::<f64>().unwrap() / 1e9
 }
 
-/// Merges files of a trace, and tells how much memory that took.
-fn merge(names: &[String]) {
+/// Reads a file, or merges those of a trace, and tells how much memory that took.
+fn measure(names: &[String]) {
     let mut sink = Counting::new();
     let begun = on_cpu();
     let open = |name: &String| {
         let file = std::fs::File::open(name).unwrap();
         Box::new(BufReader::with_capacity(1 << 18, file)) as Box<dyn BufRead>
     };
-    let scan = blktrace::merge("-", names.iter().map(open).collect(), &mut sink).unwrap();
+    let mut parts: Vec<_> = names.iter().map(open).collect();
+    let outcome = match &mut parts[..] {
+        [one] => scan("-", one, None, &mut sink),
+        _ => blktrace::merge("-", parts, &mut sink),
+    };
+    let (scan, seconds) = (outcome.unwrap(), on_cpu() - begun);
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let peak = status.lines().find(|line| line.starts_with("VmHWM")).unwrap();
     println!(
-        "{:.3} s on the CPU, {} bytes, {} I/Os, {} lost, p99 {} us, {peak}",
-        on_cpu() - begun,
+        "{:.0} MB/s: {seconds:.3} s on the CPU, {} bytes, {} records, {} skipped, {} lost, {peak}",
+        scan.bytes as f64 / 1e6 / seconds,
         scan.bytes,
         sink.source.records,
+        sink.source.skipped,
         sink.source.lost(),
-        sink.latencies.quantile(0.99).unwrap().high_ns / 1000
     );
 }
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if arguments.first().is_some_and(|text| std::path::Path::new(text).exists()) {
-        return merge(&arguments);
+        return measure(&arguments);
     }
     let megabytes: usize = std::env::args().nth(1).map_or(200, |text| text.parse().unwrap());
     let only = std::env::args().nth(2).unwrap_or_default();

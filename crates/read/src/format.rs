@@ -43,6 +43,15 @@ pub trait Reader {
     /// Takes the next line (no line end). The first line offered is the one that was sniffed.
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step;
 
+    /// Takes whole lines from the front of a block while that is quicker than one by one, and
+    /// leaves the rest to [`Reader::line`]: what it takes, `line` would have answered with
+    /// [`Step::Took`], and poured the same. Each line of the block ends with `\n`; the bytes are as
+    /// they came. Most formats have no need of it.
+    fn block(&mut self, block: &[u8], sink: &mut dyn Sink) -> Taken {
+        let _ = (block, sink);
+        Taken::default()
+    }
+
     /// The listing is over (other text begins, or the input ends): give out what is pending.
     fn finish(&mut self, sink: &mut dyn Sink) {
         let _ = sink;
@@ -52,6 +61,15 @@ pub trait Reader {
     fn binary(&mut self) -> Option<&mut dyn Binary> {
         None
     }
+}
+
+/// How much of a block a reader took.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Taken {
+    /// Whole lines.
+    pub lines: u64,
+    /// Their bytes, ends included.
+    pub bytes: usize,
 }
 
 /// Reads one binary listing to the end of the input.

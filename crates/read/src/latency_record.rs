@@ -1,5 +1,7 @@
 //! One record of PyLatencyMap: its lines, and what its bucket values mean.
 
+use std::rc::Rc;
+
 use iowhy_model::{Edges, Histogram, Layer, Stage};
 
 use crate::buckets::COUNT_LIMIT;
@@ -16,7 +18,7 @@ pub(crate) struct LatencyRecord {
     /// Its stamp in microseconds, from whatever zero its source has.
     pub(crate) at_us: Option<i64>,
     /// What was measured, in the source's words.
-    pub(crate) label: Option<String>,
+    pub(crate) label: Option<Rc<str>>,
     /// Who measured.
     pub(crate) source: Option<DataSource>,
     /// Cumulative counts by bucket value, in units; rising.
@@ -41,61 +43,87 @@ pub(crate) enum DataSource {
     Dtrace,
 }
 
-impl LatencyRecord {
-    /// Takes a line between the begin and end tags.
-    pub(crate) fn item(&mut self, line: &str, unit: &mut Unit) -> Result<(), &'static str> {
+/// What a line of a record says.
+#[derive(Clone, Debug)]
+pub(crate) enum Item {
+    Time(i64),
+    Label(Option<Rc<str>>),
+    Unit(Unit),
+    Source(DataSource),
+    Count(u64, u64),
+    /// A line of decoration.
+    Nothing,
+}
+
+impl Item {
+    /// Reads a line between the begin and end tags.
+    pub(crate) fn of(line: &str) -> Result<Item, &'static str> {
         if let Some((bucket, count)) = pair(line) {
-            return self.add(bucket, count);
+            return Ok(Item::Count(bucket, count));
         }
         let lower = line.to_ascii_lowercase();
         let mut fields = lower.split(',').map(str::trim);
         let (key, value) = (fields.next().unwrap_or_default(), fields.next().unwrap_or_default());
         match key {
             "timestamp" => {
-                self.at_us = fields.next().and_then(integer).and_then(|us| us.try_into().ok());
-                self.at_us.map(drop).ok_or("the timestamp is no whole number of microseconds")
+                let at_us = fields.next().and_then(integer).and_then(|us| us.try_into().ok());
+                at_us.map(Item::Time).ok_or("the timestamp is no whole number of microseconds")
             }
             "label" => {
                 let text = line.split_once(',').map_or("", |(_, text)| text.trim());
-                self.label = (!text.is_empty()).then(|| text.to_string());
-                Ok(())
+                Ok(Item::Label((!text.is_empty()).then(|| text.into())))
             }
-            "latencyunit" => {
-                *unit = Unit::of(value).ok_or("unknown latency unit")?;
-                Ok(())
-            }
-            "datasource" => {
-                self.source = Some(DataSource::of(value).ok_or("unknown data source")?);
-                Ok(())
-            }
+            "latencyunit" => Unit::of(value).map(Item::Unit).ok_or("unknown latency unit"),
+            "datasource" => DataSource::of(value).map(Item::Source).ok_or("unknown data source"),
             // Rows that SystemTap leaves out because they are empty.
-            "~" => Ok(()),
+            "~" => Ok(Item::Nothing),
             _ => match line.split_once('|') {
-                Some((bucket, bar)) => self.row(bucket.trim(), bar),
-                None => self.count(key, value),
+                Some((bucket, bar)) => Item::row(bucket.trim(), bar),
+                None => Item::count(key, value),
             },
         }
     }
 
     /// A row of SystemTap's or DTrace's own table, as their scripts print it between the tags.
-    fn row(&mut self, bucket: &str, bar: &str) -> Result<(), &'static str> {
+    fn row(bucket: &str, bar: &str) -> Result<Item, &'static str> {
         match bucket {
-            "value" => Ok(()),
+            "value" => Ok(Item::Nothing),
             _ if bucket.starts_with('-') => Err("a latency below 0 is a clock that jumped"),
-            _ => self.count(bucket, bar.trim_start_matches(['@', ' ']).trim()),
+            _ => Item::count(bucket, bar.trim_start_matches(['@', ' ']).trim()),
         }
     }
 
     /// A bucket and its count. Oracle 19c writes fractions of a unit and one far too large bucket
     /// for the rest (sqldb360 issue 68); a fraction belongs below one unit.
-    fn count(&mut self, bucket: &str, count: &str) -> Result<(), &'static str> {
+    fn count(bucket: &str, count: &str) -> Result<Item, &'static str> {
         let bucket =
             decimal(bucket).filter(|bucket| *bucket >= 0.0).ok_or("no item of a record")?;
         let count = integer(count).ok_or("the count is no number")?;
-        self.add(bucket as u64, count)
+        Ok(Item::Count(bucket as u64, count))
+    }
+}
+
+impl LatencyRecord {
+    /// Takes a line between the begin and end tags.
+    pub(crate) fn item(&mut self, line: &str, unit: &mut Unit) -> Result<(), &'static str> {
+        self.take(Item::of(line)?, unit)
     }
 
-    fn add(&mut self, whole: u64, count: u64) -> Result<(), &'static str> {
+    /// Takes what a line said.
+    pub(crate) fn take(&mut self, item: Item, unit: &mut Unit) -> Result<(), &'static str> {
+        match item {
+            Item::Time(at_us) => self.at_us = Some(at_us),
+            Item::Label(label) => self.label = label,
+            Item::Unit(of) => *unit = of,
+            Item::Source(source) => self.source = Some(source),
+            Item::Count(bucket, count) => return self.add(bucket, count),
+            Item::Nothing => {}
+        }
+        Ok(())
+    }
+
+    #[inline]
+    pub(crate) fn add(&mut self, whole: u64, count: u64) -> Result<(), &'static str> {
         if count > COUNT_LIMIT {
             return Err("the count is no number");
         }
@@ -118,6 +146,10 @@ impl LatencyRecord {
 
     /// Whether any count is lower than it was in an earlier record.
     pub(crate) fn falls_below(&self, earlier: &LatencyRecord) -> bool {
+        if self.has_buckets_of(earlier) {
+            let mut pairs = self.counts.iter().zip(&earlier.counts);
+            return pairs.any(|((_, count), (_, before))| before > count);
+        }
         let mut counts = self.counts.iter();
         let before = cursor(&earlier.counts);
         counts.any(|(bucket, count)| before(*bucket).is_some_and(|old| old > *count))
@@ -126,6 +158,12 @@ impl LatencyRecord {
     /// What was counted since an earlier record; first, buckets that are missing here keep the
     /// count they had there.
     pub(crate) fn added_since(&mut self, earlier: &LatencyRecord) -> Vec<(u64, u64)> {
+        if self.has_buckets_of(earlier) {
+            let pairs = self.counts.iter().zip(&earlier.counts);
+            let added = pairs
+                .map(|((bucket, count), (_, before))| (*bucket, count.saturating_sub(*before)));
+            return added.collect();
+        }
         let gone: Vec<(u64, u64)> = {
             let here = cursor(&self.counts);
             let gone = earlier.counts.iter().filter(|(bucket, _)| here(*bucket).is_none());
@@ -141,24 +179,46 @@ impl LatencyRecord {
         };
         self.counts.iter().map(added).collect()
     }
+
+    /// Nearly always: a source writes the same rows each time.
+    fn has_buckets_of(&self, other: &LatencyRecord) -> bool {
+        self.counts.len() == other.counts.len()
+            && self.counts.iter().zip(&other.counts).all(|((one, _), (other, _))| one == other)
+    }
 }
 
 /// `256, 1000`: whole numbers of at most 18 digits, which cannot overflow. Nearly all lines are
 /// this, so they are read in one go.
 fn pair(line: &str) -> Option<(u64, u64)> {
-    let (mut numbers, mut digits, mut place) = ([0u64; 2], [0; 2], 0);
-    for byte in line.bytes() {
-        match byte {
-            b'0'..=b'9' if digits[place] < 18 => {
-                numbers[place] = numbers[place] * 10 + u64::from(byte - b'0');
-                digits[place] += 1;
-            }
-            b',' if place == 0 => place = 1,
-            b' ' if place == 1 && digits[1] == 0 => {}
-            _ => return None,
+    let (bucket, count, length) = row(line.as_bytes())?;
+    (length == line.len()).then_some((bucket, count))
+}
+
+/// The two numbers of a row at the beginning of a text, and how many bytes they take.
+#[inline]
+pub(crate) fn row(text: &[u8]) -> Option<(u64, u64, usize)> {
+    let (bucket, after) = number(text)?;
+    let [b',', after @ ..] = after else { return None };
+    let mut after = after;
+    while let [b' ', rest @ ..] = after {
+        after = rest;
+    }
+    let (count, after) = number(after)?;
+    Some((bucket, count, text.len() - after.len()))
+}
+
+/// The number at the beginning of a text, at most 18 digits long.
+#[inline]
+fn number(text: &[u8]) -> Option<(u64, &[u8])> {
+    let (mut value, mut rest) = (0, text);
+    while let [digit @ b'0'..=b'9', after @ ..] = rest {
+        value = value * 10 + u64::from(digit - b'0');
+        rest = after;
+        if text.len() - rest.len() > 18 {
+            return None;
         }
     }
-    (digits[0] > 0 && digits[1] > 0).then_some((numbers[0], numbers[1]))
+    (rest.len() < text.len()).then_some((value, rest))
 }
 
 /// Looks buckets up in rising counts; asked for them in rising order, it never goes back.
@@ -217,7 +277,8 @@ impl DataSource {
     /// Where these sources measure: Oracle's waits are the application's; the DTrace and pread
     /// scripts time system calls; the rest time requests from issue to completion.
     pub(crate) fn measures(self, label: Option<&str>) -> (Layer, Stage) {
-        let pread = label.is_some_and(|label| label.to_ascii_lowercase().contains("pread"));
+        let mut windows = label.unwrap_or_default().as_bytes().windows(5);
+        let pread = windows.any(|word| word.eq_ignore_ascii_case(b"pread"));
         match self {
             DataSource::Oracle => (Layer::Application, Stage::Total),
             DataSource::Dtrace => (Layer::Syscall, Stage::Total),
@@ -228,20 +289,17 @@ impl DataSource {
 
     /// Counts by bucket value as a histogram in ns.
     pub(crate) fn histogram(self, counts: &[(u64, u64)], unit: Unit) -> Option<Histogram> {
-        self.histogram_over(counts, unit, unit.edges()?)
+        self.histogram_over(counts, unit.edges()?)
     }
 
     /// The same over the unit's edges, made before.
-    pub(crate) fn histogram_over(
-        self,
-        counts: &[(u64, u64)],
-        unit: Unit,
-        edges: Edges,
-    ) -> Option<Histogram> {
+    pub(crate) fn histogram_over(self, counts: &[(u64, u64)], edges: Edges) -> Option<Histogram> {
         let mut rows = vec![0u64; edges.buckets()];
+        let last = rows.len().checked_sub(1)?;
         for (bucket, count) in counts {
-            let low = self.lower_bound(*bucket).saturating_mul(unit.ns());
-            *rows.get_mut(edges.index(low))? += count;
+            // The unit's edges are 0 and the powers of two, so their places need no search.
+            let place = self.lower_bound(*bucket).checked_ilog2().map_or(0, |power| power + 1);
+            *rows.get_mut(last.min(place as usize))? += count;
         }
         Histogram::from_counts(edges, rows)
     }

@@ -8,6 +8,7 @@
 //! **Must never know:** live, probe, diagnose, show; a clock, a file system, the environment;
 //! one format never knows another.
 
+mod backwards;
 mod bpftrace_maps;
 mod buckets;
 mod device_numbers;
@@ -38,7 +39,7 @@ mod words;
 pub use buckets::histogram_of;
 pub use device_numbers::{device_name, device_of_numbers};
 pub use error::Error;
-pub use format::{Binary, Format, Reader, Sniff, Step};
+pub use format::{Binary, Format, Reader, Sniff, Step, Taken};
 pub use formats::{FORMATS, blktrace, find};
 pub use lines::LINE_LIMIT;
 pub use literal_records::{LiteralRecord, LiteralRecords};

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io::{BufRead, ErrorKind, Read, Result};
 
+use crate::Taken;
+
 /// Longest line kept, bytes; of a longer one the rest is dropped and the loss is noted.
 pub const LINE_LIMIT: usize = 1 << 20;
 /// Bytes taken over at a time: small enough for a core's own cache.
@@ -83,6 +85,25 @@ impl<'a> Lines<'a> {
             Ok(text) => Cow::Owned(text.replace('\u{a0}', " ")),
             Err(_) => Cow::Owned(String::from_utf8_lossy(bytes).replace('\u{a0}', " ")),
         }
+    }
+
+    /// The whole lines behind the current one that need no more reading; empty if some were
+    /// looked at ahead of time.
+    pub(crate) fn block(&self) -> &[u8] {
+        if !self.pending.is_empty() {
+            return &[];
+        }
+        let fresh = self.buffer.get(self.fresh - self.base..).unwrap_or_default();
+        let end = memchr::memrchr(b'\n', fresh).map_or(0, |place| place + 1);
+        fresh.get(..end).unwrap_or_default()
+    }
+
+    /// So much of the block was taken.
+    pub(crate) fn skip(&mut self, taken: Taken) {
+        self.fresh += taken.bytes;
+        self.bytes += taken.bytes as u64;
+        self.found += taken.lines;
+        self.number += taken.lines;
     }
 
     /// Everything from the beginning of the current line on, as bytes.

@@ -86,15 +86,25 @@ struct Open {
 impl Scanner<'_> {
     fn run(&mut self, sink: &mut dyn Sink) -> std::io::Result<()> {
         while let Some(line) = self.lines.next()? {
-            if self.continues(line, sink)? {
-                continue;
+            if !self.continues(line, sink)? {
+                match self.sniff(line)? {
+                    Some(format) => self.begin(format, line, sink)?,
+                    None => self.prose(line),
+                }
             }
-            match self.sniff(line)? {
-                Some(format) => self.begin(format, line, sink)?,
-                None => self.prose(line),
-            }
+            self.block(sink);
         }
         Ok(())
+    }
+
+    /// Offers the open listing all that has been read of the input, if it can take it at once.
+    fn block(&mut self, sink: &mut dyn Sink) {
+        let Some(open) = self.open.as_mut().filter(|open| !open.prose_since) else { return };
+        let taken = open.reader.block(self.lines.block(), sink);
+        if taken.lines > 0 {
+            self.lines.skip(taken);
+            extend(sink, self.lines.number);
+        }
     }
 
     /// Offers a line to the open listing; false if it may begin another one.

@@ -9,6 +9,7 @@
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fmt::Write;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use iowhy_model::{Distribution, Event, Interval, Listing, Nanos, Recording, Stage, Time};
@@ -72,9 +73,13 @@ fn claimants(lines: &[&str]) -> Vec<&'static str> {
     FORMATS.iter().filter(claims).map(|format| format.name).collect()
 }
 
-fn read(bytes: &[u8]) -> String {
+fn read(mut bytes: &[u8]) -> String {
+    read_from(&mut bytes)
+}
+
+fn read_from(input: &mut dyn BufRead) -> String {
     let mut recording = Recording::new();
-    let outcome = scan("sample", &mut &bytes[..], None, &mut recording);
+    let outcome = scan("sample", input, None, &mut recording);
     let mut out = match outcome {
         Ok(scan) => format!(
             "{} lines, {} of prose, {} cut, {} listings\n",
@@ -132,6 +137,23 @@ fn every_sample_reads_as_its_golden_says() {
         }
     }
     assert!(wrong.is_empty(), "UPDATE_GOLDEN=1 accepts:\n{}", wrong.join("\n"));
+}
+
+/// Lent in drops, an input has no block for a reader to take at once, only lines.
+#[test]
+fn a_sample_reads_the_same_in_one_piece_and_in_drops() {
+    let mut dice = Dice(7);
+    for sample in samples() {
+        for bites in [0, 1, 2, 20] {
+            let mut bytes = sample.bytes.clone();
+            for _ in 0..bites {
+                let (from, to) = (dice.below(bytes.len()), dice.below(bytes.len()));
+                bytes[to] = bytes[from];
+            }
+            let mut drops = BufReader::with_capacity(61, &bytes[..]);
+            assert_eq!(read_from(&mut drops), read(&bytes), "{}", sample.path.display());
+        }
+    }
 }
 
 #[test]

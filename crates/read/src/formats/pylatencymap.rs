@@ -28,10 +28,11 @@
 //! Device and operation, unless the label tells them. The exact mean: buckets are a factor of
 //! two wide.
 
-use iowhy_model::{Distribution, Edges, Level, Nanos, Note, Sink, Stage, Time};
+use iowhy_model::{DeviceId, Distribution, Edges, Level, Name, Nanos, Note, Sink, Stage, Time};
 
-use crate::latency_record::{DataSource, LatencyRecord, Unit};
-use crate::{Format, Reader, Sniff, Step};
+use crate::last::Last;
+use crate::latency_record::{DataSource, Item, LatencyRecord, Unit, row};
+use crate::{Format, Reader, Sniff, Step, Taken, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -47,6 +48,10 @@ const BEGIN: &str = "<begin record>";
 const END: &str = "<end record>";
 /// A day in microseconds: Oracle's sources stamp time since midnight.
 const DAY_US: i64 = 86_400_000_000;
+/// Lines kept because they will come again.
+const REPEATED: usize = 8;
+/// Longest of them, bytes.
+const REPEATED_LENGTH: usize = 200;
 
 fn sniff(lines: &[&str]) -> Sniff {
     let begins = |line: &&str| line.trim().eq_ignore_ascii_case(BEGIN);
@@ -63,6 +68,12 @@ struct Pylatencymap {
     edges: Option<(Unit, Edges)>,
     /// The last record that had counts, these carried on from all before.
     last: Option<LatencyRecord>,
+    /// Room for the counts of the next record.
+    room: Vec<(u64, u64)>,
+    /// Lines that are the same in every record, and what they say.
+    repeated: Vec<(Box<[u8]>, Item)>,
+    device: Option<DeviceId>,
+    label: Last<Name>,
     records: u64,
     intervals: u64,
     untagged: bool,
@@ -71,27 +82,55 @@ struct Pylatencymap {
 impl Reader for Pylatencymap {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         let text = line.trim_ascii();
-        if let Some(record) = &mut self.open
-            && text.as_bytes().first().is_some_and(u8::is_ascii_digit)
-        {
-            return step(record.item(text, &mut self.unit));
+        if text.as_bytes().first().is_some_and(u8::is_ascii_digit) && self.open.is_some() {
+            return self.item(text);
         }
         let word = text.to_ascii_lowercase();
         match (word.as_str(), &mut self.open) {
-            (BEGIN, None) => self.open = Some(LatencyRecord::default()),
+            (BEGIN, None) => self.begin(),
             (BEGIN, Some(_)) => {
                 self.open = Some(LatencyRecord::default());
                 return Step::Skipped("the record before has no end and is left out".to_string());
             }
             (END, Some(_)) => self.close(sink),
             ("", _) => {}
-            (_, Some(record)) => return step(record.item(text, &mut self.unit)),
+            (_, Some(_)) => return self.item(text),
             // What SQL*Plus says between two records.
             (word, None) if word.ends_with("rows selected.") => {}
             ("pl/sql procedure successfully completed.", None) => {}
             (_, None) => return Step::Passed,
         }
         Step::Took
+    }
+
+    fn block(&mut self, block: &[u8], sink: &mut dyn Sink) -> Taken {
+        let mut taken = Taken::default();
+        while let Some(rest) = block.get(taken.bytes..) {
+            let length = match (&mut self.open, rest.first()) {
+                (Some(record), Some(b'0'..=b'9')) => {
+                    let Some((bucket, count, length)) = row(rest) else { break };
+                    if rest.get(length) != Some(&b'\n') || record.add(bucket, count).is_err() {
+                        break;
+                    }
+                    length + 1
+                }
+                (Some(_), Some(b'<')) if rest.starts_with(b"<end record>\n") => {
+                    self.close(sink);
+                    END.len() + 1
+                }
+                (None, Some(b'<')) if rest.starts_with(b"<begin record>\n") => {
+                    self.begin();
+                    BEGIN.len() + 1
+                }
+                (Some(_), Some(_)) => match self.heading(rest) {
+                    Some(length) => length,
+                    None => break,
+                },
+                _ => break,
+            };
+            taken = Taken { lines: taken.lines + 1, bytes: taken.bytes + length };
+        }
+        taken
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
@@ -109,6 +148,48 @@ impl Reader for Pylatencymap {
 }
 
 impl Pylatencymap {
+    fn begin(&mut self) {
+        let counts = std::mem::take(&mut self.room);
+        self.open = Some(LatencyRecord { counts, ..LatencyRecord::default() });
+    }
+
+    /// Takes a line of the open record.
+    fn item(&mut self, text: &str) -> Step {
+        let Some(record) = &mut self.open else { return Step::Passed };
+        let taken = Item::of(text).and_then(|item| {
+            let again = matches!(item, Item::Label(_) | Item::Unit(_) | Item::Source(_));
+            let met = |(known, _): &(Box<[u8]>, Item)| **known == *text.as_bytes();
+            if again && text.len() <= REPEATED_LENGTH && !self.repeated.iter().any(met) {
+                self.repeated.truncate(REPEATED - 1);
+                self.repeated.insert(0, (text.as_bytes().into(), item.clone()));
+            }
+            record.take(item, &mut self.unit)
+        });
+        match taken {
+            Ok(()) => Step::Took,
+            Err(reason) => Step::Skipped(reason.to_string()),
+        }
+    }
+
+    /// Takes the line at the beginning of a text if it was met before, or is a plain timestamp.
+    fn heading(&mut self, text: &[u8]) -> Option<usize> {
+        let record = self.open.as_mut()?;
+        let end = memchr::memchr(b'\n', text.get(..REPEATED_LENGTH).unwrap_or(text))?;
+        let line = text.get(..end)?;
+        let item = match line.strip_prefix(b"timestamp,microsec,") {
+            Some(stamp) => {
+                let digits = stamp.split(|byte| *byte == b',').next()?;
+                Item::Time(str::from_utf8(digits).ok().and_then(integer)?.try_into().ok()?)
+            }
+            None => {
+                let known = self.repeated.iter().find(|(known, _)| **known == *line);
+                known.map(|(_, item)| item.clone())?
+            }
+        };
+        record.take(item, &mut self.unit).ok()?;
+        Some(end + 1)
+    }
+
     /// Ends a record: what was added since the last one is given out.
     fn close(&mut self, sink: &mut dyn Sink) {
         let Some(mut record) = self.open.take() else { return };
@@ -120,7 +201,7 @@ impl Pylatencymap {
             let reason = "no `datasource` line: buckets are taken as upper bounds, as Oracle's are";
             note(sink, reason.to_string());
         }
-        if let Some(last) = self.last.take() {
+        if let Some(mut last) = self.last.take() {
             if record.falls_below(&last) {
                 note(sink, format!("counts fell in record {}: the source restarted", self.records));
             } else {
@@ -129,6 +210,8 @@ impl Pylatencymap {
                 self.pour(&record, &added, span, sink);
                 self.intervals += 1;
             }
+            last.counts.clear();
+            self.room = last.counts;
         }
         self.last = Some(record);
     }
@@ -167,23 +250,18 @@ impl Pylatencymap {
             self.edges = unit.edges().map(|edges| (unit, edges));
         }
         let Some((_, edges)) = self.edges.clone() else { return };
-        let Some(histogram) = source.histogram_over(counts, unit, edges) else { return };
+        let Some(histogram) = source.histogram_over(counts, edges) else { return };
         let (layer, stage) = source.measures(record.label.as_deref());
         sink.source().sees_queue = stage == Stage::Total;
-        let mut distribution = Distribution::new(sink.device(""), layer, stage, histogram);
-        distribution.label = record.label.as_deref().map(|label| sink.name(label));
+        let device = *self.device.get_or_insert_with(|| sink.device(""));
+        let mut distribution = Distribution::new(device, layer, stage, histogram);
+        let label = record.label.as_deref();
+        distribution.label = label.map(|label| self.label.get(label, |label| sink.name(label)));
         if let Some((start, length)) = span_us {
             distribution.start = start.checked_mul(1000).map(Time::from_ns);
             distribution.length = length.checked_mul(1000).map(Nanos);
         }
         sink.distribution(distribution);
-    }
-}
-
-fn step(taken: Result<(), &'static str>) -> Step {
-    match taken {
-        Ok(()) => Step::Took,
-        Err(reason) => Step::Skipped(reason.to_string()),
     }
 }
 
