@@ -103,6 +103,18 @@ impl<'a> Facts<'a> {
         About { facts: self, input, disk }
     }
 
+    /// Complaints about a port or controller whose disk nobody names.
+    pub fn nameless(&self) -> impl Iterator<Item = &LogLine<'a>> {
+        self.log.iter().filter(|line| line.disk.is_none() && line.told.fact.device.is_some())
+    }
+
+    /// The time of the last line of the kernel's log in a listing, on its own clock.
+    pub fn log_end(&self, listing: usize) -> Option<f64> {
+        let is_end = |told: &&Told| told.listing == listing && told.fact.key == "kernel.log.end";
+        let end = self.machine.iter().find(is_end)?;
+        kernel_lines::seconds(end.text())
+    }
+
     fn reaches(&self, told: &Told, input: Option<&str>) -> bool {
         let own = self.recording.listings[told.listing].source.input.as_str();
         input.is_none_or(|input| input == own || !self.measuring.contains(own))

@@ -102,7 +102,7 @@ fn by_port(
 }
 
 /// Seconds of a printed time: `86411.201337` since boot, else day and time of day.
-fn seconds(stamp: &str) -> Option<f64> {
+pub fn seconds(stamp: &str) -> Option<f64> {
     if let Ok(since_boot) = stamp.trim().parse::<f64>() {
         return Some(since_boot).filter(|s| s.is_finite());
     }

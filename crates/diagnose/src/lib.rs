@@ -29,6 +29,8 @@ mod replayed;
 mod requests;
 mod row;
 mod scene;
+mod states;
+mod suspects;
 mod track;
 mod weigh;
 

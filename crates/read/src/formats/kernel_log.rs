@@ -7,7 +7,8 @@
 //! connector, port), `phy` (the link went down, nothing else), `timeout` (no answer from the
 //! drive), `controller` (NVMe or host adapter reset), `offline`, `io-error`, `hung-task`,
 //! `firmware`. Facts `kernel.log.KIND.count` count all messages of a kind, and
-//! `kernel.log.lines` the lines read, so that silence is known too.
+//! `kernel.log.lines` the lines read, so that silence is known too; `kernel.log.end` is the time of
+//! the last of them.
 //!
 //! ## Where it comes from
 //! `dmesg`, `journalctl -k -o short-iso`, support archives.
@@ -187,6 +188,8 @@ struct KernelLog {
     offered: u64,
     /// Those that were of the kernel.
     lines: u64,
+    /// The time of the last of them, as printed.
+    end: String,
     /// The port of the last message that named one: its `res` line does not.
     port: String,
     counts: BTreeMap<(&'static str, String), u64>,
@@ -202,6 +205,7 @@ impl Reader for KernelLog {
             return if others { Step::Took } else { Step::Passed };
         };
         self.lines += 1;
+        self.end = stamp.to_string();
         let named = device(message);
         if let Some(port) = named.filter(|name| name.starts_with("ata")) {
             self.port = port.to_string();
@@ -222,7 +226,8 @@ impl Reader for KernelLog {
         for ((kind, name), count) in std::mem::take(&mut self.counts) {
             fact(&name, format!("kernel.log.{kind}.count"), count.to_string(), place.clone(), sink);
         }
-        fact("", "kernel.log.lines".to_string(), self.lines.to_string(), place, sink);
+        fact("", "kernel.log.lines".to_string(), self.lines.to_string(), place.clone(), sink);
+        fact("", "kernel.log.end".to_string(), std::mem::take(&mut self.end), place, sink);
     }
 }
 

@@ -1,0 +1,206 @@
+//! Delays come in equal steps that are no turns of a platter: a timer or firmware makes them.
+//!
+//! ## Accuses
+//! A clock somewhere on the way: a timer of the kernel or hypervisor (1, 4 or 10 ms), a throttle that
+//! hands out slices, firmware that paces requests by a fixed quantum.
+//!
+//! ## Why it matters
+//! Even steps look like a platter that reads again, and disks are replaced for them. A clock is
+//! mended by a setting or by firmware.
+//!
+//! ## Needs
+//! A per-I/O log with a resolution well below the step.
+//!
+//! ## Rule
+//! Services of one kind of request stand on a comb of free period between 0.8 and 22 ms: its
+//! log-likelihood ratio without the best tooth exceeds 8, and at least ten services are slow. On a
+//! device that may have a platter the period must not be within 1 % of a turn at any standard speed,
+//! nor of a half, third, double or triple of one, and no ladder of a platter may fit.
+//!
+//! ## Wrong if
+//! The device has a platter after all, of an odd speed; the log's own clock ticks so.
+//!
+//! ## Next step
+//! Look for a throttle or timer of that length; compare firmware with a peer's.
+
+use iowhy_model::{Bound, Finding, Forecast, Level, Nanos, Unit};
+
+use crate::Detector;
+use crate::detector::{Needs, computed, estimated, finding, held, lines};
+use crate::groups::Group;
+use crate::measures::ladder;
+use crate::measures::steps::{self, Steps};
+use crate::phrase;
+use crate::scene::{EVENTS_NEEDED, Scene};
+use crate::suspects::PRIOR;
+use crate::track::Track;
+use crate::weigh;
+
+/// Entry in the list of detectors.
+pub const DETECTOR: Detector = Detector {
+    name: "device.comb-other",
+    summary: "Delays in equal steps that are no platter's: a timer or firmware",
+    manual: include_str!("device_comb_other.rs"),
+    needs: Needs {
+        level: Level::C,
+        sure_from: Level::C,
+        seconds: 60,
+        what: "the latency of each I/O, to 0.1 ms or better",
+    },
+    last: false,
+    accuse,
+};
+
+/// Log-likelihood ratio without the best tooth (docs/METHOD.md, 12 Faults).
+const COMB: f64 = 8.0;
+/// Slow services needed: below ten recall and precision of combs fall (docs/METHOD.md, 4 Ladder).
+const SLOW: usize = 10;
+/// Of the slow services, the share that must stand on a tooth: by chance three in ten do.
+const ON_TEETH: f64 = 0.6;
+/// A ladder of a platter this likely is the better reading.
+const LADDER: f64 = 0.15;
+/// Clocks that are known to tick so, ms: kernel timers at HZ 1000, 300, 250 and 100, and the
+/// firmware quantum of 250 us with its multiples (Fail-Slow at Scale, FAST 2018).
+const TIMERS_MS: [f64; 4] = [1.0, 10.0 / 3.0, 4.0, 10.0];
+const QUANTUM_MS: f64 = 0.25;
+const SAME: f64 = 0.01;
+/// What a known clock adds.
+const KNOWN_CLOCK: f64 = 1.0;
+
+fn accuse(scene: &Scene) -> Vec<Finding> {
+    let mut charges = Vec::new();
+    for track in &scene.tracks {
+        for (group, _) in &track.groups {
+            charges.extend(of_group(scene, track, group));
+        }
+    }
+    charges
+}
+
+fn of_group(scene: &Scene, track: &Track, group: &Group) -> Option<Finding> {
+    // A random read on a platter carries its own rotation: no shape of it is a clock's.
+    let may_turn = scene.may_turn(track.device);
+    let smeared = may_turn && group.sequential == Some(false);
+    if group.members.len() < EVENTS_NEEDED || smeared {
+        return None;
+    }
+    let resolution_ms = scene.source(track.listing).resolution.map_or(0.01, |step| step.ms());
+    let places = group.members.iter();
+    let services_ms: Vec<f64> =
+        places.filter_map(|place| track.services_ns.get(*place)).map(|ns| ns / 1e6).collect();
+    let found = steps::steps(&services_ms, resolution_ms)?;
+    if found.without_best <= COMB || found.slow < SLOW || found.on_teeth < ON_TEETH {
+        return None;
+    }
+    // Only who says that no platter turns may have the period of one: behind a virtual disk there
+    // may be one.
+    let rules_out = scene.medium(track.device).is_some() && !may_turn;
+    if !rules_out && found.near_rpm.is_some() {
+        return None;
+    }
+    let is_ladder =
+        || ladder::fit(&services_ms, resolution_ms).is_some_and(|found| found.confidence > LADDER);
+    if may_turn && is_ladder() {
+        return None;
+    }
+    Some(charge(scene, track, group, &services_ms, found))
+}
+
+fn charge(
+    scene: &Scene,
+    track: &Track,
+    group: &Group,
+    services_ms: &[f64],
+    found: Steps,
+) -> Finding {
+    let source = scene.source(track.listing);
+    let (n, slow) = (services_ms.len() as u64, found.slow as u64);
+    let clock = known_clock(found.period_ms);
+    let mut charge = finding(DETECTOR.name, Some(track.device), vec![track.listing]);
+    charge.subject.group = Some(group.words());
+    charge.sentence = format!(
+        "{} of {} are delayed by whole steps of {}{}: a clock makes them, not a platter",
+        group.words(),
+        phrase::disk(&track.disk),
+        phrase::ms(found.period_ms),
+        clock.as_ref().map_or(String::new(), |clock| format!(" ({clock})"))
+    );
+    charge.evidence = vec![
+        estimated("step", found.period_ms, Unit::Ms, slow, source),
+        estimated("service time without a step", found.base_ms, Unit::Ms, n, source),
+        held(
+            computed("services delayed", slow as f64, Unit::Count, n, source),
+            Bound::Above(SLOW as f64 - 1.0),
+        ),
+        held(
+            estimated("comb without its best tooth", found.without_best, Unit::Nats, slow, source),
+            Bound::Above(COMB),
+        ),
+        held(
+            computed("delayed services on a tooth", found.on_teeth, Unit::Share, slow, source),
+            Bound::Above(ON_TEETH),
+        ),
+        computed("lost time that is whole steps", found.explained_share, Unit::Share, n, source),
+    ];
+    let mut clauses = vec![
+        weigh::above(found.without_best, COMB),
+        weigh::above(slow as f64, SLOW as f64),
+        weigh::above(found.on_teeth, ON_TEETH),
+    ];
+    clauses.extend(clock.map(|_| KNOWN_CLOCK));
+    charge.confidence = weigh::believe(PRIOR, &clauses);
+    charge.explained_share = found.explained_share;
+    charge.forecast = forecast(services_ms, found);
+    charge.refuted_by = lines(&[
+        "a platter turns in the device, at a speed no vendor sold in numbers",
+        "the clock that wrote the log ticks at this step",
+    ]);
+    charge.next_step = vec![
+        format!(
+            "look for a limit or timer of {}: `cat /sys/fs/cgroup/*/io.max`, the hypervisor's throttle, \
+             `grep CONFIG_HZ= /boot/config-$(uname -r)`",
+            phrase::ms(found.period_ms)
+        ),
+        "flash: compare the firmware with a peer's, and ask its vendor about pacing".to_string(),
+    ];
+    charge
+}
+
+/// A clock that is known to tick so.
+fn known_clock(period_ms: f64) -> Option<String> {
+    let same = |other: f64| (period_ms / other - 1.0).abs() < SAME;
+    if let Some(timer) = TIMERS_MS.into_iter().find(|timer| same(*timer)) {
+        return Some(format!("a timer at {:.0} Hz ticks so", 1000.0 / timer));
+    }
+    let quanta = (period_ms / QUANTUM_MS).round();
+    // Beyond a few quanta any period is near a multiple.
+    let few = (1.0..=12.0).contains(&quanta);
+    (few && same(quanta * QUANTUM_MS)).then(|| format!("{quanta:.0} quanta of 250 us"))
+}
+
+/// The steps taken away again.
+fn forecast(services_ms: &[f64], found: Steps) -> Option<Forecast> {
+    let n = services_ms.len() as f64;
+    let mean = services_ms.iter().sum::<f64>() / n;
+    let steps = |service: &f64| ((service - found.base_ms) / found.period_ms).round().max(0.0);
+    let lost = services_ms.iter().map(steps).sum::<f64>() * found.period_ms;
+    let cured = (mean - lost / n).max(found.base_ms);
+    (mean > 0.0).then(|| Forecast {
+        now_mean: Nanos::from_ms(mean),
+        mean: Nanos::from_ms(cured),
+        p99: None,
+        assuming: "nothing delays a request by a whole step".to_string(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_that_are_known() {
+        assert!(known_clock(4.001).unwrap().contains("250 Hz"));
+        assert!(known_clock(2.75).unwrap().contains("11 quanta"));
+        assert_eq!((known_clock(2.8), known_clock(13.3)), (None, None));
+    }
+}

@@ -1,0 +1,161 @@
+//! The device sleeps, and the first request after each pause pays for waking it.
+//!
+//! ## Accuses
+//! A power-saving state: of an NVMe or SATA link (milliseconds to leave) or of a spindle that was
+//! stopped (seconds). Only the first request after a pause is slow, and always by the same time.
+//!
+//! ## Why it matters
+//! A device that is asked little looks slow though nothing is wrong with it. The busier it is, the
+//! quicker it gets.
+//!
+//! ## Needs
+//! A per-I/O log with at least four pauses, each longer than the device takes to fall asleep.
+//!
+//! ## Rule
+//! For some pause between 0.1 and 60 s: requests issued after a longer one, with nothing in flight,
+//! take at least five times the median of all others; there are at least four of them; their
+//! median distance from their median is below 15 %. Most slow requests must be such. A platter that
+//! merely has to seek after a pause is no sleeper: there the woken ones must take longer than any
+//! seek, three times the slowest healthy service time.
+//!
+//! ## Wrong if
+//! The pauses end in reads that no cache held. The processor slept, not the device: then other
+//! devices show the same.
+//!
+//! ## Next step
+//! Forbid the deep power states and measure again; stop the spin-down timer.
+
+use iowhy_model::{Bound, Finding, Forecast, Level, Medium, Nanos, Unit};
+
+use crate::Detector;
+use crate::detector::{Needs, computed, finding, held, lines};
+use crate::measures::idle_wake::{self, Wake};
+use crate::phrase;
+use crate::scene::{EVENTS_NEEDED, Scene};
+use crate::suspects::PRIOR;
+use crate::track::Track;
+use crate::weigh;
+
+/// Entry in the list of detectors.
+pub const DETECTOR: Detector = Detector {
+    name: "device.idle-wake",
+    summary: "The first request after each pause waits for the device to wake",
+    manual: include_str!("device_idle_wake.rs"),
+    needs: Needs {
+        level: Level::C,
+        sure_from: Level::C,
+        seconds: 120,
+        what: "the latency of each I/O across several pauses",
+    },
+    last: false,
+    accuse,
+};
+
+/// Of all slow requests, the share that must follow a pause: else something else is slow too.
+const OF_SLOW: f64 = 0.5;
+/// A seek after a pause is no sleep: the slowest healthy service time, this many times.
+const BEYOND_A_SEEK: f64 = 3.0;
+/// Waking takes at least this long, ns: exit latencies of non-operational NVMe states begin at half
+/// a millisecond (NVM Express, power state descriptors), those of processors end at 0.2 ms.
+const SHORTEST_NS: f64 = 0.5e6;
+
+fn accuse(scene: &Scene) -> Vec<Finding> {
+    let found = scene.tracks.iter().filter_map(|track| Some((track, of_track(scene, track)?)));
+    found.map(|(track, wake)| charge(scene, track, &wake)).collect()
+}
+
+fn of_track(scene: &Scene, track: &Track) -> Option<Wake> {
+    if track.visits.len() < EVENTS_NEEDED {
+        return None;
+    }
+    let wake = idle_wake::idle_wake(&track.visits)?;
+    let seeks = scene.may_turn(track.device) && wake.woken_ns < BEYOND_A_SEEK * track.slow_end_ns();
+    let lasts = wake.woken_ns - wake.awake_ns > SHORTEST_NS;
+    (!seeks && lasts && wake.of_slow > OF_SLOW).then_some(wake)
+}
+
+fn charge(scene: &Scene, track: &Track, wake: &Wake) -> Finding {
+    let source = scene.source(track.listing);
+    let (n, all) = (wake.woken as u64, track.visits.len() as u64);
+    let mut charge = finding(DETECTOR.name, Some(track.device), vec![track.listing]);
+    charge.sentence = format!(
+        "{} falls asleep: the first request after {} s without work takes {}, all others {}",
+        phrase::disk(&track.disk),
+        phrase::digits(wake.pause_s),
+        phrase::ns(wake.woken_ns),
+        phrase::ns(wake.awake_ns)
+    );
+    charge.evidence = vec![
+        computed("pause from which on a request is slow", wake.pause_s, Unit::Seconds, n, source),
+        held(
+            computed("requests after such a pause", n as f64, Unit::Count, n, source),
+            Bound::Above(idle_wake::WOKEN as f64 - 1.0),
+        ),
+        computed("median latency after a pause", wake.woken_ns / 1e6, Unit::Ms, n, source),
+        computed("median latency of all others", wake.awake_ns / 1e6, Unit::Ms, all - n, source),
+        held(
+            computed("one over the other", wake.ratio, Unit::Ratio, all, source),
+            Bound::Above(idle_wake::RATIO),
+        ),
+        held(
+            computed("median distance from their median", wake.spread, Unit::Share, n, source),
+            Bound::Below(idle_wake::SPREAD),
+        ),
+        held(
+            computed("slow requests that follow a pause", wake.of_slow, Unit::Share, all, source),
+            Bound::Above(OF_SLOW),
+        ),
+    ];
+    let clauses = [
+        weigh::above(wake.ratio, idle_wake::RATIO),
+        weigh::above(wake.woken as f64, idle_wake::WOKEN as f64),
+        weigh::below(wake.spread, idle_wake::SPREAD).min(1.5),
+        weigh::above(wake.of_slow, OF_SLOW),
+    ];
+    charge.confidence = weigh::believe(PRIOR, &clauses);
+    charge.explained_share = share_lost(track, wake);
+    charge.forecast = forecast(track, wake);
+    charge.refuted_by = lines(&[
+        "`iowhy probe idle-wake` finds no pause after which a read is slow",
+        "other devices of the host are as slow after the same pauses: then the processor slept",
+    ]);
+    charge.next_step = next_step(scene, track);
+    charge
+}
+
+/// Of the time above the awake median, what the woken lost.
+fn share_lost(track: &Track, wake: &Wake) -> f64 {
+    let latencies = track.visits.iter().map(|visit| (visit.latency_ns() - wake.awake_ns).max(0.0));
+    wake.lost_ns / latencies.sum::<f64>().max(1.0)
+}
+
+fn forecast(track: &Track, wake: &Wake) -> Option<Forecast> {
+    let n = track.visits.len() as f64;
+    let mean = track.visits.iter().map(|visit| visit.latency_ns()).sum::<f64>() / n;
+    let cured = mean - wake.lost_ns / n;
+    (mean > 0.0).then(|| Forecast {
+        now_mean: Nanos(mean as i64),
+        mean: Nanos(cured as i64),
+        p99: None,
+        assuming: "the device stays awake, and the same requests are sent".to_string(),
+    })
+}
+
+fn next_step(scene: &Scene, track: &Track) -> Vec<String> {
+    let disk = phrase::disk(&track.disk);
+    let probe = format!("`iowhy probe idle-wake /dev/{disk}` measures the pause and the price");
+    let media: Vec<Medium> = scene.media(track.device).into_iter().map(|(m, _)| m).collect();
+    let mut steps = vec![probe];
+    if media.contains(&Medium::Nvme) {
+        steps.push(
+            "NVMe: boot with `nvme_core.default_ps_max_latency_us=0` and compare".to_string(),
+        );
+    }
+    if media.contains(&Medium::Rotational) || media.contains(&Medium::Flash) {
+        steps.push(format!(
+            "SATA: `hdparm -B 254 -S 0 /dev/{disk}`; link: `echo max_performance > \
+             /sys/class/scsi_host/hostN/link_power_management_policy`"
+        ));
+    }
+    steps
+}

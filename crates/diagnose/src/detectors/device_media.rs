@@ -1,0 +1,281 @@
+//! The disk cannot read some of its sectors.
+//!
+//! ## Accuses
+//! The surface or the cells of the disk: sectors that fail, or that are slow every time they are
+//! visited while all others are quick.
+//!
+//! ## Why it matters
+//! Data are lost there already, or will be. A disk whose first scan error was seen fails many times
+//! as often within two months as its peers (Pinheiro et al., FAST 2007).
+//!
+//! ## Needs
+//! The kernel's log or SMART beside any capture, or a trace with the status of each I/O. A per-I/O log
+//! with sectors can raise a suspicion.
+//!
+//! ## Rule
+//! Any of these, each kind counted once: `medium` lines in the kernel's log; requests that failed
+//! with ENODATA or EILSEQ, or twice in one place with EIO; SMART 197 or 198 above zero, a failed
+//! self-test, uncorrected or media errors, 5 or 187 that grew between two records; or one 1-MiB
+//! range that was slow, more than ten medians, at each of two or more visits apart (Fisher's exact
+//! test, p below 0.01 over all ranges). The last alone stays a suspicion.
+//!
+//! ## Wrong if
+//! A thin pool is full, a permission is missing, a device-mapper target returns errors on purpose. 197
+//! on flash may be firmware and heal by itself. A silent SMART acquits nobody.
+//!
+//! ## Next step
+//! Copy what matters off the disk, find the file behind the sector and restore it, run the long
+//! self-test; replace the disk if 5, 197 or 198 grow.
+
+use iowhy_model::{Bound, Event, Finding, Layer, Level, Medium, Unit};
+
+use crate::Detector;
+use crate::detector::{Needs, finding, lines};
+use crate::kernel_lines::LogLine;
+use crate::measures::places;
+use crate::names;
+use crate::phrase;
+use crate::scene::{EVENTS_NEEDED, Scene};
+use crate::suspects::{self, Grounds, PRIOR, SHAPE_ALONE, Suspect};
+use crate::weigh;
+
+/// Entry in the list of detectors.
+pub const DETECTOR: Detector = Detector {
+    name: "device.media",
+    summary: "The disk cannot read some of its sectors",
+    manual: include_str!("device_media.rs"),
+    needs: Needs {
+        level: Level::C,
+        sure_from: Level::E,
+        seconds: 60,
+        what: "the kernel's log and SMART (`dmesg`, `smartctl -j -x`) beside each I/O's sector",
+    },
+    last: false,
+    accuse,
+};
+
+/// Status of a request whose sector could not be read or whose protection did not match: ENODATA
+/// (BLK_STS_MEDIUM) and EILSEQ (BLK_STS_PROTECTION); EIO is any other failure (block/blk-core.c).
+const MEDIUM_ERRNOS: [u16; 2] = [61, 84];
+const EIO: u16 = 5;
+/// What the kernel's own word is worth, nats: with the prior it makes nineteen in twenty.
+const LOGGED: f64 = 4.3;
+/// What requests that failed are worth, by status.
+const FAILED_MEDIUM: f64 = 3.0;
+const FAILED_TWICE: f64 = 2.5;
+const FAILED: f64 = 1.0;
+/// Chance of a slow place over all places (docs/METHOD.md, 12 Faults).
+const CHANCE: f64 = 0.01;
+/// What such a place is worth.
+const PLACE: f64 = 2.5;
+/// SMART: fact, words, what it is worth above zero, and when it grew. Weights follow the risk ratios
+/// of Pinheiro et al. (FAST 2007) and the five attributes of Backblaze (2016): pending and offline
+/// uncorrectable tell of now; 5 and 187 tell of then, unless they grow.
+const SMART: [(&str, &str, f64, f64); 9] = [
+    ("smart.raw.197", "sectors waiting for reallocation (SMART 197)", 2.5, 3.5),
+    ("smart.raw.198", "sectors unreadable offline (SMART 198)", 2.5, 3.5),
+    ("smart.pending-defects", "pending defects in the drive's log", 2.5, 3.5),
+    ("smart.self-test-errors", "self-tests that failed", 2.0, 3.0),
+    ("smart.uncorrected.read", "reads the drive could not correct", 1.5, 3.0),
+    ("smart.nvme.media_errors", "media errors (NVMe health log)", 1.0, 3.0),
+    ("smart.raw.5", "reallocated sectors (SMART 5)", 0.0, 2.5),
+    ("smart.raw.187", "uncorrectable errors reported (SMART 187)", 0.0, 2.5),
+    ("smart.grown-defects", "grown defects", 0.0, 2.5),
+];
+/// On flash a waiting sector may be a matter of firmware (identical drives healed by themselves).
+const ON_FLASH: f64 = 1.0;
+/// Bit of the NVMe critical warning: reliability degraded (NVM Express base specification).
+const UNRELIABLE: u64 = 4;
+
+fn accuse(scene: &Scene) -> Vec<Finding> {
+    suspects::suspects(scene).iter().filter_map(|suspect| charge(scene, suspect)).collect()
+}
+
+fn charge(scene: &Scene, suspect: &Suspect) -> Option<Finding> {
+    let mut grounds = Grounds::default();
+    let proven = [
+        from_log(scene, suspect, &mut grounds),
+        from_failures(scene, suspect, &mut grounds),
+        from_smart(scene, suspect, &mut grounds),
+    ];
+    let place = from_places(scene, suspect, &mut grounds);
+    let is_proven = proven.iter().any(|nats| *nats > 0.0);
+    grounds.clauses = proven.into_iter().chain([place]).collect();
+    if grounds.evidence.is_empty() || grounds.clauses.iter().sum::<f64>() <= 0.0 {
+        return None;
+    }
+    let mut charge = finding(DETECTOR.name, Some(suspect.device), grounds.listings(suspect));
+    let believed = grounds.believe(PRIOR);
+    charge.confidence = if is_proven { believed } else { believed.min(SHAPE_ALONE) };
+    charge.explained_share = share(suspect, is_proven);
+    let disk = phrase::disk(&suspect.disk);
+    charge.sentence = if is_proven {
+        format!("{disk} cannot read some of its sectors: {}", phrase::list(&grounds.words))
+    } else {
+        format!("one place of {disk} is slow at every visit: {}", phrase::list(&grounds.words))
+    };
+    charge.refuted_by = lines(&[
+        "the device is built on others: a full thin pool or an error target fails requests too",
+        "reading the same sectors again succeeds quickly, and SMART 5, 197 and 198 stand still",
+    ]);
+    charge.next_step = next_step(&suspect.disk, is_proven);
+    charge.evidence = grounds.evidence;
+    Some(charge)
+}
+
+/// Share of the errors if they are proven; of the lost time if only a slow place is known.
+fn share(suspect: &Suspect, is_proven: bool) -> f64 {
+    let place = || {
+        let track = suspect.track?;
+        let place = places::slow_place(&track.visits)?;
+        Some(place.lost_ns / track.lost_ns().max(1.0))
+    };
+    if is_proven { 1.0 } else { place().unwrap_or(0.0) }
+}
+
+/// Sectors that the kernel says could not be read.
+fn from_log(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
+    let about = suspect.about();
+    let told: Vec<&LogLine> = about.logged("medium").collect();
+    let Some(first) = told.first() else { return 0.0 };
+    let what = "medium errors in the kernel's log";
+    grounds.log_lines(scene, what, &told, Some(Bound::Above(0.0)));
+    if let Some(line) = told.iter().find(|line| line.sector.is_some()) {
+        let sector = line.sector.unwrap_or(0) as f64;
+        grounds.fact(scene, &line.told, "first sector it names", (sector, Unit::Count), None);
+    }
+    let at = first.told.text().split_once(']').map_or("", |(stamp, _)| stamp);
+    let n = told.len();
+    let lines = if n == 1 { "a medium error".to_string() } else { format!("{n} medium errors") };
+    grounds
+        .words
+        .push(format!("{lines} in the kernel's log, the first at {}", &at.trim_start_matches('[')));
+    LOGGED
+}
+
+/// Requests that failed.
+fn from_failures(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
+    let Some(listing) = suspect.listing.filter(|_| !names::is_stacked(&suspect.disk)) else {
+        return 0.0;
+    };
+    let all = scene.listing(listing).events.iter();
+    let mine = all.filter(|event| event.device == suspect.device && event.layer == Layer::Block);
+    let failed: Vec<&Event> = mine.filter(|event| event.error.is_some()).collect();
+    let medium = |event: &&&Event| event.error.is_some_and(|e| MEDIUM_ERRNOS.contains(&e));
+    let of_medium = failed.iter().filter(medium).count();
+    let io: Vec<&&Event> = failed.iter().filter(|event| event.error == Some(EIO)).collect();
+    let mut nats: f64 = 0.0;
+    let above = Some(Bound::Above(0.0));
+    if of_medium > 0 {
+        let n = (of_medium as f64, Unit::Count, of_medium);
+        grounds.number(scene, listing, "requests that failed as unreadable", n, above);
+        grounds.words.push(format!("{of_medium} requests failed as unreadable"));
+        nats = FAILED_MEDIUM;
+    }
+    if !io.is_empty() {
+        let mut ranges: Vec<u64> =
+            io.iter().filter_map(|event| Some(event.sector? / places::RANGE)).collect();
+        ranges.sort_unstable();
+        let again = ranges.windows(2).filter(|pair| pair[0] == pair[1]).count();
+        let n = (io.len() as f64, Unit::Count, io.len());
+        grounds.number(scene, listing, "requests that failed with EIO", n, above);
+        let n = (again as f64, Unit::Count, io.len());
+        grounds.number(scene, listing, "of these, again within 1 MiB", n, above);
+        grounds.words.push(format!("{} requests failed with EIO", io.len()));
+        nats = nats.max(if again > 0 { FAILED_TWICE } else { FAILED });
+    }
+    nats
+}
+
+/// What the drive says of itself; of several signs the strongest counts.
+fn from_smart(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
+    let about = suspect.about();
+    let medium = scene.medium(suspect.device);
+    let flash = matches!(medium, Some(Medium::Flash | Medium::Nvme));
+    let mut most: f64 = 0.0;
+    for (key, words, standing, growing) in SMART {
+        let Some((value, told)) = about.number(key).filter(|(value, _)| *value > 0.0) else {
+            continue;
+        };
+        let grew = about.rise(key).map(|(rise, _)| rise).filter(|rise| *rise > 0.0);
+        let heals = flash && key == "smart.raw.197";
+        let nats = match grew {
+            Some(_) => growing,
+            None if heals => standing.min(ON_FLASH),
+            None => standing,
+        };
+        let bound = (nats > 0.0).then_some(Bound::Above(0.0));
+        grounds.fact(scene, &told, words, (value, Unit::Count), bound);
+        if let Some(rise) = grew {
+            let what = format!("{words}: grew by");
+            grounds.fact(scene, &told, &what, (rise, Unit::Count), Some(Bound::Above(0.0)));
+        }
+        if nats > 0.0 {
+            grounds.words.push(format!("{} {words}", phrase::thousands(value)));
+        }
+        most = most.max(nats);
+    }
+    if let Some((value, told)) = about.number("smart.nvme.critical_warning")
+        && value as u64 & UNRELIABLE != 0
+    {
+        let what = "NVMe critical warning, bit 2: reliability degraded";
+        grounds.fact(scene, &told, what, (value, Unit::Count), Some(Bound::Above(0.0)));
+        grounds.words.push("the drive calls its own media unreliable".to_string());
+        most = most.max(FAILED_MEDIUM);
+    }
+    most
+}
+
+/// A place that is slow at each visit.
+fn from_places(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
+    let (Some(listing), Some(track)) = (suspect.listing, suspect.track) else { return 0.0 };
+    if track.visits.len() < EVENTS_NEEDED {
+        return 0.0;
+    }
+    let Some(place) = places::slow_place(&track.visits).filter(|p| p.chance < CHANCE) else {
+        return 0.0;
+    };
+    let n = place.visits;
+    grounds.number(
+        scene,
+        listing,
+        "first sector of the slow range of 1 MiB",
+        (place.sector as f64, Unit::Count, n),
+        None,
+    );
+    let visits = (n as f64, Unit::Count, n);
+    grounds.number(scene, listing, "visits to it", visits, Some(Bound::Above(1.0)));
+    let slow = (place.slow as f64, Unit::Count, n);
+    grounds.number(scene, listing, "of these, slow", slow, Some(Bound::Above(1.0)));
+    let others = (place.others_slow as f64 / place.others.max(1) as f64, Unit::Share, place.others);
+    grounds.number(scene, listing, "slow visits among those elsewhere", others, None);
+    let chance = (place.chance, Unit::Ratio, n);
+    grounds.number(scene, listing, "chance of it (Fisher)", chance, Some(Bound::Below(CHANCE)));
+    grounds.words.push(format!(
+        "{} of {n} visits around sector {} were slow ({} in the middle)",
+        place.slow,
+        place.sector,
+        phrase::ns(place.slow_ns)
+    ));
+    PLACE + weigh::below(place.chance, CHANCE).min(1.0)
+}
+
+fn next_step(disk: &str, is_proven: bool) -> Vec<String> {
+    let smart = format!(
+        "`smartctl -j -x /dev/{disk} > smart.json`, and again tomorrow: do 5, 187, 197, 198 grow?"
+    );
+    if !is_proven {
+        return vec![
+            "`dmesg > dmesg.txt`, then `iowhy why` with it, SMART and this capture together"
+                .to_string(),
+            smart,
+        ];
+    }
+    vec![
+        format!("copy what matters off {disk} first: `ddrescue` or a backup, then `smartctl -t long /dev/{disk}`"),
+        smart,
+        "find the file behind the sector (`debugfs -R \"icheck BLOCK\"`), restore it; replace the disk if \
+         the counters grow"
+            .to_string(),
+    ]
+}

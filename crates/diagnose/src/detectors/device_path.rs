@@ -1,0 +1,274 @@
+//! The way to the disk is at fault: cable, connector, link, port, host adapter.
+//!
+//! ## Accuses
+//! What lies between host and disk, and not the disk: the link drops or corrupts frames, a controller
+//! resets. Requests wait for it for seconds, often on several disks of one port.
+//!
+//! ## Why it matters
+//! Disks are replaced for it in vain: the new one hangs on the same cable. Four of ten causes of slow
+//! storage lie outside the device (Fail-Slow at Scale, FAST 2018).
+//!
+//! ## Needs
+//! The kernel's log, or two SMART records of different days, beside any capture.
+//!
+//! ## Rule
+//! Any of these, each kind counted once: log lines of the link (BadCRC, ICRC, UnrecovData, Handshk,
+//! 10B8B, interface fatal error, ATA bus error, speed limited), link resets beyond one or two, resets
+//! of an NVMe controller or host adapter; UDMA CRC errors (199) that grew between two records;
+//! requests that failed with ENOLINK. A link slower than its limit supports it.
+//!
+//! ## Wrong if
+//! The CRC count is old and stands still. Resets follow a medium error or a plug that was pulled, or
+//! the device saves power (`PHYRdyChg` alone). The lines are older than a day.
+//!
+//! ## Next step
+//! Reseat or replace the cable, try another port, look at the link's width and speed.
+
+use iowhy_model::{Bound, DeviceId, Finding, Layer, Level, Unit};
+
+use crate::Detector;
+use crate::detector::{Needs, finding, lines};
+use crate::kernel_lines::LogLine;
+use crate::phrase;
+use crate::scene::Scene;
+use crate::suspects::{self, Grounds, PRIOR, Suspect};
+use crate::weigh;
+
+/// Entry in the list of detectors.
+pub const DETECTOR: Detector = Detector {
+    name: "device.path",
+    summary: "Cable, link, port or host adapter is at fault, not the disk",
+    manual: include_str!("device_path.rs"),
+    needs: Needs {
+        level: Level::A,
+        sure_from: Level::E,
+        seconds: 60,
+        what: "the kernel's log and SMART (`dmesg`, `smartctl -j -x`) beside the capture",
+    },
+    last: false,
+    accuse,
+};
+
+/// Words that only a link at fault writes (drivers/ata/libata-eh.c).
+const CORRUPT: [&str; 9] = [
+    "BadCRC",
+    "ICRC",
+    "UnrecovData",
+    "Handshk",
+    "10B8B",
+    "interface fatal error",
+    "ATA bus error",
+    "Emask 0x10",
+    "limiting SATA link speed",
+];
+/// Words of a controller that was lost and reset (drivers/nvme/host/pci.c, mpt3sas, uas); a single
+/// command that was aborted is less.
+const RESET: [&str; 6] = [
+    "controller is down",
+    "reset controller",
+    "resetting controller",
+    "Device not ready",
+    "Power-on or device reset",
+    "uas_eh_",
+];
+/// What each is worth, nats.
+const CORRUPTED: f64 = 3.5;
+const WAS_RESET: f64 = 3.0;
+const FAILED: f64 = 2.5;
+const GREW: f64 = 3.0;
+const SUPPORTS: f64 = 0.5;
+/// Resets of a link without a word of corruption: one may be a resume or a plug.
+const RESETS: f64 = 2.0;
+/// Lines older than this against the log's last line say little of now, s.
+const STALE_S: f64 = 86_400.0;
+const STALE: f64 = -2.0;
+/// A medium error within so many seconds makes a reset its consequence: libata resets the link
+/// after errors of any kind.
+const COLLATERAL_S: f64 = 60.0;
+/// The link is gone (BLK_STS_TRANSPORT, block/blk-core.c).
+const ENOLINK: u16 = 67;
+
+fn accuse(scene: &Scene) -> Vec<Finding> {
+    let suspects = suspects::suspects(scene);
+    let mut charges: Vec<Finding> =
+        suspects.iter().filter_map(|suspect| charge(scene, suspect)).collect();
+    charges.extend(nameless_ports(scene));
+    charges
+}
+
+fn charge(scene: &Scene, suspect: &Suspect) -> Option<Finding> {
+    let mut grounds = Grounds::default();
+    let about = suspect.about();
+    let told: Vec<&LogLine> = about.log().collect();
+    let mut clauses = vec![from_log(scene, &told, &mut grounds)];
+    clauses.push(from_counter(scene, suspect, &mut grounds));
+    clauses.push(from_failures(scene, suspect, &mut grounds));
+    if clauses.iter().all(|nats| *nats <= 0.0) {
+        return None;
+    }
+    clauses.push(slow_link(scene, suspect, &mut grounds));
+    grounds.clauses = clauses;
+    let disk = phrase::disk(&suspect.disk);
+    let mut charge = accusation(suspect.device, grounds.listings(suspect), grounds.believe(PRIOR));
+    charge.sentence = format!(
+        "the way to {disk} is at fault, not the disk itself: {}",
+        phrase::list(&grounds.words)
+    );
+    charge.next_step = next_step(disk);
+    charge.evidence = grounds.evidence;
+    Some(charge)
+}
+
+fn accusation(device: DeviceId, listings: Vec<usize>, confidence: f64) -> Finding {
+    let mut charge = finding(DETECTOR.name, Some(device), listings);
+    charge.confidence = confidence;
+    // Of the errors that were logged or counted.
+    charge.explained_share = 1.0;
+    charge.refuted_by = lines(&[
+        "the disk does the same behind another cable and port",
+        "the lines belong to a plug that was pulled, a resume, or follow medium errors of the disk",
+    ]);
+    charge
+}
+
+fn next_step(disk: &str) -> Vec<String> {
+    vec![
+        "reseat or swap the cable, then the port; do the lines stop?".to_string(),
+        format!("`smartctl -j -x /dev/{disk} > smart.json` now and tomorrow: does 199 (UDMA CRC) grow?"),
+        "link: `dmesg | grep -i 'link up'`; PCIe: `lspci -vv` (LnkSta against LnkCap); NVMe that falls \
+         asleep: `nvme_core.default_ps_max_latency_us=0`"
+            .to_string(),
+    ]
+}
+
+/// Ports whose disk nobody names: the port itself is accused.
+fn nameless_ports(scene: &Scene) -> Vec<Finding> {
+    let mut ports: Vec<(DeviceId, Vec<&LogLine>)> = Vec::new();
+    for line in scene.facts.nameless() {
+        let Some(device) = line.told.fact.device else { continue };
+        match ports.iter_mut().find(|(known, _)| *known == device) {
+            Some((_, all)) => all.push(line),
+            None => ports.push((device, vec![line])),
+        }
+    }
+    let found = ports.into_iter().filter_map(|(device, told)| {
+        let mut grounds = Grounds::default();
+        let nats = from_log(scene, &told, &mut grounds);
+        grounds.clauses = vec![nats];
+        if nats <= 0.0 {
+            return None;
+        }
+        let port = &scene.recording.device_of(device).name;
+        let listings = grounds.listings.clone();
+        let mut charge = accusation(device, listings, grounds.believe(PRIOR));
+        charge.sentence = format!(
+            "the way behind {port} is at fault, whichever disk hangs there: {}",
+            phrase::list(&grounds.words)
+        );
+        charge.next_step = next_step("DISK");
+        charge.next_step.insert(0, format!("which disk is it? `ls -l /sys/block | grep {port}`"));
+        charge.evidence = grounds.evidence;
+        Some(charge)
+    });
+    found.collect()
+}
+
+/// What the kernel says of link and controller.
+fn from_log(scene: &Scene, told: &[&LogLine], grounds: &mut Grounds) -> f64 {
+    let says = |line: &&&LogLine, words: &[&str]| words.iter().any(|w| line.message.contains(w));
+    let of = |kind: &str| told.iter().filter(|line| line.kind == kind).copied().collect::<Vec<_>>();
+    let media: Vec<f64> = of("medium").iter().filter_map(|line| line.at_s).collect();
+    let follows = |line: &&&LogLine| {
+        line.at_s.is_some_and(|at| media.iter().any(|error| (at - error).abs() < COLLATERAL_S))
+    };
+    let links = of("link");
+    let corrupt: Vec<&LogLine> = links.iter().filter(|l| says(l, &CORRUPT)).copied().collect();
+    let resets: Vec<&LogLine> =
+        links.iter().filter(|l| !says(l, &CORRUPT) && !follows(l)).copied().collect();
+    let controllers = of("controller");
+    let lost: Vec<&LogLine> = controllers.iter().filter(|l| says(l, &RESET)).copied().collect();
+    let aborted: Vec<&LogLine> = controllers.iter().filter(|l| !says(l, &RESET)).copied().collect();
+    let gone = of("offline");
+    let mut most: f64 = 0.0;
+    let kinds: [(&[&LogLine], &str, f64); 5] = [
+        (&corrupt, "link errors in the kernel's log", CORRUPTED),
+        (&lost, "controller or device resets in the kernel's log", WAS_RESET),
+        (&gone, "requests to a device gone offline, in the kernel's log", WAS_RESET),
+        (&resets, "link resets in the kernel's log", weigh::above(resets.len() as f64, RESETS)),
+        (&aborted, "commands aborted or adapter complaints in the kernel's log", {
+            weigh::above(aborted.len() as f64, RESETS).min(1.5)
+        }),
+    ];
+    for (lines, what, nats) in kinds {
+        let Some(first) = lines.first() else { continue };
+        let nats = if is_stale(scene, first, lines) { nats + STALE } else { nats };
+        grounds.log_lines(scene, what, lines, Some(Bound::Above(0.0)));
+        grounds.words.push(format!("{} {what} (`{}`)", lines.len(), short(first.message)));
+        most = most.max(nats);
+    }
+    most
+}
+
+/// Whether even the last of these lines is a day older than the log's end.
+fn is_stale(scene: &Scene, first: &LogLine, lines: &[&LogLine]) -> bool {
+    let end = scene.facts.log_end(first.told.listing);
+    let last = lines.iter().filter_map(|line| line.at_s).reduce(f64::max);
+    end.zip(last).is_some_and(|(end, last)| end - last > STALE_S)
+}
+
+/// A message cut to what a sentence bears.
+fn short(message: &str) -> String {
+    message.chars().take(60).collect()
+}
+
+/// CRC errors of the link, if they grew.
+fn from_counter(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
+    let about = suspect.about();
+    let Some((value, told)) = about.number("smart.raw.199").filter(|(value, _)| *value > 0.0)
+    else {
+        return 0.0;
+    };
+    let grew = about.rise("smart.raw.199").map(|(rise, _)| rise).filter(|rise| *rise > 0.0);
+    grounds.fact(scene, &told, "CRC errors of the link (SMART 199)", (value, Unit::Count), None);
+    let Some(rise) = grew else { return 0.0 };
+    let above = Some(Bound::Above(0.0));
+    grounds.fact(scene, &told, "CRC errors since the record before", (rise, Unit::Count), above);
+    grounds
+        .words
+        .push(format!("{} CRC errors more than the record before", phrase::thousands(rise)));
+    GREW
+}
+
+/// Requests whose link was gone.
+fn from_failures(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
+    let Some(listing) = suspect.listing else { return 0.0 };
+    let events = scene.listing(listing).events.iter();
+    let mine = events.filter(|event| event.device == suspect.device && event.layer == Layer::Block);
+    let lost = mine.filter(|event| event.error == Some(ENOLINK)).count();
+    if lost == 0 {
+        return 0.0;
+    }
+    let n = (lost as f64, Unit::Count, lost);
+    grounds.number(scene, listing, "requests that failed with ENOLINK", n, Some(Bound::Above(0.0)));
+    grounds.words.push(format!("{lost} requests failed because the link was gone"));
+    FAILED
+}
+
+/// A link that runs below what both ends can do.
+fn slow_link(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
+    let about = suspect.about();
+    let pairs =
+        [("smart.link.now", "smart.link.max"), ("device.link_speed", "device.max_link_speed")];
+    for (now, most) in pairs {
+        let (Some((now, told)), Some((most, _))) = (about.number(now), about.number(most)) else {
+            continue;
+        };
+        if now < most {
+            let bound = Some(Bound::Below(1.0));
+            let share = (now / most, Unit::Ratio);
+            grounds.fact(scene, &told, "speed of the link over its limit", share, bound);
+            return SUPPORTS;
+        }
+    }
+    0.0
+}

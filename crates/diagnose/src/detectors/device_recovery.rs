@@ -1,0 +1,160 @@
+//! Error recovery runs into a time limit: requests end after exactly 7, 10, 30 or 60 seconds.
+//!
+//! ## Accuses
+//! A drive that tries in vain until it is told to stop: by its own limit for error recovery (SCT
+//! ERC), or by the kernel's command timeout.
+//!
+//! ## Why it matters
+//! One such request stops a whole array for as long. If the drive's limit is longer than the
+//! kernel's, the kernel resets a drive that was still trying, and a healthy rebuild fails.
+//!
+//! ## Needs
+//! A per-I/O log; SMART (`smartctl -x` states the drive's limit), `device/timeout` of /sys and the
+//! kernel's log make it sure.
+//!
+//! ## Rule
+//! At least two latencies within 5 % of one limit, and no more others within a factor of two of it.
+//! Limits stated by the system come first; else 7, 10, 15, 20, 30, 60 s are tried, and a pile there
+//! alone has to be of four. Timeouts or medium errors in the kernel's log confirm it.
+//!
+//! ## Wrong if
+//! A program or a network target above or below keeps a timeout of its own.
+//!
+//! ## Next step
+//! Set the drive's limit below the kernel's, and find out what it tries to recover.
+
+use iowhy_model::{Bound, Finding, Level, Unit};
+
+use crate::Detector;
+use crate::detector::{Needs, finding, lines};
+use crate::evidence::Told;
+use crate::kernel_lines::LogLine;
+use crate::measures::pile::{self, Pile};
+use crate::phrase;
+use crate::scene::Scene;
+use crate::suspects::{self, Grounds, PRIOR, SHAPE_ALONE, Suspect};
+use crate::weigh;
+
+/// Entry in the list of detectors.
+pub const DETECTOR: Detector = Detector {
+    name: "device.recovery",
+    summary: "Error recovery runs into its time limit",
+    manual: include_str!("device_recovery.rs"),
+    needs: Needs {
+        level: Level::C,
+        sure_from: Level::E,
+        seconds: 300,
+        what: "each I/O's latency beside `smartctl -j -x`, `device/timeout` and `dmesg`",
+    },
+    last: false,
+    accuse,
+};
+
+/// Limits tried where none is stated, s: the usual SCT ERC of 7 s, libata's and SCSI's timeouts of
+/// error handling and commands (10, 15, 30 s), and what sites set (20, 60 s).
+const USUAL_S: [f64; 6] = [7.0, 10.0, 15.0, 20.0, 30.0, 60.0];
+/// Latencies needed in a pile: at a stated limit, and at a guessed one.
+const AT_STATED: usize = 2;
+const AT_GUESSED: usize = 4;
+/// What each is worth, nats.
+const STATED: f64 = 1.0;
+const LOGGED: f64 = 3.0;
+
+fn accuse(scene: &Scene) -> Vec<Finding> {
+    suspects::suspects(scene).iter().filter_map(|suspect| charge(scene, suspect)).collect()
+}
+
+/// A limit, where it was stated, and in whose name.
+type Limit<'a> = (f64, Option<(Told<'a>, &'static str)>);
+
+fn limits<'a>(suspect: &Suspect<'_, 'a>) -> Vec<Limit<'a>> {
+    let about = suspect.about();
+    let stated = [
+        ("smart.scterc.read_ds", 0.1, "the drive's limit for recovering a read"),
+        ("smart.scterc.write_ds", 0.1, "the drive's limit for recovering a write"),
+        ("device.timeout_s", 1.0, "the kernel's command timeout"),
+    ];
+    let stated = stated.into_iter().filter_map(|(key, scale, words)| {
+        let (value, told) = about.number(key).filter(|(value, _)| *value > 0.0)?;
+        Some((value * scale, Some((told, words))))
+    });
+    let mut limits: Vec<Limit> = stated.collect();
+    for usual in USUAL_S {
+        if !limits.iter().any(|(known, _)| (known / usual - 1.0).abs() < pile::NEAR) {
+            limits.push((usual, None));
+        }
+    }
+    limits
+}
+
+fn charge(scene: &Scene, suspect: &Suspect) -> Option<Finding> {
+    let (track, listing) = (suspect.track?, suspect.listing?);
+    let latencies_s: Vec<f64> = track.visits.iter().map(|visit| visit.latency_ns() / 1e9).collect();
+    let (found, stated): (Pile, _) = limits(suspect)
+        .into_iter()
+        .filter_map(|(limit_s, stated)| Some((pile::pile(&latencies_s, limit_s)?, stated)))
+        .filter(|(pile, _)| pile.members >= AT_STATED)
+        .max_by_key(|(pile, stated)| (stated.is_some(), pile.members))?;
+    let mut grounds = Grounds::default();
+    let needed = if stated.is_some() { AT_STATED } else { AT_GUESSED };
+    let n = found.members;
+    let count = (n as f64, Unit::Count, n);
+    let bound = Some(Bound::Above(needed as f64 - 1.0));
+    grounds.number(scene, listing, "requests within 5 % of the limit", count, bound);
+    let beside = (found.beside as f64, Unit::Count, latencies_s.len());
+    let bound = Some(Bound::Below(n as f64));
+    grounds.number(scene, listing, "others within a factor of two of it", beside, bound);
+    let median = (found.ratio * found.limit_s, Unit::Seconds, n);
+    grounds.number(scene, listing, "median latency of those at the limit", median, None);
+    grounds.clauses = vec![weigh::above(n as f64, needed as f64 - 0.5)];
+    if let Some((told, words)) = stated {
+        grounds.fact(scene, &told, words, (found.limit_s, Unit::Seconds), None);
+        grounds.clauses.push(STATED);
+    }
+    let logged = from_log(scene, suspect, &mut grounds);
+    grounds.clauses.push(logged);
+    let mut charge = finding(DETECTOR.name, Some(suspect.device), grounds.listings(suspect));
+    let believed = grounds.believe(PRIOR);
+    let proven = logged > 0.0 || stated.is_some() || n >= AT_GUESSED;
+    charge.confidence = if proven { believed } else { believed.min(SHAPE_ALONE) };
+    charge.explained_share = found.sum_s * 1e9 / track.lost_ns().max(1.0);
+    charge.sentence = format!(
+        "{} requests of {} ended at {} s, {}: error recovery that ran into its limit",
+        n,
+        phrase::disk(&suspect.disk),
+        phrase::digits(found.limit_s),
+        stated.map_or("a usual limit", |(_, words)| words)
+    );
+    charge.refuted_by = lines(&[
+        "a program, an array or a network target keeps a timeout of the same length",
+        "the kernel's log is silent at these moments",
+    ]);
+    charge.next_step = next_step(&suspect.disk, logged > 0.0);
+    charge.evidence = grounds.evidence;
+    Some(charge)
+}
+
+/// What the kernel says of commands that ended so.
+fn from_log(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
+    let about = suspect.about();
+    let kinds = ["timeout", "medium", "controller"];
+    let told: Vec<&LogLine> = about.log().filter(|line| kinds.contains(&line.kind)).collect();
+    let what = "timeouts, resets and medium errors in the kernel's log";
+    grounds.log_lines(scene, what, &told, Some(Bound::Above(0.0)));
+    if told.is_empty() { 0.0 } else { LOGGED }
+}
+
+fn next_step(disk: &str, logged: bool) -> Vec<String> {
+    let mut steps = vec![
+        format!(
+            "compare `smartctl -l scterc /dev/{disk}` with `cat /sys/block/{disk}/device/timeout`: the first has to be shorter; `smartctl -l scterc,70,70 /dev/{disk}` sets 7 s"
+        ),
+        format!(
+            "`smartctl -j -x /dev/{disk} > smart.json; dmesg > dmesg.txt`: what does it try to recover?"
+        ),
+    ];
+    if logged {
+        steps.push("copy what matters off the disk; replace it if such requests go on".to_string());
+    }
+    steps
+}

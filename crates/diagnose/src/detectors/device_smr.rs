@@ -1,0 +1,203 @@
+//! A shingled disk (SMR) cleans up: random writes are quick first, then take hundreds of ms.
+//!
+//! ## Accuses
+//! A disk whose tracks overlap. It takes random writes into a cache area, and once that is full must
+//! rewrite whole zones; reads suffer while it does so.
+//!
+//! ## Why it matters
+//! Such disks are sold without the word on them. In an array a rebuild takes days, or fails because
+//! the disk does not answer in time.
+//!
+//! ## Needs
+//! A per-I/O log across the change; SMART or /sys with the model or `queue/zoned` to be sure.
+//!
+//! ## Rule
+//! The device turns; more than a fifth of its requests are random writes; their service rises more
+//! than five times over, to longer than any seek, while sequential requests stay within twice what
+//! they cost before. The model is on its vendor's list of shingled drives, or `queue/zoned` is not
+//! `none`. Without one of these it stays a suspicion.
+//!
+//! ## Wrong if
+//! The write cache is off or a conventional disk's cache fills: writes then cost a seek, some ms.
+//!
+//! ## Next step
+//! Write in sequence and leave it idle at times; never rebuild an array onto it; choose a
+//! conventional (CMR) disk.
+
+use iowhy_model::{Bound, Finding, Level, Op, Unit};
+
+use crate::Detector;
+use crate::detector::{Needs, finding, lines};
+use crate::measures::decline::{self, Decline};
+use crate::measures::spread;
+use crate::phrase;
+use crate::scene::Scene;
+use crate::states::{self, Windows};
+use crate::suspects::{self, Grounds, PRIOR, SHAPE_ALONE, Suspect};
+use crate::track::Track;
+use crate::weigh;
+
+/// Entry in the list of detectors.
+pub const DETECTOR: Detector = Detector {
+    name: "device.smr",
+    summary: "A shingled disk cleans up after random writes",
+    manual: include_str!("device_smr.rs"),
+    needs: Needs {
+        level: Level::C,
+        sure_from: Level::E,
+        seconds: 1800,
+        what: "each write across the change, and the model (`smartctl -j -i`)",
+    },
+    last: false,
+    accuse,
+};
+
+/// Share of random writes, and how far their service must rise (docs/METHOD.md, 12 Faults).
+const RANDOM_WRITES: f64 = 0.20;
+const RISE: f64 = 5.0;
+/// Sequential requests stay: within twice (choice).
+const STAYS: f64 = 2.0;
+/// Longer than any seek, ns: a full stroke and a turn at 5400 rpm are below 35 ms (vendors' sheets).
+const BEYOND_A_SEEK_NS: f64 = 40e6;
+/// What a listed model or a zoned attribute adds, and what sequential requests that slow down too
+/// take away, nats.
+const LISTED: f64 = 3.0;
+const ALL_SLOW: f64 = -3.0;
+/// How shingled models begin, by the lists their vendors published in 2020: Western Digital (Red EFAX,
+/// mobile SPZX), Seagate (Barracuda, Archive, mobile), Toshiba (P300, L200).
+const SHINGLED: [&str; 20] = [
+    "WD20EFAX",
+    "WD30EFAX",
+    "WD40EFAX",
+    "WD60EFAX",
+    "WD10SPZX",
+    "WD20SPZX",
+    "ST2000DM005",
+    "ST2000DM008",
+    "ST3000DM007",
+    "ST4000DM004",
+    "ST6000DM003",
+    "ST8000DM004",
+    "ST5000AS0011",
+    "ST6000AS0002",
+    "ST8000AS0002",
+    "ST1000LM048",
+    "ST2000LM015",
+    "ST4000LM024",
+    "ST5000LM000",
+    "HDWD240",
+];
+
+fn accuse(scene: &Scene) -> Vec<Finding> {
+    suspects::suspects(scene).iter().filter_map(|suspect| charge(scene, suspect)).collect()
+}
+
+fn charge(scene: &Scene, suspect: &Suspect) -> Option<Finding> {
+    let (track, listing) = (suspect.track?, suspect.listing?);
+    if !scene.may_turn(track.device) {
+        return None;
+    }
+    let is_random = |sequential: Option<bool>| sequential == Some(false);
+    let writes = states::windows(track, |g| g.op == Op::Write && is_random(g.sequential));
+    let count: f64 = writes.windows.iter().map(|window| window.requests).sum();
+    let share = count / track.visits.len().max(1) as f64;
+    let found = decline::decline(&writes.windows)?;
+    let rises = found.ratio > RISE && found.slow_ns > BEYOND_A_SEEK_NS;
+    if share <= RANDOM_WRITES || !rises {
+        return None;
+    }
+    let mut grounds = Grounds::default();
+    let n = count as usize;
+    let above = |bound| Some(Bound::Above(bound));
+    let share = (share, Unit::Share, track.visits.len());
+    grounds.number(scene, listing, "requests that are random writes", share, above(RANDOM_WRITES));
+    let quick = (found.fast_ns / 1e6, Unit::Ms, n);
+    grounds.number(scene, listing, "service of a random write at first", quick, None);
+    let slow = (found.slow_ns / 1e6, Unit::Ms, n);
+    let beyond = above(BEYOND_A_SEEK_NS / 1e6);
+    grounds.number(scene, listing, "service of a random write later", slow, beyond);
+    let ratio = (found.ratio, Unit::Ratio, n);
+    grounds.number(scene, listing, "one over the other", ratio, above(RISE));
+    grounds.clauses = vec![weigh::above(found.ratio, RISE).max(0.5)];
+    if let Some((rose, n)) = sequential_rise(track, &writes, &found) {
+        let rose_by = (rose, Unit::Ratio, n);
+        let what = "sequential requests meanwhile, over before";
+        grounds.number(scene, listing, what, rose_by, Some(Bound::Below(STAYS)));
+        grounds.clauses.push(if rose < STAYS { 1.0 } else { ALL_SLOW });
+    }
+    let known = by_name(scene, suspect, &mut grounds);
+    grounds.clauses.push(known);
+    let mut charge = finding(DETECTOR.name, Some(suspect.device), grounds.listings(suspect));
+    let believed = grounds.believe(PRIOR);
+    charge.confidence = if known > 0.0 { believed } else { believed.min(SHAPE_ALONE) };
+    charge.explained_share = found.lost_share;
+    charge.sentence = format!(
+        "{} behaves as a shingled disk does{}: random writes take {} at first and {} once its cache area \
+         is full",
+        phrase::disk(&suspect.disk),
+        grounds.words.first().map_or(String::new(), |words| format!(", and {words}")),
+        phrase::ns(found.fast_ns),
+        phrase::ns(found.slow_ns)
+    );
+    charge.refuted_by = lines(&[
+        "the vendor's list calls the model conventional (CMR)",
+        "after an hour of rest random writes are as slow as before",
+    ]);
+    charge.next_step = vec![
+        format!(
+            "`smartctl -j -i /dev/{0}` and `cat /sys/block/{0}/queue/zoned`: is the model on the vendor's list of SMR drives?",
+            suspect.disk
+        ),
+        "let it rest for an hour and measure again: a shingled disk is quick again at first"
+            .to_string(),
+        "write in sequence; keep it out of arrays, and never rebuild onto it".to_string(),
+    ];
+    charge.evidence = grounds.evidence;
+    Some(charge)
+}
+
+/// What the sequential requests cost while random writes were slow, over what they cost while these
+/// were quick; and how many there were.
+fn sequential_rise(track: &Track, writes: &Windows, found: &Decline) -> Option<(f64, usize)> {
+    let slow: Vec<(i64, i64)> = found
+        .slow
+        .iter()
+        .filter_map(|run| {
+            let (first, last) = (run.start, run.end.checked_sub(1)?);
+            Some((writes.times_ns.get(first)?.0, writes.times_ns.get(last)?.1))
+        })
+        .collect();
+    let (mut during, mut before) = (Vec::new(), Vec::new());
+    let sequential = track.groups.iter().filter(|(group, _)| group.sequential == Some(true));
+    for place in sequential.flat_map(|(group, _)| &group.members) {
+        let (Some(visit), Some(service)) =
+            (track.visits.get(*place), track.services_ns.get(*place))
+        else {
+            continue;
+        };
+        let is_slow = slow.iter().any(|(from, to)| (*from..=*to).contains(&visit.completed_ns));
+        if is_slow { &mut during } else { &mut before }.push(*service);
+    }
+    let rose = spread::median(&during)? / spread::median(&before)?;
+    rose.is_finite().then_some((rose, during.len() + before.len()))
+}
+
+/// What the model or the queue says.
+fn by_name(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
+    let about = suspect.about();
+    if let Some(told) = about.last("queue.zoned").filter(|told| told.text() != "none") {
+        let what = format!("zoned: `{}`", told.text());
+        grounds.fact(scene, &told, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
+        grounds.words.push(format!("it says it is zoned ({})", told.text()));
+        return LISTED;
+    }
+    let Some(told) = about.model() else { return 0.0 };
+    let listed = SHINGLED.iter().any(|model| told.text().contains(model));
+    if !listed {
+        return 0.0;
+    }
+    let what = format!("on its vendor's list of shingled drives: {}", told.text());
+    grounds.fact(scene, &told, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
+    grounds.words.push(format!("its model {} is on its vendor's list", told.text()));
+    LISTED
+}

@@ -1,0 +1,258 @@
+//! The drive throttles itself because it is too warm.
+//!
+//! ## Accuses
+//! Heat: the drive slows down by its own decision, to survive. Airflow, a heatsink or the load are at
+//! fault, not its cells.
+//!
+//! ## Why it matters
+//! A replacement in the same place gets as warm. The fall comes minutes into a load and passes with
+//! rest, so that short tests never see it.
+//!
+//! ## Needs
+//! Temperature beside the latencies: two SMART records (`smartctl -j -a` before and after), or
+//! temperatures sampled while the capture ran.
+//!
+//! ## Rule
+//! Heat: a throttling counter of the drive (transitions, time above the warning) rose between two
+//! records, the NVMe critical warning has its temperature bit set, or the temperature is within 2 C
+//! of the drive's own warning. And slowness that follows it: service times fall into a quick and a
+//! slow state, at least 1.5 times apart, or ln of service correlates with temperature (r above 0.5
+//! over ten samples or more). Heat without slowness is only mentioned.
+//!
+//! ## Wrong if
+//! A write cache filled: the fall then comes after the same volume each time, at any temperature.
+//!
+//! ## Next step
+//! Airflow, heatsink, spread the writes; watch temperature and speed together.
+
+use iowhy_model::{Bound, Finding, Forecast, Level, Nanos, Unit};
+
+use crate::Detector;
+use crate::detector::{Needs, finding, lines};
+use crate::evidence::Told;
+use crate::measures::{correlation, spread};
+use crate::phrase;
+use crate::regimes;
+use crate::scene::Scene;
+use crate::states;
+use crate::suspects::{self, Grounds, Suspect};
+
+/// Entry in the list of detectors.
+pub const DETECTOR: Detector = Detector {
+    name: "device.thermal",
+    summary: "The drive throttles itself because it is too warm",
+    manual: include_str!("device_thermal.rs"),
+    needs: Needs {
+        level: Level::C,
+        sure_from: Level::E,
+        seconds: 600,
+        what: "the drive's temperature and throttling counters, before and after the capture",
+    },
+    last: false,
+    accuse,
+};
+
+/// Prior of a throttle when someone complains (docs/METHOD.md, 11 Confidence).
+const PRIOR: f64 = 0.12;
+/// Counters of the NVMe health log that only heat moves (NVM Express base specification).
+const COUNTERS: [(&str, &str); 4] = [
+    (
+        "smart.nvme.thermal_temp1_transition_count",
+        "changes into light throttling since the record before",
+    ),
+    (
+        "smart.nvme.thermal_temp2_transition_count",
+        "changes into heavy throttling since the record before",
+    ),
+    (
+        "smart.nvme.warning_temp_time",
+        "minutes above the warning temperature since the record before",
+    ),
+    (
+        "smart.nvme.critical_comp_time",
+        "minutes above the critical temperature since the record before",
+    ),
+];
+/// What each sign is worth, nats.
+const ROSE: f64 = 3.0;
+const WARNS: f64 = 2.5;
+const AT_WARNING: f64 = 1.5;
+const STEPPED: f64 = 2.0;
+const CORRELATES: f64 = 2.5;
+/// Degrees below the drive's warning from which it is warm (docs/METHOD.md, 12 Faults).
+const BELOW_WARNING: f64 = 2.0;
+/// Bit of the NVMe critical warning: temperature (NVM Express base specification).
+const TOO_WARM: u64 = 2;
+/// Correlation and samples needed for it (docs/METHOD.md, 12 Faults).
+const R: f64 = 0.5;
+const SAMPLES: usize = 10;
+/// Steps smaller than the cuts of a trace are none.
+const STEP: f64 = 1.5;
+
+fn accuse(scene: &Scene) -> Vec<Finding> {
+    suspects::suspects(scene).iter().filter_map(|suspect| charge(scene, suspect)).collect()
+}
+
+fn charge(scene: &Scene, suspect: &Suspect) -> Option<Finding> {
+    let mut grounds = Grounds::default();
+    let correlates = correlation(scene, suspect, &mut grounds);
+    let heat = signs_of_heat(scene, suspect, &mut grounds);
+    if heat + correlates <= 0.0 {
+        return None;
+    }
+    let step = step(suspect);
+    if let (Some(step), Some(listing)) = (&step, suspect.listing) {
+        let n = step.requests;
+        let bound = Some(Bound::Above(STEP));
+        let ratio = (step.slow_ns / step.fast_ns, Unit::Ratio, n);
+        grounds.number(scene, listing, "service in the slow state over the quick", ratio, bound);
+        let fast = (step.fast_ns / 1e6, Unit::Ms, n);
+        grounds.number(scene, listing, "service in the quick state", fast, None);
+        let slow = (step.slow_ns / 1e6, Unit::Ms, n);
+        grounds.number(scene, listing, "service in the slow state", slow, None);
+    }
+    grounds.clauses = vec![heat, correlates, step.as_ref().map_or(-2.0, |_| STEPPED)];
+    let mut charge = finding(DETECTOR.name, Some(suspect.device), grounds.listings(suspect));
+    charge.confidence = grounds.believe(PRIOR);
+    charge.explained_share = step.as_ref().map_or(0.0, |step| step.lost_share);
+    charge.sentence = format!(
+        "{} throttles itself because it is warm: {}{}",
+        phrase::disk(&suspect.disk),
+        phrase::list(&grounds.words),
+        step.as_ref().map_or(String::new(), |step| format!(
+            "; each request takes {} instead of {} then",
+            phrase::ns(step.slow_ns),
+            phrase::ns(step.fast_ns)
+        ))
+    );
+    charge.forecast = step.map(|step| Forecast {
+        now_mean: Nanos(step.mean_ns as i64),
+        mean: Nanos(step.fast_ns as i64),
+        p99: None,
+        assuming: "the drive stays cool; its own time per request, without waiting".to_string(),
+    });
+    charge.refuted_by = lines(&[
+        "the fall comes after the same volume of writes each time: then a write cache is full",
+        "the drive is as slow when it is cool",
+    ]);
+    charge.next_step = vec![
+        "more air or a heatsink, then the same load again: does it stay quick?".to_string(),
+        format!(
+            "`smartctl -j -a /dev/{} > before.json`, the same after, and `iowhy why` with both and the capture between",
+            suspect.disk
+        ),
+        "spread long writes over time or drives".to_string(),
+    ];
+    charge.evidence = grounds.evidence;
+    Some(charge)
+}
+
+/// What the drive says of its temperature; the strongest sign counts.
+fn signs_of_heat(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
+    let about = suspect.about();
+    let above = Some(Bound::Above(0.0));
+    let mut most: f64 = 0.0;
+    for (key, words) in COUNTERS {
+        let Some((rise, told)) = about.rise(key).filter(|(rise, _)| *rise > 0.0) else { continue };
+        grounds.fact(scene, &told, words, (rise, Unit::Count), above);
+        grounds.words.push(format!("{} {words}", phrase::thousands(rise)));
+        most = most.max(ROSE);
+    }
+    if let Some((value, told)) = about.number("smart.nvme.critical_warning")
+        && value as u64 & TOO_WARM != 0
+    {
+        let what = "NVMe critical warning, bit 1: temperature";
+        grounds.fact(scene, &told, what, (value, Unit::Count), above);
+        grounds.words.push("it warns of its temperature".to_string());
+        most = most.max(WARNS);
+    }
+    let celsius = ["device.celsius", "smart.celsius", "smart.nvme.temperature"];
+    let warning = ["device.celsius.warning", "smart.celsius.warning"];
+    let now = celsius.iter().find_map(|key| about.number(key));
+    if let (Some((now, told)), Some((warns, _))) =
+        (now, warning.iter().find_map(|key| about.number(key)))
+    {
+        let bound = Some(Bound::Above(warns - BELOW_WARNING));
+        grounds.fact(scene, &told, "temperature, degrees Celsius", (now, Unit::Count), bound);
+        if now >= warns - BELOW_WARNING {
+            grounds.words.push(format!("{now:.0} C with its warning at {warns:.0} C"));
+            most = most.max(AT_WARNING);
+        }
+    }
+    most
+}
+
+/// Quick and slow states of the device, by service time.
+struct Step {
+    fast_ns: f64,
+    slow_ns: f64,
+    mean_ns: f64,
+    lost_share: f64,
+    requests: usize,
+}
+
+fn step(suspect: &Suspect) -> Option<Step> {
+    let windows = states::windows(suspect.track?, |_| true).windows;
+    let costs: Vec<f64> = windows.iter().map(|window| window.cost_ns.max(1.0)).collect();
+    let levels: Vec<(f64, usize)> = regimes::cut(&costs)
+        .into_iter()
+        .filter_map(|cut| Some((spread::median(costs.get(cut.clone())?)?, cut.len())))
+        .collect();
+    let fast_ns = levels.iter().map(|(level, _)| *level).reduce(f64::min)?;
+    let slow_ns = levels.iter().map(|(level, _)| *level).reduce(f64::max)?;
+    let beyond = |cost: &f64| (cost - fast_ns).max(0.0);
+    let all: f64 = costs.iter().map(beyond).sum();
+    let slow: f64 = costs.iter().filter(|cost| **cost > STEP * fast_ns).map(beyond).sum();
+    let requests = windows.iter().map(|window| window.requests).sum::<f64>() as usize;
+    (slow_ns > STEP * fast_ns && all > 0.0).then_some(Step {
+        fast_ns,
+        slow_ns,
+        mean_ns: spread::mean(&costs)?,
+        lost_share: slow / all,
+        requests,
+    })
+}
+
+/// Temperatures that were sampled beside the I/O (`71.9 C at 12.003 s`) against the service times
+/// around each.
+fn correlation(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
+    let (Some(track), Some(listing)) = (suspect.track, suspect.listing) else { return 0.0 };
+    let about = suspect.about();
+    let samples: Vec<(f64, f64, Told)> = about
+        .all("device.celsius")
+        .filter_map(|told| {
+            let (_, at) = told.text().split_once(" at ")?;
+            Some((told.number()?, at.split_whitespace().next()?.parse().ok()?, told))
+        })
+        .collect();
+    let (mut warmth, mut ln_service) = (Vec::new(), Vec::new());
+    for pair in samples.windows(2) {
+        let ((celsius, from, _), (_, to, _)) = (pair[0], pair[1]);
+        let around = (from * 1e9) as i64..(to * 1e9) as i64;
+        let services: Vec<f64> = track
+            .visits
+            .iter()
+            .zip(&track.services_ns)
+            .filter(|(visit, _)| around.contains(&visit.completed_ns))
+            .map(|(_, service)| *service)
+            .collect();
+        if let Some(median) = spread::median(&services).filter(|median| *median > 0.0) {
+            warmth.push(celsius);
+            ln_service.push(median.ln());
+        }
+    }
+    let Some(r) = correlation::pearson(&warmth, &ln_service) else { return 0.0 };
+    if warmth.len() < SAMPLES || r <= R {
+        return 0.0;
+    }
+    let value = (r, Unit::Ratio, warmth.len());
+    let what = "correlation of ln service with temperature";
+    grounds.number(scene, listing, what, value, Some(Bound::Above(R)));
+    let hottest = samples.iter().max_by(|a, b| a.0.total_cmp(&b.0));
+    if let Some((celsius, _, told)) = hottest {
+        let warmest = (*celsius, Unit::Count);
+        grounds.fact(scene, told, "warmest sample, degrees Celsius", warmest, None);
+        grounds.words.push(format!("it is slower the warmer it is, up to {celsius:.0} C"));
+    }
+    CORRELATES
+}

@@ -1,0 +1,220 @@
+//! The write cache of a flash drive is full: writes are quick for so many bytes, then slow.
+//!
+//! ## Accuses
+//! A drive that takes writes into a small fast part of its cells (SLC cache) and falls to the pace
+//! of the rest once that is full. It recovers when it has time to fold the cache.
+//!
+//! ## Why it matters
+//! The same job is quick in a test and slow at length, and the drive passes every short benchmark.
+//!
+//! ## Needs
+//! A per-I/O log, or averages second by second, across the fall; across two of them to be sure.
+//!
+//! ## Rule
+//! Writes are cut into quick and slow states; slow is at least three times the cost of the quick one.
+//! The bytes written from the start of each quick state to its fall agree (variation below 20 %) over
+//! two falls or more, and temperature and its throttling counters are flat. One fall is a suspicion.
+//!
+//! ## Wrong if
+//! Heat throttles the drive: volume then does not recur. Burst credits of a volume run out: the slow
+//! state is then a round number. A hard disk's cache fills: the device must be flash.
+//!
+//! ## Next step
+//! Smaller bursts with pauses, free space and TRIM, or a drive made for steady writes.
+
+use iowhy_model::{Bound, Finding, Forecast, Level, Medium, Nanos, Op, Unit};
+
+use crate::Detector;
+use crate::detector::{Needs, computed, finding, held, lines};
+use crate::measures::decline::{self, Decline, SLOW, Window};
+use crate::phrase;
+use crate::scene::Scene;
+use crate::states;
+use crate::suspects::{PRIOR, SHAPE_ALONE};
+use crate::weigh;
+
+/// Entry in the list of detectors.
+pub const DETECTOR: Detector = Detector {
+    name: "device.write-cliff",
+    summary: "The write cache of the flash drive fills, and writes fall off a cliff",
+    manual: include_str!("device_write_cliff.rs"),
+    needs: Needs {
+        level: Level::A,
+        sure_from: Level::C,
+        seconds: 600,
+        what: "the writes across two of the falls",
+    },
+    last: false,
+    accuse,
+};
+
+/// Variation of the bytes until a fall (docs/METHOD.md, 12 Faults).
+const RECURS: f64 = 0.20;
+/// Falls needed for that.
+const FALLS: usize = 2;
+/// A slower slow state is no cache's end: 3 to 20 times are measured (Yoo and Shin, HotStorage
+/// 2020), twice that leaves room.
+const SLOWEST: f64 = 40.0;
+/// Less than this is no write cache: the smallest are some gigabytes, DRAM buffers end at 64 MB.
+const SMALLEST_BYTES: f64 = 64e6;
+/// What an unstated medium costs, nats: a volume's burst credits look alike.
+const UNSTATED: f64 = -1.0;
+
+/// A fall, and where it was seen.
+struct Case<'a> {
+    listing: usize,
+    device: iowhy_model::DeviceId,
+    disk: &'a str,
+    requests: u64,
+    windows: Vec<Window>,
+    decline: Decline,
+}
+
+fn accuse(scene: &Scene) -> Vec<Finding> {
+    cases(scene).iter().filter_map(|case| charge(scene, case)).collect()
+}
+
+fn cases<'s>(scene: &'s Scene) -> Vec<Case<'s>> {
+    let mut cases = Vec::new();
+    for track in scene.tracks.iter().filter(|track| may_be_flash(scene, track.device)) {
+        let windows = states::windows(track, |group| group.op == Op::Write).windows;
+        let Some(decline) = decline::decline(&windows) else { continue };
+        let (listing, device, disk) = (track.listing, track.device, track.disk.as_str());
+        let requests = windows.iter().map(|window| window.requests).sum::<f64>() as u64;
+        cases.push(Case { listing, device, disk, requests, windows, decline });
+    }
+    let rows_of: Vec<_> = scene.rows_by_listing();
+    for track_less in &rows_of {
+        let Some(first) = track_less.first() else { continue };
+        if !may_be_flash(scene, first.device) {
+            continue;
+        }
+        let windows = states::of_rows(track_less, Op::Write);
+        let Some(decline) = decline::decline(&windows) else { continue };
+        let place = scene
+            .rows
+            .iter()
+            .find(|row| (row.listing, row.device) == (first.listing, first.device));
+        let Some(place) = place else { continue };
+        let (listing, device, disk) = (place.listing, place.device, place.disk.as_str());
+        let requests = windows.iter().map(|window| window.requests).sum::<f64>() as u64;
+        cases.push(Case { listing, device, disk, requests, windows, decline });
+    }
+    cases
+}
+
+/// Whether flash may be inside; a platter's cache fills too, and says nothing.
+fn may_be_flash(scene: &Scene, device: iowhy_model::DeviceId) -> bool {
+    match scene.medium(device) {
+        Some(medium) => matches!(medium, Medium::Flash | Medium::Nvme | Medium::Stacked),
+        None => scene.media(device).iter().any(|(m, _)| matches!(m, Medium::Flash | Medium::Nvme)),
+    }
+}
+
+fn charge(scene: &Scene, case: &Case) -> Option<Finding> {
+    let found = &case.decline;
+    if found.ratio > SLOWEST || found.bytes() < SMALLEST_BYTES || is_hot(scene, case) {
+        return None;
+    }
+    let source = scene.source(case.listing);
+    let n = case.windows.len() as u64;
+    let falls = found.until_fall.len();
+    let mut charge = finding(DETECTOR.name, Some(case.device), vec![case.listing]);
+    charge.sentence = format!(
+        "{} takes {} of writes at {} each, then needs {} for the same: its write cache is full{}",
+        phrase::disk(case.disk),
+        phrase::bytes(found.bytes()),
+        phrase::ns(found.fast_ns),
+        phrase::ns(found.slow_ns),
+        if falls > 1 { format!(" ({falls} times seen)") } else { String::new() }
+    );
+    charge.evidence = vec![
+        computed("cost of a write in the quick state", found.fast_ns / 1e6, Unit::Ms, n, source),
+        computed("cost of a write in the slow state", found.slow_ns / 1e6, Unit::Ms, n, source),
+        held(
+            computed("one over the other", found.ratio, Unit::Ratio, n, source),
+            Bound::Above(SLOW),
+        ),
+        held(
+            computed("falls from quick to slow", falls as f64, Unit::Count, n, source),
+            Bound::Above(FALLS as f64 - 1.0),
+        ),
+        computed(
+            "bytes written until a fall, median",
+            found.bytes(),
+            Unit::Bytes,
+            case.requests,
+            source,
+        ),
+        computed(
+            "lost time that was lost in slow states",
+            found.lost_share,
+            Unit::Share,
+            n,
+            source,
+        ),
+    ];
+    let mut clauses =
+        vec![weigh::above(found.ratio, SLOW), weigh::above(falls as f64, FALLS as f64 - 0.5)];
+    let recurs = found.cv();
+    if let Some(cv) = recurs {
+        let variation = computed("variation of these bytes", cv, Unit::Ratio, falls as u64, source);
+        charge.evidence.push(held(variation, Bound::Below(RECURS)));
+        clauses.push(weigh::below(cv, RECURS));
+    }
+    if scene.medium(case.device).is_none() {
+        clauses.push(UNSTATED);
+    }
+    let believed = weigh::believe(PRIOR, &clauses);
+    let is_sure = falls >= FALLS && recurs.is_some_and(|cv| cv < RECURS);
+    charge.confidence = if is_sure { believed } else { believed.min(SHAPE_ALONE) };
+    charge.explained_share = found.lost_share;
+    charge.forecast = forecast(case);
+    charge.refuted_by = lines(&[
+        "the fall comes after a time or at a temperature, whatever was written: then it is heat",
+        "the slow state is pinned at a round rate: then a volume's burst credits are used up",
+    ]);
+    charge.next_step = vec![
+        format!(
+            "write less than {} at a stretch, or pause: does the fall stay away?",
+            phrase::bytes(found.bytes())
+        ),
+        "`iowhy probe sustain` on a new file measures the cache and what is left behind it".to_string(),
+        "`fstrim -av` and free space make the cache larger; steady writers want a drive with power \
+         protection and no such cache"
+            .to_string(),
+    ];
+    Some(charge)
+}
+
+/// Whether heat explains it: throttling counters that moved between two records.
+fn is_hot(scene: &Scene, case: &Case) -> bool {
+    let about = scene.about(case.listing, case.disk);
+    let counters = [
+        "smart.nvme.thermal_temp1_transition_count",
+        "smart.nvme.thermal_temp2_transition_count",
+        "smart.nvme.warning_temp_time",
+        "smart.nvme.critical_comp_time",
+    ];
+    counters.iter().any(|key| about.rise(key).is_some_and(|(rise, _)| rise > 0.0))
+}
+
+/// All writes at the cost of the quick state: bursts that stay below the cache.
+fn forecast(case: &Case) -> Option<Forecast> {
+    let requests: f64 = case.windows.iter().map(|window| window.requests).sum();
+    let cost: f64 = case.windows.iter().map(|window| window.requests * window.cost_ns).sum();
+    let fast: f64 = case
+        .windows
+        .iter()
+        .map(|window| window.requests * window.cost_ns.min(case.decline.fast_ns))
+        .sum();
+    (requests > 0.0).then(|| Forecast {
+        now_mean: Nanos((cost / requests) as i64),
+        mean: Nanos((fast / requests) as i64),
+        p99: None,
+        assuming:
+            "bursts stay below the cache and it is folded between them; the device's own time \
+                   per write, without waiting"
+                .to_string(),
+    })
+}

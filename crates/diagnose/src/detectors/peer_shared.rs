@@ -1,0 +1,292 @@
+//! Many disks are slow together: the cause is what they share, not any one of them.
+//!
+//! ## Accuses
+//! Host adapter, expander, shelf, power, vibration of the fans, or the host itself, whose processor
+//! was taken away or which paused. No single disk.
+//!
+//! ## Why it matters
+//! Each disk looks sick by itself, and none is. Two of five causes of slow storage lie outside the
+//! device (Fail-Slow at Scale, FAST 2018).
+//!
+//! ## Needs
+//! Averages or a per-I/O log of three or more disks at once; topology, the kernel's log and `vmstat`
+//! name the culprit.
+//!
+//! ## Rule
+//! Of the disks under one parent, or of one listing where the parent is unknown, 60 % or more and at
+//! least three are slow by the replay (from averages: busy time per completion above twice the healthy
+//! service time), and their excess per request rises and falls together second by second: the median
+//! of r over all pairs exceeds 0.5. Two disks suffice if both stood still in the same moments.
+//!
+//! ## Wrong if
+//! The same batch ran on all of them and they merely queue: then the replay blames the load.
+//!
+//! ## Next step
+//! Look at what they share: adapter and expander logs, power, fans, steal time of the host.
+
+use std::collections::BTreeMap;
+
+use iowhy_model::{Bound, Evidence, Finding, Level, Unit};
+
+use crate::Detector;
+use crate::detector::{Needs, computed, finding, held, lines};
+use crate::evidence;
+use crate::measures::{correlation, spread};
+use crate::phrase;
+use crate::replay::Side;
+use crate::row::Row;
+use crate::scene::{EVENTS_NEEDED, Scene};
+use crate::track::Track;
+use crate::weigh;
+
+/// Entry in the list of detectors.
+pub const DETECTOR: Detector = Detector {
+    name: "peer.shared",
+    summary: "Many disks are slow together: what they share is at fault",
+    manual: include_str!("peer_shared.rs"),
+    needs: Needs {
+        level: Level::A,
+        sure_from: Level::C,
+        seconds: 60,
+        what: "all disks of the shelf at once, with `vmstat 1` and the kernel's log beside them",
+    },
+    last: false,
+    accuse,
+};
+
+/// Prior of path and peers when someone complains (docs/METHOD.md, 11 Confidence).
+const PRIOR: f64 = 0.08;
+/// Share of the disks, their number, and how far they move together (docs/METHOD.md, 12 Faults).
+const SHARE: f64 = 0.60;
+const DISKS: usize = 3;
+const TOGETHER: f64 = 0.5;
+/// Votes of nine that must blame the device: all disks share the guess of their class.
+const VOTES: u32 = 6;
+/// Seconds, or rows, in which all have to have worked.
+const BINS: usize = 8;
+const BIN_NS: i64 = 1_000_000_000;
+/// Rows: busy time per completion over the healthy service time.
+const SLOW: f64 = 2.0;
+/// Steal of the processor from which on the host is to blame, % (vmstat(8); peers of a busy host stay
+/// below), and what it and log lines of an adapter add, nats.
+const STEAL: f64 = 5.0;
+const STOLEN: f64 = 2.0;
+const LOGGED: f64 = 3.0;
+
+/// A disk among those it shares something with.
+struct Member {
+    listing: usize,
+    disk: String,
+    slow: bool,
+    stood_still: bool,
+    lost_ns: f64,
+    /// Mean excess of a request, ns, by second or row.
+    excess: BTreeMap<i64, f64>,
+}
+
+fn accuse(scene: &Scene) -> Vec<Finding> {
+    let mut charges = Vec::new();
+    for listing in 0..scene.recording.listings.len() {
+        let tracks = scene.tracks.iter().filter(|track| track.listing == listing);
+        let mut members: Vec<Member> =
+            tracks.filter(|t| t.visits.len() >= EVENTS_NEEDED).map(of_track).collect();
+        if members.is_empty() {
+            let rows = scene.rows_by_listing();
+            let here = rows.iter().filter(|rows| rows.iter().any(|row| row.listing == listing));
+            members = here.filter_map(|rows| of_rows(rows)).collect();
+        }
+        for (parent, family) in families(scene, members) {
+            charges.extend(charge(scene, listing, parent.as_deref(), &family));
+        }
+    }
+    charges
+}
+
+fn of_track(track: &Track) -> Member {
+    let s0_ns = track.s0.median_ms() * 1e6;
+    let mut bins: BTreeMap<i64, (f64, f64)> = BTreeMap::new();
+    for visit in &track.visits {
+        let (excess, n) = bins.entry(visit.issued_ns.div_euclid(BIN_NS)).or_default();
+        *excess += (visit.latency_ns() - s0_ns).max(0.0);
+        *n += 1.0;
+    }
+    let blamed = track
+        .vote
+        .as_ref()
+        .is_some_and(|vote| vote.winner().0 == Side::Device && vote.device >= VOTES);
+    Member {
+        listing: track.listing,
+        disk: track.disk.clone(),
+        slow: blamed || track.paused,
+        stood_still: track.paused,
+        lost_ns: track.lost_ns(),
+        excess: bins.into_iter().map(|(bin, (excess, n))| (bin, excess / n)).collect(),
+    }
+}
+
+fn of_rows(rows: &[&Row]) -> Option<Member> {
+    let first = rows.first()?;
+    let s0_ms = first.s0.median_ms();
+    let excess = |row: &&&Row| Some((row.await_ms()? - row.s0.median_ms()).max(0.0) * 1e6);
+    let effective: Vec<f64> = rows.iter().filter_map(|row| row.effective_ms()).collect();
+    let slow =
+        spread::median(&effective).is_some_and(|ms| ms > SLOW * s0_ms.max(first.s0.slowest_ms()));
+    Some(Member {
+        listing: first.listing,
+        disk: first.disk.clone(),
+        slow,
+        stood_still: false,
+        lost_ns: rows.iter().map(|row| row.lost() * 1e9).sum(),
+        excess: (0..).zip(rows).filter_map(|(k, row)| Some((k, excess(&row)?))).collect(),
+    })
+}
+
+/// By parent, if every member's is stated; else all together. Devices built on others are not peers
+/// of these.
+fn families(scene: &Scene, members: Vec<Member>) -> Vec<(Option<String>, Vec<Member>)> {
+    let members: Vec<Member> =
+        members.into_iter().filter(|member| !crate::names::is_stacked(&member.disk)).collect();
+    let parent = |member: &Member| {
+        let told = scene.about(member.listing, &member.disk).last("device.parent");
+        told.map(|told| told.text().to_string())
+    };
+    let parents: Option<Vec<String>> = members.iter().map(parent).collect();
+    let Some(parents) = parents else { return vec![(None, members)] };
+    let mut families: BTreeMap<String, Vec<Member>> = BTreeMap::new();
+    for (parent, member) in parents.into_iter().zip(members) {
+        families.entry(parent).or_default().push(member);
+    }
+    families.into_iter().map(|(parent, family)| (Some(parent), family)).collect()
+}
+
+fn charge(
+    scene: &Scene,
+    listing: usize,
+    parent: Option<&str>,
+    family: &[Member],
+) -> Option<Finding> {
+    let slow: Vec<&Member> = family.iter().filter(|member| member.slow).collect();
+    let share = slow.len() as f64 / family.len().max(1) as f64;
+    let stood_still = slow.len() > 1 && slow.iter().all(|member| member.stood_still);
+    let enough = slow.len() >= DISKS || stood_still;
+    if share < SHARE || !enough {
+        return None;
+    }
+    let (r, bins) = together(&slow)?;
+    if r <= TOGETHER {
+        return None;
+    }
+    let source = scene.source(listing);
+    let names: Vec<String> = slow.iter().map(|member| member.disk.clone()).collect();
+    let mut charge = finding(DETECTOR.name, None, vec![listing]);
+    charge.subject.group = Some(names.join(" "));
+    let disks = slow.len() as u64;
+    charge.evidence = vec![
+        held(
+            computed("disks that are slow", slow.len() as f64, Unit::Count, disks, source),
+            Bound::Above(1.0),
+        ),
+        held(
+            computed("their share of all disks", share, Unit::Share, family.len() as u64, source),
+            Bound::Above(SHARE - 0.01),
+        ),
+        held(
+            computed(
+                "excess per request, median r over pairs",
+                r,
+                Unit::Ratio,
+                bins as u64,
+                source,
+            ),
+            Bound::Above(TOGETHER),
+        ),
+    ];
+    let mut clauses = vec![
+        weigh::above(share, SHARE),
+        weigh::above(r, TOGETHER),
+        weigh::above(slow.len() as f64, DISKS as f64 - 0.5).max(if stood_still {
+            2.0
+        } else {
+            -3.0
+        }),
+    ];
+    let (culprit, nats, cited) = culprit(scene, listing, &slow);
+    charge.evidence.extend(cited.into_iter().map(|(evidence, place)| {
+        if !charge.subject.listings.contains(&place) {
+            charge.subject.listings.push(place);
+        }
+        evidence
+    }));
+    clauses.push(nats);
+    charge.confidence = weigh::believe(PRIOR, &clauses);
+    let lost = |members: &[&Member]| members.iter().map(|member| member.lost_ns).sum::<f64>();
+    let all: Vec<&Member> = family.iter().collect();
+    charge.explained_share = lost(&slow) / lost(&all).max(1.0);
+    charge.sentence = format!(
+        "{} of {} disks{} {} together ({}): {}, no single disk",
+        slow.len(),
+        family.len(),
+        parent.map_or(String::new(), |parent| format!(" behind {parent}")),
+        if stood_still { "stand still" } else { "are slow" },
+        phrase::list(&names),
+        culprit.unwrap_or("what they share is at fault")
+    );
+    charge.refuted_by = lines(&[
+        "the same batch ran on all of them at these moments",
+        "a disk of the same shelf and adapter stays quick throughout",
+    ]);
+    charge.next_step = vec![
+        "`vmstat 1` beside it: is `st` (stolen time) above 5 %, do processors stop?".to_string(),
+        "`dmesg`, adapter and expander logs at these moments; `lsscsi -t` shows what they share"
+            .to_string(),
+        "power supply, fans and vibration of the shelf".to_string(),
+    ];
+    Some(charge)
+}
+
+/// How far the slow disks' excess per request moves together, over the seconds in which all worked.
+fn together(slow: &[&Member]) -> Option<(f64, usize)> {
+    let first = slow.first()?;
+    let bins: Vec<i64> = first
+        .excess
+        .keys()
+        .filter(|bin| slow.iter().all(|member| member.excess.contains_key(bin)))
+        .copied()
+        .collect();
+    if bins.len() < BINS {
+        return None;
+    }
+    let series = |member: &&Member| {
+        bins.iter().filter_map(|bin| member.excess.get(bin).copied()).collect::<Vec<f64>>()
+    };
+    let (r, _) = correlation::median_pairwise(&slow.iter().map(series).collect::<Vec<_>>())?;
+    Some((r, bins.len()))
+}
+
+/// Who it is, if the host's processors were stolen or an adapter complains.
+fn culprit(
+    scene: &Scene,
+    listing: usize,
+    slow: &[&Member],
+) -> (Option<&'static str>, f64, Vec<(Evidence, usize)>) {
+    let Some(first) = slow.first() else { return (None, 0.0, Vec::new()) };
+    let about = scene.about(listing, &first.disk);
+    if let Some((steal, told)) =
+        about.machine_number("vmstat.st.mean").filter(|(st, _)| *st > STEAL)
+    {
+        let share = (steal / 100.0, Unit::Share);
+        let bound = Bound::Above(STEAL / 100.0);
+        let what = "processor time stolen by the host";
+        let cited = evidence::cited_held(scene.recording, &told, what, share, bound);
+        return (Some("the host takes the processors away"), STOLEN, vec![(cited, told.listing)]);
+    }
+    let adapter = scene.facts.nameless().find(|line| line.kind == "controller");
+    if let Some(line) = adapter {
+        let what = "the adapter complains in the kernel's log";
+        let bound = Bound::Above(0.0);
+        let one = (1.0, Unit::Count);
+        let cited = evidence::cited_held(scene.recording, &line.told, what, one, bound);
+        return (Some("their adapter complains"), LOGGED, vec![(cited, line.told.listing)]);
+    }
+    (None, 0.0, Vec::new())
+}

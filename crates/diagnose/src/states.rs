@@ -1,0 +1,65 @@
+//! A disk's requests of one kind as windows in time, for what looks for quick and slow states.
+
+use crate::groups::Group;
+use crate::measures::decline::Window;
+use crate::measures::spread;
+use crate::row::Row;
+use crate::track::Track;
+
+use iowhy_model::Op;
+
+/// Windows a trace is laid into at most, and requests in each at least: as regimes are looked for.
+const WINDOWS: usize = 256;
+const REQUESTS: usize = 20;
+
+/// Windows of a trace with what it asked for in each.
+pub struct Windows {
+    /// The windows, in order of completion.
+    pub windows: Vec<Window>,
+    /// From the first completion to the last of each, on the listing's clock, ns.
+    pub times_ns: Vec<(i64, i64)>,
+}
+
+/// The requests of a track that belong to some of its groups, in windows of equal number. The
+/// cost of a request is its service time.
+pub fn windows(track: &Track, belongs: impl Fn(&Group) -> bool) -> Windows {
+    let mut members: Vec<usize> = track
+        .groups
+        .iter()
+        .filter(|(group, _)| belongs(group))
+        .flat_map(|(group, _)| group.members.iter().copied())
+        .collect();
+    // Visits are sorted by completion.
+    members.sort_unstable();
+    let size = members.len().div_ceil(WINDOWS).max(REQUESTS);
+    let mut found = Windows { windows: Vec::new(), times_ns: Vec::new() };
+    for chunk in members.chunks_exact(size) {
+        let services: Vec<f64> =
+            chunk.iter().filter_map(|place| track.services_ns.get(*place)).copied().collect();
+        let visits: Vec<_> = chunk.iter().filter_map(|place| track.visits.get(*place)).collect();
+        let (Some(cost_ns), Some(first), Some(last)) =
+            (spread::mean(&services), visits.first(), visits.last())
+        else {
+            continue;
+        };
+        let bytes = visits.iter().map(|visit| f64::from(visit.bytes)).sum();
+        found.windows.push(Window { requests: chunk.len() as f64, bytes, cost_ns });
+        found.times_ns.push((first.completed_ns, last.completed_ns));
+    }
+    found
+}
+
+/// Rows of averages of one disk as windows: each row is one. The cost is the mean latency of the
+/// operation.
+pub fn of_rows(rows: &[&Row], op: Op) -> Vec<Window> {
+    let window = |row: &&Row| {
+        let rates = row.interval.of(op).filter(|rates| rates.ios_per_s > 0.0)?;
+        let seconds = row.interval.length.map_or(1.0, |length| length.seconds());
+        Some(Window {
+            requests: rates.ios_per_s * seconds,
+            bytes: rates.bytes_per_s? * seconds,
+            cost_ns: rates.await_ns?,
+        })
+    };
+    rows.iter().filter_map(window).collect()
+}

@@ -1,0 +1,147 @@
+//! Every disk of the input, measured or only spoken of, with what a fault on it rests on.
+
+use iowhy_model::{Bound, DeviceId, Evidence, Unit};
+
+use crate::detector::computed;
+use crate::evidence::{self, About, Told};
+use crate::scene::Scene;
+use crate::track::Track;
+use crate::{names, weigh};
+
+/// Prior of a device's fault when someone complains (docs/METHOD.md, 11 Confidence).
+pub const PRIOR: f64 = 0.20;
+/// What a shape of latencies alone is worth at most, where log, SMART or a failed request have to
+/// confirm it: a suspicion, never an accusation.
+pub const SHAPE_ALONE: f64 = 0.55;
+
+/// A disk under suspicion.
+pub struct Suspect<'s, 'a> {
+    /// The input that measured it; `None` if it is only spoken of.
+    pub input: Option<&'s str>,
+    /// Its name.
+    pub disk: String,
+    /// The device.
+    pub device: DeviceId,
+    /// A listing that measured it.
+    pub listing: Option<usize>,
+    /// Its I/Os: those of the listing that has most.
+    pub track: Option<&'s Track>,
+    scene: &'s Scene<'a>,
+}
+
+impl<'s, 'a> Suspect<'s, 'a> {
+    /// What is said of it beside latencies.
+    pub fn about(&'s self) -> About<'s, 'a> {
+        self.scene.facts.about(self.input, &self.disk)
+    }
+}
+
+/// All disks, by input.
+pub fn suspects<'s, 'a>(scene: &'s Scene<'a>) -> Vec<Suspect<'s, 'a>> {
+    let mut found: Vec<Suspect> = Vec::new();
+    let tracks = scene.tracks.iter().map(|t| (t.listing, t.device, t.disk.clone(), Some(t)));
+    let rows = scene.rows.iter().map(|row| (row.listing, row.device, row.disk.clone(), None));
+    let shapes = scene.shapes.iter().map(|s| (s.listing, s.known.device, s.disk.clone(), None));
+    for (listing, device, disk, track) in tracks.chain(rows).chain(shapes) {
+        let input = Some(scene.input(listing));
+        match found.iter_mut().find(|known| known.input == input && known.disk == disk) {
+            Some(known) => {
+                let seen = |track: Option<&Track>| track.map_or(0, |track| track.visits.len());
+                if seen(track) > seen(known.track) {
+                    (known.track, known.listing) = (track, Some(listing));
+                }
+            }
+            None => {
+                let listing = Some(listing);
+                found.push(Suspect { input, disk, device, listing, track, scene });
+            }
+        }
+    }
+    let spoken_of: Vec<&str> = scene.facts.disks().collect();
+    for disk in spoken_of {
+        let device = scene.recording.devices().iter().find(|d| names::disk(&d.name) == disk);
+        let device = device.and_then(|device| scene.recording.find_device(&device.name));
+        if let Some(device) = device.filter(|_| !found.iter().any(|known| known.disk == disk)) {
+            let disk = disk.to_string();
+            found.push(Suspect { input: None, disk, device, listing: None, track: None, scene });
+        }
+    }
+    found
+}
+
+/// What an accusation rests on: evidence, the listings it was read in, and its weight.
+#[derive(Default)]
+pub struct Grounds {
+    /// The evidence, in the order it was found.
+    pub evidence: Vec<Evidence>,
+    /// Where it was found.
+    pub listings: Vec<usize>,
+    /// What the clauses add, in nats.
+    pub clauses: Vec<f64>,
+    /// Words for the sentence, strongest first.
+    pub words: Vec<String>,
+}
+
+impl Grounds {
+    /// A fact.
+    pub fn fact(
+        &mut self,
+        scene: &Scene,
+        told: &Told,
+        quantity: &str,
+        (value, unit): (f64, Unit),
+        bound: Option<Bound>,
+    ) {
+        let cited = evidence::cited(scene.recording, told, quantity, value, unit);
+        self.evidence.push(Evidence { bound, ..cited });
+        self.rests_on(told.listing);
+    }
+
+    /// A number computed from a listing.
+    pub fn number(
+        &mut self,
+        scene: &Scene,
+        listing: usize,
+        quantity: &str,
+        (value, unit, n): (f64, Unit, usize),
+        bound: Option<Bound>,
+    ) {
+        let cited = computed(quantity, value, unit, n as u64, scene.source(listing));
+        self.evidence.push(Evidence { bound, ..cited });
+        self.rests_on(listing);
+    }
+
+    /// Log lines of one kind, counted where they were read, and the first of them.
+    pub fn log_lines(
+        &mut self,
+        scene: &Scene,
+        what: &str,
+        lines: &[&crate::kernel_lines::LogLine],
+        bound: Option<Bound>,
+    ) {
+        let Some(first) = lines.first() else { return };
+        let count = (lines.len() as f64, Unit::Count);
+        self.fact(scene, &first.told, what, count, bound);
+        if let Some(cited) = self.evidence.last_mut() {
+            cited.n = lines.len() as u64;
+        }
+    }
+
+    /// The probability they make of a prior.
+    pub fn believe(&self, prior: f64) -> f64 {
+        weigh::believe(prior, &self.clauses)
+    }
+
+    /// The suspect's listing first, then where the evidence stands.
+    pub fn listings(&self, suspect: &Suspect) -> Vec<usize> {
+        let mut all: Vec<usize> = suspect.listing.into_iter().collect();
+        all.extend(self.listings.iter().filter(|place| Some(**place) != suspect.listing));
+        all
+    }
+
+    fn rests_on(&mut self, listing: usize) {
+        if !self.listings.contains(&listing) {
+            self.listings.push(listing);
+        }
+    }
+}
