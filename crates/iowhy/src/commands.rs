@@ -6,6 +6,7 @@ mod explain;
 mod hist;
 mod map;
 mod probe;
+mod record;
 mod snoop;
 mod stat;
 mod why;
@@ -20,6 +21,7 @@ pub const COMMANDS: &[Command] = &[
     hist::COMMAND,
     map::COMMAND,
     probe::COMMAND,
+    record::COMMAND,
     snoop::COMMAND,
     stat::COMMAND,
     why::COMMAND,

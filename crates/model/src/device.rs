@@ -6,11 +6,28 @@ use std::num::NonZeroU32;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Name(pub(crate) NonZeroU32);
 
+impl Name {
+    /// Its place in the order in which names were interned, from 0.
+    pub fn index(self) -> usize {
+        self.0.get() as usize - 1
+    }
+
+    /// The name at a place.
+    pub fn at(place: u32) -> Name {
+        Name(NonZeroU32::MIN.saturating_add(place))
+    }
+}
+
 /// A device of a recording.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct DeviceId(pub(crate) u32);
 
 impl DeviceId {
+    /// The device at a place.
+    pub fn at(place: u32) -> DeviceId {
+        DeviceId(place)
+    }
+
     /// Its place in [`Recording::devices`](crate::Recording::devices).
     pub fn index(self) -> usize {
         self.0 as usize

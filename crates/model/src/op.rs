@@ -71,6 +71,16 @@ impl Flags {
     const SUFFIXES: [(Flags, char); 4] =
         [(Flags::FUA, 'F'), (Flags::READAHEAD, 'A'), (Flags::SYNC, 'S'), (Flags::META, 'M')];
 
+    /// As a number, for whoever writes it down.
+    pub fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// The set of such a number; bits that are none of ours are dropped.
+    pub fn from_bits(bits: u8) -> Flags {
+        Flags(bits & 31)
+    }
+
     /// Both sets together.
     #[must_use]
     pub fn with(self, other: Flags) -> Flags {

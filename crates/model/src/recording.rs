@@ -229,6 +229,10 @@ impl Sink for Recording {
         id
     }
 
+    fn set_medium(&mut self, device: DeviceId, medium: Medium) {
+        Recording::set_medium(self, device, medium);
+    }
+
     fn name(&mut self, text: &str) -> Name {
         if let Some(name) = self.name_ids.get(text) {
             return *name;

@@ -1,6 +1,6 @@
 //! Where readers and collectors pour what they find.
 
-use crate::{DeviceId, Distribution, Event, Fact, Interval, Loss, Name, Note, Source};
+use crate::{DeviceId, Distribution, Event, Fact, Interval, Loss, Medium, Name, Note, Source};
 
 /// Takes what a reader or collector finds. A [`Recording`](crate::Recording) keeps it; a live
 /// view may only count it.
@@ -19,6 +19,11 @@ pub trait Sink {
 
     /// The device of that name; made known if it is new.
     fn device(&mut self, name: &str) -> DeviceId;
+
+    /// States what a device is made of. A sink that does not keep it may leave it.
+    fn set_medium(&mut self, device: DeviceId, medium: Medium) {
+        let _ = (device, medium);
+    }
 
     /// A string interned.
     fn name(&mut self, text: &str) -> Name;

@@ -26,6 +26,7 @@ mod iostat_json;
 mod kernel_log;
 mod latency_outliers;
 mod mounts;
+mod native_capture;
 mod netapp;
 mod nmon;
 mod oracle_10046;
@@ -71,6 +72,7 @@ pub const FORMATS: &[Format] = &[
     kernel_log::FORMAT,
     latency_outliers::FORMAT,
     mounts::FORMAT,
+    native_capture::FORMAT,
     netapp::FORMAT,
     nmon::FORMAT,
     oracle_10046::FORMAT,

@@ -9,12 +9,13 @@ use super::{Complaint, Tree};
 const ARROWS: &[(&str, &[&str])] = &[
     ("diagnose", &["model"]),
     ("fleet", &["model"]),
-    ("iowhy", &["diagnose", "live", "model", "probe", "read", "show"]),
+    ("iowhy", &["diagnose", "live", "model", "probe", "read", "show", "wire"]),
     ("live", &["model", "read"]),
     ("model", &[]),
     ("probe", &["model"]),
-    ("read", &["model"]),
+    ("read", &["model", "wire"]),
     ("show", &["model"]),
+    ("wire", &["model"]),
 ];
 
 /// What a crate's tests may use besides. The judge's tests read real listings; what ships of it

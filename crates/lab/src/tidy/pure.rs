@@ -3,7 +3,7 @@
 use super::{Complaint, Tree};
 
 /// The crates that are pure.
-const PURE: &[&str] = &["diagnose", "model", "read", "show"];
+const PURE: &[&str] = &["diagnose", "model", "read", "show", "wire"];
 
 /// Paths that must stand in each pure crate's clippy.toml under `disallowed-methods`.
 const DISALLOWED: &[&str] = &[

@@ -1,0 +1,261 @@
+//! Keep every I/O of this machine in a file that all other commands read.
+//!
+//! ## Does
+//! Traces every request and writes all that is known of it into a native capture: times to the
+//! nanosecond, sector, size, flags, process, depth at issue, error; beside it the kernel's own
+//! counters, read each second, the settings of the devices, and what was lost. Nine bytes per
+//! request is usual. `why`, `hist`, `snoop`, `map`, `stat` and `convert` read the file.
+//!
+//! The file is only ever added to, in blocks that can be read one by one, at least one each second:
+//! a recorder that is killed loses its last second at most. A full disk ends the recording; the file
+//! stays readable and knows what is missing. Blocks are handed to the system, not forced to the
+//! disk, which would disturb what is measured: a crash of the whole machine may cost more. The
+//! recording's own writes are I/O, too: write to a disk that is not watched, or watch one with
+//! `--device`.
+//!
+//! `--rotate 1G` or `--rotate 10m` begins a new file after so many bytes or so much time: FILE.0000,
+//! FILE.0001 and so on, each readable by itself; `--keep 6` removes the older ones. At the end the
+//! files, the I/Os and the losses are told on stderr, with `--json` as one object of schema
+//! `iowhy.record/1` on stdout. The exit status is 1 if anything was lost.
+//!
+//! ## Examples
+//! `iowhy record -o trace.iowhy --for 1m`: a minute; then `iowhy why trace.iowhy`.
+//! `iowhy record -o /var/tmp/night.iowhy --rotate 1h --keep 12 --device sdb`: the last twelve hours.
+//! `iowhy record -o - --for 10s | ssh desk 'cat > trace.iowhy'`: nothing is written here.
+//! `iowhy convert trace.iowhy trace.parquet`: for DuckDB, pandas and others.
+
+mod part;
+mod summary;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use clap::{Args, FromArgMatches};
+use iowhy_live::{BlockTrace, Collector, DiskStats, TraceMode, TraceOptions};
+use iowhy_model::{Fact, Nanos, Sink};
+use iowhy_wire::Writer;
+
+use crate::arguments::{Selection, duration, watch_time};
+use crate::command::{Command, Status};
+use crate::messages::{self, Hinted, Progress};
+use crate::stop::Stop;
+use part::{Part, Place};
+
+/// Entry in the list of commands.
+pub const COMMAND: Command = Command {
+    name: "record",
+    summary: "Keep every I/O in a file that all other commands read",
+    manual: include_str!("record.rs"),
+    arguments: Record::augment_args,
+    run,
+};
+
+/// How often the tracer's ring of 8 MiB is emptied: it holds 100,000 events, so that two million
+/// a second fit.
+const DRAIN: Duration = Duration::from_millis(50);
+/// How old a block may become before it is written: with one drain, less than a second.
+const BLOCK_AGE: Duration = Duration::from_millis(900);
+/// How often devices that appeared are looked for, and the kernel's counters read.
+const SECOND: Duration = Duration::from_secs(1);
+
+#[derive(Args, Debug)]
+struct Record {
+    /// The file to write; `-` is standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// How long to watch; without it, until Ctrl-C
+    #[arg(long = "for", value_name = "TIME", value_parser = watch_time)]
+    watch_for: Option<Nanos>,
+    /// Begin another file after so many bytes or so much time: `500M`, `2G`, `10m`, `1h`
+    #[arg(long, value_name = "SIZE|TIME", value_parser = rotation)]
+    rotate: Option<Rotation>,
+    /// Remove the oldest of more than so many files
+    #[arg(long, value_name = "N", requires = "rotate", value_parser = clap::value_parser!(u32).range(1..))]
+    keep: Option<u32>,
+    /// One JSON object at the end (iowhy.record/1)
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    selection: Selection,
+}
+
+/// When to begin another file.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Rotation {
+    /// After so many bytes.
+    Bytes(u64),
+    /// After so much time.
+    Time(Duration),
+}
+
+fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
+    let record = Record::from_arg_matches(matches)?;
+    let place = Place::new(&record.output, record.rotate.is_some(), record.keep)?;
+    if record.json && place.is_stdout() {
+        let hint = "name a file: `-o trace.iowhy`";
+        return Err(Hinted::error("the capture and the JSON cannot both go to stdout", hint));
+    }
+    let mut recorder = Recorder::begin(&record, place)?;
+    let outcome = recorder.run(&record);
+    let end = recorder.end(outcome)?;
+    if record.json {
+        end.json()?;
+    } else {
+        end.say();
+    }
+    Ok(Status::incomplete(end.is_incomplete()))
+}
+
+/// The collectors at work, and the file they pour into.
+struct Recorder {
+    trace: BlockTrace,
+    counters: DiskStats,
+    writer: Writer<Part>,
+    place: Place,
+    stop: Stop,
+    progress: Progress,
+    begun: Instant,
+}
+
+impl Recorder {
+    fn begin(record: &Record, mut place: Place) -> anyhow::Result<Recorder> {
+        let selection = record.selection.settled_here();
+        let wanted = selection.devices();
+        let known = iowhy_live::devices(std::path::Path::new("/sys"))?;
+        for name in &wanted {
+            if !known.iter().any(|device| device.name == *name) {
+                let names: Vec<&str> = known.iter().map(|device| device.name.as_str()).collect();
+                let hint = format!("this machine has {}", names.join(", "));
+                return Err(Hinted::error(format!("there is no block device `{name}`"), hint));
+            }
+        }
+        let watched = known.iter().filter(|one| wanted.is_empty() || wanted.contains(&one.name));
+        let watched: Vec<_> = watched.collect();
+        let numbers = watched.iter().map(|device| (device.major, device.minor));
+        let options = TraceOptions {
+            devices: if wanted.is_empty() { Vec::new() } else { numbers.collect() },
+            ops: selection.op.clone(),
+            filter: selection.in_the_kernel()?,
+            ..TraceOptions::new(TraceMode::Events)
+        };
+        let mut trace = BlockTrace::new(options);
+        let mut counters = DiskStats::new(None);
+        let mut writer = Writer::new(place.next()?, part::stream_number());
+        trace.begin(&mut writer)?;
+        for device in watched {
+            let id = writer.device(&device.name);
+            if let Some(medium) = device.medium {
+                writer.set_medium(id, medium);
+            }
+            for (key, value, read_from) in &device.facts {
+                let (key, value) = (key.to_string(), value.clone());
+                writer.fact(Fact { device: Some(id), key, value, read_from: read_from.clone() });
+            }
+        }
+        counters.begin(&mut writer)?;
+        // From here on only what is open is needed, and the right to make the next file.
+        iowhy_live::give_up_rights()?;
+        place.check_next()?;
+        let progress = Progress::new(true);
+        let begun = Instant::now();
+        Ok(Recorder { trace, counters, writer, place, stop: Stop::new()?, progress, begun })
+    }
+
+    /// Records until the time is over, the user stops it, or the file cannot be written.
+    fn run(&mut self, record: &Record) -> anyhow::Result<()> {
+        let end = record.watch_for.map(|length| Duration::from_nanos(length.ns() as u64));
+        let (mut written, mut tended, mut part_begun) = (self.begun, self.begun, self.begun);
+        while !self.stop.asked() && end.is_none_or(|end| self.begun.elapsed() < end) {
+            let left = end.map_or(DRAIN, |end| end.saturating_sub(self.begun.elapsed()));
+            std::thread::sleep(left.min(DRAIN));
+            self.trace.poll(&mut self.writer)?;
+            if tended.elapsed() >= SECOND {
+                tended = Instant::now();
+                self.trace.tend()?;
+                self.counters.poll(&mut self.writer)?;
+                self.show_progress();
+            }
+            if written.elapsed() >= BLOCK_AGE {
+                written = Instant::now();
+                self.writer.flush()?;
+            }
+            if let Some(error) = self.writer.failed() {
+                anyhow::bail!("{error}");
+            }
+            let due = match record.rotate {
+                None => false,
+                Some(Rotation::Bytes(bytes)) => self.writer.out().bytes() >= bytes,
+                Some(Rotation::Time(time)) => part_begun.elapsed() >= time,
+            };
+            if due {
+                part_begun = Instant::now();
+                let next = self.place.next()?;
+                let whole = self.writer.go_on_in(next)?;
+                self.place.done(&whole);
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets go of the kernel, writes the rest, and says how it went.
+    fn end(mut self, outcome: anyhow::Result<()>) -> anyhow::Result<summary::Summary> {
+        let seconds = self.begun.elapsed().as_secs_f64();
+        self.trace.end(&mut self.writer)?;
+        self.counters.poll(&mut self.writer)?;
+        self.counters.end(&mut self.writer)?;
+        let written = match outcome {
+            Ok(()) => self.writer.finish().map_err(anyhow::Error::from),
+            Err(error) => Err(error),
+        };
+        self.progress.update("");
+        if let Err(error) = &written {
+            let name = self.writer.out().name().to_string();
+            let text = format!("cannot write `{name}` any more: {error}");
+            messages::warn(&text, Some("what was recorded before is kept and can be read"));
+            // What is half written goes; if the end does not fit either, the reader says so.
+            self.writer.out().back_to_whole();
+            if self.writer.finish_after_error("not written: the file could not grow").is_err() {
+                self.writer.out().back_to_whole();
+            }
+        }
+        self.place.done(self.writer.out());
+        Ok(summary::Summary::of(&self.writer, &self.place, seconds, written.is_err()))
+    }
+
+    fn show_progress(&self) {
+        let (events, seconds) = (self.writer.events(), self.begun.elapsed().as_secs());
+        self.progress.update(&format!("recording: {events} I/Os in {seconds} s; Ctrl-C ends"));
+    }
+}
+
+/// `500M` and `2G` are sizes, `30s`, `10m` and `1h` are times.
+fn rotation(text: &str) -> Result<Rotation, String> {
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    if matches!(unit, "s" | "m" | "min" | "h") {
+        let time = duration(text)?;
+        if time.ns() < 1_000_000_000 {
+            return Err("the shortest time for a file is 1s".to_string());
+        }
+        return Ok(Rotation::Time(Duration::from_nanos(time.ns() as u64)));
+    }
+    match iowhy_read::bytes(text).filter(|bytes| *bytes >= f64::from(1 << 20)) {
+        Some(bytes) if !unit.is_empty() => Ok(Rotation::Bytes(bytes as u64)),
+        Some(_) => Err("say of what: `500M`, `2G`, `10m` or `1h`".to_string()),
+        None => Err(format!("`{text}` is neither a size from 1M on nor a time such as `10m`")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_and_a_time_are_told_apart_by_their_unit() {
+        assert_eq!(rotation("500M"), Ok(Rotation::Bytes(500 << 20)));
+        assert_eq!(rotation("10m"), Ok(Rotation::Time(Duration::from_secs(600))));
+        assert_eq!(rotation("1h"), Ok(Rotation::Time(Duration::from_secs(3600))));
+        assert!(rotation("100000000").is_err());
+        assert!(rotation("10ms").is_err());
+        assert!(rotation("4k").is_err());
+    }
+}

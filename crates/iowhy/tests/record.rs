@@ -1,0 +1,163 @@
+//! `iowhy record` on a loop device: nothing is missing, killed or not, and a full disk is said.
+
+#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
+
+#[path = "../../live/tests/rig/mod.rs"]
+mod rig;
+
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use rig::{Loop, can_run};
+use serde_json::Value;
+
+/// Long enough for the programs to be attached on a busy machine.
+const ATTACHED: Duration = Duration::from_millis(1500);
+
+fn iowhy(words: &[&str]) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_iowhy"))
+        .args(words)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("iowhy")
+}
+
+/// Exit status, stdout, stderr.
+fn ended(child: Child) -> (i32, String, String) {
+    let output = child.wait_with_output().expect("its end");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
+}
+
+fn place(name: &str) -> PathBuf {
+    let file = std::env::temp_dir().join(format!("iowhy-{name}-{}", std::process::id()));
+    let _ = std::fs::remove_file(&file);
+    file
+}
+
+fn filled() -> Loop {
+    let disk = Loop::new(64, None);
+    disk.fio(&["--rw=write", "--bs=1m", "--size=64m"]);
+    disk.settle();
+    disk
+}
+
+fn read(disk: &Loop, ios: u32) {
+    let count = format!("--number_ios={ios}");
+    let how =
+        ["--ioengine=io_uring", "--iodepth=32", "--rw=randread", "--size=64m", "--io_size=64g"];
+    disk.fio(&[&how[..], &[&count]].concat());
+    disk.settle();
+}
+
+/// Events that a capture holds, and those it knows to be lost, by the view that reads every one.
+fn held(file: &str) -> (u64, u64, i32) {
+    let (status, text, said) = ended(iowhy(&["hist", "--json", file]));
+    let report: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text} {said}"));
+    let total = |one: &&Value| one["stage"] == "Q2C" && one["op"] == "read";
+    let counts = report["histograms"].as_array().unwrap().iter().filter(total);
+    let events = counts.map(|one| one["count"].as_u64().unwrap()).sum();
+    let inputs = report["inputs"].as_array().unwrap();
+    let lost = inputs.iter().map(|input| input["lost"].as_u64().unwrap()).sum();
+    (events, lost, status)
+}
+
+#[test]
+fn what_is_kept_and_what_is_lost_is_what_the_kernel_counts_over_all_files() {
+    if !can_run(&["fio"]) {
+        return;
+    }
+    let disk = filled();
+    let folder = place("parts");
+    std::fs::create_dir(&folder).unwrap();
+    let name = folder.join("trace.iowhy");
+    let how = ["record", "-o", name.to_str().unwrap(), "--rotate", "1s", "--json", "--for", "5s"];
+    let before = disk.counters();
+    let recording = iowhy(&[&how[..], &["--device", &disk.name]].concat());
+    std::thread::sleep(ATTACHED);
+    read(&disk, 100_000);
+    let kernel = disk.counters()[0] - before[0];
+    let (status, text, said) = ended(recording);
+    let told: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text} {said}"));
+    let (events, lost) = (told["events"].as_u64().unwrap(), told["lost"].as_u64().unwrap());
+    assert_eq!(events + lost, kernel, "{told}");
+    assert_eq!(status, i32::from(lost > 0));
+    let files: Vec<&str> =
+        told["files"].as_array().unwrap().iter().map(|file| file.as_str().unwrap()).collect();
+    assert!(files.len() > 2, "{told}");
+    let parts: Vec<u8> = files.iter().flat_map(|file| std::fs::read(file).unwrap()).collect();
+    let joined = folder.join("joined");
+    std::fs::write(&joined, &parts).unwrap();
+    assert_eq!(held(joined.to_str().unwrap()), (events, lost, status));
+    println!("{:.1} bytes per event", parts.len() as f64 / events as f64);
+    assert_eq!(told["bytes"].as_u64(), Some(parts.len() as u64));
+    assert!(parts.len() as u64 <= 12 * events, "{} bytes for {events} events", parts.len());
+    let (status, _, said) = ended(iowhy(&["record", "-o", files[0], "--for", "1s"]));
+    assert!(status == 2 && said.contains("holds something already"), "{said}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_killed_recorder_leaves_all_but_its_last_second() {
+    if !can_run(&["fio"]) {
+        return;
+    }
+    let disk = filled();
+    let file = place("killed");
+    let name = file.to_str().unwrap();
+    let mut recording = iowhy(&["record", "-o", name, "--device", &disk.name]);
+    std::thread::sleep(ATTACHED);
+    let before = disk.counters();
+    read(&disk, 20_000);
+    let kernel = disk.counters()[0] - before[0];
+    std::thread::sleep(Duration::from_millis(1000));
+    recording.kill().unwrap();
+    recording.wait().unwrap();
+    let (events, lost, status) = held(name);
+    assert_eq!(events + lost, kernel);
+    assert_eq!(status, 1, "a capture without its end is said to be cut");
+    std::fs::remove_file(&file).unwrap();
+}
+
+#[test]
+fn a_full_disk_ends_the_recording_and_the_file_can_be_read() {
+    if !can_run(&["fio", "mkfs.ext4"]) {
+        return;
+    }
+    let disk = filled();
+    let folder = place("full");
+    std::fs::create_dir(&folder).unwrap();
+    let path = folder.to_str().unwrap();
+    rig::run("mount", &["-t", "tmpfs", "-o", "size=512k", "tmpfs", path]);
+    let name = format!("{path}/trace.iowhy");
+    let how = ["record", "-o", &name, "--json", "--device", &disk.name, "--for", "20s"];
+    let recording = iowhy(&how);
+    std::thread::sleep(ATTACHED);
+    read(&disk, 150_000);
+    let (status, text, said) = ended(recording);
+    let told: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text} {said}"));
+    let (events, lost, read_status) = held(&name);
+    rig::run("umount", &[path]);
+    std::fs::remove_dir(&folder).unwrap();
+    assert_eq!((status, read_status), (1, 1), "{said}");
+    assert!(said.contains("No space left on device"), "{said}");
+    assert_eq!(told["stopped_early"], true);
+    assert!(events > 10_000 && told["unwritten"].as_u64() > Some(0), "{told}");
+    assert_eq!(Some(events), told["events"].as_u64());
+    println!("{events} kept, {lost} known to be lost, {told}");
+}
+
+#[test]
+fn what_cannot_be_written_to_is_refused_before_anything_is_watched() {
+    let device = "/dev/loop-control";
+    for (output, said) in [("/nowhere/at/all", "No such file"), ("/tmp", "directory"), (device, "")]
+    {
+        let (status, _, error) = ended(iowhy(&["record", "-o", output, "--for", "10ms"]));
+        assert!(status == 2 && error.contains(said) || output == device, "{output}: {error}");
+    }
+    let (status, _, said) = ended(iowhy(&["record", "-o", "-", "--rotate", "1G"]));
+    assert!(status == 2 && said.contains("cannot be rotated"), "{said}");
+}

@@ -1,0 +1,138 @@
+//! The header of a block.
+
+/// How a block begins. The line end makes it a line of its own to whoever reads lines, and the
+/// first byte is no text in any encoding (as in PNG).
+pub const MAGIC: [u8; 8] = *b"\x89IOWHY\x01\n";
+/// Added to the end mark of a block that repeats.
+const REPEATS: u16 = 1 << 8;
+/// The only version of what stands behind a header.
+const VERSION: u16 = 1;
+
+/// What comes after a block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    /// More blocks.
+    More,
+    /// Nothing: the recording is complete.
+    Over,
+    /// More blocks, in another file.
+    Elsewhere,
+}
+
+/// What a block says of itself before its content.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Header {
+    /// What comes after it.
+    pub end: End,
+    /// What it holds was said before, in the file before this one.
+    pub repeats: bool,
+    /// Bytes of its content.
+    pub bytes: u32,
+    /// Which recording it belongs to.
+    pub stream: u64,
+    /// Its place in the recording, from 0.
+    pub sequence: u64,
+    /// Events in all blocks before it.
+    pub events_before: u64,
+    /// Events in it.
+    pub events: u32,
+    /// CRC-32 of its content.
+    pub checksum: u32,
+}
+
+impl Header {
+    /// Bytes it takes.
+    pub const BYTES: usize = 52;
+
+    /// Whether this is the content it was written for.
+    pub fn fits(&self, content: &[u8]) -> bool {
+        crc32fast::hash(content) == self.checksum
+    }
+
+    /// As bytes.
+    pub fn to_bytes(self) -> Vec<u8> {
+        let end: u16 = match self.end {
+            End::More => 0,
+            End::Over => 1,
+            End::Elsewhere => 2,
+        };
+        let mut out = MAGIC.to_vec();
+        out.extend(VERSION.to_le_bytes());
+        out.extend((end + u16::from(self.repeats) * REPEATS).to_le_bytes());
+        out.extend(self.bytes.to_le_bytes());
+        for word in [self.stream, self.sequence, self.events_before] {
+            out.extend(word.to_le_bytes());
+        }
+        out.extend(self.events.to_le_bytes());
+        out.extend(self.checksum.to_le_bytes());
+        out.extend(crc32fast::hash(&out).to_le_bytes());
+        out
+    }
+
+    /// From bytes; `None` if they are none, or damaged.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Header> {
+        let bytes: &[u8; Header::BYTES] = bytes.get(..Header::BYTES)?.try_into().ok()?;
+        let (said, checksum) = bytes.split_at(Header::BYTES - 4);
+        let sound = crc32fast::hash(said).to_le_bytes() == *checksum;
+        if !sound || !said.starts_with(&MAGIC) || said[8..10] != VERSION.to_le_bytes() {
+            return None;
+        }
+        let mark = u16::from_le_bytes([said[10], said[11]]);
+        let end = match mark & !REPEATS {
+            0 => End::More,
+            1 => End::Over,
+            2 => End::Elsewhere,
+            _ => return None,
+        };
+        Some(Header {
+            end,
+            repeats: mark & REPEATS > 0,
+            bytes: four(bytes, 12),
+            stream: eight(bytes, 16),
+            sequence: eight(bytes, 24),
+            events_before: eight(bytes, 32),
+            events: four(bytes, 40),
+            checksum: four(bytes, 44),
+        })
+    }
+}
+
+/// The number at a place that is known to be inside.
+fn four(bytes: &[u8; Header::BYTES], at: usize) -> u32 {
+    let mut number = [0; 4];
+    number.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_le_bytes(number)
+}
+
+fn eight(bytes: &[u8; Header::BYTES], at: usize) -> u64 {
+    let mut number = [0; 8];
+    number.copy_from_slice(&bytes[at..at + 8]);
+    u64::from_le_bytes(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_comes_back_and_any_flipped_bit_is_seen() {
+        let header = Header {
+            end: End::Elsewhere,
+            repeats: true,
+            bytes: 77,
+            stream: 1 << 60,
+            sequence: 3,
+            events_before: 9_000_000_000,
+            events: 12,
+            checksum: 0xdead_beef,
+        };
+        let bytes = header.to_bytes();
+        assert_eq!(bytes.len(), Header::BYTES);
+        assert_eq!(Header::from_bytes(&bytes), Some(header));
+        for bit in 0..bytes.len() * 8 {
+            let mut bitten = bytes.clone();
+            bitten[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(Header::from_bytes(&bitten), None);
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Everything of a listing that is no event, field by field: who spoke, averages, histograms,
+//! facts.
+
+use crate::bytes::{Bytes, maybe, number, real, signed, text};
+use iowhy_model::{
+    DeviceId, Distribution, Edges, Fact, Histogram, Interval, Layer, Level, Loss, Name, Nanos,
+    Note, Op, Rates, Sampling, Source, Stage, Time,
+};
+
+const LEVELS: [Level; 5] = [Level::A, Level::B, Level::C, Level::D, Level::E];
+const SAMPLINGS: [Sampling; 3] = [Sampling::Traced, Sampling::Sampled, Sampling::Reported];
+const LAYERS: [Layer; 3] = [Layer::Application, Layer::Syscall, Layer::Block];
+const STAGES: [Stage; 4] = [Stage::Before, Stage::Queue, Stage::Device, Stage::Total];
+
+/// Writes who spoke. Losses and skips are those since the beginning: a lost block takes none along.
+pub fn write_source(source: &Source, out: &mut Vec<u8>) {
+    text(&source.format, out);
+    text(&source.input, out);
+    maybe(source.lines, out, |(first, last), out| {
+        number(first, out);
+        number(last, out);
+    });
+    out.extend([place(&LEVELS, source.level), place(&SAMPLINGS, source.sampling)]);
+    maybe(source.resolution, out, write_length);
+    out.push(u8::from(source.sees_queue));
+    maybe(source.watched, out, write_length);
+    number(source.records, out);
+    number(source.skipped, out);
+    number(source.losses.len() as u64, out);
+    for loss in &source.losses {
+        text(&loss.what, out);
+        number(loss.count, out);
+    }
+    number(source.notes.len() as u64, out);
+    for note in &source.notes {
+        number(note.line, out);
+        text(&note.text, out);
+        text(&note.reason, out);
+    }
+    maybe(source.host.as_ref(), out, |host, out| text(host, out));
+}
+
+/// Reads who spoke.
+pub fn read_source(from: &mut Bytes) -> Option<Source> {
+    let format = from.text()?;
+    let mut source = Source::new(&format, &from.text()?, Level::A);
+    source.lines = from.maybe(|from| Some((from.number()?, from.number()?)))?;
+    source.level = *LEVELS.get(usize::from(from.byte()?))?;
+    source.sampling = *SAMPLINGS.get(usize::from(from.byte()?))?;
+    source.resolution = from.maybe(read_length)?;
+    source.sees_queue = from.byte()? != 0;
+    source.watched = from.maybe(read_length)?;
+    source.records = from.number()?;
+    source.skipped = from.number()?;
+    for _ in 0..from.count()? {
+        source.losses.push(Loss { what: from.text()?, count: from.number()? });
+    }
+    for _ in 0..from.count()? {
+        let (line, text) = (from.number()?, from.text()?);
+        source.notes.push(Note { line, text, reason: from.text()? });
+    }
+    source.host = from.maybe(Bytes::text)?;
+    Some(source)
+}
+
+/// Writes averages; the device is a place in the block's own list.
+pub fn write_interval(interval: &Interval, out: &mut Vec<u8>) {
+    number(interval.device.index() as u64, out);
+    out.push(place(&LAYERS, interval.layer));
+    maybe(interval.start, out, write_time);
+    maybe(interval.length, out, write_length);
+    out.push(u8::from(interval.since_boot));
+    number(interval.rates.len() as u64, out);
+    for (op, rates) in &interval.rates {
+        out.push(place(&Op::ALL, *op));
+        write_rates(rates, out);
+    }
+    maybe(interval.mixed.as_ref(), out, write_rates);
+    for value in [
+        interval.await_ns,
+        interval.queue_len,
+        interval.active_len,
+        interval.device_ns,
+        interval.wait_ns,
+        interval.busy,
+        interval.svctm_ns,
+    ] {
+        maybe(value, out, real);
+    }
+    maybe(interval.in_flight, out, number);
+}
+
+/// Reads averages.
+pub fn read_interval(from: &mut Bytes) -> Option<Interval> {
+    let device = DeviceId::at(from.small()?);
+    let mut interval = Interval::new(device, *LAYERS.get(usize::from(from.byte()?))?);
+    interval.start = from.maybe(read_time)?;
+    interval.length = from.maybe(read_length)?;
+    interval.since_boot = from.byte()? != 0;
+    for _ in 0..from.count()? {
+        let op = *Op::ALL.get(usize::from(from.byte()?))?;
+        interval.rates.push((op, read_rates(from)?));
+    }
+    interval.mixed = from.maybe(read_rates)?;
+    for value in [
+        &mut interval.await_ns,
+        &mut interval.queue_len,
+        &mut interval.active_len,
+        &mut interval.device_ns,
+        &mut interval.wait_ns,
+        &mut interval.busy,
+        &mut interval.svctm_ns,
+    ] {
+        *value = from.maybe(Bytes::real)?;
+    }
+    interval.in_flight = from.maybe(Bytes::number)?;
+    Some(interval)
+}
+
+/// Writes a histogram; device and label are places in the block's own lists.
+pub fn write_distribution(of: &Distribution, out: &mut Vec<u8>) {
+    number(of.device.index() as u64, out);
+    maybe(of.op, out, |op, out| out.push(place(&Op::ALL, op)));
+    out.extend([place(&LAYERS, of.layer), place(&STAGES, of.stage)]);
+    maybe(of.start, out, write_time);
+    maybe(of.length, out, write_length);
+    maybe(of.bytes, out, |bytes, out| number(bytes.into(), out));
+    maybe(of.label, out, |label, out| number(label.index() as u64, out));
+    // Most histograms stand over the standard table.
+    let edges = of.histogram.edges();
+    let standard = *edges == Edges::standard();
+    out.push(u8::from(standard));
+    if !standard {
+        number(edges.as_slice().len() as u64, out);
+        edges.as_slice().iter().for_each(|edge| number(*edge, out));
+    }
+    of.histogram.counts().iter().for_each(|count| number(*count, out));
+    maybe(of.histogram.sum_ns, out, real);
+    maybe(of.histogram.min_ns, out, number);
+    maybe(of.histogram.max_ns, out, number);
+}
+
+/// Reads a histogram.
+pub fn read_distribution(from: &mut Bytes) -> Option<Distribution> {
+    let device = DeviceId::at(from.small()?);
+    let op = from.maybe(|from| Op::ALL.get(usize::from(from.byte()?)).copied())?;
+    let layer = *LAYERS.get(usize::from(from.byte()?))?;
+    let stage = *STAGES.get(usize::from(from.byte()?))?;
+    let start = from.maybe(read_time)?;
+    let length = from.maybe(read_length)?;
+    let bytes = from.maybe(Bytes::small)?;
+    let label = from.maybe(|from| from.small().map(Name::at))?;
+    let edges = match from.byte()? {
+        1 => Edges::standard(),
+        _ => {
+            let count = from.count()?;
+            Edges::new((0..count).map(|_| from.number()).collect::<Option<_>>()?)?
+        }
+    };
+    let counts: Option<Vec<u64>> = (0..edges.buckets()).map(|_| from.number()).collect();
+    let counts = counts?;
+    counts.iter().try_fold(0u64, |total, count| total.checked_add(*count))?;
+    let mut histogram = Histogram::from_counts(edges, counts)?;
+    histogram.sum_ns = from.maybe(Bytes::real)?;
+    histogram.min_ns = from.maybe(Bytes::number)?;
+    histogram.max_ns = from.maybe(Bytes::number)?;
+    let mut of = Distribution::new(device, layer, stage, histogram);
+    (of.op, of.start, of.length, of.bytes, of.label) = (op, start, length, bytes, label);
+    Some(of)
+}
+
+/// Writes a fact; the device is a place in the block's own list.
+pub fn write_fact(fact: &Fact, out: &mut Vec<u8>) {
+    maybe(fact.device, out, |device, out| number(device.index() as u64, out));
+    [&fact.key, &fact.value, &fact.read_from].into_iter().for_each(|one| text(one, out));
+}
+
+/// Reads a fact.
+pub fn read_fact(from: &mut Bytes) -> Option<Fact> {
+    let device = from.maybe(|from| from.small().map(DeviceId::at))?;
+    Some(Fact { device, key: from.text()?, value: from.text()?, read_from: from.text()? })
+}
+
+fn write_rates(rates: &Rates, out: &mut Vec<u8>) {
+    real(rates.ios_per_s, out);
+    for value in [rates.merges_per_s, rates.bytes_per_s, rates.await_ns] {
+        maybe(value, out, real);
+    }
+}
+
+fn read_rates(from: &mut Bytes) -> Option<Rates> {
+    let ios_per_s = from.real()?;
+    let mut next = || from.maybe(Bytes::real);
+    Some(Rates { ios_per_s, merges_per_s: next()?, bytes_per_s: next()?, await_ns: next()? })
+}
+
+fn write_time(time: Time, out: &mut Vec<u8>) {
+    signed(time.ns(), out);
+}
+
+fn read_time(from: &mut Bytes) -> Option<Time> {
+    from.signed().map(Time::from_ns)
+}
+
+fn write_length(length: Nanos, out: &mut Vec<u8>) {
+    signed(length.ns(), out);
+}
+
+fn read_length(from: &mut Bytes) -> Option<Nanos> {
+    from.signed().map(Nanos)
+}
+
+/// The place of one of a few.
+fn place<T: PartialEq>(all: &[T], one: T) -> u8 {
+    all.iter().position(|known| *known == one).unwrap_or(0) as u8
+}

@@ -1,0 +1,364 @@
+//! A sink that writes what is poured into it as blocks.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use crate::block::{Block, Section};
+use crate::{BLOCK_EVENTS, End, Header};
+use iowhy_model::{
+    Device, DeviceId, Distribution, Event, Fact, Filter, Interval, Level, Medium, Name, Sink,
+    Source,
+};
+
+/// Bytes of records other than events, roughly, at which a block is cut: far below its limit.
+const OTHER_BYTES: usize = 1 << 20;
+/// Facts with which every file of a recording begins; a machine states some 15 per device.
+const FACTS_REPEATED: usize = 1000;
+
+/// Writes a recording block by block, holding no more of it than one block.
+///
+/// A sink cannot say that the disk is full, so an error is kept: ask [`failed`](Writer::failed).
+/// From then on events are only counted.
+pub struct Writer<W: Write> {
+    out: W,
+    stream: u64,
+    sequence: u64,
+    events_written: u64,
+    /// Events in the block that is being filled.
+    pending: usize,
+    /// Bytes of other records in it, roughly.
+    others: usize,
+    /// Events that could not be written.
+    unwritten: u64,
+    error: Option<io::Error>,
+    filter: Filter,
+    devices: Vec<Device>,
+    device_ids: HashMap<String, DeviceId>,
+    names: Vec<String>,
+    name_ids: HashMap<String, Name>,
+    sections: Vec<Section>,
+    current: usize,
+    /// The first facts, by section: every file begins with them.
+    facts: Vec<(usize, Fact)>,
+}
+
+impl<W: Write> Writer<W> {
+    /// A writer of the recording of that number, which tells it from others in the same file.
+    pub fn new(out: W, stream: u64) -> Writer<W> {
+        Writer {
+            out,
+            stream,
+            sequence: 0,
+            events_written: 0,
+            pending: 0,
+            others: 0,
+            unwritten: 0,
+            error: None,
+            filter: Filter::default(),
+            devices: Vec::new(),
+            device_ids: HashMap::new(),
+            names: Vec::new(),
+            name_ids: HashMap::new(),
+            sections: Vec::new(),
+            current: 0,
+            facts: Vec::new(),
+        }
+    }
+
+    /// Keeps only events that pass; everything else is kept all the same.
+    pub fn only(&mut self, filter: Filter) {
+        self.filter = filter;
+    }
+
+    /// Where it writes to.
+    pub fn out(&mut self) -> &mut W {
+        &mut self.out
+    }
+
+    /// Events written or waiting to be.
+    pub fn events(&self) -> u64 {
+        self.events_written + self.pending as u64
+    }
+
+    /// Events that could not be written.
+    pub fn unwritten(&self) -> u64 {
+        self.unwritten
+    }
+
+    /// Who has spoken so far, with what each has lost.
+    pub fn sources(&self) -> impl Iterator<Item = &Source> {
+        self.sections.iter().map(|section| &section.source)
+    }
+
+    /// Why writing stopped, if it did.
+    pub fn failed(&self) -> Option<&io::Error> {
+        self.error.as_ref()
+    }
+
+    /// Writes what has come since the last block, if anything has.
+    ///
+    /// # Errors
+    /// The first that the output had.
+    pub fn flush(&mut self) -> io::Result<()> {
+        if self.pending + self.others > 0 {
+            self.block(End::More);
+        }
+        self.answer()
+    }
+
+    /// Ends this file; the recording goes on in `out`, and what was written to is given back.
+    ///
+    /// # Errors
+    /// The first that the output had.
+    pub fn go_on_in(&mut self, out: W) -> io::Result<W> {
+        self.block(End::Elsewhere);
+        self.answer()?;
+        let before = std::mem::replace(&mut self.out, out);
+        for (section, fact) in &self.facts {
+            if let Some(section) = self.sections.get_mut(*section) {
+                section.facts.push(fact.clone());
+            }
+        }
+        self.write_block(End::More, true);
+        self.answer()?;
+        Ok(before)
+    }
+
+    /// Ends the recording.
+    ///
+    /// # Errors
+    /// The first that the output had.
+    pub fn finish(&mut self) -> io::Result<()> {
+        self.block(End::Over);
+        self.answer()
+    }
+
+    /// After an error: tries once more, with what was lost meanwhile counted.
+    ///
+    /// # Errors
+    /// If the output still refuses.
+    pub fn finish_after_error(&mut self, why: &str) -> io::Result<()> {
+        self.error = None;
+        let lost = std::mem::take(&mut self.unwritten);
+        if let Some(place) = self.sections.iter().position(|one| one.source.level >= Level::C) {
+            self.current = place;
+        }
+        self.lost(why, lost);
+        self.unwritten = lost;
+        self.finish()
+    }
+
+    fn answer(&self) -> io::Result<()> {
+        let again = |error: &io::Error| match error.raw_os_error() {
+            Some(code) => io::Error::from_raw_os_error(code),
+            None => io::Error::new(error.kind(), error.to_string()),
+        };
+        self.error.as_ref().map_or(Ok(()), |error| Err(again(error)))
+    }
+
+    fn open(&mut self) -> &mut Section {
+        if self.sections.is_empty() {
+            // A reader that speaks before it begins is a bug of ours; nothing is thrown away.
+            self.begin(Source::new("unknown", "-", Level::A));
+        }
+        &mut self.sections[self.current]
+    }
+
+    fn other(&mut self, bytes: usize) {
+        self.others += bytes;
+        if self.others >= OTHER_BYTES {
+            self.block(End::More);
+        }
+    }
+
+    fn block(&mut self, end: End) {
+        self.write_block(end, false);
+    }
+
+    fn write_block(&mut self, end: End, repeats: bool) {
+        let events = std::mem::take(&mut self.pending);
+        self.others = 0;
+        if self.error.is_none() {
+            let content = self.take().to_bytes();
+            let header = Header {
+                end,
+                repeats,
+                bytes: content.len() as u32,
+                stream: self.stream,
+                sequence: self.sequence,
+                events_before: self.events_written,
+                events: events as u32,
+                checksum: crc32fast::hash(&content),
+            };
+            let mut bytes = header.to_bytes();
+            bytes.extend(content);
+            match self.out.write_all(&bytes).and_then(|()| self.out.flush()) {
+                Ok(()) => {
+                    self.sequence += 1;
+                    self.events_written += events as u64;
+                    return;
+                }
+                Err(error) => self.error = Some(error),
+            }
+        }
+        self.sections.iter_mut().for_each(Section::clear);
+        self.unwritten += events as u64;
+    }
+
+    /// Everything since the last block, with devices and names numbered anew for this one.
+    fn take(&mut self) -> Block {
+        let mut block = Block::default();
+        let mut devices = Places::new(self.devices.len());
+        let mut names = Places::new(self.names.len());
+        for section in &mut self.sections {
+            for event in &mut section.events {
+                event.device = DeviceId::at(devices.place(event.device.index()));
+                event.comm = event.comm.map(|name| Name::at(names.place(name.index())));
+                event.cgroup = event.cgroup.map(|name| Name::at(names.place(name.index())));
+            }
+            for interval in &mut section.intervals {
+                interval.device = DeviceId::at(devices.place(interval.device.index()));
+            }
+            for one in &mut section.distributions {
+                one.device = DeviceId::at(devices.place(one.device.index()));
+                one.label = one.label.map(|name| Name::at(names.place(name.index())));
+            }
+            for fact in &mut section.facts {
+                fact.device = fact.device.map(|id| DeviceId::at(devices.place(id.index())));
+            }
+            let rest = section.clone_empty();
+            block.sections.push(std::mem::replace(section, rest));
+        }
+        let devices = devices.used.iter().filter_map(|place| self.devices.get(*place));
+        block.devices = devices.cloned().collect();
+        let names = names.used.iter().filter_map(|place| self.names.get(*place));
+        block.names = names.cloned().collect();
+        block
+    }
+}
+
+impl Section {
+    fn of(listing: u64, source: Source) -> Section {
+        let (events, intervals, distributions, facts) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Section { listing, source, events, intervals, distributions, facts }
+    }
+
+    fn clone_empty(&self) -> Section {
+        let mut empty = Section::of(self.listing, self.source.clone());
+        empty.events.reserve(self.events.len());
+        empty
+    }
+
+    fn clear(&mut self) {
+        self.events.clear();
+        self.intervals.clear();
+        self.distributions.clear();
+        self.facts.clear();
+    }
+}
+
+/// New numbers for the few of many that are used.
+struct Places {
+    places: Vec<u32>,
+    used: Vec<usize>,
+}
+
+impl Places {
+    fn new(all: usize) -> Places {
+        Places { places: vec![u32::MAX; all], used: Vec::new() }
+    }
+
+    fn place(&mut self, old: usize) -> u32 {
+        // A number from elsewhere is a bug of ours: it becomes one that the reader refuses.
+        let Some(place) = self.places.get_mut(old) else { return u32::MAX - 1 };
+        if *place == u32::MAX {
+            *place = self.used.len() as u32;
+            self.used.push(old);
+        }
+        *place
+    }
+}
+
+impl<W: Write> Sink for Writer<W> {
+    fn begin(&mut self, source: Source) -> usize {
+        self.sections.push(Section::of(self.sections.len() as u64, source));
+        self.current = self.sections.len() - 1;
+        self.current
+    }
+
+    fn resume(&mut self, listing: usize) {
+        self.current = listing.min(self.sections.len().saturating_sub(1));
+    }
+
+    fn source(&mut self) -> &mut Source {
+        &mut self.open().source
+    }
+
+    fn device(&mut self, name: &str) -> DeviceId {
+        if let Some(id) = self.device_ids.get(name) {
+            return *id;
+        }
+        let id = DeviceId::at(self.devices.len() as u32);
+        self.devices.push(Device { name: name.to_string(), medium: None });
+        self.device_ids.insert(name.to_string(), id);
+        id
+    }
+
+    fn set_medium(&mut self, device: DeviceId, medium: Medium) {
+        if let Some(device) = self.devices.get_mut(device.index()) {
+            device.medium = Some(medium);
+        }
+    }
+
+    fn name(&mut self, text: &str) -> Name {
+        if let Some(name) = self.name_ids.get(text) {
+            return *name;
+        }
+        let name = Name::at(self.names.len() as u32);
+        self.names.push(text.to_string());
+        self.name_ids.insert(text.to_string(), name);
+        name
+    }
+
+    fn event(&mut self, event: Event) {
+        if !self.filter.event(&event) {
+            return;
+        }
+        let section = self.open();
+        section.source.records += 1;
+        section.events.push(event);
+        self.pending += 1;
+        if self.pending >= BLOCK_EVENTS {
+            self.block(End::More);
+        }
+    }
+
+    fn interval(&mut self, interval: Interval) {
+        let section = self.open();
+        section.source.records += 1;
+        section.intervals.push(interval);
+        self.other(size_of::<Interval>());
+    }
+
+    fn distribution(&mut self, distribution: Distribution) {
+        let words = 2 * distribution.histogram.edges().as_slice().len();
+        let section = self.open();
+        section.source.records += 1;
+        section.distributions.push(distribution);
+        self.other(words * size_of::<u64>());
+    }
+
+    fn fact(&mut self, fact: Fact) {
+        let bytes = fact.key.len() + fact.value.len() + fact.read_from.len();
+        if self.facts.len() < FACTS_REPEATED {
+            self.facts.push((self.current, fact.clone()));
+        }
+        let section = self.open();
+        section.source.records += 1;
+        section.facts.push(fact);
+        self.other(bytes + 1);
+    }
+
+    fn end(&mut self) {}
+}
