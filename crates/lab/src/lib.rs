@@ -1,6 +1,8 @@
 //! The laboratory: disks with a known disease, and the tests that keep the tree tidy. Never
 //! shipped; no crate that is may depend on it.
 //!
+//! - [`built`] finds the program under test.
+//! - [`demo`] shows a stranger what iowhy does.
 //! - [`disk`] is arithmetic: disks, healthy and sick, as functions of time.
 //! - [`kernels`] boots other kernels and tries tracer and judge in them.
 //! - [`render`] shows such a world as each tool would have.
@@ -10,6 +12,8 @@
 //! - [`worlds`] are disks and loads of known illness.
 //! - [`tidy`] holds the laws of docs/ARCHITECTURE.md as tests over the source text.
 
+pub mod built;
+pub mod demo;
 pub mod disk;
 pub mod kernels;
 pub mod render;

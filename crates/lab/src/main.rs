@@ -8,6 +8,7 @@ use std::process::{ExitCode, Stdio};
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
+use iowhy_lab::demo::Demo;
 use iowhy_lab::disk;
 use iowhy_lab::kernels;
 use iowhy_lab::render;
@@ -25,6 +26,8 @@ struct Line {
 
 #[derive(Subcommand)]
 enum What {
+    /// Shows what iowhy does, on disks of known illness, within one minute
+    Demo(Demo),
     /// Makes a block device with a known disease, runs a command on it, and takes it away
     Sickdisk(Sickdisk),
     /// Prints what biosnoop would have seen of a load on a disk, without a device and at once
@@ -98,7 +101,7 @@ struct Scored {
     /// Tells one case instead: `device.retry/mild:17`
     #[arg(long, value_name = "CASE")]
     case: Option<String>,
-    /// The level at which it is told: A, B, C or D
+    /// The level at which it is told: A, B, C, D or E
     #[arg(long, default_value = "C")]
     level: String,
 }
@@ -115,6 +118,7 @@ struct Kernels {
 
 fn main() -> ExitCode {
     let outcome = match Line::parse().what {
+        What::Demo(demo) => demo.run().map(|()| ExitCode::SUCCESS),
         What::Sickdisk(sickdisk) => sickdisk.run(),
         What::Simulate(simulate) => simulate.run(),
         What::Score(scored) => scored.run(),
@@ -224,7 +228,7 @@ impl Scored {
         let text = match &self.case {
             Some(case) => {
                 let case = Case::parse(case, self.seed).ok_or("there is no such case");
-                let level = render::level(&self.level).ok_or("the level is A, B, C or D");
+                let level = render::level(&self.level).ok_or("the level is A, B, C, D or E");
                 let (case, level) = case.and_then(|c| Ok((c, level?))).map_err(io::Error::other)?;
                 case.story(level)
             }

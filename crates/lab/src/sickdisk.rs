@@ -12,6 +12,7 @@
 
 mod daemon;
 mod device;
+mod drive;
 mod file;
 mod kernel;
 mod replies;
@@ -19,6 +20,7 @@ mod truth;
 
 pub use daemon::serve;
 pub use device::{SickDisk, missing};
+pub use drive::{Drive, Driven};
 pub use truth::{Entry, HEADING, Truth};
 
 use crate::disk::{Disease, Disk, Model};

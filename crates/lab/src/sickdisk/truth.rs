@@ -134,6 +134,12 @@ impl Truth {
         out
     }
 
+    /// How many requests lost how many turns to retries: `0 x131, 1 x45, 2 x17`.
+    pub fn turns_lost(&self) -> String {
+        let of: Vec<&Entry> = self.entries.iter().collect();
+        self.turn.map(|turn| rungs(&of, turn)).unwrap_or_default()
+    }
+
     fn summarise(&self, out: &mut String, op: Op, of: &[&Entry]) {
         let n = of.len() as f64;
         let latency = |entry: &&Entry| entry.latency();
