@@ -16,6 +16,8 @@ const ACQUITS: f64 = 0.4;
 const EXPLAINS_AWAY: f64 = 0.7;
 /// A listing half as sure as the surest one still agrees with it.
 const AGREES: f64 = 0.5;
+/// What puts a fault before any shape: weights end at one.
+const OUTRANKS: f64 = 1.0;
 /// A device that lost less than a tenth of what another lost is not what is complained of.
 const MATTERS_LITTLE: f64 = 0.1;
 /// What an opinion on the other side of a vote is worth keeping for.
@@ -23,16 +25,52 @@ const MENTION: f64 = 0.02;
 
 /// Which verdict explains which other away, for the same disk: the specific one first.
 const CHILDREN: &[(&str, &[&str])] = &[
+    ("cap.burst", &["cap.volume", "device.slow", "device.write-cliff", "load.saturated"]),
+    ("cap.cgroup", &["device.slow", "layer.above", "load.saturated", "load.small-sync"]),
+    ("cap.volume", &["device.slow", "load.saturated"]),
+    ("cfg.misaligned", &["device.slow"]),
+    ("cfg.scheduler", &["device.slow", "load.burst", "load.saturated", "load.small-sync"]),
+    ("device.comb-other", &["device.slow", "load.saturated"]),
+    ("device.idle-wake", &["device.slow", "device.stall"]),
+    ("device.media", &["device.slow", "device.stall", "peer.outlier"]),
+    ("device.path", &["device.slow", "device.stall", "peer.outlier"]),
+    ("device.recovery", &["device.slow", "device.stall", "load.saturated", "peer.outlier"]),
     (
         "device.retry",
-        &["device.slow", "device.stall", "load.large-io", "load.saturated", "peer.outlier"],
+        &[
+            "device.comb-other",
+            "device.slow",
+            "device.stall",
+            "load.large-io",
+            "load.saturated",
+            "peer.outlier",
+        ],
     ),
+    ("device.smr", &["device.slow", "device.stall", "device.write-cliff", "load.saturated"]),
     ("device.stall", &["device.slow", "load.saturated", "peer.outlier"]),
-    ("load.missed-turn", &["device.slow", "device.retry", "load.small-sync"]),
-    ("cap.volume", &["device.slow", "load.saturated"]),
+    ("device.thermal", &["device.slow", "device.write-cliff", "load.saturated"]),
+    ("device.write-cliff", &["device.slow", "load.saturated"]),
+    ("layer.remote", &["device.media", "device.slow", "device.stall", "load.saturated"]),
     ("load.burst", &["device.slow", "load.saturated"]),
+    ("load.discard", &["device.slow", "device.stall", "load.saturated"]),
+    ("load.flush", &["device.slow", "load.saturated"]),
     ("load.large-io", &["load.saturated"]),
+    ("load.missed-turn", &["device.slow", "device.retry", "load.small-sync"]),
+    ("load.rw-mix", &["device.slow", "load.saturated"]),
+    ("peer.shared", &["device.slow", "device.stall", "peer.outlier"]),
 ];
+
+/// Formats whose word is a fault's own: what they state outranks any shape of latency.
+const WITNESSES: [&str; 2] = ["(kernel-log)", "(smart)"];
+
+/// Whether a finding rests on a fault that the kernel's log or the drive itself states: a number
+/// read there that had to exceed a bound, and does.
+pub fn is_fault(finding: &Finding) -> bool {
+    finding.evidence.iter().any(|evidence| {
+        WITNESSES.iter().any(|witness| evidence.source.ends_with(witness))
+            && evidence.bound.is_some_and(|bound| bound.holds(evidence.value))
+    })
+}
 
 /// Caps, merges, explains away and orders.
 pub fn weigh(scene: &Scene, findings: Vec<Finding>) -> Vec<Finding> {
@@ -54,13 +92,18 @@ pub fn weigh(scene: &Scene, findings: Vec<Finding>) -> Vec<Finding> {
     merged
 }
 
-/// Order: what stands, best first; then what is only mentioned; then what is explained away; then
-/// who is cleared or not known. Where no accusation stands, these last two lead.
+/// Order: what stands, best first, and of that a fault that log or SMART state before any shape of
+/// latency; then what is only mentioned; then what is explained away; then who is cleared or not
+/// known. Where no accusation stands, these last two lead.
 pub fn order(scene: &Scene, findings: &mut [Finding]) {
     let most_lost = scene.lost.iter().map(|(_, _, lost)| *lost).fold(0.0, f64::max);
     let weight = |finding: &Finding| {
-        let lost = lost(scene, finding).unwrap_or(most_lost);
-        if lost < MATTERS_LITTLE * most_lost { finding.weight() / 2.0 } else { finding.weight() }
+        let known = lost(scene, finding);
+        // A fault outranks a shape; one of a disk that nobody measured says nothing of what was felt.
+        let fault = is_fault(finding) && (known.is_some() || scene.lost.is_empty());
+        let weight = finding.weight() + if fault { OUTRANKS } else { 0.0 };
+        let lost = known.unwrap_or(most_lost);
+        if lost < MATTERS_LITTLE * most_lost { weight / 2.0 } else { weight }
     };
     let any_stands = findings.iter().any(|finding| stands(finding) && !closes(finding));
     let rank = |finding: &Finding| match (closes(finding), stands(finding)) {
@@ -159,6 +202,16 @@ fn same_disk(scene: &Scene, a: &Finding, b: &Finding) -> bool {
     disk(a) == disk(b)
 }
 
+/// Whether a finding about several disks names the disk of another among them.
+fn covers(scene: &Scene, speaker: &Finding, finding: &Finding) -> bool {
+    let (None, Some(device)) = (speaker.subject.device, finding.subject.device) else {
+        return false;
+    };
+    let disk = scene.disk(device);
+    let named = speaker.subject.group.as_deref().unwrap_or_default();
+    named.split_whitespace().any(|name| name == disk)
+}
+
 /// Listings of one input speak of one machine; so do listings that were watched live together.
 fn same_input(scene: &Scene, a: &Finding, b: &Finding) -> bool {
     let inputs = |finding: &Finding| -> Vec<&str> {
@@ -197,7 +250,7 @@ fn explain_away(scene: &Scene, findings: &mut [Finding]) {
         let speaker = CHILDREN.iter().find_map(|(specific, generic)| {
             let speaker = speakers.iter().find(|speaker| {
                 speaker.verdict == *specific
-                    && same_disk(scene, speaker, finding)
+                    && (same_disk(scene, speaker, finding) || covers(scene, speaker, finding))
                     && same_input(scene, speaker, finding)
             })?;
             generic.contains(&finding.verdict).then_some(speaker.verdict)
