@@ -199,10 +199,19 @@ fn a_cap_is_named_and_whoever_keeps_a_schedule_sees_his_latency_grow() {
     assert!((190.0..=215.0).contains(&rate), "{object:#}");
     // 2000 were due in 5 s and 1000 served: at the end a read starts 2.5 s late, 256 in flight.
     assert!(max > 2000.0 && unserved > 400.0, "{row:?}");
+    // The verdict is the cap, with the file that holds the limit, and the device is acquitted.
+    let verdict = &object["report"]["findings"][0];
+    assert_eq!(verdict["verdict"], "cap.cgroup", "{verdict:#}");
+    let cited = verdict["evidence"].to_string();
+    assert!(cited.contains("blkio.throttle.read_iops_device"), "{cited}");
+    assert!(cited.contains("latency of the device itself, mean"), "{cited}");
+    println!("verdict: {}", verdict["sentence"]);
     let ramp = format!("{iowhy} probe ramp {} --for 1s --share --json", capped.device);
     let object: Value = serde_json::from_str(&capped.run(&ramp).unwrap()).unwrap();
     let answer = object["answer"].to_string();
-    assert!(answer.contains("a control group limits it: 200"), "{answer}");
+    assert!(answer.contains("a control group limits it: riops=200"), "{answer}");
+    let verdict = &object["report"]["findings"][0];
+    assert_eq!(verdict["verdict"], "cap.cgroup", "{verdict:#}");
 }
 
 #[test]

@@ -20,7 +20,7 @@ use topology::Node;
 
 use crate::engine::Watcher;
 use crate::error::Error;
-use crate::target::Target;
+use crate::target::{Target, sensors};
 
 /// What a kind wants to do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -182,6 +182,7 @@ fn read(path: PathBuf, node: Option<Node>, buffered: bool) -> Result<Target, Err
         file,
         bytes,
         block: node.as_ref().and_then(Node::block).unwrap_or(kind.blksize().min(4096) as u32),
+        sensors: sensors(node.as_ref().map(|node| node.name.as_str())),
         device: node.as_ref().map(|node| node.name.clone()),
         medium: node.as_ref().and_then(Node::medium),
         is_device: kind.file_type().is_block_device(),

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, clock_gettime};
 
 pub use buffers::Aligned;
-pub use gather::{Gather, Io};
+pub use gather::{Gather, Io, SoFar};
 use schedule::Schedule;
 
 use crate::error::Error;
@@ -44,8 +44,8 @@ impl Clock {
 pub struct Watcher<'a> {
     /// Becomes true when the user asked to stop.
     pub stop: &'a AtomicBool,
-    /// Is called a few times per second with the I/Os done so far.
-    pub tick: &'a mut dyn FnMut(u64),
+    /// Is called a few times per second with what was done so far.
+    pub tick: &'a mut dyn FnMut(SoFar),
 }
 
 /// How often a watcher is called, and the longest the engine sleeps.
@@ -65,6 +65,8 @@ pub struct Run {
     pub service: Tally,
     /// How late the engine itself was with submitting, though it could have.
     pub late: Tally,
+    /// Latencies of reads and of writes, of a job that does both.
+    pub of_both: Option<Box<[Tally; 2]>>,
     /// The I/Os, by completion.
     pub ios: Vec<Io>,
     /// I/Os counted but not kept.
@@ -85,11 +87,39 @@ pub struct Run {
     /// Time the engine's threads were ready to run and had no CPU, ns; `None` if the kernel
     /// does not say.
     pub no_cpu_ns: Option<u64>,
+    /// What the kernel counted on the device meanwhile, if it has one; others' I/Os included.
+    pub counted: Option<Counted>,
     /// `io_uring` or `calls`.
     pub way: &'static str,
 }
 
+/// Completed requests of a device by the kernel's counters.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Counted {
+    /// How many.
+    pub ios: u64,
+    /// The time they took together, ms.
+    pub ms: u64,
+}
+
+impl Counted {
+    /// Time per request, ms.
+    pub fn mean_ms(self) -> f64 {
+        self.ms as f64 / self.ios.max(1) as f64
+    }
+}
+
 impl Run {
+    /// Most I/Os that were in flight at once.
+    pub fn depth_reached(&self) -> u32 {
+        self.ios.iter().map(|io| io.depth).max().unwrap_or(1)
+    }
+
+    /// What it gave in short.
+    pub fn so_far(&self) -> SoFar {
+        SoFar::of(&self.latency)
+    }
+
     /// Seconds from its beginning to its last completion.
     pub fn seconds(&self) -> f64 {
         (self.span_ns.1.saturating_sub(self.span_ns.0)) as f64 / 1e9
@@ -114,7 +144,7 @@ pub fn run(
 ) -> Result<Run, Error> {
     target.fits(job)?;
     let begun_ns = clock.now_ns();
-    let cpu_ns = cpu_ns();
+    let (cpu_ns, before) = (cpu_ns(), target.counted());
     let mut schedule = Schedule::of(job, begun_ns);
     let mut ended = match job.way {
         Way::Calls => calls::run(target, job, &mut schedule, clock, watcher)?,
@@ -134,6 +164,7 @@ pub fn run(
         latency: gather.latency,
         service: gather.service,
         late: gather.late,
+        of_both: gather.of_both,
         ios: gather.ios,
         unserved,
         vanished: ended.vanished,
@@ -143,6 +174,10 @@ pub fn run(
         not_kept: gather.not_kept,
         cpu_ns: self::cpu_ns().saturating_sub(cpu_ns),
         no_cpu_ns: ended.no_cpu_ns,
+        counted: before.zip(target.counted()).map(|(before, after)| Counted {
+            ios: after.ios.saturating_sub(before.ios),
+            ms: after.ms.saturating_sub(before.ms),
+        }),
         way: ended.way,
     })
 }

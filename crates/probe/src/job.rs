@@ -9,6 +9,8 @@ use iowhy_model::Op;
 pub struct Job {
     /// Read or write.
     pub op: Op,
+    /// The share of reads among the I/Os of a job that does both, 0 to 1; such a job has a count.
+    pub reads: Option<f64>,
     /// Bytes of each I/O.
     pub bytes: u32,
     /// How I/Os follow each other.
@@ -140,6 +142,7 @@ impl Job {
     pub fn reads(bytes: u32, depth: u32, span: u64) -> Job {
         Job {
             op: Op::Read,
+            reads: None,
             bytes,
             load: Load::Closed { depth },
             order: Order::Random,
@@ -150,6 +153,16 @@ impl Job {
             time: None,
             seed: 1,
             way: Way::Best,
+        }
+    }
+
+    /// How many writes it makes at most.
+    pub fn writes(&self) -> u64 {
+        let count = self.count.unwrap_or(u64::MAX);
+        match (self.op, self.reads) {
+            (Op::Write, None) => count,
+            (_, None) => 0,
+            (_, Some(share)) => ((1.0 - share) * count as f64).round() as u64,
         }
     }
 }

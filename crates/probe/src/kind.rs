@@ -32,6 +32,8 @@ pub struct Kind {
 pub struct Ask {
     /// Sizes of the I/Os, bytes; empty for the default.
     pub sizes: Vec<u32>,
+    /// All sizes from the logical block up to this, doubling, instead.
+    pub up_to: Option<u32>,
     /// How many I/Os per step.
     pub count: Option<u64>,
     /// How long, per step or in all: see the kind.
@@ -42,6 +44,8 @@ pub struct Ask {
     pub durable: Option<Durable>,
     /// Read or write, where a kind can do both.
     pub op: Op,
+    /// The share of reads, where a kind does both.
+    pub reads: Option<f64>,
     /// In flight, or the most in flight.
     pub depth: Option<u32>,
     /// Starts per second of an open loop.
@@ -64,11 +68,13 @@ impl Default for Ask {
     fn default() -> Self {
         Ask {
             sizes: Vec::new(),
+            up_to: None,
             count: None,
             time: None,
             order: None,
             durable: None,
             op: Op::Read,
+            reads: None,
             depth: None,
             per_s: None,
             arrivals: Arrivals::Poisson,
@@ -89,6 +95,23 @@ impl Ask {
     /// The first size, or the default.
     pub fn size(&self, default: u32) -> u32 {
         self.sizes.first().copied().unwrap_or(default)
+    }
+
+    /// All sizes asked for on a target of this logical block, or the default ones.
+    pub fn sizes(&self, block: u32, default: &[u32]) -> Vec<u32> {
+        match self.up_to {
+            Some(most) => std::iter::successors(Some(block.max(1)), |size| size.checked_mul(2))
+                .take_while(|size| *size <= most)
+                .collect(),
+            None if self.sizes.is_empty() => default.to_vec(),
+            None => self.sizes.clone(),
+        }
+    }
+
+    /// Bytes that one I/O of each size moves at most, before the target's block is known.
+    pub fn bytes_of_each(&self, default: &[u32]) -> u64 {
+        // The smallest block there is.
+        self.sizes(512, default).into_iter().map(u64::from).sum()
     }
 
     /// The purpose of a kind that writes so many bytes.

@@ -3,6 +3,7 @@
 mod calibrate;
 mod flush_cost;
 mod idle_wake;
+mod mixed;
 mod ramp;
 mod read_latency;
 mod slo;
@@ -17,6 +18,7 @@ pub const KINDS: &[Kind] = &[
     calibrate::KIND,
     flush_cost::KIND,
     idle_wake::KIND,
+    mixed::KIND,
     ramp::KIND,
     read_latency::KIND,
     slo::KIND,

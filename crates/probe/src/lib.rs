@@ -8,11 +8,14 @@
 
 mod consent;
 mod engine;
+mod enqueue;
 mod error;
+mod held;
 mod job;
 mod kind;
 mod kinds;
 mod limits;
+mod logbook;
 mod outcome;
 mod quiet;
 mod random;
@@ -20,13 +23,17 @@ mod scaling;
 mod session;
 mod tally;
 mod target;
+mod turns;
 
 pub use consent::{Permit, Purpose, Terms, examine, human};
-pub use engine::{Clock, Io, Run, Watcher, run};
+pub use engine::{Clock, Counted, Io, Run, SoFar, Watcher, run};
 pub use error::Error;
+pub use held::Held;
 pub use job::{Arrivals, Durable, Job, Load, Order, Way};
 pub use kind::{Ask, Kind, SPAN};
 pub use kinds::{KINDS, find};
+pub use limits::Limit;
+pub use logbook::recover;
 pub use outcome::{Cell, Outcome, Table, digits, time};
 pub use quiet::quiet;
 pub use session::{Own, Session};

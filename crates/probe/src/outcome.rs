@@ -3,6 +3,7 @@
 use iowhy_model::Unit;
 
 use crate::engine::Run;
+use crate::tally::Tally;
 
 /// The result of a probe.
 #[derive(Clone, Debug, Default)]
@@ -13,6 +14,12 @@ pub struct Outcome {
     pub tables: Vec<Table>,
     /// The numbers as a known tool would print them.
     pub text: Option<String>,
+    /// The speed of the spindle, if what was measured stands on its turns.
+    pub rpm: Option<f64>,
+    /// A picture for the terminal.
+    pub picture: Option<String>,
+    /// Numbers too many to print: single I/Os, as data only.
+    pub series: Vec<Table>,
 }
 
 /// Rows of numbers under named columns.
@@ -81,16 +88,20 @@ pub const FIGURES: [(&str, Unit); 7] = [
 
 /// A run under [`FIGURES`].
 pub fn figures(run: &Run) -> Vec<Cell> {
-    let of = run.unserved.0;
+    figures_of(&run.latency, run.seconds(), run.unserved.0)
+}
+
+/// Some latencies of a run of so many seconds, besides so many that were never served.
+pub fn figures_of(tally: &Tally, seconds: f64, unserved: u64) -> Vec<Cell> {
     let ms = |ns: Option<u64>| Cell::from(ns.map(|ns| ns as f64 / 1e6));
     vec![
-        run.latency.n.into(),
-        run.per_s().into(),
-        ms(run.latency.min_ns),
-        Cell::from(run.latency.mean_ns().map(|ns| ns / 1e6)),
-        ms(run.latency.quantile_ns(0.5, of)),
-        ms(run.latency.quantile_ns(0.99, of)),
-        ms(run.latency.max_ns),
+        tally.n.into(),
+        Cell::from((seconds > 0.0 && tally.n > 0).then(|| tally.n as f64 / seconds)),
+        ms(tally.min_ns),
+        Cell::from(tally.mean_ns().map(|ns| ns / 1e6)),
+        ms(tally.quantile_ns(0.5, unserved)),
+        ms(tally.quantile_ns(0.99, unserved)),
+        ms(tally.max_ns),
     ]
 }
 

@@ -3,11 +3,18 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use iowhy_model::{DeviceId, Event, Flags, Layer, Level, Op, Sampling, Sink, Source, Time};
+use iowhy_model::{
+    DeviceId, Distribution, Event, Fact, Flags, Layer, Level, Nanos, Op, Sampling, Sink, Source,
+    Stage, Time,
+};
 
-use crate::engine::{self, Clock, Io, Run, Watcher};
+use crate::engine::{self, Clock, Io, Run, SoFar, Watcher};
 use crate::error::Error;
+use crate::held::{Held, held};
 use crate::job::{Durable, Job};
+use crate::limits::{Limit, limits};
+use crate::logbook::Logbook;
+use crate::outcome::time;
 use crate::tally::Tally;
 use crate::target::Target;
 
@@ -16,14 +23,22 @@ pub struct Session<'a> {
     /// What is measured.
     pub target: Target,
     sink: &'a mut dyn Sink,
+    /// The user asked to stop.
     stop: &'a AtomicBool,
+    /// The engine is to stop, for that reason or another.
+    halt: AtomicBool,
     progress: &'a mut dyn FnMut(&str),
     clock: Clock,
     device: DeviceId,
+    limits: Vec<Limit>,
+    logbook: Option<Logbook>,
     expected: Option<Duration>,
     own: Own,
     ended: Option<String>,
 }
+
+/// How often the sensors are asked: it costs the drive a command (`drivers/nvme/host/hwmon.c`).
+const SENSED: Duration = Duration::from_secs(5);
 
 /// What the engine cost and how far it was in its own way.
 #[derive(Clone, Debug, Default)]
@@ -42,6 +57,8 @@ pub struct Own {
     pub late: Tally,
     /// How the kernel was asked: `io_uring` or `calls`.
     pub way: &'static str,
+    /// The longest run that a control group's limit held.
+    pub held: Option<Held>,
 }
 
 /// Share of the time without a CPU, or of all latency that is our own lateness, from which on the
@@ -76,13 +93,26 @@ impl<'a> Session<'a> {
         source.sampling = Sampling::Traced;
         sink.begin(source);
         let device = sink.device(&target.name());
+        let limits = limits(&target);
+        for limit in &limits {
+            sink.fact(Fact {
+                device: Some(device),
+                key: format!("cgroup.io.max.{}", limit.what),
+                value: limit.per_s.to_string(),
+                read_from: limit.file.display().to_string(),
+            });
+        }
+        let heading = format!("{kind} on {}", target.name());
         Session {
             target,
             sink,
             stop,
+            halt: AtomicBool::new(false),
             progress,
             clock: Clock::start(),
             device,
+            limits,
+            logbook: Logbook::begin(&heading),
             expected: None,
             own: Own { no_cpu_ns: Some(0), ..Own::default() },
             ended: None,
@@ -107,12 +137,9 @@ impl<'a> Session<'a> {
         let run = self.attempt(job, what)?;
         if let Some(io) = run.failed {
             let cause = std::io::Error::from_raw_os_error(i32::from(io.error));
-            let (op, offset) = (job.op.name(), io.offset);
+            let (op, offset) = (io.op.name(), io.offset);
             self.ended =
                 Some(format!("the {op} of {} bytes at {offset} failed: {cause}", io.bytes));
-        }
-        if let Some((heat, limit)) = self.target.heat().filter(|(heat, limit)| heat >= limit) {
-            self.ended = Some(format!("the device has {heat:.0} C, its limit is {limit:.0} C"));
         }
         Ok(run)
     }
@@ -121,26 +148,45 @@ impl<'a> Session<'a> {
     pub fn attempt(&mut self, job: &Job, what: &str) -> Result<Run, Error> {
         let (clock, expected) = (self.clock, self.expected);
         let begun_ns = clock.now_ns();
-        let progress = &mut *self.progress;
-        let mut tick = |done: u64| {
+        let (progress, logbook) = (&mut *self.progress, &mut self.logbook);
+        let (target, stop, halt) = (&self.target, self.stop, &self.halt);
+        let mut hot = too_hot(target);
+        let mut sensed_ns = begun_ns;
+        halt.store(hot.is_some() || stop.load(Ordering::Relaxed), Ordering::Relaxed);
+        let mut tick = |so_far: SoFar| {
             let now_ns = clock.now_ns();
+            if now_ns - sensed_ns >= SENSED.as_nanos() as u64 {
+                hot = hot.take().or_else(|| too_hot(target));
+                sensed_ns = now_ns;
+            }
+            if hot.is_some() || stop.load(Ordering::Relaxed) {
+                halt.store(true, Ordering::Relaxed);
+            }
             let spent = Duration::from_nanos(now_ns - begun_ns);
-            let left = match (job.count, expected) {
-                (_, Some(expected)) => Some(expected.saturating_sub(Duration::from_nanos(now_ns))),
-                (Some(count), None) if done > 0 => {
-                    Some(spent.mul_f64(count.saturating_sub(done) as f64 / done as f64))
-                }
-                _ => job.time.map(|time| time.saturating_sub(spent)),
+            let left = match expected {
+                Some(expected) => Some(expected.saturating_sub(Duration::from_nanos(now_ns))),
+                None => left(job, so_far.n, spent),
             };
+            let line = format!("{what}: {}", words(&so_far));
+            if let Some(book) = logbook {
+                book.under_way(&format!("{line}, when it was killed"));
+            }
             let left = left.map(|left| format!(", {} s left", left.as_secs() + 1));
-            progress(&format!(
-                "{what}: {done} I/Os{}; Ctrl-C ends early",
-                left.unwrap_or_default()
-            ));
+            progress(&format!("{line}{}; Ctrl-C ends early", left.unwrap_or_default()));
         };
-        let mut watcher = Watcher { stop: self.stop, tick: &mut tick };
-        let run = engine::run(&self.target, job, clock, &mut watcher)?;
+        let mut watcher = Watcher { stop: halt, tick: &mut tick };
+        let run = engine::run(target, job, clock, &mut watcher)?;
+        if hot.is_some() {
+            self.ended = hot;
+        }
+        if let Some(book) = &mut self.logbook {
+            book.done(&format!("{what}: {}", words(&run.so_far())));
+        }
         self.pour(job, &run);
+        let longer = |held: &Held| self.own.held.as_ref().is_none_or(|known| held.n > known.n);
+        if let Some(held) = held(job, &run, &self.limits).filter(longer) {
+            self.own.held = Some(held);
+        }
         self.own.n += run.latency.n;
         self.own.cpu_ns += run.cpu_ns;
         self.own.ran_ns += run.span_ns.1.saturating_sub(run.span_ns.0);
@@ -170,15 +216,25 @@ impl<'a> Session<'a> {
 
     /// Ends the listing; says what the engine cost, and why the probe ended early if it did.
     pub fn end(self) -> (Own, Option<String>) {
-        self.sink.source().watched = Some(iowhy_model::Nanos(self.clock.now_ns() as i64));
+        self.sink.source().watched = Some(Nanos(self.clock.now_ns() as i64));
         self.sink.end();
         let asked = self.stop.load(Ordering::Relaxed).then(|| "you ended it".to_string());
         (self.own, self.ended.or(asked))
     }
 
     fn pour(&mut self, job: &Job, run: &Run) {
-        for io in &run.ios {
-            self.sink.event(event(io, job, self.device));
+        let one = self.target.is_one_request(job);
+        let layer = if one { Layer::Block } else { Layer::Application };
+        for io in run.ios.iter().filter(|io| io.error == 0) {
+            self.sink.event(event(io, job, self.device, layer));
+        }
+        if !one && run.latency.n > 0 {
+            // What the program waited, as other testers print it: the judge takes it as that.
+            let histogram = run.latency.histogram();
+            let mut known = Distribution::new(self.device, layer, Stage::Total, histogram);
+            known.op = job.reads.is_none().then_some(job.op);
+            known.bytes = Some(job.bytes);
+            self.sink.distribution(known);
         }
         self.sink.lost("I/Os counted but not kept", run.not_kept);
         self.sink.lost("I/Os that were due and never started", run.unserved.0);
@@ -186,9 +242,34 @@ impl<'a> Session<'a> {
     }
 }
 
-fn event(io: &Io, job: &Job, device: DeviceId) -> Event {
+/// Why the heat ends the probe, if it does.
+fn too_hot(target: &Target) -> Option<String> {
+    let (heat, limit) = target.heat()?;
+    (heat >= limit).then(|| format!("the device has {heat:.0} C, its limit is {limit:.0} C"))
+}
+
+/// How long a job still takes, by its pace so far and by its time.
+fn left(job: &Job, done: u64, spent: Duration) -> Option<Duration> {
+    let by_time = job.time.map(|time| time.saturating_sub(spent));
+    let by_count = job
+        .count
+        .filter(|_| done > 0)
+        .map(|count| spent.mul_f64(count.saturating_sub(done) as f64 / done as f64));
+    by_time.into_iter().chain(by_count).min()
+}
+
+fn words(so_far: &SoFar) -> String {
+    let (Some(min), Some(max), n) = (so_far.min_ns, so_far.max_ns, so_far.n) else {
+        return format!("{} I/Os", so_far.n);
+    };
+    let mean = time(so_far.sum_ns as f64 / n as f64 / 1e6);
+    let (min, max) = (time(min as f64 / 1e6), time(max as f64 / 1e6));
+    format!("{n} I/Os, {mean} on average, {min} to {max}")
+}
+
+fn event(io: &Io, job: &Job, device: DeviceId, layer: Layer) -> Event {
     let at = |ns: u64| Some(Time::from_ns(ns as i64));
-    let mut event = Event::new(device, job.op, Layer::Application);
+    let mut event = Event::new(device, io.op, layer);
     event.queued = at(io.intended_ns);
     event.issued = at(io.issued_ns);
     event.completed = at(io.completed_ns);
@@ -196,8 +277,7 @@ fn event(io: &Io, job: &Job, device: DeviceId) -> Event {
     event.bytes = Some(io.bytes);
     event.pid = Some(std::process::id());
     event.depth = Some(io.depth);
-    event.error = (io.error != 0).then_some(io.error);
-    if job.op == Op::Write && job.durable != Durable::Plain {
+    if io.op == Op::Write && job.durable != Durable::Plain {
         event.flags = Flags::SYNC;
     }
     event

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use iowhy_model::{Medium, Op};
 
 use crate::consent::EDGE_BYTES;
+use crate::engine::Counted;
 use crate::error::Error;
-use crate::job::Job;
+use crate::job::{Durable, Job};
 
 /// An open target.
 #[derive(Debug)]
@@ -31,6 +32,13 @@ pub struct Target {
     pub writable: bool,
     /// Whether the page cache is passed by (`O_DIRECT`).
     pub direct: bool,
+    /// The folder of its device's sensors.
+    pub sensors: Option<PathBuf>,
+}
+
+/// Where the kernel keeps the sensors of a block device's hardware.
+pub(crate) fn sensors(device: Option<&str>) -> Option<PathBuf> {
+    Some(Path::new("/sys/class/block").join(device?).join("device"))
 }
 
 impl Target {
@@ -49,7 +57,7 @@ impl Target {
     /// Refuses a job that does not fit.
     pub(crate) fn fits(&self, job: &Job) -> Result<(), Error> {
         let (bytes, block) = (u64::from(job.bytes), u64::from(self.block));
-        if job.op == Op::Write && !self.writable {
+        if (job.op == Op::Write || job.reads.is_some()) && !self.writable {
             return Err(Error::refused(
                 "write to",
                 &self.path,
@@ -88,6 +96,28 @@ impl Target {
         Some((busy_ms / began.elapsed().as_secs_f64() / 1e3).min(1.0))
     }
 
+    /// Requests its device has completed, by /sys/block/D/stat: reads and writes with their times
+    /// (Documentation/block/stat.rst, fields 1, 4, 5 and 8).
+    pub(crate) fn counted(&self) -> Option<Counted> {
+        let device = self.device.as_deref()?;
+        let text = std::fs::read_to_string(format!("/sys/class/block/{device}/stat")).ok()?;
+        let fields: Vec<u64> = text.split_whitespace().map_while(|f| f.parse().ok()).collect();
+        let sum = |a: usize, b: usize| Some(fields.get(a)? + fields.get(b)?);
+        Some(Counted { ios: sum(0, 4)?, ms: sum(3, 7)? })
+    }
+
+    /// Whether each I/O of a job is one request of the device and nothing else, so that the
+    /// program waits as long as the request takes, with one system call on top.
+    pub fn is_one_request(&self, job: &Job) -> bool {
+        let bytes = u64::from(job.bytes);
+        let limit = self.setting("queue/max_sectors_kb").and_then(|text| text.parse::<u64>().ok());
+        let writes = job.op == Op::Write || job.reads.is_some();
+        // A durable write brings a flush where a cache answers, and the file system's own log.
+        let through = self.setting("queue/write_cache").as_deref() == Some("write through");
+        let alone = !writes || job.durable == Durable::Plain || (self.is_device && through);
+        self.direct && alone && limit.is_some_and(|limit| bytes <= limit * 1024)
+    }
+
     /// A setting of its whole disk below /sys, such as `queue/write_cache`.
     pub fn setting(&self, file: &str) -> Option<String> {
         let folder = Path::new("/sys/class/block").join(self.device.as_deref()?);
@@ -100,7 +130,7 @@ impl Target {
     /// How hot its device is and from where on that is too hot, degrees Celsius, by the kernel's
     /// own sensors; `None` if it has none.
     pub fn heat(&self) -> Option<(f64, f64)> {
-        let device = Path::new("/sys/class/block").join(self.device.as_deref()?).join("device");
+        let device = self.sensors.as_ref()?;
         let folders = [device.join("hwmon"), device.clone()];
         let sensors = folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten();
         sensors.filter_map(Result::ok).find_map(|sensor| {

@@ -105,9 +105,9 @@ fn stopping_keeps_what_was_measured() {
     for way in [Way::Ring, Way::Calls] {
         let stop = AtomicBool::new(false);
         let mut ticks = 0;
-        let mut tick = |done: u64| {
+        let mut tick = |so_far: iowhy_probe::SoFar| {
             ticks += 1;
-            stop.store(done > 0, Ordering::Relaxed);
+            stop.store(so_far.n > 0, Ordering::Relaxed);
         };
         let job = Job { way, ..Job::reads(4096, 2, BYTES) };
         let mut watcher = Watcher { stop: &stop, tick: &mut tick };

@@ -4,7 +4,8 @@
 //! Runs one kind of probe on a target and prints its numbers, what they mean and the verdict.
 //! Reads by default. A kind that writes does so in a new file without a name inside the directory
 //! given, gone at the end however it ends, or on a block device with nothing on it whose serial
-//! number is typed; it says first how many bytes. Ctrl-C keeps the result so far. Without a kind
+//! number is typed; it says first how many bytes. Ctrl-C keeps the result so far; what a probe that
+//! was killed had measured is told when the next one starts. Without a kind
 //! it lists them; `iowhy explain NAME` is the manual of one.
 //!
 //! ## Examples
@@ -12,19 +13,24 @@
 //! `iowhy probe write-latency /var/lib/mysql`: how long does a synchronous write take there?
 //! `iowhy probe read-latency /dev/sdb --size 4k --count 1000`: the read test of a suspect disk.
 
+mod arguments;
+pub mod ask;
 mod result;
+pub mod settles;
+mod verdict;
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, FromArgMatches};
-use iowhy_diagnose::{Options, judge};
-use iowhy_model::{Layer, Nanos, Op, Recording, Report};
+use iowhy_diagnose::Options;
+use iowhy_model::{Medium, Nanos, Op, Recording, Report};
 use iowhy_probe::{
-    Arrivals, Ask, Durable, Kind, Order, Outcome, Own, Session, Terms, Watcher, Way,
+    Arrivals, Ask, Durable, Kind, Order, Outcome, Own, Session, SoFar, Terms, Watcher, Way,
 };
 use serde_json::Value;
 
+use self::arguments::{arrivals, bytes, durable, operation, order, share, size, way};
 use crate::arguments::{Output, duration};
 use crate::command::{Command, Status};
 use crate::messages::{self, Hinted, Progress};
@@ -39,9 +45,6 @@ pub const COMMAND: Command = Command {
     run,
 };
 
-/// Verdicts on the load say nothing here: the load is the probe's own, and on purpose.
-const OWN_LOAD: [&str; 4] = ["load.burst", "load.large-io", "load.saturated", "load.small-sync"];
-
 #[derive(Args, Debug)]
 struct Probe {
     /// What to measure; without it, the kinds are listed
@@ -51,6 +54,9 @@ struct Probe {
     /// Bytes of each I/O (may be given several times): `4k`
     #[arg(long, value_name = "BYTES", value_parser = size)]
     size: Vec<u32>,
+    /// All sizes from the device's logical block up to this, doubling, instead
+    #[arg(long, value_name = "BYTES", value_parser = size, conflicts_with = "size")]
+    up_to: Option<u32>,
     /// I/Os per step
     #[arg(long, value_name = "N")]
     count: Option<u64>,
@@ -66,6 +72,9 @@ struct Probe {
     /// Read or write, for kinds that can do both
     #[arg(long, value_parser = operation, default_value = "read")]
     op: Op,
+    /// The share of reads of `mixed`, in percent
+    #[arg(long, value_name = "PERCENT", value_parser = share)]
+    reads: Option<f64>,
     /// In flight, or the most in flight
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     depth: Option<u32>,
@@ -116,31 +125,54 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         let hint = format!("the kinds are {}", names.join(", "));
         return Err(Hinted::error(format!("no kind of probe is called `{name}`"), hint));
     };
-    let (ask, terms) = (probe.ask(), probe.terms());
+    let mut recording = Recording::new();
+    let measured = measure(&probe, kind, target, &mut recording)?;
+    probe.show(kind, &measured, recording)
+}
+
+/// What a probe gave besides its I/Os.
+struct Measured {
+    outcome: Outcome,
+    own: Own,
+    /// Why it ended early, if it did.
+    ended: Option<String>,
+}
+
+/// Examines the target, says what will be written, and measures into the recording.
+fn measure(
+    probe: &Probe,
+    kind: &Kind,
+    target: &Path,
+    recording: &mut Recording,
+) -> anyhow::Result<Measured> {
+    for text in iowhy_probe::recover() {
+        messages::warn(&format!("a probe was killed; it had measured\n{text}"), None);
+    }
+    let (name, ask, terms) = (kind.name, probe.ask(), probe.terms());
     let permit = iowhy_probe::examine(target, (kind.purpose)(&ask), &terms)?;
     if let Some(words) = permit.words() {
         messages::warn(&words, None);
     }
     let stop = Stop::new()?;
     let progress = Progress::new(true);
-    let mut tick = |done: u64| progress.update(&format!("writing the file: {done} bytes"));
+    let mut tick = |so_far: SoFar| {
+        progress.update(&format!("writing the file: {} MiB; Ctrl-C ends early", so_far.n));
+    };
     let target = permit.open(&mut Watcher { stop: stop.flag(), tick: &mut tick })?;
     if kind.loads && !terms.share {
         iowhy_probe::quiet(&target)?;
     }
-    let mut recording = Recording::new();
     let mut show = |text: &str| progress.update(&format!("{name}: {text}"));
     let medium = target.medium;
-    let mut session = Session::begin(kind.name, target, &mut recording, stop.flag(), &mut show);
+    let device = target.name();
+    let mut session = Session::begin(name, target, recording, stop.flag(), &mut show);
     let outcome = (kind.run)(&ask, &mut session)?;
     let (own, ended) = session.end();
-    drop(progress);
-    if let (Some(medium), Some(device)) =
-        (medium, recording.listings.iter().flat_map(|known| &known.events).next())
-    {
-        recording.set_medium(device.device, medium);
+    let turns = outcome.rpm.map(|_| Medium::Rotational);
+    if let (Some(medium), Some(device)) = (turns.or(medium), recording.find_device(&device)) {
+        recording.set_medium(device, medium);
     }
-    probe.show(kind, &outcome, &own, ended.as_deref(), recording)
+    Ok(Measured { outcome, own, ended })
 }
 
 impl Probe {
@@ -148,6 +180,8 @@ impl Probe {
         let length = |time: Nanos| std::time::Duration::from_nanos(time.ns().max(0) as u64);
         Ask {
             sizes: self.size.clone(),
+            up_to: self.up_to,
+            reads: self.reads,
             count: self.count,
             time: self.time.map(length),
             order: self.order,
@@ -176,20 +210,13 @@ impl Probe {
     fn show(
         &self,
         kind: &Kind,
-        outcome: &Outcome,
-        own: &Own,
-        ended: Option<&str>,
+        measured: &Measured,
         recording: Recording,
     ) -> anyhow::Result<Status> {
+        let Measured { outcome, own, ended } = measured;
+        let ended = ended.as_deref();
         let incomplete = ended.is_some() || recording.is_incomplete();
-        let recording = as_requests(recording);
-        let mut findings = judge(&recording, &Options::default());
-        // Where the machine's own CPUs made the latencies, their shape accuses no disk.
-        let disturbed = own.caution().is_some();
-        findings.retain(|finding| {
-            let doubtful = disturbed && finding.verdict.starts_with("device.");
-            !doubtful && !OWN_LOAD.contains(&finding.verdict)
-        });
+        let findings = verdict::of(&recording, measured, &Options::default());
         let report = Report { recording, findings };
         let style = self.output.style(Default::default());
         let mut out = std::io::stdout().lock();
@@ -211,19 +238,6 @@ impl Probe {
     }
 }
 
-/// The recording as the judge may take it. The probe's own I/Os pass the page cache by and are
-/// one request each, so what the program waited is what the request took, with the system call on
-/// top; nothing else is claimed.
-fn as_requests(mut recording: Recording) -> Recording {
-    for listing in &mut recording.listings {
-        for event in &mut listing.events {
-            event.layer = Layer::Block;
-        }
-        listing.events.retain(|event| event.error.is_none());
-    }
-    recording
-}
-
 fn list(probe: &Probe) -> anyhow::Result<Status> {
     if let Some(kind) = &probe.kind {
         return Err(Hinted::error(
@@ -236,74 +250,4 @@ fn list(probe: &Probe) -> anyhow::Result<Status> {
         writeln!(out, "{:14} {}", kind.name, kind.summary)?;
     }
     Ok(Status::Done)
-}
-
-fn bytes(text: &str) -> Result<u64, String> {
-    iowhy_read::bytes(text)
-        .filter(|bytes| (1.0..1e18).contains(bytes))
-        .map(|bytes| bytes as u64)
-        .ok_or_else(|| format!("`{text}` is not a size such as `64m`"))
-}
-
-fn size(text: &str) -> Result<u32, String> {
-    // The kernel moves at most 2 GiB per call; 64 MiB is far beyond what a device takes at once.
-    bytes(text)?.try_into().ok().filter(|bytes| *bytes <= 64 << 20).ok_or("at most 64m".to_string())
-}
-
-fn order(text: &str) -> Result<Order, String> {
-    [Order::Sequential, Order::Random, Order::Same]
-        .into_iter()
-        .find(|order| order.name() == text)
-        .ok_or_else(|| "use sequential, random or same".to_string())
-}
-
-fn durable(text: &str) -> Result<Durable, String> {
-    Durable::from_name(text).ok_or_else(|| "use plain, dsync, fdatasync or rwf-dsync".to_string())
-}
-
-fn operation(text: &str) -> Result<Op, String> {
-    Op::from_name(text)
-        .filter(|op| matches!(op, Op::Read | Op::Write))
-        .ok_or_else(|| "use read or write".to_string())
-}
-
-fn arrivals(text: &str) -> Result<Arrivals, String> {
-    match text {
-        "poisson" => Ok(Arrivals::Poisson),
-        "constant" => Ok(Arrivals::Constant),
-        _ => Err("use poisson or constant".to_string()),
-    }
-}
-
-fn way(text: &str) -> Result<Way, String> {
-    match text {
-        "auto" => Ok(Way::Best),
-        "ring" => Ok(Way::Ring),
-        "calls" => Ok(Way::Calls),
-        _ => Err("use auto, ring or calls".to_string()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use iowhy_model::{Event, Level, Sink, Source, Time};
-
-    #[test]
-    fn writes_of_the_probe_that_wait_a_turn_each_are_judged_as_that() {
-        let mut recording = Recording::new();
-        recording.begin(Source::new("probe", "write-latency", Level::C));
-        let device = recording.device("sdb");
-        for write in 0..200i64 {
-            let mut event = Event::new(device, Op::Write, Layer::Application);
-            let issued = Time::from_ns(write * 8_333_333);
-            (event.queued, event.issued) = (Some(issued), Some(issued));
-            event.completed = Some(Time::from_ns((write + 1) * 8_333_333 - 20_000));
-            (event.sector, event.bytes) = (Some(write as u64 * 2), Some(1024));
-            recording.event(event);
-        }
-        recording.end();
-        let findings = judge(&as_requests(recording), &Options::default());
-        assert_eq!(findings.first().map(|finding| finding.verdict), Some("load.missed-turn"));
-    }
 }

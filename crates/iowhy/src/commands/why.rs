@@ -5,7 +5,9 @@
 //! however they are quoted, and judges them together. Without, it watches this machine: every
 //! request by BPF where that is allowed, else the counters of /proc/diskstats. Prints the most
 //! likely cause with its confidence, the evidence behind it, what would refute it, what to do
-//! next and, where single I/Os are known, the latency after the cure.
+//! next and, where single I/Os are known, the latency after the cure. Where the evidence leaves a
+//! question open, the first next step is the probe that settles it, as a command to paste; `--ask`
+//! offers to run it, if it only reads, and judges again with what it found.
 //!
 //! ## Examples
 //! `iowhy`: watch everything for 10 s.
@@ -24,6 +26,7 @@ use iowhy_model::{Filter, Listing, Nanos, Note, Op, Recording, Report};
 
 use crate::arguments::{Files, Output, Selection, Tracing, watch_time};
 use crate::command::{Command, Status};
+use crate::commands::probe::{ask, settles};
 use crate::messages::Hinted;
 use crate::present::knows_devices;
 use crate::watch::{self, Plan, Watch};
@@ -50,6 +53,12 @@ struct Why {
     /// Judge a capture that is bundled with iowhy; without a name, list them
     #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
     example: Option<String>,
+    /// If a question stays open, ask whether to run the probe that settles it; reads only
+    #[arg(long)]
+    ask: bool,
+    /// Agree beforehand to what `--ask` asks
+    #[arg(long, requires = "ask")]
+    yes: bool,
     #[command(flatten)]
     selection: Selection,
     /// Say at the end what the tracing cost: ns per I/O in BPF, CPU
@@ -118,14 +127,37 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let options = Options { rpm: why.rpm, ..Options::default() };
     let idle = live && is_idle(&recording);
     let incomplete = failed > 0 || recording.is_incomplete();
-    let findings = if idle { Vec::new() } else { judge(&recording, &options) };
-    let report = Report { recording, findings };
-    let style = why.output.style(filter);
-    let view = iowhy_show::find(if why.output.json { "json" } else { "summary" });
-    let mut out = std::io::stdout().lock();
-    if let Some(view) = view {
-        (view.write)(&report, &style, &mut out)?;
+    let mut findings = if idle { Vec::new() } else { judge(&recording, &options) };
+    let proposal = settles::propose(&recording, &findings);
+    if let (Some(proposal), Some(first)) = (&proposal, findings.first_mut()) {
+        first.next_step.insert(0, proposal.step());
     }
+    let mut report = Report { recording, findings };
+    let style = why.output.style(filter);
+    let show = |report: &Report| {
+        let mut out = std::io::stdout().lock();
+        match iowhy_show::find(if why.output.json { "json" } else { "summary" }) {
+            Some(view) => (view.write)(report, &style, &mut out),
+            None => Ok(()),
+        }
+    };
+    // One object of JSON is the answer: the last.
+    if !(why.ask && why.output.json) {
+        show(&report)?;
+    }
+    if let Some(proposal) = proposal.filter(|_| why.ask) {
+        let quiet = why.output.json;
+        let anew = ask::ask(&proposal, why.yes, quiet, &options, &mut report.recording)?;
+        let changed = anew.is_some();
+        report.findings = anew.unwrap_or(report.findings);
+        if changed && !quiet {
+            show(&report)?;
+        }
+    }
+    if why.ask && why.output.json {
+        show(&report)?;
+    }
+    let mut out = std::io::stdout().lock();
     if idle && !why.output.json {
         writeln!(out, "\nNothing did I/O while iowhy watched, so there is nothing to judge.")?;
         // `./run` says how it was called, so that what is shown can be pasted as it stands.

@@ -8,7 +8,7 @@ use std::path::Path;
 use super::topology::{self, Node};
 use super::{Terms, human, signatures};
 use crate::error::Error;
-use crate::target::Target;
+use crate::target::{Target, sensors};
 
 /// Bytes at each end that must be blank and stay untouched: partition tables, labels and
 /// superblocks lie there (LUKS2 keeps its second header up to 4 MiB from the start).
@@ -97,6 +97,7 @@ pub fn open(
         file,
         bytes: EDGE_BYTES + span,
         block: node.block().unwrap_or(4096),
+        sensors: sensors(Some(&node.name)),
         device: Some(node.name.clone()),
         medium: node.medium(),
         is_device: true,

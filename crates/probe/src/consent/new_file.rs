@@ -8,10 +8,10 @@ use std::sync::atomic::Ordering;
 
 use super::topology::{self, Node};
 use super::{Terms, human};
-use crate::engine::{Aligned, Watcher};
+use crate::engine::{Aligned, SoFar, Watcher};
 use crate::error::Error;
 use crate::random::Random;
-use crate::target::Target;
+use crate::target::{Target, sensors};
 
 /// Share of a file system that a test file may take without a cap of the user's own (peers note,
 /// "Safety"); and the share of what is free that it never exceeds.
@@ -77,6 +77,7 @@ pub fn open(
         path: directory.to_path_buf(),
         bytes: span,
         block: node.as_ref().and_then(Node::block).unwrap_or(found.blksize().min(4096) as u32),
+        sensors: sensors(node.as_ref().map(|node| node.name.as_str())),
         device: node.as_ref().map(|node| node.name.clone()),
         medium: node.as_ref().and_then(Node::medium),
         is_device: false,
@@ -109,6 +110,7 @@ fn nameless(directory: &Path, flags: i32) -> io::Result<File> {
 fn fill(file: &File, span: u64, watcher: &mut Watcher<'_>) -> io::Result<()> {
     let mut chunk = Aligned::new(CHUNK, &mut Random::seeded(span));
     let mut place = 0;
+    let mut done = SoFar::default();
     while place < span {
         if watcher.stop.load(Ordering::Relaxed) {
             return Err(io::Error::from(io::ErrorKind::Interrupted));
@@ -117,7 +119,8 @@ fn fill(file: &File, span: u64, watcher: &mut Watcher<'_>) -> io::Result<()> {
         let part = chunk.bytes().get(..length).unwrap_or_default();
         file.write_all_at(part, place)?;
         place += length as u64;
-        (watcher.tick)(place);
+        done.n += 1;
+        (watcher.tick)(done);
     }
     file.sync_all()
 }

@@ -3,14 +3,14 @@
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use iowhy_model::Op;
 use rustix::io::ReadWriteFlags;
 
 use super::schedule::{Next, Schedule};
-use super::{Aligned, Clock, Ended, Gather, Io, TICK, Watcher, no_cpu_ns};
+use super::{Aligned, Clock, Ended, Gather, Io, SoFar, TICK, Watcher, no_cpu_ns};
 use crate::error::Error;
 use crate::job::{Durable, Job, Load};
 use crate::random::Random;
@@ -27,10 +27,10 @@ struct Shared<'a> {
     job: &'a Job,
     clock: Clock,
     schedule: Mutex<&'a mut Schedule>,
-    over: &'a std::sync::atomic::AtomicBool,
-    failed: std::sync::atomic::AtomicBool,
+    over: &'a AtomicBool,
+    failed: AtomicBool,
     in_flight: AtomicU32,
-    done: AtomicU64,
+    so_far: Mutex<SoFar>,
 }
 
 /// Runs the schedule.
@@ -49,11 +49,11 @@ pub fn run(
         over: watcher.stop,
         failed: false.into(),
         in_flight: AtomicU32::new(0),
-        done: AtomicU64::new(0),
+        so_far: Mutex::default(),
     };
     let main = std::thread::current();
     let threads = job.load.depth().min(THREADS);
-    let mut gather = Gather::default();
+    let mut gather = Gather::of(job);
     let mut no_cpu = Some(0);
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..threads)
@@ -68,7 +68,7 @@ pub fn run(
             .collect();
         while workers.iter().any(|worker| !worker.is_finished()) {
             std::thread::park_timeout(TICK);
-            (watcher.tick)(shared.done.load(Ordering::Relaxed));
+            (watcher.tick)(shared.so_far.lock().map_or_else(|_| SoFar::default(), |known| *known));
         }
         for (found, waited_ns) in workers.into_iter().filter_map(|worker| worker.join().ok()) {
             gather.add(found);
@@ -84,17 +84,16 @@ impl Shared<'_> {
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         let mut random = Random::seeded(self.job.seed ^ u64::from(number) << 32);
         let mut buffer = Aligned::new(self.job.bytes as usize, &mut random);
-        let mut gather = Gather::default();
+        let mut gather = Gather::of(self.job);
         let waited_ns = no_cpu_ns();
         let open = matches!(self.job.load, Load::Open { .. });
         let mut free_since_ns = self.clock.now_ns();
-        while let Some((intended_ns, offset)) = self.due() {
+        while let Some((intended_ns, offset, op)) = self.due() {
             let depth = self.in_flight.fetch_add(1, Ordering::Relaxed) + 1;
             let issued_ns = self.clock.now_ns();
-            let result = self.once(buffer.bytes(), offset);
+            let result = self.once(op, buffer.bytes(), offset);
             let completed_ns = self.clock.now_ns();
             self.in_flight.fetch_sub(1, Ordering::Relaxed);
-            self.done.fetch_add(1, Ordering::Relaxed);
             let error = match result {
                 Ok(()) => 0,
                 Err(error) => {
@@ -106,8 +105,19 @@ impl Shared<'_> {
             let due_ns = if open { intended_ns } else { issued_ns };
             let late_ns = issued_ns.saturating_sub(due_ns.max(free_since_ns));
             let bytes = self.job.bytes;
-            let io =
-                Io { intended_ns: due_ns, issued_ns, completed_ns, offset, bytes, depth, error };
+            let io = Io {
+                intended_ns: due_ns,
+                issued_ns,
+                completed_ns,
+                offset,
+                op,
+                bytes,
+                depth,
+                error,
+            };
+            if let (Ok(mut known), 0) = (self.so_far.lock(), error) {
+                known.add(io.latency_ns());
+            }
             gather.take(io, open.then_some(late_ns));
             free_since_ns = completed_ns;
         }
@@ -116,7 +126,7 @@ impl Shared<'_> {
     }
 
     /// The next I/O, once it is due: when that was, and its place.
-    fn due(&self) -> Option<(u64, u64)> {
+    fn due(&self) -> Option<(u64, u64, Op)> {
         loop {
             if self.over.load(Ordering::Relaxed) || self.failed.load(Ordering::Relaxed) {
                 return None;
@@ -125,7 +135,7 @@ impl Shared<'_> {
             let next = self.schedule.lock().ok()?.next(now_ns);
             match next {
                 Next::Done => return None,
-                Next::Start { intended_ns, offset } => return Some((intended_ns, offset)),
+                Next::Start { intended_ns, offset, op } => return Some((intended_ns, offset, op)),
                 Next::At(due_ns) if due_ns.saturating_sub(now_ns) > NEAR_NS => {
                     let nap = Duration::from_nanos(due_ns - now_ns - NEAR_NS);
                     std::thread::sleep(nap.min(TICK));
@@ -135,9 +145,9 @@ impl Shared<'_> {
         }
     }
 
-    fn once(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+    fn once(&self, op: Op, buffer: &mut [u8], offset: u64) -> io::Result<()> {
         let file = &self.target.file;
-        let moved = match (self.job.op, self.job.durable) {
+        let moved = match (op, self.job.durable) {
             (Op::Write, Durable::RwfDsync) => {
                 let flags = ReadWriteFlags::DSYNC;
                 rustix::io::pwritev2(file, &[io::IoSlice::new(buffer)], offset, flags)?

@@ -1,5 +1,8 @@
 //! What the I/Os of a run gave, gathered as they complete.
 
+use iowhy_model::Op;
+
+use crate::job::Job;
 use crate::tally::Tally;
 
 /// One I/O as the engine saw it; times in ns on the session's clock.
@@ -13,6 +16,8 @@ pub struct Io {
     pub completed_ns: u64,
     /// Its first byte.
     pub offset: u64,
+    /// Read or write.
+    pub op: Op,
     /// Bytes it moved, or should have.
     pub bytes: u32,
     /// In flight when it was issued, itself included.
@@ -33,6 +38,35 @@ impl Io {
     }
 }
 
+/// What a run gave so far: enough to report it, should the process be killed.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct SoFar {
+    /// I/Os done.
+    pub n: u64,
+    /// Sum of their latencies, ns.
+    pub sum_ns: u128,
+    /// The smallest.
+    pub min_ns: Option<u64>,
+    /// The largest.
+    pub max_ns: Option<u64>,
+}
+
+impl SoFar {
+    /// A tally in short.
+    pub fn of(tally: &Tally) -> SoFar {
+        let (min_ns, max_ns) = (tally.min_ns, tally.max_ns);
+        SoFar { n: tally.n, sum_ns: tally.sum_ns, min_ns, max_ns }
+    }
+
+    /// Counts one latency.
+    pub fn add(&mut self, ns: u64) {
+        self.n += 1;
+        self.sum_ns += u128::from(ns);
+        self.min_ns = Some(self.min_ns.map_or(ns, |min| min.min(ns)));
+        self.max_ns = Some(self.max_ns.map_or(ns, |max| max.max(ns)));
+    }
+}
+
 /// Single I/Os kept per run (40 bytes each); beyond, they are only counted.
 const KEPT: usize = 2_000_000;
 
@@ -45,6 +79,8 @@ pub struct Gather {
     pub service: Tally,
     /// How late the engine itself was with submitting.
     pub late: Tally,
+    /// Latencies of reads and of writes, in a job that does both.
+    pub of_both: Option<Box<[Tally; 2]>>,
     /// The I/Os, in order of completion as far as one thread saw them.
     pub ios: Vec<Io>,
     /// I/Os counted but not kept.
@@ -54,6 +90,12 @@ pub struct Gather {
 }
 
 impl Gather {
+    /// Nothing yet of a job.
+    pub fn of(job: &Job) -> Gather {
+        let of_both = job.reads.map(|_| Box::default());
+        Gather { of_both, ..Gather::default() }
+    }
+
     /// Takes one I/O; `late_ns` is the engine's own delay, where a schedule says when it was due.
     pub fn take(&mut self, io: Io, late_ns: Option<u64>) {
         if io.error != 0 {
@@ -61,6 +103,10 @@ impl Gather {
         } else {
             self.latency.record(io.latency_ns());
             self.service.record(io.service_ns());
+            if let Some([reads, writes]) = self.of_both.as_deref_mut() {
+                let tally = if io.op == Op::Write { writes } else { reads };
+                tally.record(io.latency_ns());
+            }
             if let Some(late_ns) = late_ns {
                 self.late.record(late_ns);
             }
@@ -77,6 +123,9 @@ impl Gather {
         self.latency.add(&other.latency);
         self.service.add(&other.service);
         self.late.add(&other.late);
+        if let (Some(mine), Some(more)) = (self.of_both.as_deref_mut(), &other.of_both) {
+            mine.iter_mut().zip(more.iter()).for_each(|(mine, more)| mine.add(more));
+        }
         self.ios.extend(other.ios);
         self.not_kept += other.not_kept;
         self.failed = self.failed.or(other.failed);

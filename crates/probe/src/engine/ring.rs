@@ -9,7 +9,7 @@ use io_uring::{IoUring, opcode};
 use iowhy_model::Op;
 
 use super::schedule::{Next, Schedule};
-use super::{Aligned, Clock, Ended, Gather, Io, TICK, Watcher, no_cpu_ns};
+use super::{Aligned, Clock, Ended, Gather, Io, SoFar, TICK, Watcher, no_cpu_ns};
 use crate::error::Error;
 use crate::job::{Durable, Job, Load};
 use crate::random::Random;
@@ -67,7 +67,6 @@ struct Rounds {
     slots: Vec<(Io, u64)>,
     free: Vec<u16>,
     in_flight: usize,
-    write: bool,
     open: bool,
     flags: i32,
     bytes: u32,
@@ -77,8 +76,16 @@ struct Rounds {
 }
 
 /// An I/O that never was.
-const NONE: Io =
-    Io { intended_ns: 0, issued_ns: 0, completed_ns: 0, offset: 0, bytes: 0, depth: 0, error: 0 };
+const NONE: Io = Io {
+    intended_ns: 0,
+    issued_ns: 0,
+    completed_ns: 0,
+    offset: 0,
+    op: Op::Read,
+    bytes: 0,
+    depth: 0,
+    error: 0,
+};
 
 impl Rounds {
     fn new(target: &Target, job: &Job) -> io::Result<Rounds> {
@@ -113,12 +120,11 @@ impl Rounds {
             slots: vec![(NONE, 0); depth],
             free: (0..depth as u16).rev().collect(),
             in_flight: 0,
-            write: job.op == Op::Write,
             open: matches!(job.load, Load::Open { .. }),
             flags: if job.durable == Durable::RwfDsync { RWF_DSYNC } else { 0 },
             bytes: job.bytes,
             gap_ns: u64::MAX / 16,
-            gather: Gather::default(),
+            gather: Gather::of(job),
         })
     }
 
@@ -132,9 +138,11 @@ impl Rounds {
         let mut ended_ns = None;
         loop {
             self.reap(clock);
-            let now_ns = clock.now_ns();
+            let mut now_ns = clock.now_ns();
             if now_ns - ticked_ns >= TICK.as_nanos() as u64 {
-                (watcher.tick)(self.gather.latency.n);
+                (watcher.tick)(SoFar::of(&self.gather.latency));
+                // The next I/O is not charged with what the watcher took.
+                now_ns = clock.now_ns();
                 ticked_ns = now_ns;
             }
             let mut until_ns = now_ns + TICK.as_nanos() as u64;
@@ -192,7 +200,7 @@ impl Rounds {
         let mut submissions = ring.submission();
         while let Some(slot) = self.free.last().copied() {
             let next = schedule.next(now_ns);
-            let Next::Start { intended_ns, offset } = next else { return Ok(next) };
+            let Next::Start { intended_ns, offset, op } = next else { return Ok(next) };
             let place = slot as usize;
             let (Some((io, _)), Some(buffer)) =
                 (self.slots.get_mut(place), self.buffers.get_mut(place))
@@ -202,9 +210,10 @@ impl Rounds {
             self.free.pop();
             self.in_flight += 1;
             let depth = self.in_flight as u32;
-            *io = Io { intended_ns, issued_ns: now_ns, offset, bytes: self.bytes, depth, ..NONE };
+            *io =
+                Io { intended_ns, issued_ns: now_ns, offset, op, bytes: self.bytes, depth, ..NONE };
             let memory = buffer.bytes().as_mut_ptr();
-            let entry = if self.write {
+            let entry = if op == Op::Write {
                 opcode::WriteFixed::new(Fixed(0), memory, self.bytes, slot)
                     .offset(offset)
                     .rw_flags(self.flags)
@@ -217,7 +226,7 @@ impl Rounds {
             unsafe { submissions.push(&entry.user_data(u64::from(slot))) }
                 .map_err(|_| io::Error::other("the submission queue is full"))?;
         }
-        Ok(Next::Start { intended_ns: now_ns, offset: 0 })
+        Ok(Next::Start { intended_ns: now_ns, offset: 0, op: Op::Read })
     }
 
     /// Submits what was filled in and waits for a completion, or until `until_ns`.

@@ -14,6 +14,8 @@ pub enum Next {
         intended_ns: u64,
         /// Its first byte.
         offset: u64,
+        /// Read or write.
+        op: Op,
     },
     /// Nothing before this moment.
     At(u64),
@@ -35,6 +37,9 @@ pub struct Schedule {
     end_ns: u64,
     left: u64,
     taken: u64,
+    op: Op,
+    /// Writes that are still to be drawn among the I/Os left, in a job that does both.
+    writes: Option<u64>,
 }
 
 impl Schedule {
@@ -58,6 +63,8 @@ impl Schedule {
             end_ns: begun_ns.saturating_add(time),
             left: job.count.unwrap_or(u64::MAX),
             taken: 0,
+            op: job.op,
+            writes: job.reads.map(|_| job.writes()),
         };
         schedule.advance();
         schedule
@@ -82,10 +89,24 @@ impl Schedule {
                 due_ns
             }
         };
+        let op = self.draw();
         self.left -= 1;
         let offset = self.place();
         self.taken += 1;
-        Next::Start { intended_ns, offset }
+        Next::Start { intended_ns, offset, op }
+    }
+
+    /// Read or write: drawn without putting back, so that the writes announced are exact
+    /// (selection sampling; Knuth, "Seminumerical Algorithms", 3.4.2).
+    fn draw(&mut self) -> Op {
+        match &mut self.writes {
+            None => self.op,
+            Some(writes) if self.random.below(self.left) < *writes => {
+                *writes -= 1;
+                Op::Write
+            }
+            Some(_) => Op::Read,
+        }
     }
 
     /// How many were due by the end (or by `now_ns`) and never started, and for how long the
@@ -165,6 +186,24 @@ mod tests {
                 let Next::Start { offset, .. } = schedule.next(now) else { panic!() };
                 assert!(offset >= 8192 && offset + 4096 <= 8192 + 40_000 && offset % 4096 == 0);
             }
+        }
+    }
+
+    #[test]
+    fn a_mix_draws_exactly_the_writes_that_were_announced() {
+        for (reads, writes) in [(0.7, 300), (0.0, 1000), (1.0, 0), (0.333, 667)] {
+            let job = Job { reads: Some(reads), count: Some(1000), ..Job::reads(4096, 1, 1 << 20) };
+            let mut schedule = Schedule::of(&job, 0);
+            let mut drawn = 0;
+            let mut early = 0;
+            for now in 0..1000 {
+                let Next::Start { op, .. } = schedule.next(now) else { panic!() };
+                drawn += u64::from(op == Op::Write);
+                early += u64::from(op == Op::Write && now < 500);
+            }
+            assert_eq!((schedule.next(1000), drawn, job.writes()), (Next::Done, writes, writes));
+            // They are spread, not at one end: five deviations of a hypergeometric draw.
+            assert!(early.abs_diff(writes / 2) < 40, "{reads}: {early}");
         }
     }
 }

@@ -91,5 +91,5 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
             }
         }
     }
-    Ok(Outcome { answer, tables: vec![table], text: None })
+    Ok(Outcome { answer, tables: vec![table], ..Outcome::default() })
 }

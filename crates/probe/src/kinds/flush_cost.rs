@@ -121,5 +121,5 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
     if let Some(cache) = session.target.setting("queue/write_cache") {
         answer.push(format!("the kernel takes the device's cache for \"{cache}\""));
     }
-    Ok(Outcome { answer, tables: vec![table], text: None })
+    Ok(Outcome { answer, tables: vec![table], ..Outcome::default() })
 }

@@ -112,5 +112,5 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
     if answer.is_empty() {
         answer.push("no pause made the next read clearly slower".to_string());
     }
-    Ok(Outcome { answer, tables: vec![table], text: None })
+    Ok(Outcome { answer, tables: vec![table], ..Outcome::default() })
 }

@@ -29,7 +29,7 @@ use iowhy_model::Unit;
 use crate::error::Error;
 use crate::job::{Job, Order};
 use crate::kind::{Ask, Kind};
-use crate::limits::limits;
+use crate::limits::{Limit, limits};
 use crate::outcome::{FIGURES, Outcome, Table, digits, figures, time};
 use crate::scaling::{Shape, Step, Usl, knee, shape};
 use crate::session::Session;
@@ -80,7 +80,7 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
     Ok(Outcome {
         answer: answer(&steps, &limits(&session.target)),
         tables: vec![table],
-        text: None,
+        ..Outcome::default()
     })
 }
 
@@ -130,7 +130,7 @@ fn variation(run: &Run) -> (f64, f64) {
     ((square / (WINDOWS - 1) as f64).sqrt() / mean.max(1e-9), mean)
 }
 
-fn answer(steps: &[Step], limits: &[String]) -> Vec<String> {
+fn answer(steps: &[Step], limits: &[Limit]) -> Vec<String> {
     let (Some(first), Some(most)) =
         (steps.first(), steps.iter().max_by(|a, b| a.per_s.total_cmp(&b.per_s)))
     else {

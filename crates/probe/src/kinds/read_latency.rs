@@ -1,8 +1,9 @@
 //! How long one read takes, by size and place, and again from the same places.
 //!
 //! ## Measures
-//! Reads one at a time: 4 KiB, 64 KiB and 1 MiB (or `--size`), in sequence and at random over the
-//! whole target, 500 of each (or `--count`), for at most 5 s each (or `--time`). Then the same
+//! Reads one at a time: 4 KiB, 64 KiB and 1 MiB (or `--size`; `--up-to 1m`: all
+//! sizes from the logical block up), in sequence and at random over the
+//! whole target, 500 of each (or `--count`), for at most 5 s each (or `--for`). Then the same
 //! places once more: what is quicker the second time was answered by a cache. With `--rate` the
 //! reads are due so many times per second whatever the device does, and latency counts from the
 //! moment a read was due; `service` counts from its submission.
@@ -53,7 +54,7 @@ const OPEN: u32 = 256;
 const CACHED: f64 = 0.5;
 
 fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
-    let sizes = if ask.sizes.is_empty() { SIZES.to_vec() } else { ask.sizes.clone() };
+    let sizes = ask.sizes(session.target.block, &SIZES);
     let orders = ask.order.map_or(vec![Order::Sequential, Order::Random], |order| vec![order]);
     let mut columns = vec![("size", Unit::Bytes), ("order", Unit::Count), ("pass", Unit::Count)];
     columns.extend(FIGURES);
@@ -115,7 +116,7 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
     if !answer.iter().any(|sentence| sentence.starts_with("a cache")) && !session.over() {
         answer.push("no cache answered a second pass".to_string());
     }
-    Ok(Outcome { answer, tables: vec![table], text: None })
+    Ok(Outcome { answer, tables: vec![table], ..Outcome::default() })
 }
 
 /// Says that the device did not keep up with the rate asked of it.

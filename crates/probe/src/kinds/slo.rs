@@ -116,7 +116,7 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
         ),
         None => format!("no rate was confirmed to hold {goal}"),
     };
-    Ok(Outcome { answer: vec![answer], tables: vec![table], text: None })
+    Ok(Outcome { answer: vec![answer], tables: vec![table], ..Outcome::default() })
 }
 
 /// What the device gives when asked for all, per second.

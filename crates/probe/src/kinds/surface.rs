@@ -171,7 +171,7 @@ fn outcome(mut found: Vec<Extent>, unreadable: &[String], extents: u64) -> Outco
             unreadable.join("; ")
         ));
     }
-    Outcome { answer, tables: vec![table], text: None }
+    Outcome { answer, tables: vec![table], ..Outcome::default() }
 }
 
 fn count(places: usize) -> String {

@@ -93,7 +93,7 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
         // A last, short second says nothing about the pace.
         rates.extend(run.per_s().filter(|_| run.seconds() > 0.5));
     }
-    Ok(Outcome { answer: vec![verdict(&rates)], tables: vec![table], text: None })
+    Ok(Outcome { answer: vec![verdict(&rates)], tables: vec![table], ..Outcome::default() })
 }
 
 fn verdict(rates: &[f64]) -> String {

@@ -2,10 +2,18 @@
 //!
 //! ## Measures
 //! N writes of each size, one after another, each timed from call to return: mean, smallest,
-//! largest, and how many took 0, 1, 2 ... ms. Default: 2000 writes of 4 KiB in sequence with
-//! `O_DIRECT` and `O_DSYNC`, by plain system calls as a database's log writer makes them.
-//! `--durable fdatasync`, `rwf-dsync` or `plain` change what a write waits for; `--order random`
-//! or `same` change where it goes; `--count` and `--size` say how many and how large.
+//! largest, and how many took 0, 1, 2 ... ms; how many took 1, 2, 3 ... turns of the platter, if
+//! they stand on the turns of a disk. Default: 2000 writes of 4 KiB in sequence with `O_DIRECT` and
+//! `O_DSYNC`, by plain system calls as a database's log writer makes them. `--durable fdatasync`,
+//! `rwf-dsync` or `plain` change what a write waits for; `--order random` or `same` change where it
+//! goes; `--count` and `--size` say how many and how large, `--up-to 64k` takes all sizes from the
+//! device's logical block up to that.
+//!
+//! With `--depth 32` writes are enqueued without waiting for the ones before, up to that many in
+//! flight (`--rate`: so many per second, whatever the device does). Nothing but the request itself
+//! is then waited for, unless `--durable` says so. A picture shows one place per write across and
+//! time down: a cross where it was enqueued, a circle where its completion was seen. `--json` has
+//! both moments of every write.
 //!
 //! ## Writes
 //! To a new file without a name in the directory given, filled with data first and gone at the
@@ -20,17 +28,21 @@
 //! back. `thput` are megabits per second, cut to a whole number; `seekc` counts writes that did
 //! not go where the one before ended. 8.33 ms each is a whole turn at 7200 rpm: the write came
 //! just too late for its sector. Far less than half a turn on a disk that turns means that a
-//! cache answered. 0.02 to 0.3 ms is flash that is safe against power cuts, or a cache that lies.
+//! cache answered. In the picture, circles that come in steps while there are crosses missed their
+//! sector once per step; what is left in the queue when the crosses end then comes at one stroke,
+//! because the disk need not wait for the program any more. 0.02 to 0.3 ms is flash that is safe against power cuts, or a cache that lies.
 
 use std::fmt::Write;
 
 use iowhy_model::{Op, Unit};
 
+use crate::enqueue::Enqueued;
 use crate::error::Error;
 use crate::job::{Durable, Job, Load, Order, Way};
 use crate::kind::{Ask, Kind};
-use crate::outcome::{FIGURES, Outcome, Table, figures};
+use crate::outcome::{FIGURES, Outcome, Table, digits, figures};
 use crate::session::Session;
+use crate::turns::turns;
 use crate::{Purpose, Run};
 
 /// Entry in the list of kinds.
@@ -48,56 +60,117 @@ const COUNT: u64 = 2000;
 /// The usual size of a log write and of a page.
 const SIZE: u32 = 4096;
 
-fn sizes(ask: &Ask) -> Vec<u32> {
-    if ask.sizes.is_empty() { vec![SIZE] } else { ask.sizes.clone() }
-}
+/// In flight at most if writes are enqueued by a rate.
+const OPEN: u32 = 256;
 
 fn purpose(ask: &Ask) -> Purpose {
-    let bytes: u64 = sizes(ask).iter().map(|size| u64::from(*size)).sum();
-    let dsync = ask.durable.unwrap_or(Durable::Dsync) == Durable::Dsync;
-    ask.writes(bytes * ask.count.unwrap_or(COUNT), dsync)
+    let dsync = durable(ask) == Durable::Dsync;
+    ask.writes(ask.bytes_of_each(&[SIZE]) * ask.count.unwrap_or(COUNT), dsync)
+}
+
+fn depth(ask: &Ask) -> u32 {
+    ask.depth.unwrap_or(if ask.per_s.is_some() { OPEN } else { 1 })
+}
+
+/// Who waits for each write wants it safe; who enqueues writes, as the mail did, lets them go.
+fn durable(ask: &Ask) -> Durable {
+    ask.durable.unwrap_or(if depth(ask) == 1 { Durable::Dsync } else { Durable::Plain })
+}
+
+fn job(ask: &Ask, bytes: u32, (from, span): (u64, u64)) -> Job {
+    let (depth, arrivals) = (depth(ask), ask.arrivals);
+    Job {
+        op: Op::Write,
+        load: ask.per_s.map_or(Load::Closed { depth }, |per_s| Load::Open {
+            per_s,
+            arrivals,
+            depth,
+        }),
+        order: ask.order.unwrap_or(Order::Sequential),
+        from,
+        durable: durable(ask),
+        count: Some(ask.count.unwrap_or(COUNT)),
+        time: ask.time,
+        seed: ask.seed,
+        // One write(2) after another is what is asked about, unless several are in flight.
+        way: if depth == 1 && ask.way == Way::Best { Way::Calls } else { ask.way },
+        ..Job::reads(bytes, depth, span)
+    }
 }
 
 fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
-    let order = ask.order.unwrap_or(Order::Sequential);
-    let durable = ask.durable.unwrap_or(Durable::Dsync);
-    let (from, span) = session.target.region();
     let mut columns = vec![("size", Unit::Bytes)];
     columns.extend(FIGURES);
-    let mut table = Table::new("write_latency", &columns);
-    let mut text = String::new();
-    for bytes in sizes(ask) {
+    let mut outcome = Outcome {
+        answer: vec![how(ask, session)],
+        tables: vec![Table::new("write_latency", &columns)],
+        ..Outcome::default()
+    };
+    let (mut text, mut pictures) = (String::new(), String::new());
+    let mut by_turns = Table::new(
+        "turns",
+        &[("size", Unit::Bytes), ("turns", Unit::Count), ("cases", Unit::Count)],
+    );
+    for bytes in ask.sizes(session.target.block, &[SIZE]) {
         if session.over() {
             break;
         }
-        let depth = ask.depth.unwrap_or(1);
-        let job = Job {
-            op: Op::Write,
-            load: Load::Closed { depth },
-            order,
-            from,
-            durable,
-            count: Some(ask.count.unwrap_or(COUNT)),
-            time: ask.time,
-            seed: ask.seed,
-            // One write(2) after another is what is asked about, unless several are in flight.
-            way: if depth == 1 && ask.way == Way::Best { Way::Calls } else { ask.way },
-            ..Job::reads(bytes, depth, span)
-        };
+        let job = job(ask, bytes, session.target.region());
         let run = session.measure(&job, &format!("writing {bytes} bytes"))?;
         let mut row = vec![u64::from(bytes).into()];
         row.extend(figures(&run));
-        table.rows.push(row);
+        if let Some(table) = outcome.tables.first_mut() {
+            table.rows.push(row);
+        }
         text.push_str(&classic(bytes, &run));
+        if depth(ask) > 1 {
+            let enqueued = Enqueued::of(&run);
+            let words = enqueued.words().into_iter();
+            outcome.answer.extend(words.map(|words| format!("writes of {bytes} bytes: {words}")));
+            let picture = enqueued.picture(run.depth_reached());
+            pictures.push_str(&format!("{bytes} bytes: {picture}"));
+            outcome.series.push(enqueued.table());
+            outcome.rpm = outcome.rpm.or(turns(&enqueued.beats()).map(|found| found.rpm));
+        }
+        let latencies: Vec<u64> = run.ios.iter().map(|io| io.latency_ns()).collect();
+        if let Some(found) = turns(&latencies).filter(|_| depth(ask) == 1) {
+            outcome.rpm = Some(found.rpm);
+            outcome.answer.push(format!(
+                "{:.0} % of the writes of {bytes} bytes take whole turns of {:.3} ms, those of a \
+                 disk of {:.0} rpm",
+                found.share * 100.0,
+                found.turn_ms,
+                found.rpm
+            ));
+            let cases = found.cases.iter().zip(1u64..);
+            by_turns.rows.extend(
+                cases.map(|(n, turns)| vec![u64::from(bytes).into(), turns.into(), (*n).into()]),
+            );
+        }
     }
+    if !by_turns.rows.is_empty() {
+        outcome.tables.push(by_turns);
+    }
+    outcome.text = Some(text);
+    outcome.picture = Some(pictures).filter(|pictures| !pictures.is_empty());
+    Ok(outcome)
+}
+
+/// What was done, in a sentence.
+fn how(ask: &Ask, session: &Session<'_>) -> String {
     let direct = if session.target.direct { "O_DIRECT, " } else { "through the page cache, " };
-    let how = format!(
-        "{} writes, {direct}{}, on `{}`",
+    let order = ask.order.unwrap_or(Order::Sequential);
+    let flight = match (ask.per_s, depth(ask)) {
+        (Some(per_s), _) => format!(", {} enqueued per second", digits(per_s)),
+        (None, 1) => String::new(),
+        (None, depth) => format!(", {depth} in flight"),
+    };
+    format!(
+        "{} writes, {direct}{}{flight}, on `{}`",
         order.name(),
-        durable.name(),
+        durable(ask).name(),
         session.target.name()
-    );
-    Ok(Outcome { answer: vec![how], tables: vec![table], text: Some(text) })
+    )
 }
 
 /// A run as the mailing list's tester prints it.

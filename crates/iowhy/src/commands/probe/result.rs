@@ -18,7 +18,7 @@ pub fn write_text(
         writeln!(out)?;
         write_table(table, out)?;
     }
-    if let Some(text) = &outcome.text {
+    for text in outcome.text.iter().chain(&outcome.picture) {
         write!(out, "\n{text}")?;
     }
     writeln!(out)?;
@@ -93,7 +93,7 @@ pub fn object(
     ended: Option<&str>,
     report: Value,
 ) -> Value {
-    let tables = outcome.tables.iter().map(|table| {
+    let tables = outcome.tables.iter().chain(&outcome.series).map(|table| {
         let columns = table.columns.iter();
         let columns = columns.map(|(name, unit)| json!({ "name": name, "unit": unit.symbol() }));
         let rows = table.rows.iter().map(|row| row.iter().map(value_of).collect::<Vec<_>>());

@@ -1,0 +1,66 @@
+//! Words of the command line of a probe.
+
+use iowhy_model::Op;
+use iowhy_probe::{Arrivals, Durable, Order, Way};
+
+/// A size of any length.
+pub fn bytes(text: &str) -> Result<u64, String> {
+    iowhy_read::bytes(text)
+        .filter(|bytes| (1.0..1e18).contains(bytes))
+        .map(|bytes| bytes as u64)
+        .ok_or_else(|| format!("`{text}` is not a size such as `64m`"))
+}
+
+/// The size of one I/O.
+pub fn size(text: &str) -> Result<u32, String> {
+    // The kernel moves at most 2 GiB per call; 64 MiB is far beyond what a device takes at once.
+    bytes(text)?.try_into().ok().filter(|bytes| *bytes <= 64 << 20).ok_or("at most 64m".to_string())
+}
+
+/// Where I/Os go.
+pub fn order(text: &str) -> Result<Order, String> {
+    [Order::Sequential, Order::Random, Order::Same]
+        .into_iter()
+        .find(|order| order.name() == text)
+        .ok_or_else(|| "use sequential, random or same".to_string())
+}
+
+/// What a write waits for.
+pub fn durable(text: &str) -> Result<Durable, String> {
+    Durable::from_name(text).ok_or_else(|| "use plain, dsync, fdatasync or rwf-dsync".to_string())
+}
+
+/// Read or write.
+pub fn operation(text: &str) -> Result<Op, String> {
+    Op::from_name(text)
+        .filter(|op| matches!(op, Op::Read | Op::Write))
+        .ok_or_else(|| "use read or write".to_string())
+}
+
+/// When I/Os of a rate are due.
+pub fn arrivals(text: &str) -> Result<Arrivals, String> {
+    match text {
+        "poisson" => Ok(Arrivals::Poisson),
+        "constant" => Ok(Arrivals::Constant),
+        _ => Err("use poisson or constant".to_string()),
+    }
+}
+
+/// How the kernel is asked.
+pub fn way(text: &str) -> Result<Way, String> {
+    match text {
+        "auto" => Ok(Way::Best),
+        "ring" => Ok(Way::Ring),
+        "calls" => Ok(Way::Calls),
+        _ => Err("use auto, ring or calls".to_string()),
+    }
+}
+
+/// A share in percent, as a number from 0 to 1.
+pub fn share(text: &str) -> Result<f64, String> {
+    let percent: Option<f64> = text.trim_end_matches('%').parse().ok();
+    percent
+        .filter(|percent| (0.0..=100.0).contains(percent))
+        .map(|percent| percent / 100.0)
+        .ok_or_else(|| format!("`{text}` is no share in percent, 0 to 100"))
+}

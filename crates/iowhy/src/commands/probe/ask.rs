@@ -1,0 +1,72 @@
+//! Runs the probe that a verdict proposes, if the user agrees and it only reads.
+
+use std::io::{BufRead, IsTerminal, Write};
+use std::path::Path;
+
+use clap::{Args, FromArgMatches};
+use iowhy_diagnose::Options;
+use iowhy_model::{Finding, Recording};
+use iowhy_probe::Purpose;
+
+use super::settles::Proposal;
+use super::{Probe, measure, result, verdict};
+use crate::messages::{self, Hinted};
+
+/// Asks, measures into the recording, writes the numbers (not with `quiet`) and judges anew; `None`
+/// if nothing was run.
+pub fn ask(
+    proposal: &Proposal,
+    agreed: bool,
+    quiet: bool,
+    options: &Options,
+    recording: &mut Recording,
+) -> anyhow::Result<Option<Vec<Finding>>> {
+    let command = proposal.command();
+    let words = ["probe", proposal.kind].into_iter().map(str::to_string);
+    let words = words.chain([proposal.target()]);
+    let words = words.chain(proposal.words.iter().map(|word| (*word).to_string()));
+    let matches = Probe::augment_args(clap::Command::new("probe")).try_get_matches_from(words)?;
+    let probe = Probe::from_arg_matches(&matches)?;
+    let Some(kind) = iowhy_probe::find(proposal.kind) else { return Ok(None) };
+    if (kind.purpose)(&probe.ask()) != Purpose::Read {
+        let hint = format!("run it yourself: `{command}`");
+        messages::warn("the probe that would settle it writes, so it is not run here", Some(&hint));
+        return Ok(None);
+    }
+    let target = proposal.target();
+    if !Path::new(&target).exists() {
+        let hint = format!("run it where the disk is: `{command}`");
+        messages::warn(&format!("there is no `{target}` on this machine"), Some(&hint));
+        return Ok(None);
+    }
+    if !agreed && !agrees(&command, &proposal.settles, kind.loads)? {
+        return Ok(None);
+    }
+    let measured = measure(&probe, kind, Path::new(&target), recording)?;
+    if !quiet {
+        let mut out = std::io::stdout().lock();
+        writeln!(out)?;
+        let ended = measured.ended.as_deref();
+        result::write_text(kind, &measured.outcome, &measured.own, ended, &mut out)?;
+        writeln!(out)?;
+    }
+    Ok(Some(verdict::of(recording, &measured, options)))
+}
+
+/// Whether the user says yes on the terminal.
+fn agrees(command: &str, settles: &str, loads: bool) -> anyhow::Result<bool> {
+    if !std::io::stdin().is_terminal() {
+        return Err(Hinted::error(
+            "cannot ask: standard input is no terminal",
+            format!("`--ask --yes` agrees beforehand; or run it yourself: `{command}`"),
+        ));
+    }
+    let cost =
+        if loads { "It reads only, and loads the device while it runs" } else { "It reads only" };
+    let mut said = std::io::stderr().lock();
+    write!(said, "\n`{command}` {settles}.\n{cost}. Run it? [y/N] ")?;
+    said.flush()?;
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}

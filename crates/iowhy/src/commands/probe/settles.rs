@@ -1,0 +1,223 @@
+//! Which probe settles which open question.
+
+use iowhy_model::{Finding, Recording};
+use iowhy_probe::{Ask, Purpose};
+
+/// A probe, and the verdicts it tells apart.
+pub struct Settles {
+    /// The verdicts: each of them expects another result of the probe.
+    pub between: &'static [&'static str],
+    /// The kind of probe.
+    pub kind: &'static str,
+    /// Further words of its command line.
+    pub words: &'static [&'static str],
+    /// What it shows.
+    pub shows: &'static str,
+}
+
+/// The questions, the sharpest first: where several fit, the one with the fewest verdicts.
+pub const SETTLES: &[Settles] = &[
+    Settles {
+        between: &["device.media", "device.retry", "device.stall"],
+        kind: "surface",
+        words: &["--for", "60s"],
+        shows: "slow places that stay slow are the disk's own",
+    },
+    Settles {
+        between: &["cap.cgroup", "cap.volume", "load.saturated", "report.util-trap"],
+        kind: "ramp",
+        words: &[],
+        shows: "a rate that stands still is a limit or a full device, one that grows is neither",
+    },
+    Settles {
+        between: &["device.slow", "load.burst", "load.large-io", "load.saturated", "peer.outlier"],
+        kind: "calibrate",
+        words: &[],
+        shows: "what one I/O needs when nothing waits: a sick device is slow even then",
+    },
+    Settles {
+        between: &["device.retry", "device.slow", "peer.outlier"],
+        kind: "read-latency",
+        words: &["--size", "4k", "--count", "1000", "--order", "random"],
+        shows: "reads one or more turns slower than the rest were tried again",
+    },
+    Settles {
+        between: &["cap.burst", "device.thermal"],
+        kind: "sustain",
+        words: &[],
+        shows: "a credit that runs out stays out, heat comes and goes",
+    },
+    Settles {
+        between: &["device.idle-wake"],
+        kind: "idle-wake",
+        words: &[],
+        shows: "what the first read after a pause costs",
+    },
+    Settles {
+        between: &["load.flush"],
+        kind: "flush-cost",
+        words: &[],
+        shows: "what a flush costs beside the same write without",
+    },
+    Settles {
+        between: &["load.rw-mix"],
+        kind: "mixed",
+        words: &[],
+        shows: "how much longer reads take beside writes",
+    },
+    Settles {
+        between: &["load.missed-turn", "load.small-sync"],
+        kind: "write-latency",
+        words: &[],
+        shows: "whether a write waits for a turn, for a flush or for nobody",
+    },
+];
+
+/// A verdict that stands (docs/METHOD.md, 11 Confidence), and a rival whose weight comes this near
+/// the first one's leaves the question open.
+const STANDS: f64 = 0.6;
+const NEAR: f64 = 0.5;
+
+/// A probe to run, and what for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Proposal {
+    /// The kind.
+    pub kind: &'static str,
+    /// The device.
+    pub device: String,
+    /// Further words of the command line.
+    pub words: &'static [&'static str],
+    /// What it would settle, in a sentence without a period.
+    pub settles: String,
+}
+
+impl Proposal {
+    /// The path it reads, or for a kind that writes, a placeholder for a directory on the device.
+    pub fn target(&self) -> String {
+        if self.writes() { "DIRECTORY".to_string() } else { format!("/dev/{}", self.device) }
+    }
+
+    fn writes(&self) -> bool {
+        iowhy_probe::find(self.kind)
+            .is_some_and(|kind| (kind.purpose)(&Ask::default()) != Purpose::Read)
+    }
+
+    /// The command to paste.
+    pub fn command(&self) -> String {
+        let mut words = vec!["iowhy probe", self.kind];
+        let target = self.target();
+        words.push(&target);
+        words.extend(self.words);
+        words.join(" ")
+    }
+
+    /// The same as a next step of a finding.
+    pub fn step(&self) -> String {
+        let on = if self.writes() { format!(" on {}", self.device) } else { String::new() };
+        format!("`{}`{on}: {}", self.command(), self.settles)
+    }
+}
+
+/// The probe that would settle what these findings leave open, if they leave anything open.
+pub fn propose(recording: &Recording, findings: &[Finding]) -> Option<Proposal> {
+    let first = findings.first()?;
+    let closes = |finding: &Finding| matches!(finding.verdict, "insufficient" | "healthy");
+    if first.verdict == "healthy" {
+        return None;
+    }
+    let mut suspects =
+        findings.iter().filter(|known| !closes(known) && known.explained_by.is_none());
+    let leader = suspects.next();
+    let rival = suspects.next();
+    let contested = leader.zip(rival).filter(|(a, b)| b.weight() >= a.weight() * NEAR);
+    if !closes(first) && first.confidence >= STANDS && contested.is_none() {
+        return None;
+    }
+    let subject = leader.unwrap_or(first).subject.device.or(first.subject.device)?;
+    let device = recording.device_of(subject).name.clone();
+    let fits = |settles: &&Settles, verdict: Option<&Finding>| {
+        verdict.is_some_and(|finding| settles.between.contains(&finding.verdict))
+    };
+    let by_size = |settles: &&Settles| settles.between.len();
+    let both = SETTLES
+        .iter()
+        .filter(|settles| fits(settles, leader) && fits(settles, contested.map(|(_, b)| b)))
+        .min_by_key(by_size);
+    let one = SETTLES.iter().filter(|settles| fits(settles, leader)).min_by_key(by_size);
+    let question = match (both, contested, leader) {
+        (Some(settles), Some((a, b)), _) => {
+            (settles, format!("tells {} from {}: {}", a.verdict, b.verdict, settles.shows))
+        }
+        (_, _, Some(leader)) => {
+            let settles = one?;
+            (settles, format!("puts {} to the test: {}", leader.verdict, settles.shows))
+        }
+        // Nothing is suspected: what a single I/O needs is the first thing to know.
+        _ => {
+            let settles = SETTLES.iter().find(|settles| settles.kind == "calibrate")?;
+            (settles, settles.shows.to_string())
+        }
+    };
+    let (settles, sentence) = question;
+    Some(Proposal { kind: settles.kind, device, words: settles.words, settles: sentence })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iowhy_model::{Sink, Subject};
+
+    fn finding(recording: &mut Recording, verdict: &'static str, confidence: f64) -> Finding {
+        Finding {
+            verdict,
+            subject: Subject {
+                device: Some(recording.device("sdb")),
+                listings: Vec::new(),
+                group: None,
+            },
+            sentence: String::new(),
+            evidence: Vec::new(),
+            confidence,
+            explained_share: 1.0,
+            refuted_by: Vec::new(),
+            next_step: Vec::new(),
+            forecast: None,
+            explained_by: None,
+        }
+    }
+
+    #[test]
+    fn the_table_names_verdicts_and_kinds_that_exist() {
+        for settles in SETTLES {
+            assert!(iowhy_probe::find(settles.kind).is_some(), "{}", settles.kind);
+            assert!(settles.between.is_sorted() && !settles.shows.ends_with('.'));
+            for verdict in settles.between {
+                assert!(iowhy_diagnose::find(verdict).is_some(), "{verdict}");
+            }
+        }
+    }
+
+    #[test]
+    fn open_questions_get_the_probe_that_tells_their_rivals_apart() {
+        let mut recording = Recording::new();
+        let mut propose_for = |verdicts: &[(&'static str, f64)]| {
+            let findings: Vec<Finding> =
+                verdicts.iter().map(|(name, sure)| finding(&mut recording, name, *sure)).collect();
+            propose(&recording, &findings).map(|found| found.command())
+        };
+        assert_eq!(propose_for(&[("device.slow", 0.9)]), None);
+        assert_eq!(propose_for(&[("device.slow", 0.9), ("load.saturated", 0.2)]), None);
+        assert_eq!(propose_for(&[("healthy", 0.8)]), None);
+        assert_eq!(propose_for(&[]), None);
+        for (verdicts, command) in [
+            (&[("load.saturated", 0.5), ("cap.volume", 0.4)][..], "iowhy probe ramp /dev/sdb"),
+            (&[("device.slow", 0.9), ("load.saturated", 0.7)], "iowhy probe calibrate /dev/sdb"),
+            (&[("device.retry", 0.3)], "iowhy probe surface /dev/sdb --for 60s"),
+            (&[("insufficient", 0.6), ("report.util-trap", 0.4)], "iowhy probe ramp /dev/sdb"),
+            (&[("insufficient", 1.0)], "iowhy probe calibrate /dev/sdb"),
+            (&[("load.missed-turn", 0.4)], "iowhy probe write-latency DIRECTORY"),
+        ] {
+            assert_eq!(propose_for(verdicts).as_deref(), Some(command), "{verdicts:?}");
+        }
+    }
+}

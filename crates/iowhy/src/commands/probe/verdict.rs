@@ -1,0 +1,150 @@
+//! What the judge makes of a probe's own I/Os, and what the probe itself knows besides.
+
+use iowhy_diagnose::{Options, judge};
+use iowhy_model::{Bound, Evidence, Finding, How, Recording, Subject, Unit};
+use iowhy_probe::{Held, Own, digits, time};
+
+use super::Measured;
+
+/// Verdicts on the load say nothing here: the load is the probe's own, and on purpose.
+const OWN_LOAD: [&str; 4] = ["load.burst", "load.large-io", "load.saturated", "load.small-sync"];
+/// The verdict of a limit of a control group.
+const CAP: &str = "cap.cgroup";
+/// What a limit explains away: the wait it makes looks like a slow or full device.
+const BESIDE_CAP: [&str; 3] = ["cap.volume", "device.", "load."];
+
+/// The findings on a probe.
+pub fn of(recording: &Recording, measured: &Measured, options: &Options) -> Vec<Finding> {
+    let own = &measured.own;
+    let rpm = options.rpm.or(measured.outcome.rpm);
+    let mut findings = judge(recording, &Options { rpm, ..options.clone() });
+    without_own_doing(recording, own, &mut findings);
+    if let Some(held) = &own.held {
+        let cap = capped(recording, held);
+        findings.retain(|finding| !matches!(finding.verdict, CAP | "insufficient" | "healthy"));
+        for finding in &mut findings {
+            if BESIDE_CAP.iter().any(|start| finding.verdict.starts_with(start)) {
+                finding.explained_by = Some(CAP);
+            }
+        }
+        findings.insert(0, cap);
+    }
+    findings
+}
+
+/// Takes out what accuses the probe's own load, or a device for what the machine's CPUs did.
+fn without_own_doing(recording: &Recording, own: &Own, findings: &mut Vec<Finding>) {
+    let disturbed = own.caution().is_some();
+    findings.retain(|finding| {
+        let listings = &finding.subject.listings;
+        let probed = listings.iter().filter_map(|place| recording.listings.get(*place));
+        let own_only = probed.clone().count() > 0 && probed.clone().all(is_probe);
+        let doubtful = disturbed && finding.verdict.starts_with("device.");
+        !(own_only && (doubtful || OWN_LOAD.contains(&finding.verdict)))
+    });
+}
+
+fn is_probe(listing: &iowhy_model::Listing) -> bool {
+    listing.source.format == "probe"
+}
+
+/// The probe's rate stood on the limit it read, and the wait was before the device: certain but
+/// for a device whose own pace happens to be that number.
+fn capped(recording: &Recording, held: &Held) -> Finding {
+    let probe = recording.listings.iter().position(is_probe);
+    let device = recording
+        .listings
+        .iter()
+        .filter(|known| is_probe(known))
+        .find_map(|known| known.facts.first().and_then(|fact| fact.device));
+    let bytes = held.limit.what.ends_with("bps");
+    let unit = if bytes { Unit::BytesPerSecond } else { Unit::PerSecond };
+    let evidence = |quantity: &str, value: f64, unit: Unit, source: &str| Evidence {
+        quantity: quantity.to_string(),
+        value,
+        unit,
+        bound: None,
+        n: held.n,
+        how: How::Computed,
+        source: source.to_string(),
+    };
+    let file = held.limit.file.display().to_string();
+    let limit = held.limit.per_s;
+    let mut lines = vec![Evidence {
+        how: How::Reported,
+        n: 1,
+        ..evidence("limit of the control group", limit, unit, &file)
+    }];
+    let done = evidence("done per second", held.moved_per_s, unit, "probe");
+    lines.push(Evidence { bound: Some(Bound::Between(limit * 0.95, limit * 1.05)), ..done });
+    if let Some(asked) = held.asked_per_s {
+        lines.push(evidence("asked for per second", asked, Unit::PerSecond, "probe"));
+    }
+    lines.push(Evidence {
+        how: How::Traced,
+        ..evidence("latency of a caller, mean", held.caller_ms, Unit::Ms, "probe")
+    });
+    if let Some(ms) = held.device_ms {
+        let line = evidence("latency of the device itself, mean", ms, Unit::Ms, "/sys/block stat");
+        let bound = Some(Bound::Below(held.caller_ms / 2.0));
+        lines.push(Evidence { how: How::Sampled, bound, ..line });
+    }
+    let device_part = held.device_ms.map_or(String::new(), |ms| {
+        format!("; the device itself needs {} of the {}", time(ms), time(held.caller_ms))
+    });
+    Finding {
+        verdict: CAP,
+        subject: Subject { device, listings: probe.into_iter().collect(), group: None },
+        sentence: format!(
+            "a control group holds it at {} per second, its limit of {}{device_part}",
+            digits(held.per_s),
+            held.limit
+        ),
+        evidence: lines,
+        confidence: 0.95,
+        explained_share: held
+            .device_ms
+            .map_or(0.9, |ms| 1.0 - ms / held.caller_ms.max(1e-9))
+            .clamp(0.0, 1.0),
+        refuted_by: vec![
+            "the rate stays the same outside the control group, or with a higher limit".to_string(),
+        ],
+        next_step: vec![
+            format!(
+                "raise the limit in `{file}` (systemd: `IOReadIOPSMax=` and its kin), or ask \
+                     for less"
+            ),
+            "run the same probe outside the control group: it shows what the device gives"
+                .to_string(),
+        ],
+        forecast: None,
+        explained_by: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iowhy_model::{Event, Layer, Level, Op, Sink, Source, Time};
+    use iowhy_probe::Outcome;
+
+    #[test]
+    fn writes_of_the_probe_that_wait_a_turn_each_are_judged_as_that() {
+        let mut recording = Recording::new();
+        recording.begin(Source::new("probe", "write-latency", Level::C));
+        let device = recording.device("sdb");
+        for write in 0..200i64 {
+            let mut event = Event::new(device, Op::Write, Layer::Block);
+            let issued = Time::from_ns(write * 8_333_333);
+            (event.queued, event.issued) = (Some(issued), Some(issued));
+            event.completed = Some(Time::from_ns((write + 1) * 8_333_333 - 20_000));
+            (event.sector, event.bytes) = (Some(write as u64 * 2), Some(1024));
+            recording.event(event);
+        }
+        recording.end();
+        let (outcome, own) = (Outcome::default(), Own::default());
+        let measured = Measured { outcome, own, ended: None };
+        let findings = of(&recording, &measured, &Options::default());
+        assert_eq!(findings.first().map(|finding| finding.verdict), Some("load.missed-turn"));
+    }
+}

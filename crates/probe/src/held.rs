@@ -1,0 +1,65 @@
+//! Whether a control group, and not the device, held a run to its rate.
+
+use iowhy_model::Op;
+
+use crate::engine::Run;
+use crate::job::{Job, Load};
+use crate::limits::Limit;
+
+/// A run that a limit held.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Held {
+    /// The limit.
+    pub limit: Limit,
+    /// I/Os done per second.
+    pub per_s: f64,
+    /// What was done per second of that which is limited: I/Os or bytes.
+    pub moved_per_s: f64,
+    /// What was asked for per second, in an open loop.
+    pub asked_per_s: Option<f64>,
+    /// I/Os done.
+    pub n: u64,
+    /// Mean latency from the moment an I/O was due, ms.
+    pub caller_ms: f64,
+    /// Mean latency of the device itself by the kernel's counters, which begin behind the limit.
+    pub device_ms: Option<f64>,
+}
+
+/// How near its limit a held rate is. The kernel hands out a limit in slices of a tenth of a
+/// second on flash and half a second elsewhere (`block/blk-throttle.c`, DFL_THROTL_SLICE), and a
+/// run of seconds begins with a full one.
+const NEAR: f64 = 0.05;
+/// A caller who waits this many times longer than the device works waits before it.
+const WAITS_BEFORE: f64 = 2.0;
+
+/// What held the run, if a limit did: its rate stands on the limit, and whoever waited did so
+/// before the device.
+pub fn held(job: &Job, run: &Run, limits: &[Limit]) -> Option<Held> {
+    let per_s = run.per_s()?;
+    let caller_ms = run.latency.mean_ns()? / 1e6;
+    let device_ms = run.counted.filter(|counted| counted.ios > 0).map(|counted| counted.mean_ms());
+    let asked_per_s = match job.load {
+        Load::Closed { .. } => None,
+        Load::Open { per_s, .. } => Some(per_s),
+    };
+    let waits = device_ms.is_none_or(|device_ms| caller_ms > WAITS_BEFORE * device_ms);
+    // Who asks for less than the limit and gets it is not held.
+    let wants_more = asked_per_s.is_none_or(|asked| asked > per_s * (1.0 + NEAR));
+    let moved = |limit: &Limit| {
+        per_s * if limit.what.ends_with("bps") { f64::from(job.bytes) } else { 1.0 }
+    };
+    let limit = limits.iter().find(|limit| {
+        let first = if job.op == Op::Write { 'w' } else { 'r' };
+        let off = moved(limit) / limit.per_s - 1.0;
+        job.reads.is_none() && limit.what.starts_with(first) && off.abs() <= NEAR
+    })?;
+    (waits && wants_more).then(|| Held {
+        limit: limit.clone(),
+        per_s,
+        moved_per_s: moved(limit),
+        asked_per_s,
+        n: run.latency.n,
+        caller_ms,
+        device_ms,
+    })
+}
