@@ -120,8 +120,10 @@ pub fn streams(listing: &Listing) -> Vec<Stream> {
 fn visit_of(event: &Event) -> Option<(DeviceId, Visit)> {
     let issued = event.issued.or(event.queued)?;
     let completed = event.completed?;
-    // An empty flush moves nothing and waits for the cache: its time is no service time.
-    if event.layer != Layer::Block || issued > completed || event.op == Op::Flush {
+    // A flush waits for the cache and a discard for the drive's own books: neither moves a byte, and
+    // no class says what it should take.
+    let moves = !matches!(event.op, Op::Flush | Op::Discard);
+    if event.layer != Layer::Block || issued > completed || !moves {
         return None;
     }
     let visit = Visit {

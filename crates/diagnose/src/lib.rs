@@ -12,6 +12,7 @@ mod audit;
 mod baseline;
 mod calibration;
 mod closing;
+mod compare;
 mod detector;
 mod detectors;
 mod evidence;
@@ -34,6 +35,7 @@ mod suspects;
 mod track;
 mod weigh;
 
+pub use compare::compare;
 pub use detector::{Detector, Needs};
 pub use detectors::{DETECTORS, find};
 

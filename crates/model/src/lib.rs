@@ -7,6 +7,7 @@
 //! **Must never know:** any other crate of the project, a clock, a file, the environment, the
 //! network, a thread or a terminal.
 
+mod comparison;
 mod device;
 mod distribution;
 mod event;
@@ -21,8 +22,10 @@ mod report;
 mod series;
 mod sink;
 mod source;
+mod tally;
 mod time;
 
+pub use comparison::{Compared, Comparison, Difference, Explained, Said};
 pub use device::{Device, DeviceId, Medium, Name};
 pub use distribution::Distribution;
 pub use event::{Event, Layer, Stage};
@@ -37,4 +40,5 @@ pub use report::Report;
 pub use series::Series;
 pub use sink::Sink;
 pub use source::{Fact, Level, Loss, Note, Sampling, Source};
+pub use tally::Tally;
 pub use time::{Nanos, Time};

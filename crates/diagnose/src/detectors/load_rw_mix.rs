@@ -14,9 +14,9 @@
 //! suspected.
 //!
 //! ## Rule
-//! The service time (waiting behind others taken out) of reads with at least one write in flight is
-//! at least twice that of reads without, with thirty of each, a chance below 1 %, and still 1.5
-//! times at the same number in flight. If no such number occurs on both sides, the factor must be
+//! The time on the device of reads with at least one write in flight is at least twice that of reads
+//! without, with thirty of each, a chance below 1 %, and still 1.5 times at the same number in
+//! flight. If no such number occurs on both sides, the factor must be
 //! twice what the difference in depth alone would make. The same for writes beside reads.
 //!
 //! ## Wrong if
@@ -106,14 +106,14 @@ fn from_track(scene: &Scene, track: &Track) -> Option<Finding> {
     );
     charge.evidence = vec![
         computed(
-            &format!("service time of {victims} beside {culprits}, median"),
+            &format!("time on the device of {victims} beside {culprits}, median"),
             found.exposed_ns / 1e6,
             Unit::Ms,
             met,
             source,
         ),
         computed(
-            &format!("service time of {victims} alone, median"),
+            &format!("time on the device of {victims} alone, median"),
             found.spared_ns / 1e6,
             Unit::Ms,
             free,
@@ -158,12 +158,12 @@ fn effect(track: &Track, victim: Op, culprit: Op) -> Option<Effect> {
     let samples: Vec<(Sample, u32)> = track
         .visits
         .iter()
-        .zip(&track.services_ns)
         .zip(&depths)
-        .filter(|((visit, _), _)| visit.op == victim)
-        .map(|((visit, ns), depth)| {
+        .filter(|(visit, _)| visit.op == victim)
+        .map(|(visit, depth)| {
+            let ns = visit.completed_ns.saturating_sub(visit.issued_ns) as f64;
             let exposed = under_way.meets(visit.issued_ns, visit.completed_ns);
-            (Sample { ns: *ns, exposed, stratum: *depth }, *depth)
+            (Sample { ns, exposed, stratum: *depth }, *depth)
         })
         .collect();
     let depth = |exposed: bool| {

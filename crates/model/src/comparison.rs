@@ -1,0 +1,84 @@
+//! Two sides beside each other: what differs between them, by how much, and whether by chance.
+
+use crate::Unit;
+
+/// Two captures, devices or stretches of time, compared.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Comparison {
+    /// What was compared.
+    pub sides: [Compared; 2],
+    /// What was looked at, what differs first.
+    pub differences: Vec<Difference>,
+    /// How many of these were tested: the more, the likelier one differs by chance, which `p`
+    /// allows for.
+    pub tests: usize,
+    /// Which verdict explains the difference.
+    pub explained: Explained,
+}
+
+/// One side of a comparison.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Compared {
+    /// As the user named it.
+    pub name: String,
+    /// I/Os, rows and histograms it holds.
+    pub records: u64,
+    /// Its verdicts, best first: name, device, confidence, share, sentence.
+    pub verdicts: Vec<Said>,
+}
+
+/// A verdict on one side.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Said {
+    /// The verdict's name.
+    pub verdict: &'static str,
+    /// The device, if it is about one.
+    pub device: Option<String>,
+    /// Probability that it is right, 0 to 1.
+    pub confidence: f64,
+    /// Share of the excess latency it explains, 0 to 1.
+    pub explained_share: f64,
+    /// The verdict in one sentence.
+    pub sentence: String,
+    /// Whether it is firm enough to be acted on.
+    pub stands: bool,
+}
+
+/// One quantity of one group of requests, on both sides.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Difference {
+    /// The group: `8 KB sequential reads`, `all`.
+    pub group: String,
+    /// What was compared: `latency, median`, `share of the requests`.
+    pub quantity: &'static str,
+    /// Its unit.
+    pub unit: Unit,
+    /// Its value on either side; `None` where that side has none.
+    pub values: [Option<f64>; 2],
+    /// I/Os or rows behind it.
+    pub n: [u64; 2],
+    /// The second over the first.
+    pub ratio: Option<f64>,
+    /// Where the ratio lies with 95 %, by a seeded bootstrap of blocks.
+    pub interval: Option<(f64, f64)>,
+    /// Chance that one of the second side exceeds one of the first (0.5: no difference).
+    pub superiority: Option<f64>,
+    /// Chance of such a difference if there is none, after Holm (1979) for all tests; `None` where
+    /// nothing can be tested.
+    pub p: Option<f64>,
+    /// Whether it differs by more than chance.
+    pub differs: bool,
+}
+
+/// Which verdict explains what differs.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Explained {
+    /// A verdict that stands on one side only: which side, and which of its verdicts.
+    One(usize, usize),
+    /// Both sides get the same verdict: the difference is one of degree.
+    Same(&'static str),
+    /// Nothing differs by more than chance.
+    Nothing,
+    /// It differs, and no verdict says why.
+    Unknown,
+}
