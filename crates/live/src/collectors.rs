@@ -2,9 +2,11 @@
 
 mod block_trace;
 mod diskstats;
+mod surroundings;
 
 pub use block_trace::{BlockTrace, TraceMode, TraceOptions};
 pub use diskstats::DiskStats;
+pub use surroundings::Surroundings;
 
 /// A collector as the command line and the manual know it.
 #[derive(Clone, Copy, Debug)]
@@ -28,5 +30,10 @@ pub const COLLECTORS: &[CollectorEntry] = &[
         name: diskstats::NAME,
         summary: "the kernel's own counters of every block device, read at intervals",
         manual: include_str!("collectors/diskstats.rs"),
+    },
+    CollectorEntry {
+        name: surroundings::NAME,
+        summary: "kernel log, mounts, pressure, limits, temperature, links, stolen time",
+        manual: include_str!("collectors/surroundings.rs"),
     },
 ];

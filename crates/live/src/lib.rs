@@ -22,12 +22,15 @@ mod leftover;
 mod records;
 mod rights;
 mod sieve;
+mod sysfs;
 mod tallies;
 mod watched;
 
 pub use cgroups::control_group;
 pub use collector::Collector;
-pub use collectors::{BlockTrace, COLLECTORS, CollectorEntry, DiskStats, TraceMode, TraceOptions};
+pub use collectors::{
+    BlockTrace, COLLECTORS, CollectorEntry, DiskStats, Surroundings, TraceMode, TraceOptions,
+};
 pub use cost::Cost;
 pub use devices::{BlockDevice, devices};
 pub use doctor::{Check, examine, examine_at};

@@ -17,8 +17,8 @@
 //! (slope about -1).
 //!
 //! ## Wrong if
-//! The whole host paused (all devices stall together), a flush or discard ran, or the trace lost
-//! events.
+//! The whole host paused (all devices stall together, or `vmstat` shows stolen time above 5 %: then
+//! nobody is accused), a flush or discard ran, or the trace lost events.
 //!
 //! ## Next step
 //! Free space, TRIM and firmware of flash; SMART and cable of a disk; hedge reads meanwhile.
@@ -63,9 +63,21 @@ const QUICK: f64 = 3.0;
 const LOST: f64 = 0.05;
 const AT_THE_EDGES: f64 = 2.0;
 
+/// Processor time stolen by the host from which on a silence may be the guest's own, % (a guest that is
+/// not run completes nothing, whatever the device does).
+const STEAL: f64 = 5.0;
+
 fn accuse(scene: &Scene) -> Vec<Finding> {
-    let alone = scene.tracks.iter().filter(|track| !track.paused);
+    let alone = scene.tracks.iter().filter(|track| !track.paused && !is_stolen(scene, track));
     alone.filter_map(|track| Some(charge(scene, track, &of_track(scene, track)?))).collect()
+}
+
+/// Whether the host took the processors away while this was watched.
+fn is_stolen(scene: &Scene, track: &Track) -> bool {
+    let about = scene.about(track.listing, &track.disk);
+    ["vmstat.st.mean", "vmstat.st.max"]
+        .iter()
+        .any(|key| about.machine_number(key).is_some_and(|(steal, _)| steal > STEAL))
 }
 
 fn of_track(scene: &Scene, track: &Track) -> Option<Stalls> {

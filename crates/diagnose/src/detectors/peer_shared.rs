@@ -14,9 +14,10 @@
 //!
 //! ## Rule
 //! Of the disks under one parent, or of one listing where the parent is unknown, 60 % or more and at
-//! least three are slow by the replay (from averages: busy time per completion above twice the healthy
-//! service time), and their excess per request rises and falls together second by second: the median
-//! of r over all pairs exceeds 0.5. Two disks suffice if both stood still in the same moments.
+//! least three take over twice the healthy time and are blamed by the replay (from averages: busy
+//! time per completion above twice the slowest healthy time), and their excess per request rises and
+//! falls together second by second: the median of r over all pairs exceeds 0.5. Two disks suffice
+//! if both stood still in the same moments.
 //!
 //! ## Wrong if
 //! The same batch ran on all of them and they merely queue: then the replay blames the load.
@@ -33,7 +34,6 @@ use crate::detector::{Needs, computed, finding, held, lines};
 use crate::evidence;
 use crate::measures::{correlation, spread};
 use crate::phrase;
-use crate::replay::Side;
 use crate::row::Row;
 use crate::scene::{EVENTS_NEEDED, Scene};
 use crate::track::Track;
@@ -60,12 +60,14 @@ const PRIOR: f64 = 0.08;
 const SHARE: f64 = 0.60;
 const DISKS: usize = 3;
 const TOGETHER: f64 = 0.5;
-/// Votes of nine that must blame the device: all disks share the guess of their class.
-const VOTES: u32 = 6;
+/// Votes of nine that must blame the device, if it is known what the disks are made of and if it is
+/// not: all of them share the guess of their class.
+const VOTES: u32 = 3;
+const VOTES_OF_A_GUESS: u32 = 6;
 /// Seconds, or rows, in which all have to have worked.
 const BINS: usize = 8;
 const BIN_NS: i64 = 1_000_000_000;
-/// Rows: busy time per completion over the healthy service time.
+/// Mean latency, of rows busy time per completion, over the healthy service time.
 const SLOW: f64 = 2.0;
 /// Steal of the processor from which on the host is to blame, % (vmstat(8); peers of a busy host stay
 /// below), and what it and log lines of an adapter add, nats.
@@ -88,8 +90,10 @@ fn accuse(scene: &Scene) -> Vec<Finding> {
     let mut charges = Vec::new();
     for listing in 0..scene.recording.listings.len() {
         let tracks = scene.tracks.iter().filter(|track| track.listing == listing);
-        let mut members: Vec<Member> =
-            tracks.filter(|t| t.visits.len() >= EVENTS_NEEDED).map(of_track).collect();
+        let mut members: Vec<Member> = tracks
+            .filter(|t| t.visits.len() >= EVENTS_NEEDED)
+            .map(|t| of_track(scene, t))
+            .collect();
         if members.is_empty() {
             let rows = scene.rows_by_listing();
             let here = rows.iter().filter(|rows| rows.iter().any(|row| row.listing == listing));
@@ -102,7 +106,7 @@ fn accuse(scene: &Scene) -> Vec<Finding> {
     charges
 }
 
-fn of_track(track: &Track) -> Member {
+fn of_track(scene: &Scene, track: &Track) -> Member {
     let s0_ns = track.s0.median_ms() * 1e6;
     let mut bins: BTreeMap<i64, (f64, f64)> = BTreeMap::new();
     for visit in &track.visits {
@@ -110,10 +114,12 @@ fn of_track(track: &Track) -> Member {
         *excess += (visit.latency_ns() - s0_ns).max(0.0);
         *n += 1.0;
     }
+    let needed = if scene.medium(track.device).is_some() { VOTES } else { VOTES_OF_A_GUESS };
+    let is_slow = track.mean_ns() > SLOW * s0_ns;
     let blamed = track
         .vote
         .as_ref()
-        .is_some_and(|vote| vote.winner().0 == Side::Device && vote.device >= VOTES);
+        .is_some_and(|vote| is_slow && vote.device >= needed && vote.device > vote.workload);
     Member {
         listing: track.listing,
         disk: track.disk.clone(),

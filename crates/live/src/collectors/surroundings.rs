@@ -1,0 +1,257 @@
+//! What stands around the I/O: kernel log, mounts, pressure, limits, temperature, links, stolen time.
+//!
+//! ## Watches
+//! The kernel's log (`/dev/kmsg`), `/proc/self/mountinfo`, `/proc/pressure/*`, `io.max` and
+//! `io.latency` of control groups, dirty pages in `/proc/vmstat`, processor time stolen by the host in
+//! `/proc/stat`, and of each disk its model, link, port, layers below it and temperature. Each fact
+//! says the path it was read from. Temperature is sampled once a second, the rest read when the watch
+//! ends. Files of text take the same way as captured copies of them.
+//!
+//! ## Needs
+//! The right to read these files. Where `kernel.dmesg_restrict` is set, the log needs CAP_SYSLOG;
+//! without it the log's silence is not known.
+//!
+//! ## Costs
+//! Some hundred small files, once; one or two per disk and second for temperature.
+//!
+//! ## Cannot know
+//! SMART: asking a drive needs rights and a program that nobody asked iowhy to run. Save it and
+//! name the file: `smartctl -j -x /dev/sda > smart.json`. What happened before the log's first line.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use iowhy_model::{Fact, Level, Sampling, Sink, Source};
+
+use crate::sysfs::{self, Sensor};
+use crate::{Collector, Error, clock};
+
+/// Its name in the list of collectors.
+pub const NAME: &str = "surroundings";
+
+/// Bytes read of any one file, and control groups looked at: a machine with more has other worries.
+const LARGEST: u64 = 1 << 20;
+const GROUPS: usize = 4096;
+/// A record of /dev/kmsg is at most 8 KiB with its dictionary (kernel/printk/printk.c,
+/// PRINTK_MESSAGE_MAX and DEVKMSG), and a log at most this many records are read.
+const RECORD: usize = 16 * 1024;
+const RECORDS: usize = 100_000;
+/// Counters of /proc/vmstat that tell of writers being held back.
+const VMSTAT: [&str; 4] =
+    ["nr_dirty", "nr_writeback", "nr_dirty_threshold", "nr_dirty_background_threshold"];
+
+/// Reads what stands around the I/O of this machine, or of a folder that looks like one.
+#[derive(Debug)]
+pub struct Surroundings {
+    root: PathBuf,
+    listing: usize,
+    log: Option<File>,
+    /// Processor time stolen, and all of it, when the watch began.
+    ticks: Option<(f64, f64)>,
+    sensors: Vec<Sensor>,
+}
+
+impl Surroundings {
+    /// Of this machine with `/`, else of a folder with `proc` and `sys` in it.
+    pub fn new(root: &Path) -> Self {
+        Surroundings {
+            root: root.to_path_buf(),
+            listing: 0,
+            log: None,
+            ticks: None,
+            sensors: Vec::new(),
+        }
+    }
+
+    fn text(&self, path: &str) -> Option<String> {
+        read(&self.root.join(path.trim_start_matches('/')))
+    }
+
+    /// A file of text goes the way of a captured copy: its reader knows it.
+    fn pour_text(&self, path: &str, text: &str, format: &str, sink: &mut dyn Sink) {
+        if let Some(format) = iowhy_read::find(format)
+            && !text.trim().is_empty()
+        {
+            // Nothing recognised in it is no failure: then it says nothing.
+            let _ = iowhy_read::scan(path, &mut text.as_bytes(), Some(format), sink);
+        }
+    }
+}
+
+impl Collector for Surroundings {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn begin(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
+        let mut source = Source::new(NAME, "live", Level::E);
+        source.sampling = Sampling::Sampled;
+        self.listing = sink.begin(source);
+        // While there are rights: where the log is restricted, opening it takes them.
+        self.log = open_log(&self.root.join("dev/kmsg"));
+        self.ticks = self.text("/proc/stat").as_deref().and_then(stolen_ticks);
+        self.sensors = sysfs::sensors(&self.root.join("sys"));
+        sink.end();
+        Ok(())
+    }
+
+    fn poll(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
+        sink.resume(self.listing);
+        let at = clock::now().seconds();
+        for sensor in &self.sensors {
+            let Some(celsius) = sensor.celsius() else { continue };
+            let device = Some(sink.device(&sensor.disk));
+            let value = format!("{celsius:.1} C at {at:.3} s");
+            let read_from = sensor.path.display().to_string();
+            sink.fact(Fact { device, key: "device.celsius".to_string(), value, read_from });
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
+        self.poll(sink)?;
+        for sensor in &self.sensors {
+            let Some((celsius, path)) = sensor.warning() else { continue };
+            let device = Some(sink.device(&sensor.disk));
+            let (key, value) = ("device.celsius.warning".to_string(), format!("{celsius:.1} C"));
+            sink.fact(Fact { device, key, value, read_from: path.display().to_string() });
+        }
+        for fact in sysfs::facts(&self.root.join("sys")) {
+            let device = Some(sink.device(&fact.disk));
+            let (key, value) = (fact.key.to_string(), fact.value);
+            sink.fact(Fact { device, key, value, read_from: fact.path });
+        }
+        self.state_machine(sink);
+        sink.end();
+        if let Some(text) = self.text("/proc/self/mountinfo") {
+            self.pour_text("/proc/self/mountinfo", &text, "mounts", sink);
+        }
+        for resource in ["io", "memory", "cpu"] {
+            let path = format!("/proc/pressure/{resource}");
+            if let Some(text) = self.text(&path) {
+                self.pour_text(&path, &text, "pressure", sink);
+            }
+        }
+        let groups = self.root.join("sys/fs/cgroup");
+        self.pour_text("/sys/fs/cgroup", &limits(&self.root, &groups), "cgroup-io", sink);
+        if let Some(log) = &mut self.log {
+            let text = log_lines(log);
+            self.pour_text("/dev/kmsg", &text, "kernel-log", sink);
+        }
+        Ok(())
+    }
+}
+
+impl Surroundings {
+    /// Facts of the machine: stolen time and dirty pages.
+    fn state_machine(&self, sink: &mut dyn Sink) {
+        let now = self.text("/proc/stat").as_deref().and_then(stolen_ticks);
+        if let (Some((before, all_before)), Some((stolen, all))) = (self.ticks, now)
+            && all > all_before
+        {
+            let share = 100.0 * (stolen - before).max(0.0) / (all - all_before);
+            machine("vmstat.st.mean", format!("{share:.1} %"), "/proc/stat", sink);
+        }
+        let vmstat = self.text("/proc/vmstat").unwrap_or_default();
+        for line in vmstat.lines() {
+            if let Some((name, pages)) = line.split_once(' ').filter(|(n, _)| VMSTAT.contains(n)) {
+                machine(&format!("vm.{name}"), format!("{pages} pages"), "/proc/vmstat", sink);
+            }
+        }
+    }
+}
+
+fn machine(key: &str, value: String, path: &str, sink: &mut dyn Sink) {
+    let (key, read_from) = (key.to_string(), path.to_string());
+    sink.fact(Fact { device: None, key, value, read_from });
+}
+
+/// Stolen ticks and all ticks of the first line of /proc/stat: user nice system idle iowait irq
+/// softirq steal; guest time is in user's already (proc_stat(5)).
+fn stolen_ticks(text: &str) -> Option<(f64, f64)> {
+    let line = text.lines().find(|line| line.starts_with("cpu "))?;
+    let ticks: Vec<f64> = line.split_whitespace().skip(1).map_while(|t| t.parse().ok()).collect();
+    let counted = ticks.get(..8)?;
+    Some((*counted.last()?, counted.iter().sum()))
+}
+
+/// Limits of control groups, as `grep -r .` prints them.
+fn limits(root: &Path, top: &Path) -> String {
+    let (mut text, mut open, mut seen) = (String::new(), vec![top.to_path_buf()], 0);
+    while let Some(folder) = open.pop() {
+        seen += 1;
+        if seen > GROUPS {
+            break;
+        }
+        for file in ["io.max", "io.latency"] {
+            let path = folder.join(file);
+            let name = path.strip_prefix(root).unwrap_or(&path).display().to_string();
+            for line in read(&path).unwrap_or_default().lines() {
+                text.push_str(&format!("/{}:{line}\n", name.trim_start_matches('/')));
+            }
+        }
+        let inside = fs::read_dir(&folder).into_iter().flatten().flatten();
+        open.extend(
+            inside.filter(|e| e.file_type().is_ok_and(|kind| kind.is_dir())).map(|e| e.path()),
+        );
+    }
+    text
+}
+
+/// The kernel's log, if it may be read. A folder's copy is a file of lines.
+fn open_log(path: &Path) -> Option<File> {
+    use rustix::fs::{Mode, OFlags};
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    rustix::fs::open(path, flags, Mode::empty()).ok().map(File::from)
+}
+
+/// Records of /dev/kmsg as dmesg prints them. Each read gives one record; the end is EAGAIN, and a
+/// record that was overwritten meanwhile EPIPE (Documentation/ABI/testing/dev-kmsg).
+fn log_lines(log: &mut File) -> String {
+    let (mut text, mut record) = (String::new(), vec![0; RECORD]);
+    for _ in 0..RECORDS {
+        let length = match log.read(&mut record) {
+            Ok(0) => break,
+            Ok(length) => length,
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => continue,
+            Err(_) => break,
+        };
+        let part = String::from_utf8_lossy(record.get(..length).unwrap_or_default());
+        text.extend(part.lines().filter_map(log_line));
+    }
+    text
+}
+
+/// `6,1234,5678901234,-;message` as `[ 5678.901234] message`; what continues a record is no line.
+fn log_line(record: &str) -> Option<String> {
+    let (head, message) = record.split_once(';')?;
+    let micros: u64 = head.split(',').nth(2)?.parse().ok()?;
+    Some(format!("[{:5}.{:06}] {message}\n", micros / 1_000_000, micros % 1_000_000))
+}
+
+fn read(path: &Path) -> Option<String> {
+    let mut text = String::new();
+    File::open(path).ok()?.take(LARGEST).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_of_the_log_is_a_line_of_dmesg() {
+        let line = log_line("3,812,86411204830,-;critical medium error, dev sdb, sector 2056");
+        let expected = "[86411.204830] critical medium error, dev sdb, sector 2056\n";
+        assert_eq!(line.as_deref(), Some(expected));
+        assert_eq!(log_line(" SUBSYSTEM=block"), None);
+    }
+
+    #[test]
+    fn stolen_time_stands_in_the_eighth_column() {
+        let text = "cpu  100 0 50 800 20 0 0 30 5 0\ncpu0 1 2 3\n";
+        assert_eq!(stolen_ticks(text), Some((30.0, 1000.0)));
+        assert_eq!(stolen_ticks("cpu  100 0 50\n"), None);
+    }
+}

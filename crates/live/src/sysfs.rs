@@ -1,0 +1,158 @@
+//! What /sys says of a disk beyond its queue: model, port, link, layers, errors, temperature.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::devices;
+use crate::devices::name_of;
+
+/// Something /sys says of a disk.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SysFact {
+    /// The disk.
+    pub disk: String,
+    /// The fact's key.
+    pub key: &'static str,
+    /// Its value as it stands there.
+    pub value: String,
+    /// The path.
+    pub path: String,
+}
+
+/// Files below a disk's folder, and the facts they are. `device/device` of an NVMe disk is its PCI
+/// function (Documentation/ABI/testing/sysfs-bus-pci, sysfs-block).
+const FILES: [(&str, &str); 12] = [
+    ("device.model", "device/model"),
+    ("device.firmware", "device/firmware_rev"),
+    ("device.firmware", "device/rev"),
+    ("device.ioerr_cnt", "device/ioerr_cnt"),
+    ("device.iotmo_cnt", "device/iotmo_cnt"),
+    ("device.link_speed", "device/device/current_link_speed"),
+    ("device.max_link_speed", "device/device/max_link_speed"),
+    ("device.link_width", "device/device/current_link_width"),
+    ("device.max_link_width", "device/device/max_link_width"),
+    ("md.sync_action", "md/sync_action"),
+    ("md.degraded", "md/degraded"),
+    ("md.stripe_cache_size", "md/stripe_cache_size"),
+];
+
+/// All such facts of all disks below a /sys folder.
+pub fn facts(sys: &Path) -> Vec<SysFact> {
+    let mut facts = Vec::new();
+    for disk in devices(sys).unwrap_or_default() {
+        let folder = sys.join("block").join(disk.name.replace('/', "!"));
+        let fact = |key, value: String, path: &Path| {
+            let (disk, path) = (disk.name.clone(), path.display().to_string());
+            SysFact { disk, key, value, path }
+        };
+        for (key, file) in FILES {
+            let path = folder.join(file);
+            facts.extend(word(&path).map(|value| fact(key, value, &path)));
+        }
+        let below = [("device.slaves", &disk.slaves), ("device.holders", &disk.holders)];
+        for (key, names) in below.into_iter().filter(|(_, names)| !names.is_empty()) {
+            let path = folder.join(key.trim_start_matches("device."));
+            facts.push(fact(key, names.join(" "), &path));
+        }
+        let way = fs::canonicalize(&folder).unwrap_or_default();
+        let parts: Vec<String> =
+            way.components().map(|part| part.as_os_str().to_string_lossy().into_owned()).collect();
+        if let Some(port) = parts.iter().find(|part| numbered(part, "ata")) {
+            facts.push(fact("device.port", port.clone(), &way));
+            facts.extend(
+                sata_link(sys, port).into_iter().map(|(key, value, path)| fact(key, value, &path)),
+            );
+        }
+        // What several disks hang on: the function in front of their SCSI host. Each NVMe drive is a
+        // function of its own and shares nothing that a path would tell.
+        let host = parts.iter().position(|part| numbered(part, "host"));
+        let parent =
+            host.and_then(|host| parts.get(..host)?.iter().rfind(|part| is_function(part)));
+        facts.extend(parent.map(|parent| fact("device.parent", parent.clone(), &way)));
+    }
+    facts
+}
+
+/// Speed of a SATA link and the limit of its hardware: link N is port N's.
+fn sata_link(sys: &Path, port: &str) -> Vec<(&'static str, String, PathBuf)> {
+    let link = sys.join("class/ata_link").join(port.replacen("ata", "link", 1));
+    let files = [("device.link_speed", "sata_spd"), ("device.max_link_speed", "hw_sata_spd_limit")];
+    let known = |(key, file): (&'static str, &str)| {
+        let path = link.join(file);
+        let value = word(&path).filter(|value| value.starts_with(|c: char| c.is_ascii_digit()))?;
+        Some((key, value, path))
+    };
+    files.into_iter().filter_map(known).collect()
+}
+
+/// A temperature sensor of a disk.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sensor {
+    /// The disk.
+    pub disk: String,
+    /// `temp1_input` of its hwmon folder, in thousandths of a degree.
+    pub path: PathBuf,
+}
+
+impl Sensor {
+    /// The temperature now, degrees Celsius.
+    pub fn celsius(&self) -> Option<f64> {
+        thousandths(&self.path)
+    }
+
+    /// From where on the drive warns (WCTEMP of NVMe is `temp1_max`; drivers/nvme/host/hwmon.c), and
+    /// where that was read.
+    pub fn warning(&self) -> Option<(f64, PathBuf)> {
+        let path = self.path.with_file_name("temp1_max");
+        Some((thousandths(&path)?, path))
+    }
+}
+
+/// The sensors of the disks below a /sys folder: NVMe drives bring their own, SATA drives have one
+/// where the module drivetemp is loaded.
+pub fn sensors(sys: &Path) -> Vec<Sensor> {
+    let mut found = Vec::new();
+    for disk in devices(sys).unwrap_or_default() {
+        let device = sys.join("block").join(disk.name.replace('/', "!")).join("device");
+        let folders = [device.join("hwmon"), device.clone(), device.join("device/hwmon")];
+        let sensor = folders.iter().flat_map(|folder| children(folder)).find(|child| {
+            let named = name_of(child).is_some_and(|name| numbered(&name, "hwmon"));
+            named && child.join("temp1_input").exists()
+        });
+        found.extend(
+            sensor
+                .map(|folder| Sensor { disk: disk.name.clone(), path: folder.join("temp1_input") }),
+        );
+    }
+    found
+}
+
+fn children(folder: &Path) -> Vec<PathBuf> {
+    let inside = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = inside.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}
+
+fn thousandths(path: &Path) -> Option<f64> {
+    Some(word(path)?.parse::<f64>().ok()? / 1000.0)
+}
+
+/// A small file, trimmed; `None` if it is not there or empty.
+fn word(path: &Path) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_string())
+}
+
+/// `0000:00:1f.2`.
+fn is_function(part: &str) -> bool {
+    let hex = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let mut words = part.split([':', '.']);
+    part.contains('.') && part.matches(':').count() == 2 && words.all(hex)
+}
+
+fn numbered(part: &str, prefix: &str) -> bool {
+    part.strip_prefix(prefix)
+        .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
+}
