@@ -95,6 +95,11 @@ impl Recording {
         &self.names[name.0.get() as usize - 1]
     }
 
+    /// All interned strings; a [`Name`]'s index is its place here.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
     /// States what a device is made of.
     pub fn set_medium(&mut self, id: DeviceId, medium: Medium) {
         self.devices[id.index()].medium = Some(medium);
@@ -176,8 +181,12 @@ impl Listing {
         let edges = Edges::standard();
         let mut unmeasured = 0;
         // `None` sorts below any latency: events without one leave first.
-        self.events.sort_by_key(|event| Reverse(event.longest().map(|(_, latency)| latency)));
-        let rest = self.events.split_off(SLOWEST_KEPT.min(self.events.len()));
+        let slowest = |event: &Event| Reverse(event.longest().map(|(_, latency)| latency));
+        let kept = SLOWEST_KEPT.min(self.events.len());
+        if kept < self.events.len() {
+            self.events.select_nth_unstable_by_key(kept, slowest);
+        }
+        let rest = self.events.split_off(kept);
         for event in rest {
             let Some((stage, latency)) = event.longest() else {
                 unmeasured += 1;

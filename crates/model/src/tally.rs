@@ -1,0 +1,223 @@
+//! A recording that counts single I/Os instead of keeping them: any length in a fixed memory.
+
+use crate::tally::columns::Columns;
+use crate::{
+    DeviceId, Distribution, Event, Fact, Interval, Listing, Medium, Name, Note, Recording, Sink,
+    Source,
+};
+
+mod columns;
+mod neighbours;
+
+/// Single events of a listing that are kept as they are (9.6 MB): a capture up to here is laid
+/// out exactly over whatever paper there is.
+const EVENTS: usize = 100_000;
+/// Histograms of a listing kept before neighbours in time are added up: 15 MB of those that
+/// PyLatencyMap's records give, 60 MB of the standard table's.
+const HISTOGRAMS: usize = 1 << 15;
+
+/// Pours into a recording. Past `EVENTS`, single I/Os of a listing become histograms: of the
+/// longest stage over time, of the other stages in one; past `HISTOGRAMS`, those that a source
+/// gives are added up with their neighbours in time. No count is lost, only how fine time is.
+///
+/// For inputs that are read one after the other: what is poured always belongs to the listing
+/// that began last.
+pub struct Tally {
+    recording: Recording,
+    events: usize,
+    histograms: usize,
+    columns: Option<Columns>,
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        Tally::keeping(EVENTS)
+    }
+}
+
+impl Tally {
+    /// Counts events only past so many in a listing.
+    pub fn keeping(events: usize) -> Tally {
+        let recording = Recording::with_budget(events.saturating_add(1));
+        Tally { recording, events, histograms: HISTOGRAMS, columns: None }
+    }
+
+    /// Leaves events to the recording and adds up histograms only.
+    pub fn of_histograms() -> Tally {
+        Tally { recording: Recording::new(), events: usize::MAX, ..Tally::default() }
+    }
+
+    /// What was poured, all of it counted.
+    pub fn recording(mut self) -> Recording {
+        self.settle();
+        self.recording
+    }
+
+    fn listing(&mut self) -> Option<&mut Listing> {
+        self.recording.listings.last_mut()
+    }
+
+    /// Writes down what was counted of the open listing.
+    fn settle(&mut self) {
+        self.histograms = HISTOGRAMS;
+        if let Some(columns) = self.columns.take()
+            && let Some(listing) = self.listing()
+        {
+            listing.folded += columns.events;
+            listing.distributions.extend(columns.distributions());
+        }
+    }
+}
+
+impl Sink for Tally {
+    fn begin(&mut self, source: Source) -> usize {
+        self.settle();
+        self.recording.begin(source)
+    }
+
+    fn resume(&mut self, listing: usize) {
+        self.recording.resume(listing);
+    }
+
+    fn source(&mut self) -> &mut Source {
+        self.recording.source()
+    }
+
+    fn device(&mut self, name: &str) -> DeviceId {
+        self.recording.device(name)
+    }
+
+    fn set_medium(&mut self, device: DeviceId, medium: Medium) {
+        self.recording.set_medium(device, medium);
+    }
+
+    fn name(&mut self, text: &str) -> Name {
+        self.recording.name(text)
+    }
+
+    fn event(&mut self, event: Event) {
+        if let Some(columns) = &mut self.columns {
+            self.recording.source().records += 1;
+            return columns.count(&event);
+        }
+        self.recording.event(event);
+        let events = self.events;
+        if let Some(listing) = self.listing().filter(|listing| listing.events.len() >= events) {
+            let kept = std::mem::take(&mut listing.events);
+            self.columns = Some(Columns::of(&kept));
+        }
+    }
+
+    fn interval(&mut self, interval: Interval) {
+        self.recording.interval(interval);
+    }
+
+    fn distribution(&mut self, distribution: Distribution) {
+        self.recording.distribution(distribution);
+        let most = self.histograms;
+        let Some(listing) = self.listing().filter(|known| known.distributions.len() >= most) else {
+            return;
+        };
+        neighbours::add_up(&mut listing.distributions, most / 2);
+        // Many series at once may need more; then memory follows their number, not the length.
+        let left = listing.distributions.len();
+        self.histograms = most.max(left.saturating_mul(2));
+        let reason = "histograms of neighbouring stretches were added up to save memory";
+        let said = self.source().notes.iter().any(|note| note.reason == reason);
+        if !said {
+            self.note(Note { line: 0, text: String::new(), reason: reason.to_string() });
+        }
+    }
+
+    fn fact(&mut self, fact: Fact) {
+        self.recording.fact(fact);
+    }
+
+    fn end(&mut self) {
+        self.settle();
+        self.recording.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Edges, Filter, Histogram, Layer, Level, Nanos, Op, Stage, Time};
+    use crate::{distributions, series};
+
+    /// `total` reads and writes, one each 10 us, of 100 us and a little more; every third was seen
+    /// being queued.
+    fn poured(total: i64, sink: &mut dyn Sink) {
+        sink.begin(Source::new("blktrace", "-", Level::D));
+        let sda = sink.device("sda");
+        for k in 0..total {
+            let op = if k % 4 == 0 { Op::Write } else { Op::Read };
+            let mut event = Event::new(sda, op, Layer::Block);
+            let issued = 5_000_000_000 + k * 10_000;
+            event.queued = (k % 3 == 0).then(|| Time::from_ns(issued - 1500));
+            event.issued = Some(Time::from_ns(issued));
+            event.completed = Some(Time::from_ns(issued + 100_000 + k % 50_000));
+            sink.event(event);
+        }
+        sink.end();
+    }
+
+    #[test]
+    fn counted_io_gives_the_histograms_that_kept_io_gives() {
+        let (mut kept, mut counted) = (Recording::new(), Tally::keeping(1000));
+        poured(30_000, &mut kept);
+        poured(30_000, &mut counted);
+        let counted = counted.recording();
+        let (kept, counted) = (&kept.listings[0], &counted.listings[0]);
+        assert_eq!((counted.events.len(), counted.folded), (0, 30_000));
+        assert_eq!(counted.source.records, 30_000);
+        let (filter, edges) = (Filter::default(), Edges::standard());
+        let folded = |listing| -> Vec<_> {
+            let all = distributions(listing, &filter, &edges);
+            all.into_iter().map(|one| (one.op, one.stage, one.histogram)).collect()
+        };
+        assert_eq!(folded(counted), folded(kept));
+    }
+
+    #[test]
+    fn counted_io_covers_the_same_time_without_a_gap() {
+        let mut counted = Tally::keeping(1000);
+        poured(30_000, &mut counted);
+        let counted = counted.recording();
+        let all = series(&counted.listings[0], &Filter::default(), &Edges::standard(), 80);
+        assert_eq!(all.len(), 2, "Q2C of those seen queued, D2C of the others");
+        let total: u64 = all.iter().flat_map(|one| &one.columns).map(|(.., h)| h.count()).sum();
+        assert_eq!(total, 30_000);
+        for one in &all {
+            assert!(one.columns.windows(2).all(|pair| pair[0].0 + pair[0].1 == pair[1].0));
+            let (first, last) = (one.columns.first().unwrap(), one.columns.last().unwrap());
+            assert_eq!(first.0.ns(), 5_000_100_000);
+            assert_eq!((last.0 + last.1).ns(), 5_000_000_000 + 29_999 * 10_000 + 129_999 + 1);
+        }
+    }
+
+    #[test]
+    fn neighbouring_histograms_are_added_up_and_it_is_said() {
+        let mut tally = Tally::default();
+        tally.begin(Source::new("pylatencymap", "-", Level::B));
+        let device = tally.device("");
+        let total = 4 * HISTOGRAMS as i64;
+        for k in 0..total {
+            let mut histogram = Histogram::empty(Edges::log2_us(20));
+            histogram.record(k as u64 * 1000);
+            let mut one = Distribution::new(device, Layer::Block, Stage::Device, histogram);
+            one.start = Some(Time::from_ns(k * 1_000_000_000));
+            one.length = Some(Nanos(1_000_000_000));
+            tally.distribution(one);
+        }
+        tally.end();
+        let listing = tally.recording().listings.remove(0);
+        assert!(listing.distributions.len() < HISTOGRAMS);
+        assert_eq!(listing.source.records, total as u64);
+        let counts = listing.distributions.iter().map(|one| one.histogram.count());
+        assert_eq!(counts.sum::<u64>(), total as u64);
+        let seconds: i64 = listing.distributions.iter().map(|one| one.length.unwrap().ns()).sum();
+        assert_eq!(seconds, total * 1_000_000_000);
+        assert_eq!(listing.source.notes.len(), 1);
+    }
+}

@@ -1,0 +1,58 @@
+//! Histograms of neighbouring stretches of time, added up where there are too many.
+
+use std::collections::HashMap;
+
+use crate::{DeviceId, Distribution, Layer, Name, Nanos, Op, Stage};
+
+/// What may be added up, if the stretches of time are neighbours.
+type Key = (Of, Option<Name>, Option<i64>, (usize, u64));
+type Of = (DeviceId, Option<Op>, Layer, Stage, Option<u32>);
+
+/// Adds up neighbours, over ever longer stretches, until at most so many are left; more remain
+/// only of more series than that.
+pub(super) fn add_up(all: &mut Vec<Distribution>, most: usize) {
+    let lengths = all.iter().filter_map(|one| one.length).filter(|length| length.ns() > 0);
+    let shortest = lengths.min().map_or(1, Nanos::ns);
+    for shift in shortest.ilog2() + 1..63 {
+        let mut places: HashMap<Key, usize> = HashMap::new();
+        let before = std::mem::take(all);
+        for one in before {
+            let place = *places.entry(key(&one, shift)).or_insert(all.len());
+            let merged = all.get_mut(place).is_some_and(|known| {
+                let merged = known.histogram.merge(&one.histogram);
+                if merged {
+                    extend(known, &one);
+                }
+                merged
+            });
+            if !merged {
+                all.push(one);
+            }
+        }
+        if all.len() <= most {
+            return;
+        }
+    }
+}
+
+fn key(one: &Distribution, shift: u32) -> Key {
+    // Without a start and a length it has no neighbours; all such are of one time.
+    let column = one.start.zip(one.length).map(|(start, _)| start.ns() >> shift);
+    // Enough of the edges to tell one source's tables apart.
+    let edges = (one.histogram.edges().buckets(), one.histogram.edges().high(0));
+    ((one.device, one.op, one.layer, one.stage, one.bytes), one.label, column, edges)
+}
+
+/// The stretch of both.
+fn extend(known: &mut Distribution, other: &Distribution) {
+    let ends = [&*known, other].map(|one| one.start.zip(one.length).map(|(at, long)| at + long));
+    if let (Some(start), Some(other_start), [Some(one), Some(two)]) =
+        (known.start, other.start, ends)
+    {
+        let start = start.min(other_start);
+        (known.start, known.length) = (Some(start), Some(one.max(two) - start));
+    } else {
+        let lengths = known.length.zip(other.length);
+        known.length = lengths.map(|(a, b)| Nanos(a.ns().saturating_add(b.ns())));
+    }
+}
