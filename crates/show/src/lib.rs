@@ -9,6 +9,7 @@ mod csv;
 mod map_figure;
 mod objects;
 mod paint;
+mod parquet;
 mod picture;
 mod pylatencymap;
 mod scale;
@@ -18,6 +19,7 @@ mod views;
 mod words;
 
 pub use paint::Palette;
+pub use parquet::ParquetSink;
 pub use pylatencymap::{CumulativeRecord, PylatencymapOptions, PylatencymapRun};
 pub use view::{Colour, Growth, Style, View};
 pub use views::{VIEWS, find};

@@ -13,6 +13,7 @@ mod heatmap_svg;
 mod hist_json;
 mod histogram;
 mod json;
+mod parquet;
 mod pylatencymap_records;
 mod stat_json;
 mod summary;
@@ -35,6 +36,7 @@ pub const VIEWS: &[View] = &[
     hist_json::VIEW,
     histogram::VIEW,
     json::VIEW,
+    parquet::VIEW,
     pylatencymap_records::VIEW,
     stat_json::VIEW,
     summary::VIEW,

@@ -65,7 +65,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Keeps only events that pass; everything else is kept all the same.
+    /// Keeps only records that pass. Averages know neither operations nor single I/Os.
     pub fn only(&mut self, filter: Filter) {
         self.filter = filter;
     }
@@ -335,6 +335,10 @@ impl<W: Write> Sink for Writer<W> {
     }
 
     fn interval(&mut self, interval: Interval) {
+        let narrowed = self.filter.per_event() || !self.filter.ops.is_empty();
+        if narrowed || !self.filter.device(interval.device) {
+            return;
+        }
         let section = self.open();
         section.source.records += 1;
         section.intervals.push(interval);
@@ -342,6 +346,9 @@ impl<W: Write> Sink for Writer<W> {
     }
 
     fn distribution(&mut self, distribution: Distribution) {
+        if self.filter.distribution(&distribution) != Some(true) {
+            return;
+        }
         let words = 2 * distribution.histogram.edges().as_slice().len();
         let section = self.open();
         section.source.records += 1;

@@ -1,0 +1,160 @@
+//! What `iowhy convert` writes as Parquet, read back by the reference crate, field by field.
+//!
+//! The crate is a dependency of this test alone: what ships writes Parquet itself.
+
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
+
+use iowhy_model::{
+    Distribution, Edges, Event, Flags, Histogram, Layer, Level, Op, Recording, Report, Sink,
+    Source, Stage, Time,
+};
+use iowhy_show::{Style, find};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::{Field, Row};
+
+/// More than one row group (131,072 rows), and not a whole number of pages.
+const EVENTS: u64 = 140_001;
+
+fn written(recording: Recording) -> (Recording, SerializedFileReader<bytes::Bytes>) {
+    let report = Report { recording, findings: Vec::new() };
+    let mut out = Vec::new();
+    (find("parquet").unwrap().write)(&report, &Style::plain(), &mut out).unwrap();
+    let reader = SerializedFileReader::new(bytes::Bytes::from(out)).expect("a Parquet file");
+    (report.recording, reader)
+}
+
+fn said(reader: &SerializedFileReader<bytes::Bytes>, key: &str) -> serde_json::Value {
+    let all = reader.metadata().file_metadata().key_value_metadata().expect("metadata");
+    let value = all.iter().find(|pair| pair.key == key).and_then(|pair| pair.value.clone());
+    serde_json::from_str(&value.expect(key)).unwrap_or_default()
+}
+
+fn field<'a>(row: &'a Row, name: &str) -> &'a Field {
+    row.get_column_iter().find(|(known, _)| *known == name).map(|(_, field)| field).expect(name)
+}
+
+fn long(row: &Row, name: &str) -> Option<i64> {
+    match field(row, name) {
+        Field::Null => None,
+        Field::Long(value) => Some(*value),
+        Field::ULong(value) => Some(*value as i64),
+        Field::UInt(value) => Some(i64::from(*value)),
+        other => panic!("{name}: {other:?}"),
+    }
+}
+
+fn text(row: &Row, name: &str) -> Option<String> {
+    match field(row, name) {
+        Field::Null => None,
+        Field::Str(text) => Some(text.clone()),
+        other => panic!("{name}: {other:?}"),
+    }
+}
+
+/// Events in which every field is now and then unknown, and numbers are as wild as they may be.
+fn wild(recording: &mut Recording) {
+    let mut source = Source::new("biosnoop", "x", Level::C);
+    source.host = Some("somewhere".to_string());
+    recording.begin(source);
+    recording.lost("events dropped", 7);
+    let devices = [recording.device("sda"), recording.device("nvme0n1"), recording.device("")];
+    let names = [recording.name("fio"), recording.name("kworker/u8:2"), recording.name("µ, \"x\"")];
+    let mut dice = 88_172_645_463_325_252u64;
+    let mut roll = || {
+        dice ^= dice << 13;
+        dice ^= dice >> 7;
+        dice ^= dice << 17;
+        dice
+    };
+    for k in 0..EVENTS {
+        let mut event =
+            Event::new(devices[(k % 3) as usize], Op::ALL[(k % 5) as usize], Layer::Block);
+        let random = roll();
+        let mut some = |bit: u32| (random >> bit & 7 > 0).then(&mut roll);
+        event.completed = some(0).map(|_| Time::from_ns(k as i64 * 1_000_003));
+        event.issued = some(3).map(|value| Time::from_ns(value as i64));
+        event.queued = some(6).map(|value| Time::from_ns((value % 1000) as i64 - 500));
+        event.arrived = some(9).filter(|value| value % 9 == 0).map(|_| Time::from_ns(i64::MAX));
+        event.sector = some(12);
+        event.bytes = some(15).map(|value| value as u32);
+        event.pid = some(18).map(|value| value as u32);
+        event.depth = some(21).map(|value| (value % 64) as u32);
+        event.error = some(24).filter(|value| value % 77 == 0).map(|value| value as u16);
+        event.comm = some(27).map(|value| names[(value % 3) as usize]);
+        event.cgroup = some(30).filter(|_| k > 100_000).map(|_| names[1]);
+        event.flags = if k % 2 == 0 { Flags::SYNC } else { Flags::FUA };
+        recording.event(event);
+    }
+}
+
+#[test]
+fn every_field_of_every_event_comes_back() {
+    let mut recording = Recording::new();
+    wild(&mut recording);
+    let (recording, reader) = written(recording);
+    let listing = &recording.listings[0];
+    assert_eq!(reader.metadata().num_row_groups(), 2);
+    assert_eq!(reader.metadata().file_metadata().num_rows(), EVENTS as i64);
+    let mut rows = 0;
+    for (event, row) in listing.events.iter().zip(reader.get_row_iter(None).unwrap()) {
+        let row = row.expect("a row");
+        rows += 1;
+        let name = |name| recording.text(name).to_string();
+        assert_eq!(text(&row, "device").as_deref(), Some(&*recording.device_of(event.device).name));
+        assert_eq!(text(&row, "op").as_deref(), Some(event.op.name()));
+        assert_eq!(text(&row, "flags"), Some(event.flags.rwbs(event.op)));
+        assert_eq!(text(&row, "comm"), event.comm.map(name));
+        assert_eq!(text(&row, "cgroup"), event.cgroup.map(name));
+        for (key, time) in [
+            ("arrived_ns", event.arrived),
+            ("queued_ns", event.queued),
+            ("issued_ns", event.issued),
+            ("completed_ns", event.completed),
+        ] {
+            assert_eq!(long(&row, key), time.map(Time::ns), "{key}");
+        }
+        assert_eq!(long(&row, "sector"), event.sector.map(|sector| sector as i64));
+        for (key, value) in [
+            ("bytes", event.bytes),
+            ("pid", event.pid),
+            ("depth", event.depth),
+            ("error", event.error.map(u32::from)),
+        ] {
+            assert_eq!(long(&row, key), value.map(i64::from), "{key}");
+        }
+    }
+    assert_eq!(rows, EVENTS);
+    let sources = said(&reader, "iowhy.sources");
+    assert_eq!((&sources[0]["lost"], &sources[0]["host"]), (&7.into(), &"somewhere".into()));
+    assert_eq!(said(&reader, "iowhy.units")["sector"], "units of 512 bytes");
+}
+
+#[test]
+fn histograms_become_one_row_per_bucket() {
+    let mut recording = Recording::new();
+    recording.begin(Source::new("biolatency", "x", Level::B));
+    let device = recording.device("sdb");
+    for k in 1..5000u64 {
+        let mut histogram = Histogram::empty(Edges::standard());
+        histogram.record(k * 1000);
+        histogram.record(u64::MAX);
+        let mut one = Distribution::new(device, Layer::Block, Stage::Device, histogram);
+        one.op = (k % 2 == 0).then_some(Op::Read);
+        one.start = Some(Time::from_ns(k as i64));
+        recording.distribution(one);
+    }
+    let (recording, reader) = written(recording);
+    let mut rows = reader.get_row_iter(None).unwrap();
+    for (place, one) in recording.listings[0].distributions.iter().enumerate() {
+        for (low, high, count) in one.histogram.filled() {
+            let row = rows.next().expect("a row").expect("a row");
+            assert_eq!(long(&row, "histogram"), Some(place as i64));
+            assert_eq!(long(&row, "low_ns"), Some(low as i64));
+            assert_eq!(long(&row, "high_ns"), (high < u64::MAX).then_some(high as i64));
+            assert_eq!(long(&row, "count"), Some(count as i64));
+            assert_eq!(text(&row, "op").as_deref(), one.op.map(|op| op.name()));
+            assert_eq!(text(&row, "stage").as_deref(), Some("D2C"));
+        }
+    }
+    assert!(rows.next().is_none());
+}

@@ -1,0 +1,133 @@
+//! Parquet, written by ourselves: typed columns, one row group after another, in flat memory.
+//!
+//! Only what is needed of <https://parquet.apache.org/docs/file-format/>: flat optional columns, one
+//! page each per row group, texts by dictionary, whole numbers as differences, no compression (the
+//! encodings leave little for it). `docs/decisions/0009-parquet-without-its-crate.md` says why.
+
+mod encoding;
+mod rows;
+mod sink;
+mod thrift;
+
+use std::io::{self, Write};
+
+use rows::{Kind, Pages};
+pub use sink::ParquetSink;
+use thrift::Struct;
+
+pub use rows::Column;
+
+/// How a file begins and ends.
+const MAGIC: &[u8; 4] = b"PAR1";
+
+/// A file that is being written.
+pub struct ParquetFile<W: Write> {
+    out: W,
+    /// Bytes written.
+    at: u64,
+    rows: u64,
+    groups: Vec<Struct>,
+}
+
+impl<W: Write> ParquetFile<W> {
+    /// Begins a file.
+    ///
+    /// # Errors
+    /// What the output says.
+    pub fn new(mut out: W) -> io::Result<ParquetFile<W>> {
+        out.write_all(MAGIC)?;
+        Ok(ParquetFile { out, at: MAGIC.len() as u64, rows: 0, groups: Vec::new() })
+    }
+
+    /// Writes the rows that the columns hold, and empties them.
+    ///
+    /// # Errors
+    /// What the output says.
+    pub fn row_group(&mut self, columns: &mut [Column]) -> io::Result<()> {
+        let rows = columns.first().map_or(0, Column::rows);
+        if rows == 0 {
+            return Ok(());
+        }
+        let begin = self.at;
+        let mut chunks = Vec::new();
+        for column in &mut *columns {
+            let pages = column.take_pages();
+            chunks.push(chunk(column, &pages, self.at, rows));
+            self.out.write_all(&pages.bytes)?;
+            self.at += pages.bytes.len() as u64;
+        }
+        let mut group = Struct::default();
+        group.list_of_structs(1, chunks);
+        group.i64(2, (self.at - begin) as i64);
+        group.i64(3, rows as i64);
+        self.groups.push(group);
+        self.rows += rows as u64;
+        Ok(())
+    }
+
+    /// Ends the file with what is said of it.
+    ///
+    /// # Errors
+    /// What the output says.
+    pub fn finish(mut self, columns: &[Column], said: &[(&str, String)]) -> io::Result<()> {
+        let mut root = Struct::default();
+        root.text(4, "iowhy");
+        root.i32(5, columns.len() as i32);
+        let mut schema = vec![root];
+        schema.extend(columns.iter().map(schema_element));
+        let said = said.iter().map(|(key, value)| {
+            let mut pair = Struct::default();
+            pair.text(1, key);
+            pair.text(2, value);
+            pair
+        });
+        let mut footer = Struct::default();
+        footer.i32(1, 1);
+        footer.list_of_structs(2, schema);
+        footer.i64(3, self.rows as i64);
+        footer.list_of_structs(4, self.groups);
+        footer.list_of_structs(5, said.collect());
+        footer.text(6, "iowhy");
+        let footer = footer.into_bytes();
+        self.out.write_all(&footer)?;
+        self.out.write_all(&(footer.len() as u32).to_le_bytes())?;
+        self.out.write_all(MAGIC)?;
+        self.out.flush()
+    }
+}
+
+/// `SchemaElement` of parquet.thrift: type, optional, name, what its numbers are.
+fn schema_element(column: &Column) -> Struct {
+    let mut element = Struct::default();
+    element.i32(1, column.kind.physical());
+    element.i32(3, 1);
+    element.text(4, column.name);
+    if let Some(converted) = column.kind.converted() {
+        element.i32(6, converted);
+    }
+    element
+}
+
+/// `ColumnChunk` with its `ColumnMetaData`.
+fn chunk(column: &Column, pages: &Pages, at: u64, rows: usize) -> Struct {
+    let mut of = Struct::default();
+    of.i32(1, column.kind.physical());
+    let encodings: &[i32] = match column.kind {
+        Kind::Text => &[encoding::PLAIN, encoding::RLE, encoding::RLE_DICTIONARY],
+        _ => &[encoding::RLE, encoding::DELTA_BINARY_PACKED],
+    };
+    of.list_of_i32(2, encodings);
+    of.list_of_texts(3, &[column.name]);
+    of.i32(4, 0);
+    of.i64(5, rows as i64);
+    of.i64(6, pages.bytes.len() as i64);
+    of.i64(7, pages.bytes.len() as i64);
+    of.i64(9, (at + pages.dictionary as u64) as i64);
+    if pages.dictionary > 0 {
+        of.i64(11, at as i64);
+    }
+    let mut chunk = Struct::default();
+    chunk.i64(2, at as i64);
+    chunk.structure(3, of);
+    chunk
+}

@@ -1,0 +1,329 @@
+//! A sink that writes single I/Os, or else histograms, as the rows of a Parquet file.
+
+use std::io::{self, Write};
+
+use iowhy_model::{
+    DeviceId, Distribution, Event, Fact, Filter, Interval, Layer, Level, Listing, Name, Recording,
+    Sink, Source, Time,
+};
+use serde_json::{Value, json};
+
+use super::ParquetFile;
+use super::rows::{Column, Kind};
+use crate::objects::source;
+
+/// Rows of a group: some 10 MB of columns in memory.
+const GROUP_ROWS: usize = 1 << 17;
+/// Histograms kept back until it is clear that no single I/Os come; each has some 2 kB.
+const HISTOGRAMS_KEPT: usize = 5000;
+/// Facts kept for the file's own description.
+const FACTS_KEPT: usize = 2000;
+
+/// The columns of single I/Os, each with what its numbers mean.
+const EVENT_COLUMNS: [(&str, Kind, &str); 16] = [
+    ("source", Kind::U32, "place in iowhy.sources"),
+    ("device", Kind::Text, ""),
+    ("op", Kind::Text, ""),
+    ("flags", Kind::Text, "the kernel's rwbs letters"),
+    ("layer", Kind::Text, ""),
+    ("arrived_ns", Kind::I64, "ns on the clock of the source"),
+    ("queued_ns", Kind::I64, "ns on the clock of the source"),
+    ("issued_ns", Kind::I64, "ns on the clock of the source"),
+    ("completed_ns", Kind::I64, "ns on the clock of the source"),
+    ("sector", Kind::U64, "units of 512 bytes"),
+    ("bytes", Kind::U32, "bytes"),
+    ("pid", Kind::U32, ""),
+    ("comm", Kind::Text, ""),
+    ("cgroup", Kind::Text, ""),
+    ("depth", Kind::U32, "requests in flight at issue, itself included"),
+    ("error", Kind::U32, "errno"),
+];
+
+/// The columns of histograms: one row per bucket that is not empty.
+const BUCKET_COLUMNS: [(&str, Kind, &str); 13] = [
+    ("source", Kind::U32, "place in iowhy.sources"),
+    ("histogram", Kind::U64, "its number in this file"),
+    ("device", Kind::Text, ""),
+    ("op", Kind::Text, ""),
+    ("stage", Kind::Text, "B2Q, Q2D, D2C or Q2C"),
+    ("layer", Kind::Text, ""),
+    ("label", Kind::Text, ""),
+    ("start_ns", Kind::I64, "ns on the clock of the source"),
+    ("length_ns", Kind::I64, "ns"),
+    ("request_bytes", Kind::U32, "bytes"),
+    ("low_ns", Kind::U64, "ns, inclusive"),
+    ("high_ns", Kind::U64, "ns, exclusive; null if the bucket is open"),
+    ("count", Kind::U64, "I/Os"),
+];
+
+/// Which rows the file holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Rows {
+    Undecided,
+    Events,
+    Buckets,
+}
+
+/// Writes what is poured into it as Parquet, in flat memory. An error of the output is kept until
+/// [`finish`](ParquetSink::finish).
+pub struct ParquetSink<W: Write> {
+    /// Nothing is written before there are rows.
+    out: Option<W>,
+    file: Option<ParquetFile<W>>,
+    rows: Rows,
+    columns: Vec<Column>,
+    /// Names, devices and sources; it is never given records.
+    known: Recording,
+    listing: usize,
+    filter: Filter,
+    kept_back: Vec<(usize, Distribution)>,
+    facts: Vec<Fact>,
+    left_out: [u64; 3],
+    written: u64,
+    histograms: u64,
+    error: Option<io::Error>,
+}
+
+/// What came of it.
+pub struct Written {
+    /// Rows written.
+    pub rows: u64,
+    /// Why something was left out, in words; empty if nothing was.
+    pub left_out: Vec<String>,
+    /// Whether a source said that it lost or skipped anything.
+    pub incomplete: bool,
+}
+
+impl<W: Write> ParquetSink<W> {
+    /// A file of the records that pass; the filter is made from this sink's own names, by
+    /// [`only`](ParquetSink::only).
+    pub fn new(out: W) -> ParquetSink<W> {
+        ParquetSink {
+            out: Some(out),
+            file: None,
+            rows: Rows::Undecided,
+            columns: Vec::new(),
+            known: Recording::new(),
+            listing: 0,
+            filter: Filter::default(),
+            kept_back: Vec::new(),
+            facts: Vec::new(),
+            left_out: [0; 3],
+            written: 0,
+            histograms: 0,
+            error: None,
+        }
+    }
+
+    /// Only these records.
+    pub fn only(&mut self, filter: Filter) {
+        self.filter = filter;
+    }
+
+    /// Ends the file.
+    ///
+    /// # Errors
+    /// What the output said first.
+    pub fn finish(mut self) -> io::Result<Written> {
+        self.settle(Rows::Buckets);
+        self.group();
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        let sources: Vec<Value> = self.known.listings.iter().map(source).collect();
+        let facts: Vec<Value> = self.facts.iter().map(|fact| self.fact_object(fact)).collect();
+        let meanings = if self.rows == Rows::Events { &EVENT_COLUMNS[..] } else { &BUCKET_COLUMNS };
+        let meanings = meanings.iter().filter(|(_, _, meaning)| !meaning.is_empty());
+        let units: serde_json::Map<String, Value> =
+            meanings.map(|(name, _, unit)| (name.to_string(), (*unit).into())).collect();
+        let schema = if self.rows == Rows::Events { "iowhy.event/1" } else { "iowhy.hist/1" };
+        let said = [
+            ("iowhy.schema", schema.to_string()),
+            ("iowhy.sources", Value::from(sources).to_string()),
+            ("iowhy.units", Value::from(units).to_string()),
+            ("iowhy.facts", Value::from(facts).to_string()),
+        ];
+        let left_out = self.reasons();
+        let incomplete = self.known.is_incomplete();
+        if let Some(file) = self.file {
+            file.finish(&self.columns, &said)?;
+        }
+        Ok(Written { rows: self.written, left_out, incomplete })
+    }
+
+    fn reasons(&self) -> Vec<String> {
+        let what = ["single I/Os", "histograms", "averages"];
+        let kept = if self.rows == Rows::Events { what[0] } else { what[1] };
+        let some = self.left_out.iter().zip(what).filter(|(count, _)| **count > 0);
+        some.map(|(count, what)| {
+            format!("{count} {what}: a Parquet file holds rows of one kind, here {kept}")
+        })
+        .collect()
+    }
+
+    fn fact_object(&self, fact: &Fact) -> Value {
+        let device = fact.device.map(|id| self.known.device_of(id).name.clone());
+        json!({ "device": device, "key": fact.key, "value": fact.value, "read_from": fact.read_from })
+    }
+
+    /// The kind of rows, once and for all; histograms kept back are written or left out.
+    fn settle(&mut self, rows: Rows) {
+        if self.rows != Rows::Undecided {
+            return;
+        }
+        self.rows = rows;
+        let columns = if rows == Rows::Events { &EVENT_COLUMNS[..] } else { &BUCKET_COLUMNS };
+        self.columns = columns.iter().map(|(name, kind, _)| Column::new(name, *kind)).collect();
+        for (listing, one) in std::mem::take(&mut self.kept_back) {
+            self.histogram(listing, &one);
+        }
+    }
+
+    fn histogram(&mut self, listing: usize, one: &Distribution) {
+        if self.rows == Rows::Events {
+            self.left_out[1] += 1;
+            return;
+        }
+        let number = self.histograms as i64;
+        self.histograms += 1;
+        for (low, high, count) in one.histogram.filled() {
+            let text = |name: Name| self.known.text(name);
+            let [source, place, device, op, stage, layer, label, start, length, bytes, from, to, n] =
+                &mut self.columns[..]
+            else {
+                return;
+            };
+            source.number(Some(listing as i64));
+            place.number(Some(number));
+            device.text(Some(&self.known.device_of(one.device).name));
+            op.text(one.op.map(|op| op.name()));
+            stage.text(Some(one.stage.name()));
+            layer.text(Some(one.layer.name()));
+            label.text(one.label.map(text));
+            start.number(one.start.map(Time::ns));
+            length.number(one.length.map(|length| length.ns()));
+            bytes.number(one.bytes.map(i64::from));
+            from.number(Some(low as i64));
+            to.number((high < u64::MAX).then_some(high as i64));
+            n.number(Some(count as i64));
+            self.row_is_full();
+        }
+    }
+
+    fn row_is_full(&mut self) {
+        self.written += 1;
+        if self.columns.first().is_some_and(|first| first.rows() >= GROUP_ROWS) {
+            self.group();
+        }
+    }
+
+    fn group(&mut self) {
+        if self.error.is_some() || self.columns.first().is_none_or(|first| first.rows() == 0) {
+            return;
+        }
+        if let Err(error) = self.write_group() {
+            self.error = Some(error);
+        }
+    }
+
+    fn write_group(&mut self) -> io::Result<()> {
+        if let Some(out) = self.out.take() {
+            self.file = Some(ParquetFile::new(out)?);
+        }
+        self.file.as_mut().map_or(Ok(()), |file| file.row_group(&mut self.columns))
+    }
+}
+
+impl<W: Write> Sink for ParquetSink<W> {
+    fn begin(&mut self, source: Source) -> usize {
+        self.known.listings.push(Listing::of(source));
+        self.listing = self.known.listings.len() - 1;
+        self.listing
+    }
+
+    fn resume(&mut self, listing: usize) {
+        self.listing = listing.min(self.known.listings.len().saturating_sub(1));
+    }
+
+    fn source(&mut self) -> &mut Source {
+        if self.known.listings.is_empty() {
+            // A reader that speaks before it begins is a bug of ours; nothing is thrown away.
+            self.begin(Source::new("unknown", "-", Level::A));
+        }
+        &mut self.known.listings[self.listing].source
+    }
+
+    fn device(&mut self, name: &str) -> DeviceId {
+        self.known.device(name)
+    }
+
+    fn name(&mut self, text: &str) -> Name {
+        self.known.name(text)
+    }
+
+    fn event(&mut self, event: Event) {
+        self.source().records += 1;
+        if !self.filter.event(&event) {
+            return;
+        }
+        self.settle(Rows::Events);
+        if self.rows != Rows::Events {
+            self.left_out[0] += 1;
+            return;
+        }
+        let text = |name: Name| self.known.text(name);
+        let [source, device, op, flags, layer, arrived, queued, issued, completed, rest @ ..] =
+            &mut self.columns[..]
+        else {
+            return;
+        };
+        let [sector, bytes, pid, comm, cgroup, depth, error] = rest else { return };
+        source.number(Some(self.listing as i64));
+        device.text(Some(&self.known.device_of(event.device).name));
+        op.text(Some(event.op.name()));
+        let rwbs = (event.layer == Layer::Block).then(|| event.flags.rwbs(event.op));
+        flags.text(rwbs.as_deref());
+        layer.text(Some(event.layer.name()));
+        arrived.number(event.arrived.map(Time::ns));
+        queued.number(event.queued.map(Time::ns));
+        issued.number(event.issued.map(Time::ns));
+        completed.number(event.completed.map(Time::ns));
+        sector.number(event.sector.map(|sector| sector as i64));
+        bytes.number(event.bytes.map(i64::from));
+        pid.number(event.pid.map(i64::from));
+        comm.text(event.comm.map(text));
+        cgroup.text(event.cgroup.map(text));
+        depth.number(event.depth.map(i64::from));
+        error.number(event.error.map(i64::from));
+        self.row_is_full();
+    }
+
+    fn interval(&mut self, _: Interval) {
+        self.source().records += 1;
+        self.left_out[2] += 1;
+    }
+
+    fn distribution(&mut self, distribution: Distribution) {
+        self.source().records += 1;
+        if self.filter.distribution(&distribution) != Some(true) {
+            return;
+        }
+        let listing = self.listing;
+        if self.rows != Rows::Undecided {
+            return self.histogram(listing, &distribution);
+        }
+        self.kept_back.push((listing, distribution));
+        if self.kept_back.len() >= HISTOGRAMS_KEPT {
+            self.settle(Rows::Buckets);
+        }
+    }
+
+    fn fact(&mut self, fact: Fact) {
+        self.source().records += 1;
+        if self.facts.len() < FACTS_KEPT {
+            self.facts.push(fact);
+        }
+    }
+
+    fn end(&mut self) {}
+}
