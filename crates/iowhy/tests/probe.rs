@@ -206,7 +206,7 @@ fn a_cap_is_named_and_whoever_keeps_a_schedule_sees_his_latency_grow() {
     assert!(cited.contains("blkio.throttle.read_iops_device"), "{cited}");
     assert!(cited.contains("latency of the device itself, mean"), "{cited}");
     println!("verdict: {}", verdict["sentence"]);
-    let ramp = format!("{iowhy} probe ramp {} --for 1s --share --json", capped.device);
+    let ramp = format!("{iowhy} probe ramp {} --for 500ms --depth 8 --share --json", capped.device);
     let object: Value = serde_json::from_str(&capped.run(&ramp).unwrap()).unwrap();
     let answer = object["answer"].to_string();
     assert!(answer.contains("a control group limits it: riops=200"), "{answer}");

@@ -1,0 +1,174 @@
+//! What goes wrong while a probe runs: killed, disk gone, errors in the middle. What was measured
+//! is told, nothing stays behind, and nothing outside the test file changes.
+
+#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
+
+mod probe_rig;
+
+use std::time::Duration;
+
+use probe_rig::{Folder, Loop, finish, lab, missing, probe, shell};
+use serde_json::Value;
+
+#[test]
+fn what_a_killed_probe_had_measured_is_told_by_the_next() {
+    let folder = Folder::new("recover");
+    let runtime = Folder::new("recover-runtime");
+    std::fs::write(folder.file("neighbour"), "untouched").unwrap();
+    let place = folder.0.display().to_string();
+    let words = ["--count", "1000000", "--span", "8m", "--cap", "8g"];
+    let mut child = probe(&[&["write-latency", &place][..], &words].concat())
+        .env("XDG_RUNTIME_DIR", &runtime.0)
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(1500));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let books = || std::fs::read_dir(&runtime.0).unwrap().count();
+    assert_eq!(books(), 1, "the logbook outlives the probe");
+    let again = ["read-latency", &folder.file("neighbour"), "--size", "512", "--count", "1"];
+    let next = || {
+        finish(probe(&again).arg("--buffered").env("XDG_RUNTIME_DIR", &runtime.0).spawn().unwrap())
+    };
+    let (_, _, said) = next();
+    assert!(said.contains("a probe was killed; it had measured\nwrite-latency on "), "{said}");
+    let line = said.lines().find(|line| line.starts_with("writing 4096 bytes: ")).expect(&said);
+    assert!(line.contains(" on average, ") && line.ends_with("when it was killed"), "{line}");
+    assert_eq!(books(), 0, "it is told once");
+    assert!(!next().2.contains("killed"));
+    let names: Vec<_> = std::fs::read_dir(&folder.0).unwrap().map(|e| e.unwrap().path()).collect();
+    assert_eq!(names, [folder.0.join("neighbour")]);
+    assert_eq!(std::fs::read_to_string(folder.file("neighbour")).unwrap(), "untouched");
+}
+
+#[test]
+fn killed_or_interrupted_on_a_device_it_wrote_nowhere_else() {
+    if let Some(what) = missing() {
+        println!("skipped: killed on a device: needs {what}");
+        return;
+    }
+    let folder = Folder::new("elsewhere");
+    for signal in [rustix::process::Signal::KILL, rustix::process::Signal::INT] {
+        let device = Loop::new(&folder, "disk", 24 << 20, "");
+        let words = ["write-latency", &device.device, "--serial", &device.file, "--cap", "8g"];
+        let more = ["--span", "1m", "--count", "1000000", "--json"];
+        let child = probe(&[&words[..], &more].concat()).spawn().unwrap();
+        let (edge, end) = (8 << 20, 9 << 20);
+        let written = |bytes: &[u8]| bytes[edge..end].iter().any(|byte| *byte != 0);
+        let begun = (0..100).any(|_| {
+            std::thread::sleep(Duration::from_millis(100));
+            written(&std::fs::read(&device.file).unwrap())
+        });
+        rustix::process::kill_process(rustix::process::Pid::from_child(&child), signal).unwrap();
+        let (_, out, said) = finish(child);
+        if signal == rustix::process::Signal::INT {
+            let object: Value = serde_json::from_str(&out).expect(&said);
+            assert_eq!(object["ended_early"], "you ended it");
+        }
+        shell("sync");
+        let bytes = std::fs::read(&device.file).unwrap();
+        assert!(bytes[..edge].iter().chain(&bytes[end..]).all(|byte| *byte == 0), "{signal:?}");
+        assert!(begun && written(&bytes), "{signal:?}: {said}");
+    }
+}
+
+#[test]
+fn an_error_in_the_middle_keeps_what_was_measured_before() {
+    if let Some(what) = missing() {
+        println!("skipped: an error in the middle: needs {what}");
+        return;
+    }
+    let folder = Folder::new("middle");
+    let device = Loop::new(&folder, "disk", 8 << 20, "");
+    std::fs::write(&device.file, vec![7u8; 4 << 20]).unwrap();
+    let words = ["read-latency", &device.device, "--size", "4k", "--order", "sequential"];
+    let words = [&words[..], &["--count", "2048", "--json"]].concat();
+    let (status, out, said) = finish(probe(&words).spawn().unwrap());
+    let object: Value = serde_json::from_str(&out).expect(&said);
+    if object["ended_early"].is_null() {
+        println!("skipped: an error in the middle: needs a loop driver that fails beyond its file");
+        return;
+    }
+    let why = object["ended_early"].as_str().unwrap();
+    assert_eq!(why, "the read of 4096 bytes at 4194304 failed: Input/output error (os error 5)");
+    assert_eq!((status, object["tables"][0]["rows"][0][3].as_f64()), (Some(1), Some(1024.0)));
+}
+
+/// A shell script on a sick disk, whose device is `{dev}`; what it printed.
+fn on_disk(lab: &std::path::Path, model: &str, script: &str) -> String {
+    let arguments = ["sickdisk", "--model", model, "--size", "64M", "--run", script];
+    let output = std::process::Command::new(lab).args(arguments).output().unwrap();
+    probe_rig::text(&output.stdout) + &probe_rig::text(&output.stderr)
+}
+
+#[test]
+fn a_disk_that_vanishes_ends_the_probe_with_what_it_had() {
+    let (None, Some(lab)) = (missing(), lab()) else {
+        println!("skipped: a disk that vanishes: needs root, /dev/fuse and the built `lab`");
+        return;
+    };
+    let iowhy = env!("CARGO_BIN_EXE_iowhy");
+    // The shell's parent is the laboratory, whose one other child serves the disk.
+    let script = format!(
+        "{iowhy} probe read-latency {{dev}} --size 4k --order random --count 100000 --for 20s \
+         --json & probe=$!; sleep 1.5; for pid in $(cat /proc/$PPID/task/*/children); do \
+         [ $pid = $$ ] || kill -9 $pid; done; wait $probe; echo status $?"
+    );
+    let said = on_disk(&lab, "rotational:rpm=7200", &script);
+    let from = said.find("{\n").expect(&said);
+    let end = said.find("\nstatus ").expect(&said);
+    let object: Value = serde_json::from_str(&said[from..end]).expect(&said);
+    let why = object["ended_early"].as_str().unwrap_or_default();
+    assert!(why.starts_with("the read of 4096 bytes at "), "{why}");
+    assert!(why.ends_with("failed: Input/output error (os error 5)"), "{why}");
+    assert!(object["engine"]["ios"].as_f64().unwrap() > 20.0, "{}", object["engine"]);
+    assert!(said.contains("\nstatus 1"), "{said}");
+}
+
+#[test]
+fn sequential_writes_on_a_turning_disk_wait_a_turn_each() {
+    let (None, Some(lab)) = (missing(), lab()) else {
+        println!("skipped: a disk of 7200 rpm: needs root, /dev/fuse and the built `lab`");
+        return;
+    };
+    let iowhy = env!("CARGO_BIN_EXE_iowhy");
+    // The laboratory holds its own device open: a second loop device over it is nobody's.
+    let write = "--serial {dev} --cap 64m --size 1k --span 1m --json";
+    let script = format!(
+        "mine=$(losetup --find --show --direct-io=on {{dev}}); trap 'losetup -d $mine' EXIT; \
+         {iowhy} probe write-latency $mine {write} --count 150 --durable plain; echo; echo next; \
+         sleep 0.2; {iowhy} probe write-latency $mine {write} --count 800 --depth 32"
+    );
+    let object = |text: &str| -> Option<Value> {
+        serde_json::from_str(&text[text.find("{\n")?..text.rfind("\n}")? + 2]).ok()
+    };
+    let mut tries = Vec::new();
+    for _ in 0..3 {
+        let said = on_disk(&lab, "rotational:rpm=7200,cache=off", &script);
+        let (one, many) = said.split_once("\nnext\n").expect(&said);
+        let (one, many) = (object(one).expect(&said), object(many).expect(&said));
+        let row = &one["tables"][0]["rows"][0];
+        let (mean, median) = (row[4].as_f64().unwrap(), row[5].as_f64().unwrap());
+        let verdict = one["report"]["findings"][0]["verdict"].to_string();
+        let speeds_up = many["answer"].to_string().contains("completions speed up once enqueueing");
+        let per_s = many["tables"][0]["rows"][0][2].as_f64().unwrap();
+        println!(
+            "{mean} ms each, {median} at the median, {verdict}; 32 enqueued: {per_s} per second"
+        );
+        let series = many["tables"].as_array().unwrap().iter();
+        let series = series.filter(|table| table["name"] == "enqueue").count();
+        assert_eq!(series, 1, "both moments of every write are data");
+        // Whatever the machine's CPUs do, the disk itself turns at its own pace.
+        assert!((median - 8.333).abs() < 0.1, "{row}");
+        assert!(speeds_up && per_s > 1500.0, "{}", many["answer"]);
+        if verdict == "\"load.missed-turn\"" {
+            assert!((mean - 8.333).abs() < 0.35, "{row}");
+            return;
+        }
+        tries.push((mean, verdict));
+    }
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap();
+    let load: f64 = load.split(' ').next().unwrap().parse().unwrap();
+    assert!(load > 2.0, "on a quiet machine it is recognised: {tries:?}");
+    println!("a part is skipped: `load.missed-turn` needs CPUs with nothing else to do: {tries:?}");
+}

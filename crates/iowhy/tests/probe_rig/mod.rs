@@ -1,0 +1,90 @@
+//! Loop devices and child processes for the tests of `iowhy probe`, taken away whatever happens.
+#![allow(clippy::expect_used, clippy::unwrap_used, dead_code, missing_docs)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+/// Runs a shell command; what it printed, or `None` if it failed.
+pub fn shell(command: &str) -> Option<String> {
+    let output = Command::new("sh").args(["-c", command]).output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_string())
+}
+
+/// Why loop devices cannot be used here.
+pub fn missing() -> Option<&'static str> {
+    if shell("id -u").as_deref() != Some("0") {
+        return Some("root");
+    }
+    shell("losetup --find").is_none().then_some("a free loop device")
+}
+
+/// The laboratory's program beside ours, where the workspace was built as a whole.
+pub fn lab() -> Option<PathBuf> {
+    let lab = Path::new(env!("CARGO_BIN_EXE_iowhy")).with_file_name("lab");
+    (lab.exists() && Path::new("/dev/fuse").exists()).then_some(lab)
+}
+
+/// `iowhy probe` with these words.
+pub fn probe(words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_iowhy"));
+    command.arg("probe").args(words);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+pub fn finish(child: Child) -> (Option<i32>, String, String) {
+    let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+    (status.code(), text(&stdout), text(&stderr))
+}
+
+/// A directory of its own, removed at the end.
+pub struct Folder(pub PathBuf);
+
+impl Folder {
+    pub fn new(name: &str) -> Folder {
+        let name = format!("iowhy-probed-{name}-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    pub fn file(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A loop device over a blank file.
+pub struct Loop {
+    pub device: String,
+    pub file: String,
+}
+
+impl Loop {
+    pub fn new(folder: &Folder, name: &str, bytes: u64, options: &str) -> Loop {
+        let file = folder.file(name);
+        std::fs::File::create(&file).unwrap().set_len(bytes).unwrap();
+        let device = shell(&format!("losetup --find --show {options} {file}")).expect("losetup");
+        Loop { device, file }
+    }
+
+    pub fn checksum(&self) -> String {
+        shell(&format!("sync; sha256sum < {}", self.file)).expect("sha256sum")
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        shell(&format!("losetup --detach {}", self.device));
+    }
+}
