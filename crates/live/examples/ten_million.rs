@@ -21,11 +21,11 @@ use rig::{Loop, can_run, trace};
 const BUDGET: usize = 4_000_000;
 /// Operations in the order of [`Loop::counters`].
 const COUNTED: [Op; 4] = [Op::Read, Op::Write, Op::Discard, Op::Flush];
-/// Depths, and how many reads at each: 2.4 million per scheduler with the batches.
+/// Depths, and how many reads at each: 2.45 million per scheduler with the batches.
 const DEPTHS: [(u32, u64); 5] =
     [(1, 100_000), (8, 400_000), (32, 800_000), (128, 400_000), (256, 400_000)];
 /// Reads in batches of 32.
-const BATCHED: u64 = 300_000;
+const BATCHED: u64 = 350_000;
 /// Buffered writes, with an fsync after each 64.
 const WRITES: u64 = 60_000;
 

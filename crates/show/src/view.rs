@@ -6,6 +6,9 @@ use iowhy_model::{Filter, Report, Stage};
 
 use crate::Palette;
 
+/// The key of a fact: the sector behind the last I/O of a device before this listing.
+pub const LAST_END: &str = "snoop.last_end";
+
 /// A view of the list in `views.rs`: draws one report to one writer.
 #[derive(Clone, Copy)]
 pub struct View {
@@ -64,6 +67,8 @@ pub struct Style {
     pub filter: Filter,
     /// Which part of the latency to draw; the longest known if `None`.
     pub stage: Option<Stage>,
+    /// Whether single I/Os are marked as sequential or random.
+    pub pattern: bool,
 }
 
 impl Style {
@@ -80,6 +85,7 @@ impl Style {
             verbose: false,
             filter: Filter::default(),
             stage: None,
+            pattern: false,
         }
     }
 }

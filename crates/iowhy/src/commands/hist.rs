@@ -6,20 +6,33 @@
 //! buckets). Mean, minimum and maximum are exact. Percentiles appear only when enough I/Os were
 //! seen to carry them. Without an interval it watches 10 s and prints once.
 //!
+//! Filters (`--size`, `--flag`, `--comm`, `--cgroup`, ...) are applied in the kernel. `--by` counts
+//! apart by other things: `none` (all together), device, op, flags, size (by powers of two),
+//! process, cgroup, or several of them with commas; for the last four every I/O is handed out of
+//! the kernel and counted here. `--before` shows the time before the request (B2Q).
+//!
 //! ## Examples
 //! `iowhy hist`: everything for 10 s.
 //! `iowhy hist 1 --device sdb --op read --stage device`: every second, issue to completion.
+//! `iowhy hist 5 --cumulative --timestamp`: since the start, every five seconds, with the time.
+//! `iowhy hist --by device,flags`: apart by what the requests carry, as `biolatency -F`.
+//! `iowhy hist --preset read-8k --by process`: 8 KiB reads, by who sent them.
+//! `iowhy hist 1 --records | latencymap`: records that PyLatencyMap draws.
 //! `iowhy hist capture.txt --json`: the histograms found in a capture.
 
-use std::time::Duration;
+use std::io::Write;
+use std::time::{Duration, SystemTime};
 
-use crate::arguments::{Output, Selection, Task, Tracing, Words};
-use crate::command::{Command, Status};
-use crate::present::{View, repeated};
-use crate::watch::{Plan, Watch};
 use clap::{Args, FromArgMatches};
 use iowhy_live::TraceMode;
-use iowhy_model::Stage;
+use iowhy_model::{Report, Stage};
+
+use crate::arguments::{Output, Repeat, Selection, Task, Tracing, Words};
+use crate::command::{Command, Status};
+use crate::groups::{self, Groups, Key};
+use crate::messages::Hinted;
+use crate::present::{View, repeated};
+use crate::watch::{Plan, Watch};
 
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
@@ -32,11 +45,26 @@ pub const COMMAND: Command = Command {
 
 /// How long to watch when no interval is given.
 const ONCE: Duration = Duration::from_secs(10);
+/// How often single I/Os are counted into their groups, so that few are held at a time.
+const COUNTED: Duration = Duration::from_millis(100);
 
 #[derive(Args, Debug)]
 struct Hist {
     #[command(flatten)]
     words: Words,
+    /// What to count apart: none, device, op, flags, size, process, cgroup; several with commas
+    /// [default: device,op]
+    #[arg(long, value_name = "KEYS", value_parser = groups::key, value_delimiter = ',')]
+    by: Vec<Key>,
+    /// Each report counts since the start, not since the report before
+    #[arg(long)]
+    cumulative: bool,
+    /// The time of day (UTC) above each report
+    #[arg(short = 'T', long)]
+    timestamp: bool,
+    /// Records that PyLatencyMap reads, one a report, all devices and operations together
+    #[arg(long, conflicts_with_all = ["by", "cumulative", "timestamp", "json"])]
+    records: bool,
     #[command(flatten)]
     selection: Selection,
     #[command(flatten)]
@@ -50,8 +78,18 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     if hist.tracing.before {
         hist.output.stage = hist.output.stage.or(Some(Stage::Before));
     }
-    let view = View::named(if hist.output.json { "hist-json" } else { "histogram" });
+    let view = View::named(match (hist.records, hist.output.json) {
+        (true, _) => "pylatencymap-records",
+        (_, true) => "hist-json",
+        _ => "histogram",
+    });
     let repeat = match hist.words.task()? {
+        Task::Read(_) if !hist.by.is_empty() || hist.cumulative => {
+            return Err(Hinted::error(
+                "cannot count a capture apart: `--by` and `--cumulative` are for this machine",
+                "`iowhy hist FILE` shows what it holds per device and operation",
+            ));
+        }
         Task::Read(files) => {
             return view.of_files(&files, &hist.selection.settled(), &hist.output);
         }
@@ -60,9 +98,132 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let selection = hist.selection.settled_here();
     let interval =
         repeat.interval.map_or(ONCE, |interval| Duration::from_nanos(interval.ns() as u64));
+    let events = hist.by.iter().any(|key| key.needs_events());
+    let mode = if events { TraceMode::Events } else { TraceMode::Histograms };
     let watch = Watch::start(&Plan {
         progress: repeat.interval.is_none(),
-        ..Plan::traced(TraceMode::Histograms, &selection, hist.tracing)?
+        cgroups: hist.by.contains(&Key::Cgroup),
+        ..Plan::traced(mode, &selection, hist.tracing)?
     })?;
-    repeated(watch, &view, repeat, interval, &selection, &hist.output)
+    if hist.records {
+        return records(watch, &view, repeat, interval, &selection, &hist.output);
+    }
+    if hist.by.is_empty() && !hist.cumulative && !hist.timestamp {
+        return repeated(watch, &view, repeat, interval, &selection, &hist.output);
+    }
+    grouped(watch, &view, repeat, interval, &hist)
+}
+
+/// How many reports are to be made.
+fn reports(repeat: Repeat) -> u64 {
+    repeat.count.unwrap_or(if repeat.interval.is_some() { u64::MAX } else { 1 })
+}
+
+/// One report after another, counted apart by the keys.
+fn grouped(
+    mut watch: Watch,
+    view: &View,
+    repeat: Repeat,
+    interval: Duration,
+    hist: &Hist,
+) -> anyhow::Result<Status> {
+    // Groups of all devices together belong to none that could be filtered.
+    let style = hist.output.style(Default::default());
+    let mut groups = Groups::new(&hist.by);
+    let mut incomplete = false;
+    for report in 1..=reports(repeat) {
+        let end = interval.saturating_mul(u32::try_from(report).unwrap_or(u32::MAX));
+        let begin = end.saturating_sub(interval);
+        let mut until = begin;
+        while until < end && !watch.stopped() {
+            until = (until + COUNTED).min(end);
+            watch.run_until(until)?;
+            groups.take(&mut watch.recording().take());
+        }
+        let last = report == reports(repeat) || watch.stopped();
+        let (mut recording, rest) =
+            if last { (watch.end()?, None) } else { (watch.recording().take(), Some(watch)) };
+        groups.take(&mut recording);
+        groups.put(&mut recording);
+        incomplete |= recording.is_incomplete();
+        let mut out = std::io::stdout().lock();
+        if hist.timestamp && !hist.output.json {
+            writeln!(out, "{}", time_of_day(SystemTime::now()))?;
+        }
+        view.write(&Report { recording, findings: Vec::new() }, &style, &mut out)?;
+        if rest.is_some() && !hist.output.json {
+            writeln!(out)?;
+        }
+        out.flush()?;
+        if !hist.cumulative {
+            groups.clear();
+        }
+        let Some(rest) = rest else { break };
+        watch = rest;
+    }
+    Ok(Status::incomplete(incomplete))
+}
+
+/// Records of PyLatencyMap, whose counts run from the start: those not yet written, each time.
+fn records(
+    mut watch: Watch,
+    view: &View,
+    repeat: Repeat,
+    interval: Duration,
+    selection: &Selection,
+    output: &Output,
+) -> anyhow::Result<Status> {
+    const BEGIN: &str = "<begin record>";
+    let filter = selection.filter_of_counted(watch.recording());
+    let style = output.style(filter);
+    let mut written = 0;
+    for report in 1..=reports(repeat) {
+        watch.run_until(interval.saturating_mul(u32::try_from(report).unwrap_or(u32::MAX)))?;
+        let last = report == reports(repeat) || watch.stopped();
+        let recording = watch.recording().clone();
+        let mut text = Vec::new();
+        view.write(&Report { recording, findings: Vec::new() }, &style, &mut text)?;
+        let text = String::from_utf8_lossy(&text);
+        let mut out = std::io::stdout().lock();
+        for record in text.split(BEGIN).skip(1 + written) {
+            write!(out, "{BEGIN}{record}")?;
+            written += 1;
+        }
+        out.flush()?;
+        if last {
+            break;
+        }
+    }
+    Ok(Status::incomplete(watch.end()?.is_incomplete()))
+}
+
+/// A moment as `2026-11-21 11:36:07 UTC` (days to a date after Howard Hinnant's "chrono-compatible
+/// low-level date algorithms").
+fn time_of_day(at: SystemTime) -> String {
+    let seconds = at.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let (days, of_day) = (seconds / 86_400, seconds % 86_400);
+    let shifted = days + 719_468;
+    let (era, of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_day_is_that_of_date() {
+        let at = |seconds| time_of_day(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds));
+        assert_eq!(at(0), "1970-01-01 00:00:00 UTC");
+        assert_eq!(at(951_782_399), "2000-02-28 23:59:59 UTC");
+        assert_eq!(at(951_782_400), "2000-02-29 00:00:00 UTC");
+        assert_eq!(at(1_795_260_967), "2026-11-21 11:36:07 UTC");
+    }
 }

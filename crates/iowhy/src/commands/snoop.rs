@@ -2,25 +2,34 @@
 //!
 //! ## Does
 //! Traces every request and prints it when it completes: time of completion since the start, who
-//! started it, device, operation and flags, first sector, size, queue time (Q2D) and device time
-//! (D2C). With `--over 500ms` only slower ones are kept, chosen in the kernel. What was lost is
-//! said at the end. The text is read back by `iowhy why`, and `--json` writes every field.
+//! started it, device, operation and flags, first sector, size, with `--pattern` whether it began
+//! where the one before on that device ended, queue time (Q2D) and device time (D2C), and the
+//! error if it failed. With `--over 500ms` only slower ones are kept, chosen in the kernel; other
+//! filters are applied there, too. With an interval, a table of all I/Os per device and operation
+//! follows at each: how many, least, mean and greatest latency. What was lost is said at the end.
+//! The text is read back by `iowhy why`, and `--json` writes every field, the control group and the
+//! arrival (`--before`) among them.
 //!
 //! ## Examples
 //! `iowhy snoop --device sdb`: until Ctrl-C.
 //! `iowhy snoop --over 100ms --for 1m`: outliers of one minute.
+//! `iowhy snoop 10 --preset outliers`: I/Os slower than 500 ms, and a table every ten seconds.
+//! `iowhy snoop --op write --flag sync --pattern`: synchronous writes, random or sequential.
 //! `iowhy snoop --json --for 30s > capture.json`: keep it; `iowhy why capture.json` judges it.
 //! `iowhy snoop | iowhy why`: both at once.
 
+use std::collections::HashMap;
 use std::io::{BufWriter, Write};
 use std::time::Duration;
 
 use clap::{Args, FromArgMatches};
 use iowhy_live::TraceMode;
-use iowhy_model::{Nanos, Report, Time};
+use iowhy_show::LAST_END;
+use iowhy_model::{DeviceId, Fact, Level, Nanos, Recording, Report, Sink, Time};
 
 use crate::arguments::{Output, Selection, Task, Tracing, Words, watch_time};
 use crate::command::{Command, Status};
+use crate::groups::Groups;
 use crate::messages;
 use crate::present::View;
 use crate::watch::{Plan, Watch};
@@ -44,6 +53,10 @@ struct Snoop {
     /// How long to watch; without it, until Ctrl-C
     #[arg(long = "for", value_name = "TIME", value_parser = watch_time)]
     watch_for: Option<Nanos>,
+    /// A column that says whether the I/O began where the one before on its device ended (S) or
+    /// elsewhere (R)
+    #[arg(short = 'P', long)]
+    pattern: bool,
     #[command(flatten)]
     selection: Selection,
     #[command(flatten)]
@@ -55,9 +68,12 @@ struct Snoop {
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let snoop = Snoop::from_arg_matches(matches)?;
     let view = View::named(if snoop.output.json { "events-json" } else { "events" });
-    if let Task::Read(files) = snoop.words.task()? {
-        return view.of_files(&files, &snoop.selection.settled(), &snoop.output);
-    }
+    let repeat = match snoop.words.task()? {
+        Task::Read(files) => {
+            return view.of_files(&files, &snoop.selection.settled(), &snoop.output);
+        }
+        Task::Watch(repeat) => repeat,
+    };
     let selection = snoop.selection.settled_here();
     let mut watch = Watch::start(&Plan {
         cgroups: snoop.output.json,
@@ -65,8 +81,15 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     })?;
     let filter = selection.filter(watch.recording());
     let mut style = snoop.output.style(filter);
-    let end =
-        snoop.watch_for.map_or(Duration::MAX, |length| Duration::from_nanos(length.ns() as u64));
+    style.pattern = snoop.pattern;
+    let span = |length: Nanos| Duration::from_nanos(length.ns() as u64);
+    let interval = repeat.interval.map(span);
+    let counted = interval.zip(repeat.count).map(|(interval, count)| {
+        interval.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX))
+    });
+    let end = snoop.watch_for.map(span).or(counted).unwrap_or(Duration::MAX);
+    let mut table = interval.filter(|_| !snoop.output.json).map(Table::new);
+    let mut places = Places::default();
     let mut out = BufWriter::new(std::io::stdout().lock());
     let mut until = Duration::ZERO;
     let mut zero = None;
@@ -75,12 +98,16 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         let mut report = Report { recording: watch.recording().take(), findings: Vec::new() };
         lost += report.recording.listings.iter().map(|l| l.source.lost()).sum::<u64>();
         from_zero(&mut report, &mut zero);
+        places.state(&mut report.recording);
         let news = report.recording.listings.iter().any(|listing| !listing.events.is_empty());
         if news || style.heading {
             view.write(&report, &style, &mut out)?;
             out.flush()?;
         }
         style.heading = false;
+        if let Some(table) = &mut table {
+            table.add(&mut report.recording, until, &mut out)?;
+        }
         if until >= end || watch.stopped() {
             break;
         }
@@ -91,7 +118,11 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let mut report = Report { recording: rest, findings: Vec::new() };
     lost += report.recording.listings.iter().map(|l| l.source.lost()).sum::<u64>();
     from_zero(&mut report, &mut zero);
+    places.state(&mut report.recording);
     view.write(&report, &style, &mut out)?;
+    if let Some(table) = &mut table {
+        table.add(&mut report.recording, Duration::MAX, &mut out)?;
+    }
     out.flush()?;
     if lost > 0 {
         messages::warn(
@@ -102,6 +133,66 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     Ok(Status::incomplete(lost > 0))
 }
 
+/// Where the last I/O of each device ended, for the first one of the next report.
+#[derive(Default)]
+struct Places(HashMap<DeviceId, u64>);
+
+impl Places {
+    /// States them as facts, and remembers those of this report.
+    fn state(&mut self, recording: &mut Recording) {
+        for (device, end) in &self.0 {
+            recording.fact(Fact {
+                device: Some(*device),
+                key: LAST_END.to_string(),
+                value: end.to_string(),
+                read_from: "snoop".to_string(),
+            });
+        }
+        for event in recording.listings.iter().flat_map(|listing| &listing.events) {
+            if let (Some(sector), Some(bytes)) = (event.sector, event.bytes) {
+                self.0.insert(event.device, sector.saturating_add(u64::from(bytes) / 512));
+            }
+        }
+    }
+}
+
+/// The table of each interval, in lines that a reader of the I/Os passes over.
+struct Table {
+    interval: Duration,
+    due: Duration,
+    groups: Groups,
+}
+
+impl Table {
+    fn new(interval: Duration) -> Table {
+        Table { interval, due: interval, groups: Groups::new(&[]) }
+    }
+
+    fn add(
+        &mut self,
+        recording: &mut Recording,
+        now: Duration,
+        out: &mut dyn Write,
+    ) -> std::io::Result<()> {
+        // Where only slow I/Os are shown, the histograms that come along know all of them.
+        if recording.listings.iter().any(|listing| listing.source.level == Level::B) {
+            recording.listings.iter_mut().for_each(|listing| listing.events.clear());
+        }
+        self.groups.take(recording);
+        if now < self.due {
+            return Ok(());
+        }
+        self.due = self.due.saturating_add(self.interval);
+        let lines = self.groups.lines(recording);
+        self.groups.clear();
+        writeln!(out, "# device     op            I/Os    min(ms)    avg(ms)    max(ms)")?;
+        for line in lines {
+            writeln!(out, "# {line}")?;
+        }
+        out.flush()
+    }
+}
+
 /// Moves the time axis so that the first completion is at zero, as biosnoop prints it.
 fn from_zero(report: &mut Report, zero: &mut Option<Time>) {
     for listing in &mut report.recording.listings {
@@ -109,6 +200,7 @@ fn from_zero(report: &mut Report, zero: &mut Option<Time>) {
             let Some(completed) = event.completed else { continue };
             let origin = *zero.get_or_insert(completed);
             let shift = |time: Time| Time::from_ns((time - origin).ns());
+            event.arrived = event.arrived.map(shift);
             event.queued = event.queued.map(shift);
             event.issued = event.issued.map(shift);
             event.completed = Some(shift(completed));

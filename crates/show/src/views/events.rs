@@ -10,7 +10,9 @@
 //! ## Units
 //! TIME in seconds on the clock of the trace, SECTOR in units of 512 bytes, BYTES in bytes,
 //! QUE (queue to issue, Q2D) and LAT (issue to completion, D2C) in milliseconds. The QUE column
-//! is left out where the source never saw the queue. `-` means that it was not seen for this
+//! is left out where the source never saw the queue. P, if asked for, is `S` for an I/O that began
+//! where the one before it on its device ended, `R` for one that began elsewhere, `-` for the
+//! first. A line below an I/O names the error it ended with. `-` means that it was not seen for this
 //! request; if the issue was not seen, LAT is all from queue to completion and QUE is `-`. A
 //! process that was not seen is `?` with PID 0, as bcc prints it.
 //!
@@ -20,12 +22,13 @@
 //! disk itself. TIME minus LAT is the issue: if it falls right behind the completion before it,
 //! the device had one request at a time.
 
+use std::collections::HashMap;
 use std::io::{self, Write};
 
-use iowhy_model::{Event, Level, Listing, Nanos, Recording, Report, Stage};
+use iowhy_model::{DeviceId, Event, Level, Listing, Nanos, Recording, Report, Stage};
 
 use crate::paint::{Ink, Line, Tone, clean};
-use crate::{Colour, Style, View};
+use crate::{Colour, LAST_END, Style, View};
 
 /// Entry in the list of views.
 pub const VIEW: View = View {
@@ -54,13 +57,18 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
                 writeln!(out, "\n# {}, {}", clean(&listing.source.place()), listing.source.format)?;
             }
             headed = true;
-            head(queue, style, out)?;
+            head(queue, style.pattern, style, out)?;
         }
         let mut unfinished = 0;
+        let mut ends = ends_before(listing);
         for event in listing.events.iter().filter(|event| style.filter.event(event)) {
+            let pattern = if style.pattern { pattern(event, &mut ends) } else { "" };
             match latency(event) {
-                Some(_) => row(recording, event, queue, style, out)?,
+                Some(_) => row(recording, event, pattern, queue, style, out)?,
                 None => unfinished += 1,
+            }
+            if let Some(errno) = event.error {
+                writeln!(out, "# the I/O above failed: {}", error_words(errno))?;
             }
         }
         if unfinished > 0 {
@@ -85,10 +93,47 @@ fn latency(event: &Event) -> Option<Nanos> {
     event.latency(Stage::Device).or_else(|| event.latency(Stage::Total))
 }
 
-fn head(queue: bool, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+/// Where the last I/O of each device before this listing ended, by the facts stated.
+fn ends_before(listing: &Listing) -> HashMap<DeviceId, u64> {
+    let facts = listing.facts.iter().filter(|fact| fact.key == LAST_END);
+    facts.filter_map(|fact| Some((fact.device?, fact.value.parse().ok()?))).collect()
+}
+
+/// The letter of an I/O, with the blank behind it.
+fn pattern(event: &Event, ends: &mut HashMap<DeviceId, u64>) -> &'static str {
+    let (Some(sector), Some(bytes)) = (event.sector, event.bytes) else { return "- " };
+    match ends.insert(event.device, sector.saturating_add(u64::from(bytes) / 512)) {
+        None => "- ",
+        Some(end) if end == sector => "S ",
+        Some(_) => "R ",
+    }
+}
+
+/// An error by its name and what the kernel says of it in its log (block/blk-core.c, blk_errors).
+fn error_words(errno: u16) -> String {
+    let words = match errno {
+        5 => "EIO, I/O error",
+        11 => "EAGAIN, it would have had to wait",
+        12 => "ENOMEM, a lack of kernel memory",
+        16 => "EBUSY, a lack of the device's resources",
+        28 => "ENOSPC, no space left",
+        52 => "EBADE, a reservation conflict",
+        61 => "ENODATA, a medium error",
+        67 => "ENOLINK, the transport failed",
+        84 => "EILSEQ, a protection error",
+        95 => "EOPNOTSUPP, not supported",
+        110 => "ETIMEDOUT, the driver gave up waiting",
+        121 => "EREMOTEIO, a critical error of the target",
+        _ => return format!("errno {errno}"),
+    };
+    words.to_string()
+}
+
+fn head(queue: bool, pattern: bool, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+    let pattern = if pattern { "P " } else { "" };
     let queue = if queue { "QUE(ms) " } else { "" };
     let text = format!(
-        "{:<10} {:<15} {:<7} {:<7} {:<2} {:<10} {:<7} {queue}{:>7}",
+        "{:<10} {:<15} {:<7} {:<7} {:<2} {:<10} {:<7} {pattern}{queue}{:>7}",
         "TIME(s)", "COMM", "PID", "DISK", "T", "SECTOR", "BYTES", "LAT(ms)"
     );
     Line::new().with(&text, Ink::strong(Tone::Plain)).write(usize::MAX, style.colour, out)
@@ -97,6 +142,7 @@ fn head(queue: bool, style: &Style, out: &mut dyn Write) -> io::Result<()> {
 fn row(
     recording: &Recording,
     event: &Event,
+    pattern: &str,
     queue: bool,
     style: &Style,
     out: &mut dyn Write,
@@ -117,6 +163,7 @@ fn row(
         number(event.sector),
         number(event.bytes.map(u64::from)),
     );
+    text += pattern;
     if queue {
         let waited = event.latency(Stage::Queue);
         text += &format!("{:>7} ", waited.map_or("-".to_string(), |w| format!("{:.3}", w.ms())));

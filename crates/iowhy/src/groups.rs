@@ -1,0 +1,278 @@
+//! Latencies counted apart by what the user asked for, out of histograms and single I/Os.
+
+use std::collections::BTreeMap;
+
+use iowhy_model::{
+    DeviceId, Distribution, Edges, Event, Flags, Histogram, Layer, Loss, Name, Op, Recording, Sink,
+    Stage, Time,
+};
+
+/// What latencies are counted apart by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Key {
+    /// Nothing: all together.
+    None,
+    /// The device.
+    Device,
+    /// The operation.
+    Op,
+    /// Operation and flags, as the kernel's letters.
+    Flags,
+    /// The size, by powers of two.
+    Size,
+    /// The name of the process that sent it.
+    Process,
+    /// The control group that pays.
+    Cgroup,
+}
+
+/// The keys by name.
+const KEYS: [(&str, Key); 7] = [
+    ("none", Key::None),
+    ("device", Key::Device),
+    ("op", Key::Op),
+    ("flags", Key::Flags),
+    ("size", Key::Size),
+    ("process", Key::Process),
+    ("cgroup", Key::Cgroup),
+];
+
+/// The key of a name.
+pub fn key(text: &str) -> Result<Key, String> {
+    let names = KEYS.map(|(name, _)| name).join(", ");
+    let found = KEYS.into_iter().find(|(name, _)| *name == text);
+    found.map(|(_, key)| key).ok_or_else(|| format!("use {names}"))
+}
+
+impl Key {
+    /// Whether only single I/Os tell it.
+    pub fn needs_events(self) -> bool {
+        !matches!(self, Key::None | Key::Device | Key::Op)
+    }
+}
+
+const STAGES: [Stage; 4] = [Stage::Before, Stage::Queue, Stage::Device, Stage::Total];
+
+/// One of the groups: `None` is all together.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Group {
+    device: Option<DeviceId>,
+    op: Option<Op>,
+    /// The flags as [`rwbs`](Flags::rwbs) has them, as a place in `texts`; size class; names.
+    flags: Option<usize>,
+    size: Option<u32>,
+    process: Option<Name>,
+    cgroup: Option<Name>,
+    layer: Layer,
+    stage: Stage,
+}
+
+/// The groups and what was counted into them.
+#[derive(Debug)]
+pub struct Groups {
+    keys: Vec<Key>,
+    counted: BTreeMap<Group, Histogram>,
+    texts: Vec<(Op, Flags)>,
+    losses: Vec<Loss>,
+    start: Option<Time>,
+    end: Option<Time>,
+}
+
+impl Groups {
+    /// None yet, by these keys; by device and operation if there are none.
+    pub fn new(keys: &[Key]) -> Groups {
+        let keys = if keys.is_empty() { vec![Key::Device, Key::Op] } else { keys.to_vec() };
+        let (counted, texts, losses) = (BTreeMap::new(), Vec::new(), Vec::new());
+        Groups { keys, counted, texts, losses, start: None, end: None }
+    }
+
+    /// Forgets what was counted.
+    pub fn clear(&mut self) {
+        *self = Groups::new(&self.keys);
+    }
+
+    /// Counts what a recording holds, and takes it out.
+    pub fn take(&mut self, part: &mut Recording) {
+        for listing in &mut part.listings {
+            for known in std::mem::take(&mut listing.distributions) {
+                let since = [self.start, known.start];
+                self.start = since.into_iter().flatten().min();
+                let until = known.start.zip(known.length).map(|(start, length)| start + length);
+                self.end = self.end.max(until);
+                let group = self.group(known.device, known.op, known.layer, known.stage);
+                let empty = || Histogram::empty(known.histogram.edges().clone());
+                self.counted.entry(group).or_insert_with(empty).merge(&known.histogram);
+            }
+            for event in std::mem::take(&mut listing.events) {
+                self.count(&event);
+            }
+            for loss in std::mem::take(&mut listing.source.losses) {
+                match self.losses.iter_mut().find(|known| known.what == loss.what) {
+                    Some(known) => known.count += loss.count,
+                    None => self.losses.push(loss),
+                }
+            }
+        }
+    }
+
+    /// Puts the groups into the first listing of a recording that holds nothing else.
+    pub fn put(&self, recording: &mut Recording) {
+        let all = recording.device("all devices");
+        let mut found = Vec::new();
+        for (group, histogram) in &self.counted {
+            let device = group.device.unwrap_or(all);
+            let mut known = Distribution::new(device, group.layer, group.stage, histogram.clone());
+            known.op = group.op;
+            known.label = self.label(group, recording).map(|label| recording.name(&label));
+            known.start = self.start;
+            known.length = self.start.zip(self.end).map(|(start, end)| end - start);
+            found.push(known);
+        }
+        let Some(listing) = recording.listings.first_mut() else { return };
+        listing.distributions = found;
+        listing.source.losses = self.losses.clone();
+    }
+
+    /// A line for each group: I/Os, least, mean and greatest latency of the longest stage known.
+    pub fn lines(&self, recording: &Recording) -> Vec<String> {
+        let name = |id: DeviceId| recording.devices().get(id.index()).map_or("?", |d| &d.name);
+        let longest = |group: &Group| {
+            let total = Group { stage: Stage::Total, ..*group };
+            group.stage == Stage::Total
+                || group.stage == Stage::Device && !self.counted.contains_key(&total)
+        };
+        let shown = self.counted.iter().filter(|(group, _)| longest(group));
+        let ms = |ns: Option<f64>| ns.map_or("-".to_string(), |ns| format!("{:.3}", ns / 1e6));
+        shown
+            .map(|(group, histogram)| {
+                format!(
+                    "{:<10} {:<8} {:>9} {:>10} {:>10} {:>10}",
+                    group.device.map_or("all", name),
+                    group.op.map_or("all", Op::name),
+                    histogram.count(),
+                    ms(histogram.min_ns.map(|ns| ns as f64)),
+                    ms(histogram.mean_ns().map(|(mean, _)| mean)),
+                    ms(histogram.max_ns.map(|ns| ns as f64)),
+                )
+            })
+            .collect()
+    }
+
+    fn group(&self, device: DeviceId, op: Option<Op>, layer: Layer, stage: Stage) -> Group {
+        let has = |key: Key| self.keys.contains(&key);
+        Group {
+            device: Some(device).filter(|_| has(Key::Device)),
+            op: op.filter(|_| has(Key::Op)),
+            flags: None,
+            size: None,
+            process: None,
+            cgroup: None,
+            layer,
+            stage,
+        }
+    }
+
+    fn count(&mut self, event: &Event) {
+        let mut group = self.group(event.device, Some(event.op), event.layer, Stage::Total);
+        for key in &self.keys {
+            match key {
+                Key::Flags => {
+                    let text = (event.op, event.flags);
+                    let at = self.texts.iter().position(|known| *known == text);
+                    group.flags = Some(at.unwrap_or_else(|| {
+                        self.texts.push(text);
+                        self.texts.len() - 1
+                    }));
+                }
+                Key::Size => {
+                    group.size = event.bytes.map(|bytes| bytes.checked_ilog2().unwrap_or(0))
+                }
+                Key::Process => group.process = event.comm,
+                Key::Cgroup => group.cgroup = event.cgroup,
+                Key::None | Key::Device | Key::Op => {}
+            }
+        }
+        let first = [event.arrived, event.queued, event.issued].into_iter().flatten().min();
+        self.start = [self.start, first].into_iter().flatten().min();
+        self.end = self.end.max(event.completed);
+        for stage in STAGES {
+            let Some(latency) = event.latency(stage) else { continue };
+            group.stage = stage;
+            let empty = || Histogram::empty(Edges::standard());
+            self.counted.entry(group).or_insert_with(empty).record(latency.ns() as u64);
+        }
+    }
+
+    /// What tells this group from others beside device and operation.
+    fn label(&self, group: &Group, recording: &Recording) -> Option<String> {
+        let mut words = Vec::new();
+        for key in &self.keys {
+            let name =
+                |name: Option<Name>| name.map_or("?", |name| recording.text(name)).to_string();
+            match key {
+                Key::Flags => {
+                    let text = group.flags.and_then(|at| self.texts.get(at));
+                    words.push(text.map_or("?".to_string(), |(op, flags)| flags.rwbs(*op)));
+                }
+                Key::Size => words.push(group.size.map_or("?".to_string(), size_words)),
+                Key::Process => words.push(name(group.process)),
+                Key::Cgroup => words.push(name(group.cgroup)),
+                Key::None | Key::Device | Key::Op => {}
+            }
+        }
+        (!words.is_empty()).then(|| words.join(", "))
+    }
+}
+
+/// A power of two of bytes, and where the next one begins.
+fn size_words(class: u32) -> String {
+    let words = |bytes: u64| match bytes {
+        1_048_576.. => format!("{} MiB", bytes >> 20),
+        1024.. => format!("{} KiB", bytes >> 10),
+        _ => format!("{bytes} B"),
+    };
+    match class {
+        0 => "0 B".to_string(),
+        _ => format!("{} to below {}", words(1 << class), words(2 << class)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iowhy_model::{Level, Source};
+
+    use super::*;
+
+    fn part(devices: &[(&str, Op, u32)]) -> Recording {
+        let mut part = Recording::new();
+        part.begin(Source::new("block-trace", "live", Level::D));
+        for (place, (name, op, bytes)) in devices.iter().enumerate() {
+            let mut event = Event::new(part.device(name), *op, Layer::Block);
+            event.queued = Some(Time::from_ns(1000));
+            event.completed = Some(Time::from_ns(2000 + place as i64));
+            event.bytes = Some(*bytes);
+            part.event(event);
+        }
+        part
+    }
+
+    #[test]
+    fn groups_are_what_was_asked_for_and_nothing_is_counted_twice() {
+        let ios = [("sda", Op::Read, 4096), ("sdb", Op::Read, 8192), ("sda", Op::Write, 4096)];
+        for (keys, groups) in [
+            (&[Key::None][..], 1),
+            (&[], 3),
+            (&[Key::Device], 2),
+            (&[Key::Size], 2),
+            (&[Key::Flags, Key::Device], 3),
+        ] {
+            let (mut part, mut all) = (part(&ios), Groups::new(keys));
+            all.take(&mut part);
+            all.put(&mut part);
+            let found = &part.listings[0].distributions;
+            assert_eq!(found.len(), groups, "{keys:?}");
+            assert_eq!(found.iter().map(|known| known.histogram.count()).sum::<u64>(), 3);
+        }
+        assert_eq!(size_words(12), "4 KiB to below 8 KiB");
+    }
+}

@@ -1,0 +1,97 @@
+//! Every command that docs/COMPAT-biolatency-biosnoop.md offers instead of one of theirs is run.
+
+#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
+
+#[path = "../../live/tests/rig/mod.rs"]
+mod rig;
+
+use std::process::{Command, Output, Stdio};
+
+use rig::{Loop, can_run};
+
+const PAGE: &str = include_str!("../../../docs/COMPAT-biolatency-biosnoop.md");
+/// The disk of the page.
+const DISK: &str = "sdb";
+
+/// The commands of the page's tables.
+fn commands() -> Vec<&'static str> {
+    let cells = PAGE.lines().filter(|line| line.starts_with('|')).flat_map(|row| row.split('|'));
+    let commands = cells.filter_map(|cell| cell.trim().strip_prefix("`iowhy ")?.strip_suffix('`'));
+    let mut commands: Vec<&str> = commands.collect();
+    commands.sort_unstable();
+    commands.dedup();
+    commands
+}
+
+fn run(command: &str, disk: &str) -> Output {
+    let words = command.split(' ').map(|word| if word == DISK { disk } else { word });
+    let mut iowhy = Command::new(env!("CARGO_BIN_EXE_iowhy"));
+    iowhy.args(words).stdin(Stdio::null());
+    // So that nothing else on this machine answers for the load.
+    if !command.contains(DISK) {
+        iowhy.args(["--device", disk]);
+    }
+    iowhy.output().expect("iowhy")
+}
+
+#[test]
+fn every_command_of_the_page_does_what_it_says() {
+    let commands = commands();
+    assert!(commands.len() > 25, "{commands:?}");
+    if !can_run(&["fio"]) {
+        return;
+    }
+    let disk = Loop::new(64, None);
+    std::thread::scope(|scope| {
+        let load = scope.spawn(|| {
+            // Reads of 4 and 8 KiB and synchronous writes at a pace that leaves room for others.
+            let how = ["--ioengine=psync", "--rw=randrw", "--size=64m", "--bssplit=4k/50:8k/50"];
+            disk.fio(&[&how[..], &["--time_based", "--runtime=20", "--rate_iops=500"]].concat());
+        });
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        // A few at a time: each loads programs of its own.
+        for some in commands.chunks(6) {
+            let runs: Vec<_> =
+                some.iter().map(|command| scope.spawn(|| run(command, &disk.name))).collect();
+            for (command, run) in some.iter().zip(runs) {
+                let output = run.join().expect("it ran");
+                let text = String::from_utf8_lossy(&output.stdout);
+                let said = String::from_utf8_lossy(&output.stderr);
+                println!("iowhy {command}: {} bytes", text.len());
+                // 1: something was lost, as this kernel now and then hides a completion.
+                assert!(matches!(output.status.code(), Some(0 | 1)), "iowhy {command}: {said}");
+                assert!(tells(command, &text), "iowhy {command}: {text}");
+            }
+        }
+        load.join().expect("the load ran");
+    });
+}
+
+/// Whether the output holds what only this command gives.
+fn tells(command: &str, text: &str) -> bool {
+    let has = |words: &[&str]| words.iter().all(|word| text.contains(word));
+    let lines = || text.lines().filter(|line| line.contains(" fio "));
+    match command {
+        _ if command.contains("--over 1ms") => has(&["LAT(ms)"]),
+        _ if command.contains("--json") && command.starts_with("hist") => has(&["iowhy.hist/1"]),
+        _ if command.contains("--json") => has(&["iowhy.event/1", "\"op\":\"read\""]),
+        _ if command.contains("-P") => {
+            lines().count() > 100
+                && lines().all(|line| {
+                    line.contains(" R ") || line.contains(" S ") || line.contains(" - ")
+                })
+        }
+        "snoop 1 1" => has(&["min(ms)", " read ", " write "]),
+        _ if command.starts_with("snoop") => lines().count() > 100 && has(&["QUE(ms)"]),
+        _ if command.contains("--records") => text.matches("<begin record>").count() == 3,
+        _ if command.contains("--by none") => has(&["all devices  D2C"]),
+        _ if command.contains("device,flags") => has(&[", R, ", ", WS, "]),
+        _ if command.contains("--by flags") => has(&["all devices", ", R, "]),
+        _ if command.contains("process,size") => has(&["fio, 4 KiB to below 8 KiB", "fio, 8 KiB"]),
+        _ if command.contains("--before") => has(&["B2Q"]),
+        _ if command.contains("stage queue") => has(&["Q2D"]),
+        _ if command.contains(" -T") => text.matches(" UTC").count() == 2,
+        _ if command.contains("no-sync") => has(&["without the flag sync"]),
+        _ => has(&["mean", "(exact)", "I/Os (block-trace)"]),
+    }
+}
