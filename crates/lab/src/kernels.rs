@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use archive::Archive;
 pub use guest::guest;
+pub use guest::{Count, Device, Load, count};
 use table::{Results, tables};
 
 /// Kernels by the beginning of their version; `newest` is the newest there is.

@@ -2,6 +2,7 @@
 //! shipped; no crate that is may depend on it.
 //!
 //! - [`built`] finds the program under test.
+//! - [`claims`] holds the tracer against a disk of known delay.
 //! - [`demo`] shows a stranger what iowhy does.
 //! - [`disk`] is arithmetic: disks, healthy and sick, as functions of time.
 //! - [`kernels`] boots other kernels and tries tracer and judge in them.
@@ -9,10 +10,12 @@
 //! - [`score`] holds verdicts against the truth of simulated disks.
 //! - [`sickdisk`] puts such a disk behind a real block device.
 //! - [`simulate`] sends a load to such a disk without waiting.
+//! - [`wards`] are live disks of known illness, each judged three ways.
 //! - [`worlds`] are disks and loads of known illness.
 //! - [`tidy`] holds the laws of docs/ARCHITECTURE.md as tests over the source text.
 
 pub mod built;
+pub mod claims;
 pub mod demo;
 pub mod disk;
 pub mod kernels;
@@ -21,4 +24,5 @@ pub mod score;
 pub mod sickdisk;
 pub mod simulate;
 pub mod tidy;
+pub mod wards;
 pub mod worlds;

@@ -8,13 +8,15 @@ use std::process::{ExitCode, Stdio};
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
+use iowhy_lab::claims::Claims;
 use iowhy_lab::demo::Demo;
 use iowhy_lab::disk;
 use iowhy_lab::kernels;
 use iowhy_lab::render;
-use iowhy_lab::score::{Case, Score, calibration, published};
+use iowhy_lab::score::{Case, Score, calibration, published, sweep};
 use iowhy_lab::sickdisk::{SickDisk, Spec, missing, serve};
 use iowhy_lab::simulate::{Load, Seen, biosnoop};
+use iowhy_lab::wards::Wards;
 use rustix::fs::{MemfdFlags, memfd_create};
 
 /// The laboratory of iowhy.
@@ -26,6 +28,8 @@ struct Line {
 
 #[derive(Subcommand)]
 enum What {
+    /// Holds the tracer against disks of known delay, and prints the table
+    Claims(Claims),
     /// Shows what iowhy does, on disks of known illness, within one minute
     Demo(Demo),
     /// Makes a block device with a known disease, runs a command on it, and takes it away
@@ -36,6 +40,8 @@ enum What {
     Score(Scored),
     /// Boots Debian's kernels in small machines of virtual time and tries tracer and judge in them
     Kernels(Kernels),
+    /// Judges live disks of known illness three ways and holds the verdicts against their logs
+    Wards(Wards),
     /// What runs inside such a machine
     #[command(hide = true)]
     Guest,
@@ -98,6 +104,9 @@ struct Scored {
     /// Writes the table that calibrates confidences, fitted to these worlds, instead
     #[arg(long)]
     fit: bool,
+    /// Prints instead how many requests each verdict needs
+    #[arg(long)]
+    sweep: bool,
     /// Tells one case instead: `device.retry/mild:17`
     #[arg(long, value_name = "CASE")]
     case: Option<String>,
@@ -118,6 +127,7 @@ struct Kernels {
 
 fn main() -> ExitCode {
     let outcome = match Line::parse().what {
+        What::Claims(claims) => claims.run(),
         What::Demo(demo) => demo.run().map(|()| ExitCode::SUCCESS),
         What::Sickdisk(sickdisk) => sickdisk.run(),
         What::Simulate(simulate) => simulate.run(),
@@ -126,6 +136,7 @@ fn main() -> ExitCode {
             kernels::run(&patterns, Duration::from_secs(patience))
                 .map(|right| if right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
+        What::Wards(wards) => wards.run(),
         What::Guest => kernels::guest().map(|()| ExitCode::SUCCESS),
         What::Serve(disk) => {
             let truth = disk.truth.clone().unwrap_or_else(|| "/dev/null".into());
@@ -233,6 +244,7 @@ impl Scored {
                 case.story(level)
             }
             None if self.fit => calibration(self.cases, self.seed),
+            None if self.sweep => sweep(self.cases, self.seed),
             None => Score::of(self.cases, self.seed)
                 .and_then(|score| Ok(format!("{}\n{}", score.tables(), published()?))),
         };

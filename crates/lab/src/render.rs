@@ -4,7 +4,8 @@
 //! A: `iostat -dxy` of the modern or the old generation, every second or every ten. B: `biolatency
 //! -D`, or the per-device table of the outlier script. C: `biosnoop`, with the queue or without,
 //! in the decimals of bcc or of libbpf-tools. D: the JSON lines of `iowhy snoop`, written by
-//! the real view. Which of them, the world's own taste decides.
+//! the real view. E: the same beside `dmesg`, `smartctl -j` or `nvme smart-log`, the mounts, the files
+//! of control groups, of pressure and of the queues. Which of them, the world's own taste decides.
 //!
 //! **Must never know:** a detector.
 
@@ -12,7 +13,10 @@ mod biolatency;
 mod biosnoop;
 mod capture;
 mod counters;
+mod evidence;
+mod health;
 mod iostat;
+mod settings;
 
 use iowhy_model::{Level, Recording};
 
@@ -27,46 +31,68 @@ pub fn level(letter: &str) -> Option<Level> {
     LEVELS.into_iter().find(|level| letter.eq_ignore_ascii_case(&level.letter().to_string()))
 }
 
-/// What the tool of that level printed.
+/// What one tool printed, and under which name it was kept.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Input {
+    /// The file's name.
+    pub name: &'static str,
+    /// What stands in it.
+    pub text: String,
+}
+
+/// What the tools of that level printed.
 ///
 /// # Errors
 /// If a real writer fails.
-pub fn text(world: &World, level: Level) -> Result<String, String> {
+pub fn inputs(world: &World, level: Level) -> Result<Vec<Input>, String> {
     let mut taste = Chance::new(world.taste ^ level as u64);
-    let mut text = match level {
+    let (name, text) = match level {
         Level::A => {
             let long = taste.chance(0.3) && world.end() >= TWO_LONG_REPORTS;
-            iostat::text(world, if long { 10 } else { 1 }, taste.chance(0.4))
+            ("iostat.txt", iostat::text(world, if long { 10 } else { 1 }, taste.chance(0.4)))
         }
-        Level::B if world.disks.len() > 1 && taste.chance(0.7) => biolatency::table(world),
-        Level::B => biolatency::histograms(world),
+        Level::B if world.disks.len() > 1 && taste.chance(0.7) => {
+            ("outliers.txt", biolatency::table(world))
+        }
+        Level::B => ("biolatency.txt", biolatency::histograms(world)),
         Level::C => {
             let queue = taste.chance(0.5);
-            biosnoop::text(world, queue, taste.chance(0.5), &mut taste)
+            ("biosnoop.txt", biosnoop::text(world, queue, taste.chance(0.5), &mut taste))
         }
-        Level::D | Level::E => capture::text(world, &mut taste)?,
+        Level::D | Level::E => ("trace.json", capture::text(world, &mut taste)?),
     };
+    let mut inputs = vec![Input { name, text }];
     if let (Quirk::Elsewhere(factor) | Quirk::Queue(factor) | Quirk::Bytes(factor), true) =
         (world.quirk, level > Level::A || matches!(world.quirk, Quirk::Elsewhere(_)))
     {
         // The second listing names the same disk and the same time, and disagrees.
         let (apart, more) = (factor.max(1.0 / factor).clamp(2.4, 3.0), factor > 1.0);
         let factor = if more { apart } else { 1.0 / apart };
-        text.push('\n');
-        text.push_str(&iostat::text(&elsewhere(world, factor), 1, false));
+        let text = iostat::text(&elsewhere(world, factor), 1, false);
+        // Pasted under each other, as in a report of trouble.
+        inputs[0].text.push('\n');
+        inputs[0].text.push_str(&text);
     }
-    Ok(text)
+    if level == Level::E {
+        inputs.extend(evidence::inputs(world, &mut taste));
+    }
+    Ok(inputs)
 }
 
-/// What iowhy makes of the text; what the disks are made of is known at level D only, where a
+/// What iowhy makes of the texts; what the disks are made of is known from level D on only, where a
 /// live tool reads it from the system.
 ///
 /// # Errors
-/// If no format reads it.
-pub fn recording(world: &World, level: Level, text: &str) -> Result<Recording, String> {
+/// If no format reads one of them.
+pub fn recording(world: &World, level: Level, inputs: &[Input]) -> Result<Recording, String> {
     let mut recording = Recording::new();
-    iowhy_read::scan("simulated", &mut text.as_bytes(), None, &mut recording)
-        .map_err(|error| error.to_string())?;
+    for Input { name, text } in inputs {
+        if settings::states(name, text, &mut recording) {
+            continue;
+        }
+        iowhy_read::scan(name, &mut text.as_bytes(), None, &mut recording)
+            .map_err(|error| format!("{name}: {error}"))?;
+    }
     if level >= Level::D {
         for Watched { setup, .. } in &world.disks {
             if let Some(device) = recording.find_device(&setup.name) {

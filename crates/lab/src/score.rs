@@ -11,11 +11,13 @@ mod case;
 mod fit;
 mod owed;
 mod published;
+mod sweep;
 mod tables;
 mod tally;
 
 pub use case::{Case, Judged};
 pub use published::{PUBLISHED, Published, published};
+pub use sweep::sweep;
 pub use tally::{Class, Tally};
 
 use iowhy_model::Level;
@@ -39,19 +41,7 @@ impl Score {
     /// # Errors
     /// If a recipe is written wrong, or a rendering is not read.
     pub fn of(cases: usize, seed: u64) -> Result<Score, String> {
-        let list = corpus(cases, seed);
-        let workers = std::thread::available_parallelism().map_or(1, usize::from);
-        let part = |worker: usize| -> Result<Vec<Judged>, String> {
-            let mine = list.iter().skip(worker).step_by(workers);
-            mine.map(Case::judge).collect::<Result<Vec<_>, _>>().map(|parts| parts.concat())
-        };
-        let parts: Vec<Result<Vec<Judged>, String>> = std::thread::scope(|scope| {
-            let threads: Vec<_> =
-                (0..workers).map(|worker| scope.spawn(move || part(worker))).collect();
-            let lost = || Err("a worker died".to_string());
-            threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| lost())).collect()
-        });
-        let mut judged = parts.into_iter().collect::<Result<Vec<_>, _>>()?.concat();
+        let mut judged = of_all(&corpus(cases, seed), Case::judge)?;
         judged.sort_by(|a, b| (&a.case, a.level).cmp(&(&b.case, b.level)));
         Ok(Score { judged })
     }
@@ -87,11 +77,35 @@ impl Score {
 /// # Errors
 /// If a recipe is written wrong, or a rendering is not read.
 pub fn calibration(cases: usize, seed: u64) -> Result<String, String> {
-    let mut opinions = Vec::new();
-    for case in corpus(cases, seed) {
-        opinions.extend(case.opinions()?);
-    }
+    let opinions = of_all(&corpus(cases, seed), Case::opinions)?;
     Ok(fit::table(&opinions, cases, seed))
+}
+
+/// What is made of each case, by all processors.
+fn of_all<T: Send>(
+    cases: &[Case],
+    make: impl Fn(&Case) -> Result<Vec<T>, String> + Sync,
+) -> Result<Vec<T>, String> {
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let part = |worker: usize| -> Result<Vec<T>, String> {
+        let mut made = Vec::new();
+        for case in cases.iter().skip(worker).step_by(workers) {
+            made.extend(make(case)?);
+        }
+        Ok(made)
+    };
+    let parts: Vec<Result<Vec<T>, String>> = std::thread::scope(|scope| {
+        let part = &part;
+        let threads: Vec<_> =
+            (0..workers).map(|worker| scope.spawn(move || part(worker))).collect();
+        let lost = || Err("a worker died".to_string());
+        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| lost())).collect()
+    });
+    let mut all = Vec::new();
+    for part in parts {
+        all.extend(part?);
+    }
+    Ok(all)
 }
 
 /// The cases: each verdict's recipes take turns.

@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use iowhy_lab::render::{LEVELS, recording, text};
+use iowhy_lab::render::{LEVELS, inputs, recording};
 use iowhy_lab::worlds::{Quirk, World, recipes};
 use iowhy_model::{Level, Stage};
 
@@ -47,8 +47,8 @@ fn a_world_is_the_same_each_time() {
 fn every_request_is_read_back_as_it_was() {
     for world in WORLDS.iter().filter(|world| world.quirk == Quirk::None) {
         for level in [Level::C, Level::D] {
-            let text = text(world, level).expect("it is written");
-            let read = recording(world, level, &text).expect("it is read");
+            let inputs = inputs(world, level).expect("it is written");
+            let read = recording(world, level, &inputs).expect("it is read");
             let listing = &read.listings[0];
             let listed: usize =
                 world.disks.iter().map(|disk| disk.done.len().min(world.listed)).sum();
@@ -71,8 +71,8 @@ fn every_request_is_read_back_as_it_was() {
 #[test]
 fn averages_count_every_completion_within_their_rows() {
     for world in WORLDS.iter().filter(|world| world.quirk == Quirk::None) {
-        let text = text(world, Level::A).expect("it is written");
-        let read = recording(world, Level::A, &text).expect("it is read");
+        let inputs = inputs(world, Level::A).expect("it is written");
+        let read = recording(world, Level::A, &inputs).expect("it is read");
         let listing = &read.listings[0];
         assert!(listing.intervals.iter().all(|row| !row.since_boot), "{}", world.recipe);
         let count = |row: &iowhy_model::Interval| {
@@ -92,8 +92,8 @@ fn averages_count_every_completion_within_their_rows() {
 fn every_level_is_read_by_a_format_of_ours() {
     for world in WORLDS.iter() {
         for level in LEVELS {
-            let text = text(world, level).expect("it is written");
-            let read = recording(world, level, &text).expect("it is read");
+            let inputs = inputs(world, level).expect("it is written");
+            let read = recording(world, level, &inputs).expect("it is read");
             let named = read.devices().len();
             assert!(named > 0 && named <= world.disks.len(), "{} at {level:?}", world.recipe);
         }

@@ -21,6 +21,6 @@ mod words;
 pub use paint::Palette;
 pub use parquet::ParquetSink;
 pub use pylatencymap::{CumulativeRecord, PylatencymapOptions, PylatencymapRun};
-pub use view::{Colour, Growth, Style, View};
+pub use view::{Colour, Growth, LAST_END, Style, View};
 pub use views::{VIEWS, find};
 pub use words::blame;

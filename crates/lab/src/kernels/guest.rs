@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 
 use super::machine::{DONE, MARK};
 use crate::sickdisk::{SickDisk, Spec};
-use count::{Count, Device, count};
-use load::Load;
+pub use count::{Count, Device, count};
+pub use load::Load;
 
 /// A case: its name, and what it prints.
 type Case = (&'static str, fn() -> io::Result<Vec<Value>>);

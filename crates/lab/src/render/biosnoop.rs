@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use iowhy_model::Op;
+
 use super::traced;
 use crate::worlds::{Chance, World};
 
@@ -16,9 +18,14 @@ pub(super) fn text(world: &World, queue: bool, libbpf: bool, taste: &mut Chance)
         "TIME(s)", "COMM", "PID", "DISK", "T", "SECTOR", "BYTES", "LAT(ms)"
     );
     for (disk, done, _) in seen {
-        let letter = done.op.letter();
-        let flag = if libbpf && done.sync && letter == 'W' { "S" } else { "" };
-        let kind = format!("{letter}{flag}");
+        let kind = match (libbpf, done.op) {
+            (true, op) => done.rwbs().rwbs(op),
+            // bcc hooks the accounting of requests, which leaves flushes out, and calls all that is
+            // no write a read (tools/biosnoop.py, `rwflag`).
+            (false, Op::Flush) => continue,
+            (false, Op::Write) => "W".to_string(),
+            (false, _) => "R".to_string(),
+        };
         let ms = |ns: u64| format!("{:.decimals$}", ns as f64 / 1e6);
         let waited =
             if queue { format!("{:>7} ", ms(done.issued - done.queued)) } else { String::new() };

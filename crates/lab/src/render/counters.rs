@@ -7,12 +7,12 @@ use crate::worlds::Done;
 /// What `/proc/diskstats` counts, as far as `iostat -x` uses it. Times in ns.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Counters {
-    /// Reads and writes that completed.
-    pub(super) ios: [u64; 2],
+    /// Reads, writes, discards and flushes that completed.
+    pub(super) ios: [u64; 4],
     /// Bytes of them.
-    pub(super) bytes: [u64; 2],
+    pub(super) bytes: [u64; 4],
     /// Their latencies together, queue included.
-    pub(super) waits: [u64; 2],
+    pub(super) waits: [u64; 4],
     /// Time with something in flight, as the kernel estimates it.
     pub(super) busy: u64,
     /// Latencies in flight over time: counted at completion by new kernels, as time passes by old.
@@ -82,7 +82,14 @@ pub(super) fn at_ends(done: &[Done], kernel: Kernel, every: u64, count: u64) -> 
 
 impl Counters {
     fn complete(&mut self, done: &Done, kernel: Kernel) {
-        let place = usize::from(done.op == Op::Write);
+        // An old kernel counts discards as writes and flushes not at all.
+        let place = match done.op {
+            Op::Flush if kernel.old => return,
+            Op::Flush => 3,
+            Op::Discard if !kernel.old => 2,
+            Op::Write | Op::Discard => 1,
+            Op::Read | Op::Other => 0,
+        };
         let wait = done.completed - done.queued;
         self.ios[place] += 1;
         self.bytes[place] += u64::from(done.bytes);
@@ -94,11 +101,11 @@ impl Counters {
 
     /// What came since an earlier time.
     pub(super) fn since(&self, before: &Counters) -> Counters {
-        let pair = |now: [u64; 2], then: [u64; 2]| [now[0] - then[0], now[1] - then[1]];
+        let less = |now: [u64; 4], then: [u64; 4]| std::array::from_fn(|op| now[op] - then[op]);
         Counters {
-            ios: pair(self.ios, before.ios),
-            bytes: pair(self.bytes, before.bytes),
-            waits: pair(self.waits, before.waits),
+            ios: less(self.ios, before.ios),
+            bytes: less(self.bytes, before.bytes),
+            waits: less(self.waits, before.waits),
             busy: self.busy - before.busy,
             queue: self.queue - before.queue,
         }
@@ -107,20 +114,26 @@ impl Counters {
 
 #[cfg(test)]
 mod tests {
+    use iowhy_model::Flags;
+
     use super::*;
 
     /// Two requests of 100 ms that overlap by half, from 10 ms on.
     fn two() -> Vec<Done> {
         let one = |start: u64| Done {
             op: Op::Read,
+            flags: Flags::default(),
             offset: 0,
             bytes: 4096,
+            arrived: start,
             queued: start,
             issued: start + 1,
             completed: start + 100_000_000,
             comm: "dd",
             pid: 1,
+            cgroup: None,
             sync: true,
+            failed: false,
             ill: 0,
             waited: 0,
         };

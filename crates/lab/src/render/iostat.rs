@@ -38,10 +38,10 @@ pub(super) fn text(world: &World, seconds: u64, old: bool) -> String {
 
 /// The numbers of a row: kB, ms, requests.
 struct Row {
-    rate: [f64; 2],
-    kb: [f64; 2],
-    wait: [f64; 2],
-    size: [f64; 2],
+    rate: [f64; 4],
+    kb: [f64; 4],
+    wait: [f64; 4],
+    size: [f64; 4],
     all_wait: f64,
     all_size: f64,
     queue: f64,
@@ -52,17 +52,18 @@ struct Row {
 impl Row {
     fn of(delta: &Counters, seconds: f64, quirk: Quirk) -> Row {
         let per = |sum: f64, count: u64| if count > 0 { sum / count as f64 } else { 0.0 };
-        let ios = delta.ios[0] + delta.ios[1];
+        // iostat's own means are over reads and writes and, since 11.7, discards.
+        let ios: u64 = delta.ios[..3].iter().sum();
         // The kernel prints whole milliseconds.
         let ms = |ns: u64| (ns / 1_000_000) as f64;
-        let pair = |of: &dyn Fn(usize) -> f64| [of(0), of(1)];
+        let each = |of: &dyn Fn(usize) -> f64| std::array::from_fn(of);
         let mut row = Row {
-            rate: pair(&|op| delta.ios[op] as f64 / seconds),
-            kb: pair(&|op| delta.bytes[op] as f64 / 1024.0 / seconds),
-            wait: pair(&|op| per(ms(delta.waits[op]), delta.ios[op])),
-            size: pair(&|op| per(delta.bytes[op] as f64 / 1024.0, delta.ios[op])),
-            all_wait: per(ms(delta.waits[0]) + ms(delta.waits[1]), ios),
-            all_size: per((delta.bytes[0] + delta.bytes[1]) as f64 / 512.0, ios),
+            rate: each(&|op| delta.ios[op] as f64 / seconds),
+            kb: each(&|op| delta.bytes[op] as f64 / 1024.0 / seconds),
+            wait: each(&|op| per(ms(delta.waits[op]), delta.ios[op])),
+            size: each(&|op| per(delta.bytes[op] as f64 / 1024.0, delta.ios[op])),
+            all_wait: per(delta.waits[..3].iter().map(|wait| ms(*wait)).sum(), ios),
+            all_size: per(delta.bytes[..3].iter().sum::<u64>() as f64 / 512.0, ios),
             queue: ms(delta.queue) / 1000.0 / seconds,
             busy: ms(delta.busy) / 10.0 / seconds,
             svctm: per(ms(delta.busy), ios),
@@ -102,7 +103,8 @@ impl Row {
                 rate[op], kb[op], 0.0, 0.0, wait[op], size[op]
             )
         };
-        let none = "   0.00      0.00     0.00   0.00    0.00     0.00    0.00    0.00";
-        format!("{} {} {none} {:>7.2} {:>6.2}", part(0), part(1), self.queue, self.busy)
+        let flushes = format!("{:>7.2} {:>7.2}", rate[3], wait[3]);
+        let (reads, writes, discards) = (part(0), part(1), part(2));
+        format!("{reads} {writes} {discards} {flushes} {:>7.2} {:>6.2}", self.queue, self.busy)
     }
 }

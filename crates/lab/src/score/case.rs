@@ -99,10 +99,10 @@ impl Case {
         self.recipe.levels.iter().map(|level| self.at(&world, *level)).collect()
     }
 
-    fn at(&self, world: &World, level: Level) -> Result<Judged, String> {
+    pub(super) fn at(&self, world: &World, level: Level) -> Result<Judged, String> {
         let named = |error: String| format!("{} at {}: {error}", self.name(), level.letter());
-        let text = render::text(world, level).map_err(named)?;
-        let recording = render::recording(world, level, &text).map_err(named)?;
+        let inputs = render::inputs(world, level).map_err(named)?;
+        let recording = render::recording(world, level, &inputs).map_err(named)?;
         let findings = judge(&recording, &Options::default());
         let answers = Answers { truth: &world.truth, world, level, recording: &recording };
         let first = findings.first();
@@ -143,8 +143,8 @@ impl Case {
         let world = self.world()?;
         let mut opinions = Vec::new();
         for level in self.recipe.levels.iter().copied() {
-            let text = render::text(&world, level)?;
-            let recording = render::recording(&world, level, &text)?;
+            let inputs = render::inputs(&world, level)?;
+            let recording = render::recording(&world, level, &inputs)?;
             let answers =
                 Answers { truth: &world.truth, world: &world, level, recording: &recording };
             let options = Options { uncalibrated: true, ..Options::default() };
@@ -166,9 +166,13 @@ impl Case {
     /// If the recipe is written wrong, or the rendering is not read.
     pub fn story(&self, level: Level) -> Result<String, String> {
         let world = self.world()?;
-        let text = render::text(&world, level)?;
-        let recording = render::recording(&world, level, &text)?;
-        let mut out = format!("{text}\n== truth of {}\n{:?}\n", self.name(), world.truth);
+        let inputs = render::inputs(&world, level)?;
+        let recording = render::recording(&world, level, &inputs)?;
+        let mut out = String::new();
+        for input in &inputs {
+            let _ = writeln!(out, "== {}\n{}", input.name, input.text);
+        }
+        let _ = writeln!(out, "== truth of {}\n{:?}", self.name(), world.truth);
         for disk in &world.disks {
             let _ = writeln!(out, "{:?} served {} requests", disk.setup, disk.done.len());
         }
@@ -224,6 +228,7 @@ impl Answers<'_> {
         let accuses = |finding: &&Finding| {
             let verdict = finding.verdict;
             (verdict.starts_with("device.") || verdict.starts_with("peer."))
+                && verdict != self.truth.verdict
                 && !self.truth.also.contains(&verdict)
                 && finding.explained_by.is_none()
                 && finding.confidence >= SAID_ALOUD

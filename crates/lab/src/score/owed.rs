@@ -24,6 +24,69 @@ pub(super) fn accepted(verdict: &str, level: Level) -> &'static [&'static str] {
         // One turn is what a small write anywhere costs too.
         ("load.missed-turn", Level::A) => &["healthy", "load.small-sync", "insufficient"],
         ("load.missed-turn", Level::B) => &["insufficient"],
+        _ => later(verdict, level),
+    }
+}
+
+/// The same for verdicts that are suspected from poor input and confirmed by rich: the letters of the
+/// taxonomy stand beside each.
+fn later(verdict: &str, level: Level) -> &'static [&'static str] {
+    let averages = level <= Level::B;
+    match verdict {
+        // C!: a mean or a wide bucket shows no step, and no pause before a request.
+        "device.comb-other" | "device.idle-wake" if averages => {
+            &["device.slow", "device.stall", "healthy", "insufficient"]
+        }
+        // B?E!: the limits stand in the system's settings. One disk that does nothing else
+        // meanwhile has stalled.
+        "device.recovery" if level == Level::A => {
+            &["device.stall", "device.slow", "healthy", "insufficient"]
+        }
+        "device.recovery" if level < Level::E => &["device.stall", "insufficient"],
+        // C?E!: neither iostat nor biosnoop prints an error.
+        "device.media" if averages => &["device.stall", "device.slow", "healthy", "insufficient"],
+        "device.media" if level < Level::E => {
+            &["device.stall", "device.recovery", "device.slow", "insufficient"]
+        }
+        // A?E!: a link that went away is a disk that stood still.
+        "device.path" if level < Level::E => {
+            &["device.stall", "device.recovery", "peer.shared", "insufficient"]
+        }
+        // A?E!: without a temperature it is slow, and may as well have a cache that ended.
+        "device.thermal" if averages => {
+            &["device.slow", "device.write-cliff", "healthy", "insufficient"]
+        }
+        "device.thermal" if level < Level::E => &["device.slow", "insufficient"],
+        // A?C!
+        "device.write-cliff" if averages => {
+            &["device.slow", "device.stall", "load.saturated", "insufficient"]
+        }
+        // A?E!: cleaning looks like standing still.
+        "device.smr" if level < Level::E => &["device.slow", "device.stall", "insufficient"],
+        // A?E!: what they share is told by the topology.
+        "peer.shared" if level < Level::E => &["insufficient"],
+        // D!: only recent iostat counts flushes, biosnoop of bcc leaves them out.
+        "load.flush" if averages => &["load.small-sync", "healthy", "insufficient"],
+        "load.flush" if level == Level::C => &["load.small-sync", "healthy", "insufficient"],
+        // A?D!
+        "load.discard" if level < Level::D => &["healthy", "insufficient"],
+        // A?C!
+        "load.rw-mix" if averages => &["load.saturated", "healthy", "insufficient"],
+        // A!: a histogram has no plateau.
+        "cap.burst" if level == Level::B => &["cap.volume", "insufficient"],
+        // D!: the block layer itself is innocent. And io.max holds a request before the first of the
+        // trace's points: until the limit is read somebody above waits.
+        "cap.cgroup" | "layer.above" if level < Level::D => &["healthy", "insufficient"],
+        "cap.cgroup" if level == Level::D => &["layer.above"],
+        // D!: who does not see the queue sees nothing; who does sees a queue.
+        "cfg.scheduler" if level < Level::D => {
+            &["load.saturated", "load.burst", "healthy", "insufficient"]
+        }
+        // C?E!: the size of the disk's own blocks stands in the settings.
+        "cfg.misaligned" if averages => &["load.small-sync", "healthy", "insufficient"],
+        "cfg.misaligned" if level < Level::E => &["insufficient"],
+        // A?E!: a volume that answers as volumes do.
+        "layer.remote" if level < Level::E => &["healthy", "insufficient"],
         _ => &[],
     }
 }

@@ -9,7 +9,7 @@ use super::{Judged, Score};
 use crate::render::LEVELS;
 
 /// Confusions that are listed.
-const WORST: usize = 30;
+const WORST: usize = 150;
 
 /// One line per level.
 pub(super) fn totals(score: &Score) -> String {
@@ -77,7 +77,7 @@ pub(super) fn level(score: &Score, level: Level) -> String {
 
 /// The worlds that are there to mislead: right of all, and accusations, per level.
 pub(super) fn misleading(score: &Score) -> String {
-    let mut rows: BTreeMap<&str, [(usize, usize, usize); 4]> = BTreeMap::new();
+    let mut rows: BTreeMap<&str, [(usize, usize, usize); LEVELS.len()]> = BTreeMap::new();
     for one in score.judged.iter().filter(|one| one.confounds) {
         let row = rows.entry(&one.recipe).or_default();
         let Some(place) = LEVELS.iter().position(|level| *level == one.level) else { continue };

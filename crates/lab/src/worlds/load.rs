@@ -1,9 +1,8 @@
-//! Streams of requests, the queue of the host, and what became of each request.
+//! Streams of requests: who asks for what, where and when.
 
-use iowhy_model::Op;
+use iowhy_model::{Flags, Op};
 
 use super::Chance;
-use crate::disk::{Cause, Disk, Request};
 
 /// Where the next request lies.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -14,6 +13,8 @@ pub enum Place {
     Anywhere,
     /// Behind the last one, and after so many somewhere else.
     Runs(usize),
+    /// Anywhere, twice: read, then written back (a member of a RAID with parity).
+    ReadThenWrite,
 }
 
 /// When the next request comes.
@@ -21,8 +22,12 @@ pub enum Place {
 pub enum Pace {
     /// So many in flight; after an answer a pause of that mean, ns, before the next.
     Closed(usize, f64),
+    /// One in flight, and after each answer a pause between these, ns.
+    Pauses(f64, f64),
     /// By chance, so many per second, whatever the disk does.
     Poisson(f64),
+    /// So many per second, evenly: a program that limits itself.
+    Even(f64),
     /// Every so many ns that many at once, that many ns apart.
     Batches(f64, usize, f64),
 }
@@ -30,7 +35,7 @@ pub enum Pace {
 /// Somebody who asks.
 #[derive(Clone, Debug)]
 pub struct Stream {
-    /// Read or write.
+    /// Read, write or discard.
     pub op: Op,
     /// Sizes, bytes, any of them with equal chance.
     pub bytes: Vec<u32>,
@@ -42,17 +47,34 @@ pub struct Stream {
     pub during: (f64, f64),
     /// The program's name.
     pub comm: &'static str,
+    /// Flags of each request, besides that somebody waits.
+    pub flags: Flags,
+    /// After so many requests comes an empty flush; 0 for never.
+    pub flush_every: usize,
+    /// By how many bytes a place is shifted, as by a partition that begins there, and how many are.
+    pub shift: (u64, f64),
+    /// The first bytes of the disk alone are asked for.
+    pub within: Option<u64>,
+    /// The control group it is charged to.
+    pub cgroup: Option<&'static str>,
+    /// Whether its system calls are traced too, and the mean time that each spends above the
+    /// block layer, ns.
+    pub calls: Option<f64>,
 }
 
 /// A request and what became of it; times in ns.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Done {
-    /// Read or write.
+    /// What it asked for.
     pub op: Op,
+    /// Its flags.
+    pub flags: Flags,
     /// First byte.
     pub offset: u64,
     /// Length.
     pub bytes: u32,
+    /// When its bio came to the block layer.
+    pub arrived: u64,
     /// When it came to the host's queue.
     pub queued: u64,
     /// When it was given to the disk.
@@ -63,148 +85,143 @@ pub struct Done {
     pub comm: &'static str,
     /// Its process.
     pub pid: u32,
+    /// The group it is charged to.
+    pub cgroup: Option<&'static str>,
     /// Whether somebody waits for it.
     pub sync: bool,
+    /// Whether it failed with EIO.
+    pub failed: bool,
     /// Part of the latency that a disease caused.
     pub ill: u64,
     /// Part of the latency that was waiting for others, in the host or the disk, or for a limit.
     pub waited: u64,
 }
 
-/// The interrupt and what follows it: some microseconds, seldom a fraction of a millisecond
-/// because the processor was elsewhere (biolatency of an idle loop device on the lab's machine:
-/// most of it within 64 to 128 us of which a few are the interrupt, one in 700 above 500 us).
-const INTERRUPT: (f64, f64) = (2_000.0, 6_000.0);
-const ELSEWHERE: (f64, f64) = (0.002, 300_000.0);
-/// From the queue to the driver if nothing is in the way.
-const THROUGH_QUEUE: (f64, f64) = (800.0, 2_500.0);
+impl Done {
+    /// Its flags, with the one of a write that somebody waits for.
+    pub fn rwbs(&self) -> Flags {
+        let waits = self.sync && self.op == Op::Write;
+        if waits { self.flags.with(Flags::SYNC) } else { self.flags }
+    }
+}
 
-/// What surrounds a disk.
-pub(super) struct Bench {
-    pub(super) bytes: u64,
-    pub(super) tags: usize,
-    pub(super) span: u64,
-    pub(super) most: usize,
+/// A system call and what it took; times in ns.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Call {
+    /// What it did.
+    pub op: Op,
+    /// How much.
+    pub bytes: u32,
+    /// When it was made.
+    pub start: u64,
+    /// When it returned.
+    pub end: u64,
+    /// Who made it.
+    pub comm: &'static str,
+    /// Its process.
+    pub pid: u32,
 }
 
 /// A stream under way.
-struct Flow<'a> {
-    stream: &'a Stream,
+pub(super) struct Flow<'a> {
+    pub(super) stream: &'a Stream,
     /// When each request that may be in flight can be sent; for others only the first counts.
     ready: Vec<u64>,
-    end: u64,
+    /// When each of them was wished for, if a limit holds it back.
+    wished: Vec<Option<u64>>,
+    pub(super) end: u64,
     next: u64,
     run: usize,
     batch: usize,
-    pid: u32,
-}
-
-impl Bench {
-    /// Lets the streams ask the disk; the requests in order of issue.
-    pub(super) fn run(
-        &self,
-        disk: &mut Disk,
-        streams: &[Stream],
-        chance: &mut Chance,
-    ) -> Vec<Done> {
-        let mut flows: Vec<Flow> =
-            streams.iter().map(|stream| Flow::new(stream, self, chance)).collect();
-        let (mut done, mut flying, mut issued) = (Vec::new(), Vec::new(), 0);
-        while done.len() < self.most {
-            let first = flows.iter_mut().min_by_key(|flow| flow.due());
-            let Some(flow) = first.filter(|flow| flow.due() < flow.end) else { break };
-            let queued = flow.due();
-            flying.retain(|completed| *completed > queued);
-            let through = queued + chance.even(THROUGH_QUEUE.0, THROUGH_QUEUE.1) as u64;
-            issued = free_tag(&mut flying, self.tags).max(through).max(issued);
-            let (offset, bytes) = flow.place(self.bytes, chance);
-            let op = flow.stream.op;
-            let served = disk.serve(&Request { op, offset, bytes, arrival: issued });
-            let mut late = INTERRUPT.0 + chance.wait(INTERRUPT.1);
-            if chance.chance(ELSEWHERE.0) {
-                late += chance.wait(ELSEWHERE.1);
-            }
-            let completed = served.due + late as u64;
-            flying.push(completed);
-            let ill = [Cause::Retry, Cause::Slow, Cause::Stall, Cause::Recovery];
-            let waited = [Cause::Queue, Cause::Cap, Cause::Cleaning];
-            done.push(Done {
-                op,
-                offset,
-                bytes,
-                queued,
-                issued,
-                completed,
-                comm: flow.stream.comm,
-                pid: flow.pid,
-                sync: op == Op::Read || matches!(flow.stream.pace, Pace::Closed(..)),
-                ill: ill.iter().map(|cause| served.spent(*cause)).sum(),
-                waited: waited.iter().map(|cause| served.spent(*cause)).sum::<u64>() + issued
-                    - queued,
-            });
-            flow.advance(queued, completed, chance);
-        }
-        done
-    }
-}
-
-/// When the disk takes one more.
-fn free_tag(flying: &mut [u64], tags: usize) -> u64 {
-    if flying.len() < tags {
-        return 0;
-    }
-    flying.sort_unstable();
-    flying.get(flying.len() - tags).copied().unwrap_or(0)
+    pub(super) pid: u32,
 }
 
 impl<'a> Flow<'a> {
-    fn new(stream: &'a Stream, bench: &Bench, chance: &mut Chance) -> Flow<'a> {
-        let at = |share: f64| (share * bench.span as f64) as u64;
+    pub(super) fn new(stream: &'a Stream, span: u64, bytes: u64, chance: &mut Chance) -> Flow<'a> {
+        let at = |share: f64| (share * span as f64) as u64;
         let begun = at(stream.during.0) + chance.even(1e5, 3e6) as u64;
-        let ready = match stream.pace {
+        let ready: Vec<u64> = match stream.pace {
             Pace::Closed(depth, _) => (0..depth.max(1) as u64).map(|k| begun + k * 3_000).collect(),
-            Pace::Poisson(_) | Pace::Batches(..) => vec![begun],
+            _ => vec![begun],
         };
         Flow {
             stream,
+            wished: vec![None; ready.len()],
             ready,
             end: at(stream.during.1),
-            next: chance.bits() % (bench.bytes / 2) / 4096 * 4096,
+            next: chance.bits() % (bytes / 2) / 4096 * 4096,
             run: 0,
             batch: 0,
             pid: 1000 + (chance.bits() % 30_000) as u32,
         }
     }
 
-    fn due(&self) -> u64 {
+    /// When it sends next.
+    pub(super) fn due(&self) -> u64 {
         self.ready.iter().copied().min().unwrap_or(u64::MAX)
     }
 
-    fn place(&mut self, room: u64, chance: &mut Chance) -> (u64, u32) {
-        let bytes = chance.pick(&self.stream.bytes).max(512);
+    /// When what it sends at that time was wished for.
+    pub(super) fn wished(&self, due: u64) -> u64 {
+        let slot = self.ready.iter().position(|ready| *ready == due);
+        slot.and_then(|slot| self.wished.get(slot).copied().flatten()).unwrap_or(due)
+    }
+
+    /// A limit holds back until later what was to be sent.
+    pub(super) fn hold(&mut self, due: u64, until: u64) {
+        let Some(slot) = self.ready.iter().position(|ready| *ready == due) else { return };
+        self.wished[slot].get_or_insert(due);
+        self.ready[slot] = until;
+    }
+
+    /// Whether it was held back already.
+    pub(super) fn is_held(&self, due: u64) -> bool {
+        self.wished(due) != due
+    }
+
+    /// What it asks for next.
+    pub(super) fn ask(&mut self, room: u64, chance: &mut Chance) -> (Op, u64, u32) {
+        let stream = self.stream;
+        let room = stream.within.unwrap_or(room).max(1 << 25);
+        let bytes = chance.pick(&stream.bytes).max(512);
         let anywhere = chance.bits() % (room - (1 << 24)) / 4096 * 4096;
         self.run += 1;
-        let jumps = match self.stream.place {
+        if stream.flush_every > 0 && self.run.is_multiple_of(stream.flush_every + 1) {
+            return (Op::Flush, 0, 0);
+        }
+        let jumps = match stream.place {
             Place::Onwards => self.next + u64::from(bytes) > room,
             Place::Anywhere => true,
             Place::Runs(length) => self.run.is_multiple_of(length.max(1)),
+            Place::ReadThenWrite if self.run.is_multiple_of(2) => {
+                return (Op::Write, self.next, bytes);
+            }
+            Place::ReadThenWrite => {
+                self.next = anywhere;
+                return (Op::Read, anywhere, bytes);
+            }
         };
         let offset = if jumps { anywhere } else { self.next };
         self.next = offset + u64::from(bytes);
-        (offset, bytes)
+        let (shift, share) = stream.shift;
+        let shifted = shift > 0 && chance.chance(share);
+        (stream.op, if shifted { offset + shift } else { offset }, bytes)
     }
 
-    fn advance(&mut self, sent: u64, completed: u64, chance: &mut Chance) {
-        let Some(slot) = self.ready.iter().position(|ready| *ready == sent) else { return };
+    /// What was sent at `due`, and wished for at `wished`, was answered.
+    pub(super) fn advance(&mut self, due: u64, completed: u64, chance: &mut Chance) {
+        let Some(slot) = self.ready.iter().position(|ready| *ready == due) else { return };
+        let sent = self.wished[slot].take().unwrap_or(due);
         self.batch += 1;
-        let next = match self.stream.pace {
+        self.ready[slot] = match self.stream.pace {
             Pace::Closed(_, think) => completed + chance.wait(think) as u64 + 1,
+            Pace::Pauses(least, most) => completed + chance.scale(least, most) as u64,
             Pace::Poisson(rate) => sent + chance.wait(1e9 / rate) as u64 + 1,
+            Pace::Even(rate) => sent + (1e9 / rate) as u64 + 1,
             Pace::Batches(every, count, gap) if self.batch.is_multiple_of(count.max(1)) => {
                 sent + (every - gap * (count as f64 - 1.0)).max(gap) as u64
             }
             Pace::Batches(_, _, gap) => sent + chance.wait(gap) as u64 + 1,
         };
-        self.ready[slot] = next;
     }
 }

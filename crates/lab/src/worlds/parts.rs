@@ -1,8 +1,8 @@
 //! Disks and streams that recipes are made of.
 
-use iowhy_model::{Medium, Op};
+use iowhy_model::{Flags, Medium, Op};
 
-use super::{Chance, Pace, Place, Setup, Stream};
+use super::{Ailment, Chance, Host, Pace, Place, Setup, Stream};
 
 /// A turning disk of some speed with its name; `more` goes behind its parameters.
 pub(super) fn platter(chance: &mut Chance, more: &str) -> (Setup, u64) {
@@ -55,14 +55,29 @@ pub(super) fn volume(chance: &mut Chance, iops: u64, rate: &str) -> Setup {
     disk(name, Medium::Network, model, 1023)
 }
 
+/// A volume that may do 3000 a second until its credits end, and then its baseline.
+pub(super) fn burst_volume(chance: &mut Chance, baseline: u64, credits: u64) -> Setup {
+    let mut disk = volume(chance, baseline, "1000M");
+    let quick = format!("burst=3000,credits={credits}");
+    disk.model = disk.model.replace(&format!("burst={baseline}"), &quick);
+    disk
+}
+
 fn disk(name: String, medium: Medium, model: String, tags: usize) -> Setup {
-    Setup { name, medium, model, diseases: Vec::new(), streams: Vec::new(), tags }
+    let (diseases, streams, ailments) = (Vec::new(), Vec::new(), Vec::new());
+    Setup { name, medium, model, diseases, streams, ailments, host: Host::plain(tags) }
 }
 
 impl Setup {
     /// With a disease more.
     pub(super) fn ill(mut self, disease: String) -> Setup {
         self.diseases.push(disease);
+        self
+    }
+
+    /// With something that befalls its requests.
+    pub(super) fn with(mut self, ailment: Ailment) -> Setup {
+        self.ailments.push(ailment);
         self
     }
 
@@ -82,7 +97,20 @@ impl Setup {
 /// A stream over the whole time.
 pub(super) fn stream(op: Op, kib: &[u32], place: Place, pace: Pace, comm: &'static str) -> Stream {
     let bytes = kib.iter().map(|kib| kib << 10).collect();
-    Stream { op, bytes, place, pace, during: (0.0, 1.0), comm }
+    Stream {
+        op,
+        bytes,
+        place,
+        pace,
+        during: (0.0, 1.0),
+        comm,
+        flags: Flags::default(),
+        flush_every: 0,
+        shift: (0, 0.0),
+        within: None,
+        cgroup: None,
+        calls: None,
+    }
 }
 
 /// Somebody reads a file from end to end: one at a time, or two in flight by read-ahead.

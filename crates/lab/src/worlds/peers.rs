@@ -22,7 +22,7 @@ pub(super) const RECIPES: &[Recipe] = &[
 ];
 
 /// Evenly loaded disks of one kind; one of them has the disease.
-fn shelf(chance: &mut Chance, also: &'static [&'static str], disease: String) -> Plan {
+fn shelf(chance: &mut Chance, also: &[&'static str], disease: String) -> Plan {
     let sick = {
         let disks = chance.whole(5, 18);
         (chance.whole(0, disks - 1), disks)

@@ -1,0 +1,156 @@
+//! The device is what it claims: delays that a disk was told to have come back through the block
+//! layer's tracepoints, and no request is unaccounted for.
+//!
+//! The disk's own log, not the nominal delay, is what the tracer is held against: the log says when
+//! a request came and when it was answered.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use iowhy_live::TraceMode;
+use iowhy_model::Op;
+
+use crate::kernels::{Count, Device, Load, count};
+use crate::sickdisk::{Entry, SickDisk, Spec, Truth, missing};
+
+/// Delays, ms, each with how many requests one deep and 32 deep take it.
+const DELAYS: [(f64, [u32; 2]); 4] =
+    [(0.3, [2000, 12_800]), (1.0, [1500, 9600]), (10.0, [300, 3200]), (200.0, [25, 480])];
+/// In flight at once.
+const DEPTHS: [u32; 2] = [1, 32];
+/// How far the medians of trace and log may be apart, ms (the bar of issue "Sick disks").
+const APART_MS: f64 = 0.2;
+
+/// How often.
+#[derive(Args, Debug)]
+pub struct Claims {
+    /// How often each delay is tried; the middle one of the runs is printed, and how many were
+    /// within the bar
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    rounds: u32,
+}
+
+/// One delay at one depth.
+#[derive(Debug)]
+pub struct Row {
+    delay: f64,
+    depth: u32,
+    log: [f64; 2],
+    trace: [f64; 2],
+    /// How late the disk itself answered, at the median, ms.
+    late: f64,
+    counted: [u64; 4],
+}
+
+impl Claims {
+    /// Tries all of it and prints the table.
+    ///
+    /// # Errors
+    /// If a disk cannot be made here, or cannot be traced.
+    pub fn run(&self) -> io::Result<ExitCode> {
+        if let Some(missing) = missing() {
+            return Err(io::Error::other(format!("a disk with a delay needs {missing}")));
+        }
+        let log = std::env::temp_dir().join(format!("iowhy-claims-{}.csv", std::process::id()));
+        let mut out = String::from(HEADING);
+        let mut good = true;
+        for (delay, numbers) in DELAYS {
+            for (depth, number) in DEPTHS.into_iter().zip(numbers) {
+                let rows = (0..self.rounds).map(|_| Row::measure(delay, depth, number, &log));
+                let mut rows = rows.collect::<io::Result<Vec<Row>>>()?;
+                let right = rows.iter().filter(|row| row.right()).count();
+                good &= rows.iter().all(Row::accounted);
+                rows.sort_by(|a, b| a.apart().abs().total_cmp(&b.apart().abs()));
+                if let Some(middle) = rows.get(rows.len() / 2) {
+                    good &= middle.right();
+                    let _ = writeln!(out, "{} {right} of {} |", middle.cells(), rows.len());
+                }
+            }
+        }
+        std::fs::remove_file(log)?;
+        write!(io::stdout(), "{out}")?;
+        Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+}
+
+const HEADING: &str = "\
+| delay ms | in flight | log p50 | trace p50 | apart | log p99 | trace p99 | disk late p50 | in the log | measured | lost | kernel | within 0.2 ms |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+";
+
+impl Row {
+    /// Tries one delay; the disk logs to `log`.
+    ///
+    /// # Errors
+    /// If the disk cannot be made or traced.
+    pub fn measure(delay: f64, depth: u32, number: u32, log: &Path) -> io::Result<Row> {
+        let sick = SickDisk::start(&Spec {
+            model: format!("network:base={}us,jitter=0us,iops=1000000000,rate=1T", delay * 1e3),
+            diseases: Vec::new(),
+            bytes: 1 << 30,
+            seed: 1,
+            truth: PathBuf::from(log),
+        })?;
+        let path = sick.path();
+        let device = Device::named(path.trim_start_matches("/dev/"))?;
+        let load = Load { op: Op::Read, bytes: 4096, depth, number };
+        let counted = count(&device, TraceMode::Events, || load.run(&path))?;
+        let truth = sick.end()?;
+        Ok(Row::of(delay, depth, &counted, &truth))
+    }
+
+    fn of(delay: f64, depth: u32, counted: &Count, truth: &Truth) -> Row {
+        let reads = || truth.entries.iter().filter(|entry| entry.op == Op::Read);
+        let mut latency: Vec<u64> = reads().map(Entry::latency).collect();
+        let mut late: Vec<u64> = reads().map(|e| e.reply.saturating_sub(e.due)).collect();
+        latency.sort_unstable();
+        late.sort_unstable();
+        let traced = |q: f64| counted.quantile(q).unwrap_or(f64::NAN);
+        let reads_counted = counted.rows.iter().find(|row| row.op == Op::Read);
+        let [measured, lost, kernel] =
+            reads_counted.map_or([0; 3], |row| [row.measured, row.lost, row.kernel]);
+        Row {
+            delay,
+            depth,
+            log: [at(&latency, 0.5), at(&latency, 0.99)],
+            trace: [traced(0.5), traced(0.99)],
+            late: at(&late, 0.5),
+            counted: [latency.len() as u64, measured, lost, kernel],
+        }
+    }
+
+    /// What the trace adds to the log, at the median, ms.
+    pub fn apart(&self) -> f64 {
+        self.trace[0] - self.log[0]
+    }
+
+    /// Whether every request is accounted for.
+    pub fn accounted(&self) -> bool {
+        let [log, measured, lost, kernel] = self.counted;
+        measured + lost == kernel && kernel == log && log > 0
+    }
+
+    /// Whether the claim holds.
+    pub fn right(&self) -> bool {
+        self.accounted() && self.apart().abs() <= APART_MS
+    }
+
+    fn cells(&self) -> String {
+        let Row { delay, depth, log, trace, late, counted } = self;
+        let apart = self.apart();
+        let [logged, measured, lost, kernel] = counted;
+        format!(
+            "| {delay} | {depth} | {:.3} | {:.3} | {apart:+.3} | {:.3} | {:.3} | {late:.3} | {logged} | {measured} | {lost} | {kernel} |",
+            log[0], trace[0], log[1], trace[1],
+        )
+    }
+}
+
+/// A quantile of sorted nanoseconds, ms.
+fn at(sorted: &[u64], q: f64) -> f64 {
+    let last = sorted.len().saturating_sub(1);
+    sorted.get((q * last as f64) as usize).map_or(f64::NAN, |ns| *ns as f64 / 1e6)
+}

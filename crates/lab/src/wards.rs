@@ -1,0 +1,86 @@
+//! The wards: live disks of known illness, each judged three ways and held against its own log.
+//!
+//! A [`Ward`] is a disease, a load and the verdict that is owed. A run makes its disks, lets the load
+//! run, and has them judged at the same time by `iowhy why`, by `iowhy snoop | iowhy why`, and from a
+//! capture that `iowhy snoop --json` wrote. The table says what was found, how sure, and how far the
+//! figures it rests on are from what the disk did.
+
+mod cases;
+mod outcome;
+mod run;
+mod tables;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::Args;
+
+pub use cases::{WARDS, Ward};
+pub use outcome::{Answer, Judged, Outcome, Way};
+use run::run;
+pub use tables::tables;
+
+use crate::sickdisk::missing;
+
+/// Which runs.
+#[derive(Args, Debug)]
+pub struct Wards {
+    /// Seed of everything that is chance; each run adds its own place
+    #[arg(long, default_value_t = 2026)]
+    seed: u64,
+    /// Only diseases whose name contains one of these
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    only: Vec<String>,
+    /// One run of each of a few wards, in less than a minute
+    #[arg(long)]
+    fast: bool,
+    /// Keeps the logs and captures of every run there
+    #[arg(long, value_name = "FOLDER")]
+    keep: Option<std::path::PathBuf>,
+    /// Only lists what there is
+    #[arg(long)]
+    list: bool,
+}
+
+impl Wards {
+    /// Runs them and prints the table. Fails if a healthy disk was accused, or less than 95 % of the
+    /// live verdicts are right.
+    ///
+    /// # Errors
+    /// If a disk cannot be made here, or `iowhy` was not built.
+    pub fn run(&self) -> io::Result<ExitCode> {
+        let chosen: Vec<(usize, &Ward)> = self.chosen();
+        if self.list {
+            for (_, ward) in chosen {
+                writeln!(io::stdout(), "{:<16} {}", ward.name, ward.tells())?;
+            }
+            return Ok(ExitCode::SUCCESS);
+        }
+        if let Some(missing) = missing() {
+            return Err(io::Error::other(format!("the wards need {missing}")));
+        }
+        let mut all = Vec::new();
+        for (place, ward) in chosen {
+            let runs = if self.fast { 1 } else { ward.runs };
+            for again in 0..runs {
+                let seed = self.seed.wrapping_add(1000 * place as u64 + again);
+                let outcome = run(ward, seed, self.keep.as_deref())?;
+                writeln!(io::stderr(), "lab: {}", outcome.line())?;
+                all.push(outcome);
+            }
+        }
+        write!(io::stdout(), "{}", tables(&all))?;
+        let right = all.iter().filter(|outcome| outcome.right(Way::Live)).count();
+        let accused = all.iter().any(|outcome| !outcome.falsely_accused().is_empty());
+        let good = !accused && right * 100 >= all.len() * 95;
+        Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+
+    fn chosen(&self) -> Vec<(usize, &'static Ward)> {
+        let named = |ward: &Ward| {
+            self.only.is_empty() || self.only.iter().any(|name| ward.name.contains(name.as_str()))
+        };
+        let all = WARDS.iter().enumerate();
+        all.filter(|(_, ward)| named(ward) && (!self.fast || ward.fast)).collect()
+    }
+}

@@ -1,0 +1,218 @@
+//! What befalls a request beside what the disk models do: illnesses of links, caches, sectors and
+//! power states, which the models of [`crate::disk`] do not know.
+//!
+//! Each is a small machine with a state of its own. A [`Body`] is a disk and what it has.
+
+mod heat;
+mod surface;
+mod writes;
+
+use std::collections::HashSet;
+
+use iowhy_model::{Flags, Op};
+
+pub use heat::Heat;
+pub use writes::{Cliff, Shingles};
+
+use super::Chance;
+use crate::disk::{Cause, Disk, Request};
+
+/// Something that befalls requests. Times in ns.
+#[derive(Clone, Debug)]
+pub enum Ailment {
+    /// A share of the requests is held for one to so many steps of equal length.
+    Steps(u64, f64, usize),
+    /// A share of the requests is rescued until the limit, and what comes behind it waits.
+    Rescue(f64, u64, bool),
+    /// Stretches (first byte, length) that are read again and again for that long at most; whether
+    /// they fail in the end.
+    Scars(Vec<(u64, u64)>, u64, bool),
+    /// The link is away at these times, for so long.
+    Away(Vec<(u64, u64)>),
+    /// From some time on, no more than so many bytes per second pass.
+    Narrow(u64, f64),
+    /// No illness: bytes move at so many per second.
+    Bus(f64),
+    /// It gets hot and slows itself down.
+    Heat(Heat),
+    /// A cache of quick cells that fills up.
+    Cliff(Cliff),
+    /// Tracks that overlap, behind a small cache.
+    Shingles(Shingles),
+    /// After a pause of that length it sleeps, and waking costs so much.
+    Sleep(u64, u64),
+    /// A flush, or a write that must be on the medium, costs so much.
+    Barrier(u64),
+    /// A discard costs so much, and so much per MiB, and nothing else is served meanwhile.
+    Trim(u64, u64),
+    /// Reads take so many times as long while a write is in flight.
+    Clash(f64),
+    /// A write that does not cover whole blocks of that many bytes costs so much more.
+    Partial(u64, u64),
+    /// The first touch of each stretch of so many bytes costs that much in the mean.
+    FirstTouch(u64, f64),
+    /// A share of the packets is sent again after so long.
+    Resent(f64, u64),
+    /// Everything takes so many times as long between these times, on this disk and its neighbours.
+    Together(Vec<(u64, u64)>, f64),
+}
+
+/// What became of a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fate {
+    pub(super) due: u64,
+    pub(super) failed: bool,
+    pub(super) ill: u64,
+    pub(super) waited: u64,
+}
+
+/// A disk and what it suffers from.
+pub(super) struct Body {
+    disk: Disk,
+    pub(super) ailments: Vec<Ailment>,
+    /// Whether it does one thing after the other.
+    serial: bool,
+    /// Until when nothing is served.
+    blocked: u64,
+    /// When the last answer was given.
+    last: u64,
+    /// Until when writes are in flight.
+    writing: u64,
+    /// Until when the bus is taken.
+    bus: u64,
+    touched: HashSet<u64>,
+}
+
+impl Body {
+    pub(super) fn new(disk: Disk, ailments: Vec<Ailment>, serial: bool) -> Body {
+        let touched = HashSet::new();
+        Body { disk, ailments, serial, blocked: 0, last: 0, writing: 0, bus: 0, touched }
+    }
+
+    /// Serves a request; requests come in the order of their issue.
+    pub(super) fn serve(&mut self, request: &Request, flags: Flags, chance: &mut Chance) -> Fate {
+        let arrival = request.arrival.max(self.blocked);
+        let served = self.disk.serve(&Request { arrival, ..*request });
+        let ill = [Cause::Retry, Cause::Slow, Cause::Stall, Cause::Recovery];
+        let waited = [Cause::Queue, Cause::Cap, Cause::Cleaning];
+        let sum = |of: &[Cause]| of.iter().map(|cause| served.spent(*cause)).sum::<u64>();
+        let mut fate = Fate {
+            due: served.due,
+            failed: served.failed,
+            ill: sum(&ill) + (arrival - request.arrival),
+            waited: sum(&waited),
+        };
+        let mut ailments = std::mem::take(&mut self.ailments);
+        for ailment in &mut ailments {
+            let before = fate.due;
+            self.befall(ailment, request, flags, &mut fate, chance);
+            if !matches!(ailment, Ailment::Bus(_)) {
+                fate.ill += fate.due - before;
+            }
+        }
+        self.ailments = ailments;
+        if self.serial && fate.due > served.due {
+            self.blocked = self.blocked.max(fate.due);
+        }
+        if request.op == Op::Write {
+            self.writing = self.writing.max(fate.due);
+        }
+        self.last = self.last.max(fate.due);
+        fate
+    }
+
+    fn befall(
+        &mut self,
+        ailment: &mut Ailment,
+        request: &Request,
+        flags: Flags,
+        fate: &mut Fate,
+        chance: &mut Chance,
+    ) {
+        let moves = matches!(request.op, Op::Read | Op::Write);
+        match ailment {
+            Ailment::Steps(step, share, most) if moves && chance.chance(*share) => {
+                fate.due += *step * chance.whole(1, *most) as u64;
+            }
+            Ailment::Rescue(share, limit, fails) if moves && chance.chance(*share) => {
+                // The timer is exact, what follows it is not: a per mille.
+                fate.due = request.arrival + *limit + chance.wait(*limit as f64 * 1e-3) as u64;
+                fate.failed |= *fails;
+                self.blocked = self.blocked.max(fate.due);
+            }
+            Ailment::Scars(places, tries, fails) => {
+                surface::scars(places, *tries, *fails, request, fate, chance);
+            }
+            Ailment::Away(times) => {
+                for (at, length) in times.iter() {
+                    if fate.due > *at && request.arrival < at + length {
+                        // What was in flight is sent again when the link is back.
+                        fate.due = at + length + (fate.due - request.arrival.max(self.blocked));
+                        self.blocked = self.blocked.max(at + length);
+                    }
+                }
+            }
+            Ailment::Narrow(from, rate) if request.arrival >= *from => {
+                fate.due += (f64::from(request.bytes) / *rate * 1e9) as u64;
+                self.blocked = self.blocked.max(fate.due);
+            }
+            Ailment::Bus(rate) if moves => {
+                let moved = (f64::from(request.bytes) / *rate * 1e9) as u64;
+                self.bus = self.bus.max(request.arrival) + moved;
+                fate.due = fate.due.max(self.bus);
+            }
+            Ailment::Heat(heat) => heat.befall(request, fate),
+            Ailment::Cliff(cliff) => cliff.befall(request, fate),
+            Ailment::Shingles(shingles) => shingles.befall(request, fate, chance),
+            Ailment::Sleep(after, cost) => {
+                if self.last > 0 && request.arrival > self.last + *after {
+                    fate.due += (*cost as f64 * chance.even(0.98, 1.02)) as u64;
+                    self.blocked = self.blocked.max(request.arrival + *cost);
+                }
+            }
+            Ailment::Barrier(cost) => {
+                let must = request.op == Op::Flush
+                    || (request.op == Op::Write
+                        && (flags.has(Flags::FUA) || flags.has(Flags::PREFLUSH)));
+                if must {
+                    fate.due += (*cost as f64 * chance.even(0.8, 1.3)) as u64;
+                    // A write through waits for itself alone.
+                    if request.op == Op::Flush || flags.has(Flags::PREFLUSH) {
+                        self.blocked = self.blocked.max(fate.due);
+                    }
+                }
+            }
+            Ailment::Trim(each, per_mib) if request.op == Op::Discard => {
+                let mib = u64::from(request.bytes) >> 20;
+                fate.due += (*each + mib * *per_mib) * chance.whole(80, 120) as u64 / 100;
+                self.blocked = self.blocked.max(fate.due);
+            }
+            Ailment::Clash(times) if request.op == Op::Read && self.writing > request.arrival => {
+                let own = fate.due - request.arrival;
+                fate.due += (own as f64 * (*times - 1.0) * chance.even(0.7, 1.3)) as u64;
+            }
+            Ailment::Partial(block, cost) if request.op == Op::Write => {
+                let end = request.offset + u64::from(request.bytes);
+                if request.offset % *block != 0 || end % *block != 0 {
+                    fate.due += *cost;
+                }
+            }
+            Ailment::FirstTouch(stretch, cost) if moves => {
+                if self.touched.insert(request.offset / (*stretch).max(1)) {
+                    fate.due += (*cost * chance.scale(0.4, 2.2)) as u64;
+                }
+            }
+            Ailment::Resent(share, after) if moves && chance.chance(*share) => {
+                fate.due += *after * [1, 1, 1, 3][chance.whole(0, 3)];
+            }
+            Ailment::Together(times, factor) => {
+                let within = |(at, until): &&(u64, u64)| (*at..*until).contains(&request.arrival);
+                if times.iter().any(|time| within(&time)) {
+                    let own = fate.due - request.arrival;
+                    fate.due += (own as f64 * (*factor - 1.0)) as u64;
+                }
+            }
+            _ => {}
+        }
+    }
+}
