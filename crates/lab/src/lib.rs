@@ -5,6 +5,7 @@
 //! - [`claims`] holds the tracer against a disk of known delay.
 //! - [`demo`] shows a stranger what iowhy does.
 //! - [`disk`] is arithmetic: disks, healthy and sick, as functions of time.
+//! - [`gallery`] draws each disease.
 //! - [`kernels`] boots other kernels and tries tracer and judge in them.
 //! - [`render`] shows such a world as each tool would have.
 //! - [`score`] holds verdicts against the truth of simulated disks.
@@ -18,6 +19,7 @@ pub mod built;
 pub mod claims;
 pub mod demo;
 pub mod disk;
+pub mod gallery;
 pub mod kernels;
 pub mod render;
 pub mod score;

@@ -11,6 +11,7 @@ use clap::{Args, Parser, Subcommand};
 use iowhy_lab::claims::Claims;
 use iowhy_lab::demo::Demo;
 use iowhy_lab::disk;
+use iowhy_lab::gallery::Gallery;
 use iowhy_lab::kernels;
 use iowhy_lab::render;
 use iowhy_lab::score::{Case, Score, calibration, published, sweep};
@@ -40,6 +41,8 @@ enum What {
     Score(Scored),
     /// Boots Debian's kernels in small machines of virtual time and tries tracer and judge in them
     Kernels(Kernels),
+    /// Draws each disease and writes the page that shows them
+    Gallery(Gallery),
     /// Judges live disks of known illness three ways and holds the verdicts against their logs
     Wards(Wards),
     /// What runs inside such a machine
@@ -136,6 +139,7 @@ fn main() -> ExitCode {
             kernels::run(&patterns, Duration::from_secs(patience))
                 .map(|right| if right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
+        What::Gallery(gallery) => gallery.run().map(|()| ExitCode::SUCCESS),
         What::Wards(wards) => wards.run(),
         What::Guest => kernels::guest().map(|()| ExitCode::SUCCESS),
         What::Serve(disk) => {

@@ -76,7 +76,7 @@ impl Drive {
         let (next, begun) = (AtomicU64::new(0), Instant::now());
         let shared = Arc::new(Shared { over: over.clone(), next, begun });
         let mut driven = Driven { over, threads: Vec::new() };
-        for one in 0..self.threads() {
+        for one in 0..self.senders() {
             let (device, shared) = (device.clone(), shared.clone());
             let random = Random::new(seed.wrapping_add(one as u64));
             let thread = thread::Builder::new().name(name.to_string());
@@ -85,8 +85,36 @@ impl Drive {
         Ok(driven)
     }
 
-    fn threads(&self) -> usize {
+    /// How many send, each with one request in flight.
+    pub fn senders(&self) -> usize {
         if self.load.rate.is_some() { SENDERS.max(self.load.depth) } else { self.load.depth }
+    }
+
+    /// What is asked: operation, bytes, and whether anywhere.
+    pub fn asks(&self) -> (Op, u32, bool) {
+        (self.load.op, self.load.bytes, self.load.random)
+    }
+
+    /// When a sender sends first, ns.
+    pub fn first(&self, random: &mut Random) -> u64 {
+        self.after(0, 0, random)
+    }
+
+    /// When a sender sends next that sent last at `sent` and was answered at `answered`, ns.
+    pub fn after(&self, sent: u64, answered: u64, random: &mut Random) -> u64 {
+        match (self.batch, self.load.rate) {
+            // Whoever is late joins the next batch that is still to come.
+            (Some(every), _) => {
+                let every = (every.as_nanos() as u64).max(1);
+                (sent.max(answered) / every + 1) * every
+            }
+            // Gaps of a Poisson process: minus the logarithm of an even number.
+            (None, Some(rate)) => {
+                let each = rate / self.senders() as f64;
+                sent + (-(1.0 - random.unit()).ln() / each * 1e9) as u64
+            }
+            (None, None) => answered + self.load.think,
+        }
     }
 
     /// What one thread does; errors of the disk are what it was made for, and are passed over.
@@ -116,19 +144,8 @@ impl Drive {
 
     /// Waits until the next request is to be sent; when that was, since the load began.
     fn pace(&self, last: Duration, random: &mut Random, shared: &Shared) -> Duration {
-        let next = match (self.batch, self.load.rate) {
-            // Whoever is late joins the next batch that is still to come.
-            (Some(every), _) => {
-                let batches = shared.begun.elapsed().as_nanos() / every.as_nanos().max(1) + 1;
-                every.saturating_mul(u32::try_from(batches).unwrap_or(u32::MAX))
-            }
-            // Gaps of a Poisson process: minus the logarithm of an even number.
-            (None, Some(rate)) => {
-                let each = rate / self.threads() as f64;
-                last + Duration::from_secs_f64(-(1.0 - random.unit()).ln() / each)
-            }
-            (None, None) => shared.begun.elapsed() + Duration::from_nanos(self.load.think),
-        };
+        let now = shared.begun.elapsed().as_nanos() as u64;
+        let next = Duration::from_nanos(self.after(last.as_nanos() as u64, now, random));
         // In short sleeps, so that the end is noticed.
         while !shared.over.load(Ordering::Relaxed) {
             let rest = next.saturating_sub(shared.begun.elapsed());
