@@ -9,12 +9,14 @@
 mod calibration;
 mod case;
 mod fit;
+mod forecast;
 mod owed;
 mod published;
 mod sweep;
 mod tables;
 mod tally;
 
+pub use forecast::{Foretold, forecasts, table as forecast_table};
 pub use case::{Case, Judged};
 pub use published::{PUBLISHED, Published, published};
 pub use sweep::sweep;

@@ -289,11 +289,30 @@ impl World {
     /// # Errors
     /// If the recipe names a disk or a disease that does not exist.
     pub fn of(recipe: &Recipe, seed: u64) -> Result<World, String> {
+        World::lived(recipe, seed, |_| {})
+    }
+
+    /// The same load after the cure: every disk is well, and nothing in the host holds it back.
+    ///
+    /// # Errors
+    /// If the recipe names a disk that does not exist.
+    pub fn cured(recipe: &Recipe, seed: u64) -> Result<World, String> {
+        World::lived(recipe, seed, |plan| {
+            for disk in &mut plan.disks {
+                disk.diseases.clear();
+                disk.ailments.clear();
+                disk.host = Host::plain(disk.host.tags);
+            }
+        })
+    }
+
+    fn lived(recipe: &Recipe, seed: u64, change: fn(&mut Plan)) -> Result<World, String> {
         let mut chance = Chance::new(seed);
         let mut plan = (recipe.plan)(&mut chance);
         if recipe.compounds && chance.chance(TWICE) {
             plan = compound::second(plan, &mut chance);
         }
+        change(&mut plan);
         let span = (plan.seconds * 1e9) as u64;
         let mut disks = Vec::new();
         for setup in plan.disks {

@@ -82,12 +82,24 @@ impl Case {
     /// # Errors
     /// If the recipe is written wrong.
     pub fn world(&self) -> Result<World, String> {
+        World::of(&self.recipe, self.own_seed()).map_err(|error| format!("{}: {error}", self.name()))
+    }
+
+    /// The same world after the cure.
+    ///
+    /// # Errors
+    /// If the recipe is written wrong.
+    pub fn cured(&self) -> Result<World, String> {
+        let world = World::cured(&self.recipe, self.own_seed());
+        world.map_err(|error| format!("{}: {error}", self.name()))
+    }
+
+    fn own_seed(&self) -> u64 {
         // FNV-1a: a case keeps its world when recipes are added beside it.
         let text = format!("{} {}", self.name(), self.seed);
-        let seed = text.bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
+        text.bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
-        World::of(&self.recipe, seed).map_err(|error| format!("{}: {error}", self.name()))
+        })
     }
 
     /// Shows the world to the judge at every level it can be told at.
