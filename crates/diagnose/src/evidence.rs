@@ -221,8 +221,14 @@ impl<'s, 'a> About<'s, 'a> {
         self.last("smart.model").or_else(|| self.last("device.model"))
     }
 
-    /// What the disk is made of, by what SMART says, which asks the drive itself.
+    /// What the disk is made of, by what SMART says, which asks the drive itself, or by what a copy of
+    /// /sys does.
     pub fn medium(self) -> Option<(Medium, Told<'a>)> {
+        let stated = self.last("device.medium");
+        self.by_smart().or_else(|| Some((Medium::from_name(stated?.text())?, stated?)))
+    }
+
+    fn by_smart(self) -> Option<(Medium, Told<'a>)> {
         if let Some(told) = self.last("smart.protocol").filter(|told| told.text() == "NVMe") {
             return Some((Medium::Nvme, told));
         }

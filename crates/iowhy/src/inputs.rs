@@ -10,6 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::FileType;
 
 use crate::arguments::Files;
+use crate::folder;
 use crate::messages::{self, Hinted};
 
 /// Bytes asked of the system at a time.
@@ -43,6 +44,18 @@ impl Files {
         let mut gathered = Gathered { recording: Recording::new(), failed: 0 };
         for (input, files) in self.grouped() {
             let sink = &mut gathered.recording;
+            if let [folder] = &files[..]
+                && folder.is_dir()
+            {
+                match folder::pour(folder, only, sink) {
+                    Ok(outcome) => gathered.recording.prose.extend(outcome.prose),
+                    Err(error) => {
+                        gathered.failed += 1;
+                        messages::error(&error);
+                    }
+                }
+                continue;
+            }
             let parts: anyhow::Result<Vec<_>> = files.iter().map(|file| open(file)).collect();
             let outcome = parts.and_then(|mut parts| match &mut parts[..] {
                 [one] => Ok(iowhy_read::scan(&input, one, only, sink)?),

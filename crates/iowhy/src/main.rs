@@ -7,6 +7,7 @@
 mod arguments;
 mod command;
 mod commands;
+mod folder;
 mod groups;
 mod inputs;
 mod messages;

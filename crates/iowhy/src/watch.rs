@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use iowhy_live::{
-    BlockDevice, BlockTrace, Collector, DiskStats, TraceFilter, TraceMode, TraceOptions,
+    BlockDevice, BlockTrace, Collector, DiskStats, Surroundings, TraceFilter, TraceMode,
+    TraceOptions,
 };
 use iowhy_model::{Fact, Note, Op, Recording, Sink};
 
@@ -40,6 +41,8 @@ pub struct Plan {
     /// Sample /proc/diskstats (or the tree below `root`) this often, and at the end of each run;
     /// `Duration::MAX` for the latter only.
     pub sample: Option<Duration>,
+    /// Look around too: kernel log, mounts, pressure, limits, temperature.
+    pub surroundings: bool,
     /// A folder with `block/DEVICE/stat` files to read instead of this machine's.
     pub root: Option<PathBuf>,
     /// Show on a terminal's stderr that something is going on.
@@ -73,6 +76,7 @@ pub struct Watch {
     wanted: Vec<String>,
     tracer: Option<BlockTrace>,
     sampler: Option<DiskStats>,
+    surroundings: Option<Surroundings>,
     /// The tracer's ring has to be emptied; histograms wait in the kernel.
     drains: bool,
     sample: Duration,
@@ -129,6 +133,12 @@ impl Watch {
             stats.begin(&mut recording)?;
             sampler = Some(stats);
         }
+        let mut surroundings = None;
+        if plan.surroundings {
+            let mut around = Surroundings::new(std::path::Path::new("/"));
+            around.begin(&mut recording)?;
+            surroundings = Some(around);
+        }
         // From here on only what is open is needed. What a command writes it opens before.
         iowhy_live::give_up_rights()?;
         Ok(Watch {
@@ -138,6 +148,7 @@ impl Watch {
             drains: tracer.is_some() && plan.trace == Some(TraceMode::Events),
             tracer,
             sampler,
+            surroundings,
             sample: plan.sample.unwrap_or(Duration::MAX),
             sampled: Instant::now(),
             tended: Instant::now(),
@@ -183,13 +194,17 @@ impl Watch {
         }
     }
 
-    /// Lets the tracer look for devices that appeared meanwhile.
+    /// Lets the tracer look for devices that appeared meanwhile, and takes temperatures.
     fn tend(&mut self) -> anyhow::Result<()> {
-        if let Some(tracer) = &mut self.tracer
-            && self.tended.elapsed() >= TEND
-        {
+        if self.tended.elapsed() < TEND {
+            return Ok(());
+        }
+        self.tended = Instant::now();
+        if let Some(around) = &mut self.surroundings {
+            around.poll(&mut self.recording)?;
+        }
+        if let Some(tracer) = &mut self.tracer {
             tracer.tend()?;
-            self.tended = Instant::now();
         }
         Ok(())
     }
@@ -204,6 +219,9 @@ impl Watch {
         }
         if let Some(sampler) = &mut self.sampler {
             sampler.end(&mut self.recording)?;
+        }
+        if let Some(around) = &mut self.surroundings {
+            around.end(&mut self.recording)?;
         }
         self.progress.update("");
         name_vanished(&self.known, &self.wanted)?;

@@ -22,19 +22,21 @@ mod leftover;
 mod records;
 mod rights;
 mod sieve;
+mod spans;
+mod symbols;
 mod sysfs;
 mod tallies;
 mod watched;
 
 pub use cgroups::control_group;
 pub use collector::Collector;
-pub use collectors::{
-    BlockTrace, COLLECTORS, CollectorEntry, DiskStats, Surroundings, TraceMode, TraceOptions,
-};
+pub use collectors::{BlockTrace, COLLECTORS, CallCount, CollectorEntry, DiskStats, EventCount, Surroundings, Syscalls, TraceMode, TraceOptions, Uprobe, UprobeOptions};
 pub use cost::Cost;
 pub use devices::{BlockDevice, devices};
 pub use doctor::{Check, examine, examine_at};
 pub use error::Error;
 pub use rights::{Rights, give_up_rights};
 pub use sieve::TraceFilter;
+pub use spans::Whom;
+pub use sysfs::{SysFact, facts as facts_of_sys};
 pub use tallies::Tallies;

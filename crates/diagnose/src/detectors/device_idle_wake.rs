@@ -79,14 +79,20 @@ fn charge(scene: &Scene, track: &Track, wake: &Wake) -> Finding {
     let (n, all) = (wake.woken as u64, track.visits.len() as u64);
     let mut charge = finding(DETECTOR.name, Some(track.device), vec![track.listing]);
     charge.sentence = format!(
-        "{} falls asleep: the first request after {} s without work takes {}, all others {}",
+        "{} falls asleep: the first request after a pause of {} s or more takes {}, all others {}",
         phrase::disk(&track.disk),
-        phrase::digits(wake.pause_s),
+        phrase::digits(wake.shortest_s),
         phrase::ns(wake.woken_ns),
         phrase::ns(wake.awake_ns)
     );
     charge.evidence = vec![
-        computed("pause from which on a request is slow", wake.pause_s, Unit::Seconds, n, source),
+        computed(
+            "shortest pause after which a request was slow",
+            wake.shortest_s,
+            Unit::Seconds,
+            n,
+            source,
+        ),
         held(
             computed("requests after such a pause", n as f64, Unit::Count, n, source),
             Bound::Above(idle_wake::WOKEN as f64 - 1.0),

@@ -79,6 +79,8 @@ fn limits<'a>(suspect: &Suspect<'_, 'a>) -> Vec<Limit<'a>> {
         Some((value * scale, Some((told, words))))
     });
     let mut limits: Vec<Limit> = stated.collect();
+    // Usually reads and writes have the same limit: then it is said once, as that of reads.
+    limits.dedup_by_key(|(limit, _)| (*limit * 10.0).round() as i64);
     for usual in USUAL_S {
         if !limits.iter().any(|(known, _)| (known / usual - 1.0).abs() < pile::NEAR) {
             limits.push((usual, None));

@@ -12,6 +12,8 @@ use super::spread;
 pub struct Wake {
     /// The pause from which on a request is slow, s.
     pub pause_s: f64,
+    /// The shortest such pause that was seen, s.
+    pub shortest_s: f64,
     /// Requests after such a pause.
     pub woken: usize,
     /// Their median latency, ns.
@@ -56,8 +58,10 @@ fn after(visits: &[Visit], pauses: &[Option<f64>], pause_s: f64) -> Option<Wake>
     // Half-way between the two on a logarithmic scale.
     let slow_from = (woken_ns * awake_ns).sqrt();
     let slow = |latencies: &[f64]| latencies.iter().filter(|ns| **ns > slow_from).count() as f64;
+    let shortest_s = pauses.iter().filter(|pause| is_woken(pause)).flatten().copied();
     let wake = Wake {
         pause_s,
+        shortest_s: shortest_s.reduce(f64::min)?,
         woken: woken.len(),
         woken_ns,
         awake_ns,
@@ -114,6 +118,7 @@ mod tests {
         let found = idle_wake(&bursts(|_, pause| if pause > 1.0 { 7.5 } else { 0.1 })).unwrap();
         // The first burst has no pause before it: 7 of 8 long pauses count.
         assert_eq!((found.pause_s, found.woken), (0.3, 7));
+        assert!((found.shortest_s - 1.2).abs() < 1e-3, "{found:?}");
         assert!((found.ratio - 75.0).abs() < 0.01 && found.spread < 0.01, "{found:?}");
         // The eighth slow one opened the trace.
         assert!((found.of_slow - 7.0 / 8.0).abs() < 1e-9, "{found:?}");

@@ -195,6 +195,7 @@ fn watch(why: &Why) -> anyhow::Result<Recording> {
     let mut watch = Watch::start(&Plan {
         sample: Some(Duration::from_secs(1)),
         cgroups: true,
+        surroundings: true,
         progress: true,
         ..Plan::traced(TraceMode::Events, &why.selection.settled_here(), how)?
     })?;

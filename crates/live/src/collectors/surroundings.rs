@@ -92,7 +92,6 @@ impl Collector for Surroundings {
         self.log = open_log(&self.root.join("dev/kmsg"));
         self.ticks = self.text("/proc/stat").as_deref().and_then(stolen_ticks);
         self.sensors = sysfs::sensors(&self.root.join("sys"));
-        sink.end();
         Ok(())
     }
 
@@ -111,6 +110,7 @@ impl Collector for Surroundings {
 
     fn end(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
         self.poll(sink)?;
+        sink.resume(self.listing);
         for sensor in &self.sensors {
             let Some((celsius, path)) = sensor.warning() else { continue };
             let device = Some(sink.device(&sensor.disk));
