@@ -229,8 +229,8 @@ fn explained(sides: &[Compared; 2], differences: &[Difference]) -> Explained {
         sides[side].verdicts.iter().any(|said| said.verdict == verdict && accuses(said))
     };
     let mut best: Option<(usize, usize, f64)> = None;
-    for side in 0..2 {
-        for (place, said) in sides[side].verdicts.iter().enumerate() {
+    for (side, compared) in sides.iter().enumerate() {
+        for (place, said) in compared.verdicts.iter().enumerate() {
             let weight = said.confidence * said.explained_share;
             let only_here = accuses(said) && !stands_on(1 - side, said.verdict);
             if only_here && best.is_none_or(|(_, _, most)| weight > most) {

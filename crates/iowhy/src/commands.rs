@@ -1,5 +1,6 @@
 //! The list of commands. To add one: its file, its `mod` line, its place in [`COMMANDS`].
 
+mod compare;
 mod convert;
 mod doctor;
 mod explain;
@@ -15,6 +16,7 @@ use crate::command::Command;
 
 /// All commands, sorted by name.
 pub const COMMANDS: &[Command] = &[
+    compare::COMMAND,
     convert::COMMAND,
     doctor::COMMAND,
     explain::COMMAND,

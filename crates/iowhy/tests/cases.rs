@@ -9,7 +9,12 @@
 //! - `confidence VERDICT AT-LEAST`;
 //! - `evidence VERDICT UNIT LOW HIGH`: some evidence in that unit lies between the two;
 //! - `says VERDICT PATTERN`: the sentence holds one of the alternatives (`a|b`);
-//! - `status N`: the exit status.
+//! - `status N`: the exit status;
+//! - `explains SIDE VERDICT`: of a comparison, the side (`a`, `b`, `both`) whose verdict explains it;
+//! - `differs GROUP QUANTITY LOW HIGH`: the group (blanks as `_`) differs by more than chance in the
+//!   quantity that begins so, B over A between the two (`0 0`: one side has none).
+//!
+//! The findings of a comparison are the verdicts of both sides.
 
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
@@ -77,7 +82,7 @@ fn section<'a>(story: &'a str, heading: &str) -> Vec<&'a str> {
 
 fn holds(line: &str, report: &Value, status: i32) -> bool {
     let words: Vec<&str> = line.split_whitespace().collect();
-    let findings = report["findings"].as_array().unwrap();
+    let findings = findings(report);
     let of =
         |verdict: &str| findings.iter().filter(|f| f["verdict"] == verdict).collect::<Vec<_>>();
     let number = |word: usize| words[word].parse::<f64>().unwrap();
@@ -105,9 +110,28 @@ fn holds(line: &str, report: &Value, status: i32) -> bool {
                 wanted.split('|').any(|part| sentence.contains(part))
             })
         }
+        "explains" => {
+            let by = &report["explained_by"];
+            by["side"] == words[1] && by["verdict"] == words[2]
+        }
+        "differs" => report["differences"].as_array().unwrap().iter().any(|one| {
+            let ratio = one["ratio"].as_f64().unwrap_or(0.0);
+            one["group"].as_str().unwrap().replace(' ', "_") == words[1]
+                && one["quantity"].as_str().unwrap().starts_with(words[2])
+                && one["differs"] == true
+                && (number(3)..=number(4)).contains(&ratio)
+        }),
         "status" => status == words[1].parse::<i32>().unwrap(),
         other => panic!("unknown statement `{other}`"),
     }
+}
+
+fn findings(report: &Value) -> Vec<&Value> {
+    let of = |list: &'static str, key: &'static str| {
+        let side = if list.is_empty() { report } else { &report[list] };
+        side[key].as_array().into_iter().flatten()
+    };
+    of("", "findings").chain(of("a", "verdicts")).chain(of("b", "verdicts")).collect()
 }
 
 fn device_is(finding: &Value, wanted: &str) -> bool {
@@ -119,10 +143,8 @@ fn device_is(finding: &Value, wanted: &str) -> bool {
 }
 
 fn brief(report: &Value, status: i32) -> String {
-    let findings: Vec<String> = report["findings"]
-        .as_array()
-        .unwrap()
-        .iter()
+    let findings: Vec<String> = findings(report)
+        .into_iter()
         .map(|f| {
             format!(
                 "{} {} C={} E={}",

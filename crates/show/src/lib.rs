@@ -5,6 +5,7 @@
 
 mod cells;
 mod colour_scale;
+pub mod comparison;
 mod csv;
 mod map_figure;
 mod objects;

@@ -1,0 +1,240 @@
+//! Two captures, two devices or two stretches of time beside each other: what differs, and why.
+//!
+//! ## Does
+//! Reads two sides and says which kinds of requests (operation, size, pattern) differ, by how much
+//! (the ratio with the interval in which it lies with 95 %), whether by more than chance (ranks or
+//! Fisher's exact test, corrected for the number of tests), and which verdict, standing on one side
+//! and not on the other, explains it. A side is `FILE`, `FILE:DEVICE`, `FILE@FROM-TO` or
+//! `FILE:DEVICE@FROM-TO`; the times run from the first moment of each listing: `capture.txt@0-30s`.
+//! With one file and two `--device`, the two devices of that file are compared; with two files and
+//! one `--device`, that device in both. Averages are compared row by row, single I/Os one by one,
+//! and logs without completions by what was asked for: how many, of which size, where. Ready-made
+//! histograms cannot be cut in time and only take part in each side's verdict.
+//!
+//! ## Examples
+//! `iowhy compare before.txt after.txt`: did the change help?
+//! `iowhy compare capture.txt --device sdb --device sdc`: a disk beside its neighbour.
+//! `iowhy compare capture.txt:sdb capture.txt:nvme0n1`: the same, spelt out.
+//! `iowhy compare io.json@0-60s io.json@60s-120s`: the first minute beside the second.
+//! `iowhy compare monday.txt tuesday.txt --json`: for programs.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, FromArgMatches};
+use iowhy_diagnose::{Options, compare};
+use iowhy_model::{DeviceId, Event, Filter, Listing, Nanos, Note, Recording, Time};
+
+use crate::arguments::{Files, Output, duration};
+use crate::command::{Command, Status};
+use crate::messages::Hinted;
+
+/// Entry in the list of commands.
+pub const COMMAND: Command = Command {
+    name: "compare",
+    summary: "Two captures, devices or stretches of time: what differs, and why",
+    manual: include_str!("compare.rs"),
+    arguments: Compare::augment_args,
+    run,
+};
+
+#[derive(Args, Debug)]
+struct Compare {
+    /// `FILE[:DEVICE][@FROM-TO]`, such as `capture.txt:sdb@0-30s`
+    #[arg(value_name = "SIDE", num_args = 1..=2, required = true)]
+    sides: Vec<String>,
+    /// Only this device; given twice, the two devices to compare
+    #[arg(short, long = "device", value_name = "DEVICE")]
+    devices: Vec<String>,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// One side as it was written.
+#[derive(Clone, Debug, PartialEq)]
+struct Side {
+    file: PathBuf,
+    device: Option<String>,
+    /// From and to, ns from the first moment of each listing.
+    stretch: Option<(i64, i64)>,
+}
+
+fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
+    let asked = Compare::from_arg_matches(matches)?;
+    let sides = asked.sides()?;
+    let mut gathered = Vec::new();
+    let mut incomplete = false;
+    for side in &sides {
+        let files = Files { files: vec![side.file.clone()], format: None };
+        let found = files.read()?;
+        if found.failed > 0 || found.recording.listings.is_empty() {
+            return Ok(Status::Failed);
+        }
+        let mut recording = found.recording;
+        side.cut(&mut recording)?;
+        incomplete |= recording.is_incomplete();
+        gathered.push(recording);
+    }
+    let [a, b] = gathered.as_slice() else { return Ok(Status::Failed) };
+    let names = sides.each_ref().map(Side::name);
+    let comparison = compare([(&names[0], a), (&names[1], b)], &Options::default());
+    let mut out = std::io::stdout().lock();
+    if asked.output.json {
+        iowhy_show::comparison::json(&comparison, &mut out)?;
+    } else {
+        let style = asked.output.style(Filter::default());
+        iowhy_show::comparison::text(&comparison, &style, &mut out)?;
+    }
+    out.flush()?;
+    Ok(Status::incomplete(incomplete))
+}
+
+impl Compare {
+    /// The two sides.
+    fn sides(&self) -> anyhow::Result<[Side; 2]> {
+        let hint =
+            "compare two files, one file with two `--device`, or `FILE:DEVICE@FROM-TO` twice";
+        let with = |side: &str, device: Option<&String>| -> anyhow::Result<Side> {
+            let side = Side::parse(side)?;
+            Ok(Side { device: side.device.or(device.cloned()), ..side })
+        };
+        match (self.sides.as_slice(), self.devices.as_slice()) {
+            ([one], [a, b]) => Ok([with(one, Some(a))?, with(one, Some(b))?]),
+            ([a, b], []) => Ok([with(a, None)?, with(b, None)?]),
+            ([a, b], [device]) => Ok([with(a, Some(device))?, with(b, Some(device))?]),
+            ([a, b], [first, second]) => Ok([with(a, Some(first))?, with(b, Some(second))?]),
+            _ => Err(Hinted::error("cannot tell which two sides to compare", hint)),
+        }
+    }
+}
+
+impl Side {
+    fn parse(text: &str) -> anyhow::Result<Side> {
+        let plain = |text: &str| Side { file: text.into(), device: None, stretch: None };
+        // A file may have a colon or an at in its name.
+        if text == "-" || Path::new(text).exists() {
+            return Ok(plain(text));
+        }
+        let (rest, stretch) = match text.rsplit_once('@') {
+            Some((rest, times)) => (rest, Some(stretch(times)?)),
+            None => (text, None),
+        };
+        if Path::new(rest).exists() {
+            return Ok(Side { stretch, ..plain(rest) });
+        }
+        match rest.rsplit_once(':') {
+            Some((file, device)) if !device.is_empty() => {
+                let device = Some(device.trim_start_matches("/dev/").to_string());
+                Ok(Side { file: file.into(), device, stretch })
+            }
+            _ => Ok(Side { stretch, ..plain(rest) }),
+        }
+    }
+
+    fn name(&self) -> String {
+        let mut name = self.file.display().to_string();
+        if let Some(device) = &self.device {
+            name = format!("{name}, {device}");
+        }
+        if let Some((from, to)) = self.stretch {
+            name = format!("{name}, {} s to {} s", from as f64 / 1e9, to as f64 / 1e9);
+        }
+        name
+    }
+
+    /// Leaves out what is not of this side.
+    fn cut(&self, recording: &mut Recording) -> anyhow::Result<()> {
+        if let Some(name) = &self.device {
+            let Some(id) = recording.find_device(name) else {
+                let known: Vec<&str> =
+                    recording.devices().iter().map(|device| device.name.as_str()).collect();
+                return Err(Hinted::error(
+                    format!("`{}` says nothing of `{name}`", self.file.display()),
+                    format!("it speaks of {}", known.join(", ")),
+                ));
+            };
+            recording.listings.iter_mut().for_each(|listing| only(listing, id));
+        }
+        if let Some(stretch) = self.stretch {
+            recording.listings.iter_mut().for_each(|listing| within(listing, stretch));
+        }
+        let empty = |listing: &Listing| {
+            listing.events.is_empty()
+                && listing.intervals.is_empty()
+                && listing.distributions.is_empty()
+        };
+        if recording.listings.iter().all(empty) {
+            return Err(Hinted::error(
+                format!("there is no I/O in {}", self.name()),
+                "name another device, or a stretch within the capture",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// `0-30s`, `10s-20s`, `500ms-2s`.
+fn stretch(text: &str) -> anyhow::Result<(i64, i64)> {
+    let hint = "write from and to since the capture began: `@10s-20s`";
+    let wrong = |why: String| Hinted::error(why, hint);
+    let (from, to) =
+        text.split_once('-').ok_or_else(|| wrong(format!("`{text}` is no stretch of time")))?;
+    let ns = |text: &str| duration(text).map(Nanos::ns).map_err(&wrong);
+    let (from, to) = (ns(from)?, ns(to)?);
+    if from >= to {
+        return Err(wrong(format!("`{text}` ends before it begins")));
+    }
+    Ok((from, to))
+}
+
+fn only(listing: &mut Listing, device: DeviceId) {
+    listing.events.retain(|event| event.device == device);
+    listing.intervals.retain(|row| row.device == device);
+    listing.distributions.retain(|known| known.device == device);
+}
+
+/// Keeps what began within the stretch; histograms cannot be cut and are left out.
+fn within(listing: &mut Listing, (from, to): (i64, i64)) {
+    let start = |event: &Event| event.queued.or(event.issued).or(event.completed);
+    let moments = listing.events.iter().filter_map(start);
+    let rows = listing.intervals.iter().filter_map(|row| row.start);
+    let Some(zero) = moments.chain(rows).min() else {
+        // Rows without a time of their own follow each other second by second.
+        let mut at = 0i64;
+        listing.intervals.retain(|row| {
+            let began = at;
+            at = at.saturating_add(row.length.map_or(1_000_000_000, Nanos::ns));
+            (from..to).contains(&began)
+        });
+        return;
+    };
+    let inside = |time: Option<Time>| {
+        time.is_some_and(|time| (from..to).contains(&time.ns().saturating_sub(zero.ns())))
+    };
+    listing.events.retain(|event| inside(start(event)));
+    listing.intervals.retain(|row| inside(row.start));
+    if !listing.distributions.is_empty() {
+        listing.distributions.clear();
+        listing.source.notes.push(Note {
+            line: 0,
+            text: String::new(),
+            reason: "ready-made histograms cannot be cut in time and were left out".to_string(),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sides_are_read() {
+        let side = Side::parse("nosuch.txt:sdb@10s-20s").unwrap();
+        assert_eq!(side.file, PathBuf::from("nosuch.txt"));
+        assert_eq!(side.device.as_deref(), Some("sdb"));
+        assert_eq!(side.stretch, Some((10_000_000_000, 20_000_000_000)));
+        assert_eq!(Side::parse("nosuch.txt").unwrap().device, None);
+        assert!(Side::parse("nosuch.txt@20s-10s").is_err());
+        assert!(Side::parse("nosuch.txt@soon").is_err());
+    }
+}

@@ -1,0 +1,210 @@
+//! A comparison as text and as JSON (`iowhy.comparison/1`).
+
+use std::io::{self, Write};
+
+use iowhy_model::{Compared, Comparison, Difference, Explained};
+use serde_json::Value;
+
+use crate::Style;
+use crate::objects::{maybe, number, object};
+use crate::paint::{Align, Cell, Columns, Ink, Line, Paper, Tone};
+use crate::words::{quantity, share, sureness, three};
+
+/// Rows of what does not differ that are shown without `--verbose`.
+const ALIKE: usize = 4;
+/// Smallest chance that is worth digits.
+const TINY: f64 = 1e-6;
+
+/// Draws a comparison.
+///
+/// # Errors
+/// If the writer fails.
+pub fn text(comparison: &Comparison, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+    let mut paper = Paper::new(style, out);
+    let mark = Line::new().with(if style.unicode { "▌ " } else { "| " }, Tone::Accent);
+    paper.paragraph(&mark, &headline(comparison), Ink::strong(Tone::Plain))?;
+    for (letter, side) in ["A", "B"].iter().zip(&comparison.sides) {
+        paper.blank()?;
+        let mark = Line::new().with(&format!("  {letter}  "), Tone::Accent);
+        paper.paragraph(&mark, &said_of(side), Ink::from(Tone::Plain))?;
+    }
+    let (differing, alike): (Vec<&Difference>, Vec<&Difference>) =
+        comparison.differences.iter().partition(|one| one.differs);
+    paper.blank()?;
+    paper.heading("What differs")?;
+    if differing.is_empty() {
+        paper.line(&Line::new().with("  nothing, by more than chance", Tone::Plain))?;
+    }
+    table(&mut paper, &differing, style)?;
+    let shown = if style.verbose { alike.len() } else { ALIKE.min(alike.len()) };
+    if shown > 0 {
+        paper.blank()?;
+        paper.heading("What may be chance, or cannot be tested")?;
+        table(&mut paper, alike.get(..shown).unwrap_or_default(), style)?;
+    }
+    if alike.len() > shown {
+        let rest = format!("  and {} more with --verbose", alike.len() - shown);
+        paper.line(&Line::new().with(&rest, Tone::Faint))?;
+    }
+    paper.blank()?;
+    let how = format!(
+        "{} quantities tested; chances are corrected for that (Holm), intervals are 95 % of a seeded \
+         bootstrap of blocks, `B > A` is how often one of B exceeds one of A",
+        comparison.tests
+    );
+    paper.paragraph(&Line::new().with("  ", Tone::Faint), &how, Tone::Faint)
+}
+
+/// What explains the difference, in a sentence.
+fn headline(comparison: &Comparison) -> String {
+    match comparison.explained {
+        Explained::One(side, place) => {
+            let name = if side == 0 { "A" } else { "B" };
+            let said = comparison.sides.get(side).and_then(|side| side.verdicts.get(place));
+            said.map_or_else(String::new, |said| {
+                format!(
+                    "{} on {name} explains the difference ({} sure): {}",
+                    said.verdict,
+                    share(said.confidence),
+                    said.sentence
+                )
+            })
+        }
+        Explained::Same(verdict) => {
+            format!("both sides get the same verdict, {verdict}: the difference is one of degree")
+        }
+        Explained::Nothing => "nothing differs by more than chance".to_string(),
+        Explained::Unknown => "they differ, and no verdict says why".to_string(),
+    }
+}
+
+fn said_of(side: &Compared) -> String {
+    let verdict = side.verdicts.first().map_or("no verdict".to_string(), |said| {
+        let device = said.device.as_ref().map_or(String::new(), |device| format!(" {device}"));
+        format!(
+            "{}{device}, {} ({})",
+            said.verdict,
+            share(said.confidence),
+            sureness(said.confidence)
+        )
+    });
+    format!("{}: {verdict}", side.name)
+}
+
+fn table(paper: &mut Paper, rows: &[&Difference], style: &Style) -> io::Result<()> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let heads = [
+        ("", Align::Left),
+        ("", Align::Left),
+        ("A", Align::Right),
+        ("B", Align::Right),
+        ("B/A", Align::Right),
+        ("95 %", Align::Left),
+        ("B > A", Align::Right),
+        ("chance", Align::Right),
+        ("n", Align::Left),
+    ];
+    let mut columns = Columns::new(&heads).flexible(1).indent(2);
+    for one in rows {
+        let value = |side: usize| {
+            let known = one.values.get(side).copied().flatten();
+            known.map_or("-".to_string(), |value| quantity(value, one.unit, style.unicode))
+        };
+        let range = one
+            .interval
+            .map_or(String::new(), |(low, high)| format!("{} to {}", three(low), three(high)));
+        let plain = |text: String| -> Cell { (text, Tone::Plain.into()) };
+        let faint = |text: String| -> Cell { (text, Tone::Faint.into()) };
+        columns.row(vec![
+            plain(one.group.clone()),
+            plain(one.quantity.to_string()),
+            plain(value(0)),
+            plain(value(1)),
+            (
+                one.ratio.map_or("-".to_string(), |ratio| format!("{}×", three(ratio))),
+                Ink::strong(Tone::Plain),
+            ),
+            plain(range),
+            faint(one.superiority.map_or("-".to_string(), share)),
+            faint(one.p.map_or("-".to_string(), chance)),
+            faint(format!("{}, {}", one.n[0], one.n[1])),
+        ]);
+    }
+    let width = paper.width();
+    paper.lines(&columns.lines(width))
+}
+
+fn chance(p: f64) -> String {
+    match p {
+        p if p < TINY => "< 1e-6".to_string(),
+        p if p < 0.001 => format!("{p:.0e}"),
+        p => three(p),
+    }
+}
+
+/// Writes a comparison as one JSON object.
+///
+/// # Errors
+/// If the writer fails.
+pub fn json(comparison: &Comparison, out: &mut dyn Write) -> io::Result<()> {
+    let (side, verdict) = match comparison.explained {
+        Explained::One(side, place) => {
+            let said = comparison.sides.get(side).and_then(|side| side.verdicts.get(place));
+            (if side == 0 { "a" } else { "b" }.into(), said.map(|said| said.verdict).into())
+        }
+        Explained::Same(verdict) => ("both".into(), verdict.into()),
+        Explained::Nothing | Explained::Unknown => (Value::Null, Value::Null),
+    };
+    let whole = object([
+        ("schema", "iowhy.comparison/1".into()),
+        ("differs", comparison.differences.iter().any(|one| one.differs).into()),
+        ("explained_by", object([("side", side), ("verdict", verdict)])),
+        ("sentence", headline(comparison).into()),
+        ("a", comparison.sides.first().map_or(Value::Null, compared)),
+        ("b", comparison.sides.get(1).map_or(Value::Null, compared)),
+        ("tests", comparison.tests.into()),
+        ("differences", comparison.differences.iter().map(difference).collect()),
+    ]);
+    serde_json::to_writer_pretty(&mut *out, &whole).map_err(io::Error::from)?;
+    writeln!(out)
+}
+
+fn compared(side: &Compared) -> Value {
+    let verdicts = side.verdicts.iter().map(|said| {
+        object([
+            ("verdict", said.verdict.into()),
+            ("device", said.device.clone().into()),
+            ("confidence", number(said.confidence)),
+            ("explained_share", number(said.explained_share)),
+            ("stands", said.stands.into()),
+            ("sentence", said.sentence.clone().into()),
+        ])
+    });
+    object([
+        ("name", side.name.clone().into()),
+        ("records", side.records.into()),
+        ("verdicts", verdicts.collect()),
+    ])
+}
+
+fn difference(one: &Difference) -> Value {
+    let interval = one
+        .interval
+        .map_or(Value::Null, |(low, high)| Value::Array(vec![number(low), number(high)]));
+    object([
+        ("group", one.group.clone().into()),
+        ("quantity", one.quantity.into()),
+        ("unit", one.unit.symbol().into()),
+        ("a", maybe(one.values[0])),
+        ("b", maybe(one.values[1])),
+        ("n_a", one.n[0].into()),
+        ("n_b", one.n[1].into()),
+        ("ratio", maybe(one.ratio)),
+        ("ratio_95", interval),
+        ("superiority", maybe(one.superiority)),
+        ("chance", maybe(one.p)),
+        ("differs", one.differs.into()),
+    ])
+}
