@@ -26,6 +26,8 @@ pub struct Tally {
     recording: Recording,
     events: usize,
     histograms: usize,
+    /// Once neighbours were added up: over what stretches, as a power of two of ns.
+    stretch: Option<u32>,
     columns: Option<Columns>,
 }
 
@@ -39,7 +41,7 @@ impl Tally {
     /// Counts events only past so many in a listing.
     pub fn keeping(events: usize) -> Tally {
         let recording = Recording::with_budget(events.saturating_add(1));
-        Tally { recording, events, histograms: HISTOGRAMS, columns: None }
+        Tally { recording, events, histograms: HISTOGRAMS, stretch: None, columns: None }
     }
 
     /// Leaves events to the recording and adds up histograms only.
@@ -59,7 +61,7 @@ impl Tally {
 
     /// Writes down what was counted of the open listing.
     fn settle(&mut self) {
-        self.histograms = HISTOGRAMS;
+        (self.histograms, self.stretch) = (HISTOGRAMS, None);
         if let Some(columns) = self.columns.take()
             && let Some(listing) = self.listing()
         {
@@ -113,15 +115,22 @@ impl Sink for Tally {
     }
 
     fn distribution(&mut self, distribution: Distribution) {
+        let (most, stretch) = (self.histograms, self.stretch);
+        if let (Some(stretch), Some(listing)) = (stretch, self.listing())
+            && neighbours::join(&mut listing.distributions, &distribution, stretch)
+        {
+            listing.source.records += 1;
+            return;
+        }
         self.recording.distribution(distribution);
-        let most = self.histograms;
         let Some(listing) = self.listing().filter(|known| known.distributions.len() >= most) else {
             return;
         };
-        neighbours::add_up(&mut listing.distributions, most / 2);
+        let stretch = neighbours::add_up(&mut listing.distributions, most / 2);
         // Many series at once may need more; then memory follows their number, not the length.
         let left = listing.distributions.len();
         self.histograms = most.max(left.saturating_mul(2));
+        self.stretch = Some(stretch);
         let reason = "histograms of neighbouring stretches were added up to save memory";
         let said = self.source().notes.iter().any(|note| note.reason == reason);
         if !said {

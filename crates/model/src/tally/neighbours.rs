@@ -8,9 +8,20 @@ use crate::{DeviceId, Distribution, Layer, Name, Nanos, Op, Stage};
 type Key = (Of, Option<Name>, Option<i64>, (usize, u64));
 type Of = (DeviceId, Option<Op>, Layer, Stage, Option<u32>);
 
+/// How far back a series is looked for that went on: so many may come side by side.
+const BESIDE: usize = 16;
+
+/// Adds a histogram to its neighbour among the last, if both begin in the same stretch of
+/// 2^`shift` ns; false if there is none.
+pub(super) fn join(all: &mut [Distribution], one: &Distribution, shift: u32) -> bool {
+    let wanted = key(one, shift);
+    let last = all.iter_mut().rev().take(BESIDE).find(|known| key(known, shift) == wanted);
+    last.is_some_and(|known| merge(known, one))
+}
+
 /// Adds up neighbours, over ever longer stretches, until at most so many are left; more remain
-/// only of more series than that.
-pub(super) fn add_up(all: &mut Vec<Distribution>, most: usize) {
+/// only of more series than that. Returns the length of the stretches as a power of two of ns.
+pub(super) fn add_up(all: &mut Vec<Distribution>, most: usize) -> u32 {
     let lengths = all.iter().filter_map(|one| one.length).filter(|length| length.ns() > 0);
     let shortest = lengths.min().map_or(1, Nanos::ns);
     for shift in shortest.ilog2() + 1..63 {
@@ -18,21 +29,23 @@ pub(super) fn add_up(all: &mut Vec<Distribution>, most: usize) {
         let before = std::mem::take(all);
         for one in before {
             let place = *places.entry(key(&one, shift)).or_insert(all.len());
-            let merged = all.get_mut(place).is_some_and(|known| {
-                let merged = known.histogram.merge(&one.histogram);
-                if merged {
-                    extend(known, &one);
-                }
-                merged
-            });
-            if !merged {
+            if !all.get_mut(place).is_some_and(|known| merge(known, &one)) {
                 all.push(one);
             }
         }
         if all.len() <= most {
-            return;
+            return shift;
         }
     }
+    63
+}
+
+fn merge(known: &mut Distribution, other: &Distribution) -> bool {
+    let merged = known.histogram.merge(&other.histogram);
+    if merged {
+        extend(known, other);
+    }
+    merged
 }
 
 fn key(one: &Distribution, shift: u32) -> Key {
