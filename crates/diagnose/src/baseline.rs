@@ -126,6 +126,13 @@ impl S0 {
         }])
     }
 
+    /// S0 as it was measured.
+    pub fn known(median_ms: f64, sigma: f64, from: &str) -> S0 {
+        let class = format!("what was measured: {from}");
+        let (medium, seeks, weight) = (None, false, 1.0);
+        S0::from_guesses(vec![Guess { medium, class, seeks, median_ms, sigma, weight }])
+    }
+
     fn from_guesses(mut guesses: Vec<Guess>) -> S0 {
         if guesses.is_empty() {
             // Discards and driver commands have no class: as wide as a guess can be.

@@ -34,10 +34,13 @@ mod states;
 mod suspects;
 mod track;
 mod weigh;
+mod yardstick;
 
 pub use compare::compare;
 pub use detector::{Detector, Needs};
 pub use detectors::{DETECTORS, find};
+
+pub use yardstick::{Baseline, Known, Yardstick};
 
 use iowhy_model::{Finding, Recording};
 use scene::Scene;
@@ -49,6 +52,8 @@ pub struct Options {
     pub rpm: Option<f64>,
     /// The healthy service time of every device, if the user states it, in ms.
     pub healthy_ms: Option<f64>,
+    /// Where it comes from otherwise.
+    pub yardstick: Yardstick,
     /// Whether confidences stay as they were weighed, for fitting the table that calibrates them.
     pub uncalibrated: bool,
 }

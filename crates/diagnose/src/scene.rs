@@ -1,5 +1,6 @@
 //! What a detector sees: the recording, sorted, with everything that more than one of them needs.
 
+use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -17,6 +18,7 @@ use crate::replay::Side;
 use crate::requests::{self, Requests};
 use crate::row::{self, Row, Shape};
 use crate::track::{self, Track};
+use crate::yardstick::{Baseline, Yardstick};
 use crate::{Options, names};
 
 /// Fewer events than this carry no verdict (docs/METHOD.md, 10 Rules).
@@ -45,6 +47,7 @@ pub struct Scene<'a> {
     pub so_far: Vec<Finding>,
     asked: RefCell<HashMap<Question, Rc<S0>>>,
     requests: OnceCell<Vec<Requests<'a>>>,
+    baseline: Option<Cow<'a, Baseline>>,
 }
 
 /// What the baseline was asked: device, operation, pattern, size, and what was seen.
@@ -86,6 +89,12 @@ impl<'a> Scene<'a> {
             so_far: Vec::new(),
             asked: RefCell::default(),
             requests: OnceCell::new(),
+            baseline: match &options.yardstick {
+                Yardstick::Class => None,
+                Yardstick::Own => Some(Cow::Owned(Baseline::own(recording))),
+                Yardstick::Peers => Some(Cow::Owned(Baseline::peers(recording))),
+                Yardstick::Known(baseline) => Some(Cow::Borrowed(baseline)),
+            },
         };
         for (place, listing) in recording.listings.iter().enumerate() {
             // Past its budget a listing keeps the slowest only: what is left is no sample.
@@ -187,6 +196,10 @@ impl<'a> Scene<'a> {
     pub fn s0(&self, device: DeviceId, request: Request, seen: Option<Seen>) -> Rc<S0> {
         if let Some(ms) = self.options.healthy_ms.filter(|ms| *ms > 0.0) {
             return Rc::new(S0::stated(ms));
+        }
+        let known = self.baseline.as_ref().and_then(|known| known.of(&self.disk(device), request));
+        if let Some(s0) = known {
+            return Rc::new(s0);
         }
         let bytes = Grid::of(request.bytes);
         let seen = seen.map(|seen| {

@@ -201,7 +201,7 @@ fn nth(values: &mut [f64], share: f64) -> Option<f64> {
 fn worst_regime(visits: &[Visit], s0: &S0) -> Range<usize> {
     let window = visits.len().div_ceil(WINDOWS).max(WINDOW_EVENTS);
     let levels: Vec<f64> =
-        visits.chunks(window).map(|chunk| mean_latency(chunk).max(1.0).ln()).collect();
+        visits.chunks(window).map(|chunk| mean_latency(chunk).max(1.0)).collect();
     let lost = |range: &Range<usize>| {
         let latencies: Vec<f64> =
             visits.get(range.clone()).unwrap_or_default().iter().map(Visit::latency_ns).collect();
