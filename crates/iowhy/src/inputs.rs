@@ -5,7 +5,8 @@ use std::io::{BufRead, BufReader, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use iowhy_model::Recording;
+use iowhy_model::{Recording, Sink, Tally};
+use iowhy_read::{Format, Scan};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::FileType;
 
@@ -40,36 +41,47 @@ impl Files {
 
     /// Reads every input; what one of them lacks is said at once and does not stop the others.
     pub fn read(&self) -> anyhow::Result<Gathered> {
+        let mut recording = Recording::new();
+        let (failed, prose) = self.pour(&mut recording)?;
+        recording.prose = prose;
+        Ok(Gathered { recording, failed })
+    }
+
+    /// The same in a fixed amount of memory, however long the inputs are: single I/Os beyond
+    /// so many are only counted, histograms beyond many are added up with their neighbours.
+    pub fn read_counting(&self, mut tally: Tally) -> anyhow::Result<Gathered> {
+        let (failed, prose) = self.pour(&mut tally)?;
+        let mut recording = tally.recording();
+        recording.prose = prose;
+        Ok(Gathered { recording, failed })
+    }
+
+    /// Pours every input into a sink: how many failed, and the lines of prose of the others.
+    pub fn pour(&self, sink: &mut dyn Sink) -> anyhow::Result<(usize, Vec<(String, u64)>)> {
         let only = self.only()?;
-        let mut gathered = Gathered { recording: Recording::new(), failed: 0 };
+        let (mut failed, mut prose) = (0, Vec::new());
         for (input, files) in self.grouped() {
-            let sink = &mut gathered.recording;
             if let [folder] = &files[..]
                 && folder.is_dir()
             {
                 match folder::pour(folder, only, sink) {
-                    Ok(outcome) => gathered.recording.prose.extend(outcome.prose),
+                    Ok(outcome) => prose.extend(outcome.prose),
                     Err(error) => {
-                        gathered.failed += 1;
+                        failed += 1;
                         messages::error(&error);
                     }
                 }
                 continue;
             }
-            let parts: anyhow::Result<Vec<_>> = files.iter().map(|file| open(file)).collect();
-            let outcome = parts.and_then(|mut parts| match &mut parts[..] {
-                [one] => Ok(iowhy_read::scan(&input, one, only, sink)?),
-                _ => Ok(iowhy_read::blktrace::merge(&input, parts, sink)?),
-            });
-            match outcome {
-                Ok(scan) => gathered.recording.prose.push((input, scan.prose)),
+            match pour_one(&input, &files, only, sink) {
+                Ok(scan) => prose.push((input, scan.prose)),
                 Err(error) => {
-                    gathered.failed += 1;
+                    failed += 1;
                     messages::error(&error);
                 }
             }
         }
-        Ok(gathered)
+        Ok((failed, prose))
     }
 
     /// Every input with its files: one each, but for blktrace, which writes one file per CPU.
@@ -110,6 +122,20 @@ impl Files {
         let stdin = self.files.is_empty().then(|| PathBuf::from("-"));
         let files = self.files.iter().cloned().chain(stdin);
         files.map(|file| (file.display().to_string(), open(&file)))
+    }
+}
+
+/// Reads one input, of several files if it is a blktrace.
+fn pour_one(
+    input: &str,
+    files: &[PathBuf],
+    only: Option<&'static Format>,
+    sink: &mut dyn Sink,
+) -> anyhow::Result<Scan> {
+    let mut parts: Vec<_> = files.iter().map(|file| open(file)).collect::<Result<_, _>>()?;
+    match &mut parts[..] {
+        [one] => Ok(iowhy_read::scan(input, one, only, sink)?),
+        _ => Ok(iowhy_read::blktrace::merge(input, parts, sink)?),
     }
 }
 

@@ -3,11 +3,12 @@
 use std::io::Write;
 use std::time::Duration;
 
-use iowhy_model::{Filter, Recording, Report};
+use iowhy_model::{Filter, Recording, Report, Tally};
 use iowhy_show::Style;
 
 use crate::arguments::{Files, Output, Repeat, Selection};
 use crate::command::Status;
+use crate::inputs::Gathered;
 use crate::messages;
 use crate::watch::Watch;
 
@@ -23,6 +24,11 @@ impl View {
     /// Whether it draws rows under one line of headings.
     fn is_table(&self) -> bool {
         self.0.is_some_and(|view| view.name == "table")
+    }
+
+    /// Whether it draws no single I/Os, so that counts are enough for it.
+    fn is_of_histograms(&self) -> bool {
+        self.0.is_some_and(|view| matches!(view.name, "histogram" | "hist-json"))
     }
 
     /// Draws a report.
@@ -45,7 +51,8 @@ impl View {
         selection: &Selection,
         output: &Output,
     ) -> anyhow::Result<Status> {
-        let Some((report, filter, incomplete)) = gathered(files, selection)? else {
+        let gather = if self.is_of_histograms() { counted } else { gathered };
+        let Some((report, filter, incomplete)) = gather(files, selection)? else {
             return Ok(Status::Failed);
         };
         let mut out = std::io::stdout().lock();
@@ -61,7 +68,25 @@ pub fn gathered(
     files: &Files,
     selection: &Selection,
 ) -> anyhow::Result<Option<(Report, Filter, bool)>> {
-    let mut gathered = files.read()?;
+    known(files.read()?, selection)
+}
+
+/// The same for views that draw no single I/Os: with a filter that only they can answer they are
+/// kept, else counted as they come.
+pub fn counted(
+    files: &Files,
+    selection: &Selection,
+) -> anyhow::Result<Option<(Report, Filter, bool)>> {
+    if selection.per_event() {
+        return gathered(files, selection);
+    }
+    known(files.read_counting(Tally::default())?, selection)
+}
+
+fn known(
+    mut gathered: Gathered,
+    selection: &Selection,
+) -> anyhow::Result<Option<(Report, Filter, bool)>> {
     if gathered.recording.listings.is_empty() {
         return Ok(None);
     }

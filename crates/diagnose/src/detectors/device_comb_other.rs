@@ -51,7 +51,7 @@ pub const DETECTOR: Detector = Detector {
     accuse,
 };
 
-/// Log-likelihood ratio without the best tooth (docs/METHOD.md, 12 Faults).
+/// Log-likelihood ratio without the best tooth (docs/METHOD.md, 17 Faults).
 const COMB: f64 = 8.0;
 /// Slow services needed: below ten recall and precision of combs fall (docs/METHOD.md, 4 Ladder).
 const SLOW: usize = 10;

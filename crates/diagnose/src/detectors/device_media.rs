@@ -64,7 +64,7 @@ const LOGGED: f64 = 4.3;
 const FAILED_MEDIUM: f64 = 3.0;
 const FAILED_TWICE: f64 = 2.5;
 const FAILED: f64 = 1.0;
-/// Chance of a slow place over all places (docs/METHOD.md, 12 Faults).
+/// Chance of a slow place over all places (docs/METHOD.md, 17 Faults).
 const CHANCE: f64 = 0.01;
 /// What such a place is worth.
 const PLACE: f64 = 2.5;

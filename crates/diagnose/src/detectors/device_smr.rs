@@ -52,7 +52,7 @@ pub const DETECTOR: Detector = Detector {
     accuse,
 };
 
-/// Share of random writes, and how far their service must rise (docs/METHOD.md, 12 Faults).
+/// Share of random writes, and how far their service must rise (docs/METHOD.md, 17 Faults).
 const RANDOM_WRITES: f64 = 0.20;
 const RISE: f64 = 5.0;
 /// Sequential requests stay: within twice (choice).

@@ -79,11 +79,11 @@ const WARNS: f64 = 2.5;
 const AT_WARNING: f64 = 1.5;
 const STEPPED: f64 = 2.0;
 const CORRELATES: f64 = 2.5;
-/// Degrees below the drive's warning from which it is warm (docs/METHOD.md, 12 Faults).
+/// Degrees below the drive's warning from which it is warm (docs/METHOD.md, 17 Faults).
 const BELOW_WARNING: f64 = 2.0;
 /// Bit of the NVMe critical warning: temperature (NVM Express base specification).
 const TOO_WARM: u64 = 2;
-/// Correlation and samples needed for it (docs/METHOD.md, 12 Faults).
+/// Correlation and samples needed for it (docs/METHOD.md, 17 Faults).
 const R: f64 = 0.5;
 const SAMPLES: usize = 10;
 /// Steps smaller than the cuts of a trace are none.

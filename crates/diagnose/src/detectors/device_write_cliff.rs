@@ -48,7 +48,7 @@ pub const DETECTOR: Detector = Detector {
     accuse,
 };
 
-/// Variation of the bytes until a fall (docs/METHOD.md, 12 Faults).
+/// Variation of the bytes until a fall (docs/METHOD.md, 17 Faults).
 const RECURS: f64 = 0.20;
 /// Falls needed for that.
 const FALLS: usize = 2;

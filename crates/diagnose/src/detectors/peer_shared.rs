@@ -56,7 +56,7 @@ pub const DETECTOR: Detector = Detector {
 
 /// Prior of path and peers when someone complains (docs/METHOD.md, 11 Confidence).
 const PRIOR: f64 = 0.08;
-/// Share of the disks, their number, and how far they move together (docs/METHOD.md, 12 Faults).
+/// Share of the disks, their number, and how far they move together (docs/METHOD.md, 17 Faults).
 const SHARE: f64 = 0.60;
 const DISKS: usize = 3;
 const TOGETHER: f64 = 0.5;

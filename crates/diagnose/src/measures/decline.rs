@@ -47,7 +47,7 @@ impl Decline {
     }
 }
 
-/// A state is slow from this many times the cost of the quickest on (docs/METHOD.md, 12 Faults: a
+/// A state is slow from this many times the cost of the quickest on (docs/METHOD.md, 17 Faults: a
 /// cliff is 3 to 20 times).
 pub const SLOW: f64 = 3.0;
 /// Cost from which a window belongs to no quick state: between one and three on a logarithmic scale.

@@ -30,7 +30,7 @@ pub struct Wake {
     pub lost_ns: f64,
 }
 
-/// Pauses tried, s (docs/METHOD.md, 12 Faults: 0.1 to 60 s).
+/// Pauses tried, s (docs/METHOD.md, 17 Faults: 0.1 to 60 s).
 const PAUSES_S: [f64; 9] = [0.1, 0.3, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0];
 /// Bounds of the rule (same place).
 pub const RATIO: f64 = 5.0;

@@ -19,7 +19,7 @@ pub struct Pile {
     pub sum_s: f64,
 }
 
-/// How near to a limit a latency must be (docs/METHOD.md, 12 Faults: 5 %).
+/// How near to a limit a latency must be (docs/METHOD.md, 17 Faults: 5 %).
 pub const NEAR: f64 = 0.05;
 /// A limit's neighbourhood: a factor of two to both sides.
 const AROUND: f64 = 2.0;

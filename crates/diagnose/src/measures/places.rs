@@ -30,7 +30,7 @@ pub struct Place {
     pub slow_ns: f64,
 }
 
-/// Sectors of a range: 1 MiB (docs/METHOD.md, 12 Faults).
+/// Sectors of a range: 1 MiB (docs/METHOD.md, 17 Faults).
 pub const RANGE: u64 = 2048;
 /// A visit is slow from this many medians on (same place).
 const SLOW: f64 = 10.0;

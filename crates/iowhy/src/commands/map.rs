@@ -11,11 +11,13 @@
 //! ## Examples
 //! `iowhy map --device sdb`: this machine, now.
 //! `iowhy map biosnoop.txt --png map.png`: a capture, as a picture.
+//! `iowhy map --hist sdb.blktrace.*`: percentiles, Q2D beside D2C, and the maps, in one pass over a
+//! trace of any length.
 //! `biosnoop | iowhy map -`: a capture while it arrives.
 //! `iowhy map --for 60s > picture.txt`: watch a minute, draw once.
 //! `iowhy map --compat pylatencymap records.txt`: the picture of PyLatencyMap 1.3, byte for byte.
 
-use std::io::{IsTerminal, Write};
+use std::io::{BufWriter, IsTerminal, Write};
 use std::time::Duration;
 
 use clap::{Args, FromArgMatches};
@@ -25,7 +27,8 @@ use iowhy_show::Style;
 
 use crate::arguments::{Files, Output, Selection, Task, Tracing, Words, watch_time};
 use crate::command::{Command, Status};
-use crate::present::{View, gathered};
+use crate::messages::Hinted;
+use crate::present::{View, counted};
 use crate::watch::{Plan, Watch};
 
 mod arriving;
@@ -54,6 +57,9 @@ const ONCE: Duration = Duration::from_secs(30);
 struct Map {
     #[command(flatten)]
     words: Words,
+    /// Percentiles and histograms, Q2D beside D2C, before the maps (captures only)
+    #[arg(long)]
+    hist: bool,
     /// How long to watch; without it, until Ctrl-C on a terminal, else 30 s
     #[arg(long = "for", value_name = "TIME", value_parser = watch_time)]
     watch_for: Option<Nanos>,
@@ -76,6 +82,10 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let repeat = match map.words.task()? {
         Task::Read(files) if map.compat.compat.is_some() => return map.compat.draw(&files),
         Task::Read(files) => return map.of_files(&files),
+        Task::Watch(_) if map.hist => {
+            let hint = "`iowhy hist` draws them live; `--hist` is for captures";
+            return Err(Hinted::error("cannot draw histograms between live maps", hint));
+        }
         Task::Watch(repeat) => repeat,
     };
     let column = repeat
@@ -137,13 +147,21 @@ fn on_screen(view: &View, report: &Report, style: &Style) -> anyhow::Result<()> 
 impl Map {
     fn of_files(&self, files: &Files) -> anyhow::Result<Status> {
         let text = self.drawing.is_text(self.output.json);
-        if text && files.is_stdin() && std::io::stdout().is_terminal() {
+        if text && !self.hist && files.is_stdin() && std::io::stdout().is_terminal() {
             return self.arriving(files);
         }
-        let Some((report, filter, incomplete)) = gathered(files, &self.selection)? else {
+        let Some((report, filter, incomplete)) = counted(files, &self.selection)? else {
             return Ok(Status::Failed);
         };
         let style = self.drawing.style(self.output.style(filter));
+        if self.hist {
+            let name = if self.output.json { "hist-json" } else { "histogram" };
+            let style = Style { verbose: true, ..style.clone() };
+            let mut out = BufWriter::new(std::io::stdout().lock());
+            View::named(name).write(&report, &style, &mut out)?;
+            out.write_all(if self.output.json { b"" } else { b"\n" })?;
+            out.flush()?;
+        }
         self.drawing.write(&report, &style, self.output.json)?;
         Ok(Status::incomplete(incomplete))
     }

@@ -22,7 +22,7 @@ use std::time::Duration;
 use clap::{Args, FromArgMatches};
 use iowhy_diagnose::{Options, judge};
 use iowhy_live::TraceMode;
-use iowhy_model::{Filter, Listing, Nanos, Note, Op, Recording, Report};
+use iowhy_model::{Filter, Listing, Nanos, Note, Op, Recording, Report, Tally};
 
 use crate::arguments::{Files, Output, Selection, Tracing, watch_time};
 use crate::command::{Command, Status};
@@ -104,7 +104,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         // Who says how long to watch wants this machine watched, unless captures are named: a pipe
         // that merely stands open as input is none.
         None if why.files.named() || why.watch_for.is_none() && why.files.given() => {
-            let gathered = why.files.read()?;
+            let gathered = why.files.read_counting(Tally::of_histograms())?;
             (gathered.recording, gathered.failed, false)
         }
         None => (watch(&why)?, 0, true),
