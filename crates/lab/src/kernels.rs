@@ -2,7 +2,8 @@
 //!
 //! A kernel package is fetched and unpacked, never installed; an initramfs is made of its modules,
 //! busybox and our own programs; qemu boots it in software. Inside, `lab guest` asks the doctor,
-//! holds the tracer against /proc/diskstats, and has a sick and a healthy disk judged.
+//! holds the tracer against /proc/diskstats, and has sick and healthy disks judged, and quick ones
+//! below a delay that is not theirs.
 
 mod archive;
 mod guest;
@@ -14,22 +15,88 @@ mod table;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::Duration;
+
+use clap::Args;
 
 use archive::Archive;
 pub use guest::guest;
 pub use guest::{Count, Device, Load, count};
+use machine::Cases;
 use table::{Results, tables};
+
+use crate::sickdisk::{SickDisk, Spec};
 
 /// Kernels by the beginning of their version; `newest` is the newest there is.
 pub const PATTERNS: [&str; 4] = ["5.10", "6.1", "6.12", "newest"];
 
-/// Boots the newest kernel of each pattern, prints what came of it, and tells whether all of it was
-/// right. Kernels that cannot be had are skipped, and said so.
-///
-/// # Errors
-/// If not one kernel could be booted.
-pub fn run(patterns: &[String], patience: Duration) -> io::Result<bool> {
+/// Which machines.
+#[derive(Args, Debug)]
+pub struct Kernels {
+    /// How a kernel's version begins; `newest` for the newest of all
+    #[arg(value_name = "PATTERN", default_values_t = PATTERNS.map(str::to_string))]
+    patterns: Vec<String>,
+    /// How many seconds a machine may run
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    patience: u64,
+    /// Only what takes little time
+    #[arg(long)]
+    fast: bool,
+    /// Real SCSI, NVMe and virtio drivers instead, over three dusty disks of this machine, in real time
+    #[arg(long, conflicts_with = "fast")]
+    drives: bool,
+}
+
+impl Kernels {
+    /// Boots the newest kernel of each pattern, prints what came of it, and fails if not all of it was
+    /// right. Kernels that cannot be had are skipped, and said so.
+    ///
+    /// # Errors
+    /// If not one kernel could be booted.
+    pub fn run(&self) -> io::Result<ExitCode> {
+        let patience = Duration::from_secs(self.patience);
+        let right = if self.drives {
+            let disks = Dusty::make()?;
+            let right = boot_all(&self.patterns, Cases::Drives(&disks.paths), patience);
+            disks.end()?;
+            right?
+        } else {
+            let cases = if self.fast { Cases::Fast } else { Cases::All };
+            boot_all(&self.patterns, cases, patience)?
+        };
+        Ok(if right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+}
+
+/// Three dusty disks for a machine with real drivers.
+struct Dusty {
+    paths: [String; 3],
+    disks: Vec<SickDisk>,
+}
+
+impl Dusty {
+    fn make() -> io::Result<Dusty> {
+        let mut disks = Vec::new();
+        for seed in 0..3 {
+            disks.push(SickDisk::start(&Spec {
+                model: "rotational".to_string(),
+                diseases: vec!["retry=0.35".to_string()],
+                bytes: 8 << 30,
+                seed,
+                truth: "/dev/null".into(),
+            })?);
+        }
+        let path = |place: usize| disks.get(place).map(SickDisk::path).unwrap_or_default();
+        Ok(Dusty { paths: [path(0), path(1), path(2)], disks })
+    }
+
+    fn end(self) -> io::Result<()> {
+        self.disks.into_iter().try_for_each(|disk| disk.end().map(drop))
+    }
+}
+
+fn boot_all(patterns: &[String], cases: Cases<'_>, patience: Duration) -> io::Result<bool> {
     let cache = cache()?;
     programs::install()?;
     let mut skipped = Vec::new();
@@ -53,7 +120,7 @@ pub fn run(patterns: &[String], patience: Duration) -> io::Result<bool> {
             continue;
         };
         writeln!(told, "lab: `{package}`")?;
-        match boot(&archive, package, busybox, &built, patience) {
+        match boot(&archive, package, busybox, &built, cases, patience) {
             Ok(results) => {
                 tell(&mut told, &results)?;
                 all.push(results);
@@ -73,10 +140,11 @@ fn boot(
     package: &str,
     busybox: &Path,
     built: &Path,
+    cases: Cases<'_>,
     patience: Duration,
 ) -> io::Result<Results> {
     let image = image::make(&archive.unpack(package)?, busybox, built)?;
-    let printed = machine::boot(&image, patience);
+    let printed = machine::boot(&image, cases, patience);
     std::fs::remove_file(&image.initramfs)?;
     let printed = printed?;
     let results = Results::of(package, &printed);

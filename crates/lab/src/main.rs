@@ -5,14 +5,13 @@ use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::process::{ExitCode, Stdio};
-use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use iowhy_lab::claims::Claims;
 use iowhy_lab::demo::Demo;
 use iowhy_lab::disk;
 use iowhy_lab::gallery::Gallery;
-use iowhy_lab::kernels;
+use iowhy_lab::kernels::{self, Kernels};
 use iowhy_lab::render;
 use iowhy_lab::score::{Case, Score, calibration, published, sweep};
 use iowhy_lab::sickdisk::{SickDisk, Spec, missing, serve};
@@ -118,16 +117,6 @@ struct Scored {
     level: String,
 }
 
-#[derive(Args)]
-struct Kernels {
-    /// How a kernel's version begins; `newest` for the newest of all
-    #[arg(value_name = "PATTERN", default_values_t = kernels::PATTERNS.map(str::to_string))]
-    patterns: Vec<String>,
-    /// How many seconds a machine may run
-    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
-    patience: u64,
-}
-
 fn main() -> ExitCode {
     let outcome = match Line::parse().what {
         What::Claims(claims) => claims.run(),
@@ -135,10 +124,7 @@ fn main() -> ExitCode {
         What::Sickdisk(sickdisk) => sickdisk.run(),
         What::Simulate(simulate) => simulate.run(),
         What::Score(scored) => scored.run(),
-        What::Kernels(Kernels { patterns, patience }) => {
-            kernels::run(&patterns, Duration::from_secs(patience))
-                .map(|right| if right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-        }
+        What::Kernels(kernels) => kernels.run(),
         What::Gallery(gallery) => gallery.run().map(|()| ExitCode::SUCCESS),
         What::Wards(wards) => wards.run(),
         What::Guest => kernels::guest().map(|()| ExitCode::SUCCESS),

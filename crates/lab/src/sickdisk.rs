@@ -14,7 +14,7 @@ mod daemon;
 mod device;
 mod drive;
 mod file;
-mod kernel;
+pub(crate) mod kernel;
 mod replies;
 mod truth;
 

@@ -3,7 +3,10 @@
 //! Each case prints lines of JSON on the serial port; `right` says whether it came out as it should.
 
 mod count;
+mod drives;
 mod load;
+mod mapped;
+mod stacks;
 
 use std::fs;
 use std::io::{self, Write};
@@ -30,6 +33,10 @@ const CASES: &[Case] = &[
     ("sick disk", sick_disk),
     ("scsi timeout", scsi_timeout),
     ("scsi medium error", scsi_medium_error),
+    ("dm-delay", stacks::delay),
+    ("dm-flakey", stacks::flakey),
+    ("dm-raid", stacks::raid),
+    ("io.max", stacks::io_max),
     ("dusty disk", || verdict("dusty disk", Some("retry=0.35"))),
     ("healthy disk", || verdict("healthy disk", None)),
 ];
@@ -38,7 +45,7 @@ const CASES: &[Case] = &[
 /// interrupt may add in virtual time: 3 to 4 us were measured.
 const NULL_BLOCK_MS: (f64, f64) = (1.0, 1.02);
 /// After how many seconds the disk's driver gives up on a command; a whole number, 30 by default.
-const TIMEOUT_S: u32 = 2;
+const TIMEOUT_S: u32 = 3;
 /// Where the driver of disks that exist only in memory is told what to do wrong.
 const SCSI_DEBUG: &str = "/sys/bus/pseudo/drivers/scsi_debug";
 /// The first of the ten sectors it can make unreadable (`medium_error_start`).
@@ -48,12 +55,27 @@ const MEDIUM: u16 = 61;
 /// How long the judge watches.
 const WATCH: &str = "8s";
 
-/// Runs all cases.
+/// The cases that `lab.cases=drives` on the kernel's command line chooses: real drivers, in real time.
+const DRIVES: &[Case] = &[
+    ("kernel", kernel),
+    ("scsi drive", || drives::judged("sd")),
+    ("nvme drive", || drives::judged("nvme")),
+    ("virtio drive", || drives::judged("vd")),
+];
+
+/// The cases of a quick look, by name: what takes long is left out.
+const FAST: &[&str] = &["kernel", "doctor", "scsi timeout", "dm-delay", "io.max"];
+
+/// Runs the cases that the kernel's command line asks for.
 ///
 /// # Errors
 /// If nothing can be printed.
 pub fn guest() -> io::Result<()> {
-    for (name, case) in CASES {
+    let line = fs::read_to_string("/proc/cmdline")?;
+    let asked = |which: &str| line.split_whitespace().any(|word| word == which);
+    let cases = if asked("lab.cases=drives") { DRIVES } else { CASES };
+    let fast = asked("lab.cases=fast");
+    for (name, case) in cases.iter().filter(|(name, _)| !fast || FAST.contains(name)) {
         let results = case()
             .unwrap_or_else(|error| vec![json!({ "right": false, "error": error.to_string() })]);
         for mut result in results {
@@ -148,11 +170,22 @@ fn scsi_medium_error() -> io::Result<Vec<Value>> {
         }
         Ok(())
     });
+    let said = judged(&["sda"], "4s", |over| {
+        let mut block = 0;
+        while !over.load(Ordering::Relaxed) {
+            let _ = load::read_at(&device.path, (BAD_SECTOR * 512 / 4096 - 8 + block) * 4096, 4096);
+            block = (block + 1) % 16;
+        }
+        Ok(())
+    });
     fs::write(format!("{SCSI_DEBUG}/opts"), "0")?;
-    let counted = counted?;
+    let (counted, said) = (counted?, said?);
     let right = !counted.errors.is_empty() && counted.errors.iter().all(|errno| *errno == MEDIUM);
     let mut told = lines(&counted, TraceMode::Events, "8 blocks");
-    told.push(json!({ "expected": "errno 61", "errors": counted.errors, "right": right }));
+    told.push(json!({
+        "expected": "errno 61", "errors": counted.errors, "right": right,
+        "verdict": said["verdict"], "sentence": said["sentence"],
+    }));
     Ok(told)
 }
 
@@ -166,14 +199,21 @@ fn scsi_timeout() -> io::Result<Vec<Value>> {
     fs::write(format!("{SCSI_DEBUG}/opts"), "4")?;
     let load = Load { op: Op::Read, bytes: 4096, depth: 1, number: 100 };
     let counted = count(&device, TraceMode::Events, || load.run(&device.path));
+    let said = judged(&["sda"], "20s", |over| {
+        while !over.load(Ordering::Relaxed) {
+            load::read_at(&device.path, 0, 4096)?;
+        }
+        Ok(())
+    });
     fs::write(format!("{SCSI_DEBUG}/opts"), "0")?;
-    let counted = counted?;
+    let (counted, said) = (counted?, said?);
     let (longest, requeues) = (counted.quantile(1.0), counted.requeues());
     let right = requeues > 0 && longest.is_some_and(|ms| ms >= f64::from(TIMEOUT_S) * 1e3);
     let mut told = lines(&counted, TraceMode::Events, "1 deep");
     let expected = format!("requeued, D2C above {TIMEOUT_S} s");
     told.push(json!({
         "expected": expected, "max_ms": longest, "requeues": requeues, "right": right,
+        "verdict": said["verdict"], "sentence": said["sentence"],
     }));
     Ok(told)
 }
@@ -182,31 +222,48 @@ fn scsi_timeout() -> io::Result<Vec<Value>> {
 fn verdict(disk: &str, disease: Option<&str>) -> io::Result<Vec<Value>> {
     let sick = SickDisk::start(&spec(disease))?;
     let path = sick.path();
-    let over = AtomicBool::new(false);
-    let output = std::thread::scope(|scope| {
-        scope.spawn(|| load::read_on(&path, &over));
-        std::thread::sleep(Duration::from_millis(100));
-        let mut why = Command::new("iowhy");
-        why.args(["why", "--json", "--for", WATCH, "--device", path.trim_start_matches("/dev/")]);
-        let output = why.stdin(Stdio::null()).output();
-        over.store(true, Ordering::Relaxed);
-        output
-    })?;
+    let device = path.trim_start_matches("/dev/");
+    let first = judged(&[device], WATCH, |over| load::read_on(&path, over))?;
     sick.end()?;
-    let report: Value = serde_json::from_slice(&output.stdout).map_err(|error| {
-        io::Error::other(format!("{error}: {}", String::from_utf8_lossy(&output.stderr)))
-    })?;
-    let first = &report["findings"][0];
     let verdict = first["verdict"].as_str().unwrap_or("none");
-    let accused = verdict.starts_with("device.") || verdict.starts_with("peer.");
     let (expected, right) = match disease {
         Some(_) => ("device.retry", verdict == "device.retry"),
-        None => ("no accusation", !accused && verdict != "none"),
+        None => ("no accusation", !accuses(&first) && verdict != "none"),
     };
     Ok(vec![json!({
         "disk": disk, "expected": expected, "right": right,
         "verdict": verdict, "confidence": first["confidence"], "sentence": first["sentence"],
     })])
+}
+
+/// The first finding of `iowhy why` about these devices while a load runs until it is over.
+fn judged(
+    devices: &[&str],
+    watch: &str,
+    load: impl FnOnce(&AtomicBool) -> io::Result<()> + Send,
+) -> io::Result<Value> {
+    let over = AtomicBool::new(false);
+    let output = std::thread::scope(|scope| {
+        scope.spawn(|| load(&over));
+        std::thread::sleep(Duration::from_millis(100));
+        let mut why = Command::new("iowhy");
+        why.args(["why", "--json", "--for", watch]);
+        devices.iter().for_each(|device| {
+            why.args(["--device", device]);
+        });
+        let output = why.stdin(Stdio::null()).output();
+        over.store(true, Ordering::Relaxed);
+        output
+    })?;
+    let report: Value = serde_json::from_slice(&output.stdout).map_err(|error| {
+        io::Error::other(format!("{error}: {}", String::from_utf8_lossy(&output.stderr)))
+    })?;
+    Ok(report["findings"][0].clone())
+}
+
+/// Whether a finding blames a disk.
+fn accuses(finding: &Value) -> bool {
+    finding["blame"] == "disk"
 }
 
 /// A disk of 7200 rpm; a seed, so that it always does the same.

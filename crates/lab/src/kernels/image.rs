@@ -11,10 +11,20 @@ use super::programs::run;
 const MODULES: &[&str] = &[
     "fuse",
     "loop",
-    "null_blk nr_devices=1 gb=1 irqmode=2 completion_nsec=1000000",
+    "null_blk nr_devices=2 gb=1 irqmode=2 completion_nsec=1000000",
     "sd_mod",
     // One command in flight, 1 ms each; what it does wrong is said when it is to do so.
     "scsi_debug dev_size_mb=64 ndelay=1000000 max_queue=1",
+    "dm-mod",
+    "dm-delay",
+    "dm-flakey",
+    "raid1",
+    "dm-raid",
+    // Real drivers, for the machine that has such drives.
+    "virtio_pci",
+    "virtio_scsi",
+    "virtio_blk",
+    "nvme",
 ];
 
 /// What the kernel starts.

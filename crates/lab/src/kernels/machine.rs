@@ -26,6 +26,17 @@ pub struct Printed {
     pub took: Duration,
 }
 
+/// Which cases a machine runs, and how its time goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cases<'a> {
+    /// All of them, in virtual time.
+    All,
+    /// The quick ones, in virtual time.
+    Fast,
+    /// Real drivers over these three devices of the host, in real time.
+    Drives(&'a [String; 3]),
+}
+
 /// A running machine, which does not outlive this.
 struct Machine(Child);
 
@@ -40,9 +51,9 @@ impl Drop for Machine {
 ///
 /// # Errors
 /// If qemu cannot be started.
-pub fn boot(image: &Image, patience: Duration) -> io::Result<Printed> {
+pub fn boot(image: &Image, cases: Cases<'_>, patience: Duration) -> io::Result<Printed> {
     let began = Instant::now();
-    let mut machine = Machine(qemu(image).spawn()?);
+    let mut machine = Machine(qemu(image, cases).spawn()?);
     let output = machine.0.stdout.take().ok_or_else(|| io::Error::other("no serial port"))?;
     let (tell, told) = mpsc::channel();
     std::thread::spawn(move || {
@@ -64,7 +75,7 @@ pub fn boot(image: &Image, patience: Duration) -> io::Result<Printed> {
     Ok(printed)
 }
 
-fn qemu(image: &Image) -> Command {
+fn qemu(image: &Image, cases: Cases<'_>) -> Command {
     // It dies with us, also if we are killed.
     let mut qemu = Command::new("setpriv");
     qemu.args(["--pdeathsig", "KILL", "qemu-system-x86_64"]);
@@ -72,10 +83,36 @@ fn qemu(image: &Image) -> Command {
     qemu.args(["-nodefaults", "-nographic", "-no-reboot", "-serial", "stdio"]);
     // Software alone: where /dev/kvm exists it may be of a kind that cannot boot a stock kernel.
     qemu.args(["-accel", "tcg,thread=single", "-seed", "7"]);
-    // Two nanoseconds per instruction; no waiting where nothing is to be done.
-    qemu.args(["-icount", "shift=1,sleep=off", "-rtc", "base=2026-01-01,clock=vm"]);
+    let asked = match cases {
+        Cases::All => "all",
+        Cases::Fast => "fast",
+        Cases::Drives(_) => "drives",
+    };
+    if let Cases::Drives(devices) = cases {
+        // What the host answers takes the host's time, so the machine's must be the same.
+        for (place, (device, drive)) in devices.iter().zip(DRIVES).enumerate() {
+            let backing =
+                format!("file={device},format=raw,if=none,cache=none,aio=native,id=d{place}");
+            qemu.args(["-drive", &backing]);
+            for part in drive {
+                qemu.args(["-device", &format!("{part}{place}")]);
+            }
+        }
+    } else {
+        // Two nanoseconds per instruction; no waiting where nothing is to be done.
+        qemu.args(["-icount", "shift=1,sleep=off", "-rtc", "base=2026-01-01,clock=vm"]);
+    }
     qemu.arg("-kernel").arg(&image.kernel).arg("-initrd").arg(&image.initramfs);
-    qemu.args(["-append", "console=ttyS0 quiet loglevel=1 panic=-1"]);
+    let line = format!("console=ttyS0 quiet loglevel=1 panic=-1 lab.cases={asked}");
+    qemu.args(["-append", &line]);
     qemu.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     qemu
 }
+
+/// A SCSI disk that says how fast it turns, an NVMe and a virtio drive; the number of the backing
+/// comes behind each.
+const DRIVES: [&[&str]; 3] = [
+    &["virtio-scsi-pci,id=bus", "scsi-hd,bus=bus0.0,rotation_rate=7200,drive=d"],
+    &["nvme,serial=lab1,drive=d"],
+    &["virtio-blk-pci,drive=d"],
+];

@@ -101,7 +101,7 @@ pub fn tables(all: &[Results]) -> String {
         }
     }
     out.push_str(
-        "\n| kernel | null_blk of 1 ms | SCSI timeout of 2 s | medium error | dusty disk | healthy disk | |\n",
+        "\n| kernel | null_blk of 1 ms | SCSI timeout of 3 s | medium error | dusty disk | healthy disk | |\n",
     );
     out.push_str("| --- | --- | --- | --- | --- | --- | --- |\n");
     for one in all {
@@ -122,5 +122,38 @@ pub fn tables(all: &[Results]) -> String {
             if one.right() { "right" } else { "**wrong**" }
         );
     }
+    out.push_str(
+        "\n| kernel | what lies above or goes wrong | program waits | D2C p50 | verdict | |\n",
+    );
+    out.push_str("| --- | --- | --- | --- | --- | --- |\n");
+    for one in all {
+        for line in one.lines.iter().filter(|line| SAID.iter().any(|case| line["case"] == *case)) {
+            let Some(verdict) = line["verdict"].as_str() else { continue };
+            let ms =
+                |key: &str| line[key].as_f64().map_or("-".to_string(), |ms| format!("{ms:.1} ms"));
+            let case = line["case"].as_str().unwrap_or("?");
+            let (waits, d2c) = (ms("waited_ms"), ms("p50_ms"));
+            let sentence = line["sentence"].as_str().unwrap_or("");
+            let word = if line["right"] == true { "right" } else { "**wrong**" };
+            let kernel = &one.kernel;
+            let _ = writeln!(
+                out,
+                "| {kernel} | {case} | {waits} | {d2c} | {verdict}: {sentence} | {word} |"
+            );
+        }
+    }
     out
 }
+
+/// Cases whose verdict is told in words.
+const SAID: [&str; 9] = [
+    "scsi timeout",
+    "scsi medium error",
+    "dm-delay",
+    "dm-flakey",
+    "dm-raid",
+    "io.max",
+    "scsi drive",
+    "nvme drive",
+    "virtio drive",
+];

@@ -15,6 +15,9 @@ const LO_FLAGS_AUTOCLEAR: u32 = 4;
 /// Bypass the page cache of the backing file, so that every request reaches it as it is.
 const LO_FLAGS_DIRECT_IO: u32 = 16;
 
+/// Bytes of `struct dm_ioctl`.
+pub(crate) const MAPPER_HEADER: usize = 312;
+
 /// `struct loop_info64`.
 #[repr(C)]
 struct LoopDetails {
@@ -96,6 +99,26 @@ pub(super) fn attach_loop(device: &File, file: &File) -> io::Result<()> {
     // SAFETY: both descriptors are open for as long as they are borrowed, and `config` has the
     // layout of the kernel's `struct loop_config`, which the call only reads.
     let answer = unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CONFIGURE, &raw const config) };
+    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Tells the device mapper something; `message` is `struct dm_ioctl` with what follows it, and comes back
+/// with the answer (`include/uapi/linux/dm-ioctl.h`).
+///
+/// # Errors
+/// What the kernel says.
+pub(crate) fn tell_mapper(control: &File, number: u32, message: &mut [u8]) -> io::Result<()> {
+    let says = message.get(12..16).and_then(|size| size.try_into().ok()).map(u32::from_ne_bytes);
+    if message.len() < MAPPER_HEADER || says != u32::try_from(message.len()).ok() {
+        return Err(io::Error::from(io::ErrorKind::InvalidInput));
+    }
+    // `_IOWR(0xfd, number, struct dm_ioctl)`.
+    let request = 0xc000_0000 | (MAPPER_HEADER as u32) << 16 | 0xfd00 | number;
+    // SAFETY: the descriptor is open; the kernel reads and writes as many bytes as the third field
+    // of the message says, which is its length, as was just made sure of.
+    let answer = unsafe {
+        libc::ioctl(control.as_raw_fd(), libc::c_ulong::from(request), message.as_mut_ptr())
+    };
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 

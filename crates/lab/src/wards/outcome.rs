@@ -4,8 +4,7 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use super::Ward;
-use super::cases::Figure;
+use super::{Figure, Ward};
 use crate::disk::Cause;
 use crate::sickdisk::{Entry, Truth};
 
@@ -27,6 +26,9 @@ impl Way {
 
 /// From this confidence on a finding is an accusation; below it is shown as a guess (METHOD).
 const ACCUSES: f64 = 0.6;
+
+/// A disk that answers so late is sick by the host's fault, ns: `device.stall` begins at 50 ms (METHOD).
+const DISTURBED: u64 = 40_000_000;
 
 /// What a disease adds to a request.
 const ADDED: [Cause; 7] = [
@@ -72,6 +74,8 @@ pub struct Outcome {
     pub truth: Option<f64>,
     /// Requests in the log of the first disk.
     pub requests: usize,
+    /// How late the disks' answers were at most, ns: that is the host's doing, not the model's.
+    pub late: u64,
     sick: Vec<String>,
     judged: Judged,
 }
@@ -147,7 +151,10 @@ impl Outcome {
             (_, false) => 1,
         };
         let sick = devices.iter().take(ill).cloned().collect();
-        Outcome { ward, seed, truth, requests: watched.len(), sick, judged }
+        let all = truths.iter().flat_map(|truth| &truth.entries);
+        let all = all.filter(|entry| span.contains(&entry.arrival));
+        let late = all.map(|entry| entry.reply.saturating_sub(entry.due)).max().unwrap_or(0);
+        Outcome { ward, seed, truth, requests: watched.len(), late, sick, judged }
     }
 
     /// The verdict that came by a way.
@@ -162,6 +169,11 @@ impl Outcome {
             self.ward.owed.contains(&answer.verdict.as_str())
                 && answer.device.as_ref().is_none_or(device)
         })
+    }
+
+    /// Whether the host kept a disk off the processor for long enough to make it look sick.
+    pub fn disturbed(&self) -> bool {
+        self.late > DISTURBED
     }
 
     /// Healthy disks that were accused by any way, and of what.

@@ -2,8 +2,7 @@
 
 use std::fmt::Write;
 
-use super::cases::Figure;
-use super::{Outcome, Way};
+use super::{Figure, Outcome, Way};
 
 /// All runs, and what they come to.
 pub fn tables(all: &[Outcome]) -> String {

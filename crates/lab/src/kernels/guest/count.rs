@@ -17,7 +17,7 @@ pub struct Device {
     /// Where it is opened.
     pub path: String,
     name: String,
-    number: (u32, u32),
+    pub(super) number: (u32, u32),
 }
 
 /// Both sides for one operation.

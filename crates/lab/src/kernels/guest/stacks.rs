@@ -1,0 +1,153 @@
+//! Delay above the disk: the device mapper, and a limit of a cgroup. The disk below is a null_blk of
+//! 1 ms, and must not be blamed.
+
+use std::fs;
+use std::io;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use iowhy_live::TraceMode;
+use iowhy_model::Op;
+use serde_json::{Value, json};
+
+use super::load::{self, Load};
+use super::mapped::Mapped;
+use super::{Count, Device, accuses, count, judged, lines};
+
+/// Sectors of a mapped device: 64 MiB.
+const SECTORS: u64 = 131_072;
+/// What dm-delay is told, ms. Below 50 the kernel's tick shows (20 asked, 21 to 25 got).
+const DELAY_MS: u64 = 50;
+/// What the null_blk below takes, ms; see `NULL_BLOCK_MS`.
+const BELOW_MS: (f64, f64) = super::NULL_BLOCK_MS;
+/// Reads per second that the cgroup may make.
+const LIMIT: u64 = 20;
+/// How long the judge watches.
+const WATCH: &str = "5s";
+
+/// A device of dm-delay above a quick disk.
+pub fn delay() -> io::Result<Vec<Value>> {
+    let below = Device::named("nullb0")?;
+    let slow = mapped_delay("slow", &below)?;
+    let load = Load { op: Op::Read, bytes: 4096, depth: 1, number: 40 };
+    above(&slow.device.clone(), &below, load, DELAY_MS as f64, || Ok(()))
+}
+
+/// A device of dm-flakey: of every two seconds it fails everything for one.
+pub fn flakey() -> io::Result<Vec<Value>> {
+    let below = Device::named("nullb0")?;
+    let parameters = format!("{} 0 1 1", number(&below));
+    let flaky = Mapped::new("flaky", SECTORS, "flakey", &parameters)?;
+    let path = flaky.path();
+    let mut failed = 0;
+    let counted = count(&below, TraceMode::Events, || {
+        for block in 0..40 {
+            failed += u32::from(load::read_at(&path, block * 4096, 4096).is_err());
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        Ok(())
+    })?;
+    let said = judged(&[&flaky.device, "nullb0"], WATCH, |over| {
+        while !over.load(Ordering::Relaxed) {
+            let _ = load::read_at(&path, 0, 4096);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    })?;
+    let mut told = lines(&counted, TraceMode::Events, "40 reads");
+    told.push(json!({
+        "expected": "10 to 30 of 40 reads fail, and the disk below is not blamed",
+        "failed": failed, "verdict": said["verdict"], "sentence": said["sentence"],
+        "right": (10..=30).contains(&failed) && !blames(&said, "nullb0"),
+    }));
+    Ok(told)
+}
+
+/// A mirror of two, one of them slow: a write is as slow as the slower.
+pub fn raid() -> io::Result<Vec<Value>> {
+    let (good, under_slow) = (Device::named("nullb0")?, Device::named("nullb1")?);
+    let slow = mapped_delay("member", &under_slow)?;
+    let member = Device::named(&slow.device)?;
+    let parameters =
+        format!("raid1 4 0 nosync region_size 1024 2 - {} - {}", number(&good), number(&member));
+    let mirror = Mapped::new("mirror", SECTORS, "raid", &parameters)?;
+    let load = Load { op: Op::Write, bytes: 4096, depth: 1, number: 30 };
+    above(&mirror.device.clone(), &good, load, DELAY_MS as f64, || Ok(()))
+}
+
+/// A cgroup that may read so many times a second: who waits, waits before the first tracepoint of
+/// the request.
+pub fn io_max() -> io::Result<Vec<Value>> {
+    const ROOT: &str = "/sys/fs/cgroup";
+    let below = Device::named("nullb0")?;
+    fs::write(format!("{ROOT}/cgroup.subtree_control"), "+io")?;
+    fs::create_dir_all(format!("{ROOT}/slow"))?;
+    fs::write(format!("{ROOT}/slow/io.max"), format!("{} riops={LIMIT}", number(&below)))?;
+    let own = std::process::id().to_string();
+    let enter = || fs::write(format!("{ROOT}/slow/cgroup.procs"), &own);
+    let load = Load { op: Op::Read, bytes: 4096, depth: 1, number: 60 };
+    let told = above("nullb0", &below, load, 1e3 / LIMIT as f64 * 0.9, enter);
+    fs::write(format!("{ROOT}/cgroup.procs"), &own)?;
+    told
+}
+
+/// A load on what lies above a quick disk: the program waits for `least` ms, the disk takes its own
+/// time, every request is accounted for, and the disk is not blamed.
+fn above(
+    device: &str,
+    below: &Device,
+    load: Load,
+    least: f64,
+    enter: impl FnOnce() -> io::Result<()>,
+) -> io::Result<Vec<Value>> {
+    let path = format!("/dev/{device}");
+    enter()?;
+    let mut took = Duration::ZERO;
+    let counted = count(below, TraceMode::Events, || {
+        let begun = Instant::now();
+        load.run(&path)?;
+        took = begun.elapsed();
+        Ok(())
+    })?;
+    let name = below.path.trim_start_matches("/dev/").to_string();
+    let mut devices = vec![name.as_str()];
+    if device != name {
+        devices.push(device);
+    }
+    let said = judged(&devices, WATCH, |over| {
+        while !over.load(Ordering::Relaxed) {
+            Load { number: 5, ..load }.run(&path)?;
+        }
+        Ok(())
+    })?;
+    let waited = took.as_secs_f64() * 1e3 / f64::from(load.number);
+    let mut told = lines(&counted, TraceMode::Events, "through what is above");
+    told.push(judgement(&counted, waited, least, &said, &name));
+    Ok(told)
+}
+
+fn judgement(counted: &Count, waited: f64, least: f64, said: &Value, below: &str) -> Value {
+    let d2c = counted.quantile(0.5);
+    let own = d2c.is_some_and(|ms| (BELOW_MS.0..BELOW_MS.1).contains(&ms));
+    let expected = format!("the program waits for {least} ms or more, the disk takes 1 ms");
+    json!({
+        "expected": expected, "waited_ms": waited, "p50_ms": d2c,
+        "verdict": said["verdict"], "sentence": said["sentence"], "accused": said["device"],
+        "right": waited >= least && own && !blames(said, below),
+    })
+}
+
+/// Whether a finding blames that disk.
+fn blames(said: &Value, disk: &str) -> bool {
+    accuses(said) && said["device"] == disk
+}
+
+fn mapped_delay(name: &'static str, below: &Device) -> io::Result<Mapped> {
+    Mapped::new(name, SECTORS, "delay", &format!("{} 0 {DELAY_MS}", number(below)))
+}
+
+/// `major:minor`, as the device mapper and cgroups take it.
+fn number(device: &Device) -> String {
+    let (major, minor) = device.number;
+    format!("{major}:{minor}")
+}
