@@ -56,7 +56,7 @@ pub struct Baseline {
 /// One measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Known {
-    /// The disk's name.
+    /// The disk's name, or [`Known::ANY`].
     pub device: String,
     /// The operation.
     pub op: Op,
@@ -198,7 +198,8 @@ impl Baseline {
         let near: Vec<&Known> = self
             .lines
             .iter()
-            .filter(|known| known.device == disk && known.op == request.op)
+            .filter(|known| known.device == disk || known.device == Known::ANY)
+            .filter(|known| known.op == request.op)
             .filter(|known| ratio(f64::from(known.bytes), request.bytes) < SAME_SIZE)
             .filter(|known| match (known.sequential, request.sequential) {
                 (Some(a), Some(b)) => a == b,
@@ -221,6 +222,9 @@ impl Baseline {
 }
 
 impl Known {
+    /// The name that stands for every disk.
+    pub const ANY: &str = "*";
+
     fn parse(line: &str) -> Option<Known> {
         let mut words = line.splitn(8, ' ');
         let mut next = || words.next().filter(|word| !word.is_empty());

@@ -4,6 +4,7 @@
 //! command gathers a recording (from files or from this machine), has it judged if it wants to,
 //! and hands a report to one view.
 
+mod agreement;
 mod arguments;
 mod command;
 mod commands;
@@ -16,6 +17,7 @@ mod present;
 mod selection;
 mod stop;
 mod watch;
+mod yardstick;
 
 use std::process::ExitCode;
 

@@ -5,7 +5,8 @@
 //!
 //! - `first VERDICT DEVICE`: the best finding (`-`: no device or any unnamed one, `*`: any);
 //! - `found VERDICT DEVICE`: some finding;
-//! - `never PREFIX DEVICE`: no finding above the reporting bar whose verdict begins so;
+//! - `never PREFIX DEVICE`: no finding above the reporting bar whose verdict begins so, unless a more
+//!   specific one explains it;
 //! - `confidence VERDICT AT-LEAST`;
 //! - `evidence VERDICT UNIT LOW HIGH`: some evidence in that unit lies between the two;
 //! - `says VERDICT PATTERN`: the sentence holds one of the alternatives (`a|b`);
@@ -94,6 +95,7 @@ fn holds(line: &str, report: &Value, status: i32) -> bool {
         "never" => !findings.iter().any(|f| {
             f["verdict"].as_str().unwrap().starts_with(words[1])
                 && device_is(f, words[2])
+                && f["explained_by"].is_null()
                 && f["confidence"].as_f64().unwrap() >= ACCUSES
         }),
         "confidence" => of(words[1]).iter().any(|f| f["confidence"].as_f64().unwrap() >= number(2)),

@@ -14,6 +14,8 @@
 //! `iowhy why --device sdb --for 30s`: one device, longer.
 //! `iowhy why iostat.txt biosnoop.txt`: captures of other tools.
 //! `biosnoop -d sdb | iowhy`: another tool, live.
+//! `iowhy why --learn sdb.base monday.txt`, then `iowhy why --baseline sdb.base tuesday.txt`: a disk
+//! beside its own history. What was used stands in the evidence.
 //! `iowhy why --example dusty-disk`: a bundled capture of a sick disk.
 
 use std::io::Write;
@@ -24,12 +26,14 @@ use iowhy_diagnose::{Options, judge};
 use iowhy_live::TraceMode;
 use iowhy_model::{Filter, Listing, Nanos, Note, Op, Recording, Report, Tally};
 
+use crate::agreement::Agreement;
 use crate::arguments::{Files, Output, Selection, Tracing, watch_time};
 use crate::command::{Command, Status};
 use crate::commands::probe::{ask, settles};
 use crate::messages::Hinted;
 use crate::present::knows_devices;
 use crate::watch::{self, Plan, Watch};
+use crate::yardstick::Baselines;
 
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
@@ -59,6 +63,8 @@ struct Why {
     /// Agree beforehand to what `--ask` asks
     #[arg(long, requires = "ask")]
     yes: bool,
+    #[command(flatten)]
+    baselines: Baselines,
     #[command(flatten)]
     selection: Selection,
     /// Say at the end what the tracing cost: ns per I/O in BPF, CPU
@@ -124,10 +130,12 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
             ));
         }
     }
-    let options = Options { rpm: why.rpm, ..Options::default() };
+    let yardstick = why.baselines.yardstick()?;
+    let options = Options { rpm: why.rpm, yardstick, ..Options::default() };
     let idle = live && is_idle(&recording);
     let incomplete = failed > 0 || recording.is_incomplete();
     let mut findings = if idle { Vec::new() } else { judge(&recording, &options) };
+    why.baselines.learn(&recording, &findings)?;
     let proposal = settles::propose(&recording, &findings);
     if let (Some(proposal), Some(first)) = (&proposal, findings.first_mut()) {
         first.next_step.insert(0, proposal.step());
@@ -191,7 +199,7 @@ fn select(recording: &mut Recording, filter: &Filter, per_event: bool) {
 }
 
 fn watch(why: &Why) -> anyhow::Result<Recording> {
-    let how = Tracing { before: true, overhead: why.overhead };
+    let how = Tracing { before: true, overhead: why.overhead, ftrace: false };
     let mut watch = Watch::start(&Plan {
         sample: Some(Duration::from_secs(1)),
         cgroups: true,
@@ -202,7 +210,13 @@ fn watch(why: &Why) -> anyhow::Result<Recording> {
     let length = why.watch_for.map_or(WATCH, |length| Duration::from_nanos(length.ns() as u64));
     watch.run_until(length)?;
     watch::state_facts(watch.recording())?;
-    watch.end()
+    let plug_clock = watch.plug_clock();
+    let mut recording = watch.end()?;
+    // Of some I/Os only, the trace cannot say what the counters say of all.
+    if !why.selection.per_event() {
+        Agreement::default().state(&mut recording, plug_clock);
+    }
+    Ok(recording)
 }
 
 fn spindle_speed(text: &str) -> Result<f64, String> {

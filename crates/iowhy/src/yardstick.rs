@@ -1,0 +1,131 @@
+//! Where the healthy service time comes from: `--baseline`, and what `--learn` keeps for next time.
+
+use std::path::Path;
+
+use clap::Args;
+use iowhy_diagnose::{Baseline, Known, Yardstick};
+use iowhy_model::{Finding, Op, Recording};
+use serde_json::Value;
+
+use crate::messages::{self, Hinted};
+
+/// What a device is held against, and what is kept of it.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Baseline")]
+pub struct Baselines {
+    /// What is healthy: `class` (a table), `own` (the device's best stretch), `peers`, or a FILE
+    /// that `--learn` or `iowhy probe calibrate --json` wrote [default: class]
+    #[arg(long, value_name = "WHAT")]
+    baseline: Option<String>,
+    /// Add what each disk that stands unaccused takes now to this file, for a later `--baseline`
+    #[arg(long, value_name = "FILE")]
+    learn: Option<String>,
+}
+
+impl Baselines {
+    /// The yardstick asked for.
+    pub fn yardstick(&self) -> anyhow::Result<Yardstick> {
+        match self.baseline.as_deref() {
+            None | Some("class") => Ok(Yardstick::Class),
+            Some("own") => Ok(Yardstick::Own),
+            Some("peers") => Ok(Yardstick::Peers),
+            Some(file) => stored(file).map(Yardstick::Known),
+        }
+    }
+
+    /// Keeps what was learned, if asked to, and says so.
+    pub fn learn(&self, recording: &Recording, findings: &[Finding]) -> anyhow::Result<()> {
+        let Some(file) = self.learn.as_deref() else { return Ok(()) };
+        let mut baseline =
+            if Path::new(file).exists() { stored(file)? } else { Baseline::default() };
+        let from = recording.listings.first().map_or("-", |listing| listing.source.input.as_str());
+        let (learned, accused) = Baseline::learned(recording, findings, from);
+        let kinds = learned.len();
+        if kinds > 0 {
+            baseline.add(learned);
+            write(file, &baseline)?;
+        }
+        let but = match accused.as_slice() {
+            [] => String::new(),
+            names => format!("; nothing of {}, accused here", names.join(", ")),
+        };
+        let text = format!("`{file}` learned {kinds} kinds of requests{but}");
+        let few = "a kind needs 20 I/Os with their latencies; averages teach nothing";
+        messages::warn(&text, (kinds == 0 && accused.is_empty()).then_some(few));
+        Ok(())
+    }
+}
+
+/// Written beside the old one and put in its place, so that no half of it is ever read.
+fn write(file: &str, baseline: &Baseline) -> anyhow::Result<()> {
+    let beside = format!("{file}.new");
+    let done =
+        std::fs::write(&beside, baseline.text()).and_then(|()| std::fs::rename(&beside, file));
+    done.map_err(|why| {
+        Hinted::error(format!("cannot write `{file}`: {why}"), "name a file in a folder of yours")
+    })
+}
+
+fn stored(file: &str) -> anyhow::Result<Baseline> {
+    let hint = "write one with `iowhy why --learn FILE CAPTURE`, or `iowhy probe calibrate TARGET \
+                --json > FILE`";
+    let wrong =
+        |why: String| Hinted::error(format!("cannot use `{file}` as a baseline: {why}"), hint);
+    let text = std::fs::read_to_string(file).map_err(|why| wrong(why.to_string()))?;
+    if text.trim_start().starts_with('{') {
+        return calibrated(file, &text)
+            .ok_or_else(|| wrong("it holds no table of `iowhy probe calibrate`".to_string()));
+    }
+    Baseline::parse(&text).map_err(wrong)
+}
+
+/// What a calibration measured. Its target may have another name when it is judged, so it is held
+/// against every disk that is.
+fn calibrated(file: &str, text: &str) -> Option<Baseline> {
+    let probe: Value = serde_json::from_str(text).ok()?;
+    let tables = probe.get("tables")?.as_array()?;
+    let table = tables.iter().find(|table| table["name"] == "calibrate")?;
+    let columns = table["columns"].as_array()?;
+    let place = |name: &str| columns.iter().position(|column| column["name"] == name);
+    let [size, order, n, median, high] = [
+        place("size")?,
+        place("order")?,
+        place("n")?,
+        place("S0")?,
+        place("p90")?,
+    ];
+    let known = |row: &Value| -> Option<Known> {
+        let number = |place: usize| row.get(place)?.as_f64();
+        let median_ms = number(median).filter(|ms| *ms > 0.0)?;
+        // The 90th percentile of a normal logarithm lies 1.28 sigma above its middle.
+        let sigma = (number(high)? / median_ms).max(1.0).ln() / 1.28;
+        Some(Known {
+            device: Known::ANY.to_string(),
+            op: Op::Read,
+            bytes: number(size)? as u32,
+            sequential: Some(row.get(order)? == "sequential"),
+            median_ms,
+            sigma,
+            n: number(n)? as u64,
+            from: format!("a calibration, {file}"),
+        })
+    };
+    let lines: Vec<Known> = table["rows"].as_array()?.iter().filter_map(known).collect();
+    (!lines.is_empty()).then(|| Baseline::new(lines))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_calibration_is_a_baseline() {
+        let text = r#"{"tables":[{"name":"calibrate","columns":[{"name":"size"},{"name":"order"},
+            {"name":"n"},{"name":"min"},{"name":"S0"},{"name":"p90"}],
+            "rows":[[4096.0,"random",300.0,0.05,0.06,0.12],[4096.0,"random",300.0,0.05,null,0.1]]}]}"#;
+        let baseline = calibrated("probe.json", text).unwrap();
+        assert_eq!(baseline.len(), 1);
+        assert!(baseline.text().contains("* read 4096 random 0.060000 0.542 300 a calibration"));
+        assert_eq!(calibrated("x", "{}"), None);
+    }
+}
