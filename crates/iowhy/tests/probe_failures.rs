@@ -92,6 +92,10 @@ fn an_error_in_the_middle_keeps_what_was_measured_before() {
     let why = object["ended_early"].as_str().unwrap();
     assert_eq!(why, "the read of 4096 bytes at 4194304 failed: Input/output error (os error 5)");
     assert_eq!((status, object["tables"][0]["rows"][0][3].as_f64()), (Some(1), Some(1024.0)));
+    // The surface scan goes on behind a place that cannot be read, and names it.
+    let (_, out, _) = finish(probe(&["surface", &device.device, "--size", "64k"]).spawn().unwrap());
+    assert!(out.contains("64 KiB at byte 4194304: Input/output error"), "{out}");
+    assert!(out.contains("at least 16 places could not be read"), "{out}");
 }
 
 /// A shell script on a sick disk, whose device is `{dev}`; what it printed.

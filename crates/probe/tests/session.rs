@@ -165,3 +165,39 @@ fn how_long_it_still_takes_is_shown() {
     assert!(shown.iter().any(|line| line.contains(" s left; Ctrl-C ends early")), "{shown:?}");
     assert!(shown.iter().any(|line| line.contains(" on average")), "{shown:?}");
 }
+
+#[test]
+fn every_kind_gives_numbers_and_an_answer() {
+    for kind in iowhy_probe::KINDS {
+        let ask = Ask {
+            count: Some(if kind.name == "idle-wake" { 1 } else { 40 }),
+            // Of these two, time is a pause and a budget that a busy machine uses up before a read.
+            time: (!["idle-wake", "surface"].contains(&kind.name))
+                .then_some(Duration::from_millis(300)),
+            span: Some(4 << 20),
+            depth: (kind.name == "ramp").then_some(4),
+            ..Ask::default()
+        };
+        let (outcome, recording, _) = probe(kind.name, &ask);
+        assert!(!outcome.answer.is_empty(), "{}", kind.name);
+        let table = outcome.tables.first().expect(kind.name);
+        assert!(!table.rows.is_empty(), "{}", kind.name);
+        for row in &table.rows {
+            assert_eq!(row.len(), table.columns.len(), "{}: {row:?}", kind.name);
+        }
+        assert!(!recording.listings[0].events.is_empty(), "{}", kind.name);
+    }
+}
+
+#[test]
+fn what_the_machine_and_not_the_device_did_is_told_apart() {
+    let own = |no_cpu_ns, late_ns: u64| {
+        let mut own = iowhy_probe::Own { ran_ns: 1_000, latency_ns: 1_000, ..Default::default() };
+        own.no_cpu_ns = no_cpu_ns;
+        own.late.record(late_ns);
+        own.caution()
+    };
+    assert_eq!(own(Some(10), 10), None);
+    assert!(own(Some(200), 10).unwrap().contains("had no CPU for 20 % of the time"));
+    assert!(own(Some(10), 200).is_some(), "its own lateness counts as well");
+}

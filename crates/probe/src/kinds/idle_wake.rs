@@ -2,8 +2,8 @@
 //!
 //! ## Measures
 //! Single random 4 KiB reads (or `--size`) after pauses of 0, 10 ms, 100 ms, 1 s and 5 s, twenty,
-//! twenty, ten, five and three of them (about 21 s in all). `--for` adds one pause of that length,
-//! done twice.
+//! twenty, ten, five and three of them (about 21 s in all; `--count`: at most so many after each). `--for`
+//! adds one pause of that length, done twice.
 //!
 //! ## Writes
 //! Nothing.
@@ -51,6 +51,8 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
     let mut pauses: Vec<(Duration, u32)> =
         PAUSES.into_iter().map(|(ms, n)| (Duration::from_millis(ms), n)).collect();
     pauses.extend(ask.time.map(|pause| (pause, LONG)));
+    let most = ask.count.map_or(u32::MAX, |count| count.min(1000) as u32);
+    pauses.iter_mut().for_each(|(_, reads)| *reads = (*reads).min(most));
     session.expect(pauses.iter().map(|(pause, n)| *pause * *n).sum());
     let mut table = Table::new(
         "idle_wake",
