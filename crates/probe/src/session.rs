@@ -197,6 +197,17 @@ impl<'a> Session<'a> {
         Ok(run)
     }
 
+    /// Does one I/O of a job that is not counted, so that the first that is begins where the one
+    /// before it ended.
+    ///
+    /// # Errors
+    /// If the engine cannot run the job. An I/O that fails will fail again, and be told then.
+    pub fn warm_up(&mut self, job: &Job) -> Result<(), Error> {
+        let job = Job { count: Some(1), ..job.clone() };
+        let mut watcher = Watcher { stop: self.stop, tick: &mut |_| {} };
+        engine::run(&self.target, &job, self.clock, &mut watcher).map(|_| ())
+    }
+
     /// Waits without I/O, unless the user ends it.
     pub fn rest(&mut self, time: Duration, what: &str) {
         let until_ns = self.clock.now_ns() + time.as_nanos() as u64;

@@ -1,7 +1,7 @@
 //! What the judge makes of a probe's own I/Os, and what the probe itself knows besides.
 
 use iowhy_diagnose::{Options, judge};
-use iowhy_model::{Bound, Evidence, Finding, How, Recording, Subject, Unit};
+use iowhy_model::{Bound, Evidence, Finding, How, Medium, Recording, Subject, Unit};
 use iowhy_probe::{Held, Own, digits, time};
 
 use super::Measured;
@@ -39,7 +39,13 @@ fn without_own_doing(recording: &Recording, own: &Own, findings: &mut Vec<Findin
         let listings = &finding.subject.listings;
         let probed = listings.iter().filter_map(|place| recording.listings.get(*place));
         let own_only = probed.clone().count() > 0 && probed.clone().all(is_probe);
-        let doubtful = disturbed && finding.verdict.starts_with("device.");
+        // Of a device nobody knows, a queue that the probe made says nothing.
+        let known = finding.subject.device.and_then(|device| recording.device_of(device).medium);
+        let guessed = known.is_none_or(|medium| medium == Medium::Stacked);
+        let deep = probed.clone().flat_map(|known| &known.events);
+        let deep = deep.filter_map(|event| event.depth).any(|depth| depth > 1);
+        let queued = guessed && deep && finding.verdict == "device.slow";
+        let doubtful = queued || disturbed && finding.verdict.starts_with("device.");
         !(own_only && (doubtful || OWN_LOAD.contains(&finding.verdict)))
     });
 }
