@@ -140,7 +140,8 @@ fn sequential_writes_on_a_turning_disk_wait_a_turn_each() {
     let write = "--serial {dev} --cap 64m --size 1k --span 1m --json";
     let script = format!(
         "mine=$(losetup --find --show --direct-io=on {{dev}}); trap 'losetup -d $mine' EXIT; \
-         {iowhy} probe write-latency $mine {write} --count 150 --durable plain; echo; echo next; \
+         rt=$(chrt --fifo 30 true && echo chrt --fifo 30); \
+         $rt {iowhy} probe write-latency $mine {write} --count 150 --durable plain; echo; echo next; \
          sleep 0.2; {iowhy} probe write-latency $mine {write} --count 800 --depth 32"
     );
     let object = |text: &str| -> Option<Value> {

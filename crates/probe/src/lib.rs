@@ -39,3 +39,4 @@ pub use quiet::quiet;
 pub use session::{Own, Session};
 pub use tally::Tally;
 pub use target::Target;
+pub use turns::Turns;

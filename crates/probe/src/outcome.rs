@@ -4,6 +4,7 @@ use iowhy_model::Unit;
 
 use crate::engine::Run;
 use crate::tally::Tally;
+use crate::turns::Turns;
 
 /// The result of a probe.
 #[derive(Clone, Debug, Default)]
@@ -16,6 +17,8 @@ pub struct Outcome {
     pub text: Option<String>,
     /// The speed of the spindle, if what was measured stands on its turns.
     pub rpm: Option<f64>,
+    /// Writes one after another that each waited for whole turns.
+    pub missed: Option<Turns>,
     /// A picture for the terminal.
     pub picture: Option<String>,
     /// Numbers too many to print: single I/Os, as data only.

@@ -7,6 +7,10 @@ pub struct Turns {
     pub rpm: f64,
     /// One turn, ms.
     pub turn_ms: f64,
+    /// How many latencies.
+    pub n: u64,
+    /// Their mean, ms.
+    pub mean_ms: f64,
     /// Latencies of 1, 2, 3 ... turns.
     pub cases: Vec<u64>,
     /// Share of all latencies that stand on a whole turn.
@@ -48,7 +52,9 @@ fn at(latencies_ns: &[u64], rpm: f64) -> Turns {
     }
     let share = cases.iter().sum::<u64>() as f64 / latencies_ns.len() as f64;
     cases.truncate(cases.iter().rposition(|count| *count > 0).map_or(0, |last| last + 1));
-    Turns { rpm, turn_ms, cases, share }
+    let n = latencies_ns.len() as u64;
+    let mean_ms = latencies_ns.iter().sum::<u64>() as f64 / n as f64 / 1e6;
+    Turns { rpm, turn_ms, n, mean_ms, cases, share }
 }
 
 #[cfg(test)]

@@ -148,6 +148,9 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
                 found.rpm
             ));
             let cases = found.cases.iter().zip(1u64..);
+            if job.order == Order::Sequential {
+                outcome.missed.get_or_insert(found.clone());
+            }
             by_turns.rows.extend(
                 cases.map(|(n, turns)| vec![u64::from(bytes).into(), turns.into(), (*n).into()]),
             );
