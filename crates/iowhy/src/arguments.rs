@@ -68,6 +68,9 @@ pub struct Tracing {
     /// Say at the end what the tracing cost: ns per I/O in BPF, CPU
     #[arg(long)]
     pub overhead: bool,
+    /// Read the kernel's event text instead of using eBPF, as is done where eBPF is refused
+    #[arg(long)]
+    pub ftrace: bool,
 }
 
 /// Captures to read instead of this machine.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use iowhy_model::{Filter, Recording, Report, Tally};
 use iowhy_show::Style;
 
+use crate::agreement::Agreement;
 use crate::arguments::{Files, Output, Repeat, Selection};
 use crate::command::Status;
 use crate::inputs::Gathered;
@@ -123,18 +124,21 @@ pub fn repeated(
 ) -> anyhow::Result<Status> {
     let count = repeat.count.unwrap_or(if repeat.interval.is_some() { u64::MAX } else { 1 });
     // The kernel has filtered already what its histograms cannot tell apart.
-    let filter = selection.filter_of_counted(watch.recording());
+    let filter = watch.filter_of_counted(selection);
     let mut style = output.style(filter);
     let lines_before_heading = style.height.max(12) - 2;
     let mut lines = 0;
     let mut shown_heading = String::new();
     let mut incomplete = false;
+    let mut agreement = Agreement::default();
     for report in 1..=count {
         watch.run_until(interval.saturating_mul(u32::try_from(report).unwrap_or(u32::MAX)))?;
         let last = report == count || watch.stopped();
         // The end tells what never completed: it belongs to the last stretch.
-        let (recording, rest) =
+        let plug_clock = watch.plug_clock();
+        let (mut recording, rest) =
             if last { (watch.end()?, None) } else { (watch.recording().take(), Some(watch)) };
+        agreement.state(&mut recording, plug_clock);
         incomplete |= recording.is_incomplete();
         let report = Report { recording, findings: Vec::new() };
         let first = shown_heading.is_empty();

@@ -133,7 +133,7 @@ impl Selection {
     }
 
     /// The filter in terms of a recording's devices and strings.
-    pub fn filter(&self, recording: &mut Recording) -> Filter {
+    pub fn filter(&self, recording: &mut dyn Sink) -> Filter {
         Filter {
             devices: self.devices().iter().map(|name| recording.device(name)).collect(),
             ops: self.op.clone(),

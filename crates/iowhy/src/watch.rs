@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use iowhy_live::{
-    BlockDevice, BlockTrace, Collector, DiskStats, Surroundings, TraceFilter, TraceMode,
-    TraceOptions,
+    BlockDevice, BlockEvents, BlockTrace, Collector, DiskStats, Surroundings, TraceFilter,
+    TraceMode, TraceOptions,
 };
-use iowhy_model::{Fact, Note, Op, Recording, Sink};
+use iowhy_model::{Fact, Filter, Note, Op, Recording, Sink};
 
 use crate::arguments::{Selection, Tracing};
 use crate::messages::{self, Hinted, Progress};
@@ -38,6 +38,8 @@ pub struct Plan {
     pub cgroups: bool,
     /// Say at the end what the tracing cost.
     pub overhead: bool,
+    /// Read the kernel's event text, although eBPF might do.
+    pub event_text: bool,
     /// Sample /proc/diskstats (or the tree below `root`) this often, and at the end of each run;
     /// `Duration::MAX` for the latter only.
     pub sample: Option<Duration>,
@@ -63,6 +65,7 @@ impl Plan {
             filtered: selection.words(),
             before: how.before,
             overhead: how.overhead,
+            event_text: how.ftrace,
             ..Plan::default()
         })
     }
@@ -75,6 +78,8 @@ pub struct Watch {
     known: Vec<BlockDevice>,
     wanted: Vec<String>,
     tracer: Option<BlockTrace>,
+    /// Event text instead, where eBPF was refused.
+    text: Option<BlockEvents>,
     sampler: Option<DiskStats>,
     surroundings: Option<Surroundings>,
     /// The tracer's ring has to be emptied; histograms wait in the kernel.
@@ -105,7 +110,8 @@ impl Watch {
                 recording.set_medium(id, medium);
             }
         }
-        let mut tracer = None;
+        let (mut tracer, mut text) = (None, None);
+        let numbers_of_text = numbers.clone();
         if let Some(mode) = plan.trace {
             let options = TraceOptions {
                 devices: numbers,
@@ -117,10 +123,13 @@ impl Watch {
                 ..TraceOptions::new(mode)
             };
             let mut trace = BlockTrace::new(options);
-            match trace.begin(&mut recording) {
-                Ok(()) => tracer = Some(trace),
-                Err(error) if plan.sample.is_some() => fall_back(&error),
-                Err(error) => return Err(error.into()),
+            let begun = if plan.event_text { None } else { Some(trace.begin(&mut recording)) };
+            match begun {
+                Some(Ok(())) => tracer = Some(trace),
+                refused => {
+                    let refused = refused.and_then(Result::err);
+                    text = event_text(&numbers_of_text, refused, plan, &mut recording)?;
+                }
             }
         }
         if let (Some(words), Some(_)) = (&plan.filtered, &tracer) {
@@ -145,8 +154,9 @@ impl Watch {
             recording,
             known,
             wanted: plan.devices.clone(),
-            drains: tracer.is_some() && plan.trace == Some(TraceMode::Events),
+            drains: text.is_some() || tracer.is_some() && plan.trace == Some(TraceMode::Events),
             tracer,
+            text,
             sampler,
             surroundings,
             sample: plan.sample.unwrap_or(Duration::MAX),
@@ -162,7 +172,21 @@ impl Watch {
 
     /// Whether requests are traced, not only counters sampled.
     pub fn traces(&self) -> bool {
-        self.tracer.is_some()
+        self.tracer.is_some() || self.text.is_some()
+    }
+
+    /// What is left to be filtered here: all of it where the kernel's event text is read, only
+    /// devices and operations where the kernel has counted already.
+    pub fn filter_of_counted(&mut self, selection: &Selection) -> Filter {
+        match self.text {
+            Some(_) => selection.filter(&mut self.recording),
+            None => selection.filter_of_counted(&mut self.recording),
+        }
+    }
+
+    /// Whether the kernel's own waits are too high for batched requests.
+    pub fn plug_clock(&self) -> bool {
+        self.tracer.as_ref().is_some_and(BlockTrace::plug_clock)
     }
 
     /// Whether the user asked to stop.
@@ -214,8 +238,14 @@ impl Watch {
         if let Some(tracer) = &mut self.tracer {
             tracer.end(&mut self.recording)?;
             if let Some(cost) = tracer.cost() {
-                messages::warn(&cost.words(cpu_time() - self.cpu_before, self.begun.elapsed()), None);
+                messages::warn(
+                    &cost.words(cpu_time() - self.cpu_before, self.begun.elapsed()),
+                    None,
+                );
             }
+        }
+        if let Some(text) = &mut self.text {
+            text.end(&mut self.recording)?;
         }
         if let Some(sampler) = &mut self.sampler {
             sampler.end(&mut self.recording)?;
@@ -245,6 +275,9 @@ impl Watch {
             && (all || self.drains)
         {
             tracer.poll(&mut self.recording)?;
+        }
+        if let Some(text) = &mut self.text {
+            text.poll(&mut self.recording)?;
         }
         Ok(())
     }
@@ -321,6 +354,31 @@ pub fn state_facts(recording: &mut Recording) -> anyhow::Result<()> {
 fn cpu_time() -> Duration {
     let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Duration::new(used.tv_sec as u64, used.tv_nsec as u32)
+}
+
+/// The kernel's event text instead of eBPF; `None` if that is refused, too, and counters are left.
+fn event_text(
+    devices: &[(u32, u32)],
+    refused: Option<iowhy_live::Error>,
+    plan: &Plan,
+    recording: &mut Recording,
+) -> anyhow::Result<Option<BlockEvents>> {
+    let mut text = BlockEvents::new(devices.to_vec());
+    match (text.begin(recording), refused) {
+        (Ok(()), None) => Ok(Some(text)),
+        (Ok(()), Some(error)) => {
+            let costs = "reading the kernel's event text (ftrace) instead: it costs some \
+                         microseconds per I/O, and depth, payer and time before the request stay \
+                         unknown";
+            messages::warn(&format!("{error}; {costs}"), Some(error.hint()));
+            Ok(Some(text))
+        }
+        (Err(_), Some(error)) if plan.sample.is_some() => {
+            fall_back(&error);
+            Ok(None)
+        }
+        (Err(error), None) | (Err(_), Some(error)) => Err(error.into()),
+    }
 }
 
 fn fall_back(error: &iowhy_live::Error) {

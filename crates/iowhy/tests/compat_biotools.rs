@@ -5,7 +5,7 @@
 #[path = "../../live/tests/rig/mod.rs"]
 mod rig;
 
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use rig::{Loop, can_run};
 
@@ -34,6 +34,25 @@ fn run(command: &str, disk: &str) -> Output {
     iowhy.output().expect("iowhy")
 }
 
+/// A load that ends with its guard.
+struct Guard(Child);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Reads of 4 and 8 KiB and synchronous writes at a pace that leaves room for others.
+fn load(disk: &Loop) -> Guard {
+    let mut fio = Command::new("fio");
+    fio.args(["--name=load", "--thread", "--filename", &disk.path, "--direct=1", "--size=64m"]);
+    fio.args(["--ioengine=psync", "--rw=randrw", "--bssplit=4k/50:8k/50", "--rate_iops=500"]);
+    fio.args(["--time_based", "--runtime=600"]).stdout(Stdio::null()).stderr(Stdio::null());
+    Guard(fio.spawn().expect("fio"))
+}
+
 #[test]
 fn every_command_of_the_page_does_what_it_says() {
     let commands = commands();
@@ -42,12 +61,8 @@ fn every_command_of_the_page_does_what_it_says() {
         return;
     }
     let disk = Loop::new(64, None);
+    let _load = load(&disk);
     std::thread::scope(|scope| {
-        let load = scope.spawn(|| {
-            // Reads of 4 and 8 KiB and synchronous writes at a pace that leaves room for others.
-            let how = ["--ioengine=psync", "--rw=randrw", "--size=64m", "--bssplit=4k/50:8k/50"];
-            disk.fio(&[&how[..], &["--time_based", "--runtime=20", "--rate_iops=500"]].concat());
-        });
         std::thread::sleep(std::time::Duration::from_millis(500));
         // A few at a time: each loads programs of its own.
         for some in commands.chunks(6) {
@@ -63,7 +78,6 @@ fn every_command_of_the_page_does_what_it_says() {
                 assert!(tells(command, &text), "iowhy {command}: {text}");
             }
         }
-        load.join().expect("the load ran");
     });
 }
 
@@ -85,8 +99,8 @@ fn tells(command: &str, text: &str) -> bool {
         _ if command.starts_with("snoop") => lines().count() > 100 && has(&["QUE(ms)"]),
         _ if command.contains("--records") => text.matches("<begin record>").count() == 3,
         _ if command.contains("--by none") => has(&["all devices  D2C"]),
-        _ if command.contains("device,flags") => has(&[", R, ", ", WS, "]),
-        _ if command.contains("--by flags") => has(&["all devices", ", R, "]),
+        _ if command.contains("device,flags") => has(&[", R", ", WS, "]),
+        _ if command.contains("--by flags") => has(&["all devices", ", R"]),
         _ if command.contains("process,size") => has(&["fio, 4 KiB to below 8 KiB", "fio, 8 KiB"]),
         _ if command.contains("--before") => has(&["B2Q"]),
         _ if command.contains("stage queue") => has(&["Q2D"]),

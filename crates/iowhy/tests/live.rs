@@ -71,7 +71,7 @@ fn hist_counts_what_the_kernel_counts() {
     let before = disk.counters();
     let watching = iowhy(&["hist", "--json", "--device", &disk.name, "9", "1"]);
     std::thread::sleep(ATTACHED);
-    load(&disk, 10_000, 100_000);
+    load(&disk, 3_000, 20_000);
     let kernel = disk.counters()[0] - before[0];
     let (status, text) = ended(watching);
     let report: Value = serde_json::from_str(&text).expect("JSON");
@@ -106,7 +106,7 @@ fn snoop_keeps_every_event_and_why_reads_it_back() {
         .spawn()
         .unwrap();
     std::thread::sleep(ATTACHED);
-    load(&disk, 5_000, 50_000);
+    load(&disk, 2_000, 10_000);
     let kernel = disk.counters()[0] - before[0];
     let ended = watching.wait_with_output().unwrap();
     let why =
@@ -179,7 +179,7 @@ fn a_disk_that_goes_away_ends_nothing_but_its_own_rows() {
     let name = disk.name.clone();
     let watching = iowhy(&["why", "--json", "--for", "5s", "--device", &name]);
     std::thread::sleep(ATTACHED);
-    load(&disk, 2000, 2000);
+    load(&disk, 500, 500);
     // The guard keeps its turn, or another test would get the same number meanwhile.
     rig::run("losetup", &["-d", &disk.path]);
     let ended = watching.wait_with_output().unwrap();
@@ -189,7 +189,7 @@ fn a_disk_that_goes_away_ends_nothing_but_its_own_rows() {
     let status = ended.status.code().unwrap();
     let inputs = report["inputs"].as_array().unwrap();
     let sum = |key: &str| inputs.iter().map(|input| input[key].as_u64().unwrap()).sum::<u64>();
-    assert!(sum("records") + sum("lost") >= 4000, "{inputs:?}");
+    assert!(sum("records") + sum("lost") >= 1000, "{inputs:?}");
     assert_eq!(status, i32::from(sum("lost") + sum("skipped") > 0), "{inputs:?}");
 }
 
@@ -215,7 +215,8 @@ fn without_the_right_to_trace_counters_are_sampled_and_the_gap_is_named() {
     let report: Value = serde_json::from_slice(&ended.stdout).expect("JSON");
     let formats: Vec<&Value> =
         report["inputs"].as_array().unwrap().iter().map(|input| &input["format"]).collect();
-    assert_eq!(formats, ["diskstats"]);
+    assert!(formats.iter().any(|format| *format == "diskstats"), "{formats:?}");
+    assert!(!formats.iter().any(|format| *format == "block-trace"), "{formats:?}");
     assert_eq!(ended.status.code(), Some(0), "{said}");
 }
 
@@ -236,4 +237,81 @@ fn a_disk_that_does_nothing_is_said_to_and_the_way_on_can_be_pasted() {
     assert_eq!(ended.status.code(), Some(0), "{text}");
     assert!(text.contains("Nothing did I/O while iowhy watched"), "{text}");
     assert!(text.contains("`./run why --example dusty-disk`"), "{text}");
+}
+
+/// Starts iowhy where tracefs is mounted, for it alone.
+fn with_tracefs(words: &[&str]) -> Child {
+    let script = "mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing; \
+                  exec \"$0\" \"$@\"";
+    let first = ["--mount", "sh", "-c", script, env!("CARGO_BIN_EXE_iowhy")];
+    start("unshare", &[&first[..], words].concat())
+}
+
+#[test]
+fn the_kernels_event_text_will_do_where_ebpf_is_refused() {
+    if !can_run(&["fio", "unshare"]) {
+        return;
+    }
+    let disk = filled();
+    let before = disk.counters();
+    let watching = with_tracefs(&["hist", "--ftrace", "--json", "--device", &disk.name, "6", "1"]);
+    std::thread::sleep(ATTACHED);
+    load(&disk, 2_000, 8_000);
+    let kernel = disk.counters()[0] - before[0];
+    let (status, text) = ended(watching);
+    assert!(status < 2, "{text}");
+    let report: Value = serde_json::from_str(&text).expect("JSON");
+    let reads =
+        report["histograms"].as_array().unwrap().iter().find(|h| {
+            h["op"] == "read" && h["stage"] == "D2C" && h["device"] == disk.name.as_str()
+        });
+    let count = reads.expect("reads")["count"].as_u64().unwrap();
+    println!("{count} of {kernel} by event text");
+    // Requests are found again by their sector, so two at one place at once may be one.
+    assert!(count <= kernel && count * 100 >= kernel * 99, "{count} of {kernel}");
+    let left = std::fs::read_dir("/sys/kernel/tracing/instances");
+    assert!(
+        left.is_err()
+            || left
+                .unwrap()
+                .flatten()
+                .all(|one| { !one.file_name().to_string_lossy().starts_with("iowhy-") })
+    );
+}
+
+#[test]
+fn every_live_command_says_what_its_tracing_cost() {
+    if !can_run(&["fio"]) {
+        return;
+    }
+    let disk = filled();
+    std::thread::scope(|scope| {
+        let reads = scope.spawn(|| {
+            let how = ["--ioengine=psync", "--rw=randread", "--size=64m", "--rate_iops=2000"];
+            disk.fio(&[&how[..], &["--time_based", "--runtime=8"]].concat());
+        });
+        let commands = [
+            &["hist", "1", "1"][..],
+            &["stat", "1", "1"],
+            &["snoop", "--for", "1s"],
+            &["map", "--for", "1s"],
+            &["why", "--for", "1s"],
+        ];
+        let runs: Vec<Child> = commands
+            .iter()
+            .map(|words| iowhy(&[words, &["--overhead", "--device", &disk.name][..]].concat()))
+            .collect();
+        for (words, run) in commands.iter().zip(runs) {
+            let output = run.wait_with_output().expect("its end");
+            let said = String::from_utf8_lossy(&output.stderr);
+            let line = said.lines().find(|line| line.starts_with("iowhy: overhead: "));
+            let line = line.unwrap_or_else(|| panic!("{words:?}: {said}"));
+            println!("{}: {line}", words[0]);
+            let number = line["iowhy: overhead: ".len()..].split(' ').next();
+            let ns: f64 = number.and_then(|n| n.parse().ok()).expect("ns per I/O");
+            // Below a clock reading it cannot be, above 20 us nobody would trace.
+            assert!((20.0..20_000.0).contains(&ns), "{line}");
+        }
+        reads.join().expect("the load ran");
+    });
 }

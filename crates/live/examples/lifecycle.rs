@@ -100,7 +100,13 @@ fn run(iowhy: &PathBuf, disk: &Loop, which: usize, way: usize, life: Duration) {
         2 => signal(&child, "-TERM"),
         _ => {}
     }
-    child.wait().expect("its end");
+    // Where this runs in the background of a shell, SIGINT is ignored until iowhy listens for it.
+    while child.try_wait().expect("its state").is_none() {
+        std::thread::sleep(Duration::from_millis(100));
+        if way < 3 {
+            signal(&child, ["-KILL", "-INT", "-TERM"][way]);
+        }
+    }
 }
 
 fn signal(child: &Child, which: &str) {
@@ -112,7 +118,7 @@ fn signal(child: &Child, which: &str) {
 /// Some writes that are read back and compared.
 fn load(disk: &Loop) -> Child {
     Command::new("fio")
-        .args(["--name=load", "--filename", &disk.path, "--direct=1", "--bs=4k", "--size=32m"])
+        .args(["--name=load", "--filename", &disk.path, "--direct=1", "--bs=4k", "--size=16m"])
         .args(["--ioengine=io_uring", "--rw=randwrite", "--iodepth=8", "--verify=crc32c"])
         .args(["--rate_iops=6000"])
         .stdout(Stdio::null())

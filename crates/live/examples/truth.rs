@@ -25,7 +25,7 @@ const SUMS: usize = 6;
 /// Runs of each load.
 const RUNS: usize = 3;
 /// Seconds iostat watches: longer than each load takes.
-const IOSTAT_S: &str = "8";
+const IOSTAT_S: &str = "12";
 
 /// A load: its name, the operation that is judged, scheduler, what fio is told.
 type Load = (&'static str, Op, &'static str, &'static [&'static str]);
@@ -62,7 +62,8 @@ struct Run {
     fields: [f64; 3],
     no_queue: f64,
     diskstats: f64,
-    iostat: f64,
+    /// `None` if the load ran beyond its window.
+    iostat: Option<f64>,
 }
 
 fn main() {
@@ -92,11 +93,12 @@ fn main() {
         let [fq2d, fd2c, fq2c] = fields;
         println!(
             "| {} | {} | {count} | {q2d:.1} | {d2c:.1} | {q2c:.1} | {fq2d:.1} | {no_queue:.0} % | \
-             {fd2c:.1} ({:+.0} %) | {fq2c:.1} | {diskstats:.1} ({:+.0} %) | {iostat:.0} |",
+             {fd2c:.1} ({:+.0} %) | {fq2c:.1} | {diskstats:.1} ({:+.0} %) | {} |",
             load.0,
             load.2,
             (fd2c / d2c - 1.0) * 100.0,
             (diskstats / q2c - 1.0) * 100.0,
+            iostat.map_or("-".to_string(), |us| format!("{us:.0}")),
         );
     }
     let _ = std::fs::write(format!("/sys/block/{}/queue/scheduler", disk.name), "none");
@@ -142,7 +144,7 @@ fn run(disk: &Loop, object: &[u8], (_, op, _, how): Load) -> Run {
         fields: [queue / issued / 1e3, device / issued / 1e3, total / of / 1e3],
         no_queue: nil / issued * 100.0,
         diskstats: (after.1 - before.1) as f64 * 1e3 / (after.0 - before.0) as f64,
-        iostat: await_of(&String::from_utf8_lossy(&output.stdout), op) * 1e3,
+        iostat: await_of(&String::from_utf8_lossy(&output.stdout), op),
     }
 }
 
@@ -155,12 +157,12 @@ fn counters(disk: &Loop, op: Op) -> (u64, u64) {
     (fields[at], fields[at + 3])
 }
 
-/// `r_await` or `w_await` of iostat's JSON, in milliseconds.
-fn await_of(text: &str, op: Op) -> f64 {
+/// `r_await` or `w_await` of iostat's JSON, in microseconds; `None` if it saw nothing.
+fn await_of(text: &str, op: Op) -> Option<f64> {
     let key = if op == Op::Read { "\"r_await\":" } else { "\"w_await\":" };
     let rest = text.split_once(key).map_or("", |(_, rest)| rest);
     let number = rest.trim_start().split([',', '}']).next().unwrap_or_default();
-    number.trim().parse().unwrap_or(f64::NAN)
+    number.trim().parse().ok().filter(|ms| *ms > 0.0).map(|ms: f64| ms * 1e3)
 }
 
 /// The program that sums the requests' own times.

@@ -26,6 +26,8 @@ pub struct KernelShape {
     pub start_is_seen: bool,
     /// `start_time_ns` of a request is a reading of the clock, not one cached for the whole plug.
     pub start_in_request: bool,
+    /// The clock is read once for a batch of requests, so the kernel's own await is too high.
+    pub plug_clock: bool,
     /// A probe that is interrupted is never run inside itself.
     pub never_nested: bool,
     /// `RQF_IO_STAT`, `RQF_FLUSH_SEQ`.
@@ -92,6 +94,8 @@ impl KernelShape {
         let mut tracepoints: Vec<_> = WELCOME.into_iter().filter(|(name, _)| has(name)).collect();
         tracepoints.extend(NEEDED);
         let start_is_seen = has("block_io_start");
+        // Since 6.9 (da4c8c3d0975).
+        let plug_clock = types.has_member("blk_plug", "cur_ktime");
         // Enumerators since 6.11; before, macros with these values since 4.10 (blkdev.h, blk-mq.h).
         let bit = |name: &str, before: u32| 1 << types.constant(name).unwrap_or(before);
         Ok(KernelShape {
@@ -107,8 +111,8 @@ impl KernelShape {
             queue_comes_first: types.tracepoint_arguments("block_rq_issue") == Some(2),
             has_rq_disk: types.has_member("request", "rq_disk"),
             start_is_seen,
-            // Since 6.9 the clock is read once per plug (da4c8c3d0975).
-            start_in_request: !start_is_seen && !types.has_member("blk_plug", "cur_ktime"),
+            start_in_request: !start_is_seen && !plug_clock,
+            plug_clock,
             never_nested: types.has_function("bpf_prog_inc_misses_counter"),
             request_flags: (bit("__RQF_IO_STAT", 13), bit("__RQF_FLUSH_SEQ", 4)),
             command_flags: CommandFlags {

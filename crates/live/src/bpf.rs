@@ -274,15 +274,15 @@ const ARRIVAL_BITS: u32 = 14;
 /// A memory page: the least a ring may have.
 const PAGE: u32 = 4096;
 
-fn refused(error: impl std::error::Error) -> Error {
+pub(crate) fn refused(error: impl std::error::Error) -> Error {
     Error::Kernel { what: format!("the kernel refused the tracer: {}", chain(&error)) }
 }
 
-fn broke(error: impl std::error::Error) -> Error {
+pub(crate) fn broke(error: impl std::error::Error) -> Error {
     Error::Kernel { what: format!("a table of the tracer cannot be read: {}", chain(&error)) }
 }
 
-fn absent(name: &str) -> Error {
+pub(crate) fn absent(name: &str) -> Error {
     Error::Kernel { what: format!("the embedded program has no `{name}`: a bug of iowhy") }
 }
 

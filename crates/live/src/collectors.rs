@@ -1,12 +1,18 @@
 //! The list of collectors.
 
+mod block_events;
 mod block_trace;
 mod diskstats;
 mod surroundings;
+mod syscalls;
+mod uprobe;
 
+pub use block_events::BlockEvents;
 pub use block_trace::{BlockTrace, TraceMode, TraceOptions};
 pub use diskstats::DiskStats;
 pub use surroundings::Surroundings;
+pub use syscalls::{CallCount, Syscalls};
+pub use uprobe::{EventCount, Uprobe, UprobeOptions};
 
 /// A collector as the command line and the manual know it.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +28,11 @@ pub struct CollectorEntry {
 /// All collectors, sorted by name.
 pub const COLLECTORS: &[CollectorEntry] = &[
     CollectorEntry {
+        name: block_events::NAME,
+        summary: "every block request by the kernel's event text (ftrace), where eBPF is refused",
+        manual: include_str!("collectors/block_events.rs"),
+    },
+    CollectorEntry {
         name: block_trace::NAME,
         summary: "every block request, from its start to its completion, by eBPF",
         manual: include_str!("collectors/block_trace.rs"),
@@ -35,5 +46,15 @@ pub const COLLECTORS: &[CollectorEntry] = &[
         name: surroundings::NAME,
         summary: "kernel log, mounts, pressure, limits, temperature, links, stolen time",
         manual: include_str!("collectors/surroundings.rs"),
+    },
+    CollectorEntry {
+        name: syscalls::NAME,
+        summary: "system calls that do I/O, and io_uring requests, by eBPF",
+        manual: include_str!("collectors/syscalls.rs"),
+    },
+    CollectorEntry {
+        name: uprobe::NAME,
+        summary: "calls of any user function, from entry to return, by eBPF",
+        manual: include_str!("collectors/uprobe.rs"),
     },
 ];

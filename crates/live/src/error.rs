@@ -29,6 +29,14 @@ pub enum Error {
         /// As it was asked for.
         device: String,
     },
+    /// A program file has no such function, or is none.
+    #[error("cannot watch `{path}`: {why}")]
+    Symbol {
+        /// Its path.
+        path: String,
+        /// What is missing.
+        why: String,
+    },
     /// The rights could not be given up.
     #[error("cannot give up rights: {cause}")]
     Rights {
@@ -49,6 +57,9 @@ impl Error {
             }
             Error::Kernel { .. } => {
                 "`iowhy doctor` tells what this kernel lacks; `iowhy stat --sampled` works on every kernel"
+            }
+            Error::Symbol { .. } => {
+                "`nm -D FILE` and `nm FILE` list the functions; `+0x1234` names a place in the file"
             }
             Error::Device { .. } => "`lsblk` lists the devices; name whole disks, not partitions",
         }

@@ -30,7 +30,10 @@ mod watched;
 
 pub use cgroups::control_group;
 pub use collector::Collector;
-pub use collectors::{BlockTrace, COLLECTORS, CallCount, CollectorEntry, DiskStats, EventCount, Surroundings, Syscalls, TraceMode, TraceOptions, Uprobe, UprobeOptions};
+pub use collectors::{
+    BlockEvents, BlockTrace, COLLECTORS, CallCount, CollectorEntry, DiskStats, EventCount,
+    Surroundings, Syscalls, TraceMode, TraceOptions, Uprobe, UprobeOptions,
+};
 pub use cost::Cost;
 pub use devices::{BlockDevice, devices};
 pub use doctor::{Check, examine, examine_at};

@@ -174,7 +174,7 @@ fn records(
     output: &Output,
 ) -> anyhow::Result<Status> {
     const BEGIN: &str = "<begin record>";
-    let filter = selection.filter_of_counted(watch.recording());
+    let filter = watch.filter_of_counted(selection);
     let style = output.style(filter);
     let mut written = 0;
     for report in 1..=reports(repeat) {

@@ -104,7 +104,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         progress: !screen,
         ..Plan::traced(TraceMode::Histograms, &selection, map.tracing)?
     })?;
-    let filter = selection.filter_of_counted(watch.recording());
+    let filter = watch.filter_of_counted(&selection);
     let style = map.drawing.style(map.output.style(filter));
     let mut until = Duration::ZERO;
     let mut window = Window::default();

@@ -24,8 +24,8 @@ use std::time::Duration;
 
 use clap::{Args, FromArgMatches};
 use iowhy_live::TraceMode;
-use iowhy_show::LAST_END;
 use iowhy_model::{DeviceId, Fact, Level, Nanos, Recording, Report, Sink, Time};
+use iowhy_show::LAST_END;
 
 use crate::arguments::{Output, Selection, Task, Tracing, Words, watch_time};
 use crate::command::{Command, Status};
@@ -84,9 +84,9 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     style.pattern = snoop.pattern;
     let span = |length: Nanos| Duration::from_nanos(length.ns() as u64);
     let interval = repeat.interval.map(span);
-    let counted = interval.zip(repeat.count).map(|(interval, count)| {
-        interval.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX))
-    });
+    let counted = interval
+        .zip(repeat.count)
+        .map(|(interval, count)| interval.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX)));
     let end = snoop.watch_for.map(span).or(counted).unwrap_or(Duration::MAX);
     let mut table = interval.filter(|_| !snoop.output.json).map(Table::new);
     let mut places = Places::default();

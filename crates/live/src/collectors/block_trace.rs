@@ -143,6 +143,7 @@ pub struct BlockTrace {
     running: Option<Running>,
     tallies: Vec<(String, Op, Tallies)>,
     cost: Option<Cost>,
+    plug_clock: bool,
 }
 
 /// What a tracer has while it is attached.
@@ -163,7 +164,13 @@ struct Running {
 impl BlockTrace {
     /// A tracer that has not begun yet.
     pub fn new(options: TraceOptions) -> Self {
-        BlockTrace { options, running: None, tallies: Vec::new(), cost: None }
+        BlockTrace { options, running: None, tallies: Vec::new(), cost: None, plug_clock: false }
+    }
+
+    /// Whether this kernel reads its clock once for a batch of requests, so that the wait it counts
+    /// itself (await) is too high.
+    pub fn plug_clock(&self) -> bool {
+        self.plug_clock
     }
 
     /// What the programs cost, as of the end, if it was asked for.
@@ -185,6 +192,7 @@ impl Collector for BlockTrace {
     fn begin(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
         Rights::read()?.suffice()?;
         let shape = KernelShape::of(&KernelTypes::read()?)?;
+        self.plug_clock = shape.plug_clock;
         let mut watched = WatchList::new(Path::new(SYS), &self.options.devices)?;
         let mut settings = self.options.settings(&watched, &shape);
         settings.set_bits = settings.set_bits.clamp(SET_BITS.0, SET_BITS.1);

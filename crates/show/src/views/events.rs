@@ -49,7 +49,8 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
     let mut headed = false;
     for listing in &recording.listings {
         let any = listing.events.iter().any(|event| style.filter.event(event));
-        let live = listing.source.level >= Level::D && recording.listings.len() == 1;
+        let traces = recording.listings.iter().filter(|other| other.source.level >= Level::D);
+        let live = listing.source.level >= Level::D && traces.count() == 1;
         let queue = sees_queue(listing);
         if style.heading && (any || live) {
             // Prose between two listings keeps them apart when they are read again.

@@ -1,0 +1,222 @@
+//! Do the kernel's counters and the trace say the same? Where not, it is said, and why.
+
+use std::collections::HashSet;
+
+use iowhy_model::{DeviceId, Level, Listing, Note, Op, Recording, Sink, Stage};
+
+/// Reading the counters and turning the trace's page are not one moment: so far apart at most, s.
+const APART_S: f64 = 0.02;
+/// Means of fewer requests are not compared.
+const FEW: f64 = 100.0;
+/// Means that differ by less agree: 3 % is what one batch in thirty does, and above what the
+/// edges of a stretch do to a hundred requests.
+const TOLERANCE: f64 = 0.03;
+/// The kernel sums milliseconds per device and operation, ns.
+const STEP_NS: f64 = 1e6;
+/// What an operation's means rest on; flushes are counted twice over by the kernel (the write that
+/// carries one, and the flush), and apart from both in the trace.
+const OPS: [Op; 2] = [Op::Read, Op::Write];
+
+/// What was said already; each device and operation is spoken of once.
+#[derive(Debug, Default)]
+pub struct Agreement {
+    said: HashSet<(DeviceId, Op, bool)>,
+}
+
+/// Requests, their summed wait (Q2C or await) and how long was watched.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    count: f64,
+    wait_ns: f64,
+    seconds: f64,
+    in_flight: f64,
+}
+
+impl Sum {
+    fn mean(self) -> f64 {
+        self.wait_ns / self.count
+    }
+}
+
+impl Agreement {
+    /// Adds a note to the listing of the trace for each device whose counters say something else.
+    /// `plug_clock`: this kernel reads the clock once for a batch of requests.
+    pub fn state(&mut self, recording: &mut Recording, plug_clock: bool) {
+        let mut notes = Vec::new();
+        let devices: Vec<(DeviceId, String)> = {
+            let used = recording.listings.iter().flat_map(|listing| &listing.intervals);
+            let mut ids: Vec<DeviceId> = used.map(|interval| interval.device).collect();
+            ids.sort();
+            ids.dedup();
+            ids.into_iter().map(|id| (id, recording.device_of(id).name.clone())).collect()
+        };
+        for (device, name) in devices {
+            for op in OPS {
+                let (traced, counted) =
+                    (traced(recording, device, op), counted(recording, device, op));
+                let (Some(traced), Some(counted)) = (traced, counted) else { continue };
+                let lost = lost(recording, &name, op);
+                if let Some(words) = numbers(traced, counted, lost)
+                    && self.said.insert((device, op, false))
+                {
+                    notes.push(format!("{name} {}: {words}", op.name()));
+                }
+                if let Some(words) = means(traced, counted, plug_clock)
+                    && self.said.insert((device, op, true))
+                {
+                    notes.push(format!("{name} {}: {words}", op.name()));
+                }
+            }
+        }
+        let trace = recording.listings.iter().position(is_trace);
+        let (Some(trace), false) = (trace, notes.is_empty()) else { return };
+        recording.resume(trace);
+        for reason in notes {
+            recording.note(Note { line: 0, text: String::new(), reason });
+        }
+    }
+}
+
+fn is_trace(listing: &Listing) -> bool {
+    listing.source.level != Level::A && listing.source.format == "block-trace"
+}
+
+/// What the trace measured; `None` if it holds no such I/O.
+fn traced(recording: &Recording, device: DeviceId, op: Op) -> Option<Sum> {
+    let mut sum = Sum::default();
+    for listing in recording.listings.iter().filter(|listing| is_trace(listing)) {
+        for known in &listing.distributions {
+            if (known.device, known.op, known.stage) == (device, Some(op), Stage::Total) {
+                sum.count += known.histogram.count() as f64;
+                sum.wait_ns += known.histogram.sum_ns?;
+            }
+        }
+        for event in listing.events.iter().filter(|event| (event.device, event.op) == (device, op))
+        {
+            if let Some(latency) = event.latency(Stage::Total) {
+                sum.count += 1.0;
+                sum.wait_ns += latency.ns() as f64;
+            }
+        }
+    }
+    (sum.count > 0.0).then_some(sum)
+}
+
+/// What the counters say; `None` if there are none.
+fn counted(recording: &Recording, device: DeviceId, op: Op) -> Option<Sum> {
+    let mut sum = Sum::default();
+    let sampled = recording.listings.iter().filter(|listing| listing.source.format == "diskstats");
+    for interval in sampled.flat_map(|listing| &listing.intervals) {
+        if interval.device != device {
+            continue;
+        }
+        let (Some(rates), Some(length)) = (interval.of(op), interval.length) else { continue };
+        let seconds = length.ns() as f64 / 1e9;
+        let count = rates.ios_per_s * seconds;
+        sum.count += count;
+        sum.seconds += seconds;
+        sum.wait_ns += count * rates.await_ns.unwrap_or(0.0);
+        let busy = interval.in_flight.unwrap_or(0) as f64;
+        sum.in_flight = sum.in_flight.max(busy).max(interval.queue_len.unwrap_or(0.0));
+    }
+    (sum.seconds > 0.0).then_some(sum)
+}
+
+fn lost(recording: &Recording, device: &str, op: Op) -> f64 {
+    let of = format!("{device} {} requests", op.name());
+    let losses = recording.listings.iter().flat_map(|listing| &listing.source.losses);
+    losses.filter(|loss| loss.what.starts_with(&of)).map(|loss| loss.count as f64).sum()
+}
+
+/// Whether the numbers differ by more than what was in flight at the edges, what the two readings
+/// are apart, and what is known to be lost.
+fn numbers(traced: Sum, counted: Sum, lost: f64) -> Option<String> {
+    let rate = counted.count / counted.seconds;
+    let edges = 2.0 * counted.in_flight.ceil() + rate * APART_S + 2.0;
+    let missing = (counted.count - traced.count).abs() - lost - edges;
+    (missing > 0.0).then(|| {
+        format!(
+            "/proc/diskstats counts {:.0}, {:.0} were traced and {lost:.0} lost, and the edges \
+             of the time watched explain at most {edges:.0}",
+            counted.count, traced.count
+        )
+    })
+}
+
+/// Whether the means differ, and why.
+fn means(traced: Sum, counted: Sum, plug_clock: bool) -> Option<String> {
+    if traced.count < FEW || counted.count < FEW {
+        return None;
+    }
+    let (ours, theirs) = (traced.mean(), counted.mean());
+    let rounding = STEP_NS / counted.count;
+    // What is in flight at the edges may be of any age.
+    let edges = ours * 2.0 * counted.in_flight / counted.count;
+    if (theirs - ours).abs() <= ours * TOLERANCE + rounding + edges {
+        return None;
+    }
+    let why = if plug_clock && theirs > ours {
+        "this kernel (6.9 or later) reads the clock once for a batch, so that its await holds time \
+         before the request existed; the trace reads it for each"
+    } else {
+        "no reason is known; the trace reads the clock itself"
+    };
+    Some(format!(
+        "/proc/diskstats (and iostat) says await {:.3} ms, the trace {:.3} ms, {:+.0} %: {why}",
+        theirs / 1e6,
+        ours / 1e6,
+        (theirs / ours - 1.0) * 100.0
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use iowhy_model::{Distribution, Edges, Histogram, Interval, Layer, Nanos, Rates, Source};
+
+    use super::*;
+
+    fn recording(traced: u64, us: u64, counted: f64, await_us: f64) -> Recording {
+        let mut recording = Recording::new();
+        let sda = recording.device("sda");
+        recording.begin(Source::new("block-trace", "live", Level::B));
+        let mut histogram = Histogram::empty(Edges::standard());
+        (0..traced).for_each(|_| histogram.record(us * 1000));
+        let mut known = Distribution::new(sda, Layer::Block, Stage::Total, histogram);
+        known.op = Some(Op::Read);
+        recording.distribution(known);
+        recording.begin(Source::new("diskstats", "live", Level::A));
+        let mut interval = Interval::new(sda, Layer::Block);
+        interval.length = Some(Nanos(1_000_000_000));
+        let await_ns = Some(await_us * 1e3);
+        let rates = Rates { ios_per_s: counted, await_ns, ..Rates::default() };
+        interval.rates.push((Op::Read, rates));
+        interval.in_flight = Some(4);
+        recording.interval(interval);
+        recording
+    }
+
+    fn said(mut recording: Recording) -> Vec<String> {
+        let mut agreement = Agreement::default();
+        agreement.state(&mut recording, true);
+        agreement.state(&mut recording, true);
+        recording.listings[0].source.notes.iter().map(|note| note.reason.clone()).collect()
+    }
+
+    #[test]
+    fn what_agrees_within_the_edges_is_not_spoken_of() {
+        assert!(said(recording(10_000, 200, 10_000.0, 201.0)).is_empty());
+        // 8 in flight at the edges, 200 in the 20 ms between the readings, and 2.
+        assert!(said(recording(9_791, 200, 10_000.0, 200.0)).is_empty());
+        assert!(said(recording(50, 200, 50.0, 400.0)).is_empty());
+    }
+
+    #[test]
+    fn each_disagreement_is_said_once_with_its_reason() {
+        let notes = said(recording(10_000, 200, 10_000.0, 250.0));
+        assert_eq!(notes.len(), 1);
+        assert!(notes[0].contains("await 0.250 ms, the trace 0.200 ms, +25 %"), "{notes:?}");
+        assert!(notes[0].contains("once for a batch"), "{notes:?}");
+        let notes = said(recording(5_000, 200, 10_000.0, 200.0));
+        assert!(notes[0].contains("counts 10000, 5000 were traced"), "{notes:?}");
+    }
+}
