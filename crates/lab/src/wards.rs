@@ -30,7 +30,7 @@ const AGAIN: usize = 2;
 /// Which runs.
 #[derive(Args, Debug)]
 pub struct Wards {
-    /// Seed of everything that is chance; each run adds its own place
+    /// Seed of everything that is chance; each ward and run adds its own
     #[arg(long, default_value_t = 2026)]
     seed: u64,
     /// Only diseases whose name contains one of these
@@ -54,9 +54,9 @@ impl Wards {
     /// # Errors
     /// If a disk cannot be made here, or `iowhy` was not built.
     pub fn run(&self) -> io::Result<ExitCode> {
-        let chosen: Vec<(usize, &Ward)> = self.chosen();
+        let chosen = self.chosen();
         if self.list {
-            for (_, ward) in chosen {
+            for ward in chosen {
                 writeln!(io::stdout(), "{:<16} {}", ward.name, ward.tells())?;
             }
             return Ok(ExitCode::SUCCESS);
@@ -65,10 +65,10 @@ impl Wards {
             return Err(io::Error::other(format!("the wards need {missing}")));
         }
         let mut all = Vec::new();
-        for (place, ward) in chosen {
+        for ward in chosen {
             let runs = if self.fast { 1 } else { ward.runs };
             for again in 0..runs {
-                let seed = self.seed.wrapping_add(1000 * place as u64 + again);
+                let seed = self.seed.wrapping_add(of_name(ward.name) + again);
                 all.push(self.undisturbed(ward, seed)?);
             }
         }
@@ -95,11 +95,15 @@ impl Wards {
         run(ward, seed, self.keep.as_deref())
     }
 
-    fn chosen(&self) -> Vec<(usize, &'static Ward)> {
+    fn chosen(&self) -> Vec<&'static Ward> {
         let named = |ward: &Ward| {
             self.only.is_empty() || self.only.iter().any(|name| ward.name.contains(name.as_str()))
         };
-        let all = WARDS.iter().enumerate();
-        all.filter(|(_, ward)| named(ward) && (!self.fast || ward.fast)).collect()
+        WARDS.iter().filter(|ward| named(ward) && (!self.fast || ward.fast)).collect()
     }
+}
+
+/// What a ward adds to the seed: its own, whatever wards stand before it.
+fn of_name(name: &str) -> u64 {
+    name.bytes().fold(0, |sum, byte| (sum * 31 + u64::from(byte)) % 100_000)
 }

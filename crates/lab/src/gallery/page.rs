@@ -56,7 +56,7 @@ pub const PICTURES: &[Picture] = &[
     picture(
         "large/platter",
         "Healthy disk, large requests",
-        "A band that begins at 14 ms: so long it takes to move a megabyte under the head. Per byte the disk is fast.",
+        "One line at 7 ms: so long it takes to move half a megabyte under the head. Per byte the disk is fast.",
     ),
     picture(
         "stall/flash",
@@ -116,7 +116,7 @@ pub const PICTURES: &[Picture] = &[
     picture(
         "comb/flash",
         "Bad: firmware that answers on ticks",
-        "Lines at equal distance, like the dusty disk, but 6 ms apart: no disk turns at 10,000 rpm and has no platter.",
+        "Lines at equal distance, like the dusty disk, but 5 ms apart: that would be 12,000 turns a minute, at which no disk turns, and this one has no platter.",
     ),
     picture(
         "wake/platter",
@@ -146,7 +146,8 @@ pub fn beginning(seed: u64) -> String {
 
 /// One picture with its words.
 pub fn part(picture: &Picture, ward: &Ward, name: &str, histogram: &str, verdict: &str) -> String {
-    let Picture { title, look, .. } = picture;
+    let Picture { title, .. } = picture;
+    let look = wrapped(picture.look);
     // The reasoning behind it fills a screen; what matters stands before it.
     let verdict: Vec<&str> = verdict.lines().take_while(|line| *line != "Evidence").collect();
     let verdict = verdict.join("\n");
@@ -161,6 +162,22 @@ pub fn part(picture: &Picture, ward: &Ward, name: &str, histogram: &str, verdict
     )
 }
 
+/// Text in lines of no more than 110 letters.
+fn wrapped(text: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let long = |line: &&mut String| line.chars().count() + word.chars().count() > 110;
+        if lines.last_mut().as_ref().is_none_or(long) {
+            lines.push(String::new());
+        }
+        if let Some(line) = lines.last_mut() {
+            line.push_str(if line.is_empty() { "" } else { " " });
+            line.push_str(word);
+        }
+    }
+    lines.join("\n")
+}
+
 /// How to make it, live.
 fn command(ward: &Ward) -> String {
     let diseases: Vec<String> =
@@ -172,8 +189,8 @@ fn command(ward: &Ward) -> String {
         (n, false) => format!(" and {n} healthy disks (`--peers {n}`)"),
     };
     format!(
-        "The disk: `lab sickdisk --model {}{}`{beside}; the load: `{loads}`. Live, and judged: \
-         `sudo lab wards --only {} --keep here`.\n",
+        "The disk: `lab sickdisk --model {}{}`{beside}; the load: `{loads}`.\n\
+         Live, and judged: `sudo lab wards --only {} --keep here`.\n",
         ward.model,
         diseases.concat(),
         ward.name

@@ -11,7 +11,7 @@ const WARD: Ward = Ward {
     loads: &["read:128K"],
     before: 0,
     seconds: 8,
-    owed: &["healthy", "insufficient"],
+    owed: PEACE,
     figure: Figure::None,
     runs: 1,
     fast: false,
@@ -76,7 +76,6 @@ pub const WARDS: &[Ward] = &[
         owed: &["load.missed-turn"],
         figure: Figure::Rpm(7200.0),
         runs: 2,
-        fast: true,
         ..WARD
     },
     Ward {
@@ -91,7 +90,6 @@ pub const WARDS: &[Ward] = &[
         name: "missed-turn/near-miss",
         model: "rotational:cache=32M",
         loads: &["write:4K,think=3ms"],
-        owed: PEACE,
         ..WARD
     },
     Ward {
@@ -106,7 +104,7 @@ pub const WARDS: &[Ward] = &[
     Ward {
         name: "slow/flash",
         model: "ssd",
-        diseases: &["slow=60"],
+        diseases: &["slow=400"],
         loads: &["read:4K,random,think=2ms"],
         owed: &["device.slow"],
         figure: Figure::Added,
@@ -117,8 +115,8 @@ pub const WARDS: &[Ward] = &[
     Ward {
         name: "slow/near-miss",
         loads: &["read:8K,random,think=20ms"],
-        owed: PEACE,
         runs: 2,
+        fast: true,
         ..WARD
     },
     Ward {
@@ -145,7 +143,6 @@ pub const WARDS: &[Ward] = &[
         model: "ssd",
         loads: &["batch=30/2s:read:4K,random"],
         seconds: 12,
-        owed: PEACE,
         ..WARD
     },
     Ward {
@@ -172,7 +169,6 @@ pub const WARDS: &[Ward] = &[
         model: "network:iops=3000",
         loads: &["read:4K,random,depth=4,think=20ms"],
         seconds: 15,
-        owed: PEACE,
         runs: 2,
         ..WARD
     },
@@ -191,7 +187,6 @@ pub const WARDS: &[Ward] = &[
         model: "network:iops=200,burst=1500,credits=12000",
         loads: &["read:4K,random,rate=120"],
         seconds: 15,
-        owed: PEACE,
         ..WARD
     },
     Ward {
@@ -219,7 +214,6 @@ pub const WARDS: &[Ward] = &[
         beside: (7, false),
         loads: &["read:8K,random,think=40ms"],
         seconds: 15,
-        owed: PEACE,
         runs: 2,
         ..WARD
     },
@@ -231,6 +225,13 @@ pub const WARDS: &[Ward] = &[
         seconds: 12,
         owed: &["peer.shared", "device.slow"],
         figure: Figure::Added,
+        ..WARD
+    },
+    Ward {
+        name: "together/near-miss",
+        beside: (5, false),
+        loads: &["read:8K,random,think=40ms"],
+        seconds: 12,
         ..WARD
     },
     Ward {
@@ -246,7 +247,6 @@ pub const WARDS: &[Ward] = &[
         model: "ssd:dies=8",
         loads: &["write:16K,random,think=8ms", "read:4K,random,think=4ms"],
         seconds: 12,
-        owed: PEACE,
         ..WARD
     },
     Ward {
@@ -262,18 +262,24 @@ pub const WARDS: &[Ward] = &[
         model: "ssd:dies=8,quick=1G",
         loads: &["write:16K,random,depth=2,think=2ms"],
         seconds: 12,
-        owed: PEACE,
         ..WARD
     },
     Ward {
         name: "thermal/flash",
         model: "ssd:read=300us",
-        diseases: &["thermal=9s/4s/30"],
+        diseases: &["thermal=9s/4s/200"],
         loads: &["read:4K,random,think=2ms"],
         seconds: 20,
         owed: &["device.thermal", "device.slow"],
         figure: Figure::Added,
         runs: 2,
+        ..WARD
+    },
+    Ward {
+        name: "thermal/near-miss",
+        model: "ssd:read=300us",
+        loads: &["read:4K,random,think=2ms", "batch=20/4s:read:64K,random"],
+        seconds: 12,
         ..WARD
     },
     Ward {
@@ -289,7 +295,6 @@ pub const WARDS: &[Ward] = &[
         model: "shingled",
         loads: &["write:64K,think=4ms"],
         seconds: 12,
-        owed: PEACE,
         ..WARD
     },
     Ward {
@@ -304,6 +309,13 @@ pub const WARDS: &[Ward] = &[
         ..WARD
     },
     Ward {
+        name: "recovery/near-miss",
+        model: "ssd",
+        loads: &["read:4K,random,think=4ms", "batch=4/3s:read:1M,random"],
+        seconds: 12,
+        ..WARD
+    },
+    Ward {
         name: "media/eio",
         diseases: &["eio=32M+2M/400ms"],
         loads: &["read:128K,think=5ms"],
@@ -311,15 +323,23 @@ pub const WARDS: &[Ward] = &[
         owed: &["device.media"],
         ..WARD
     },
+    Ward { name: "media/near-miss", loads: &["read:128K,think=5ms"], seconds: 12, ..WARD },
     Ward {
         name: "comb/flash",
         model: "ssd",
-        diseases: &["comb=0.45/6ms"],
+        diseases: &["comb=0.45/5ms"],
         loads: &["read:4K,random,think=3ms"],
         seconds: 12,
         owed: &["device.comb-other", "device.slow"],
         figure: Figure::Added,
         runs: 2,
+        ..WARD
+    },
+    Ward {
+        name: "comb/near-miss",
+        model: "network:iops=3000,jitter=400us",
+        loads: &["read:4K,random,think=3ms"],
+        seconds: 12,
         ..WARD
     },
     Ward {
@@ -330,13 +350,7 @@ pub const WARDS: &[Ward] = &[
         owed: &["device.idle-wake", "device.slow", "device.stall"],
         ..WARD
     },
-    Ward {
-        name: "wake/near-miss",
-        loads: &["read:8K,random,rate=2.5"],
-        seconds: 20,
-        owed: PEACE,
-        ..WARD
-    },
+    Ward { name: "wake/near-miss", loads: &["read:8K,random,rate=2.5"], seconds: 20, ..WARD },
     Ward {
         name: "saturated/platter",
         loads: &["read:8K,random,depth=12,think=1ms"],
@@ -344,12 +358,7 @@ pub const WARDS: &[Ward] = &[
         runs: 2,
         ..WARD
     },
-    Ward {
-        name: "saturated/near-miss",
-        loads: &["read:8K,random,think=15ms"],
-        owed: PEACE,
-        ..WARD
-    },
+    Ward { name: "saturated/near-miss", loads: &["read:8K,random,think=15ms"], ..WARD },
     Ward {
         name: "batch/platter",
         loads: &["batch=16/800ms:read:8K,random"],
@@ -359,7 +368,7 @@ pub const WARDS: &[Ward] = &[
     },
     Ward {
         name: "large/platter",
-        loads: &["read:1M,random,think=30ms"],
+        loads: &["read:512K,think=20ms"],
         seconds: 12,
         owed: &["load.large-io"],
         ..WARD
