@@ -1,4 +1,4 @@
-//! Compiles `bpf/block_trace.bpf.c`, so that the shipped binary needs no compiler.
+//! Compiles the programs of `bpf/`, so that the shipped binary needs no compiler.
 
 // cargo reads a build script's output, and shows its errors.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
@@ -10,20 +10,25 @@ use std::process::{Command, ExitCode};
 /// Versions of clang looked for under their own name, newest first; 14 is the oldest tried.
 const VERSIONS: std::ops::RangeInclusive<u32> = 14..=23;
 
-/// What the object is made of.
-const FILES: [&str; 7] =
-    ["block_trace.bpf.c", "edges.h", "finish.h", "kernel.h", "slots.h", "subject.h", "tables.h"];
+/// The objects, one per collector.
+const OBJECTS: [&str; 3] = ["block_trace", "syscalls", "uprobe"];
+/// What they are made of besides.
+const HEADERS: [&str; 7] =
+    ["edges.h", "finish.h", "kernel.h", "slots.h", "spans.h", "subject.h", "tables.h"];
 
 fn main() -> ExitCode {
-    for file in FILES {
+    for name in OBJECTS {
+        println!("cargo:rerun-if-changed=bpf/{name}.bpf.c");
+    }
+    for file in HEADERS {
         println!("cargo:rerun-if-changed=bpf/{file}");
     }
     println!("cargo:rerun-if-env-changed=CLANG");
     println!("cargo:rerun-if-env-changed=LLVM_STRIP");
-    match compile() {
+    match OBJECTS.into_iter().try_for_each(compile) {
         Ok(()) => ExitCode::SUCCESS,
         Err(reason) => {
-            eprintln!("iowhy: cannot compile the block tracer: {reason}");
+            eprintln!("iowhy: cannot compile the BPF programs: {reason}");
             eprintln!();
             eprintln!("hint: apt-get install clang llvm, or set `CLANG` to a clang of version 14");
             eprintln!("or later that knows `-target bpf`");
@@ -32,14 +37,17 @@ fn main() -> ExitCode {
     }
 }
 
-fn compile() -> Result<(), String> {
+fn compile(name: &str) -> Result<(), String> {
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("cargo gave no `OUT_DIR`")?);
-    let object = out.join("block_trace.bpf.o");
+    let object = out.join(format!("{name}.bpf.o"));
     let clang = find("clang").ok_or("`clang` is missing")?;
     let compiled = Command::new(&clang)
         .args(["-target", "bpf", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-nostdinc"])
         .args(own_paths())
-        .args(["-c", "bpf/block_trace.bpf.c", "-o"])
+        .args(machine())
+        .arg("-c")
+        .arg(format!("bpf/{name}.bpf.c"))
+        .arg("-o")
         .arg(&object)
         .output()
         .map_err(|error| format!("`{clang}` did not run: {error}"))?;
@@ -51,6 +59,12 @@ fn compile() -> Result<(), String> {
         let _ = Command::new(strip).arg("-g").arg(&object).status();
     }
     Ok(())
+}
+
+/// The machine the programs will run on: a function's arguments are in its registers.
+fn machine() -> Option<String> {
+    let machine = env::var("CARGO_CFG_TARGET_ARCH").ok()?;
+    Some(format!("-DFOR_{}", machine.to_uppercase()))
 }
 
 /// No path of the build machine goes into the object.

@@ -10,6 +10,8 @@ mod probe;
 mod record;
 mod snoop;
 mod stat;
+mod syscalls;
+mod uprobe;
 mod why;
 
 use crate::command::Command;
@@ -26,6 +28,8 @@ pub const COMMANDS: &[Command] = &[
     record::COMMAND,
     snoop::COMMAND,
     stat::COMMAND,
+    syscalls::COMMAND,
+    uprobe::COMMAND,
     why::COMMAND,
 ];
 

@@ -65,6 +65,18 @@ fn held(file: &str) -> (u64, u64, i32) {
     (events, lost, status)
 }
 
+/// Every key that is written is told of in the manual of the schemas.
+fn is_in_the_manual(value: &Value) {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/JSON.md");
+    let manual = std::fs::read_to_string(page).unwrap();
+    let Some(object) = value.as_object() else { return };
+    for (key, value) in object {
+        assert!(manual.contains(&format!("`{key}`")), "docs/JSON.md does not tell of `{key}`");
+        is_in_the_manual(value);
+        value.as_array().into_iter().flatten().for_each(is_in_the_manual);
+    }
+}
+
 #[test]
 fn what_is_kept_and_what_is_lost_is_what_the_kernel_counts_over_all_files() {
     if !can_run(&["fio"]) {
@@ -83,6 +95,7 @@ fn what_is_kept_and_what_is_lost_is_what_the_kernel_counts_over_all_files() {
     let (status, text, said) = ended(recording);
     let told: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text} {said}"));
     let (events, lost) = (told["events"].as_u64().unwrap(), told["lost"].as_u64().unwrap());
+    is_in_the_manual(&told);
     assert_eq!(events + lost, kernel, "{told}");
     assert_eq!(status, i32::from(lost > 0));
     let files: Vec<&str> =

@@ -8,7 +8,7 @@ use crate::{DeviceId, Flags, Name, Nanos, Op, Time};
 pub enum Layer {
     /// Measured by the program that waited (fio, the write tester, Oracle).
     Application,
-    /// Entry to return of a system call.
+    /// Entry to return of a system call, or of a function of the program.
     Syscall,
     /// A request of the block layer.
     Block,

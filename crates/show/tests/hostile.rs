@@ -51,9 +51,12 @@ fn bytes(view: &iowhy_show::View, report: &Report, style: &Style) -> Vec<u8> {
     out
 }
 
+/// Views whose bytes are no text.
+const BINARY: [&str; 2] = ["heatmap-png", "parquet"];
+
 /// Whether a view draws on paper; the others write for programs.
 fn on_paper(view: &iowhy_show::View) -> bool {
-    let endings = ["biosnoop-text", "-csv", "-log", "-png", "-records", "-svg"];
+    let endings = ["biosnoop-text", "-csv", "-log", "-png", "-records", "-svg", "parquet"];
     !view.name.contains("json") && !endings.iter().any(|ending| view.name.ends_with(ending))
 }
 
@@ -93,7 +96,7 @@ fn no_line_is_wider_than_its_paper() {
 fn no_control_character_gets_through_and_plain_paper_stays_plain() {
     for (name, report) in all_reports() {
         for style in all_styles() {
-            for view in VIEWS.iter().filter(|view| view.name != "heatmap-png") {
+            for view in VIEWS.iter().filter(|view| !BINARY.contains(&view.name)) {
                 let text = drawn(view, &report, &style);
                 let text = if style.colour == Colour::None { text } else { without_colours(&text) };
                 let bad = text.chars().find(|c| c.is_control() && *c != '\n');

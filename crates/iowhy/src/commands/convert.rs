@@ -8,17 +8,22 @@
 //! - `csv`: single I/Os, or the cells of the heat maps where there are only histograms over time;
 //! - `biosnoop`: lines as bcc's biosnoop prints them, from single I/Os of block devices;
 //! - `pylatencymap`: PyLatencyMap's records, from single I/Os or histograms over time;
-//! - `fio-hist-log`: fio's histogram log, from the same where the direction is known.
+//! - `fio-hist-log`: fio's histogram log, from the same where the direction is known;
+//! - `parquet`: single I/Os, one row each, or else histograms, one row per bucket, with losses and
+//!   sources in the file's metadata (`iowhy explain parquet`);
+//! - `native-capture`: everything, as `iowhy record` keeps it.
 //!
-//! The target is told by `--to`, else by the ending of the file: `.json`, `.jsonl`, `.ndjson` or
-//! `.csv`. What a target cannot carry is refused with the reason: nothing is made up, so averages
+//! The target is told by `--to`, else by the ending of the file: `.json`, `.jsonl`, `.ndjson`,
+//! `.csv`, `.parquet` or `.iowhy`. What a target cannot carry is refused with the reason: nothing is made up, so averages
 //! never become single I/Os. Where an input holds several listings, those that do not fit are
-//! named and left out, with exit status 1. Parquet is not written yet.
+//! named and left out, with exit status 1.
 //!
 //! ## Examples
 //! `iowhy convert biosnoop.txt trace.csv`: for a spreadsheet.
 //! `iowhy convert nvme.txt - --to pylatencymap | iowhy map - --compat pylatencymap`: its picture.
 //! `blkparse -i sda | iowhy convert - trace.jsonl`: while there is no other way to keep it.
+
+mod streamed;
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -74,6 +79,8 @@ const TARGETS: &[Target] = &[
     Target { name: "csv", endings: &["csv"], view: csv },
     Target { name: "fio-hist-log", endings: &[], view: fio_hist_log },
     Target { name: "json", endings: &["json", "jsonl", "ndjson"], view: json },
+    Target { name: "native-capture", endings: &["iowhy"], view: |_| Err(NOTHING) },
+    Target { name: "parquet", endings: &["parquet"], view: |_| Err(NOTHING) },
     Target { name: "pylatencymap", endings: &[], view: pylatencymap },
 ];
 
@@ -83,6 +90,9 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     if same_file(&convert.from, &convert.to_file) {
         let hint = "write to another file, then move it";
         return Err(Hinted::error("a capture cannot be written over itself", hint));
+    }
+    if streamed::NAMES.contains(&target.name) {
+        return streamed::run(&convert, target.name);
     }
     let files = Files { files: vec![convert.from.clone()], format: convert.format.clone() };
     let Some((mut report, filter, mut incomplete)) =
@@ -138,7 +148,6 @@ impl Convert {
         let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
         let hint = format!("`--to` takes {}", names.join(", "));
         Err(match wanted.as_str() {
-            "parquet" => Hinted::error("cannot write Parquet: its writer is not built yet", hint),
             "" => Hinted::error("cannot tell which format to write", hint),
             other => Hinted::error(format!("cannot write `{other}`: no such format"), hint),
         })

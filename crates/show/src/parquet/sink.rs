@@ -155,8 +155,9 @@ impl<W: Write> ParquetSink<W> {
         let what = ["single I/Os", "histograms", "averages"];
         let kept = if self.rows == Rows::Events { what[0] } else { what[1] };
         let some = self.left_out.iter().zip(what).filter(|(count, _)| **count > 0);
-        some.map(|(count, what)| {
-            format!("{count} {what}: a Parquet file holds rows of one kind, here {kept}")
+        some.map(|(count, what)| match self.written {
+            0 => format!("it holds {what}, not single I/Os or histograms"),
+            _ => format!("{count} {what}: a Parquet file holds rows of one kind, here {kept}"),
         })
         .collect()
     }

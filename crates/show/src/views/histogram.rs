@@ -22,7 +22,7 @@
 use std::io::{self, Write};
 
 use iowhy_model::{
-    Distribution, Edges, Histogram, Recording, Report, Source, Stage, distributions,
+    Distribution, Edges, Histogram, Layer, Recording, Report, Source, Stage, distributions,
 };
 
 use crate::paint::{Align, Columns, Ink, Line, Paper, Tone};
@@ -107,11 +107,15 @@ fn heading(
     } else {
         mark.with("  ", Tone::Plain)
     };
-    let mut text = format!("{}{}", op(known), stage_words(known.stage));
+    let (stage, one) = match known.layer {
+        Layer::Syscall => ("entry to return", "call"),
+        _ => (stage_words(known.stage), "I/O"),
+    };
+    let mut text = format!("{}{stage}", op(known));
     if let Some(label) = known.label {
         text += &format!(", {}", recording.text(label));
     }
-    text += &format!(", {} ({})", several(histogram.count(), "I/O", unicode), source.format);
+    text += &format!(", {} ({})", several(histogram.count(), one, unicode), source.format);
     if let Some(length) = known.length {
         text += &format!(" in {}", duration(length.ns() as f64, unicode));
     }

@@ -1,0 +1,109 @@
+//! How long programs wait in reading, writing and syncing calls, and what of it was the disk.
+//!
+//! ## Does
+//! Counts every call of the read and write families, fsync and its kin, the calls of libaio, and
+//! every request of io_uring, from entry to return (a request: from submission to completion), per
+//! process, call and kind of file: how many, how many failed, the summed wait, mean, minimum and
+//! maximum, bytes, and a latency histogram. In the same window it traces the block devices, and sets
+//! beside the waits of each process the I/Os that it started itself, with their summed device time
+//! (D2C): what of the wait can have been the disk.
+//!
+//! A share is given only where it means something: calls that are over when they return, on files
+//! that can be on a disk. I/Os that overlap (read-ahead, deep queues) can sum up to more than the
+//! wait; that is said. What a process wrote into the page cache is written later by the kernel and
+//! belongs to nobody here. `--verbose` draws all histograms, else those of the longest waits.
+//!
+//! ## Examples
+//! `iowhy syscalls --for 30s`: who waits, in what, and is it the disk?
+//! `iowhy syscalls --pid 4242 --verbose`: one process, every histogram.
+//! `iowhy syscalls --comm postgres --json`: one object of schema `iowhy.syscalls/1`.
+
+mod disk;
+mod text;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use clap::{Args, FromArgMatches};
+use iowhy_live::{Collector, Syscalls, Whom};
+use iowhy_model::{Nanos, Recording};
+
+use crate::arguments::watch_time;
+use crate::command::{Command, Status};
+use crate::messages::Progress;
+use crate::stop::Stop;
+use disk::DiskPart;
+
+/// Entry in the list of commands.
+pub const COMMAND: Command = Command {
+    name: "syscalls",
+    summary: "How long programs wait in I/O calls, and what of it was the disk",
+    manual: include_str!("syscalls.rs"),
+    arguments: Arguments::augment_args,
+    run,
+};
+
+/// How long to watch if nobody says.
+const WATCH: Duration = Duration::from_secs(10);
+/// How often the tracer's ring is emptied.
+const DRAIN: Duration = Duration::from_millis(50);
+
+#[derive(Args, Debug)]
+struct Arguments {
+    /// How long to watch; 10 s if not given, less with Ctrl-C
+    #[arg(long = "for", value_name = "TIME", value_parser = watch_time)]
+    watch_for: Option<Nanos>,
+    /// Only this process, by number
+    #[arg(long, value_name = "PID")]
+    pid: Option<u32>,
+    /// Only processes of this name
+    #[arg(long, value_name = "NAME")]
+    comm: Option<String>,
+    /// Only this call, as `pread64` or `io_uring read` (may be given several times)
+    #[arg(long, value_name = "NAME")]
+    call: Vec<String>,
+    /// One JSON object (iowhy.syscalls/1)
+    #[arg(long)]
+    json: bool,
+    /// Every row and every histogram
+    #[arg(short, long)]
+    verbose: bool,
+}
+
+fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
+    let given = Arguments::from_arg_matches(matches)?;
+    if let Some(pid) = given.pid.filter(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+        let hint = "`pgrep NAME` finds it by name";
+        return Err(crate::messages::Hinted::error(format!("there is no process {pid}"), hint));
+    }
+    let mut recording = Recording::new();
+    let mut calls = Syscalls::new(Whom { pid: given.pid, comm: given.comm.clone() });
+    let mut disk = DiskPart::begin(given.pid, given.comm.clone())?;
+    calls.begin(&mut recording)?;
+    iowhy_live::give_up_rights()?;
+    let (begun, stop, progress) = (Instant::now(), Stop::new()?, Progress::new(true));
+    let length = given.watch_for.map_or(WATCH, |time| Duration::from_nanos(time.ns() as u64));
+    while begun.elapsed() < length && !stop.asked() {
+        std::thread::sleep(DRAIN.min(length.saturating_sub(begun.elapsed())));
+        disk.poll()?;
+        let left = length.saturating_sub(begun.elapsed()).as_secs() + 1;
+        progress.update(&format!("watching calls: {left} s left; Ctrl-C ends early"));
+    }
+    calls.end(&mut recording)?;
+    let disk = disk.end()?;
+    progress.update("");
+    let wanted = |name: &String| given.call.is_empty() || given.call.contains(name);
+    let mut counts: Vec<_> =
+        calls.counts().iter().filter(|count| wanted(&count.call)).cloned().collect();
+    let waited = |count: &iowhy_live::CallCount| count.histogram.sum_ns.unwrap_or(0.0);
+    counts.sort_by(|a, b| waited(b).total_cmp(&waited(a)));
+    let seconds = begun.elapsed().as_secs_f64();
+    let losses: Vec<_> =
+        recording.listings.iter().flat_map(|listing| &listing.source.losses).collect();
+    if given.json {
+        text::json(&counts, &disk, &losses, seconds)?;
+    } else {
+        text::table(&counts, &disk, &losses, seconds, given.verbose)?;
+    }
+    Ok(Status::incomplete(!losses.is_empty() || disk.lost > 0))
+}

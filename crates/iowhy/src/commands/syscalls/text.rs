@@ -1,0 +1,226 @@
+//! Calls as a table with the disk's part and histograms, or as one JSON object.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use iowhy_live::CallCount;
+use iowhy_model::{
+    Distribution, Edges, Filter, Histogram, Layer, Level, Loss, Op, Recording, Report, Sampling,
+    Sink, Source, Stage,
+};
+use serde_json::{Value, json};
+
+use super::disk::Disk;
+use crate::arguments::Output;
+use crate::present::View;
+
+/// Rows and histograms shown unless everything is asked for.
+const ROWS: usize = 15;
+const HISTOGRAMS: usize = 3;
+
+/// Draws everything.
+pub fn table(
+    counts: &[CallCount],
+    disk: &Disk,
+    losses: &[&Loss],
+    seconds: f64,
+    verbose: bool,
+) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "I/O calls in {seconds:.1} s, by summed wait (traced)\n")?;
+    let shown = if verbose { counts.len() } else { ROWS };
+    writeln!(
+        out,
+        "{:>10} {:>9} {:>8} {:>8} {:>7} {:>9}  {:<16} {:<16} process",
+        "waited", "calls", "mean", "max", "failed", "MB", "call", "on"
+    )?;
+    for count in counts.iter().take(shown) {
+        let (sum, n) = (count.histogram.sum_ns.unwrap_or(0.0), count.histogram.count());
+        writeln!(
+            out,
+            "{:>10} {n:>9} {:>8} {:>8} {:>7} {:>9}  {:<16} {:<16} {}[{}]",
+            time(sum),
+            time(sum / n.max(1) as f64),
+            time(count.histogram.max_ns.unwrap_or(0) as f64),
+            count.failed,
+            count.bytes.map_or("-".to_string(), |bytes| format!("{:.1}", bytes as f64 / 1e6)),
+            count.call,
+            count.file.unwrap_or("-"),
+            count.comm,
+            count.pid,
+        )?;
+    }
+    if counts.is_empty() {
+        writeln!(out, "no such call ended while iowhy watched")?;
+    } else if counts.len() > shown {
+        writeln!(out, "and {} more rows with --verbose", counts.len() - shown)?;
+    }
+    disk_part(counts, disk, &mut out)?;
+    histograms(counts, if verbose { usize::MAX } else { HISTOGRAMS }, &mut out)?;
+    for loss in losses {
+        writeln!(out, "lost     {} {}", loss.count, loss.what)?;
+    }
+    if disk.lost > 0 {
+        writeln!(out, "lost     {} block I/Os: the disk's part is too small", disk.lost)?;
+    }
+    Ok(())
+}
+
+/// A process's wait in calls that are over when they return, on files that can be on a disk.
+fn waits(counts: &[CallCount]) -> BTreeMap<u32, (&str, f64)> {
+    let mut waits: BTreeMap<u32, (&str, f64)> = BTreeMap::new();
+    // A request of io_uring waits by itself; counting `io_uring_enter` too would count it twice.
+    let on_disk = |count: &&CallCount| {
+        let file = matches!(count.file, Some("regular file" | "block device" | "directory"));
+        let queue = count.call.starts_with("io_") && count.call != "io_uring_enter";
+        file || queue || count.op == Some(Op::Flush)
+    };
+    for count in counts.iter().filter(on_disk) {
+        let of = waits.entry(count.pid).or_insert((&count.comm, 0.0));
+        of.1 += count.histogram.sum_ns.unwrap_or(0.0);
+    }
+    waits
+}
+
+fn disk_part(counts: &[CallCount], disk: &Disk, out: &mut dyn Write) -> std::io::Result<()> {
+    let waits = waits(counts);
+    let mut both: Vec<_> = waits
+        .iter()
+        .filter_map(|(pid, wait)| Some((pid, wait, disk.processes.get(pid)?)))
+        .collect();
+    both.sort_by_key(|(_, _, of)| std::cmp::Reverse(of.device_ns));
+    if both.is_empty() {
+        return writeln!(out, "\nNone of these processes started block I/O of its own meanwhile.");
+    }
+    writeln!(
+        out,
+        "\nWhat of it was disk: block I/Os that the process itself started (D2C, summed)\n"
+    )?;
+    for (pid, (comm, wait), of) in both.into_iter().take(ROWS) {
+        let device = of.device_ns as f64;
+        let share = match device <= *wait {
+            true => format!("at most {:.0} % of its wait", 100.0 * device / wait),
+            false => "more than its wait: they overlapped".to_string(),
+        };
+        writeln!(
+            out,
+            "  {comm}[{pid}]: waited {} on files; {} I/Os, {} on the device, {share}",
+            time(*wait),
+            of.ios,
+            time(device),
+        )?;
+    }
+    Ok(())
+}
+
+/// One histogram per call, over all processes and files, the longest waits first.
+fn histograms(counts: &[CallCount], most: usize, out: &mut dyn Write) -> std::io::Result<()> {
+    let mut calls: Vec<(&str, Option<Op>, Histogram)> = Vec::new();
+    for count in counts {
+        match calls.iter_mut().find(|(name, _, _)| *name == count.call) {
+            Some((_, _, histogram)) => drop(histogram.merge(&count.histogram)),
+            None => {
+                let mut all = Histogram::empty(Edges::standard());
+                all.merge(&count.histogram);
+                calls.push((&count.call, count.op, all));
+            }
+        }
+    }
+    calls.sort_by(|a, b| b.2.sum_ns.unwrap_or(0.0).total_cmp(&a.2.sum_ns.unwrap_or(0.0)));
+    let mut recording = Recording::new();
+    let mut source = Source::new("syscalls", "live", Level::B);
+    source.sampling = Sampling::Traced;
+    recording.begin(source);
+    for (name, op, histogram) in calls.into_iter().take(most) {
+        let device = recording.device(name);
+        let mut one = Distribution::new(device, Layer::Syscall, Stage::Total, histogram);
+        one.op = op;
+        recording.distribution(one);
+    }
+    recording.end();
+    writeln!(out)?;
+    let report = Report { recording, findings: Vec::new() };
+    let style = Output::default().style(Filter::default());
+    View::named("histogram").write(&report, &style, out)
+}
+
+/// Writes it all as an object of schema iowhy.syscalls/1.
+pub fn json(
+    counts: &[CallCount],
+    disk: &Disk,
+    losses: &[&Loss],
+    seconds: f64,
+) -> anyhow::Result<()> {
+    let calls: Vec<Value> = counts
+        .iter()
+        .map(|count| {
+            let histogram = &count.histogram;
+            let buckets: Vec<Value> = histogram
+                .filled()
+                .map(|(low, high, n)| {
+                    let high = if high == u64::MAX { Value::Null } else { high.into() };
+                    json!({ "low_ns": low, "high_ns": high, "count": n })
+                })
+                .collect();
+            json!({
+                "call": count.call,
+                "op": count.op.map(|op| op.name()),
+                "file": count.file,
+                "pid": count.pid,
+                "comm": count.comm,
+                "count": histogram.count(),
+                "failed": count.failed,
+                "bytes": count.bytes,
+                "sum_ns": histogram.sum_ns,
+                "min_ns": histogram.min_ns,
+                "max_ns": histogram.max_ns,
+                "buckets": buckets,
+            })
+        })
+        .collect();
+    let waits = waits(counts);
+    let disk_of: Vec<Value> = disk
+        .processes
+        .iter()
+        .map(|(pid, of)| {
+            json!({
+                "pid": pid,
+                "comm": of.comm,
+                "ios": of.ios,
+                "d2c_sum_ns": of.device_ns,
+                "q2c_sum_ns": of.total_ns,
+                "file_wait_sum_ns": waits.get(pid).map(|(_, wait)| *wait),
+            })
+        })
+        .collect();
+    let losses: Vec<Value> =
+        losses.iter().map(|loss| json!({ "what": loss.what, "count": loss.count })).collect();
+    let object = json!({
+        "schema": "iowhy.syscalls/1",
+        "seconds": seconds,
+        "calls": calls,
+        "disk": disk_of,
+        "losses": losses,
+        "disk_lost": disk.lost,
+    });
+    writeln!(std::io::stdout().lock(), "{object}")?;
+    Ok(())
+}
+
+/// A length of time with three digits.
+fn time(ns: f64) -> String {
+    let (value, unit) = match ns {
+        1e9.. => (ns / 1e9, "s"),
+        1e6.. => (ns / 1e6, "ms"),
+        1e3.. => (ns / 1e3, "µs"),
+        _ => (ns, "ns"),
+    };
+    let decimals = if value >= 99.95 {
+        0
+    } else if value >= 9.995 {
+        1
+    } else {
+        2
+    };
+    format!("{value:.decimals$} {unit}")
+}

@@ -1,0 +1,235 @@
+//! How long calls of any function of a program or library take: a histogram, live.
+//!
+//! ## Does
+//! Watches one function, named or given by its offset in the file, and counts in the kernel how long
+//! each call took from entry to return, per process: number, exact mean, minimum and maximum, and a
+//! histogram. With `--latency` no time is measured: one argument of the function is taken as the
+//! latency, and with `--event` another one as the number of the event that it belongs to, a histogram
+//! for each. So Oracle's wait interface and others that report a wait when it is over can be watched.
+//!
+//! An argument is written as `arg1` to `arg6`, with the unit of a latency behind a colon: `arg2:us`
+//! (ns, us, ms, s; nanoseconds if nothing is said). `--records` writes PyLatencyMap's records, one a
+//! second, of all events together; choose one with `--only-event`. Each call costs one or two
+//! traps, 1 to 5 microseconds: do not watch what is called a million times a second.
+//!
+//! ## Examples
+//! `iowhy uprobe /lib/x86_64-linux-gnu/libc.so.6 fsync --for 30s`: every fsync through libc.
+//! `iowhy uprobe ./server handle_request --pid 4242 --json`: one process, `iowhy.uprobe/1`.
+//! `iowhy uprobe $ORACLE_HOME/bin/oracle kskthewt --latency arg1:us --event arg2`: waits by event.
+//! `iowhy uprobe ./server +0x1149 --records | iowhy map`: a heat map of a function without a name.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use clap::{Args, FromArgMatches};
+use iowhy_live::{Collector, EventCount, Uprobe, UprobeOptions, Whom};
+use iowhy_model::{Filter, Loss, Nanos, Recording, Report};
+use serde_json::{Value, json};
+
+use crate::arguments::{Output, watch_time};
+use crate::command::{Command, Status};
+use crate::messages::{Hinted, Progress};
+use crate::present::View;
+use crate::stop::Stop;
+
+/// Entry in the list of commands.
+pub const COMMAND: Command = Command {
+    name: "uprobe",
+    summary: "How long calls of any function of a program take",
+    manual: include_str!("uprobe.rs"),
+    arguments: Arguments::augment_args,
+    run,
+};
+
+/// How long to watch if nobody says.
+const WATCH: Duration = Duration::from_secs(10);
+/// How often counts are read: PyLatencyMap draws a column for each.
+const SECOND: Duration = Duration::from_secs(1);
+/// How one of PyLatencyMap's records begins.
+const BEGIN: &str = "<begin record>";
+/// How long at most until Ctrl-C is noticed.
+const NAP: Duration = Duration::from_millis(100);
+/// Registers that hold arguments in both calling conventions we know.
+const ARGUMENTS: std::ops::RangeInclusive<u32> = 1..=6;
+
+#[derive(Args, Debug)]
+struct Arguments {
+    /// The program or library
+    #[arg(value_name = "BINARY")]
+    file: PathBuf,
+    /// A function's name, or its offset in the file as `+0x1149`
+    #[arg(value_name = "SYMBOL|+OFFSET")]
+    function: String,
+    /// How long to watch; 10 s if not given, less with Ctrl-C
+    #[arg(long = "for", value_name = "TIME", value_parser = watch_time)]
+    watch_for: Option<Nanos>,
+    /// Only this process, by number
+    #[arg(long, value_name = "PID")]
+    pid: Option<u32>,
+    /// Only processes of this name
+    #[arg(long, value_name = "NAME")]
+    comm: Option<String>,
+    /// The argument that is a latency, with its unit: `arg2:us`
+    #[arg(long, value_name = "ARG[:UNIT]", value_parser = latency)]
+    latency: Option<(u32, u64)>,
+    /// The argument that is the number of an event
+    #[arg(long, value_name = "ARG", value_parser = argument, requires = "latency")]
+    event: Option<u32>,
+    /// Show only this event
+    #[arg(long, value_name = "N", requires = "event")]
+    only_event: Option<u32>,
+    /// PyLatencyMap's records, one a second
+    #[arg(long, conflicts_with = "json")]
+    records: bool,
+    /// One JSON object (iowhy.uprobe/1)
+    #[arg(long)]
+    json: bool,
+}
+
+fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
+    let given = Arguments::from_arg_matches(matches)?;
+    refuse(&given)?;
+    let mut uprobe = Uprobe::new(UprobeOptions {
+        file: given.file.clone(),
+        function: given.function.clone(),
+        latency: given.latency,
+        event: given.event,
+        only_event: given.only_event,
+        whom: Whom { pid: given.pid, comm: given.comm.clone() },
+    });
+    let mut recording = Recording::new();
+    uprobe.begin(&mut recording)?;
+    iowhy_live::give_up_rights()?;
+    let (begun, stop, progress) = (Instant::now(), Stop::new()?, Progress::new(!given.records));
+    let length = given.watch_for.map(|time| Duration::from_nanos(time.ns() as u64));
+    let length = length.unwrap_or(if given.records { Duration::MAX } else { WATCH });
+    let view = View::named("pylatencymap-records");
+    let style = Output::default().style(Filter::default());
+    let (mut polled, mut written) = (begun, 0);
+    let mut out = std::io::stdout().lock();
+    loop {
+        let over = begun.elapsed() >= length || stop.asked();
+        if over {
+            uprobe.end(&mut recording)?;
+        } else {
+            std::thread::sleep(NAP.min(length.saturating_sub(begun.elapsed())));
+        }
+        if given.records && (over || polled.elapsed() >= SECOND) {
+            polled = Instant::now();
+            if !over {
+                uprobe.poll(&mut recording)?;
+            }
+            // Counts run from the start: records not yet written are added.
+            let report = Report { recording: recording.clone(), findings: Vec::new() };
+            let mut text = Vec::new();
+            view.write(&report, &style, &mut text)?;
+            for record in String::from_utf8_lossy(&text).split(BEGIN).skip(1 + written) {
+                write!(out, "{BEGIN}{record}")?;
+                written += 1;
+            }
+            out.flush()?;
+        }
+        if over {
+            break;
+        }
+        let left = length.saturating_sub(begun.elapsed()).as_secs() + 1;
+        progress
+            .update(&format!("watching `{}`: {left} s left; Ctrl-C ends early", given.function));
+    }
+    progress.update("");
+    let losses: Vec<Loss> =
+        recording.listings.iter().flat_map(|listing| listing.source.losses.clone()).collect();
+    if given.json {
+        let object = object(&given, uprobe.counts(), &losses, begun.elapsed().as_secs_f64());
+        writeln!(out, "{object}")?;
+    } else if !given.records {
+        let report = Report { recording, findings: Vec::new() };
+        if uprobe.counts().is_empty() {
+            writeln!(out, "No call of `{}` ended while iowhy watched.", given.function)?;
+        }
+        View::named("histogram").write(&report, &style, &mut out)?;
+    }
+    out.flush()?;
+    Ok(Status::incomplete(!losses.is_empty()))
+}
+
+/// What can be said before anything is watched.
+fn refuse(given: &Arguments) -> anyhow::Result<()> {
+    let shown = given.file.display();
+    let found = std::fs::metadata(&given.file).map_err(|cause| {
+        let hint = "`command -v NAME` tells where a program is, `ldd` which libraries it uses";
+        Hinted::error(format!("cannot read `{shown}`: {cause}"), hint)
+    })?;
+    if !found.is_file() {
+        let hint = "name the program or library that has the function";
+        return Err(Hinted::error(format!("`{shown}` is no file"), hint));
+    }
+    if let Some(pid) = given.pid.filter(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+        return Err(Hinted::error(format!("there is no process {pid}"), "`pgrep NAME` finds it"));
+    }
+    Ok(())
+}
+
+fn object(given: &Arguments, counts: &[EventCount], losses: &[Loss], seconds: f64) -> Value {
+    let one = |count: &EventCount| {
+        let histogram = &count.histogram;
+        let bucket = |(low, high, n): (u64, u64, u64)| {
+            let high = if high == u64::MAX { Value::Null } else { high.into() };
+            json!({ "low_ns": low, "high_ns": high, "count": n })
+        };
+        json!({
+            "pid": count.pid,
+            "comm": count.comm,
+            "event": count.event,
+            "count": histogram.count(),
+            "sum_ns": histogram.sum_ns,
+            "min_ns": histogram.min_ns,
+            "max_ns": histogram.max_ns,
+            "buckets": histogram.filled().map(bucket).collect::<Vec<_>>(),
+        })
+    };
+    let lost = |loss: &Loss| json!({ "what": loss.what, "count": loss.count });
+    json!({
+        "schema": "iowhy.uprobe/1",
+        "binary": given.file.display().to_string(),
+        "function": given.function,
+        "measured": if given.latency.is_some() { "argument" } else { "entry to return" },
+        "seconds": seconds,
+        "calls": counts.iter().map(one).collect::<Vec<_>>(),
+        "losses": losses.iter().map(lost).collect::<Vec<_>>(),
+    })
+}
+
+/// `arg3`.
+fn argument(text: &str) -> Result<u32, String> {
+    let number = text.strip_prefix("arg").and_then(|number| number.parse().ok());
+    number.filter(|number| ARGUMENTS.contains(number)).ok_or_else(|| "use arg1 to arg6".to_string())
+}
+
+/// `arg3:us`.
+fn latency(text: &str) -> Result<(u32, u64), String> {
+    let (name, unit) = text.split_once(':').unwrap_or((text, "ns"));
+    let unit = match unit {
+        "ns" => 1,
+        "us" | "µs" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        other => return Err(format!("unknown unit `{other}`; use ns, us, ms or s")),
+    };
+    Ok((argument(name)?, unit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_read_with_their_unit() {
+        assert_eq!(latency("arg2:us"), Ok((2, 1000)));
+        assert_eq!(latency("arg1"), Ok((1, 1)));
+        assert!(latency("arg7:us").is_err());
+        assert!(latency("arg1:parsec").is_err());
+        assert!(argument("rsi").is_err());
+    }
+}

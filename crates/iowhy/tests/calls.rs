@@ -1,0 +1,206 @@
+//! `iowhy syscalls` and `iowhy uprobe` beside programs whose calls are known to the last one.
+
+#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
+
+#[path = "../../live/tests/rig/mod.rs"]
+mod rig;
+
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use rig::{Loop, can_run};
+use serde_json::Value;
+
+/// Long enough for the programs to be attached on a busy machine.
+const ATTACHED: Duration = Duration::from_millis(2500);
+
+/// Calls that sleep 2 ms each, calls that report a wait, and a function that calls itself.
+const PROGRAM: &str = r#"
+#include <stdlib.h>
+#include <unistd.h>
+#define APART __attribute__((noinline))
+APART void nap(void) { usleep(2000); __asm__ volatile(""); }
+APART long waited(long us, long event) { __asm__ volatile(""); return us + event; }
+APART long deep(long n)
+{
+	long below = n > 1 ? deep(n - 1) : 0;
+	__asm__ volatile("");
+	return below + n;
+}
+int main(void)
+{
+	for (int k = 0; k < 100; k++) nap();
+	for (int k = 0; k < 30; k++) waited(1000 + k, 7 + k % 3);
+	for (int k = 0; k < 10; k++) deep(5);
+	return 0;
+}
+"#;
+
+fn iowhy(words: &[&str]) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_iowhy"))
+        .args(words)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("iowhy")
+}
+
+/// Exit status, stdout, stderr.
+fn ended(child: Child) -> (i32, String, String) {
+    let output = child.wait_with_output().expect("its end");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
+}
+
+fn object(child: Child) -> Value {
+    let (_, text, said) = ended(child);
+    serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text} {said}"))
+}
+
+fn program() -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let (source, binary) = (folder.join("calls.c"), folder.join("calls"));
+    std::fs::write(&source, PROGRAM).unwrap();
+    rig::run("cc", &["-O1", "-o", binary.to_str().unwrap(), source.to_str().unwrap()]);
+    binary
+}
+
+fn count(call: &Value) -> u64 {
+    call["count"].as_u64().unwrap()
+}
+
+/// Every key that is written is told of in the manual of the schemas.
+fn is_in_the_manual(value: &Value) {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/JSON.md");
+    let manual = std::fs::read_to_string(page).unwrap();
+    let Some(object) = value.as_object() else { return };
+    for (key, value) in object {
+        assert!(manual.contains(&format!("`{key}`")), "docs/JSON.md does not tell of `{key}`");
+        is_in_the_manual(value);
+        value.as_array().into_iter().flatten().for_each(is_in_the_manual);
+    }
+}
+
+#[test]
+fn every_system_call_of_dd_is_counted_and_the_disk_has_its_part() {
+    if !can_run(&["dd"]) {
+        return;
+    }
+    let disk = Loop::new(64, None);
+    // Under a name of its own: others may copy something meanwhile.
+    let dd = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("iowhy-dd");
+    std::fs::copy("/bin/dd", &dd).unwrap();
+    let watching = iowhy(&["syscalls", "--comm", "iowhy-dd", "--json", "--for", "4s"]);
+    std::thread::sleep(ATTACHED);
+    let to = format!("of={}", disk.path);
+    rig::run(
+        dd.to_str().unwrap(),
+        &["if=/dev/zero", &to, "bs=4k", "count=300", "oflag=direct", "conv=fsync"],
+    );
+    let told = object(watching);
+    is_in_the_manual(&told);
+    let calls = told["calls"].as_array().unwrap();
+    let one = |call: &str, file: &str| {
+        calls
+            .iter()
+            .find(|one| one["call"] == call && one["file"] == file)
+            .unwrap_or_else(|| panic!("no {call} on a {file}: {told}"))
+    };
+    assert_eq!(count(one("write", "block device")), 300);
+    assert_eq!(one("write", "block device")["bytes"], 300 * 4096);
+    assert_eq!(count(one("read", "character device")), 300);
+    assert_eq!(count(one("fsync", "block device")), 1);
+    let of_dd = &told["disk"].as_array().unwrap()[0];
+    let lost = told["disk_lost"].as_u64().unwrap();
+    let ios = of_dd["ios"].as_u64().unwrap();
+    assert!((300..=310).contains(&(ios + lost)), "{of_dd}");
+    // Each direct write waits for its own request, and for nothing less than that.
+    let wait = one("write", "block device")["sum_ns"].as_f64().unwrap();
+    let device = of_dd["d2c_sum_ns"].as_f64().unwrap();
+    println!("dd waited {:.2} ms in write, {:.2} ms of it on the device", wait / 1e6, device / 1e6);
+    assert!(device > 0.0 && wait > device * 0.8, "{wait} {device}");
+}
+
+#[test]
+fn requests_of_io_uring_are_counted_one_by_one() {
+    if !can_run(&["fio"]) {
+        return;
+    }
+    let disk = Loop::new(64, None);
+    disk.fio(&["--rw=write", "--bs=1m", "--size=64m"]);
+    let watching = iowhy(&["syscalls", "--comm", "fio", "--json", "--for", "4s"]);
+    std::thread::sleep(ATTACHED);
+    disk.fio(&[
+        "--rw=randread",
+        "--ioengine=io_uring",
+        "--iodepth=8",
+        "--number_ios=5000",
+        "--size=64m",
+    ]);
+    let told = object(watching);
+    let calls = told["calls"].as_array().unwrap();
+    let mut ring = calls.iter().filter(|one| one["call"] == "io_uring read").map(count);
+    if calls.iter().all(|one| one["call"] != "io_uring read") {
+        return println!("skipped: this kernel has no io_uring_submit_req (Linux 6.4)");
+    }
+    // Another fio may run meanwhile: ours is the one with as many.
+    assert!(ring.any(|count| count == 5000), "{told}");
+}
+
+#[test]
+fn every_call_of_a_function_is_timed_also_of_one_that_calls_itself() {
+    if !can_run(&["cc"]) {
+        return;
+    }
+    let program = program();
+    let path = program.to_str().unwrap();
+    let watch =
+        |words: &[&str]| iowhy(&[&["uprobe", path], words, &["--json", "--for", "4s"]].concat());
+    let nap = watch(&["nap"]);
+    let deep = watch(&["deep"]);
+    let waited = watch(&["waited", "--latency", "arg1:us", "--event", "arg2"]);
+    let none = watch(&["nap", "--comm", "another"]);
+    std::thread::sleep(ATTACHED);
+    rig::run(path, &[]);
+    let nap = object(nap);
+    let calls = nap["calls"].as_array().unwrap();
+    assert_eq!(calls.iter().map(count).collect::<Vec<_>>(), [100], "{nap}");
+    let (least, sum) = (calls[0]["min_ns"].as_u64().unwrap(), calls[0]["sum_ns"].as_f64().unwrap());
+    // usleep(3) sleeps at least as long as it is told.
+    assert!(least >= 2_000_000 && sum < 100.0 * 20e6, "{nap}");
+    let deep = object(deep);
+    assert_eq!(deep["calls"].as_array().unwrap().iter().map(count).sum::<u64>(), 50, "{deep}");
+    let waited = object(waited);
+    is_in_the_manual(&waited);
+    let events = waited["calls"].as_array().unwrap();
+    let of = |event: &Value| (event["event"].as_u64().unwrap(), count(event));
+    assert_eq!(events.iter().map(of).collect::<Vec<_>>(), [(7, 10), (8, 10), (9, 10)]);
+    let sum: f64 = events.iter().map(|event| event["sum_ns"].as_f64().unwrap()).sum();
+    assert_eq!(sum, 1000.0 * f64::from((1000..1030).sum::<i32>()));
+    assert_eq!(object(none)["calls"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn what_cannot_be_watched_is_said_with_the_reason() {
+    for (words, reason) in [
+        (&["uprobe", "/nowhere", "main"][..], "cannot read `/nowhere`"),
+        (&["uprobe", "/tmp", "main"], "is no file"),
+        (&["uprobe", "/proc/self/exe", "main", "--event", "arg1"], "--latency"),
+        (&["uprobe", "/proc/self/exe", "main", "--latency", "rsi"], "arg1 to arg6"),
+        (&["syscalls", "--pid", "4194305"], "there is no process"),
+    ] {
+        let (status, _, said) = ended(iowhy(words));
+        assert!(status == 2 && said.contains(reason), "{words:?}: {said}");
+    }
+    if !can_run(&[]) {
+        return;
+    }
+    let me = std::env::current_exe().unwrap();
+    let me = me.to_str().unwrap();
+    let (status, _, said) = ended(iowhy(&["uprobe", me, "no_such_function"]));
+    assert!(status == 2 && said.contains("it has no function `no_such_function`"), "{said}");
+    let (status, _, said) = ended(iowhy(&["uprobe", me, "+0x7fffffffffff"]));
+    assert!(status == 2 && said.contains("no code stands"), "{said}");
+}

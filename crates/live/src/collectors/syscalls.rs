@@ -1,0 +1,251 @@
+//! System calls that do I/O, from entry to return, and io_uring requests, by eBPF.
+//!
+//! ## Watches
+//! `read`, `write`, `pread64`, `pwrite64`, `readv`, `writev`, `preadv`, `pwritev` and their second
+//! versions, `fsync`, `fdatasync`, `sync_file_range`, `sync`, `syncfs`, `io_submit`, `io_getevents`,
+//! `io_pgetevents` and `io_uring_enter`, from entry to return; and every request of io_uring from its
+//! submission to its completion. They are counted in the kernel, per process, call and kind of file
+//! (regular, directory, block device, character device, pipe, socket), with exact sum, minimum and
+//! maximum, failures, and the bytes that reading and writing calls moved.
+//!
+//! ## Needs
+//! Linux 5.8 or later with BTF, and root or `CAP_BPF` with `CAP_PERFMON`. Requests of io_uring are
+//! seen from Linux 6.4 on; before that only the call `io_uring_enter` is.
+//!
+//! ## Costs
+//! Some 0.1 microseconds for every system call of the machine, whether watched or not, and some 0.3
+//! for one that is counted. Two kilobytes per process, call and kind of file, on each CPU.
+//!
+//! ## Cannot know
+//! A call that is under way when the watch begins, or still is when it ends, is not counted. More
+//! than 4096 combinations of process, call and file find no room and are counted as lost. 32-bit
+//! programs number their calls in another way and are miscounted. How a wait is shared between disk,
+//! page cache, locks and scheduler: the block tracer beside it tells the disk's part.
+
+use aya::programs::BtfTracePoint;
+use aya::{Btf, Ebpf, include_bytes_aligned};
+use iowhy_model::{Distribution, Layer, Level, Nanos, Op, Sampling, Sink, Source, Stage, Time};
+
+use crate::bpf::{absent, refused};
+use crate::btf::KernelTypes;
+use crate::rights::Rights;
+use crate::spans::{Span, Spans, Whom};
+use crate::{Collector, Error, clock};
+
+/// Its name in the list of collectors.
+pub const NAME: &str = "syscalls";
+
+/// The compiled `bpf/syscalls.bpf.c`.
+static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/syscalls.bpf.o"));
+
+/// Numbers of calls the programs know; the kernel's own table is shorter.
+const NUMBERS: usize = 512;
+/// Set for calls whose first argument is a file; as `OF_FILE` in the programs.
+const OF_FILE: u8 = 0x80;
+/// Where operations of io_uring begin in the numbering of kinds.
+const RING: u32 = 64;
+
+/// A call the crate `libc` has no number for (the kernel's syscall_64.tbl; asm-generic/unistd.h).
+const IO_PGETEVENTS: libc::c_long = if cfg!(target_arch = "x86_64") { 333 } else { 292 };
+
+/// A call: name, number, whether its first argument is a file, operation, whether it returns bytes.
+type Call = (&'static str, libc::c_long, bool, Option<Op>, bool);
+
+const CALLS: [Call; 19] = [
+    ("fdatasync", libc::SYS_fdatasync, true, Some(Op::Flush), false),
+    ("fsync", libc::SYS_fsync, true, Some(Op::Flush), false),
+    ("io_getevents", libc::SYS_io_getevents, false, None, false),
+    ("io_pgetevents", IO_PGETEVENTS, false, None, false),
+    ("io_submit", libc::SYS_io_submit, false, None, false),
+    ("io_uring_enter", libc::SYS_io_uring_enter, false, None, false),
+    ("pread64", libc::SYS_pread64, true, Some(Op::Read), true),
+    ("preadv", libc::SYS_preadv, true, Some(Op::Read), true),
+    ("preadv2", libc::SYS_preadv2, true, Some(Op::Read), true),
+    ("pwrite64", libc::SYS_pwrite64, true, Some(Op::Write), true),
+    ("pwritev", libc::SYS_pwritev, true, Some(Op::Write), true),
+    ("pwritev2", libc::SYS_pwritev2, true, Some(Op::Write), true),
+    ("read", libc::SYS_read, true, Some(Op::Read), true),
+    ("readv", libc::SYS_readv, true, Some(Op::Read), true),
+    ("sync", libc::SYS_sync, false, Some(Op::Flush), false),
+    ("sync_file_range", libc::SYS_sync_file_range, true, Some(Op::Flush), false),
+    ("syncfs", libc::SYS_syncfs, true, Some(Op::Flush), false),
+    ("write", libc::SYS_write, true, Some(Op::Write), true),
+    ("writev", libc::SYS_writev, true, Some(Op::Write), true),
+];
+
+/// What one process did by one call on one kind of file.
+#[derive(Clone, PartialEq, Debug)]
+pub struct CallCount {
+    /// The process.
+    pub pid: u32,
+    /// The name of the thread seen first.
+    pub comm: String,
+    /// The call's name; `io_uring read` and so on for requests in a ring.
+    pub call: String,
+    /// What it does to the file, where that is one thing.
+    pub op: Option<Op>,
+    /// The kind of file, if the call is about one.
+    pub file: Option<&'static str>,
+    /// How long they took.
+    pub histogram: iowhy_model::Histogram,
+    /// Those that failed.
+    pub failed: u64,
+    /// Bytes moved, if the call tells.
+    pub bytes: Option<u64>,
+}
+
+/// The watcher of system calls.
+pub struct Syscalls {
+    whom: Whom,
+    running: Option<Running>,
+    counts: Vec<CallCount>,
+}
+
+struct Running {
+    // Dropped first: nothing is counted into tables that are going.
+    programs: Option<Ebpf>,
+    spans: Spans,
+    listing: usize,
+    began: Time,
+}
+
+impl Syscalls {
+    /// A watcher of these that has not begun yet.
+    pub fn new(whom: Whom) -> Syscalls {
+        Syscalls { whom, running: None, counts: Vec::new() }
+    }
+
+    /// Everything counted up to the end of the watch.
+    pub fn counts(&self) -> &[CallCount] {
+        &self.counts
+    }
+}
+
+impl Collector for Syscalls {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn begin(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
+        Rights::read()?.suffice()?;
+        let types = KernelTypes::read()?;
+        let btf = Btf::from_sys_fs().map_err(refused)?;
+        let mut numbers = [0u8; NUMBERS];
+        for (place, (_, number, of_file, _, _)) in CALLS.iter().enumerate() {
+            if let Some(entry) = usize::try_from(*number).ok().and_then(|at| numbers.get_mut(at)) {
+                *entry = place as u8 + 1 + if *of_file { OF_FILE } else { 0 };
+            }
+        }
+        // Since 6.16 the completion is handed over as a struct: three arguments instead of many.
+        let cqe = types.tracepoint_arguments("io_uring_complete") == Some(3);
+        let constants = [("cqe_argument", u32::from(cqe)), ("ring_call", RING)];
+        let (mut programs, spans) =
+            Spans::load(OBJECT, &btf, &self.whom, &constants, &[("calls", &numbers)], None)?;
+        let ring = types.tracepoint_arguments("io_uring_submit_req").is_some();
+        let all = [
+            ("sys_exit", "leave_call"),
+            ("sys_enter", "enter_call"),
+            ("io_uring_complete", "complete"),
+            ("io_uring_submit_req", "submit"),
+        ];
+        let used = all.into_iter().take(if ring { 4 } else { 2 });
+        for (tracepoint, name) in used.clone() {
+            let program = programs.program_mut(name).ok_or_else(|| absent(name))?;
+            let program: &mut BtfTracePoint = program.try_into().map_err(refused)?;
+            program.load(tracepoint, &btf).map_err(refused)?;
+        }
+        for (_, name) in used {
+            let program = programs.program_mut(name).ok_or_else(|| absent(name))?;
+            let program: &mut BtfTracePoint = program.try_into().map_err(refused)?;
+            program.attach().map_err(refused)?;
+        }
+        let mut source = Source::new(NAME, "live", Level::B);
+        source.sampling = Sampling::Traced;
+        source.resolution = Some(Nanos(1));
+        let (listing, began) = (sink.begin(source), clock::now());
+        self.running = Some(Running { programs: Some(programs), spans, listing, began });
+        Ok(())
+    }
+
+    /// Nothing leaves the kernel before the end.
+    fn poll(&mut self, _: &mut dyn Sink) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn end(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
+        let Some(mut running) = self.running.take() else { return Ok(()) };
+        running.programs = None;
+        let length = clock::now() - running.began;
+        sink.resume(running.listing);
+        sink.source().watched = Some(length);
+        self.counts = running.spans.read()?.into_iter().map(named).collect();
+        for count in &self.counts {
+            let file = count.file.map_or(String::new(), |file| format!(" on {file}"));
+            let label = format!("{}{file} by {}[{}]", count.call, count.comm, count.pid);
+            let label = sink.name(&label);
+            let device = sink.device("");
+            let histogram = count.histogram.clone();
+            let mut one = Distribution::new(device, Layer::Syscall, Stage::Total, histogram);
+            (one.op, one.label) = (count.op, Some(label));
+            (one.start, one.length) = (Some(running.began), Some(length));
+            sink.distribution(one);
+        }
+        let [no_group, no_start] = running.spans.missed()?;
+        sink.lost("calls not counted: too many processes, calls and kinds of file", no_group);
+        sink.lost("calls not counted: too many under way at once", no_start);
+        sink.end();
+        Ok(())
+    }
+}
+
+fn named(span: Span) -> CallCount {
+    let (number, file) = (span.kind & 0xff, span.kind >> 8);
+    let (call, op, returns_bytes) = match CALLS.get(number as usize) {
+        Some((name, _, _, op, bytes)) => (name.to_string(), *op, *bytes),
+        None => {
+            let (name, op) = ring_operation(number.wrapping_sub(RING));
+            (format!("io_uring {name}"), op, op.is_some_and(|op| op != Op::Flush))
+        }
+    };
+    CallCount {
+        pid: span.pid,
+        comm: span.comm,
+        call,
+        op,
+        file: kind_of_file(file),
+        histogram: span.histogram,
+        failed: span.failed,
+        bytes: returns_bytes.then_some(span.amount),
+    }
+}
+
+/// The top bits of a file's mode (include/uapi/linux/stat.h).
+fn kind_of_file(bits: u32) -> Option<&'static str> {
+    Some(match bits {
+        0 => "kernel object",
+        1 => "pipe",
+        2 => "character device",
+        4 => "directory",
+        6 => "block device",
+        8 => "regular file",
+        12 => "socket",
+        _ => return None,
+    })
+}
+
+/// `enum io_uring_op` (include/uapi/linux/io_uring.h), as far as it is about files.
+fn ring_operation(number: u32) -> (String, Option<Op>) {
+    let (name, op) = match number {
+        0 => ("nop", None),
+        1 => ("readv", Some(Op::Read)),
+        2 => ("writev", Some(Op::Write)),
+        3 => ("fsync", Some(Op::Flush)),
+        4 => ("read_fixed", Some(Op::Read)),
+        5 => ("write_fixed", Some(Op::Write)),
+        8 => ("sync_file_range", Some(Op::Flush)),
+        22 => ("read", Some(Op::Read)),
+        23 => ("write", Some(Op::Write)),
+        other => return (format!("operation {other}"), None),
+    };
+    (name.to_string(), op)
+}

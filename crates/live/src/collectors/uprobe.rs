@@ -1,0 +1,187 @@
+//! Calls of any function of a program or library, from entry to return, by eBPF.
+//!
+//! ## Watches
+//! One function, by its name or by its offset in the file: every call from entry to return, also of
+//! functions that call themselves, counted in the kernel per process with exact sum, minimum and
+//! maximum. Or, where a program hands a function a wait that is over (as Oracle does), one argument
+//! is the latency and another the number of the event it belongs to: a histogram for each event.
+//!
+//! ## Needs
+//! Linux 5.8 or later with BTF and uprobes, and root or `CAP_BPF` with `CAP_PERFMON`. A program that
+//! was stripped has no names: give the offset. A function that the compiler put into its callers is
+//! never called.
+//!
+//! ## Costs
+//! One or two traps into the kernel per call: 1 to 5 microseconds, more in a virtual machine. Do not
+//! watch a function that is called a million times a second.
+//!
+//! ## Cannot know
+//! Calls under way when the watch begins or ends are not counted, nor those that are left by
+//! `longjmp` or by an exception. A tail call returns for the function that was called first.
+//! The value a function is called with is taken as it stands: what it means is for you to know.
+
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+use aya::programs::UProbe;
+use aya::programs::uprobe::{UProbeAttachLocation, UProbeScope};
+use aya::{Btf, Ebpf, include_bytes_aligned};
+use iowhy_model::{Distribution, Layer, Level, Nanos, Sampling, Sink, Source, Stage, Time};
+
+use crate::bpf::{absent, refused};
+use crate::rights::Rights;
+use crate::spans::{Span, Spans, Whom};
+use crate::{Collector, Error, clock, symbols};
+
+/// Its name in the list of collectors.
+pub const NAME: &str = "uprobe";
+
+/// The compiled `bpf/uprobe.bpf.c`.
+static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/uprobe.bpf.o"));
+
+/// What to watch.
+#[derive(Clone, PartialEq, Debug)]
+pub struct UprobeOptions {
+    /// The program or library.
+    pub file: PathBuf,
+    /// A function's name, or `+0x1234`.
+    pub function: String,
+    /// Which argument, from 1, is a latency, and how many nanoseconds one of it is; else the time
+    /// from entry to return counts.
+    pub latency: Option<(u32, u64)>,
+    /// Which argument, from 1, is the number of an event.
+    pub event: Option<u32>,
+    /// Only this event.
+    pub only_event: Option<u32>,
+    /// Whom to watch.
+    pub whom: Whom,
+}
+
+/// What was counted of one process and event.
+#[derive(Clone, PartialEq, Debug)]
+pub struct EventCount {
+    /// The process.
+    pub pid: u32,
+    /// The name of the thread seen first.
+    pub comm: String,
+    /// The event's number, if one was asked for.
+    pub event: Option<u32>,
+    /// How long it took.
+    pub histogram: iowhy_model::Histogram,
+}
+
+/// The watcher of a function.
+pub struct Uprobe {
+    options: UprobeOptions,
+    running: Option<Running>,
+    before: Vec<Span>,
+    counts: Vec<EventCount>,
+}
+
+struct Running {
+    // Dropped first: nothing is counted into tables that are going.
+    programs: Option<Ebpf>,
+    spans: Spans,
+    listing: usize,
+    began: Time,
+    since: Time,
+}
+
+impl Uprobe {
+    /// A watcher that has not begun yet.
+    pub fn new(options: UprobeOptions) -> Uprobe {
+        Uprobe { options, running: None, before: Vec::new(), counts: Vec::new() }
+    }
+
+    /// Everything counted up to the last poll.
+    pub fn counts(&self) -> &[EventCount] {
+        &self.counts
+    }
+
+    fn pour(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
+        let Some(running) = &mut self.running else { return Ok(()) };
+        let (now, mut spans) = (clock::now(), running.spans.read()?);
+        let only = self.options.only_event;
+        spans.retain(|span| only.is_none_or(|only| span.kind == only));
+        sink.resume(running.listing);
+        for span in &spans {
+            let same = |known: &&Span| (known.pid, known.kind) == (span.pid, span.kind);
+            let known = self.before.iter().find(same);
+            let Some(histogram) = span.since(known) else { continue };
+            let event = self.options.event.map(|_| format!(" event {}", span.kind));
+            let label = format!("{}[{}]{}", span.comm, span.pid, event.unwrap_or_default());
+            let (device, label) = (sink.device(&self.options.function), sink.name(&label));
+            let mut one = Distribution::new(device, Layer::Syscall, Stage::Total, histogram);
+            (one.start, one.length) = (Some(running.since), Some(now - running.since));
+            one.label = Some(label);
+            sink.distribution(one);
+        }
+        sink.source().watched = Some(now - running.began);
+        running.since = now;
+        let event = self.options.event;
+        self.counts = spans.iter().cloned().map(|span| counted(span, event.is_some())).collect();
+        self.before = spans;
+        Ok(())
+    }
+}
+
+impl Collector for Uprobe {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn begin(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
+        Rights::read()?.suffice()?;
+        let options = &self.options;
+        let place = symbols::place_of(&options.file, &options.function)?;
+        let btf = Btf::from_sys_fs().map_err(refused)?;
+        let latency = options.latency.map_or(0, |(argument, _)| argument);
+        let constants =
+            [("latency_argument", latency), ("event_argument", options.event.unwrap_or(0))];
+        let unit = options.latency.map_or(1, |(_, unit)| unit);
+        let (mut programs, spans) =
+            Spans::load(OBJECT, &btf, &options.whom, &constants, &[], Some(&unit))?;
+        let scope = match options.whom.pid.and_then(NonZeroU32::new) {
+            Some(pid) => UProbeScope::OneProcess(pid),
+            None => UProbeScope::AllProcesses,
+        };
+        let names = ["leave_function", "enter_function"];
+        let used = if options.latency.is_some() { &names[1..] } else { &names[..] };
+        for name in used {
+            let program = programs.program_mut(name).ok_or_else(|| absent(name))?;
+            let program: &mut UProbe = program.try_into().map_err(refused)?;
+            program.load().map_err(refused)?;
+            let at = UProbeAttachLocation::AbsoluteOffset(place);
+            program.attach(at, &options.file, scope).map_err(refused)?;
+        }
+        let mut source = Source::new(NAME, "live", Level::B);
+        source.sampling = Sampling::Traced;
+        source.resolution = Some(Nanos(options.latency.map_or(1, |(_, unit)| unit as i64)));
+        let (listing, began) = (sink.begin(source), clock::now());
+        let programs = Some(programs);
+        self.running = Some(Running { programs, spans, listing, began, since: began });
+        Ok(())
+    }
+
+    fn poll(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
+        self.pour(sink)
+    }
+
+    fn end(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
+        if let Some(running) = &mut self.running {
+            running.programs = None;
+        }
+        self.pour(sink)?;
+        let Some(running) = self.running.take() else { return Ok(()) };
+        let [no_group, no_start] = running.spans.missed()?;
+        sink.lost("calls not counted: too many processes and events", no_group);
+        sink.lost("calls not counted: too many under way at once", no_start);
+        sink.end();
+        Ok(())
+    }
+}
+
+fn counted(span: Span, events: bool) -> EventCount {
+    let event = events.then_some(span.kind);
+    EventCount { pid: span.pid, comm: span.comm, event, histogram: span.histogram }
+}

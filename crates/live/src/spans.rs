@@ -1,0 +1,179 @@
+//! Spans that the programs of `bpf/spans.h` counted: what the system-call and the function
+//! watcher share.
+
+use aya::maps::{MapData, PerCpuArray, PerCpuHashMap};
+use aya::{Btf, Ebpf, EbpfLoader};
+use iowhy_model::{Edges, Histogram};
+
+use crate::Error;
+use crate::bpf::{absent, broke, refused};
+
+/// Buckets of a histogram: those of `Edges::standard()`.
+const BUCKETS: usize = 8 + 27 * 8 + 1;
+/// Words of a group: buckets, sum, minimum plus one, maximum, failures, amount, name.
+const GROUP_WORDS: usize = BUCKETS + 7;
+
+/// What was counted of one process and kind since the beginning.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Span {
+    /// The process.
+    pub pid: u32,
+    /// What the program says it is of.
+    pub kind: u32,
+    /// The name of the thread seen first.
+    pub comm: String,
+    /// The lengths, with exact sum, minimum and maximum.
+    pub histogram: Histogram,
+    /// Those that ended with an error.
+    pub failed: u64,
+    /// The sum of what they returned, where it is no error.
+    pub amount: u64,
+}
+
+impl Span {
+    /// What was counted since an earlier reading of the same; `None` if nothing. Minimum and
+    /// maximum are those since the beginning, and left out unless that is what is asked for.
+    pub fn since(&self, earlier: Option<&Span>) -> Option<Histogram> {
+        let Some(earlier) = earlier else { return Some(self.histogram.clone()) };
+        let (now, before) = (self.histogram.counts(), earlier.histogram.counts());
+        let new: Vec<u64> =
+            now.iter().zip(before).map(|(now, was)| now.wrapping_sub(*was)).collect();
+        if new.iter().all(|count| *count == 0) {
+            return None;
+        }
+        let mut histogram = Histogram::from_counts(self.histogram.edges().clone(), new)?;
+        let sums = self.histogram.sum_ns.zip(earlier.histogram.sum_ns);
+        histogram.sum_ns = sums.map(|(now, was)| now - was);
+        Some(histogram)
+    }
+}
+
+/// Whom to watch.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Whom {
+    /// Only this process.
+    pub pid: Option<u32>,
+    /// Only processes of this name.
+    pub comm: Option<String>,
+}
+
+/// The tables of loaded programs.
+pub struct Spans {
+    groups: PerCpuHashMap<MapData, [u32; 2], [u64; GROUP_WORDS]>,
+    missed: PerCpuArray<MapData, u64>,
+}
+
+impl Spans {
+    /// Loads an object that includes `spans.h`, with its own constants besides.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn load(
+        object: &[u8],
+        btf: &Btf,
+        whom: &Whom,
+        numbers: &[(&str, u32)],
+        tables: &[(&str, &[u8])],
+        unit: Option<&u64>,
+    ) -> Result<(Ebpf, Spans), Error> {
+        let mut comm = [0u8; 16];
+        let name = whom.comm.as_deref().unwrap_or_default().as_bytes();
+        // The kernel keeps fifteen bytes of a name.
+        comm.iter_mut().take(15).zip(name).for_each(|(to, from)| *to = *from);
+        let (only_pid, own_pid) = (whom.pid.unwrap_or(0), std::process::id());
+        let mut loader = EbpfLoader::new();
+        loader
+            .btf(Some(btf))
+            .override_global("only_pid", &only_pid, true)
+            .override_global("own_pid", &own_pid, true)
+            .override_global("only_comm", &comm, true);
+        for (name, value) in numbers {
+            loader.override_global(name, value, true);
+        }
+        for (name, value) in tables {
+            loader.override_global(name, *value, true);
+        }
+        if let Some(unit) = unit {
+            loader.override_global("latency_unit", unit, true);
+        }
+        let mut ebpf = loader.load(object).map_err(refused)?;
+        let mut take = |name: &str| ebpf.take_map(name).ok_or_else(|| absent(name));
+        let groups = PerCpuHashMap::try_from(take("groups")?).map_err(refused)?;
+        let missed = PerCpuArray::try_from(take("missed")?).map_err(refused)?;
+        Ok((ebpf, Spans { groups, missed }))
+    }
+
+    /// Everything counted so far, by process and kind.
+    ///
+    /// # Errors
+    /// If a table cannot be read.
+    pub fn read(&self) -> Result<Vec<Span>, Error> {
+        let mut spans = Vec::new();
+        for group in self.groups.iter() {
+            let ([pid, kind], cpus) = group.map_err(broke)?;
+            spans.extend(merged(pid, kind, &cpus));
+        }
+        spans.sort_by_key(|span| (span.pid, span.kind));
+        Ok(spans)
+    }
+
+    /// What could not be counted: no room for its process and kind, no room for its start.
+    ///
+    /// # Errors
+    /// If the table cannot be read.
+    pub fn missed(&self) -> Result<[u64; 2], Error> {
+        let of = |why: u32| -> Result<u64, Error> {
+            Ok(self.missed.get(&why, 0).map_err(broke)?.iter().sum())
+        };
+        Ok([of(0)?, of(1)?])
+    }
+}
+
+/// One group over all CPUs; `None` if nothing was counted yet.
+fn merged(pid: u32, kind: u32, cpus: &[[u64; GROUP_WORDS]]) -> Option<Span> {
+    let edges = Edges::standard();
+    let mut counts = vec![0u64; BUCKETS];
+    let (mut sum, mut min, mut max, mut failed, mut amount) = (0u64, None, 0u64, 0u64, 0u64);
+    let mut comm = String::new();
+    for cpu in cpus {
+        counts.iter_mut().zip(cpu).for_each(|(all, one)| *all += one);
+        let [more, least, most, fails, moved, name_1, name_2] = cpu[BUCKETS..] else { continue };
+        sum = sum.wrapping_add(more);
+        max = max.max(most);
+        failed += fails;
+        amount = amount.wrapping_add(moved);
+        min = least.checked_sub(1).into_iter().chain(min).min();
+        if comm.is_empty() {
+            let bytes = [name_1.to_ne_bytes(), name_2.to_ne_bytes()].concat();
+            let name = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+            comm = String::from_utf8_lossy(name).into_owned();
+        }
+    }
+    if counts.iter().all(|count| *count == 0) {
+        return None;
+    }
+    let mut histogram = Histogram::from_counts(edges, counts)?;
+    (histogram.sum_ns, histogram.min_ns, histogram.max_ns) = (Some(sum as f64), min, Some(max));
+    Some(Span { pid, kind, comm, histogram, failed, amount })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_is_merged_over_all_cpus_and_knows_its_extremes() {
+        let mut one = [0u64; GROUP_WORDS];
+        one[4] = 2;
+        one[BUCKETS..BUCKETS + 5].copy_from_slice(&[1_010, 501, 510, 1, 4096]);
+        one[BUCKETS + 5] = u64::from_ne_bytes(*b"fio\0\0\0\0\0");
+        let mut two = [0u64; GROUP_WORDS];
+        two[0] = 1;
+        two[BUCKETS..BUCKETS + 5].copy_from_slice(&[7, 8, 7, 0, 10]);
+        let span = merged(42, 3, &[one, two, [0; GROUP_WORDS]]).expect("a span");
+        assert_eq!((span.histogram.count(), span.histogram.sum_ns), (3, Some(1_017.0)));
+        assert_eq!((span.histogram.min_ns, span.histogram.max_ns), (Some(7), Some(510)));
+        assert_eq!((span.failed, span.amount, &*span.comm), (1, 4106, "fio"));
+        assert_eq!(merged(42, 3, &[[0; GROUP_WORDS]]), None);
+    }
+}
