@@ -16,8 +16,8 @@ mod sweep;
 mod tables;
 mod tally;
 
-pub use forecast::{Foretold, forecasts, table as forecast_table};
 pub use case::{Case, Judged};
+pub use forecast::{Foretold, forecasts, table as forecast_table};
 pub use published::{PUBLISHED, Published, published};
 pub use sweep::sweep;
 pub use tally::{Class, Tally};

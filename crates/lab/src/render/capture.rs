@@ -15,7 +15,7 @@ pub(super) fn text(world: &World, taste: &mut Chance) -> Result<String, String> 
     let mut source = Source::new("block-trace", "live", Level::D);
     source.sampling = Sampling::Traced;
     source.resolution = Some(Nanos(1));
-    source.watched = Some(Nanos(world.span.max(world.end()) as i64));
+    source.watched = Some(Nanos(watched(world) as i64));
     if lost > 0 {
         let what = "events dropped by a full ring".to_string();
         source.losses.push(Loss { what, count: lost });
@@ -49,6 +49,14 @@ pub(super) fn text(world: &World, taste: &mut Chance) -> Result<String, String> 
     String::from_utf8(out).map_err(|error| error.to_string())
 }
 
+/// How long the tracer ran: to the end of the world, or until the last request that it listed.
+fn watched(world: &World) -> u64 {
+    let cut = world.disks.iter().any(|disk| disk.done.len() > world.listed);
+    let listed = world.disks.iter().flat_map(|disk| disk.done.iter().take(world.listed));
+    let last = listed.map(|done| done.completed).max().unwrap_or(0);
+    if cut { last } else { last.max(world.span) }
+}
+
 /// The system calls that were traced beside, as a listing of their own.
 fn calls(world: &World, recording: &mut Recording) {
     if world.disks.iter().all(|disk| disk.calls.is_empty()) {
@@ -57,7 +65,7 @@ fn calls(world: &World, recording: &mut Recording) {
     let mut source = Source::new("syscalls", "live", Level::D);
     source.sampling = Sampling::Traced;
     source.resolution = Some(Nanos(1));
-    source.watched = Some(Nanos(world.span.max(world.end()) as i64));
+    source.watched = Some(Nanos(watched(world) as i64));
     recording.begin(source);
     for disk in &world.disks {
         let device = recording.device(&disk.setup.name);

@@ -195,9 +195,12 @@ impl Reading<'_> {
     fn nvme(&self, named: impl Fn(&'static str) -> &'static str) -> Value {
         let by_cli = named("avail_spare") == "avail_spare";
         let steps = self.disk.heat.as_ref().map_or([0, 0], |heat: &Heat| heat.when(self.when).1);
+        // Bit 1: a temperature beyond its threshold (NVMe base specification, health log).
+        let hot = |heat: &Heat| self.celsius() as f64 >= heat.warning;
+        let warned = if self.disk.heat.as_ref().is_some_and(hot) { 2 } else { 0 };
         let celsius = self.celsius() + if by_cli { 273 } else { 0 };
         let mut log = json!({
-            "critical_warning": 0,
+            "critical_warning": warned,
             "temperature": celsius,
             "media_errors": 0,
             "num_err_log_entries": self.base.errors,

@@ -82,7 +82,8 @@ impl Case {
     /// # Errors
     /// If the recipe is written wrong.
     pub fn world(&self) -> Result<World, String> {
-        World::of(&self.recipe, self.own_seed()).map_err(|error| format!("{}: {error}", self.name()))
+        World::of(&self.recipe, self.own_seed())
+            .map_err(|error| format!("{}: {error}", self.name()))
     }
 
     /// The same world after the cure.

@@ -107,7 +107,7 @@ impl Body {
             let before = fate.due;
             self.befall(ailment, request, flags, &mut fate, chance);
             if !matches!(ailment, Ailment::Bus(_)) {
-                fate.ill += fate.due - before;
+                fate.ill += fate.due.saturating_sub(before);
             }
         }
         self.ailments = ailments;

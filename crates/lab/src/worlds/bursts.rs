@@ -27,11 +27,12 @@ pub(super) const RECIPES: &[Recipe] = &[
 /// Some seconds at 3000 a second, then three a GiB.
 fn plan(chance: &mut Chance, load: impl FnOnce(Setup, &mut Chance) -> Setup) -> Plan {
     let baseline = chance.pick(&[100, 150, 300, 500, 600]);
-    let quick = chance.even(1.5, 4.0);
+    // Long enough to be seen as a level of its own in averages of a second.
+    let quick = chance.even(5.0, 8.0);
     let credits = (quick * (3000 - baseline) as f64) as u64;
     let disk = burst_volume(chance, baseline, credits);
     let disk = load(disk, chance);
     let truth = Truth { limit: Some(baseline), device: Some(0), ..Truth::sound("cap.burst") };
-    let seconds = quick + chance.even(10.0, 22.0);
-    Plan { most: 25_000, ..Plan::of(truth, disk, seconds, 25_000) }
+    let seconds = quick + chance.even(10.0, 20.0);
+    Plan { most: 36_000, ..Plan::of(truth, disk, seconds, 36_000) }
 }

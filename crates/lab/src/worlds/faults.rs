@@ -155,5 +155,7 @@ fn recovery(disk: Setup, (limit, drive): (f64, u64), chance: &mut Chance) -> Pla
     if fails {
         traces.push(Trace::Attribute(0, 197, 0, chance.whole(1, 9) as u64));
     }
-    Plan::of(Truth::sick("device.recovery", 0), disk, seconds, most).leaves(traces)
+    // What a drive gives up is a place that it cannot read.
+    let also: &[&str] = if drive > 0 { &["device.media"] } else { &[] };
+    Plan::of(Truth::sick("device.recovery", 0).or(also), disk, seconds, most).leaves(traces)
 }

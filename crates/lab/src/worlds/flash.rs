@@ -55,11 +55,6 @@ pub(super) const RECIPES: &[Recipe] = &[
         let quick = chance.scale(1.5e9, 3.5e9);
         thermal(disk, quick, Op::Read, chance)
     }),
-    compound("device.thermal", "ssd-reads", |chance| {
-        let disk = sata_ssd(chance, "");
-        let quick = chance.scale(0.4e9, 0.55e9);
-        thermal(disk, quick, Op::Read, chance)
-    }),
     recipe("device.write-cliff", "copies-to-nvme", |chance| {
         let disk = nvme(chance, ",program=100us");
         let quick = chance.scale(0.8e9, 2.5e9);

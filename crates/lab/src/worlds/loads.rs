@@ -87,28 +87,29 @@ pub(super) const RECIPES: &[Recipe] = &[
     }),
     recipe("load.small-sync", "platter-writes", |chance| {
         let (disk, _) = platter(chance, ",cache=32M");
-        let load = drips(Op::Write, (1e6, 8e6), chance);
+        let load = drips(Op::Write, (2e5, 1.2e6), chance);
         plan("load.small-sync", disk.under(load), chance)
     }),
     recipe("load.small-sync", "platter-reads", |chance| {
         let (disk, _) = platter(chance, "");
-        let load = drips(Op::Read, (8e5, 5e6), chance);
+        let load = drips(Op::Read, (2e5, 1.5e6), chance);
         plan("load.small-sync", disk.under(load), chance)
     }),
     recipe("load.small-sync", "volume-reads", |chance| {
         let disk = volume(chance, 3000, "125M");
-        let load = drips(Op::Read, (1.2e6, 5e6), chance);
+        let load = drips(Op::Read, (8e5, 4e6), chance);
         plan("load.small-sync", disk.under(load), chance)
     }),
     recipe("load.small-sync", "flash-reads-and-writes", |chance| {
         let disk = sata_ssd(chance, "");
-        let reads = drips(Op::Read, (4e5, 2e6), chance);
-        let writes = drips(Op::Write, (6e5, 4e6), chance);
+        let reads = drips(Op::Read, (1.5e5, 5e5), chance);
+        let writes = drips(Op::Write, (1.5e5, 5e5), chance);
         plan("load.small-sync", disk.under(reads).under(writes), chance)
     }),
 ];
 
-/// Small pieces of a file, each asked for when the one before has come.
+/// Small pieces of a file, each asked for when the one before has come; the program waits for the disk
+/// for an eighth of its time or more, else it would not suffer from it.
 fn drips(op: Op, think: (f64, f64), chance: &mut Chance) -> super::Stream {
     let kib = chance.pick(&[4, 8, 8, 8]);
     let pace = Pace::Closed(1, chance.scale(think.0, think.1));
