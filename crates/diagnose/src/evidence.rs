@@ -225,7 +225,27 @@ impl<'s, 'a> About<'s, 'a> {
     /// /sys does.
     pub fn medium(self) -> Option<(Medium, Told<'a>)> {
         let stated = self.last("device.medium");
-        self.by_smart().or_else(|| Some((Medium::from_name(stated?.text())?, stated?)))
+        self.by_smart()
+            .or_else(|| Some((Medium::from_name(stated?.text())?, stated?)))
+            .or_else(|| self.by_queue())
+    }
+
+    /// What the kernel takes it for. It is believed only of names that real disks have: virtual ones
+    /// say 1 by default, whatever lies behind them.
+    fn by_queue(self) -> Option<(Medium, Told<'a>)> {
+        let told = self.last("queue.rotational")?;
+        let real = ["sd", "hd", "nvme"].contains(&names::kind(self.disk));
+        let is_virtual = |model: Told| VIRTUAL.iter().any(|word| model.text().contains(word));
+        if !real || self.model().is_some_and(is_virtual) {
+            return None;
+        }
+        let medium = match (told.text(), names::kind(self.disk)) {
+            ("1", _) => Medium::Rotational,
+            ("0", "nvme") => Medium::Nvme,
+            ("0", _) => Medium::Flash,
+            _ => return None,
+        };
+        Some((medium, told))
     }
 
     fn by_smart(self) -> Option<(Medium, Told<'a>)> {
@@ -270,6 +290,10 @@ impl<'s, 'a> About<'s, 'a> {
             .collect()
     }
 }
+
+/// Words in the models of disks that a hypervisor or a provider makes.
+const VIRTUAL: [&str; 8] =
+    ["QEMU", "VMware", "VBOX", "Msft", "Virtual", "Amazon", "PersistentDisk", "nvme_card"];
 
 /// A number read off a fact, as evidence: where it was read is said.
 pub fn cited(

@@ -14,6 +14,7 @@
 //! ## Rule
 //! Services of one kind of request stand on a comb of free period between 0.8 and 22 ms: its
 //! log-likelihood ratio without the best tooth exceeds 8, and at least ten services are slow. On a
+//! device without a platter latencies are tried as well, for it serves several requests at once. On a
 //! device that may have a platter the period must not be within 1 % of a turn at any standard speed,
 //! nor of a half, third, double or triple of one, and no ladder of a platter may fit.
 //!
@@ -57,6 +58,8 @@ const COMB: f64 = 8.0;
 const SLOW: usize = 10;
 /// Of the slow services, the share that must stand on a tooth: by chance three in ten do.
 const ON_TEETH: f64 = 0.6;
+/// In latencies a queue's first tooth is a whole step; a clock's is the service without one.
+const FIRST_TOOTH: f64 = 0.6;
 /// A ladder of a platter this likely is the better reading.
 const LADDER: f64 = 0.15;
 /// Clocks that are known to tick so, ms: kernel timers at HZ 1000, 300, 250 and 100, and the
@@ -88,10 +91,12 @@ fn of_group(scene: &Scene, track: &Track, group: &Group) -> Option<Finding> {
     let places = group.members.iter();
     let services_ms: Vec<f64> =
         places.filter_map(|place| track.services_ns.get(*place)).map(|ns| ns / 1e6).collect();
-    let found = steps::steps(&services_ms, resolution_ms)?;
-    if found.without_best <= COMB || found.slow < SLOW || found.on_teeth < ON_TEETH {
-        return None;
-    }
+    let serial = steps::steps(&services_ms, resolution_ms).filter(is_comb);
+    let (services_ms, found) = match serial {
+        Some(found) => (services_ms, found),
+        None if may_turn => return None,
+        None => side_by_side(track, group, resolution_ms)?,
+    };
     // Only who says that no platter turns may have the period of one: behind a virtual disk there
     // may be one.
     let rules_out = scene.medium(track.device).is_some() && !may_turn;
@@ -104,6 +109,23 @@ fn of_group(scene: &Scene, track: &Track, group: &Group) -> Option<Finding> {
         return None;
     }
     Some(charge(scene, track, group, &services_ms, found))
+}
+
+/// Whether a comb is one beyond doubt.
+fn is_comb(found: &Steps) -> bool {
+    found.without_best > COMB && found.slow >= SLOW && found.on_teeth >= ON_TEETH
+}
+
+/// The same in latencies, as if nothing waited for anything: flash serves several requests at once.
+/// A queue would draw a comb too, but with its first tooth one step up.
+fn side_by_side(track: &Track, group: &Group, resolution_ms: f64) -> Option<(Vec<f64>, Steps)> {
+    let places = group.members.iter();
+    let latencies_ms: Vec<f64> = places
+        .filter_map(|place| track.visits.get(*place))
+        .map(|visit| visit.latency_ns() / 1e6)
+        .collect();
+    let found = steps::steps(&latencies_ms, resolution_ms).filter(is_comb)?;
+    (found.base_ms < FIRST_TOOTH * found.period_ms).then_some((latencies_ms, found))
 }
 
 fn charge(

@@ -36,6 +36,7 @@ use crate::regimes;
 use crate::scene::Scene;
 use crate::states;
 use crate::suspects::{self, Grounds, Suspect};
+use crate::track::Track;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -86,6 +87,8 @@ const TOO_WARM: u64 = 2;
 /// Correlation and samples needed for it (docs/METHOD.md, 17 Faults).
 const R: f64 = 0.5;
 const SAMPLES: usize = 10;
+/// How near the length of a series of SMART records must be to the capture's (choice).
+const AS_LONG: f64 = 0.20;
 /// Steps smaller than the cuts of a trace are none.
 const STEP: f64 = 1.5;
 
@@ -168,14 +171,22 @@ fn signs_of_heat(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64
     }
     let celsius = ["device.celsius", "smart.celsius", "smart.nvme.temperature"];
     let warning = ["device.celsius.warning", "smart.celsius.warning"];
-    let now = celsius.iter().find_map(|key| about.number(key));
-    if let (Some((now, told)), Some((warns, _))) =
-        (now, warning.iter().find_map(|key| about.number(key)))
+    let readings = celsius.iter().flat_map(|key| about.all(key));
+    let warmest =
+        readings.filter_map(|told| Some((told.number()?, told))).max_by(|a, b| a.0.total_cmp(&b.0));
+    if let (Some((degrees, told)), Some((warns, _))) =
+        (warmest, warning.iter().find_map(|key| about.number(key)))
     {
-        let bound = Some(Bound::Above(warns - BELOW_WARNING));
-        grounds.fact(scene, &told, "temperature, degrees Celsius", (now, Unit::Count), bound);
-        if now >= warns - BELOW_WARNING {
-            grounds.words.push(format!("{now:.0} C with its warning at {warns:.0} C"));
+        let bound = Some(Bound::Above(warns - BELOW_WARNING - 0.1));
+        grounds.fact(
+            scene,
+            &told,
+            "highest temperature, degrees Celsius",
+            (degrees, Unit::Count),
+            bound,
+        );
+        if degrees >= warns - BELOW_WARNING {
+            grounds.words.push(format!("up to {degrees:.0} C with its warning at {warns:.0} C"));
             most = most.max(AT_WARNING);
         }
     }
@@ -213,18 +224,37 @@ fn step(suspect: &Suspect) -> Option<Step> {
     })
 }
 
-/// Temperatures that were sampled beside the I/O (`71.9 C at 12.003 s`) against the service times
-/// around each.
-fn correlation(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
-    let (Some(track), Some(listing)) = (suspect.track, suspect.listing) else { return 0.0 };
+/// Temperatures sampled beside the I/O (`71.9 C at 12.003 s`) as (degrees, s on the capture's clock). A
+/// series of SMART records that is as long as the capture is taken to have run beside it.
+fn samples<'a>(suspect: &Suspect<'_, 'a>, track: &Track) -> Vec<(f64, f64, Told<'a>)> {
     let about = suspect.about();
-    let samples: Vec<(f64, f64, Told)> = about
+    let live: Vec<(f64, f64, Told)> = about
         .all("device.celsius")
         .filter_map(|told| {
             let (_, at) = told.text().split_once(" at ")?;
             Some((told.number()?, at.split_whitespace().next()?.parse().ok()?, told))
         })
         .collect();
+    if !live.is_empty() {
+        return live;
+    }
+    let times: Vec<f64> = about.all("smart.at").filter_map(|told| told.number()).collect();
+    let degrees: Vec<(f64, Told)> =
+        about.all("smart.celsius").filter_map(|told| Some((told.number()?, told))).collect();
+    let (Some(first), Some(last)) = (times.first(), times.last()) else { return Vec::new() };
+    let begun_s = track.visits.iter().map(|visit| visit.issued_ns).min().unwrap_or(0) as f64 / 1e9;
+    let as_long = ((last - first) / (track.span_ns() / 1e9) - 1.0).abs() < AS_LONG;
+    if times.len() != degrees.len() || !as_long {
+        return Vec::new();
+    }
+    let beside = times.iter().zip(degrees);
+    beside.map(|(at, (celsius, told))| (celsius, begun_s + at - first, told)).collect()
+}
+
+/// Service times around each sample of temperature against it.
+fn correlation(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
+    let (Some(track), Some(listing)) = (suspect.track, suspect.listing) else { return 0.0 };
+    let samples = samples(suspect, track);
     let (mut warmth, mut ln_service) = (Vec::new(), Vec::new());
     for pair in samples.windows(2) {
         let ((celsius, from, _), (_, to, _)) = (pair[0], pair[1]);

@@ -2,7 +2,8 @@
 //!
 //! ## Reads
 //! One JSON document. Everything becomes facts of the drive: `smart.passed`, `smart.model`,
-//! `smart.firmware`, `smart.rpm`, `smart.hours`, `smart.celsius`, the raw values of ATA attributes
+//! `smart.firmware`, `smart.rpm`, `smart.hours`, `smart.at` (when, in seconds since 1970), `smart.celsius`
+//! and the drive's own warning for it, the raw values of ATA attributes
 //! by number (`smart.raw.5`, `smart.raw.197` ...), failed ones (`smart.failed.5`), errors logged
 //! (`smart.errors`, `smart.self-test-errors`), grown defects of SCSI drives, the link's speed and
 //! its limit, and the NVMe health log (`smart.nvme.media_errors`, `smart.nvme.percentage_used` ...).
@@ -45,7 +46,8 @@ pub const FORMAT: Format = Format {
 };
 
 /// Facts by their place in smartctl's document (`smartctl --json=g` lists places so).
-const PLACES: [(&str, &str); 22] = [
+const PLACES: [(&str, &str); 24] = [
+    ("at", "/local_time/time_t"),
     ("passed", "/smart_status/passed"),
     ("model", "/model_name"),
     ("model", "/scsi_model_name"),
@@ -55,6 +57,7 @@ const PLACES: [(&str, &str); 22] = [
     ("exit-status", "/smartctl/exit_status"),
     ("hours", "/power_on_time/hours"),
     ("celsius", "/temperature/current"),
+    ("celsius.warning", "/nvme_composite_temperature_threshold/warning"),
     ("link.now", "/interface_speed/current/string"),
     ("link.max", "/interface_speed/max/string"),
     ("errors", "/ata_smart_error_log/summary/count"),
