@@ -7,13 +7,24 @@ mod rig;
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rig::{Loop, can_run};
 use serde_json::Value;
 
-/// Long enough for the programs to be attached on a busy machine.
-const ATTACHED: Duration = Duration::from_millis(2500);
+/// Waits until the child watches: once its programs are attached it gives up its rights.
+fn attached(child: &Child) {
+    let rights = |pid: &str| {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        status.lines().find(|line| line.starts_with("CapEff")).map(str::to_string)
+    };
+    let pid = child.id().to_string();
+    let ours = rights("self");
+    let end = Instant::now() + Duration::from_secs(30);
+    while rights(&pid) == ours && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
 
 /// Calls that sleep 2 ms each, calls that report a wait, and a function that calls itself.
 const PROGRAM: &str = r#"
@@ -93,7 +104,7 @@ fn every_system_call_of_dd_is_counted_and_the_disk_has_its_part() {
     let dd = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("iowhy-dd");
     std::fs::copy("/bin/dd", &dd).unwrap();
     let watching = iowhy(&["syscalls", "--comm", "iowhy-dd", "--json", "--for", "4s"]);
-    std::thread::sleep(ATTACHED);
+    attached(&watching);
     let to = format!("of={}", disk.path);
     rig::run(
         dd.to_str().unwrap(),
@@ -115,7 +126,8 @@ fn every_system_call_of_dd_is_counted_and_the_disk_has_its_part() {
     let of_dd = &told["disk"].as_array().unwrap()[0];
     let lost = told["disk_lost"].as_u64().unwrap();
     let ios = of_dd["ios"].as_u64().unwrap();
-    assert!((300..=310).contains(&(ios + lost)), "{of_dd}");
+    // Losses are those of the whole machine.
+    assert!(ios <= 310 && ios + lost >= 300, "{of_dd}, {lost} lost");
     // Each direct write waits for its own request, and for nothing less than that.
     let wait = one("write", "block device")["sum_ns"].as_f64().unwrap();
     let device = of_dd["d2c_sum_ns"].as_f64().unwrap();
@@ -131,7 +143,7 @@ fn requests_of_io_uring_are_counted_one_by_one() {
     let disk = Loop::new(64, None);
     disk.fio(&["--rw=write", "--bs=1m", "--size=64m"]);
     let watching = iowhy(&["syscalls", "--comm", "fio", "--json", "--for", "4s"]);
-    std::thread::sleep(ATTACHED);
+    attached(&watching);
     disk.fio(&[
         "--rw=randread",
         "--ioengine=io_uring",
@@ -162,7 +174,7 @@ fn every_call_of_a_function_is_timed_also_of_one_that_calls_itself() {
     let deep = watch(&["deep"]);
     let waited = watch(&["waited", "--latency", "arg1:us", "--event", "arg2"]);
     let none = watch(&["nap", "--comm", "another"]);
-    std::thread::sleep(ATTACHED);
+    [&nap, &deep, &waited, &none].into_iter().for_each(attached);
     rig::run(path, &[]);
     let nap = object(nap);
     let calls = nap["calls"].as_array().unwrap();

@@ -7,13 +7,24 @@ mod rig;
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rig::{Loop, can_run};
 use serde_json::Value;
 
-/// Long enough for the programs to be attached on a busy machine.
-const ATTACHED: Duration = Duration::from_millis(1500);
+/// Waits until the child watches: once its programs are attached it gives up its rights.
+fn attached(child: &Child) {
+    let rights = |pid: &str| {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        status.lines().find(|line| line.starts_with("CapEff")).map(str::to_string)
+    };
+    let pid = child.id().to_string();
+    let ours = rights("self");
+    let end = Instant::now() + Duration::from_secs(30);
+    while rights(&pid) == ours && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
 
 fn iowhy(words: &[&str]) -> Child {
     Command::new(env!("CARGO_BIN_EXE_iowhy"))
@@ -89,7 +100,7 @@ fn what_is_kept_and_what_is_lost_is_what_the_kernel_counts_over_all_files() {
     let how = ["record", "-o", name.to_str().unwrap(), "--rotate", "1s", "--json", "--for", "5s"];
     let before = disk.counters();
     let recording = iowhy(&[&how[..], &["--device", &disk.name]].concat());
-    std::thread::sleep(ATTACHED);
+    attached(&recording);
     read(&disk, 100_000);
     let kernel = disk.counters()[0] - before[0];
     let (status, text, said) = ended(recording);
@@ -122,7 +133,7 @@ fn a_killed_recorder_leaves_all_but_its_last_second() {
     let file = place("killed");
     let name = file.to_str().unwrap();
     let mut recording = iowhy(&["record", "-o", name, "--device", &disk.name]);
-    std::thread::sleep(ATTACHED);
+    attached(&recording);
     let before = disk.counters();
     read(&disk, 20_000);
     let kernel = disk.counters()[0] - before[0];
@@ -148,7 +159,7 @@ fn a_full_disk_ends_the_recording_and_the_file_can_be_read() {
     let name = format!("{path}/trace.iowhy");
     let how = ["record", "-o", &name, "--json", "--device", &disk.name, "--for", "20s"];
     let recording = iowhy(&how);
-    std::thread::sleep(ATTACHED);
+    attached(&recording);
     read(&disk, 150_000);
     let (status, text, said) = ended(recording);
     let told: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text} {said}"));
