@@ -132,6 +132,9 @@ impl Watch {
                 }
             }
         }
+        if plan.trace.is_some() {
+            explain_stacks(&known, plan, &mut recording);
+        }
         if let (Some(words), Some(_)) = (&plan.filtered, &tracer) {
             let reason = format!("only I/Os {words}: the rest stayed in the kernel, uncounted");
             recording.note(Note { line: 0, text: String::new(), reason });
@@ -348,6 +351,16 @@ pub fn state_facts(recording: &mut Recording) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Says which disks lie below the devices that are watched.
+fn explain_stacks(known: &[BlockDevice], plan: &Plan, recording: &mut Recording) {
+    let watched = |one: &&BlockDevice| plan.devices.is_empty() || plan.devices.contains(&one.name);
+    // Whoever watches a disk alone wants to know what it is part of; of all, what they are made of.
+    let told = |one: &&BlockDevice| !plan.devices.is_empty() || !one.slaves.is_empty();
+    for reason in known.iter().filter(watched).filter(told).filter_map(BlockDevice::stack_words) {
+        recording.note(Note { line: 0, text: String::new(), reason });
+    }
 }
 
 /// CPU time of this process so far.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use iowhy_model::Medium;
 
 use crate::Error;
-use crate::watched::parse_numbers;
+use crate::watched::{is_without_requests, parse_numbers};
 
 /// A whole disk and what /sys says of it.
 #[derive(Clone, PartialEq, Debug)]
@@ -29,8 +29,23 @@ pub struct BlockDevice {
     pub slaves: Vec<String>,
     /// The devices built upon it.
     pub holders: Vec<String>,
+    /// It makes no requests of the bios it is handed: dm, md, zram.
+    pub without_requests: bool,
     /// Queue settings, `queue.scheduler` and so on, each with the path it was read from.
     pub facts: Vec<(&'static str, String, String)>,
+}
+
+impl BlockDevice {
+    /// What it is made of or what is made of it, in words; `None` if it stands alone.
+    pub fn stack_words(&self) -> Option<String> {
+        let below = (!self.slaves.is_empty()).then(|| {
+            format!("is made of {}: below it, their own rows tell", self.slaves.join(", "))
+        });
+        let above =
+            (!self.holders.is_empty()).then(|| format!("is part of {}", self.holders.join(", ")));
+        let both: Vec<String> = below.into_iter().chain(above).collect();
+        (!both.is_empty()).then(|| format!("`{}` {}", self.name, both.join(", and ")))
+    }
 }
 
 /// What is read of each device: the fact's name and the file.
@@ -91,6 +106,7 @@ fn read_device(folder: &Path) -> Option<BlockDevice> {
         partitions: partitions(folder),
         slaves: names_in(&folder.join("slaves")),
         holders: names_in(&folder.join("holders")),
+        without_requests: is_without_requests(folder),
         facts: facts.collect(),
         name,
     })

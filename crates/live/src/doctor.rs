@@ -6,7 +6,7 @@ use crate::attach::KernelShape;
 use crate::bpf::{Programs, Settings};
 use crate::btf::{self, KernelTypes};
 use crate::rights::Rights;
-use crate::{Error, devices};
+use crate::{BlockDevice, Error, devices};
 
 /// One thing that was tried.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -35,7 +35,8 @@ pub fn examine() -> Vec<Check> {
 pub fn examine_at(root: &Path) -> Vec<Check> {
     let rights = rights();
     let may_load = rights.ok;
-    let mut checks = vec![counters(root), disks(root), clock(root), jit(root), rights];
+    let mut checks =
+        vec![counters(root), disks(root), stacks(root), clock(root), jit(root), rights];
     let types = KernelTypes::read();
     checks.push(described(types.as_ref()));
     if let Ok(types) = &types {
@@ -90,6 +91,21 @@ fn disks(root: &Path) -> Check {
         )),
     };
     check("devices", false, found)
+}
+
+/// Which devices lie on which, and which make no requests.
+fn stacks(root: &Path) -> Check {
+    let known = devices(&root.join("sys")).unwrap_or_default();
+    let bare = known.iter().filter(|one| one.without_requests && one.bytes.unwrap_or(0) > 0);
+    let bare: Vec<&str> = bare.map(|one| one.name.as_str()).collect();
+    let mut words: Vec<String> = known.iter().filter_map(BlockDevice::stack_words).collect();
+    if !bare.is_empty() {
+        let names = bare.join(", ");
+        words.push(format!("without requests, so traced bio by bio (Q2C only): {names}"));
+    }
+    let found =
+        if words.is_empty() { "no device lies on another".to_string() } else { words.join("; ") };
+    check("stacks", false, Ok(found))
 }
 
 fn clock(root: &Path) -> Check {
@@ -154,6 +170,12 @@ fn attach_points(types: &KernelTypes) -> Vec<Check> {
              issued it (Linux 6.5 has this tracepoint)",
         ),
         ("block_rq_requeue", false, "requests that the driver gave back are not counted"),
+        (
+            "block_bio_queue",
+            false,
+            "devices without requests (dm, md, zram) and the time before a request stay unknown",
+        ),
+        ("block_bio_complete", false, "devices without requests (dm, md, zram) stay unknown"),
         ("block_rq_merge", false, "requests merged after their start may count as lost"),
     ];
     let points = points.into_iter().map(|(name, needed, consequence)| {

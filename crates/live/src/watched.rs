@@ -161,7 +161,7 @@ impl WatchList {
 }
 
 /// Whether a device, by its folder in /sys, makes no requests: those that do have hardware queues.
-fn is_without_requests(folder: &Path) -> bool {
+pub fn is_without_requests(folder: &Path) -> bool {
     folder.is_dir() && !folder.join("mq").exists()
 }
 

@@ -177,3 +177,23 @@ fn the_doctor_says_what_is_missing_and_what_that_costs() {
         assert_eq!(check.ok, check.consequence.is_empty(), "{check:?}");
     }
 }
+
+#[test]
+fn the_doctor_explains_which_disk_is_below() {
+    let folder = Folder::new("stacks");
+    for (name, numbers) in [("sda", "8:0"), ("dm-0", "253:0"), ("zram0", "252:0")] {
+        folder.write(&format!("sys/block/{name}/dev"), numbers);
+        folder.write(&format!("sys/block/{name}/size"), "2048");
+    }
+    // Only a device that makes requests has queues for them.
+    folder.write("sys/block/sda/mq/0/nr_tags", "64");
+    folder.write("sys/block/sda/holders/dm-0/dev", "253:0");
+    folder.write("sys/block/dm-0/slaves/sda/dev", "8:0");
+    let checks = examine_at(&folder.0);
+    let stacks = checks.iter().find(|check| check.what == "stacks").expect("stacks");
+    for words in
+        ["`dm-0` is made of sda", "`sda` is part of dm-0", "bio by bio (Q2C only): dm-0, zram0"]
+    {
+        assert!(stacks.detail.contains(words), "{}", stacks.detail);
+    }
+}
