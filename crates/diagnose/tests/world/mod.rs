@@ -1,6 +1,8 @@
 //! Small worlds of known truth: I/Os and rows poured into a recording by hand.
 #![allow(dead_code)]
 
+pub mod beside;
+
 use iowhy_diagnose::{Options, judge};
 use iowhy_model::{
     Event, Finding, Interval, Layer, Level, Medium, Nanos, Op, Rates, Recording, Sink, Source, Time,

@@ -1,0 +1,337 @@
+//! Devices that slow down, sleep or tick, and what disks share: a world that each detector accuses, near
+//! misses that it leaves alone, and every cited number recomputed.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
+
+mod world;
+
+use iowhy_diagnose::DETECTORS;
+use iowhy_model::{Medium, Op, Sink};
+use world::beside::{cited, near, near_ms, nvme, read, with_long_ones};
+use world::{Row, World, accuses, brief, confidence, of};
+
+/// Flash writes of 1 MiB: `mib` of them quick, then as many seconds slow, `cycles` times.
+fn cliffs(cycles: usize, mib: impl Fn(usize) -> usize) -> World {
+    let mut world = World::traced();
+    world.medium("nvme0n1", Medium::Nvme);
+    let mut at = 0.0;
+    let mut sector = 0;
+    for cycle in 0..cycles {
+        for (n, ms) in [(mib(cycle), 0.5), (400, 4.0)] {
+            for _ in 0..n {
+                let took = ms * world.about(0.1);
+                world.io("nvme0n1", Op::Write, sector, 1 << 20, at, took);
+                sector += 2048;
+                at += took + 0.01;
+            }
+        }
+        at += 60_000.0;
+    }
+    world.recording.end();
+    world
+}
+
+#[test]
+fn a_write_cache_falls_after_the_same_volume() {
+    let findings = cliffs(3, |_| 1200).judge();
+    assert!(accuses(&findings, "device.write-cliff"), "{}", brief(&findings));
+    let cliff = of(&findings, "device.write-cliff")[0];
+    near(cited(cliff, "falls from quick"), 3.0, 0.0);
+    // 1200 MiB each time; windows of 20 writes and a running median of five blur the edge.
+    near(cited(cliff, "bytes written"), 1200.0 * 1048576.0, 70.0 * 1048576.0);
+    near(cited(cliff, "quick state"), 0.5, 0.02);
+    near(cited(cliff, "slow state"), 4.0, 0.1);
+    let forecast = cliff.forecast.as_ref().unwrap();
+    near_ms(forecast.now_mean.ms(), (1200.0 * 0.5 + 400.0 * 4.0) / 1600.0, 0.05);
+    near_ms(forecast.mean.ms(), 0.5, 0.02);
+}
+
+#[test]
+fn one_fall_other_volumes_heat_and_a_platter_are_no_cliff() {
+    let findings = cliffs(1, |_| 1200).judge();
+    assert!(confidence(&findings, "device.write-cliff") < 0.6, "{}", brief(&findings));
+    let findings = cliffs(3, |cycle| 500 + 900 * cycle).judge();
+    assert!(confidence(&findings, "device.write-cliff") < 0.6, "{}", brief(&findings));
+    let mut hot = cliffs(3, |_| 1200);
+    read(
+        &mut hot,
+        "before.json",
+        &nvme("\"critical_warning\": 0, \"thermal_temp1_transition_count\": 4"),
+    );
+    read(
+        &mut hot,
+        "after.json",
+        &nvme("\"critical_warning\": 0, \"thermal_temp1_transition_count\": 9"),
+    );
+    let findings = hot.judge();
+    assert!(of(&findings, "device.write-cliff").is_empty(), "{}", brief(&findings));
+    let mut platter = cliffs(3, |_| 1200);
+    platter.medium("nvme0n1", Medium::Rotational);
+    let findings = platter.judge();
+    assert!(of(&findings, "device.write-cliff").is_empty(), "{}", brief(&findings));
+}
+
+#[test]
+fn heat_needs_signs_of_heat_and_slowness() {
+    let warming = |slow_ms: f64| {
+        let mut world = World::traced();
+        world.medium("nvme0n1", Medium::Nvme);
+        let mut at = 0.0;
+        for k in 0..4000u64 {
+            let ms = if k < 2000 { 0.5 } else { slow_ms };
+            let took = ms * world.about(0.1);
+            world.io("nvme0n1", Op::Write, k * 2048, 1 << 20, at, took);
+            at += took + 0.01;
+        }
+        world.recording.end();
+        world
+    };
+    let records = |world: &mut World, before: u32, after: u32| {
+        for (input, count) in [("before.json", before), ("after.json", after)] {
+            let health =
+                format!("\"critical_warning\": 0, \"thermal_temp1_transition_count\": {count}");
+            read(world, input, &nvme(&health));
+        }
+    };
+    let mut hot = warming(1.5);
+    records(&mut hot, 4, 9);
+    let findings = hot.judge();
+    assert!(accuses(&findings, "device.thermal"), "{}", brief(&findings));
+    let thermal = of(&findings, "device.thermal")[0];
+    near(cited(thermal, "light throttling"), 5.0, 0.0);
+    near(cited(thermal, "over the quick"), 3.0, 0.1);
+    near_ms(thermal.forecast.as_ref().unwrap().mean.ms(), 0.5, 0.02);
+    // The counters stand still; it is warm but quick; it is slow but nobody knows how warm.
+    let mut static_count = warming(1.5);
+    records(&mut static_count, 9, 9);
+    let mut quick = warming(0.5);
+    records(&mut quick, 4, 9);
+    for mut world in [static_count, quick, warming(1.5)] {
+        let findings = world.judge();
+        assert!(!accuses(&findings, "device.thermal"), "{}", brief(&findings));
+    }
+}
+
+/// Random writes of 1 ms that become slow, beside sequential reads.
+fn shingled(slow_ms: f64, sequential_ms: f64) -> World {
+    let mut world = World::traced();
+    world.medium("sdd", Medium::Rotational);
+    let mut at = 0.0;
+    for k in 0..2000u64 {
+        let slow = k >= 1000;
+        let took = if slow { slow_ms } else { 1.0 } * world.about(0.15);
+        let sector = (world.chance() * 1e8) as u64 * 8;
+        world.io("sdd", Op::Write, sector, 4096, at, took);
+        at += took + 1.0;
+        if k % 4 == 0 {
+            let took = if slow { sequential_ms } else { 0.9 } * world.about(0.05);
+            world.io("sdd", Op::Read, 1 << 40 | (k / 4 * 256), 131_072, at, took);
+            at += took + 1.0;
+        }
+    }
+    world.recording.end();
+    world
+}
+
+/// What `smartctl -j -i` prints of a model.
+fn model(name: &str) -> String {
+    format!(
+        "{{\n \"json_format_version\": [1, 0],\n \"device\": {{\"name\": \"/dev/sdd\"}},\n \
+         \"model_name\": \"{name}\",\n \"rotation_rate\": 5400\n}}\n"
+    )
+}
+
+#[test]
+fn shingles_are_accused_with_their_model_and_suspected_without() {
+    let mut world = shingled(300.0, 0.9);
+    read(&mut world, "smart.json", &model("WDC WD40EFAX-68JH4N0"));
+    let findings = world.judge();
+    assert!(accuses(&findings, "device.smr"), "{}", brief(&findings));
+    let smr = of(&findings, "device.smr")[0];
+    near(cited(smr, "random writes"), 0.8, 0.001);
+    near(cited(smr, "at first"), 1.0, 0.05);
+    near(cited(smr, "write later"), 300.0, 10.0);
+    near(cited(smr, "sequential requests"), 1.0, 0.05);
+    let findings = shingled(300.0, 0.9).judge();
+    let alone = confidence(&findings, "device.smr");
+    assert!(alone > 0.1 && alone < 0.6, "{}", brief(&findings));
+    // A conventional disk's cache fills: a seek each, whatever its model.
+    let mut filled = shingled(9.0, 0.9);
+    read(&mut filled, "smart.json", &model("WDC WD40EFAX-68JH4N0"));
+    let findings = filled.judge();
+    assert!(of(&findings, "device.smr").is_empty(), "{}", brief(&findings));
+}
+
+/// Bursts of quick reads, pauses of 1.5 s between, the first read after each as it is told.
+fn sleeping(disk: &str, medium: Medium, first_ms: impl Fn(&mut World) -> f64) -> World {
+    let mut world = World::traced();
+    world.medium(disk, medium);
+    let mut at = 0.0;
+    for _ in 0..12 {
+        at += 1500.0;
+        for k in 0..20 {
+            let took = if k == 0 { first_ms(&mut world) } else { 0.1 * world.about(0.1) };
+            let sector = (world.chance() * 1e8) as u64 * 8;
+            world.io(disk, Op::Read, sector, 4096, at, took);
+            at += took + 2.0;
+        }
+    }
+    world.recording.end();
+    world
+}
+
+#[test]
+fn a_sleeper_pays_once_per_pause_and_always_the_same() {
+    let findings = sleeping("nvme0n1", Medium::Nvme, |world| 7.5 * world.about(0.01)).judge();
+    assert!(accuses(&findings, "device.idle-wake"), "{}", brief(&findings));
+    let wake = of(&findings, "device.idle-wake")[0];
+    // The first burst opens the trace: 11 of 12 first reads follow a pause that was seen.
+    near(cited(wake, "requests after such"), 11.0, 0.0);
+    near(cited(wake, "after a pause"), 7.5, 0.1);
+    near(cited(wake, "one over the other"), 75.0, 3.0);
+    let forecast = wake.forecast.as_ref().unwrap();
+    near_ms(forecast.now_mean.ms(), (12.0 * 7.5 + 228.0 * 0.1) / 240.0, 0.02);
+    near_ms(forecast.mean.ms(), (7.5 + 239.0 * 0.1) / 240.0, 0.02);
+    // A cold cache takes any time; a platter seeks after a pause.
+    let findings = sleeping("nvme0n1", Medium::Nvme, |world| 1.0 + 12.0 * world.chance()).judge();
+    assert!(of(&findings, "device.idle-wake").is_empty(), "{}", brief(&findings));
+    let findings = sleeping("sda", Medium::Rotational, |world| 11.0 * world.about(0.05)).judge();
+    assert!(of(&findings, "device.idle-wake").is_empty(), "{}", brief(&findings));
+}
+
+/// Reads of 0.3 ms, every third of which waits one to four steps.
+fn ticking(disk: &str, medium: Option<Medium>, step_ms: f64) -> World {
+    let mut world = World::traced();
+    if let Some(medium) = medium {
+        world.medium(disk, medium);
+    }
+    let services: Vec<f64> = (0..150)
+        .map(|k| {
+            let steps = if k % 3 == 0 { 1 + (world.chance() * 4.0) as u32 } else { 0 };
+            0.3 * world.about(0.05) + f64::from(steps) * step_ms
+        })
+        .collect();
+    world.chain(disk, Op::Read, 4096, &services);
+    world.recording.end();
+    world
+}
+
+#[test]
+fn a_clock_is_no_platter() {
+    let findings = ticking("nvme0n1", Some(Medium::Nvme), 4.0).judge();
+    assert!(accuses(&findings, "device.comb-other"), "{}", brief(&findings));
+    let comb = of(&findings, "device.comb-other")[0];
+    near(cited(comb, "step"), 4.0, 0.02);
+    near(cited(comb, "services delayed"), 50.0, 0.0);
+    assert!(comb.sentence.contains("250 Hz"), "{}", comb.sentence);
+    near_ms(comb.forecast.as_ref().unwrap().mean.ms(), 0.3, 0.03);
+    // The turn of a platter, of which nobody said whether there is one: that is another verdict.
+    for medium in [None, Some(Medium::Rotational)] {
+        let findings = ticking("sda", medium, 60_000.0 / 7200.0).judge();
+        assert!(of(&findings, "device.comb-other").is_empty(), "{}", brief(&findings));
+    }
+    // Delays of any length.
+    let mut world = World::traced();
+    world.medium("nvme0n1", Medium::Nvme);
+    let services: Vec<f64> = (0..150)
+        .map(|k| 0.3 * world.about(0.05) + if k % 3 == 0 { 16.0 * world.chance() } else { 0.0 })
+        .collect();
+    world.chain("nvme0n1", Op::Read, 4096, &services);
+    let findings = world.judge();
+    assert!(!accuses(&findings, "device.comb-other"), "{}", brief(&findings));
+}
+
+/// Disks whose reads take long in the same seconds, as far as `shares` them.
+fn shelf(disks: usize, slow_ms: impl Fn(usize, usize) -> f64) -> World {
+    let mut world = World::traced();
+    for disk in 0..disks {
+        let name = format!("sd{}", char::from(b'a' + disk as u8));
+        world.medium(&name, Medium::Rotational);
+        for k in 0..600 {
+            let second = k / 20;
+            let took = slow_ms(disk, second) * world.about(0.1);
+            let sector = (world.chance() * 1e8) as u64 * 8;
+            world.io(&name, Op::Read, sector, 4096, k as f64 * 50.0, took);
+        }
+    }
+    world.recording.end();
+    world
+}
+
+#[test]
+fn what_disks_share_is_accused_and_no_single_one() {
+    let wave = |_: usize, second: usize| if second % 5 < 3 { 45.0 } else { 15.0 };
+    let findings = shelf(6, wave).judge();
+    assert!(accuses(&findings, "peer.shared"), "{}", brief(&findings));
+    let shared = of(&findings, "peer.shared")[0];
+    near(cited(shared, "disks that are slow"), 6.0, 0.0);
+    assert!(cited(shared, "median r").value > 0.9, "{shared:#?}");
+    assert!(!accuses(&findings, "device.slow"), "{}", brief(&findings));
+    // Each slow in seconds of its own; and all of them healthy.
+    let own =
+        |disk: usize, second: usize| if (second * 7 + disk * 13) % 11 < 6 { 45.0 } else { 15.0 };
+    let findings = shelf(6, own).judge();
+    assert!(!accuses(&findings, "peer.shared"), "{}", brief(&findings));
+    let findings = shelf(6, |_, second| if second % 5 < 3 { 11.0 } else { 7.0 }).judge();
+    assert!(!accuses(&findings, "peer.shared"), "{}", brief(&findings));
+}
+
+#[test]
+fn a_stolen_processor_is_named_and_rows_of_averages_suffice() {
+    let mut world = World::averaged();
+    for interval in 0..20 {
+        for disk in ["sda", "sdb", "sdc", "sdd"] {
+            let await_ms = if interval % 4 < 2 { 160.0 } else { 60.0 } * world.about(0.05);
+            let row = Row { per_s: 5.0, bytes: 4096.0, await_ms, busy: 5.0 * await_ms / 1000.0 };
+            world.medium(disk, Medium::Rotational);
+            world.row(disk, Op::Read, row);
+        }
+    }
+    world.recording.end();
+    read(
+        &mut world,
+        "vmstat.txt",
+        "procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----\n \
+         r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st\n \
+         9  9      0  21471  13548 2808620    0   99  9325  4899  483 2297 17  4 78 91  0\n \
+         1  3      0  21471  13548 2808620    0    0   316     0  759 1042 53  7  0 20 20\n \
+         1  1      0  21471  13548 2808620    0    0   316     0  759 1042 53  7  0 10 30\n",
+    );
+    let findings = world.judge();
+    let shared = of(&findings, "peer.shared");
+    assert!(!shared.is_empty(), "{}", brief(&findings));
+    near(cited(shared[0], "stolen"), 0.25, 1e-9);
+    assert!(shared[0].sentence.contains("takes the processors away"), "{}", shared[0].sentence);
+}
+
+/// The words of a step that costs somebody a disk.
+fn condemns(step: &str) -> bool {
+    ["replace the disk", "replace it if", "replace the drive", "plan replacement"]
+        .iter()
+        .any(|words| step.contains(words))
+}
+
+#[test]
+fn a_shape_alone_replaces_no_disk() {
+    let worlds = [
+        shelf(6, |_, second| if second % 5 < 3 { 45.0 } else { 15.0 }),
+        ticking("nvme0n1", Some(Medium::Nvme), 4.0),
+        ticking("sda", Some(Medium::Rotational), 60_000.0 / 7200.0),
+        sleeping("nvme0n1", Medium::Nvme, |_| 7.5),
+        shingled(300.0, 0.9),
+        cliffs(3, |_| 1200),
+        with_long_ones(&[7.02, 7.05, 6.98, 7.01, 7.03]),
+    ];
+    for mut world in worlds {
+        for finding in world.judge() {
+            let condemned = finding.next_step.iter().find(|step| condemns(step));
+            assert_eq!(condemned, None, "{}: {}", finding.verdict, finding.sentence);
+        }
+    }
+    // And in no detector's own words, but for those that ask log or SMART first.
+    let may = ["device.media", "device.recovery"];
+    for detector in DETECTORS.iter().filter(|detector| !may.contains(&detector.name)) {
+        let code = detector.manual.split("\nuse ").skip(1).collect::<String>();
+        let words = code.lines().filter(|line| condemns(line)).collect::<Vec<_>>();
+        assert!(words.is_empty(), "{}: {words:?}", detector.name);
+    }
+}

@@ -1,0 +1,66 @@
+//! What stands beside the I/O of a small world: captures of other tools, and numbers cited of them.
+#![allow(dead_code)]
+
+use iowhy_model::{Evidence, Finding, Medium, Op, Sink};
+
+use super::World;
+
+/// Reads a capture of another tool into the world, as an input of its own.
+pub fn read(world: &mut World, input: &str, text: &str) {
+    iowhy_read::scan(input, &mut text.as_bytes(), None, &mut world.recording).unwrap();
+}
+
+/// The evidence whose quantity holds these words.
+pub fn cited<'a>(finding: &'a Finding, words: &str) -> &'a Evidence {
+    let found = finding.evidence.iter().find(|evidence| evidence.quantity.contains(words));
+    found.unwrap_or_else(|| panic!("no `{words}` among {:#?}", finding.evidence))
+}
+
+pub fn near(evidence: &Evidence, value: f64, by: f64) {
+    assert!((evidence.value - value).abs() <= by, "{evidence:?} is not {value}");
+}
+
+/// `smartctl -j` of a drive with some attributes' raw values.
+pub fn smart(disk: &str, rpm: u32, raw: &[(u32, u64)]) -> String {
+    let table: Vec<String> = raw
+        .iter()
+        .map(|(id, value)| {
+            format!("{{\"id\": {id}, \"when_failed\": \"\", \"raw\": {{\"value\": {value}}}}}")
+        })
+        .collect();
+    format!(
+        "{{\n \"json_format_version\": [1, 0],\n \"device\": {{\"name\": \"/dev/{disk}\"}},\n \
+         \"rotation_rate\": {rpm},\n \"smart_status\": {{\"passed\": true}},\n \
+         \"ata_smart_attributes\": {{\"table\": [{}]}}\n}}\n",
+        table.join(", ")
+    )
+}
+
+/// `smartctl -j` of an NVMe drive.
+pub fn nvme(health: &str) -> String {
+    format!(
+        "{{\n \"json_format_version\": [1, 0],\n \"device\": {{\"name\": \"/dev/nvme0\", \
+         \"protocol\": \"NVMe\"}},\n \"smart_status\": {{\"passed\": true}},\n \
+         \"nvme_smart_health_information_log\": {{{health}}}\n}}\n"
+    )
+}
+
+pub fn near_ms(value: f64, expected: f64, by: f64) {
+    assert!((value - expected).abs() < by, "{value} is not {expected}");
+}
+
+/// Reads of 8 ms, of which some take as long as they are told, in s.
+pub fn with_long_ones(long_s: &[f64]) -> World {
+    let mut world = World::traced();
+    world.medium("sdb", Medium::Rotational);
+    let mut at = 0.0;
+    for k in 0..200 {
+        let long = (k % 20 == 10).then(|| long_s.get(k / 20)).flatten();
+        let took = long.map_or_else(|| 8.0 * world.about(0.15), |s| s * 1000.0);
+        let sector = (world.chance() * 1e8) as u64 * 8;
+        world.io("sdb", Op::Read, sector, 4096, at, took);
+        at += took + 3.0;
+    }
+    world.recording.end();
+    world
+}
