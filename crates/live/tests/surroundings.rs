@@ -1,0 +1,110 @@
+//! What stands around the I/O, from a folder that looks like a machine: no rights, no hardware.
+#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use iowhy_live::{Collector, Surroundings};
+use iowhy_model::{Fact, Recording};
+
+/// A folder that goes away with its guard.
+struct Machine(PathBuf);
+
+impl Machine {
+    fn new() -> Machine {
+        let path = std::env::temp_dir().join(format!("iowhy-around-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        Machine(path)
+    }
+
+    fn write(&self, file: &str, text: &str) {
+        let path = self.0.join(file);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("its folder");
+        fs::write(path, text).expect("a file");
+    }
+
+    fn link(&self, from: &str, to: &str) {
+        let from = self.0.join(from);
+        fs::create_dir_all(from.parent().expect("a folder")).expect("its folder");
+        std::os::unix::fs::symlink(self.0.join(to), from).expect("a link");
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn fact<'r>(recording: &'r Recording, key: &str) -> &'r Fact {
+    let mut all = recording.listings.iter().flat_map(|listing| &listing.facts);
+    all.find(|fact| fact.key == key).unwrap_or_else(|| panic!("no fact `{key}`"))
+}
+
+fn on(recording: &Recording, key: &str) -> String {
+    let device = fact(recording, key).device.expect("a device");
+    recording.device_of(device).name.clone()
+}
+
+#[test]
+fn every_fact_says_where_it_was_read() {
+    let machine = Machine::new();
+    machine.write("proc/stat", "cpu  100 0 50 800 20 0 0 30 0 0\n");
+    machine.write("proc/vmstat", "nr_free_pages 9\nnr_dirty 120\nnr_dirty_threshold 400\n");
+    machine.write("proc/pressure/io", "some avg10=12.50 avg60=0.00 avg300=0.00 total=7\n");
+    machine.write("proc/self/mountinfo", "30 1 8:1 / /srv rw,sync shared:1 - ext4 /dev/sda1 rw\n");
+    machine.write(
+        "dev/kmsg",
+        "3,812,86411204830,-;blk_update_request: critical medium error, dev sda, sector 2056\n \
+         SUBSYSTEM=block\n",
+    );
+    machine.write("sys/fs/cgroup/a.slice/io.max", "8:0 rbps=max wbps=max riops=max wiops=120\n");
+    let port = "sys/devices/pci0000:00/0000:00:1f.2/ata3/host2/target2:0:0/2:0:0:0";
+    machine.write(&format!("{port}/block/sda/dev"), "8:0");
+    machine.write(&format!("{port}/block/sda/queue/rotational"), "1");
+    machine.write(&format!("{port}/model"), "EXAMPLE HD4000\n");
+    machine.write(&format!("{port}/hwmon/hwmon1/temp1_input"), "56000\n");
+    machine.write(&format!("{port}/hwmon/hwmon1/temp1_max"), "60000\n");
+    machine.link("sys/block/sda", &format!("{port}/block/sda"));
+    machine.link(&format!("{port}/block/sda/device"), port);
+    machine.write("sys/class/ata_link/link3/sata_spd", "3.0 Gbps\n");
+    machine.write("sys/class/ata_link/link3/hw_sata_spd_limit", "6.0 Gbps\n");
+
+    let mut recording = Recording::new();
+    let mut around = Surroundings::new(Path::new(&machine.0));
+    around.begin(&mut recording).expect("a beginning");
+    machine.write("proc/stat", "cpu  150 0 50 820 20 0 0 60 0 0\n");
+    around.end(&mut recording).expect("an end");
+
+    // 30 of 100 ticks.
+    let stolen = fact(&recording, "vmstat.st.mean");
+    assert_eq!((stolen.value.as_str(), stolen.read_from.as_str()), ("30.0 %", "/proc/stat"));
+    assert_eq!(fact(&recording, "vm.nr_dirty").value, "120 pages");
+    assert_eq!(fact(&recording, "pressure.io.some.avg10").value, "12.50");
+    assert_eq!(fact(&recording, "mount.options").read_from, "/proc/self/mountinfo:1");
+    assert_eq!(on(&recording, "kernel.log.medium"), "sda");
+    assert!(fact(&recording, "kernel.log.medium").value.starts_with("[86411.204830] "));
+    let limit = fact(&recording, "cgroup.io.max.wiops");
+    assert_eq!(
+        (limit.value.as_str(), on(&recording, "cgroup.io.max.wiops").as_str()),
+        ("120", "sda")
+    );
+    assert_eq!(limit.read_from, "/sys/fs/cgroup/a.slice/io.max");
+    assert_eq!(fact(&recording, "device.port").value, "ata3");
+    assert_eq!(fact(&recording, "device.parent").value, "0000:00:1f.2");
+    assert_eq!(fact(&recording, "device.model").value, "EXAMPLE HD4000");
+    assert_eq!(fact(&recording, "device.link_speed").value, "3.0 Gbps");
+    assert_eq!(fact(&recording, "device.max_link_speed").value, "6.0 Gbps");
+    assert!(fact(&recording, "device.celsius").value.starts_with("56.0 C at "));
+    assert_eq!(fact(&recording, "device.celsius.warning").value, "60.0 C");
+}
+
+#[test]
+fn a_machine_that_shows_nothing_is_no_error() {
+    let mut recording = Recording::new();
+    let mut around = Surroundings::new(Path::new("/nowhere/at/all"));
+    around.begin(&mut recording).expect("a beginning");
+    around.poll(&mut recording).expect("a poll");
+    around.end(&mut recording).expect("an end");
+    assert!(recording.listings.iter().all(|listing| listing.facts.is_empty()));
+}
