@@ -186,8 +186,8 @@ impl Listing {
         if kept < self.events.len() {
             self.events.select_nth_unstable_by_key(kept, slowest);
         }
-        let rest = self.events.split_off(kept);
-        for event in rest {
+        // Drained in place, so that no second copy is held while they are counted.
+        for event in self.events.drain(kept..) {
             let Some((stage, latency)) = event.longest() else {
                 unmeasured += 1;
                 continue;

@@ -89,7 +89,7 @@ impl Scanner<'_> {
             if !self.continues(line, sink)? {
                 match self.sniff(line)? {
                     Some(format) => self.begin(format, line, sink)?,
-                    None => self.prose(line),
+                    None => self.prose(line, sink),
                 }
             }
             self.block(sink);
@@ -134,7 +134,7 @@ impl Scanner<'_> {
                     self.close(sink);
                     return Ok(false);
                 }
-                self.prose(line);
+                self.prose(line, sink);
             }
             Step::Ended => {
                 self.close(sink);
@@ -162,10 +162,10 @@ impl Scanner<'_> {
             Step::Took => {}
             Step::Skipped(reason) => sink.skip(self.note(line, reason)),
             // Only where the format was forced: nobody asked whether a listing begins here.
-            Step::Passed => self.prose(line),
+            Step::Passed => self.prose(line, sink),
             Step::Ended => {
                 self.close(sink);
-                self.prose(line);
+                self.prose(line, sink);
             }
         }
         Ok(())
@@ -186,7 +186,7 @@ impl Scanner<'_> {
         }
     }
 
-    fn prose(&mut self, line: Line) {
+    fn prose(&mut self, line: Line, sink: &mut dyn Sink) {
         if line.cut {
             self.scan.cut += 1;
         }
@@ -194,6 +194,10 @@ impl Scanner<'_> {
         let text = text.trim();
         if text.is_empty() {
             return;
+        }
+        if self.open.is_some() && is_broken(text) {
+            extend(sink, line.number);
+            return sink.skip(self.note(line, "bytes that no tool prints: damaged".to_string()));
         }
         self.scan.prose += 1;
         let filler = matches!(text, "[...]" | "[…]" | "…") || text.bytes().all(|b| b == b'.');
@@ -252,6 +256,13 @@ impl Scanner<'_> {
         }
         Ok(None)
     }
+}
+
+/// Whether a text holds what neither people nor tools write: broken characters (which come as
+/// U+FFFD) or control characters that move no cursor and set no colour.
+fn is_broken(text: &str) -> bool {
+    let odd = |c: char| c.is_control() && !matches!(c, '\t' | '\r' | '\x08' | '\x0c' | '\x1b');
+    text.contains(|c: char| c == char::REPLACEMENT_CHARACTER || odd(c))
 }
 
 fn extend(sink: &mut dyn Sink, number: u64) {

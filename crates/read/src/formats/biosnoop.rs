@@ -34,10 +34,11 @@
 
 use iowhy_model::{DeviceId, Event, Flags, Layer, Level, Name, Nanos, Op, Sink, Time};
 
-use crate::backwards::Backwards;
 use crate::last::Last;
 use crate::words::Words;
 use crate::{Format, Reader, Sniff, Step, Taken, device_name, fixed, integer};
+
+mod usual;
 
 /// The format's entry in the list.
 pub const FORMAT: Format = Format {
@@ -178,52 +179,6 @@ impl Reader for Biosnoop {
 }
 
 impl Biosnoop {
-    /// The event of a line whose process and disk were met before, and on which nothing is missing,
-    /// glued together or out of bounds: nearly all lines, and what a big capture's speed hangs on.
-    #[inline]
-    fn usual(&self, line: &[u8]) -> Option<Event> {
-        let mut columns = Backwards(line);
-        let latency = columns.fixed(6)?;
-        columns.blanks()?;
-        let queue = if self.columns.queue {
-            let queue = columns.fixed(6)?;
-            columns.blanks()?;
-            Some(queue)
-        } else {
-            None
-        };
-        let bytes = u32::try_from(columns.integer()?).ok()?;
-        columns.blanks()?;
-        let sector = columns.integer()?;
-        columns.blanks()?;
-        let (op, flags) = match columns.word()? {
-            b"R" if bytes > 0 => (Op::Read, Flags::default()),
-            b"W" if bytes > 0 => (Op::Write, Flags::default()),
-            kind @ [b'A'..=b'Z', ..] => operation(str::from_utf8(kind).ok()?, Some(bytes))?,
-            _ => return None,
-        };
-        columns.blanks()?;
-        let device = self.disk.known(columns.word()?)?;
-        columns.blanks()?;
-        let pid = u32::try_from(columns.integer()?).ok()?;
-        columns.blanks()?;
-        let (time, comm) = columns.0.split_at_checked(memchr::memchr(b' ', columns.0)?)?;
-        let comm = self.comm.known(comm.trim_ascii_start())?;
-        let mut time = Backwards(time);
-        let completed = Time::from_ns(time.fixed(9).filter(|_| time.0.is_empty())?);
-        let issued = completed - Nanos(latency);
-        let mut event = Event::new(device, op, Layer::Block);
-        event.flags = flags;
-        event.completed = Some(completed);
-        event.issued = Some(issued);
-        event.queued = queue.map(|ns| issued - Nanos(ns));
-        event.sector = Some(sector);
-        event.bytes = Some(bytes);
-        event.comm = Some(comm);
-        event.pid = Some(pid);
-        Some(event)
-    }
-
     /// A line that is no event: the heading, a notice of the tool, or prose.
     fn other(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         if let Some(columns) = Columns::of(line) {
@@ -237,6 +192,9 @@ impl Biosnoop {
             ["lost", count, "events", ..] | ["Possibly", "lost", count, ..] => {
                 sink.lost("events dropped by the tool", integer(count).unwrap_or(1));
                 Step::Took
+            }
+            _ if self.begun && self.columns.is_row_but_for_time(line) => {
+                Step::Skipped("TIME is no time".to_string())
             }
             _ => Step::Passed,
         }
@@ -311,6 +269,16 @@ impl Columns {
     /// otherwise.
     fn are_usual(&self) -> bool {
         self.clock == Clock::Seconds && self.disk && !self.short && !self.pattern
+    }
+
+    /// Whether the columns behind TIME are those of a row.
+    fn is_row_but_for_time(&self, line: &str) -> bool {
+        let row = if self.short { self.short_row(line) } else { self.row(line) };
+        row.is_some_and(|row| {
+            fixed(row.latency, 6).is_some_and(|_| row.latency.contains('.') || self.short)
+                && integer(row.pid).is_some()
+                && (self.short || integer(row.bytes).is_some())
+        })
     }
 
     /// TIME COMM PID DISK T SECTOR BYTES [P] [QUE] LAT, from both ends towards COMM.

@@ -98,6 +98,9 @@ impl Reader for Pylatencymap {
             // What SQL*Plus says between two records.
             (word, None) if word.ends_with("rows selected.") => {}
             ("pl/sql procedure successfully completed.", None) => {}
+            (_, None) if text.contains(',') && Item::of(text).is_ok() => {
+                return Step::Skipped("no record has begun here".to_string());
+            }
             (_, None) => return Step::Passed,
         }
         Step::Took
