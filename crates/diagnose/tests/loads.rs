@@ -1,0 +1,196 @@
+//! Verdicts on loads: a world that each accuses, near misses that it leaves alone,
+//! and every cited number recomputed from what was poured in.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
+
+mod poured;
+mod world;
+
+use iowhy_model::{Level, Medium, Op};
+use poured::{Io, cited, median, near, pour, row, traced};
+use world::{World, accuses, blames_a_device, brief, of};
+
+/// A commit every 20 ms: a plain write, then a flush of so many ms.
+fn commits(world: &mut World, flush_ms: f64, plain_ms: f64) -> Vec<f64> {
+    let mut ios = Vec::new();
+    let mut flushes = Vec::new();
+    for k in 0..100u32 {
+        let at = f64::from(k) * 20.0;
+        ios.push(Io::new(Op::Write, 1000 + u64::from(k) * 8, 4096, at, plain_ms));
+        let took = flush_ms * (0.9 + 0.2 * f64::from(k % 11) / 10.0);
+        flushes.push(took);
+        ios.push(Io::new(Op::Flush, 0, 0, at + plain_ms, took));
+    }
+    pour(world, "sda", ios);
+    flushes
+}
+
+#[test]
+fn load_flush() {
+    let mut world = traced(Level::D);
+    world.medium("sda", Medium::Rotational);
+    let flushes = commits(&mut world, 9.0, 0.4);
+    let findings = world.judge();
+    assert!(accuses(&findings, "load.flush"), "{}", brief(&findings));
+    assert!(!blames_a_device(&findings), "{}", brief(&findings));
+    near(cited(&findings, "load.flush", "flushes and durable"), 100.0);
+    let busy: f64 = flushes.iter().sum();
+    near(cited(&findings, "load.flush", "busy time with"), busy / (busy + 40.0));
+    near(cited(&findings, "load.flush", "their median"), median(flushes.clone()));
+    near(cited(&findings, "load.flush", "times a plain"), median(flushes) / 0.4);
+    let forecast = of(&findings, "load.flush")[0].forecast.clone().unwrap();
+    assert!((forecast.now_mean.ms() - busy / 100.0).abs() < 1e-5 && forecast.mean.ms() < 1.0);
+
+    // Near miss: a cache that survives a power cut answers flushes at once.
+    let mut world = traced(Level::D);
+    world.medium("sda", Medium::Flash);
+    commits(&mut world, 0.06, 0.05);
+    let findings = world.judge();
+    assert!(of(&findings, "load.flush").is_empty(), "{}", brief(&findings));
+
+    // Near miss: the disk is slow at everything.
+    let mut world = traced(Level::D);
+    world.medium("sda", Medium::Flash);
+    commits(&mut world, 9.0, 8.0);
+    let findings = world.judge();
+    assert!(of(&findings, "load.flush").is_empty(), "{}", brief(&findings));
+}
+
+#[test]
+fn load_flush_from_averages() {
+    let judged = |f_await: f64, r_await: f64| {
+        let mut world = World::averaged();
+        world.medium("sda", Medium::Rotational);
+        for _ in 0..10 {
+            let rates =
+                [(Op::Read, 20.0, r_await), (Op::Write, 60.0, 0.5), (Op::Flush, 50.0, f_await)];
+            row(&mut world, "sda", 0.7, 20.0 * r_await / 1e3 + 0.03, &rates);
+        }
+        world.judge()
+    };
+    let findings = judged(12.0, 8.0);
+    assert!(accuses(&findings, "load.flush"), "{}", brief(&findings));
+    // 50 x 12 ms = 0.6 s of 0.7 s busy.
+    near(cited(&findings, "load.flush", "time they take"), 0.6 / 0.7);
+    assert!(of(&judged(0.3, 8.0), "load.flush").is_empty());
+}
+
+/// Reads of 0.1 ms every 2 ms over 20 s; in every second one, for half of it, discards of 40 ms,
+/// while which reads take so long.
+fn trimmed(world: &mut World, beside_ms: f64) -> (Vec<f64>, Vec<f64>) {
+    let (mut ios, mut met, mut free) = (Vec::new(), Vec::new(), Vec::new());
+    for k in 0..10_000u32 {
+        let at = f64::from(k) * 2.0;
+        let trimming = ((at / 1000.0) as u32).is_multiple_of(2) && at % 1000.0 < 500.0;
+        let took = if trimming { beside_ms } else { 0.1 };
+        // The reads are spread out so that none that is free of discards ends within one.
+        if trimming && at % 40.0 == 0.0 {
+            ios.push(Io::new(Op::Discard, 1 << 22, 1 << 20, at, 39.0));
+        }
+        let overlaps = trimming && at % 40.0 < 39.0;
+        if trimming && !overlaps {
+            continue;
+        }
+        if overlaps {
+            met.push(took)
+        } else {
+            free.push(took)
+        }
+        ios.push(Io::new(Op::Read, u64::from(k) * 7919 % 100_000 * 8, 4096, at, took.min(1.9)));
+    }
+    pour(world, "nvme0n1", ios);
+    (met, free)
+}
+
+#[test]
+fn load_discard() {
+    let mut world = traced(Level::D);
+    world.medium("nvme0n1", Medium::Nvme);
+    let (met, free) = trimmed(&mut world, 1.5);
+    let findings = world.judge();
+    assert!(accuses(&findings, "load.discard"), "{}", brief(&findings));
+    near(cited(&findings, "load.discard", "median latency of reads that met one"), median(met));
+    near(cited(&findings, "load.discard", "median latency of reads that met none"), median(free));
+    near(cited(&findings, "load.discard", "discards"), 130.0);
+
+    // Near miss: discards that nobody feels.
+    let mut world = traced(Level::D);
+    world.medium("nvme0n1", Medium::Nvme);
+    trimmed(&mut world, 0.11);
+    assert!(of(&world.judge(), "load.discard").is_empty());
+}
+
+#[test]
+fn load_discard_is_not_the_writes_that_deletions_bring() {
+    // While files are deleted thirty reads are in flight at once; they wait for each other.
+    let mut world = traced(Level::D);
+    world.medium("sda", Medium::Flash);
+    let mut ios = Vec::new();
+    for second in 0..40u32 {
+        let deleting = second % 2 == 0;
+        let batch = if deleting { 30 } else { 1 };
+        for step in 0..20u32 {
+            let at = f64::from(second) * 1000.0 + f64::from(step) * 50.0;
+            if deleting {
+                ios.push(Io::new(Op::Discard, 1 << 22, 1 << 20, at, 8.0));
+            }
+            for k in 0..batch {
+                let sector = u64::from((second * 613 + step * 31 + k) % 9973) * 8;
+                ios.push(Io::new(Op::Read, sector, 4096, at, 0.2 * f64::from(k + 1)));
+            }
+            // Some deep batches come without a discard.
+            if !deleting && step % 5 == 0 {
+                for k in 0..30u32 {
+                    let sector = u64::from((step * 97 + k) % 9973) * 8;
+                    ios.push(Io::new(Op::Read, sector, 4096, at + 20.0, 0.2 * f64::from(k + 1)));
+                }
+            }
+        }
+    }
+    pour(&mut world, "sda", ios);
+    let findings = world.judge();
+    assert!(of(&findings, "load.discard").is_empty(), "{}", brief(&findings));
+}
+
+/// Reads at depth two, every other pair with a write in place of the second read.
+fn mixed(world: &mut World, device: &str, alone_ms: f64, beside_ms: f64) -> (Vec<f64>, Vec<f64>) {
+    let (mut ios, mut met, mut free) = (Vec::new(), Vec::new(), Vec::new());
+    for k in 0..800u32 {
+        let at = f64::from(k) * 10.0;
+        let place = |n: u32| u64::from(n * 7919 % 99_991) * 64;
+        let spread = 1.0 + 0.1 * f64::from(k % 7) / 7.0;
+        if k % 2 == 0 {
+            met.push(beside_ms * spread);
+            ios.push(Io::new(Op::Read, place(k), 4096, at, beside_ms * spread));
+            ios.push(Io::new(Op::Write, place(k + 5), 65_536, at, beside_ms * spread + 0.5));
+        } else {
+            free.extend([alone_ms * spread; 2]);
+            ios.push(Io::new(Op::Read, place(k), 4096, at, alone_ms * spread));
+            ios.push(Io::new(Op::Read, place(k + 9), 4096, at, alone_ms * spread));
+        }
+    }
+    pour(world, device, ios);
+    (met, free)
+}
+
+#[test]
+fn load_rw_mix() {
+    let mut world = traced(Level::C);
+    world.medium("nvme0n1", Medium::Nvme);
+    let (met, free) = mixed(&mut world, "nvme0n1", 0.1, 2.0);
+    let findings = world.judge();
+    assert!(accuses(&findings, "load.rw-mix"), "{}", brief(&findings));
+    let ratio = cited(&findings, "load.rw-mix", "the first over the second");
+    let (with, without) = (
+        cited(&findings, "load.rw-mix", "time on the device of reads beside"),
+        cited(&findings, "load.rw-mix", "time on the device of reads alone"),
+    );
+    near(ratio, with / without);
+    near(with, median(met));
+    near(without, median(free));
+
+    // Near miss: a write in flight changes nothing.
+    let mut world = traced(Level::C);
+    world.medium("nvme0n1", Medium::Nvme);
+    mixed(&mut world, "nvme0n1", 0.1, 0.12);
+    assert!(of(&world.judge(), "load.rw-mix").is_empty());
+}
