@@ -13,6 +13,7 @@ mod groups;
 mod inputs;
 mod messages;
 mod paper;
+mod plan;
 mod present;
 mod selection;
 mod stop;

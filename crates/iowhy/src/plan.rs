@@ -1,0 +1,61 @@
+//! What to watch, and how closely: what a command asks of [`Watch`](crate::watch::Watch).
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use iowhy_live::{TraceFilter, TraceMode};
+use iowhy_model::Op;
+
+use crate::arguments::{Selection, Tracing};
+
+/// What to watch and how closely.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// Trace requests: every event, or histograms counted in the kernel; `None` to sample only.
+    pub trace: Option<TraceMode>,
+    /// Only these devices; all if empty.
+    pub devices: Vec<String>,
+    /// Only these operations; all if empty.
+    pub ops: Vec<Op>,
+    /// What the tracer lets through.
+    pub filter: TraceFilter,
+    /// That in words, for the foot of what is shown.
+    pub filtered: Option<String>,
+    /// Also the time before each request.
+    pub before: bool,
+    /// Also who pays for each request.
+    pub cgroups: bool,
+    /// Say at the end what the tracing cost.
+    pub overhead: bool,
+    /// Read the kernel's event text, although eBPF might do.
+    pub event_text: bool,
+    /// Sample /proc/diskstats (or the tree below `root`) this often, and at the end of each run;
+    /// `Duration::MAX` for the latter only.
+    pub sample: Option<Duration>,
+    /// Look around too: kernel log, mounts, pressure, limits, temperature.
+    pub surroundings: bool,
+    /// A folder with `block/DEVICE/stat` files to read instead of this machine's.
+    pub root: Option<PathBuf>,
+    /// Show on a terminal's stderr that something is going on.
+    pub progress: bool,
+}
+
+impl Plan {
+    /// To trace what was selected, as it was asked for.
+    ///
+    /// # Errors
+    /// If a control group is not there.
+    pub fn traced(mode: TraceMode, selection: &Selection, how: Tracing) -> anyhow::Result<Plan> {
+        Ok(Plan {
+            trace: Some(mode),
+            devices: selection.devices(),
+            ops: selection.op.clone(),
+            filter: selection.in_the_kernel()?,
+            filtered: selection.words(),
+            before: how.before,
+            overhead: how.overhead,
+            event_text: how.ftrace,
+            ..Plan::default()
+        })
+    }
+}
