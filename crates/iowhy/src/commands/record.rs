@@ -141,7 +141,10 @@ impl Recorder {
         let mut trace = BlockTrace::new(options);
         let mut counters = DiskStats::new(None);
         let mut writer = Writer::new(place.next()?, part::stream_number());
-        trace.begin(&mut writer)?;
+        if let Err(error) = trace.begin(&mut writer) {
+            writer.out().abandon();
+            return Err(error.into());
+        }
         for device in watched {
             let id = writer.device(&device.name);
             if let Some(medium) = device.medium {
@@ -179,8 +182,8 @@ impl Recorder {
                 written = Instant::now();
                 self.writer.flush()?;
             }
-            if let Some(error) = self.writer.failed() {
-                anyhow::bail!("{error}");
+            if self.writer.failed().is_some() {
+                self.writer.flush()?;
             }
             let due = match record.rotate {
                 None => false,
@@ -208,6 +211,11 @@ impl Recorder {
             Err(error) => Err(error),
         };
         self.progress.update("");
+        // Whoever read from the pipe has seen enough.
+        let written = match written {
+            Err(error) if messages::is_broken_pipe(&error) => return Err(error),
+            other => other,
+        };
         if let Err(error) = &written {
             let name = self.writer.out().name().to_string();
             let text = format!("cannot write `{name}` any more: {error}");

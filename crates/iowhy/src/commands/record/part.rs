@@ -31,6 +31,14 @@ impl Part {
         self.name.display()
     }
 
+    /// Nothing will be recorded: an empty file that was made for it goes.
+    pub fn abandon(&self) {
+        if self.regular && self.file.metadata().is_ok_and(|file| file.len() == 0) {
+            // If it stays, it is empty and in nobody's way.
+            let _ = std::fs::remove_file(&self.name);
+        }
+    }
+
     /// Cuts off the block that could not be written to its end.
     pub fn back_to_whole(&mut self) {
         if self.regular {
