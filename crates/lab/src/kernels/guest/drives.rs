@@ -20,8 +20,9 @@ pub fn judged(begins: &str) -> io::Result<Vec<Value>> {
         let read = fs::read_to_string(format!("/sys/block/{device}/{what}"));
         read.unwrap_or_default().trim().to_string()
     };
-    // A drive that says it does not turn can be told to be slow, but not that it retries.
-    let owed: &[&str] = if of("queue/rotational") == "1" {
+    // Only a SCSI disk that says it turns is believed: NVMe never does, and virtio says so by default.
+    // Of those it can be said that they are slow, or keep the steps of a clock.
+    let owed: &[&str] = if begins == "sd" && of("queue/rotational") == "1" {
         &["device.retry"]
     } else {
         &["device.retry", "device.comb-other", "device.slow"]
