@@ -135,15 +135,28 @@ fn from_track(scene: &Scene, track: &Track) -> Option<Finding> {
     let clauses = [weigh::above(effect.fair, MATCHED), weigh::above(lost, MATTERS)];
     charge.confidence = weigh::believe(PRIOR, &clauses);
     charge.explained_share = found.excess_ns / track.lost_ns().max(found.excess_ns).max(1.0);
-    let latencies: Vec<f64> = track.visits.iter().map(Visit::latency_ns).collect();
-    charge.forecast = spread::mean(&latencies).map(|now| Forecast {
-        now_mean: Nanos(now as i64),
-        mean: Nanos((now - found.excess_ns / latencies.len().max(1) as f64).max(0.0) as i64),
-        p99: None,
-        assuming: format!("the {culprits} go elsewhere, and {victims} take what they take alone"),
-    });
+    charge.forecast = alone(track, &effect);
     advise(&mut charge, &track.disk, effect.victim);
     Some(charge)
+}
+
+/// The latency of the victims, and of those of them that met nobody.
+fn alone(track: &Track, effect: &Effect) -> Option<Forecast> {
+    let stretch = |visit: &Visit| (visit.issued_ns, visit.completed_ns);
+    let of = |op: Op| track.visits.iter().filter(move |visit| visit.op == op);
+    let under_way = Spans::of(of(effect.culprit).map(stretch));
+    let all: Vec<f64> = of(effect.victim).map(Visit::latency_ns).collect();
+    let spared = of(effect.victim)
+        .filter(|visit| !under_way.meets(visit.issued_ns, visit.completed_ns))
+        .map(Visit::latency_ns);
+    let spared: Vec<f64> = spared.collect();
+    let (victims, culprits) = (phrase::plural(effect.victim), phrase::plural(effect.culprit));
+    Some(Forecast {
+        now_mean: Nanos(spread::mean(&all)? as i64),
+        mean: Nanos(spread::mean(&spared)? as i64),
+        p99: None,
+        assuming: format!("the {culprits} go elsewhere, and {victims} take what they take alone"),
+    })
 }
 
 fn effect(track: &Track, victim: Op, culprit: Op) -> Option<Effect> {
