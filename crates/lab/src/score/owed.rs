@@ -48,9 +48,9 @@ fn later(verdict: &str, level: Level) -> &'static [&'static str] {
         "device.media" if level < Level::E => {
             &["device.stall", "device.recovery", "device.slow", "insufficient"]
         }
-        // A?E!: a link that went away is a disk that stood still.
+        // A?E!: a link that went away is a disk that stood still, and its neighbours did not.
         "device.path" if level < Level::E => {
-            &["device.stall", "device.recovery", "peer.shared", "insufficient"]
+            &["device.stall", "device.recovery", "peer.outlier", "peer.shared", "insufficient"]
         }
         // A?E!: without a temperature it is slow, and may as well have a cache that ended.
         "device.thermal" if averages => {
