@@ -1,6 +1,6 @@
 //! Every disk of the input, measured or only spoken of, with what a fault on it rests on.
 
-use iowhy_model::{Bound, DeviceId, Evidence, Unit};
+use iowhy_model::{Bound, DeviceId, Event, Evidence, Layer, Unit};
 
 use crate::detector::computed;
 use crate::evidence::{self, About, Told};
@@ -26,6 +26,8 @@ pub struct Suspect<'s, 'a> {
     pub listing: Option<usize>,
     /// Its I/Os: those of the listing that has most.
     pub track: Option<&'s Track>,
+    /// Its requests that failed, in the listing that measured it.
+    pub failed: Vec<&'s Event>,
     scene: &'s Scene<'a>,
 }
 
@@ -53,7 +55,27 @@ pub fn suspects<'s, 'a>(scene: &'s Scene<'a>) -> Vec<Suspect<'s, 'a>> {
             }
             None => {
                 let listing = Some(listing);
-                found.push(Suspect { input, disk, device, listing, track, scene });
+                found.push(Suspect {
+                    input,
+                    disk,
+                    device,
+                    listing,
+                    track,
+                    failed: Vec::new(),
+                    scene,
+                });
+            }
+        }
+    }
+    // Once over all I/Os, not once per disk: failures are rare.
+    for (place, listing) in scene.recording.listings.iter().enumerate() {
+        for event in listing.events.iter().filter(|event| event.error.is_some()) {
+            let its =
+                |known: &&mut Suspect| known.listing == Some(place) && known.device == event.device;
+            if event.layer == Layer::Block
+                && let Some(known) = found.iter_mut().find(its)
+            {
+                known.failed.push(event);
             }
         }
     }
@@ -63,7 +85,8 @@ pub fn suspects<'s, 'a>(scene: &'s Scene<'a>) -> Vec<Suspect<'s, 'a>> {
         let device = device.and_then(|device| scene.recording.find_device(&device.name));
         if let Some(device) = device.filter(|_| !found.iter().any(|known| known.disk == disk)) {
             let disk = disk.to_string();
-            found.push(Suspect { input: None, disk, device, listing: None, track: None, scene });
+            let (input, listing, track) = (None, None, None);
+            found.push(Suspect { input, disk, device, listing, track, failed: Vec::new(), scene });
         }
     }
     found

@@ -173,3 +173,25 @@ fn evidence_alone_is_judged_too() {
     assert!(accuses(&findings, "device.media"), "{}", brief(&findings));
     assert_eq!(cited(of(&findings, "device.media")[0], "197").unit, Unit::Count);
 }
+
+#[test]
+fn failed_requests_are_told_by_their_status() {
+    let failing = |disk: &str, errno: u16| {
+        let mut world = World::traced();
+        random_reads(&mut world, disk, 60);
+        for place in [20, 40] {
+            world.recording.listings[0].events[place].error = Some(errno);
+        }
+        world.judge()
+    };
+    let findings = failing("sdb", 61);
+    assert!(accuses(&findings, "device.media"), "{}", brief(&findings));
+    near(cited(of(&findings, "device.media")[0], "unreadable"), 2.0, 0.0);
+    let findings = failing("sdb", 67);
+    assert!(accuses(&findings, "device.path"), "{}", brief(&findings));
+    // EIO at two places may be anything, and on a stacked device it is somebody else's.
+    for disk in ["sdb", "dm-0"] {
+        let findings = failing(disk, 5);
+        assert!(!accuses(&findings, "device.media"), "{disk}: {}", brief(&findings));
+    }
+}

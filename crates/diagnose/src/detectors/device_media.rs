@@ -27,7 +27,7 @@
 //! Copy what matters off the disk, find the file behind the sector and restore it, run the long
 //! self-test; replace the disk if 5, 197 or 198 grow.
 
-use iowhy_model::{Bound, Event, Finding, Layer, Level, Medium, Unit};
+use iowhy_model::{Bound, Event, Finding, Level, Medium, Unit};
 
 use crate::Detector;
 use crate::detector::{Needs, finding, lines};
@@ -158,9 +158,7 @@ fn from_failures(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64
     let Some(listing) = suspect.listing.filter(|_| !names::is_stacked(&suspect.disk)) else {
         return 0.0;
     };
-    let all = scene.listing(listing).events.iter();
-    let mine = all.filter(|event| event.device == suspect.device && event.layer == Layer::Block);
-    let failed: Vec<&Event> = mine.filter(|event| event.error.is_some()).collect();
+    let failed = &suspect.failed;
     let medium = |event: &&&Event| event.error.is_some_and(|e| MEDIUM_ERRNOS.contains(&e));
     let of_medium = failed.iter().filter(medium).count();
     let io: Vec<&&Event> = failed.iter().filter(|event| event.error == Some(EIO)).collect();

@@ -24,7 +24,7 @@
 //! ## Next step
 //! Reseat or replace the cable, try another port, look at the link's width and speed.
 
-use iowhy_model::{Bound, DeviceId, Finding, Layer, Level, Unit};
+use iowhy_model::{Bound, DeviceId, Finding, Level, Unit};
 
 use crate::Detector;
 use crate::detector::{Needs, finding, lines};
@@ -242,9 +242,7 @@ fn from_counter(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 
 /// Requests whose link was gone.
 fn from_failures(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
     let Some(listing) = suspect.listing else { return 0.0 };
-    let events = scene.listing(listing).events.iter();
-    let mine = events.filter(|event| event.device == suspect.device && event.layer == Layer::Block);
-    let lost = mine.filter(|event| event.error == Some(ENOLINK)).count();
+    let lost = suspect.failed.iter().filter(|event| event.error == Some(ENOLINK)).count();
     if lost == 0 {
         return 0.0;
     }
