@@ -69,14 +69,17 @@ fn sums(all: &[Outcome]) -> String {
     let mut names: Vec<&str> =
         all.iter().filter_map(|outcome| outcome.ward.name.split('/').next()).collect();
     names.dedup();
-    let accused: Vec<String> = all
+    let accused: std::collections::BTreeSet<String> = all
         .iter()
         .flat_map(|outcome| {
             let of = outcome.falsely_accused().into_iter();
             of.map(|(_, verdict)| format!("{verdict} in {}:{}", outcome.ward.name, outcome.seed))
         })
         .collect();
-    let accused = if accused.is_empty() { "none".to_string() } else { accused.join(", ") };
+    let accused = match accused.len() {
+        0 => "none".to_string(),
+        _ => accused.into_iter().collect::<Vec<String>>().join(", "),
+    };
     let _ = writeln!(out, "- diseases: {} ({})", names.len(), names.join(", "));
     let _ = writeln!(out, "- healthy disks accused, by any way: {accused}");
     out

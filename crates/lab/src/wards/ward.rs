@@ -52,8 +52,9 @@ impl Ward {
         format!("{} {ill}{peers}, {}: owed {}", self.model, self.loads.join(" + "), self.owed[0])
     }
 
-    /// Whether a disk is sick, so that accusing one is right.
+    /// Whether a disk is sick, by a disease or by what it is, so that accusing one is right.
     pub fn sick(&self) -> bool {
-        !self.diseases.is_empty()
+        let by_nature = ["device.", "peer."].iter().any(|of| self.owed[0].starts_with(of));
+        by_nature || !self.diseases.is_empty()
     }
 }
