@@ -87,13 +87,8 @@ fn calibrated(file: &str, text: &str) -> Option<Baseline> {
     let table = tables.iter().find(|table| table["name"] == "calibrate")?;
     let columns = table["columns"].as_array()?;
     let place = |name: &str| columns.iter().position(|column| column["name"] == name);
-    let [size, order, n, median, high] = [
-        place("size")?,
-        place("order")?,
-        place("n")?,
-        place("S0")?,
-        place("p90")?,
-    ];
+    let [size, order, n, median, high] =
+        [place("size")?, place("order")?, place("n")?, place("S0")?, place("p90")?];
     let known = |row: &Value| -> Option<Known> {
         let number = |place: usize| row.get(place)?.as_f64();
         let median_ms = number(median).filter(|ms| *ms > 0.0)?;
