@@ -164,11 +164,11 @@ impl Body {
             Ailment::Heat(heat) => heat.befall(request, fate),
             Ailment::Cliff(cliff) => cliff.befall(request, fate),
             Ailment::Shingles(shingles) => shingles.befall(request, fate, chance),
-            Ailment::Sleep(after, cost) => {
-                if self.last > 0 && request.arrival > self.last + *after {
-                    fate.due += (*cost as f64 * chance.even(0.98, 1.02)) as u64;
-                    self.blocked = self.blocked.max(request.arrival + *cost);
-                }
+            Ailment::Sleep(after, cost)
+                if self.last > 0 && request.arrival > self.last + *after =>
+            {
+                fate.due += (*cost as f64 * chance.even(0.98, 1.02)) as u64;
+                self.blocked = self.blocked.max(request.arrival + *cost);
             }
             Ailment::Barrier(cost) => {
                 let must = request.op == Op::Flush
@@ -193,14 +193,14 @@ impl Body {
             }
             Ailment::Partial(block, cost) if request.op == Op::Write => {
                 let end = request.offset + u64::from(request.bytes);
-                if request.offset % *block != 0 || end % *block != 0 {
+                if !request.offset.is_multiple_of(*block) || !end.is_multiple_of(*block) {
                     fate.due += *cost;
                 }
             }
-            Ailment::FirstTouch(stretch, cost) if moves => {
-                if self.touched.insert(request.offset / (*stretch).max(1)) {
-                    fate.due += (*cost * chance.scale(0.4, 2.2)) as u64;
-                }
+            Ailment::FirstTouch(stretch, cost)
+                if moves && self.touched.insert(request.offset / (*stretch).max(1)) =>
+            {
+                fate.due += (*cost * chance.scale(0.4, 2.2)) as u64;
             }
             Ailment::Resent(share, after) if moves && chance.chance(*share) => {
                 fate.due += *after * [1, 1, 1, 3][chance.whole(0, 3)];
