@@ -120,7 +120,7 @@ fn load(disk: &Loop) -> Child {
     Command::new("fio")
         .args(["--name=load", "--filename", &disk.path, "--direct=1", "--bs=4k", "--size=16m"])
         .args(["--ioengine=io_uring", "--rw=randwrite", "--iodepth=8", "--verify=crc32c"])
-        .args(["--rate_iops=6000"])
+        .args(["--rate_iops=6000", "--verify_state_save=0"])
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
