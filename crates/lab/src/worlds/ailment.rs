@@ -208,7 +208,9 @@ impl Body {
             Ailment::Together(times, factor) => {
                 let within = |(at, until): &&(u64, u64)| (*at..*until).contains(&request.arrival);
                 if times.iter().any(|time| within(&time)) {
-                    let own = fate.due - request.arrival;
+                    // Its own service: waiting is not slowed down a second time.
+                    let waited = fate.waited + fate.ill;
+                    let own = (fate.due - request.arrival).saturating_sub(waited);
                     fate.due += (own as f64 * (*factor - 1.0)) as u64;
                 }
             }
