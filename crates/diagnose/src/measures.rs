@@ -57,7 +57,8 @@ mod tests {
             let values: Vec<f64> =
                 (0..round % 40).map(|_| ODD[random.below(9)] * random.unit()).collect();
             let s0 = ODD[random.below(9)];
-            let _ = (missed_turn::missed_turn(&values, s0), cap::plateau(&values, &values));
+            let _ = missed_turn::from_completions(&values, s0);
+            let _ = (missed_turn::missed_turn(&values), cap::plateau(&values, &values));
             let _ = (ladder::known(&values, s0, s0), peers::Peer::from_latencies(&values));
             let _ = (lost_time::lost_ns(&values, s0), crate::regimes::cut(&values));
             let _ = (spread::mad(&values), spread::half_sample_mode(&values), spread::cv(&values));

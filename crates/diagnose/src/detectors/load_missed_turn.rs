@@ -15,7 +15,9 @@
 //! ## Rule
 //! No write takes less than one turn, at least 85 % take a whole number of turns to within 3 %,
 //! and the turn is within 0.6 % of a standard spindle speed. With single I/Os, also one at a time
-//! and sequential.
+//! and sequential; there the turn is looked for from completion to completion too, for a host that
+//! needs a moment before its next write finds its sector that much nearer. At least 75 % must then
+//! be whole turns behind one of the two completions before, and 70 % of the time a write waits.
 //!
 //! ## Wrong if
 //! A timer makes the steps (4 ms is a turn at 15000 rpm), or the writes are not sequential.
@@ -31,6 +33,7 @@ use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off
 use crate::groups::Group;
 use crate::measures::missed_turn::{self, MissedTurn};
 use crate::measures::service;
+use crate::measures::spread;
 use crate::phrase;
 use crate::row::Shape;
 use crate::scene::Scene;
@@ -62,8 +65,10 @@ const ON_TURN: f64 = 0.85;
 const NEAR_STANDARD: f64 = 0.006;
 /// How near a whole number of turns counts as one (docs/METHOD.md, 5 Missed turn), in turns.
 const NEAR_TURN: f64 = 0.03;
-/// Share of a beat that is waiting, if the next write follows at once.
+/// Share of the time in which a write waits, if the next one follows at once.
 const MOSTLY_WAITS: f64 = 0.7;
+/// A completion that comes this many usual beats after the last one ends a rest of the program.
+const RESTS: f64 = 4.0;
 /// A write needs its own time under the head besides the turn: what a disk of 60 MB/s (the slow
 /// end of its class) needs is not counted as lost.
 const BYTES_PER_MS: f64 = 60_000.0;
@@ -122,9 +127,10 @@ fn from_track(scene: &Scene, track: &Track) -> Vec<Finding> {
                 .collect();
             let mean_ms = services_ms.iter().sum::<f64>() / services_ms.len().max(1) as f64;
             let advance_ms = f64::from(group.bytes) / BYTES_PER_MS;
-            let by_wait = missed_turn::missed_turn(&services_ms, 0.0).filter(|missed| missed.holds);
-            let missed =
-                by_wait.or_else(|| missed_turn::missed_turn(&beats(track, group), advance_ms))?;
+            let by_wait = missed_turn::missed_turn(&services_ms).filter(|missed| missed.holds);
+            let missed = by_wait.or_else(|| {
+                missed_turn::from_completions(&completions(track, group)?, advance_ms)
+            })?;
             let mut evidence = facts_of(&missed, advance_ms, source);
             evidence.push(computed("mean latency", mean_ms, Unit::Ms, missed.n, source));
             charge(track.device, track.listing, &missed, mean_ms, Some(group.bytes), evidence)
@@ -132,27 +138,25 @@ fn from_track(scene: &Scene, track: &Track) -> Vec<Finding> {
         .collect()
 }
 
-/// Time from one completion to the next, ms, of writes that follow each other at once. A program
-/// that thinks a little before its next write finds its sector that much nearer: the wait is then
-/// shorter than a turn, and only the beat of completions is a whole one.
-fn beats(track: &Track, group: &Group) -> Vec<f64> {
-    let beats: Vec<(f64, f64)> = group
-        .members
-        .windows(2)
-        .filter_map(|pair| {
-            Some((track.visits.get(*pair.first()?)?, track.visits.get(*pair.get(1)?)?))
-        })
-        .map(|(before, this)| {
-            let beat = this.completed_ns.saturating_sub(before.completed_ns) as f64;
-            (beat / 1e6, this.latency_ns() / 1e6)
-        })
-        .collect();
-    let waiting = beats.iter().filter(|(beat, wait)| *wait >= MOSTLY_WAITS * beat).count();
-    if (waiting as f64) < ON_TURN * beats.len() as f64 {
-        return Vec::new();
+/// Moments of completion, ms, of writes that follow each other at once; rests of the program are
+/// cut to nothing. A program that thinks a little before its next write finds its sector that much
+/// nearer: the wait is then shorter than a turn, and only the beat of completions is a whole one.
+fn completions(track: &Track, group: &Group) -> Option<Vec<f64>> {
+    let members = group.members.iter().filter_map(|place| track.visits.get(*place));
+    let seen: Vec<(i64, f64)> = members.map(|v| (v.completed_ns, v.latency_ns() / 1e6)).collect();
+    let beats: Vec<f64> =
+        seen.windows(2).map(|pair| (pair[1].0.saturating_sub(pair[0].0)) as f64 / 1e6).collect();
+    let longest = RESTS * spread::median(&beats)?;
+    let (mut at, mut waited) = (0.0, 0.0);
+    let mut completed = vec![at];
+    for (beat, (_, wait)) in beats.iter().zip(seen.iter().skip(1)) {
+        if *beat <= longest {
+            at += beat;
+            waited += wait;
+            completed.push(at);
+        }
     }
-    let kept = beats.into_iter().filter(|(beat, wait)| *wait >= MOSTLY_WAITS * beat);
-    kept.map(|(beat, _)| beat).collect()
+    (waited >= MOSTLY_WAITS * at).then_some(completed)
 }
 
 fn facts_of(missed: &MissedTurn, advance_ms: f64, source: &Source) -> Vec<Evidence> {
@@ -168,7 +172,7 @@ fn facts_of(missed: &MissedTurn, advance_ms: f64, source: &Source) -> Vec<Eviden
         ),
         held(
             computed("writes on a whole turn", missed.on_turn_share, Unit::Share, missed.n, source),
-            Bound::Above(ON_TURN),
+            Bound::Above(missed.most),
         ),
         computed("turns per write, mean", missed.mean_turns, Unit::Turns, missed.n, source),
     ]
