@@ -23,6 +23,10 @@ use crate::{Options, names};
 
 /// Fewer events than this carry no verdict (docs/METHOD.md, 10 Rules).
 pub const EVENTS_NEEDED: usize = 10;
+/// Odds of a network volume below which a name rules out a limit: those of a disk named `sd`, 0.1,
+/// do; those of an unknown kind such as `loop`, 0.25, do not ([`names::media`]).
+const MAY_BE_NETWORK: f64 = 0.2;
+
 /// The recording as the judge sees it.
 pub struct Scene<'a> {
     /// What was read or watched.
@@ -173,6 +177,18 @@ impl<'a> Scene<'a> {
             None => {
                 let media = names::media(&self.disk(device));
                 media.iter().any(|(medium, _)| *medium == Medium::Rotational)
+            }
+        }
+    }
+
+    /// Whether somebody may hold it at a rate that was bought or set: a volume of a network, or a
+    /// device made of others or of an unknown kind, which may stand on anything.
+    pub fn may_be_limited(&self, device: DeviceId) -> bool {
+        match self.medium(device) {
+            Some(medium) => matches!(medium, Medium::Network | Medium::Stacked),
+            None => {
+                let media = names::media(&self.disk(device)).into_iter();
+                media.filter(|(m, _)| *m == Medium::Network).any(|(_, odds)| odds >= MAY_BE_NETWORK)
             }
         }
     }

@@ -25,9 +25,19 @@ const MENTION: f64 = 0.02;
 
 /// Which verdict explains which other away, for the same disk: the specific one first.
 const CHILDREN: &[(&str, &[&str])] = &[
-    ("cap.burst", &["cap.volume", "device.slow", "device.write-cliff", "load.saturated"]),
+    (
+        "cap.burst",
+        &[
+            "cap.volume",
+            "device.comb-other",
+            "device.slow",
+            "device.write-cliff",
+            "load.burst",
+            "load.saturated",
+        ],
+    ),
     ("cap.cgroup", &["device.slow", "layer.above", "load.saturated", "load.small-sync"]),
-    ("cap.volume", &["device.slow", "load.saturated"]),
+    ("cap.volume", &["device.comb-other", "device.slow", "load.burst", "load.saturated"]),
     ("cfg.misaligned", &["device.slow"]),
     ("cfg.scheduler", &["device.slow", "load.burst", "load.saturated", "load.small-sync"]),
     ("device.comb-other", &["device.slow", "load.saturated"]),

@@ -9,7 +9,7 @@
 //!
 //! ## Needs
 //! Throughput over time across the moment at which the credits end: at least ten samples on either
-//! side, and how many requests were in flight. A device that may be a network volume.
+//! side, and how many requests were in flight. A device that may be a network volume, or stand on one.
 //!
 //! ## Rule
 //! Throughput falls to a lower plateau and stays there: after the step it varies by less than 1.2 %
@@ -24,7 +24,7 @@
 //! ## Next step
 //! Read the volume's credit balance; buy a type with a fixed rate, or rest.
 
-use iowhy_model::{Bound, DeviceId, Evidence, Finding, Forecast, Level, Medium, Nanos, Unit};
+use iowhy_model::{Bound, DeviceId, Evidence, Finding, Forecast, Level, Nanos, Unit};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, finding, held, lines};
@@ -72,8 +72,6 @@ const WAITING: f64 = 1.5;
 const PINNED: f64 = 3.4;
 /// What a height that is sold adds, in nats (docs/METHOD.md, 8 Cap).
 const KNOWN_LIMIT: f64 = 2.0;
-/// Below this the device is surely not a network volume.
-const MAY_BE_NETWORK: f64 = 0.3;
 /// A gp2 volume's bucket, in I/O credits, its burst rate, and what it earns per GiB (AWS, EBS
 /// volume types).
 const BUCKET: f64 = 5.4e6;
@@ -153,19 +151,13 @@ fn from_track(scene: &Scene, track: &Track) -> Option<Finding> {
 }
 
 fn charge(scene: &Scene, course: &Course) -> Option<Finding> {
-    let odds: f64 = scene
-        .media(course.device)
-        .iter()
-        .filter(|(medium, _)| *medium == Medium::Network)
-        .map(|(_, odds)| odds)
-        .sum();
     let step = bucket::drained(&course.rates, &course.in_flight)?;
     let (queue_before, queue) = step.in_flight?;
     let flat = step.cv < VARIATION
         && step.max_over_median < STICKS_OUT
         && (step.dispersion < DISPERSION || course.limit == Limit::BytesPerSecond);
     let asked = queue > WAITING && queue >= STILL_ASKED * queue_before;
-    if odds < MAY_BE_NETWORK || !flat || !asked || step.high < STEP * step.low {
+    if !scene.may_be_limited(course.device) || !flat || !asked || step.high < STEP * step.low {
         return None;
     }
     let (before_ms, now_ms) = waits(course, &step)?;

@@ -9,7 +9,7 @@
 //!
 //! ## Needs
 //! Throughput over time (a minute of one-second samples is best), or one average that stands on a
-//! known limit while requests wait. A device that may be a network volume.
+//! known limit while requests wait. A device that may be a network volume, or stand on one.
 //!
 //! ## Rule
 //! Throughput is pinned: among the samples within 3 % of the 95th percentile, at least five and 15
@@ -30,6 +30,7 @@ use iowhy_model::{Bound, Evidence, Finding, Level, Medium, Unit};
 use crate::Detector;
 use crate::detector::{Needs, computed, finding, held, lines, read_off};
 use crate::measures::cap::{self, Limit, Plateau, Tier};
+use crate::measures::service::Visit;
 use crate::phrase;
 use crate::row::Row;
 use crate::scene::Scene;
@@ -73,8 +74,6 @@ const SAMPLES: usize = 5;
 const EXCEEDED: f64 = 0.02;
 /// A trace of more than a day has a broken clock, or shows its limit in any hour of it.
 const SECONDS_KEPT: usize = 86_400;
-/// Below this the device is surely not a network volume.
-const MAY_BE_NETWORK: f64 = 0.3;
 /// Requests that must be waiting for the limit to be what holds them.
 const WAITING: f64 = 1.5;
 
@@ -95,7 +94,7 @@ struct Pin {
 
 fn from_rows(scene: &Scene, rows: &[&Row]) -> Vec<Finding> {
     let Some(first) = rows.first() else { return Vec::new() };
-    if !may_be_network(scene, first) {
+    if !scene.may_be_limited(first.device) {
         return Vec::new();
     }
     let in_flight: Vec<f64> = rows.iter().filter_map(|row| row.interval.queue_len).collect();
@@ -145,15 +144,6 @@ fn rate_of(row: &Row, limit: Limit) -> f64 {
     }
 }
 
-fn may_be_network(scene: &Scene, row: &Row) -> bool {
-    network_odds(scene, row.device) >= MAY_BE_NETWORK
-}
-
-fn network_odds(scene: &Scene, device: iowhy_model::DeviceId) -> f64 {
-    let media = scene.media(device);
-    media.iter().filter(|(medium, _)| *medium == Medium::Network).map(|(_, odds)| odds).sum()
-}
-
 fn charge(scene: &Scene, row: &Row, pin: &Pin) -> Option<Finding> {
     let queue = row.interval.queue_len.unwrap_or(0.0);
     if queue <= WAITING {
@@ -185,35 +175,23 @@ fn holds(plateau: &Plateau, limit: Limit) -> bool {
     plateau.pinned || (plateau.clocked && round)
 }
 
-/// Throughput per second of a trace, as one-second samples.
+/// A trace as one-second samples: of requests, then of bytes.
 fn from_track(scene: &Scene, track: &Track) -> Option<Finding> {
-    if network_odds(scene, track.device) < MAY_BE_NETWORK {
-        return None;
-    }
-    let start = track.visits.first()?.completed_ns;
     let seconds = (track.span_ns() / 1e9) as usize;
-    if seconds > SECONDS_KEPT {
+    if !scene.may_be_limited(track.device) || seconds > SECONDS_KEPT {
         return None;
     }
-    let mut rates = vec![0.0; seconds];
-    let mut waits = vec![0.0; seconds];
-    for visit in &track.visits {
-        let second = (visit.completed_ns.saturating_sub(start) / 1_000_000_000) as usize;
-        if let (Some(rate), Some(wait)) = (rates.get_mut(second), waits.get_mut(second)) {
-            *rate += 1.0;
-            // Little: the sum of latencies per second is the mean number in flight.
-            *wait += visit.latency_ns() / 1e9;
-        }
-    }
-    let plateau = cap::plateau(&rates, &waits).filter(|plateau| holds(plateau, Limit::Iops))?;
+    // Little: the sum of latencies per second is the mean number in flight.
+    let waits = per_second(track, seconds, |visit| visit.latency_ns() / 1e9);
     let queue = waits.iter().sum::<f64>() / waits.len().max(1) as f64;
     if queue <= WAITING {
         return None;
     }
+    let pin = [Limit::Iops, Limit::BytesPerSecond]
+        .into_iter()
+        .find_map(|limit| pinned(track, limit, &waits))?;
     let source = scene.source(track.listing);
-    let n = plateau.samples as u64;
-    let tier = cap::nearest_tier(Limit::Iops, plateau.level);
-    let pin = Pin { limit: Limit::Iops, rate: plateau.level, tier, plateau: Some(plateau), n };
+    let n = pin.n;
     let mut charge = finding(DETECTOR.name, Some(track.device), vec![track.listing]);
     charge.evidence =
         evidence(&pin, |quantity, value, unit| computed(quantity, value, unit, n, source));
@@ -225,6 +203,43 @@ fn from_track(scene: &Scene, track: &Track) -> Option<Finding> {
     charge.explained_share = ((wait - network_s0_ms()) / wait).max(0.0);
     finish(&mut charge, &track.disk, &pin);
     Some(charge)
+}
+
+/// A trace held at a rate. Bytes are counted in requests of the mean size, so that their counts
+/// are as even or uneven as those of requests.
+fn pinned(track: &Track, limit: Limit, waits: &[f64]) -> Option<Pin> {
+    let sum: f64 = track.visits.iter().map(|visit| f64::from(visit.bytes)).sum();
+    let unit = match limit {
+        Limit::Iops => 1.0,
+        Limit::BytesPerSecond => sum / track.visits.len().max(1) as f64,
+    };
+    let worth = |visit: &Visit| match limit {
+        Limit::Iops => 1.0,
+        Limit::BytesPerSecond => f64::from(visit.bytes) / unit.max(1.0),
+    };
+    let plateau = cap::plateau(&per_second(track, waits.len(), worth), waits)?;
+    let plateau = Plateau { level: plateau.level * unit, ..plateau };
+    let tier = cap::nearest_tier(limit, plateau.level);
+    holds(&plateau, limit).then(|| Pin {
+        limit,
+        rate: plateau.level,
+        tier,
+        n: plateau.samples as u64,
+        plateau: Some(plateau),
+    })
+}
+
+/// What completed in each second, weighed.
+fn per_second(track: &Track, seconds: usize, weight: impl Fn(&Visit) -> f64) -> Vec<f64> {
+    let start = track.visits.first().map_or(0, |visit| visit.completed_ns);
+    let mut sums = vec![0.0; seconds];
+    for visit in &track.visits {
+        let second = (visit.completed_ns.saturating_sub(start) / 1_000_000_000) as usize;
+        if let Some(sum) = sums.get_mut(second) {
+            *sum += weight(visit);
+        }
+    }
+    sums
 }
 
 /// What a network volume takes unhindered, from the class table.
