@@ -41,8 +41,8 @@ struct Column {
     seconds: f64,
     counts: Vec<f64>,
     waits: Vec<f64>,
-    median: Option<usize>,
-    tail: Option<usize>,
+    /// All that was counted, by rows, for the percentiles of it all.
+    counted: Option<Histogram>,
 }
 
 /// A clock that began this many widths of the map before it is far off.
@@ -107,8 +107,8 @@ impl Picture {
     /// Whether some column carries that percentile and it is drawn.
     pub fn is_marked(&self, mark: Mark) -> bool {
         let carried = |cell: &Column| match mark {
-            Mark::Median => cell.median.is_some(),
-            Mark::Tail => cell.tail.is_some(),
+            Mark::Median => cell.row(0.5).is_some(),
+            Mark::Tail => cell.row(0.99).is_some(),
         };
         self.marked && self.cells.iter().any(carried)
     }
@@ -140,7 +140,7 @@ impl Picture {
                 grid.set(rows - 1 - bucket, column, scale.place(value));
             }
             if self.marked && measure == Measure::Frequency {
-                let marks = [(cell.tail, Mark::Tail), (cell.median, Mark::Median)];
+                let marks = [(cell.row(0.99), Mark::Tail), (cell.row(0.5), Mark::Median)];
                 for (bucket, mark) in marks {
                     if let Some(bucket) = bucket {
                         grid.mark(rows - 1 - bucket.min(rows - 1), column, mark);
@@ -192,9 +192,18 @@ impl Column {
             self.counts[row] += n as f64 * part;
             self.waits[row] += middle(low, high) * n as f64 * fit * part;
         }
-        let row = |q| histogram.quantile(q).map(|known| edges.index(known.high_ns));
-        self.median = row(0.5).or(self.median);
-        self.tail = row(0.99).or(self.tail);
+        let by_rows = histogram.rebin(edges);
+        match &mut self.counted {
+            // The edges are the same, so it always can.
+            Some(counted) => _ = counted.merge(&by_rows),
+            None => self.counted = Some(by_rows),
+        }
+    }
+
+    /// The row in which a quantile of all that the column holds lies, if it carries that quantile.
+    fn row(&self, q: f64) -> Option<usize> {
+        let counted = self.counted.as_ref()?;
+        Some(counted.edges().index(counted.quantile(q)?.high_ns))
     }
 
     /// Per second, in I/Os or in seconds.
@@ -217,5 +226,26 @@ fn said(value: f64, measure: Measure, style: &Style) -> String {
         (value, _) if value.is_nan() || value <= 0.0 => String::new(),
         (value, Measure::Frequency) => short(value),
         (value, Measure::Intensity) => duration(value * 1e9, style.unicode).replace(' ', ""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_of_all_that_a_column_holds() {
+        let standard = Edges::standard();
+        let of = |latency: u64, count: u64| {
+            let mut known = Histogram::empty(standard.clone());
+            (0..count).for_each(|_| known.record(latency));
+            known
+        };
+        let mut column = Column::default();
+        // A thousand quick ones, then five slow ones: the last must not speak for the column.
+        column.add(&of(100_000, 1000), &standard, 1.0, 1.0);
+        column.add(&of(500_000_000, 5), &standard, 1.0, 1.0);
+        let near = |q| column.row(q).map(|row| standard.low(row) < 200_000);
+        assert_eq!((near(0.5), near(0.99)), (Some(true), Some(true)));
     }
 }
