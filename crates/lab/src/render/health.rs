@@ -21,12 +21,12 @@ pub(super) fn documents(world: &World, taste: &mut Chance) -> Vec<Input> {
     let (mut smartctl, mut cli) = (String::new(), String::new());
     let by_cli = world.disks.len() == 1 && taste.chance(BY_NVME_CLI);
     for (place, disk) in world.disks.iter().enumerate() {
-        let Some(base) = Base::of(disk, taste) else { continue };
+        let Some(past) = Past::of(disk, taste) else { continue };
         let readings = if disk.heat.is_some() { READINGS } else { 2 };
         for reading in 0..readings {
             let part = reading as f64 / (readings - 1) as f64;
             let when = (world.span as f64 * part) as u64;
-            let now = Reading { world, place, disk, base: &base, when, ends: part >= 0.5 };
+            let now = Reading { world, place, disk, past: &past, when, ends: part >= 0.5 };
             match disk.setup.medium {
                 Medium::Nvme if by_cli => {
                     let log = now.nvme(|key| key);
@@ -43,7 +43,7 @@ pub(super) fn documents(world: &World, taste: &mut Chance) -> Vec<Input> {
 }
 
 /// What a disk has gone through before.
-struct Base {
+struct Past {
     hours: u64,
     celsius: u64,
     link_errors: u64,
@@ -51,16 +51,16 @@ struct Base {
     errors: u64,
 }
 
-impl Base {
+impl Past {
     /// `None` for a disk that smartctl does not reach.
-    fn of(disk: &Watched, taste: &mut Chance) -> Option<Base> {
+    fn of(disk: &Watched, taste: &mut Chance) -> Option<Past> {
         let reached = disk.setup.medium != Medium::Stacked
             && disk.setup.medium != Medium::Network
             && !disk.setup.name.starts_with('v');
         let old = |taste: &mut Chance, most: usize| {
             if taste.chance(SCARRED) { taste.whole(1, most) as u64 } else { 0 }
         };
-        reached.then(|| Base {
+        reached.then(|| Past {
             hours: taste.whole(200, 50_000) as u64,
             celsius: taste.whole(28, 46) as u64,
             link_errors: old(taste, 200),
@@ -75,7 +75,7 @@ struct Reading<'a> {
     world: &'a World,
     place: usize,
     disk: &'a Watched,
-    base: &'a Base,
+    past: &'a Past,
     when: u64,
     ends: bool,
 }
@@ -87,7 +87,7 @@ impl Reading<'_> {
             _ => None,
         });
         let moved = self.disk.heat.as_ref().map(|heat| heat.when(self.when).0.round() as u64);
-        moved.or(stated).unwrap_or(self.base.celsius)
+        moved.or(stated).unwrap_or(self.past.celsius)
     }
 
     fn attribute(&self, id: u8, usual: u64) -> u64 {
@@ -123,7 +123,7 @@ impl Reading<'_> {
             "model_name": model,
             "firmware_version": "SN04",
             "smart_status": { "passed": true },
-            "power_on_time": { "hours": self.base.hours },
+            "power_on_time": { "hours": self.past.hours },
             "temperature": { "current": self.celsius() },
         })
     }
@@ -135,14 +135,14 @@ impl Reading<'_> {
         let after = |key: &str| self.disk.setup.model.split(key).nth(1).unwrap_or_default();
         let rpm: String = after("rpm=").chars().take_while(char::is_ascii_digit).collect();
         let table: Vec<Value> = [
-            (5, "Reallocated_Sector_Ct", self.attribute(5, self.base.remapped)),
-            (9, "Power_On_Hours", self.base.hours),
+            (5, "Reallocated_Sector_Ct", self.attribute(5, self.past.remapped)),
+            (9, "Power_On_Hours", self.past.hours),
             (187, "Reported_Uncorrect", self.attribute(187, 0)),
             (188, "Command_Timeout", self.attribute(188, 0)),
             (194, "Temperature_Celsius", self.celsius()),
             (197, "Current_Pending_Sector", self.attribute(197, 0)),
             (198, "Offline_Uncorrectable", self.attribute(198, 0)),
-            (199, "UDMA_CRC_Error_Count", self.attribute(199, self.base.link_errors)),
+            (199, "UDMA_CRC_Error_Count", self.attribute(199, self.past.link_errors)),
         ]
         .into_iter()
         .map(|(id, name, raw)| {
@@ -195,7 +195,7 @@ impl Reading<'_> {
     fn nvme(&self, named: impl Fn(&'static str) -> &'static str) -> Value {
         let by_cli = named("avail_spare") == "avail_spare";
         let steps = self.disk.heat.as_ref().map_or([0, 0], |heat: &Heat| heat.when(self.when).1);
-        // Bit 1: a temperature beyond its threshold (NVMe base specification, health log).
+        // Bit 1: a temperature beyond its threshold (NVMe past specification, health log).
         let hot = |heat: &Heat| self.celsius() as f64 >= heat.warning;
         let warned = if self.disk.heat.as_ref().is_some_and(hot) { 2 } else { 0 };
         let celsius = self.celsius() + if by_cli { 273 } else { 0 };
@@ -203,14 +203,14 @@ impl Reading<'_> {
             "critical_warning": warned,
             "temperature": celsius,
             "media_errors": 0,
-            "num_err_log_entries": self.base.errors,
+            "num_err_log_entries": self.past.errors,
             "warning_temp_time": 0,
             "critical_comp_time": 0,
         });
         let Some(fields) = log.as_object_mut() else { return log };
         fields.insert(named("avail_spare").into(), json!(100));
         fields.insert(named("spare_thresh").into(), json!(10));
-        fields.insert(named("percent_used").into(), json!(self.base.hours / 2000));
+        fields.insert(named("percent_used").into(), json!(self.past.hours / 2000));
         if by_cli {
             fields.insert("thm_temp1_trans_count".into(), json!(3 + steps[0]));
             fields.insert("thm_temp2_trans_count".into(), json!(steps[1]));
