@@ -11,6 +11,7 @@
 mod backwards;
 mod bpftrace_maps;
 mod buckets;
+mod damage;
 mod device_numbers;
 mod disk_columns;
 pub mod diskstats;

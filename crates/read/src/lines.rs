@@ -18,6 +18,8 @@ pub(crate) struct Line {
     pub(crate) number: u64,
     /// Whether it was longer than [`LINE_LIMIT`].
     pub(crate) cut: bool,
+    /// Whether a line end stands behind it; the last line of an input may have none.
+    pub(crate) ended: bool,
     start: usize,
     end: usize,
 }
@@ -149,7 +151,9 @@ impl<'a> Lines<'a> {
         self.found += 1;
         self.bytes += (next - start + dropped) as u64;
         let cut = end - start > LINE_LIMIT;
-        Ok(Some(Line { number: self.found, cut, start, end: end.min(start + LINE_LIMIT) }))
+        let ended = next > end;
+        let end = end.min(start + LINE_LIMIT);
+        Ok(Some(Line { number: self.found, cut, ended, start, end }))
     }
 
     /// Takes over more of the input and forgets what stands before the current line; false at

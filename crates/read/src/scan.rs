@@ -9,6 +9,7 @@ use std::io::BufRead;
 
 use iowhy_model::{Note, Sink, Source};
 
+use crate::damage::{BEFORE, BROKEN, CUT, is_broken, is_half};
 use crate::lines::{LINE_LIMIT, Line, Lines};
 use crate::{Error, FORMATS, Format, Reader, Sniff, Step};
 
@@ -50,6 +51,8 @@ pub fn scan(
         only,
         open: None,
         sniffed: None,
+        broken: 0,
+        half: None,
         scan: Scan::default(),
     };
     let outcome = scanner.run(sink);
@@ -73,6 +76,10 @@ struct Scanner<'a> {
     open: Option<Open>,
     /// The line sniffed last, by its number, and the answer.
     sniffed: Option<(u64, Option<&'static Format>)>,
+    /// Broken lines since the last listing.
+    broken: u64,
+    /// What to say of the last line of the input, if it has no end and stands in a listing.
+    half: Option<Note>,
     scan: Scan,
 }
 
@@ -124,6 +131,7 @@ impl Scanner<'_> {
             Step::Took => {
                 open.prose_since = false;
                 extend(sink, line.number);
+                self.took(line, sink);
             }
             Step::Skipped(reason) => {
                 extend(sink, line.number);
@@ -154,12 +162,13 @@ impl Scanner<'_> {
         source.lines = Some((line.number, line.number));
         sink.begin(source);
         self.scan.listings += 1;
+        sink.lost(BEFORE, std::mem::take(&mut self.broken));
         let open = self.open.insert(Open { reader: (format.reader)(), prose_since: false });
         if let Some(binary) = open.reader.binary() {
             return binary.read(&mut self.lines.rest(), sink);
         }
         match open.reader.line(&self.lines.text(line), sink) {
-            Step::Took => {}
+            Step::Took => self.took(line, sink),
             Step::Skipped(reason) => sink.skip(self.note(line, reason)),
             // Only where the format was forced: nobody asked whether a listing begins here.
             Step::Passed => self.prose(line, sink),
@@ -171,6 +180,22 @@ impl Scanner<'_> {
         Ok(())
     }
 
+    /// Looks for damage in a line that was understood.
+    fn took(&mut self, line: Line, sink: &mut dyn Sink) {
+        if is_broken(&self.lines.text(line)) {
+            sink.lost(BROKEN, 1);
+            sink.note(self.note(line, "bytes that no tool prints: damaged".to_string()));
+        }
+        self.ends(line);
+    }
+
+    /// Remembers the last line of the input, if it may be half of one.
+    fn ends(&mut self, line: Line) {
+        if is_half(&self.lines.text(line), line) {
+            self.half = Some(self.note(line, "the input ends without a line end".to_string()));
+        }
+    }
+
     fn note(&self, line: Line, reason: String) -> Note {
         let text = self.lines.text(line).chars().take(NOTE_TEXT).collect();
         Note { line: line.number, text, reason }
@@ -178,7 +203,13 @@ impl Scanner<'_> {
 
     fn close(&mut self, sink: &mut dyn Sink) {
         if let Some(mut open) = self.open.take() {
+            let told = damages(sink);
             open.reader.finish(sink);
+            // Readers that count brackets or declared totals know better what is missing.
+            if let Some(note) = self.half.take().filter(|_| damages(sink) == told) {
+                sink.lost(CUT, 1);
+                sink.note(note);
+            }
             if sink.source().records == 0 && sink.source().skipped == 0 {
                 self.scan.listings -= 1;
             }
@@ -195,12 +226,17 @@ impl Scanner<'_> {
         if text.is_empty() {
             return;
         }
-        if self.open.is_some() && is_broken(text) {
+        let broken = is_broken(text);
+        if self.open.is_some() && broken {
             extend(sink, line.number);
             return sink.skip(self.note(line, "bytes that no tool prints: damaged".to_string()));
         }
+        self.broken += u64::from(broken);
         self.scan.prose += 1;
         let filler = matches!(text, "[...]" | "[…]" | "…") || text.bytes().all(|b| b == b'.');
+        if self.open.as_ref().is_some_and(|open| !open.prose_since) {
+            self.ends(line);
+        }
         if let Some(open) = &mut self.open
             && !filler
         {
@@ -258,11 +294,10 @@ impl Scanner<'_> {
     }
 }
 
-/// Whether a text holds what neither people nor tools write: broken characters (which come as
-/// U+FFFD) or control characters that move no cursor and set no colour.
-fn is_broken(text: &str) -> bool {
-    let odd = |c: char| c.is_control() && !matches!(c, '\t' | '\r' | '\x08' | '\x0c' | '\x1b');
-    text.contains(|c: char| c == char::REPLACEMENT_CHARACTER || odd(c))
+/// What is known to be lost of the open listing.
+fn damages(sink: &mut dyn Sink) -> u64 {
+    let source = sink.source();
+    source.skipped.saturating_add(source.lost())
 }
 
 fn extend(sink: &mut dyn Sink, number: u64) {
