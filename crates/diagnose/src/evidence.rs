@@ -65,11 +65,13 @@ impl<'a> Facts<'a> {
             .map(|place| recording.listings[place].source.input.as_str())
             .collect();
         let disks = disks(recording);
+        let numbers = numbers(recording);
         let (mut by_disk, mut machine) = (BTreeMap::<String, Vec<Told>>::new(), Vec::new());
         for (listing, known) in recording.listings.iter().enumerate() {
             for fact in &known.facts {
                 let told = Told { fact, listing };
                 let name = fact.device.map(|id| names::disk(&recording.device_of(id).name));
+                let name = name.map(|name| numbers.get(&name).cloned().unwrap_or(name));
                 let unnamed = name.is_none() && fact.key.starts_with("smart.");
                 let named = match &name {
                     // One disk and one nameless document: they belong together.
@@ -340,6 +342,17 @@ fn disks(recording: &Recording) -> Vec<String> {
     disks.sort();
     disks.dedup();
     disks
+}
+
+/// Disks by the device number that the system states, `252:0`: limits of control groups are of
+/// numbers, and those of virtio, NVMe and device mapper are handed out at boot.
+fn numbers(recording: &Recording) -> BTreeMap<String, String> {
+    let facts = recording.listings.iter().flat_map(|listing| &listing.facts);
+    let stated = facts.filter(|fact| fact.key == "device.number").filter_map(|fact| {
+        let disk = names::disk(&recording.device_of(fact.device?).name);
+        Some((fact.value.trim().to_string(), disk))
+    });
+    stated.collect()
 }
 
 /// The disks that a fact about `name` is about.

@@ -42,7 +42,7 @@ const CHILDREN: &[(&str, &[&str])] = &[
     ("cfg.scheduler", &["device.slow", "load.burst", "load.saturated", "load.small-sync"]),
     ("device.comb-other", &["device.slow", "load.saturated"]),
     ("device.idle-wake", &["device.slow", "device.stall"]),
-    ("device.media", &["device.slow", "device.stall", "peer.outlier"]),
+    ("device.media", &["device.retry", "device.slow", "device.stall", "peer.outlier"]),
     ("device.path", &["device.slow", "device.stall", "peer.outlier"]),
     ("device.recovery", &["device.slow", "device.stall", "load.saturated", "peer.outlier"]),
     (
@@ -73,12 +73,16 @@ const CHILDREN: &[(&str, &[&str])] = &[
 /// Formats whose word is a fault's own: what they state outranks any shape of latency.
 const WITNESSES: [&str; 2] = ["(kernel-log)", "(smart)"];
 
-/// Whether a finding rests on a fault that the kernel's log or the drive itself states: a number
-/// read there that had to exceed a bound, and does.
+/// How the evidence of requests that ended with an error begins: their status is a fault's word too.
+pub const FAILED: &str = "requests that failed";
+
+/// Whether a finding rests on a fault that the kernel's log, the drive itself or the status of a
+/// request states: a number read there that had to exceed a bound, and does.
 pub fn is_fault(finding: &Finding) -> bool {
     finding.evidence.iter().any(|evidence| {
-        WITNESSES.iter().any(|witness| evidence.source.ends_with(witness))
-            && evidence.bound.is_some_and(|bound| bound.holds(evidence.value))
+        let states = evidence.quantity.starts_with(FAILED)
+            || WITNESSES.iter().any(|witness| evidence.source.ends_with(witness));
+        states && evidence.bound.is_some_and(|bound| bound.holds(evidence.value))
     })
 }
 

@@ -5,7 +5,7 @@
 mod world;
 
 use iowhy_diagnose::{Options, judge};
-use iowhy_model::{Medium, Op, Sink, Unit};
+use iowhy_model::{Fact, Level, Medium, Op, Sink, Unit};
 use world::beside::{cited, near, read, smart, with_long_ones};
 use world::{World, accuses, blames_a_device, brief, confidence, of};
 
@@ -154,6 +154,46 @@ fn recovery_piles_up_at_a_limit() {
     near(cited(recovery, "median latency"), 7.02, 1e-6);
     // 35.09 s of 35.09 s + little: nearly all that was lost.
     assert!(recovery.explained_share > 0.95, "{recovery:#?}");
+}
+
+#[test]
+fn a_timeout_is_noticed_up_to_a_second_late() {
+    let stated = |long_s: &[f64]| {
+        let mut world = with_long_ones(long_s);
+        world.listing("sysfs", Level::E);
+        let device = Some(world.recording.device("sdb"));
+        let read_from = "/sys/block/sdb/device/timeout".to_string();
+        let (key, value) = ("device.timeout_s".to_string(), "3".to_string());
+        world.recording.fact(Fact { device, key, value, read_from });
+        world.judge()
+    };
+    // Commands that never answer, at a timeout of 3 s: abort and second try come on top.
+    let findings = stated(&[3.42, 3.91, 4.06, 3.08, 3.55]);
+    assert!(accuses(&findings, "device.recovery"), "{}", brief(&findings));
+    assert_eq!(findings[0].verdict, "device.recovery", "{}", brief(&findings));
+    near(cited(of(&findings, "device.recovery")[0], "requests at the limit"), 5.0, 0.0);
+    // Near miss: stalls of any length, with one of them there.
+    let findings = stated(&[1.7, 2.4, 3.42, 5.2, 5.9]);
+    assert!(!accuses(&findings, "device.recovery"), "{}", brief(&findings));
+}
+
+#[test]
+fn a_status_of_error_outranks_any_shape() {
+    let failing = |errno: Option<u16>| {
+        let mut world = World::traced();
+        // 4 KB reads one behind the other, each 0.3 ms: the shape of a direct mount.
+        world.chain("sdb", Op::Read, 4096, &[0.3; 400]);
+        for place in [100, 101, 300, 301] {
+            world.recording.listings[0].events[place].error = errno;
+        }
+        world.judge()
+    };
+    let findings = failing(Some(61));
+    assert_eq!(findings[0].verdict, "device.media", "{}", brief(&findings));
+    assert!(accuses(&findings, "device.media"), "{}", brief(&findings));
+    near(cited(of(&findings, "device.media")[0], "requests that failed"), 4.0, 0.0);
+    let findings = failing(None);
+    assert!(of(&findings, "device.media").is_empty(), "{}", brief(&findings));
 }
 
 #[test]

@@ -59,6 +59,53 @@ fn steady(world: &mut World, device: &str, per_s: u32) {
     pour(world, device, ios);
 }
 
+/// Random reads, so many in flight for ever, of which one completes every so many ms.
+fn closed(
+    world: &mut World,
+    device: &str,
+    bytes: u32,
+    depth: usize,
+    spacing_ms: impl Fn(f64) -> f64,
+) {
+    let (mut at, mut ends) = (0.0, vec![0.0; depth]);
+    for k in 0..8000usize {
+        at += spacing_ms(world.about(0.5));
+        let sector = (world.chance() * 1e8) as u64 * 8;
+        let came = ends[k % depth];
+        world.io(device, Op::Read, sector, bytes, came, at - came);
+        ends[k % depth] = at;
+    }
+}
+
+#[test]
+fn cap_volume_of_a_device_made_of_others() {
+    // 16 in flight at 500 per second: each waits 16 / 500 s = 32 ms, as a loop device over a volume
+    // of 500 IOPS showed it; and 8 in flight at 320 reads of 64 KiB, 20 MiB, per second.
+    for (bytes, depth, spacing_ms, rate) in
+        [(4096, 16, 2.0, 500.0), (65_536, 8, 3.125, 20_971_520.0)]
+    {
+        let mut world = traced(Level::D);
+        world.medium("loop700", Medium::Stacked);
+        closed(&mut world, "loop700", bytes, depth, |_| spacing_ms);
+        let findings = world.judge();
+        assert_eq!(findings[0].verdict, "cap.volume", "{}", brief(&findings));
+        assert!(!blames_a_device(&findings), "{}", brief(&findings));
+        let told = cited(&findings, "cap.volume", "throughput");
+        assert!((told / rate - 1.0).abs() < 0.002, "{told} is not {rate}");
+    }
+    // Near misses: a device that is merely full wobbles; and a local platter has no seller.
+    let mut world = traced(Level::D);
+    world.medium("loop700", Medium::Stacked);
+    closed(&mut world, "loop700", 4096, 16, |about| 2.0 * about.max(0.1));
+    let findings = world.judge();
+    assert!(of(&findings, "cap.volume").is_empty(), "{}", brief(&findings));
+    let mut world = traced(Level::D);
+    world.medium("sda", Medium::Rotational);
+    closed(&mut world, "sda", 4096, 16, |_| 2.0);
+    let findings = world.judge();
+    assert!(of(&findings, "cap.volume").is_empty(), "{}", brief(&findings));
+}
+
 const IO_MAX: &str = "/sys/fs/cgroup/system.slice/db.service/io.max";
 
 #[test]

@@ -49,7 +49,7 @@ impl BlockDevice {
 }
 
 /// What is read of each device: the fact's name and the file.
-const FACTS: [(&str, &str); 17] = [
+const FACTS: [(&str, &str); 18] = [
     ("queue.scheduler", "queue/scheduler"),
     ("queue.rotational", "queue/rotational"),
     ("queue.nr_requests", "queue/nr_requests"),
@@ -66,6 +66,8 @@ const FACTS: [(&str, &str); 17] = [
     ("device.queue_depth", "device/queue_depth"),
     ("device.timeout_s", "device/timeout"),
     ("device.state", "device/state"),
+    // Limits of control groups name a device by its number only.
+    ("device.number", "dev"),
     ("device.read_only", "ro"),
 ];
 

@@ -13,7 +13,8 @@
 //! kernel's log make it sure.
 //!
 //! ## Rule
-//! At least two latencies within 5 % of one limit, and no more others within a factor of two of it.
+//! At least two latencies within 5 % of one limit, of the kernel's own command timeout also up to a
+//! second later, when its timer looks; and no more others within a factor of two of it.
 //! Limits stated by the system come first; else 7, 10, 15, 20, 30, 60 s are tried, and a pile there
 //! alone has to be of four. Timeouts or medium errors in the kernel's log confirm it.
 //!
@@ -53,9 +54,13 @@ pub const DETECTOR: Detector = Detector {
 /// Limits tried where none is stated, s: the usual SCT ERC of 7 s, libata's and SCSI's timeouts of
 /// error handling and commands (10, 15, 30 s), and what sites set (20, 60 s).
 const USUAL_S: [f64; 6] = [7.0, 10.0, 15.0, 20.0, 30.0, 60.0];
+/// How much later than its end the kernel notices a command's timeout, s: its timer is rounded up to
+/// a power of two of jiffies, 1024 at 1000 Hz and 256 at 250 (block/blk-timeout.c).
+const NOTICED_S: f64 = 1.024;
 /// Latencies needed in a pile: at a stated limit, and at a guessed one.
 const AT_STATED: usize = 2;
 const AT_GUESSED: usize = 4;
+const NEAR: &str = "requests within 5 % of the limit";
 /// What each is worth, nats.
 const STATED: f64 = 1.0;
 const LOGGED: f64 = 3.0;
@@ -64,26 +69,26 @@ fn accuse(scene: &Scene) -> Vec<Finding> {
     suspects::suspects(scene).iter().filter_map(|suspect| charge(scene, suspect)).collect()
 }
 
-/// A limit, where it was stated, and in whose name.
-type Limit<'a> = (f64, Option<(Told<'a>, &'static str)>);
+/// A limit, how late it may be noticed, where it was stated, and in whose name.
+type Limit<'a> = (f64, f64, Option<(Told<'a>, &'static str)>);
 
 fn limits<'a>(suspect: &Suspect<'_, 'a>) -> Vec<Limit<'a>> {
     let about = suspect.about();
     let stated = [
-        ("smart.scterc.read_ds", 0.1, "the drive's limit for recovering a read"),
-        ("smart.scterc.write_ds", 0.1, "the drive's limit for recovering a write"),
-        ("device.timeout_s", 1.0, "the kernel's command timeout"),
+        ("smart.scterc.read_ds", 0.1, 0.0, "the drive's limit for recovering a read"),
+        ("smart.scterc.write_ds", 0.1, 0.0, "the drive's limit for recovering a write"),
+        ("device.timeout_s", 1.0, NOTICED_S, "the kernel's command timeout"),
     ];
-    let stated = stated.into_iter().filter_map(|(key, scale, words)| {
+    let stated = stated.into_iter().filter_map(|(key, scale, late_s, words)| {
         let (value, told) = about.number(key).filter(|(value, _)| *value > 0.0)?;
-        Some((value * scale, Some((told, words))))
+        Some((value * scale, late_s, Some((told, words))))
     });
     let mut limits: Vec<Limit> = stated.collect();
     // Usually reads and writes have the same limit: then it is said once, as that of reads.
-    limits.dedup_by_key(|(limit, _)| (*limit * 10.0).round() as i64);
+    limits.dedup_by_key(|(limit, _, _)| (*limit * 10.0).round() as i64);
     for usual in USUAL_S {
-        if !limits.iter().any(|(known, _)| (known / usual - 1.0).abs() < pile::NEAR) {
-            limits.push((usual, None));
+        if !limits.iter().any(|(known, _, _)| (known / usual - 1.0).abs() < pile::NEAR) {
+            limits.push((usual, 0.0, None));
         }
     }
     limits
@@ -92,17 +97,20 @@ fn limits<'a>(suspect: &Suspect<'_, 'a>) -> Vec<Limit<'a>> {
 fn charge(scene: &Scene, suspect: &Suspect) -> Option<Finding> {
     let (track, listing) = (suspect.track?, suspect.listing?);
     let latencies_s: Vec<f64> = track.visits.iter().map(|visit| visit.latency_ns() / 1e9).collect();
-    let (found, stated): (Pile, _) = limits(suspect)
+    let (found, late, stated): (Pile, _, _) = limits(suspect)
         .into_iter()
-        .filter_map(|(limit_s, stated)| Some((pile::pile(&latencies_s, limit_s)?, stated)))
-        .filter(|(pile, _)| pile.members >= AT_STATED)
-        .max_by_key(|(pile, stated)| (stated.is_some(), pile.members))?;
+        .filter_map(|(limit_s, late_s, stated)| {
+            Some((pile::pile(&latencies_s, limit_s, late_s)?, late_s > 0.0, stated))
+        })
+        .filter(|(pile, _, _)| pile.members >= AT_STATED)
+        .max_by_key(|(pile, _, stated)| (stated.is_some(), pile.members))?;
     let mut grounds = Grounds::default();
     let needed = if stated.is_some() { AT_STATED } else { AT_GUESSED };
     let n = found.members;
     let count = (n as f64, Unit::Count, n);
     let bound = Some(Bound::Above(needed as f64 - 1.0));
-    grounds.number(scene, listing, "requests within 5 % of the limit", count, bound);
+    let near = if late { "requests at the limit, to a second above" } else { NEAR };
+    grounds.number(scene, listing, near, count, bound);
     let beside = (found.beside as f64, Unit::Count, latencies_s.len());
     let bound = Some(Bound::Below(n as f64));
     grounds.number(scene, listing, "others within a factor of two of it", beside, bound);

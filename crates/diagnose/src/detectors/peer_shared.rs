@@ -69,6 +69,9 @@ const BINS: usize = 8;
 const BIN_NS: i64 = 1_000_000_000;
 /// Mean latency, of rows busy time per completion, over the healthy service time.
 const SLOW: f64 = 2.0;
+/// What a disk may lose over the median of the slow ones by what they share: twice, as far as a
+/// healthy one may be from its class.
+const EVENLY: f64 = 2.0;
 /// Steal of the processor from which on the host is to blame, % (vmstat(8); peers of a busy host stay
 /// below), and what it and log lines of an adapter add, nats.
 const STEAL: f64 = 5.0;
@@ -225,9 +228,7 @@ fn charge(
     }));
     clauses.push(nats);
     charge.confidence = weigh::believe(PRIOR, &clauses);
-    let lost = |members: &[&Member]| members.iter().map(|member| member.lost_ns).sum::<f64>();
-    let all: Vec<&Member> = family.iter().collect();
-    charge.explained_share = lost(&slow) / lost(&all).max(1.0);
+    charge.explained_share = shared_of(&slow, family);
     charge.sentence = format!(
         "{} of {} disks{} {} together ({}): {}, no single disk",
         slow.len(),
@@ -248,6 +249,15 @@ fn charge(
         "power supply, fans and vibration of the shelf".to_string(),
     ];
     Some(charge)
+}
+
+/// Share of the lost time that can be shared: no disk loses far more by what all suffer than the
+/// others do. What one loses beyond that is its own.
+fn shared_of(slow: &[&Member], family: &[Member]) -> f64 {
+    let lost: Vec<f64> = slow.iter().map(|member| member.lost_ns).collect();
+    let most = EVENLY * spread::median(&lost).unwrap_or(0.0);
+    let shared: f64 = lost.iter().map(|lost| lost.min(most)).sum();
+    shared / family.iter().map(|member| member.lost_ns).sum::<f64>().max(1.0)
 }
 
 /// How far the slow disks' excess per request moves together, over the seconds in which all worked.
@@ -295,4 +305,29 @@ fn culprit(
         return (Some("their adapter complains"), LOGGED, vec![(cited, line.told.listing)]);
     }
     (None, 0.0, Vec::new())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_one_disk_loses_alone_is_not_shared() {
+        let of = |lost_ns: f64| Member {
+            listing: 0,
+            disk: "loop0".to_string(),
+            slow: true,
+            stood_still: false,
+            lost_ns,
+            excess: BTreeMap::new(),
+        };
+        let share = |lost: &[f64]| {
+            let family: Vec<Member> = lost.iter().map(|lost| of(*lost)).collect();
+            shared_of(&family.iter().collect::<Vec<_>>(), &family)
+        };
+        // Five on a busy host, one of them thirty times as slow: 5 + 2 of 35.
+        assert!((share(&[1.0, 1.0, 30.0, 1.0, 1.0, 1.0]) - 0.2).abs() < 1e-12);
+        // All alike, within twice.
+        assert_eq!(share(&[10.0, 14.0, 9.0, 18.0, 10.0]), 1.0);
+    }
 }

@@ -81,3 +81,18 @@ fn facts_of_a_capture_stay_with_it() {
     assert!(facts.about(Some("own.txt"), "sdb").last("smart.raw.197").is_some());
     assert!(facts.about(Some("other.txt"), "sdb").last("smart.raw.197").is_none());
 }
+
+#[test]
+fn a_limit_of_a_number_is_its_disks() {
+    let limit = "252:0|cgroup.io.max.riops|20";
+    let numbers = ["nullb0|device.number|252:0", "vda|device.number|253:0"];
+    let limits = |facts: &[&str]| {
+        let recording = recording(&[("sys", facts)]);
+        let facts = Facts::of(&recording);
+        facts.about(None, "nullb0").limits().iter().map(|limit| limit.value).collect::<Vec<_>>()
+    };
+    assert_eq!(limits(&[numbers[0], numbers[1], limit]), [20.0]);
+    // Nobody states the number, or another disk has it.
+    assert_eq!(limits(&[limit, "nullb0|device.state|live"]), []);
+    assert_eq!(limits(&[numbers[1], "253:0|cgroup.io.max.riops|20", "nullb0|device.state|x"]), []);
+}

@@ -106,14 +106,15 @@ impl Answer {
 
 /// The figure that a finding rests on.
 fn figure(finding: &Value, figure: Figure) -> Option<f64> {
-    let cited = |quantity: &str| {
+    let cited = |quantities: [&str; 2]| {
         let evidence = finding["evidence"].as_array()?;
-        evidence.iter().find(|fact| fact["quantity"] == quantity)?["value"].as_f64()
+        let is = |fact: &&Value| quantities.iter().any(|quantity| fact["quantity"] == *quantity);
+        evidence.iter().find(is)?["value"].as_f64()
     };
     match figure {
         Figure::None => None,
-        Figure::Rpm(_) => cited("spindle speed"),
-        Figure::Cap(_) => cited("throughput"),
+        Figure::Rpm(_) => cited(["spindle speed", "spindle speed that turn means"]),
+        Figure::Cap(_) => cited(["throughput", "throughput since, median"]),
         Figure::Added => {
             let forecast = &finding["forecast"];
             Some(forecast["now_mean_ms"].as_f64()? - forecast["mean_ms"].as_f64()?)
