@@ -229,6 +229,24 @@ fn a_clock_is_no_platter() {
         let findings = ticking("sda", medium, 60_000.0 / 7200.0).judge();
         assert!(of(&findings, "device.comb-other").is_empty(), "{}", brief(&findings));
     }
+    // A device made of others: steps of 5 ms above random reads that no platter serves, 0.2 ms, one in
+    // nine of which the busy host delays by what it likes. And the same where a platter is stated.
+    for (medium, ticks) in [(Medium::Stacked, true), (Medium::Rotational, false)] {
+        let mut world = World::traced();
+        world.medium("loop700", medium);
+        for k in 0..450 {
+            let steps = if k % 5 < 2 { 1 + (world.chance() * 3.0) as u32 } else { 0 };
+            let late = if k % 9 == 0 { 3.0 * world.chance() } else { 0.0 };
+            let took = 0.2 * world.about(0.1) + f64::from(steps) * 5.0 + late;
+            let sector = (world.chance() * 1e8) as u64 * 8;
+            world.io("loop700", Op::Read, sector, 4096, f64::from(k) * 25.0, took);
+        }
+        let findings = world.judge();
+        assert_eq!(accuses(&findings, "device.comb-other"), ticks, "{}", brief(&findings));
+        if ticks {
+            near(cited(of(&findings, "device.comb-other")[0], "step"), 5.0, 0.02);
+        }
+    }
     // Delays of any length.
     let mut world = World::traced();
     world.medium("nvme0n1", Medium::Nvme);

@@ -36,6 +36,8 @@ const SAME_SPEED: f64 = 0.01;
 /// period, over 0.8 ms, the shortest, is 27.
 const NEARLY_ALL: f64 = 0.95;
 const LARGEST_FACTOR: i64 = 27;
+/// Delays of a host are no even spread: this many times what an even one lets expect.
+const LUCKY: f64 = 1.5;
 /// A period below this many steps of the clock is the clock's own.
 const CLOCK_STEPS: f64 = 6.0;
 
@@ -68,15 +70,17 @@ pub fn steps(services_ms: &[f64], resolution_ms: f64) -> Option<Steps> {
 }
 
 /// Steps longer than the comb's that fit all but a few of the services: the largest factor of which
-/// nearly all teeth that are stood on are multiples.
+/// nearly all teeth that are stood on are multiples. Services that stand anywhere, as a busy host
+/// makes them, stand on the other teeth too: as many as those between teeth let expect do not count.
 fn common_factor(steps: impl Iterator<Item = f64>) -> f64 {
-    let teeth: Vec<i64> = steps
-        .filter(|steps| *steps > 0.5 && (steps - steps.round()).abs() < ON_TOOTH)
-        .map(|steps| steps.round() as i64)
-        .collect();
+    let slow: Vec<f64> = steps.filter(|steps| *steps > 0.5).collect();
+    let on = |steps: &&f64| (*steps - steps.round()).abs() < ON_TOOTH;
+    let teeth: Vec<i64> = slow.iter().filter(on).map(|steps| steps.round() as i64).collect();
+    let between = (slow.len() - teeth.len()) as f64;
+    let by_chance = LUCKY * between * 2.0 * ON_TOOTH / (1.0 - 2.0 * ON_TOOTH);
     let fits = |factor: &i64| {
-        let fit = teeth.iter().filter(|tooth| *tooth % factor == 0).count();
-        fit as f64 > NEARLY_ALL * teeth.len() as f64
+        let odd = teeth.iter().filter(|tooth| *tooth % factor != 0).count() as f64;
+        odd < (1.0 - NEARLY_ALL) * teeth.len() as f64 + by_chance * (1.0 - 1.0 / *factor as f64)
     };
     (2..=LARGEST_FACTOR).rev().find(fits).map_or(1.0, |factor| factor as f64)
 }
