@@ -15,6 +15,7 @@ mod closing;
 mod compare;
 mod detector;
 mod detectors;
+mod doubts;
 mod evidence;
 mod groups;
 mod kernel_lines;

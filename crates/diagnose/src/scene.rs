@@ -168,6 +168,12 @@ impl<'a> Scene<'a> {
         }
     }
 
+    /// How likely it is that the device is a volume of a network.
+    pub fn network_odds(&self, device: DeviceId) -> f64 {
+        let media = self.media(device).into_iter();
+        media.filter(|(medium, _)| *medium == Medium::Network).map(|(_, odds)| odds).sum()
+    }
+
     /// Whether a platter may turn in it: false only if something else was stated or its name
     /// rules a platter out.
     pub fn may_turn(&self, device: DeviceId) -> bool {

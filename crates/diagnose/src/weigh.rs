@@ -3,6 +3,7 @@
 use iowhy_model::{Finding, Level};
 
 use crate::calibration;
+use crate::doubts;
 use crate::scene::Scene;
 
 /// A verdict is reported as such from this confidence on (docs/METHOD.md, 11 Confidence).
@@ -24,7 +25,7 @@ const MATTERS_LITTLE: f64 = 0.1;
 const MENTION: f64 = 0.02;
 
 /// Which verdict explains which other away, for the same disk: the specific one first.
-const CHILDREN: &[(&str, &[&str])] = &[
+pub(crate) const CHILDREN: &[(&str, &[&str])] = &[
     (
         "cap.burst",
         &[
@@ -102,6 +103,7 @@ pub fn weigh(scene: &Scene, findings: Vec<Finding>) -> Vec<Finding> {
         }
     }
     explain_away(scene, &mut merged);
+    doubts::doubt(scene, &mut merged);
     order(scene, &mut merged);
     merged
 }
@@ -211,13 +213,13 @@ fn is_same(scene: &Scene, a: &Finding, b: &Finding) -> bool {
     a.verdict == b.verdict && same_disk(scene, a, b) && same_input(scene, a, b)
 }
 
-fn same_disk(scene: &Scene, a: &Finding, b: &Finding) -> bool {
+pub(crate) fn same_disk(scene: &Scene, a: &Finding, b: &Finding) -> bool {
     let disk = |finding: &Finding| finding.subject.device.map(|device| scene.disk(device));
     disk(a) == disk(b)
 }
 
 /// Whether a finding about several disks names the disk of another among them.
-fn covers(scene: &Scene, speaker: &Finding, finding: &Finding) -> bool {
+pub(crate) fn covers(scene: &Scene, speaker: &Finding, finding: &Finding) -> bool {
     let (None, Some(device)) = (speaker.subject.device, finding.subject.device) else {
         return false;
     };
@@ -227,7 +229,7 @@ fn covers(scene: &Scene, speaker: &Finding, finding: &Finding) -> bool {
 }
 
 /// Listings of one input speak of one machine; so do listings that were watched live together.
-fn same_input(scene: &Scene, a: &Finding, b: &Finding) -> bool {
+pub(crate) fn same_input(scene: &Scene, a: &Finding, b: &Finding) -> bool {
     let inputs = |finding: &Finding| -> Vec<&str> {
         finding.subject.listings.iter().map(|place| scene.input(*place)).collect()
     };

@@ -63,8 +63,11 @@ const EACH: usize = 10;
 const READ_FIRST: f64 = 0.8;
 /// What a physical block is taken for if nobody says it: Advanced Format, all disks since 2011.
 const LIKELY_BLOCK: f64 = 4096.0;
-/// And what that guess is worth: a suspicion, never a verdict.
+/// And what that guess is worth: a suspicion; more if it is no chance beyond doubt that writes off it
+/// are slow, for then the device itself shows where its blocks begin.
 const GUESSED: f64 = 0.6;
+const BORNE_OUT: f64 = 0.8;
+const BEYOND_DOUBT: f64 = 1e-6;
 /// Writes of RAID that fill less than a chunk (md's default is 512 KiB, mdadm(8)).
 const SMALL: u32 = 262_144;
 /// Within this time a stripe is read and written back.
@@ -147,7 +150,7 @@ fn off_block(scene: &Scene, requests: &Requests) -> Option<Finding> {
     let clauses = [weigh::above(fair, TIMES), weigh::above(share, SHARE)];
     charge.confidence = weigh::believe(PRIOR, &clauses);
     if stated.is_none() {
-        charge.confidence *= GUESSED;
+        charge.confidence *= if found.p < BEYOND_DOUBT { BORNE_OUT } else { GUESSED };
     }
     let track = scene.track(requests.listing, requests.device);
     let all = track.map_or(0.0, |track| track.lost_ns());

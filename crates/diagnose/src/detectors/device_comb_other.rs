@@ -35,6 +35,7 @@ use crate::measures::steps::{self, Steps};
 use crate::phrase;
 use crate::scene::{EVENTS_NEEDED, Scene};
 use crate::suspects::PRIOR;
+use crate::suspects::SHAPE_ALONE;
 use crate::track::Track;
 use crate::weigh;
 
@@ -180,7 +181,10 @@ fn charge(
         weigh::above(found.on_teeth, ON_TEETH),
     ];
     clauses.extend(clock.map(|_| KNOWN_CLOCK));
-    charge.confidence = weigh::believe(PRIOR, &clauses);
+    let believed = weigh::believe(PRIOR, &clauses);
+    // A provider that lets requests pass at a rate deals them out by a clock of its own.
+    let is_dealt = scene.network_odds(track.device) > 0.5;
+    charge.confidence = if is_dealt { believed.min(SHAPE_ALONE) } else { believed };
     charge.explained_share = found.explained_share;
     charge.forecast = forecast(services_ms, found);
     charge.refuted_by = lines(&[

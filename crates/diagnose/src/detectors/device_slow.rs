@@ -27,7 +27,7 @@
 //! Trace single I/Os to find the illness, compare with peers, read SMART, check cable and
 //! controller.
 
-use iowhy_model::{Bound, Evidence, Finding, Level, Unit};
+use iowhy_model::{Bound, DeviceId, Evidence, Finding, Level, Unit};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
@@ -38,6 +38,7 @@ use crate::replay::Side;
 use crate::replayed::{forecast, vote_evidence};
 use crate::row::Row;
 use crate::scene::{EVENTS_NEEDED, Scene};
+use crate::suspects::SHAPE_ALONE;
 use crate::track::Track;
 
 /// Entry in the list of detectors.
@@ -60,6 +61,14 @@ pub const DETECTOR: Detector = Detector {
 const MATTERS: f64 = 0.05;
 /// Effective service time over S0 (docs/METHOD.md, 1 Replay).
 const SLOWDOWN: f64 = 2.0;
+/// Healthy services at once from which on a device gives what a healthy one gives: slow is who answers
+/// late and gives little (Heimdall, EuroSys 2025). Eight is more than a disk's platter or a SATA
+/// drive's share of its 32 tags needs.
+const GIVES_MUCH: f64 = 8.0;
+/// Odds of a network volume from which on a queue may be its provider's, and the share of the wait
+/// that must be queueing for that.
+const HELD_BACK: f64 = 0.5;
+const MOSTLY_QUEUED: f64 = 0.5;
 /// Slow requests needed (docs/METHOD.md, 10 Rules: fewer than three decide nothing), and when a
 /// service counts as slow (docs/METHOD.md, 1 Replay: above 2.5 S0).
 const SLOW_NEEDED: usize = 3;
@@ -87,7 +96,8 @@ fn from_events(scene: &Scene, track: &Track) -> Option<Finding> {
     let lost = track.lost_ns() / track.span_ns();
     let too_few = track.visits.len() < EVENTS_NEEDED || slow < SLOW_NEEDED;
     let excused = track.paused || names::is_stacked(&track.disk);
-    if vote.device == 0 || too_few || lost < MATTERS || excused {
+    let gives = track.visits.len() as f64 / track.span_ns() * track.s0.median_ms() * 1e6;
+    if vote.device == 0 || too_few || lost < MATTERS || excused || gives > GIVES_MUCH {
         return None;
     }
     let disk = phrase::disk(&track.disk);
@@ -102,7 +112,8 @@ fn from_events(scene: &Scene, track: &Track) -> Option<Finding> {
         phrase::ns(middle.healthy_mean_ns)
     );
     charge.subject.group = Some(kind);
-    charge.confidence = (f64::from(vote.device) + 0.5) / 10.5;
+    let believed = (f64::from(vote.device) + 0.5) / 10.5;
+    charge.confidence = held_back(scene, track.device, queued(track, middle.mean_ns), believed);
     charge.explained_share = middle.device_share;
     charge.evidence = vote_evidence(scene, track, vote, Side::Device);
     charge.forecast = forecast(track, vote);
@@ -115,12 +126,24 @@ fn from_events(scene: &Scene, track: &Track) -> Option<Finding> {
 
 /// How much of the mean wait is queueing: what is not the request's own service.
 fn behind_others(track: &Track, mean_ns: f64) -> String {
-    let services = track.services_ns.get(track.judged.clone()).unwrap_or(&track.services_ns);
-    let waiting_ns = mean_ns - spread::mean(services).unwrap_or(mean_ns);
-    if waiting_ns < WORTH_SAYING * mean_ns {
+    let share = queued(track, mean_ns);
+    if share < WORTH_SAYING {
         return String::new();
     }
-    format!(", {} of it behind others,", phrase::ns(waiting_ns))
+    format!(", {} of it behind others,", phrase::ns(share * mean_ns))
+}
+
+/// The share of the mean wait that is no service.
+fn queued(track: &Track, mean_ns: f64) -> f64 {
+    let services = track.services_ns.get(track.judged.clone()).unwrap_or(&track.services_ns);
+    1.0 - spread::mean(services).unwrap_or(mean_ns) / mean_ns.max(1.0)
+}
+
+/// What is left of the belief if the queue may be the provider's, who lets so many pass per second:
+/// a slow volume and a limited one look alike then.
+fn held_back(scene: &Scene, device: DeviceId, queued: f64, believed: f64) -> f64 {
+    let may_be = scene.network_odds(device) >= HELD_BACK && queued > MOSTLY_QUEUED;
+    if may_be { believed.min(SHAPE_ALONE) } else { believed }
 }
 
 fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
@@ -143,7 +166,9 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
         healthy_range(row),
         second_in_queue(wait, effective, row)
     );
-    charge.confidence = confidence * persistence(rows);
+    let believed = confidence * persistence(rows);
+    charge.confidence =
+        held_back(scene, row.device, 1.0 - effective / wait.max(effective), believed);
     if is_contradicted(scene, row, wait) {
         charge.confidence *= CONTRADICTED;
     }

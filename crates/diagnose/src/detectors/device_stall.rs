@@ -29,9 +29,11 @@ use crate::Detector;
 use crate::detector::{Needs, computed, finding, held, lines};
 use crate::measures::spread;
 use crate::measures::stall::{self, Stalls};
+use crate::names;
 use crate::phrase;
 use crate::replayed::forecast;
 use crate::scene::{EVENTS_NEEDED, Scene};
+use crate::suspects::SHAPE_ALONE;
 use crate::track::Track;
 use crate::weigh;
 
@@ -149,7 +151,10 @@ fn charge(scene: &Scene, track: &Track, stalls: &Stalls) -> Finding {
         ));
         charge.evidence.push(computed("its variation", cv, Unit::Ratio, n, source));
     }
-    charge.confidence = weigh::believe(PRIOR, &clauses);
+    let believed = weigh::believe(PRIOR, &clauses);
+    // What is made of others freezes for reasons of its own: a full pool, a suspended mapping.
+    let made_of_others = names::is_stacked(&track.disk);
+    charge.confidence = if made_of_others { believed.min(SHAPE_ALONE) } else { believed };
     charge.explained_share = stalls.lost_share;
     charge.forecast = track.vote.as_ref().and_then(|vote| forecast(track, vote));
     charge.refuted_by = lines(&[

@@ -13,7 +13,7 @@
 //! that the device is virtual (QEMU, virtio, Amazon EBS, Microsoft, Google, VMware).
 //!
 //! ## Rule
-//! The device is virtual by its model, by what was stated, or by its name. Reads of places that
+//! The device is virtual by its model, by what was stated, or by its name; else it is only suspected. Reads of places that
 //! nobody touched before take at least three times as long as reads of places touched before, size
 //! for size, with at least ten of each and a chance below 1 %.
 //!
@@ -34,6 +34,7 @@ use crate::names;
 use crate::phrase;
 use crate::requests::{self, Requests};
 use crate::scene::Scene;
+use crate::suspects::SHAPE_ALONE;
 use crate::weigh;
 
 /// Entry in the list of detectors.
@@ -62,9 +63,21 @@ const EACH: usize = 10;
 const CHANCE: f64 = 0.01;
 /// Time lost below which nobody complains (docs/METHOD.md, 10 Rules).
 const MATTERS: f64 = 0.05;
-/// Words in the model of a device that is none (peers' practice, and what each hypervisor reports
-/// in /sys/block/DISK/device/model).
-const VIRTUAL: [&str; 10] = [
+/// What the shape is worth where nothing says that the device is virtual: a suspicion.
+const BY_SHAPE: f64 = SHAPE_ALONE;
+/// Odds of a volume by its name from which on the name counts (`nvme`: 0.4, `vd`: 0.7, `sd`: 0.1).
+const BY_NAME: f64 = 0.3;
+/// Words in the model of a device that is none (peers' practice, what each hypervisor reports in
+/// /sys/block/DISK/device/model, and targets as multipath-tools' hwtable.c lists them).
+const VIRTUAL: [&str; 18] = [
+    "2145",
+    "3par",
+    "flasharray",
+    "iscsi",
+    "lio-org",
+    "lun c-mode",
+    "open-v",
+    "symmetrix",
     "qemu",
     "virtio",
     "amazon elastic",
@@ -81,7 +94,8 @@ fn accuse(scene: &Scene) -> Vec<Finding> {
     scene.requests().iter().filter_map(|requests| charge(scene, requests)).collect()
 }
 
-/// Why the device is taken for virtual, in words, and what that is worth.
+/// Why the device is taken for virtual, in words, and what that is worth; nothing for a name that
+/// tells nothing.
 fn virtual_by(scene: &Scene, requests: &Requests) -> Option<(String, f64)> {
     let about = scene.about(requests.listing, &requests.disk);
     let says = |told: &Told| {
@@ -89,15 +103,24 @@ fn virtual_by(scene: &Scene, requests: &Requests) -> Option<(String, f64)> {
         // "Amazon EC2 NVMe Instance Storage" is a local drive.
         VIRTUAL.iter().any(|word| model.contains(word)) && !model.contains("instance storage")
     };
+    let stated = scene.recording.device_of(requests.device).medium;
     if let Some(told) = about.model() {
         let by = format!("its model, `{}` ({})", told.text(), told.read_from());
-        return says(&told).then_some((by, VIRTUAL_MODEL));
+        if says(&told) {
+            return Some((by, VIRTUAL_MODEL));
+        }
     }
-    if scene.recording.device_of(requests.device).medium == Some(Medium::Network) {
-        return Some(("what was stated of it".to_string(), VIRTUAL_MODEL));
+    match stated {
+        Some(Medium::Network) => Some(("what was stated of it".to_string(), VIRTUAL_MODEL)),
+        Some(_) => None,
+        None if about.model().is_some() => None,
+        None => {
+            let media = names::media(&requests.disk).into_iter();
+            let odds: f64 = media.filter(|(m, _)| *m == Medium::Network).map(|(_, o)| o).sum();
+            let worth = if odds >= BY_NAME { VIRTUAL_NAME } else { 0.0 };
+            Some((format!("its name, `{}`", requests.disk), worth))
+        }
     }
-    let named = ["xvd", "vd", "rbd", "nbd"].contains(&names::kind(&requests.disk));
-    named.then(|| (format!("its name, `{}`", requests.disk), VIRTUAL_NAME))
 }
 
 fn charge(scene: &Scene, requests: &Requests) -> Option<Finding> {
@@ -122,9 +145,13 @@ fn charge(scene: &Scene, requests: &Requests) -> Option<Finding> {
     let (first, again) = (found.exposed as u64, found.spared as u64);
     let mut charge = finding(DETECTOR.name, Some(requests.device), vec![requests.listing]);
     charge.sentence = format!(
-        "{} is storage behind the host, by {by}: the first read of a place takes {}, a later one \
-         {}, so it fetches what nobody had touched",
+        "{} {}: the first read of a place takes {}, a later one {}, so it fetches what nobody had \
+         touched",
         phrase::disk(&requests.disk),
+        match worth {
+            0.0 => "may be storage behind the host, though nothing says so".to_string(),
+            _ => format!("is storage behind the host, by {by}"),
+        },
         phrase::ns(found.exposed_ns),
         phrase::ns(found.spared_ns)
     );
@@ -147,7 +174,8 @@ fn charge(scene: &Scene, requests: &Requests) -> Option<Finding> {
         ),
     ];
     let clauses = [worth, weigh::above(fair, TIMES), weigh::above(lost, MATTERS).min(1.0)];
-    charge.confidence = weigh::believe(PRIOR, &clauses);
+    let believed = weigh::believe(PRIOR, &clauses);
+    charge.confidence = if worth > 0.0 { believed } else { believed.min(BY_SHAPE) };
     let track = scene.track(requests.listing, requests.device);
     let all = track.map_or(0.0, |track| track.lost_ns());
     charge.explained_share = found.excess_ns / all.max(found.excess_ns).max(1.0);

@@ -33,6 +33,7 @@ use crate::Detector;
 use crate::baseline;
 use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
 use crate::measures::flushing::{self, Flushing, Kind, Served};
+use crate::measures::spans::Spans;
 use crate::measures::spread;
 use crate::phrase;
 use crate::requests::{self, Requests};
@@ -87,12 +88,22 @@ fn from_events(scene: &Scene, requests: &Requests) -> Option<Finding> {
         .collect();
     let found = flushing::flushing(&served).filter(|found| found.n >= FEWEST)?;
     let s0_ns = plain_s0_ms(scene, requests.device) * 1e6;
-    let plain_ns = found.plain_ns.unwrap_or(s0_ns).max(s0_ns);
     let durable = |one: &&Served| matches!(one.kind, Kind::Flush | Kind::Durable);
+    // Who meets one under way waits for it too: a plain write is one that met none.
+    let spans = Spans::of(served.iter().filter(durable).map(|one| (one.start_ns, one.end_ns)));
+    let met_none = served
+        .iter()
+        .filter(|one| one.kind == Kind::Plain && !spans.meets(one.start_ns, one.end_ns))
+        .map(|one| one.end_ns.saturating_sub(one.start_ns) as f64)
+        .collect::<Vec<f64>>();
+    let plain_ns = spread::median(&met_none).filter(|_| met_none.len() >= FEWEST);
+    let plain_ns = plain_ns.unwrap_or(s0_ns).max(s0_ns);
     let excess =
         |one: &Served| (one.end_ns.saturating_sub(one.start_ns) as f64 - plain_ns).max(0.0);
-    let mine: f64 = served.iter().filter(durable).map(excess).sum();
-    let lost = mine / requests.span_ns();
+    let behind = |one: &Served| excess(one).min(spans.covered_ns(one.start_ns, one.end_ns));
+    let others = served.iter().filter(|one| !durable(one)).map(behind).sum::<f64>();
+    let own: f64 = served.iter().filter(durable).map(excess).sum();
+    let (mine, lost) = (own + others, own / requests.span_ns());
     let dear = found.median_ns > TIMES_PLAIN * s0_ns;
     let holds = found.busy_share > BUSY_SHARE
         || (found.plain >= FEWEST && found.ratio.is_some_and(|ratio| ratio > TIMES_PLAIN));

@@ -106,13 +106,16 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
         .iter()
         .filter(|row| row.agrees && scene.traced_side(row).is_none())
         .max_by(|a, b| a.interval.bytes_per_s().total_cmp(&b.interval.bytes_per_s()))?;
-    let op = row.interval.rates.iter().max_by(|a, b| a.1.ios_per_s.total_cmp(&b.1.ios_per_s))?.0;
+    // A discard names many bytes and moves none.
+    let moves = row.interval.rates.iter().filter(|(op, _)| matches!(op, Op::Read | Op::Write));
+    let (op, most) = moves.max_by(|a, b| a.1.ios_per_s.total_cmp(&b.1.ios_per_s))?;
+    let discards = row.interval.of(Op::Discard).is_some_and(|rates| rates.ios_per_s > 0.0);
     let large = Large {
         device: row.device,
         listing: row.listing,
         disk: &row.disk,
-        op,
-        bytes: row.interval.mean_bytes()?,
+        op: *op,
+        bytes: if discards { most.mean_bytes()? } else { row.interval.mean_bytes()? },
         latency_ms: row.await_ms()?,
         depth: row.await_ms()? / row.effective_ms().unwrap_or(f64::INFINITY),
         in_flight: row.per_s() * row.await_ms()? / 1000.0,

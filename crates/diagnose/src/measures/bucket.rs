@@ -36,8 +36,10 @@ pub fn drained(rates: &[f64], in_flight: &[f64]) -> Option<Drained> {
     let cuts = regimes::cut(&levels);
     let steps = cuts.windows(2).filter_map(|pair| Some((pair.first()?, pair.get(1)?)));
     let found = steps.filter_map(|(before, after)| {
-        // Everything after the step counts, not only the next regime.
-        let late = (after.start + EDGE).min(rates.len())..rates.len();
+        // Everything after the step counts, not only the next regime; but the end of a capture cuts
+        // its last sample short.
+        let end = rates.len() - usize::from(is_cut_short(rates));
+        let late = (after.start + EDGE).min(end)..end;
         let early = before.start..before.end.saturating_sub(EDGE).max(before.start);
         let (early_rates, late_rates) = (rates.get(early.clone())?, rates.get(late.clone())?);
         if early_rates.len() < EACH || late_rates.len() < EACH {
@@ -63,6 +65,12 @@ pub fn drained(rates: &[f64], in_flight: &[f64]) -> Option<Drained> {
         // The flattest end is the plateau.
         b.cv.total_cmp(&a.cv)
     })
+}
+
+/// Whether the last sample is the remainder of one: it falls below all others.
+fn is_cut_short(rates: &[f64]) -> bool {
+    let Some((last, before)) = rates.split_last() else { return false };
+    !before.is_empty() && before.iter().all(|rate| last < rate)
 }
 
 #[cfg(test)]

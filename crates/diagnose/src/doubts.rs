@@ -1,0 +1,86 @@
+//! Reasons not to blame a disk: an innocent verdict that would explain it as well, or neighbours
+//! that are all as slow.
+//!
+//! A disk blamed in vain costs more than one not named, and a verdict that names no illness is the
+//! first to be wrong: where doubt stands, it is kept as a suspicion.
+
+use iowhy_model::Finding;
+
+use crate::scene::Scene;
+use crate::suspects::SHAPE_ALONE;
+use crate::weigh::{self, CHILDREN, SURE_ENOUGH};
+
+/// Verdicts that blame a disk for a shape that others have too.
+const GENERIC: [&str; 3] = ["device.comb-other", "device.slow", "device.stall"];
+/// How sure an innocent verdict must be, and how much it must explain, to be a doubt: as sure as an
+/// acquittal worth saying, and half of the time lost.
+const DOUBTS: f64 = 0.4;
+const EXPLAINS: f64 = 0.5;
+/// Disks, and their share of all that worked, that are slow at once: then a guess about their class is
+/// wrong or something shared is at fault (docs/METHOD.md, 17 Faults: 60 %, at least three).
+const DISKS: usize = 3;
+const SHARE: f64 = 0.6;
+
+/// Keeps generic accusations below what is acted on where something innocent may explain them.
+pub fn doubt(scene: &Scene, findings: &mut [Finding]) {
+    let innocents: Vec<Finding> = findings
+        .iter()
+        .filter(|f| !f.verdict.starts_with("device.") && f.verdict != "peer.outlier")
+        .filter(|f| f.confidence >= DOUBTS && f.explained_share >= EXPLAINS)
+        .cloned()
+        .collect();
+    let crowd = crowd(scene, findings);
+    for finding in findings.iter_mut().filter(|f| f.confidence >= SURE_ENOUGH) {
+        if !GENERIC.contains(&finding.verdict) || finding.explained_by.is_some() {
+            continue;
+        }
+        let rival = innocents.iter().find(|rival| explains(scene, rival, finding));
+        if let Some(rival) = rival {
+            finding.confidence = SHAPE_ALONE;
+            finding.refuted_by.push(format!("`{}` explains it as well", rival.verdict));
+        } else if finding.verdict == "device.slow" && is_of(scene, finding, &crowd) {
+            finding.confidence = SHAPE_ALONE;
+            let why =
+                "most disks beside it are as slow: look at what they share, or at what they are";
+            finding.refuted_by.push(why.to_string());
+        }
+    }
+}
+
+/// Whether a verdict would explain another away, were it surer.
+fn explains(scene: &Scene, rival: &Finding, finding: &Finding) -> bool {
+    CHILDREN
+        .iter()
+        .any(|(specific, generic)| *specific == rival.verdict && generic.contains(&finding.verdict))
+        && (weigh::same_disk(scene, rival, finding) || weigh::covers(scene, rival, finding))
+        && weigh::same_input(scene, rival, finding)
+}
+
+/// The inputs in which most disks are said to be slow.
+fn crowd<'a>(scene: &Scene<'a>, findings: &[Finding]) -> Vec<&'a str> {
+    let mut inputs: Vec<(&str, Vec<String>)> = Vec::new();
+    for finding in findings.iter().filter(|f| f.verdict == "device.slow") {
+        let (Some(device), Some(place)) =
+            (finding.subject.device, finding.subject.listings.first())
+        else {
+            continue;
+        };
+        if finding.confidence < DOUBTS {
+            continue;
+        }
+        let (input, disk) = (scene.input(*place), scene.disk(device));
+        match inputs.iter_mut().find(|(known, _)| *known == input) {
+            Some((_, disks)) if disks.contains(&disk) => {}
+            Some((_, disks)) => disks.push(disk),
+            None => inputs.push((input, vec![disk])),
+        }
+    }
+    let working = |input: &str| scene.lost.iter().filter(|(of, _, _)| *of == input).count();
+    let most = |disks: usize, input: &str| disks as f64 >= SHARE * working(input) as f64;
+    inputs.retain(|(input, disks)| disks.len() >= DISKS && most(disks.len(), input));
+    inputs.into_iter().map(|(input, _)| input).collect()
+}
+
+fn is_of(scene: &Scene, finding: &Finding, inputs: &[&str]) -> bool {
+    finding.subject.listings.iter().any(|place| inputs.contains(&scene.input(*place)))
+}
