@@ -55,6 +55,26 @@ impl Tally {
         self.recording
     }
 
+    /// What was counted since the last time; what is known of the sources stays, and the open
+    /// listing goes on. For pictures of what still arrives.
+    pub fn take(&mut self) -> Recording {
+        self.settle();
+        let measured = |listing: &mut Listing| {
+            (std::mem::take(&mut listing.events), std::mem::take(&mut listing.distributions))
+        };
+        let moved: Vec<_> = self.recording.listings.iter_mut().map(measured).collect();
+        let mut part = self.recording.clone();
+        for (listing, (events, distributions)) in part.listings.iter_mut().zip(moved) {
+            (listing.events, listing.distributions) = (events, distributions);
+        }
+        part
+    }
+
+    /// Whether anything was lost or could not be read so far.
+    pub fn is_incomplete(&self) -> bool {
+        self.recording.is_incomplete()
+    }
+
     fn listing(&mut self) -> Option<&mut Listing> {
         self.recording.listings.last_mut()
     }
@@ -228,5 +248,21 @@ mod tests {
         let seconds: i64 = listing.distributions.iter().map(|one| one.length.unwrap().ns()).sum();
         assert_eq!(seconds, total * 1_000_000_000);
         assert_eq!(listing.source.notes.len(), 1);
+    }
+
+    #[test]
+    fn what_is_taken_now_and_then_is_all_there_was() {
+        let mut tally = Tally::keeping(1000);
+        poured(2500, &mut tally);
+        let mut counted = 0;
+        for _ in 0..3 {
+            let part = tally.take();
+            counted += part.listings.iter().map(|listing| listing.events.len() as u64).sum::<u64>();
+            let longest = |one: &&Distribution| one.start.is_some();
+            let timed = part.listings.iter().flat_map(|listing| &listing.distributions);
+            counted += timed.filter(longest).map(|one| one.histogram.count()).sum::<u64>();
+        }
+        assert_eq!(counted, 2500);
+        assert!(!tally.is_incomplete());
     }
 }

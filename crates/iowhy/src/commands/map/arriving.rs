@@ -1,12 +1,11 @@
 //! A capture that arrives on standard input is drawn while it arrives, the latest at the right.
 
-use std::mem::take;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use iowhy_model::{
-    DeviceId, Distribution, Event, Fact, Interval, Name, Nanos, Recording, Report, Sink, Source,
+    DeviceId, Distribution, Event, Fact, Interval, Name, Nanos, Recording, Report, Sink, Source, Tally,
 };
 
 use super::window::Window;
@@ -71,46 +70,37 @@ impl Map {
             messages::error(&error);
             return Ok(Status::Failed);
         }
-        Ok(Status::incomplete(shared.recording().is_incomplete()))
+        Ok(Status::incomplete(shared.tally().is_incomplete()))
     }
 }
 
-/// A recording that one thread fills and another looks at.
+/// A recording that one thread fills and another looks at; what comes faster than it is drawn is
+/// counted, so that memory stays the same however much comes.
 #[derive(Clone, Default)]
 struct Shared {
-    recording: Arc<Mutex<Recording>>,
+    tally: Arc<Mutex<Tally>>,
     /// The open source as the reader amends it; goes back before anything else is told.
     amended: Option<Source>,
 }
 
 impl Shared {
-    fn recording(&self) -> MutexGuard<'_, Recording> {
-        self.recording.lock().unwrap_or_else(PoisonError::into_inner)
+    fn tally(&self) -> MutexGuard<'_, Tally> {
+        self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What came since the last time; what is known of the sources stays.
     fn take(&self) -> Recording {
-        let mut recording = self.recording();
-        let moved: Vec<_> = recording
-            .listings
-            .iter_mut()
-            .map(|listing| (take(&mut listing.events), take(&mut listing.distributions)))
-            .collect();
-        let mut part = recording.clone();
-        for (listing, (events, distributions)) in part.listings.iter_mut().zip(moved) {
-            (listing.events, listing.distributions) = (events, distributions);
-        }
-        part
+        self.tally().take()
     }
 
     /// The recording with all that was said of its source.
-    fn settle(&mut self) -> MutexGuard<'_, Recording> {
+    fn settle(&mut self) -> MutexGuard<'_, Tally> {
         let amended = self.amended.take();
-        let mut recording = self.recording();
+        let mut tally = self.tally();
         if let Some(amended) = amended {
-            *recording.source() = amended;
+            *tally.source() = amended;
         }
-        recording
+        tally
     }
 }
 

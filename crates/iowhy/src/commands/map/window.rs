@@ -35,7 +35,7 @@ fn merge(listing: &mut Listing, old: Option<Listing>, seconds: i64) {
     let events = std::mem::take(&mut listing.events);
     let mut known = old.map_or_else(Vec::new, |old| old.distributions);
     let last = last_second(&known);
-    known.append(&mut listing.distributions);
+    listing.distributions.drain(..).for_each(|one| join(&mut known, one));
     let mut counted = Counted::new();
     for event in &events {
         count(&mut known, &mut counted, event);
@@ -48,6 +48,26 @@ fn merge(listing: &mut Listing, old: Option<Listing>, seconds: i64) {
     listing.distributions = known;
 }
 
+/// Adds what was counted over less than a second to its second, and what has no time to its like.
+fn join(known: &mut Vec<Distribution>, mut one: Distribution) {
+    if let (Some(start), Some(length)) = (one.start, one.length) {
+        if length >= SECOND {
+            return known.push(one);
+        }
+        (one.start, one.length) = (Some(second_of(start)), Some(SECOND));
+    }
+    let key = |one: &Distribution| (one.device, one.layer, one.stage, one.op, one.start, one.label);
+    let wanted = key(&one);
+    let place = known.iter_mut().rev().find(|other| key(other) == wanted);
+    if !place.is_some_and(|other| other.histogram.merge(&one.histogram)) {
+        known.push(one);
+    }
+}
+
+fn second_of(at: Time) -> Time {
+    Time::from_ns(at.ns().div_euclid(SECOND.ns()).saturating_mul(SECOND.ns()))
+}
+
 fn last_second(known: &[Distribution]) -> Option<i64> {
     known.iter().filter_map(|one| Some(one.start?.ns().div_euclid(SECOND.ns()))).max()
 }
@@ -55,7 +75,7 @@ fn last_second(known: &[Distribution]) -> Option<i64> {
 /// Counts a request into the second in which it completed.
 fn count(known: &mut Vec<Distribution>, counted: &mut Counted, event: &Event) {
     let (Some((stage, latency)), Some(at)) = (event.longest(), event.completed) else { return };
-    let start = Time::from_ns(at.ns().div_euclid(SECOND.ns()).saturating_mul(SECOND.ns()));
+    let start = second_of(at);
     counted.insert((event.device, event.layer, stage));
     let who = (event.device, event.layer, stage, Some(event.op), Some(start));
     let same = |one: &&mut Distribution| {
@@ -128,5 +148,20 @@ mod tests {
         let empty = known.iter().filter(|one| one.histogram.count() == 0).count();
         assert_eq!((starts.len(), empty), (40, 5));
         assert!(known.iter().all(|one| one.length == Some(Nanos(1_000_000_000))));
+    }
+
+    #[test]
+    fn parts_of_a_second_become_that_second() {
+        let device = Recording::new().device("sda");
+        let mut known = Vec::new();
+        for k in 0..3000 {
+            let start = Time::from_ns(k * 1_000_000);
+            let mut one = empty(device, Layer::Block, Stage::Device, start);
+            one.length = Some(Nanos(1_000_000));
+            one.histogram.record(5000);
+            join(&mut known, one);
+        }
+        let counts: Vec<u64> = known.iter().map(|one| one.histogram.count()).collect();
+        assert_eq!(counts, [1000, 1000, 1000]);
     }
 }
