@@ -77,6 +77,11 @@ impl Agreement {
     }
 }
 
+/// Takes the counters out again, for views that show the trace alone.
+pub fn without_counters(recording: &mut Recording) {
+    recording.listings.retain(|listing| listing.source.format != "diskstats");
+}
+
 fn is_trace(listing: &Listing) -> bool {
     listing.source.level != Level::A && listing.source.format == "block-trace"
 }

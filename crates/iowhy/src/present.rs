@@ -6,7 +6,7 @@ use std::time::Duration;
 use iowhy_model::{Filter, Recording, Report, Tally};
 use iowhy_show::Style;
 
-use crate::agreement::Agreement;
+use crate::agreement::{self, Agreement};
 use crate::arguments::{Files, Output, Repeat, Selection};
 use crate::command::Status;
 use crate::inputs::Gathered;
@@ -139,6 +139,9 @@ pub fn repeated(
         let (mut recording, rest) =
             if last { (watch.end()?, None) } else { (watch.recording().take(), Some(watch)) };
         agreement.state(&mut recording, plug_clock);
+        if view.is_of_histograms() {
+            agreement::without_counters(&mut recording);
+        }
         incomplete |= recording.is_incomplete();
         let report = Report { recording, findings: Vec::new() };
         let first = shown_heading.is_empty();

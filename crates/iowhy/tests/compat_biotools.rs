@@ -44,11 +44,13 @@ impl Drop for Guard {
     }
 }
 
-/// Reads of 4 and 8 KiB and synchronous writes at a pace that leaves room for others.
+/// Reads of 4 and 8 KiB and synchronous writes at a pace that leaves room for others; several at
+/// once, so that there are enough of them where the disk below is slow.
 fn load(disk: &Loop) -> Guard {
     let mut fio = Command::new("fio");
     fio.args(["--name=load", "--thread", "--filename", &disk.path, "--direct=1", "--size=64m"]);
-    fio.args(["--ioengine=psync", "--rw=randrw", "--bssplit=4k/50:8k/50", "--rate_iops=500"]);
+    fio.args(["--ioengine=psync", "--rw=randrw", "--bssplit=4k/50:8k/50", "--rate_iops=60"]);
+    fio.args(["--numjobs=8"]);
     fio.args(["--time_based", "--runtime=600"]).stdout(Stdio::null()).stderr(Stdio::null());
     Guard(fio.spawn().expect("fio"))
 }
@@ -64,8 +66,8 @@ fn every_command_of_the_page_does_what_it_says() {
     let _load = load(&disk);
     std::thread::scope(|scope| {
         std::thread::sleep(std::time::Duration::from_millis(500));
-        // A few at a time: each loads programs of its own.
-        for some in commands.chunks(6) {
+        // Each loads programs of its own, but mostly waits: many go side by side.
+        for some in commands.chunks(16) {
             let runs: Vec<_> =
                 some.iter().map(|command| scope.spawn(|| run(command, &disk.name))).collect();
             for (command, run) in some.iter().zip(runs) {
@@ -81,6 +83,16 @@ fn every_command_of_the_page_does_what_it_says() {
     });
 }
 
+/// Whether a line begins with the time of day, within the last five minutes.
+fn is_of_now(line: &str) -> bool {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let now = now.expect("after 1970").as_secs_f64() % 86_400.0;
+    let word = line.split(' ').next().unwrap_or_default();
+    let parts: Vec<f64> = word.split(':').map(|part| part.parse().unwrap_or(-1e9)).collect();
+    let [hours, minutes, seconds] = parts[..] else { return false };
+    (now - hours * 3600.0 - minutes * 60.0 - seconds).rem_euclid(86_400.0) < 300.0
+}
+
 /// Whether the output holds what only this command gives.
 fn tells(command: &str, text: &str) -> bool {
     let has = |words: &[&str]| words.iter().all(|word| text.contains(word));
@@ -94,6 +106,9 @@ fn tells(command: &str, text: &str) -> bool {
                 && lines().all(|line| {
                     line.contains(" R ") || line.contains(" S ") || line.contains(" - ")
                 })
+        }
+        _ if command.contains(" -t") => {
+            has(&["TIMESTAMP"]) && lines().count() > 100 && lines().all(is_of_now)
         }
         "snoop 1 1" => has(&["min(ms)", " read ", " write "]),
         _ if command.starts_with("snoop") => lines().count() > 100 && has(&["QUE(ms)"]),

@@ -28,7 +28,7 @@ SEC("tp_btf/block_io_start") int start(u64 *arguments)
 			return 0;
 		life = &is.set->lives[is.way];
 	}
-	begin_request(life, rq, is.number);
+	begin_request(&is, rq);
 	if (before)
 		life->arrived = arrival_of(rq->bio);
 	life->queued = ktime_get_ns();
@@ -51,7 +51,7 @@ SEC("tp_btf/block_rq_issue") int issue(u64 *arguments)
 			return 0;
 		}
 		life = &is.set->lives[is.way];
-		begin_request(life, rq, is.number);
+		begin_request(&is, rq);
 		life->queued = start_in_rq && is.op != FLUSH ? rq->start_time_ns : 0;
 		if (before && start_in_rq)
 			life->arrived = arrival_of(rq->bio);
@@ -63,7 +63,7 @@ SEC("tp_btf/block_rq_issue") int issue(u64 *arguments)
 		 * one before escaped us. */
 		tally(is.row, FLUSH, NO_COMPLETION);
 		leave_device(life);
-		begin_request(life, rq, is.number);
+		begin_request(&is, rq);
 	}
 	life->given_back = 0;
 	if (events)
@@ -124,7 +124,7 @@ SEC("tp_btf/block_rq_complete") int complete(u64 *arguments)
 	struct request *rq = (struct request *)arguments[0];
 	s32 status = (s32)arguments[1];
 	u32 bytes_now = (u32)arguments[2];
-	struct life *life, unseen = {};
+	struct life *life, unseen;
 	struct subject is;
 
 	if (!request_wanted(rq, &is) || bytes_now < rq->__data_len)
@@ -139,15 +139,18 @@ SEC("tp_btf/block_rq_complete") int complete(u64 *arguments)
 	if (is.way < WAYS) {
 		life = &is.set->lives[is.way];
 	} else {
+		unseen = (struct life){};
 		life = &unseen;
 		life->sector = rq->__sector;
 		life->bytes = rq->__data_len;
 		life->cmd_flags = rq->cmd_flags;
 		life->number = is.number;
-		life->unwanted = by_who;
+		life->unwanted = cgroup_wanted && payer(rq->bio) != cgroup_wanted;
 		life->queued = start_in_rq && is.op != FLUSH ? rq->start_time_ns : 0;
 	}
-	if (!life->queued && !life->issued) {
+	if (is.way >= WAYS && passes(life) && sender_missed()) {
+		tally(is.row, is.op, NO_SENDER);
+	} else if (!life->queued && !life->issued && passes(life)) {
 		if (status)
 			tally(is.row, is.op, FAILED);
 		tally(is.row, is.op, NO_START);
@@ -167,7 +170,7 @@ SEC("tp_btf/block_rq_complete") int complete(u64 *arguments)
  * its request. What was split off or sent anew is announced once. */
 SEC("tp_btf/block_bio_queue") int arrive(u64 *arguments)
 {
-	struct bio *bio = (struct bio *)arguments[bio_argument ? 1 : 0];
+	struct bio *bio = bio_argument ? second(arguments) : (struct bio *)arguments[0];
 	struct subject is;
 	struct life *life;
 
@@ -194,7 +197,7 @@ SEC("tp_btf/block_bio_queue") int arrive(u64 *arguments)
 		}
 	}
 	life = &is.set->lives[is.way];
-	begin_life(life, is.number, bio->bi_opf, bio);
+	begin_life(&is, bio->bi_opf, bio);
 	life->sector = bio->bi_iter.bi_sector;
 	life->bytes = bio->bi_iter.bi_size;
 	if (events)

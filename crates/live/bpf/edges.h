@@ -15,16 +15,18 @@
 #define OCTAVES 27
 #define BUCKETS (PER_OCTAVE + OCTAVES * PER_OCTAVE + 1)
 
-/* The place of the highest bit; 0 for 0. */
+/* The place of the highest bit; 0 for 0. Shifts instead of branches below 2^16, where latencies of
+ * one disk differ and a branch would be guessed wrong every other time. */
 static inline __attribute__((always_inline)) unsigned log2_floor(unsigned long long value)
 {
-	unsigned place = 0;
+	unsigned place = 0, step;
 
 	if (value >> 32) { place += 32; value >>= 32; }
 	if (value >> 16) { place += 16; value >>= 16; }
-	if (value >> 8) { place += 8; value >>= 8; }
-	if (value >> 4) { place += 4; value >>= 4; }
-	if (value >> 2) { place += 2; value >>= 2; }
+	/* (value - limit) >> 63 is 1 below the limit, 0 from it on. */
+	step = (unsigned)(((value - 256) >> 63) ^ 1) << 3; place += step; value >>= step;
+	step = (unsigned)(((value - 16) >> 63) ^ 1) << 2; place += step; value >>= step;
+	step = (unsigned)(((value - 4) >> 63) ^ 1) << 1; place += step; value >>= step;
 	return place + (unsigned)(value >> 1);
 }
 

@@ -28,12 +28,12 @@ struct {
 	NUMBER(max_entries, 1 << 20);
 } records SEC(".maps");
 
-INLINE void send(struct life *life, u64 now, s32 status, u32 row, u32 op)
+INLINE void send(struct life *life, struct subject *is, u64 now, s32 status)
 {
 	struct record *record = ringbuf_reserve(&records, sizeof(*record), 0);
 
 	if (!record) {
-		tally(row, op, RING_FULL);
+		tally(is->row, is->op, RING_FULL);
 		return;
 	}
 	record->completed = now;
@@ -46,8 +46,8 @@ INLINE void send(struct life *life, u64 now, s32 status, u32 row, u32 op)
 	record->pid = life->pid;
 	record->depth = life->depth;
 	record->status = status;
-	record->comm[0] = life->comm[0];
-	record->comm[1] = life->comm[1];
+	record->comm[0] = is->way < WAYS ? is->set->comms[is->way][0] : 0;
+	record->comm[1] = is->way < WAYS ? is->set->comms[is->way][1] : 0;
 	record->arrived = life->arrived;
 	record->cgroup = life->cgroup;
 	ringbuf_submit(record, RB_NO_WAKEUP);
@@ -67,6 +67,12 @@ INLINE void measure(struct life *life, u64 now, u64 epoch, u32 row, u32 op)
 		count(row, op, TOTAL, epoch, now - life->queued);
 	if (before && life->arrived && life->queued)
 		count(row, op, BEFORE, epoch, life->queued - life->arrived);
+}
+
+/* What is asked for but cannot be told of a request whose start was not seen. */
+INLINE int sender_missed(void)
+{
+	return pid_wanted || comm_wanted[0];
 }
 
 INLINE int passes(struct life *life)
@@ -98,7 +104,7 @@ INLINE void finish(struct life *life, struct subject *is, s32 status)
 	if (histograms)
 		measure(life, now, is->epoch, is->row, is->op);
 	if (events && (!over_ns || latency > over_ns))
-		send(life, now, status, is->row, is->op);
+		send(life, is, now, status);
 }
 
 #endif

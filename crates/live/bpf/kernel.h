@@ -26,6 +26,8 @@ typedef unsigned long long u64;
 #define MAP_ARRAY 2
 #define MAP_PERCPU_ARRAY 6
 #define MAP_RINGBUF 27
+#define ON_PAGES 1024 /* BPF_F_MMAPABLE: values begin at a page, so that lines of the cache hold what
+                       * belongs together */
 #define RB_NO_WAKEUP 1
 
 static void *(*map_lookup)(void *map, const void *key) = (void *)1;

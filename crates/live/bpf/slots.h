@@ -23,18 +23,22 @@ struct life {
 	u32 unwanted : 1;   /* its process or control group is not asked for */
 	u32 number; /* the device, as in its table */
 	u32 on_device; /* 0: no; else its place in the device table, plus one */
-	u64 comm[2];
 	u64 arrived; /* 0: not seen, or not asked for */
 	u64 cgroup;  /* 0: not asked for, or nobody's */
 };
 
+/* Lines of the cache travel between the CPU that sends a request and the one that completes it, so
+ * a probe should touch few: the identities fill one, each life another. */
 struct set {
 	u64 ids[WAYS];
+	u64 unused[WAYS];
 	struct life lives[WAYS];
+	u64 comms[WAYS][2];
 };
 
 struct {
 	NUMBER(type, MAP_ARRAY);
+	NUMBER(map_flags, ON_PAGES);
 	NUMBER(max_entries, 1024);
 	TYPE(key, u32);
 	TYPE(value, struct set);

@@ -144,6 +144,7 @@ enum tally {
 	NO_SLOT,       /* issued while its set of slots was full; it ends up in NO_START */
 	REQUEUED,      /* times the driver gave a request back */
 	FILTERED,      /* completed, but of a size, flags or process nobody asked for */
+	NO_SENDER,     /* completed, start not seen: nobody knows whether its sender was asked for */
 	TALLIES
 };
 

@@ -18,15 +18,17 @@ pub const STAGES: u32 = 3;
 /// Stages with the time before the request: B2Q is the fourth.
 pub const STAGES_WITH_BEFORE: u32 = 4;
 /// Kinds of tallies.
-pub const TALLIES: usize = 12;
+pub const TALLIES: usize = 13;
 /// Sum, min, max and epoch of a histogram, then its buckets.
 pub const HISTOGRAM_WORDS: usize = 4 + 8 + 27 * 8 + 1;
 /// Requests per set of slots.
 pub const WAYS: usize = 4;
 /// Words of a request's slot.
-pub const LIFE_WORDS: usize = 10;
-/// Words of a set: the identities, then the slots.
-const SET_WORDS: usize = WAYS * (1 + LIFE_WORDS);
+pub const LIFE_WORDS: usize = 8;
+/// Words of a set before its slots: the identities, and as many unused.
+const SET_HEAD: usize = 2 * WAYS;
+/// Words of a set: the slots lie before the names of the processes.
+const SET_WORDS: usize = SET_HEAD + WAYS * (LIFE_WORDS + 2);
 
 /// What the programs are told before they are loaded.
 #[derive(Clone, Debug, Default)]
@@ -257,9 +259,9 @@ impl Programs {
         let mut found = Vec::new();
         for set in self.slots.iter() {
             let set = set.map_err(broke)?;
-            let (identities, lives) = set.split_at(WAYS);
+            let (identities, lives) = set.split_at(SET_HEAD);
             let lives = lives.chunks_exact(LIFE_WORDS);
-            for (identity, life) in identities.iter().zip(lives) {
+            for (identity, life) in identities.iter().take(WAYS).zip(lives) {
                 if let (1.., Ok(life)) = (*identity, life.try_into()) {
                     found.push(life);
                 }

@@ -36,7 +36,9 @@ pub fn counted() -> Result<OwnedFd, Error> {
 impl Cost {
     /// That of these requests.
     pub fn new(ns: u64, runs: u64, tallies: &[(String, Op, Tallies)]) -> Cost {
-        let of_one = |tallies: &Tallies| tallies.measured + tallies.filtered + tallies.no_start;
+        let of_one = |tallies: &Tallies| {
+            tallies.measured + tallies.filtered + tallies.no_start + tallies.no_sender
+        };
         Cost { ns, runs, ios: tallies.iter().map(|(_, _, tallies)| of_one(tallies)).sum() }
     }
 

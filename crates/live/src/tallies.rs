@@ -36,6 +36,8 @@ pub struct Tallies {
     pub requeued: u64,
     /// Completed, but of a size, flags, process or control group that was not asked for.
     pub filtered: u64,
+    /// Completed, but their start was not seen and who sent them was asked for.
+    pub no_sender: u64,
 }
 
 impl Tallies {
@@ -54,6 +56,7 @@ impl Tallies {
             no_slot,
             requeued,
             filtered,
+            no_sender,
         ] = n;
         Tallies {
             measured,
@@ -68,17 +71,19 @@ impl Tallies {
             no_slot,
             requeued,
             filtered,
+            no_sender,
         }
     }
 
     /// Losses by reason: those every mode has, then those of `events` or of `histograms`.
-    fn losses(&self, events: bool, histograms: bool) -> [(&'static str, u64); 6] {
+    fn losses(&self, events: bool, histograms: bool) -> [(&'static str, u64); 7] {
         let no_slot = self.no_slot.min(self.no_start);
         let only = |yes: bool, count: u64| if yes { count } else { 0 };
         [
             ("not measured: their start was not seen", self.no_start - no_slot),
             ("not measured: too many in flight at once", no_slot),
             ("not measured: their completion was not seen", self.no_completion),
+            ("perhaps not asked for: who sent them was not seen", self.no_sender),
             ("dropped: the ring buffer was full", only(events, self.ring_full)),
             ("only D2C: their start was not seen", only(histograms, self.no_total)),
             ("not counted: the device appeared later", only(histograms, self.no_row)),

@@ -69,6 +69,8 @@ pub struct Style {
     pub stage: Option<Stage>,
     /// Whether single I/Os are marked as sequential or random.
     pub pattern: bool,
+    /// Nanoseconds since 1970 (UTC) at the zero of the events' clock, for lines with the time of day.
+    pub time_of_day: Option<i64>,
 }
 
 impl Style {
@@ -86,6 +88,7 @@ impl Style {
             filter: Filter::default(),
             stage: None,
             pattern: false,
+            time_of_day: None,
         }
     }
 }

@@ -11,6 +11,10 @@
 //! process, cgroup, or several of them with commas; for the last four every I/O is handed out of
 //! the kernel and counted here. `--before` shows the time before the request (B2Q).
 //!
+//! Where nothing but devices and operations is filtered and the kernel counts, /proc/diskstats is
+//! read beside it. If its numbers or its await say something else than the trace, by more than what
+//! was in flight at the edges of the time watched, a note tells both, and why.
+//!
 //! ## Examples
 //! `iowhy hist`: everything for 10 s.
 //! `iowhy hist 1 --device sdb --op read --stage device`: every second, issue to completion.
@@ -27,6 +31,7 @@ use clap::{Args, FromArgMatches};
 use iowhy_live::TraceMode;
 use iowhy_model::{Report, Stage};
 
+use crate::agreement::{self, Agreement};
 use crate::arguments::{Output, Repeat, Selection, Task, Tracing, Words};
 use crate::command::{Command, Status};
 use crate::groups::{self, Groups, Key};
@@ -100,9 +105,12 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         repeat.interval.map_or(ONCE, |interval| Duration::from_nanos(interval.ns() as u64));
     let events = hist.by.iter().any(|key| key.needs_events());
     let mode = if events { TraceMode::Events } else { TraceMode::Histograms };
+    // The counters hold all I/Os of a device, so they say nothing of some of them.
+    let compared = !events && !selection.per_event() && !hist.records;
     let watch = Watch::start(&Plan {
         progress: repeat.interval.is_none(),
         cgroups: hist.by.contains(&Key::Cgroup),
+        sample: compared.then_some(Duration::MAX),
         ..Plan::traced(mode, &selection, hist.tracing)?
     })?;
     if hist.records {
@@ -111,7 +119,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     if hist.by.is_empty() && !hist.cumulative && !hist.timestamp {
         return repeated(watch, &view, repeat, interval, &selection, &hist.output);
     }
-    grouped(watch, &view, repeat, interval, &hist)
+    grouped(watch, &view, repeat, interval, &hist, mode)
 }
 
 /// How many reports are to be made.
@@ -126,23 +134,32 @@ fn grouped(
     repeat: Repeat,
     interval: Duration,
     hist: &Hist,
+    mode: TraceMode,
 ) -> anyhow::Result<Status> {
     // Groups of all devices together belong to none that could be filtered.
     let style = hist.output.style(Default::default());
     let mut groups = Groups::new(&hist.by);
+    let mut agreement = Agreement::default();
+    // Counts wait in the kernel; only single I/Os would pile up here.
+    let step = if mode == TraceMode::Events { COUNTED } else { interval };
     let mut incomplete = false;
     for report in 1..=reports(repeat) {
         let end = interval.saturating_mul(u32::try_from(report).unwrap_or(u32::MAX));
         let begin = end.saturating_sub(interval);
         let mut until = begin;
         while until < end && !watch.stopped() {
-            until = (until + COUNTED).min(end);
+            until = (until + step).min(end);
             watch.run_until(until)?;
-            groups.take(&mut watch.recording().take());
+            if mode == TraceMode::Events {
+                groups.take(&mut watch.recording().take());
+            }
         }
+        let plug_clock = watch.plug_clock();
         let last = report == reports(repeat) || watch.stopped();
         let (mut recording, rest) =
             if last { (watch.end()?, None) } else { (watch.recording().take(), Some(watch)) };
+        agreement.state(&mut recording, plug_clock);
+        agreement::without_counters(&mut recording);
         groups.take(&mut recording);
         groups.put(&mut recording);
         incomplete |= recording.is_incomplete();

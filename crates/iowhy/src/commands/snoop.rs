@@ -3,7 +3,7 @@
 //! ## Does
 //! Traces every request and prints it when it completes: time of completion since the start, who
 //! started it, device, operation and flags, first sector, size, with `--pattern` whether it began
-//! where the one before on that device ended, queue time (Q2D) and device time (D2C), and the
+//! where the one before on that device ended, with `--timestamp` by the time of day, queue time (Q2D) and device time (D2C), and the
 //! error if it failed. With `--over 500ms` only slower ones are kept, chosen in the kernel; other
 //! filters are applied there, too. With an interval, a table of all I/Os per device and operation
 //! follows at each: how many, least, mean and greatest latency. What was lost is said at the end.
@@ -30,7 +30,7 @@ use iowhy_show::LAST_END;
 use crate::arguments::{Output, Selection, Task, Tracing, Words, watch_time};
 use crate::command::{Command, Status};
 use crate::groups::Groups;
-use crate::messages;
+use crate::messages::{self, Hinted};
 use crate::present::View;
 use crate::watch::{Plan, Watch};
 
@@ -57,6 +57,9 @@ struct Snoop {
     /// elsewhere (R)
     #[arg(short = 'P', long)]
     pattern: bool,
+    /// The time of day (UTC) of each completion instead of seconds since the first
+    #[arg(short = 't', long, conflicts_with = "json")]
+    timestamp: bool,
     #[command(flatten)]
     selection: Selection,
     #[command(flatten)]
@@ -69,6 +72,12 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let snoop = Snoop::from_arg_matches(matches)?;
     let view = View::named(if snoop.output.json { "events-json" } else { "events" });
     let repeat = match snoop.words.task()? {
+        Task::Read(_) if snoop.timestamp => {
+            return Err(Hinted::error(
+                "cannot tell the time of day of a capture's I/Os: `--timestamp` is for this machine",
+                "`iowhy snoop FILE --json` tells what is known of its clock",
+            ));
+        }
         Task::Read(files) => {
             return view.of_files(&files, &snoop.selection.settled(), &snoop.output);
         }
@@ -82,6 +91,8 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let filter = selection.filter(watch.recording());
     let mut style = snoop.output.style(filter);
     style.pattern = snoop.pattern;
+    // Known better once the first I/O has completed.
+    style.time_of_day = snoop.timestamp.then_some(0);
     let span = |length: Nanos| Duration::from_nanos(length.ns() as u64);
     let interval = repeat.interval.map(span);
     let counted = interval
@@ -92,12 +103,14 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let mut places = Places::default();
     let mut out = BufWriter::new(std::io::stdout().lock());
     let mut until = Duration::ZERO;
-    let mut zero = None;
+    let (mut zero, mut wall) = (None, None);
     let mut lost = 0;
     loop {
         let mut report = Report { recording: watch.recording().take(), findings: Vec::new() };
         lost += report.recording.listings.iter().map(|l| l.source.lost()).sum::<u64>();
         from_zero(&mut report, &mut zero);
+        wall = wall.or(wall_clock(&report.recording));
+        style.time_of_day = style.time_of_day.map(|_| since_1970(wall, zero));
         places.state(&mut report.recording);
         let news = report.recording.listings.iter().any(|listing| !listing.events.is_empty());
         if news || style.heading {
@@ -118,6 +131,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let mut report = Report { recording: rest, findings: Vec::new() };
     lost += report.recording.listings.iter().map(|l| l.source.lost()).sum::<u64>();
     from_zero(&mut report, &mut zero);
+    style.time_of_day = style.time_of_day.map(|_| since_1970(wall, zero));
     places.state(&mut report.recording);
     view.write(&report, &style, &mut out)?;
     if let Some(table) = &mut table {
@@ -191,6 +205,17 @@ impl Table {
         }
         out.flush()
     }
+}
+
+/// What the clock of a trace lacks to nanoseconds since 1970.
+fn wall_clock(recording: &Recording) -> Option<i64> {
+    let mut facts = recording.listings.iter().flat_map(|listing| &listing.facts);
+    facts.find(|fact| fact.key == "clock.realtime_offset_ns")?.value.parse().ok()
+}
+
+/// Nanoseconds since 1970 at the first completion; 0 before there is one.
+fn since_1970(wall: Option<i64>, zero: Option<Time>) -> i64 {
+    wall.zip(zero).map_or(0, |(wall, zero)| wall.saturating_add(zero.ns()))
 }
 
 /// Moves the time axis so that the first completion is at zero, as biosnoop prints it.

@@ -33,6 +33,7 @@ const CASES: &[Case] = &[
     ("sick disk", sick_disk),
     ("scsi timeout", scsi_timeout),
     ("scsi medium error", scsi_medium_error),
+    ("dm-linear", stacks::linear),
     ("dm-delay", stacks::delay),
     ("dm-flakey", stacks::flakey),
     ("dm-raid", stacks::raid),
@@ -64,7 +65,7 @@ const DRIVES: &[Case] = &[
 ];
 
 /// The cases of a quick look, by name: what takes long is left out.
-const FAST: &[&str] = &["kernel", "doctor", "scsi timeout", "dm-delay", "io.max"];
+const FAST: &[&str] = &["kernel", "doctor", "scsi timeout", "dm-linear", "dm-delay", "io.max"];
 
 /// Runs the cases that the kernel's command line asks for.
 ///

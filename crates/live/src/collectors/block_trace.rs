@@ -22,7 +22,7 @@
 //! are those that issued it, which may be a kernel worker.
 //!
 //! ## Costs
-//! About 0.2 microseconds of CPU per request. Memory in the kernel: the ring (8 MiB), 0.3 to 5 MB
+//! About 0.2 microseconds of CPU per request. Memory in the kernel: the ring (8 MiB), 0.4 to 6 MB
 //! for requests in flight, and for histograms 55 kB per device and CPU. The process name is
 //! copied at the start of each request when events are wanted, about 20 ns, because a process may
 //! be gone before its name could be looked up.
@@ -64,7 +64,7 @@ const SYS: &str = "/sys";
 const HISTOGRAM_PAUSE: Nanos = Nanos(100_000_000);
 /// How often new devices are looked for.
 const DEVICE_PAUSE: Nanos = Nanos(1_000_000_000);
-/// log2 of the least and greatest number of sets for requests in flight (288 bytes each).
+/// log2 of the least and greatest number of sets for requests in flight (384 bytes each).
 const SET_BITS: (u32, u32) = (10, 14);
 
 /// What the kernel hands over.

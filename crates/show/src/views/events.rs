@@ -8,7 +8,7 @@
 //! reads it as `biosnoop`, queue time and losses included.
 //!
 //! ## Units
-//! TIME in seconds on the clock of the trace, SECTOR in units of 512 bytes, BYTES in bytes,
+//! TIME in seconds on the clock of the trace (TIMESTAMP, if asked for: the time of day, UTC), SECTOR in units of 512 bytes, BYTES in bytes,
 //! QUE (queue to issue, Q2D) and LAT (issue to completion, D2C) in milliseconds. The QUE column
 //! is left out where the source never saw the queue. P, if asked for, is `S` for an I/O that began
 //! where the one before it on its device ended, `R` for one that began elsewhere, `-` for the
@@ -25,7 +25,7 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use iowhy_model::{DeviceId, Event, Level, Listing, Nanos, Recording, Report, Stage};
+use iowhy_model::{DeviceId, Event, Level, Listing, Nanos, Recording, Report, Stage, Time};
 
 use crate::paint::{Ink, Line, Tone, clean};
 use crate::{Colour, LAST_END, Style, View};
@@ -58,7 +58,7 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
                 writeln!(out, "\n# {}, {}", clean(&listing.source.place()), listing.source.format)?;
             }
             headed = true;
-            head(queue, style.pattern, style, out)?;
+            head(queue, style, out)?;
         }
         let mut unfinished = 0;
         let mut ends = ends_before(listing);
@@ -130,12 +130,13 @@ fn error_words(errno: u16) -> String {
     words.to_string()
 }
 
-fn head(queue: bool, pattern: bool, style: &Style, out: &mut dyn Write) -> io::Result<()> {
-    let pattern = if pattern { "P " } else { "" };
+fn head(queue: bool, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+    let time = if style.time_of_day.is_some() { "TIMESTAMP      " } else { "TIME(s)" };
+    let pattern = if style.pattern { "P " } else { "" };
     let queue = if queue { "QUE(ms) " } else { "" };
     let text = format!(
         "{:<10} {:<15} {:<7} {:<7} {:<2} {:<10} {:<7} {pattern}{queue}{:>7}",
-        "TIME(s)", "COMM", "PID", "DISK", "T", "SECTOR", "BYTES", "LAT(ms)"
+        time, "COMM", "PID", "DISK", "T", "SECTOR", "BYTES", "LAT(ms)"
     );
     Line::new().with(&text, Ink::strong(Tone::Plain)).write(usize::MAX, style.colour, out)
 }
@@ -154,8 +155,8 @@ fn row(
     let comm = event.comm.map(|name| recording.text(name)).filter(|name| !name.is_empty());
     let number = |value: Option<u64>| value.map_or("-".to_string(), |value| value.to_string());
     let mut text = format!(
-        "{:<10.6} {:<15} {:<7} {:<7} {:<2} {:<10} {:<7} ",
-        completed.seconds(),
+        "{:<10} {:<15} {:<7} {:<7} {:<2} {:<10} {:<7} ",
+        when(completed, style),
         // Line feeds in a name would make two lines of one.
         clean(comm.unwrap_or("?")),
         event.pid.unwrap_or(0),
@@ -179,6 +180,15 @@ fn row(
     }
     let number = format!("{:>7.3}", latency.ms());
     Line::new().with(&text, Tone::Plain).with(&number, tone).write(usize::MAX, style.colour, out)
+}
+
+/// The time on the trace's clock, or the time of day (UTC).
+fn when(completed: Time, style: &Style) -> String {
+    let Some(zero) = style.time_of_day else { return format!("{:.6}", completed.seconds()) };
+    let us = zero.saturating_add(completed.ns()).div_euclid(1000);
+    let (second, us) = (us.div_euclid(1_000_000).rem_euclid(86_400), us.rem_euclid(1_000_000));
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{hour:02}:{minute:02}:{second:02}.{us:06}")
 }
 
 /// What was lost, in the words of bcc's own complaint, which is read again with the rest.

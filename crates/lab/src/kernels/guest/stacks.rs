@@ -33,6 +33,23 @@ pub fn delay() -> io::Result<Vec<Value>> {
     above(&slow.device.clone(), &below, load, DELAY_MS as f64, || Ok(()))
 }
 
+/// A linear device, which handles bios as they come and makes no requests: counted by its bios, as
+/// events and as histograms.
+pub fn linear() -> io::Result<Vec<Value>> {
+    let below = Device::named("nullb0")?;
+    let mapped = Mapped::new("line", SECTORS, "linear", &format!("{} 0", number(&below)))?;
+    let line = Device::named(&mapped.device)?;
+    let mut told = Vec::new();
+    for mode in [TraceMode::Events, TraceMode::Histograms] {
+        for (op, depth) in [(Op::Read, 16), (Op::Write, 4)] {
+            let load = Load { op, bytes: 4096, depth, number: 1000 };
+            let counted = count(&line, mode, || load.run(&line.path))?;
+            told.extend(lines(&counted, mode, &format!("bios, {depth} deep")));
+        }
+    }
+    Ok(told)
+}
+
 /// A device of dm-flakey: of every two seconds it fails everything for one.
 pub fn flakey() -> io::Result<Vec<Value>> {
     let below = Device::named("nullb0")?;
