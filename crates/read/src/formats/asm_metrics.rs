@@ -21,7 +21,7 @@
 //!
 //! ## Cannot know
 //! How latencies behind a mean are distributed, queue and device time apart, I/O that does not
-//! pass ASM.
+//! pass ASM. Whether whole lines are missing: they bear no numbers.
 
 use iowhy_model::{Interval, Layer, Level, Nanos, Op, Rates, Sink, Time};
 

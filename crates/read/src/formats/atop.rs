@@ -18,7 +18,8 @@
 //! divided by requests and no latency. Sectors are 512 bytes. The host's name may not hold blanks.
 //!
 //! ## Cannot know
-//! How long requests waited: atop prints no await. How latencies are distributed.
+//! How long requests waited: atop prints no await. How latencies are distributed. Whether whole
+//! lines are missing: they bear no numbers.
 
 use iowhy_model::{Interval, Layer, Level, Nanos, Op, Rates, Sink, Time};
 

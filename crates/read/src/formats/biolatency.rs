@@ -26,7 +26,8 @@
 //!
 //! ## Cannot know
 //! Whether -Q was given: iowhy takes the latency for issue to completion. The disk without -D,
-//! the operation without -F, the moment without -T.
+//! the operation without -F, the moment without -T. Whether whole lines are missing: they bear no
+//! numbers.
 
 use iowhy_model::{Distribution, Layer, Level, Nanos, Op, Sink, Stage, Time};
 

@@ -30,7 +30,8 @@
 //! Without -Q, time in the scheduler's queue: iostat's await includes it, LAT does not. The
 //! process is the one on the CPU when the I/O was queued, for buffered writes the flusher.
 //! bpftrace gives no operation (kept as `other`), sector or size, and latencies to 1 ms. How many
-//! events the tool dropped, unless its complaints on stderr were captured too.
+//! events the tool dropped, unless its complaints on stderr were captured too. Whether whole lines
+//! are missing: they bear no numbers.
 
 use iowhy_model::{DeviceId, Event, Flags, Layer, Level, Name, Nanos, Op, Sink, Time};
 

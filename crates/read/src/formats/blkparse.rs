@@ -24,7 +24,8 @@
 //!
 //! ## Cannot know
 //! What blkparse left out without a word: cut tails, files behind a damaged record, version 2
-//! files. Names of devices whose numbers are handed out at boot: they stay `253:0`.
+//! files. Names of devices whose numbers are handed out at boot: they stay `253:0`. Whether whole
+//! lines are missing: its numbers have gaps where it was told to filter, too.
 
 use iowhy_model::{DeviceId, Flags, Level, Name, Nanos, Op, Sink, Time};
 

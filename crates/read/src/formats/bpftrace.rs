@@ -23,7 +23,8 @@
 //! ## Cannot know
 //! When and for how long it counted. Whether the script cleared the map between two prints: iowhy
 //! takes it that it did, as the scripts that come with bpftrace do. Whether latency was taken
-//! from the issue or from the queue: the former is assumed, as in `biolatency.bt`.
+//! from the issue or from the queue: the former is assumed, as in `biolatency.bt`. Whether whole
+//! lines are missing: they bear no numbers.
 
 use iowhy_model::{Level, Sink};
 

@@ -20,7 +20,8 @@
 //!
 //! ## Cannot know
 //! More than its source knew: a listing of averages stays one of averages. The fact
-//! `capture.format` names the format or collector that spoke first.
+//! `capture.format` names the format or collector that spoke first. Whether whole lines are
+//! missing: they bear no numbers.
 
 use iowhy_model::{
     DeviceId, Distribution, Edges, Event, Fact, Flags, Histogram, Layer, Level, Name, Nanos, Op,

@@ -23,6 +23,7 @@
 //!
 //! ## Cannot know
 //! Which limit was felt: rates have to be held against it. The group, if no path was printed.
+//! Whether whole lines are missing: they bear no numbers.
 
 use iowhy_model::{Fact, Level, Sink};
 

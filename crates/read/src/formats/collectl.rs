@@ -18,7 +18,8 @@
 //! time divided by requests and no latency. Loop devices are not shown by collectl.
 //!
 //! ## Cannot know
-//! How latencies behind a mean are distributed; queue and device time apart.
+//! How latencies behind a mean are distributed; queue and device time apart. Whether whole lines
+//! are missing: they bear no numbers.
 
 use iowhy_model::{Interval, Layer, Level, Nanos, Op, Rates, Sink, Time};
 

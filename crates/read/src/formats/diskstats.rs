@@ -26,7 +26,8 @@
 //! ## Cannot know
 //! How latencies are distributed, how much of a wait was queue and how much the device, which
 //! process asked, and what happened within an interval. Since Linux 5.7 the weighted time holds
-//! completed requests only, so a device that hangs shows an empty queue.
+//! completed requests only, so a device that hangs shows an empty queue. Whether whole lines are
+//! missing: they bear no numbers.
 
 use std::collections::{HashMap, HashSet};
 

@@ -24,7 +24,8 @@
 //! its clock when it issues: if it falls behind its own schedule, nobody counts the wait.
 //!
 //! ## Cannot know
-//! What the device did: queueing in fio's own depth and in the host is part of `clat`.
+//! What the device did: queueing in fio's own depth and in the host is part of `clat`. Whether
+//! whole lines are missing: they bear no numbers.
 
 use std::collections::BTreeSet;
 

@@ -27,7 +27,8 @@
 //! histogram are exact to one part in 64.
 //!
 //! ## Cannot know
-//! Which device was tested: the log's name stands for it. Time above fio.
+//! Which device was tested: the log's name stands for it. Time above fio. Whether whole lines are
+//! missing: they bear no numbers.
 
 mod line;
 

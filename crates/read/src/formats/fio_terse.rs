@@ -22,7 +22,8 @@
 //!
 //! ## Cannot know
 //! Which device was tested: the job's name stands for it. What the device did: queueing in fio's
-//! own depth and in the host is part of `clat`.
+//! own depth and in the host is part of `clat`. Whether whole lines are missing: they bear no
+//! numbers.
 
 use iowhy_model::{DeviceId, Distribution, Layer, Level, Nanos, Op, Sink, Stage};
 

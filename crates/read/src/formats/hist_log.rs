@@ -25,7 +25,7 @@
 //! ## Cannot know
 //! The unit of a bare table: microseconds, as all these scripts use, with a note. The moment of a
 //! measurement. I/Os the script dropped beyond its 100 000 in flight. Time in the queue: block
-//! latency runs from issue to completion.
+//! latency runs from issue to completion. Whether whole lines are missing: they bear no numbers.
 
 use iowhy_model::{DeviceId, Distribution, Histogram, Layer, Level, Nanos, Op, Sink, Stage};
 

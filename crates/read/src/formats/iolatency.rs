@@ -24,7 +24,7 @@
 //!
 //! ## Cannot know
 //! Which device or operation, unless the command line says so. Unless `-Q` was given, the time in
-//! the queue.
+//! the queue. Whether whole lines are missing: they bear no numbers.
 
 use iowhy_model::{Distribution, Flags, Layer, Level, Nanos, Op, Sink, Stage, Time};
 

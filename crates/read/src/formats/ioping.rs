@@ -22,7 +22,7 @@
 //!
 //! ## Cannot know
 //! When a request was sent, except in JSON, where its time is that of printing. What the device did:
-//! file system and queue are part of it.
+//! file system and queue are part of it. Whether whole lines are missing: they bear no numbers.
 
 use iowhy_model::{
     DeviceId, Distribution, Edges, Event, Histogram, Layer, Level, Nanos, Op, Sink, Stage, Time,

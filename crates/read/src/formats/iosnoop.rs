@@ -22,7 +22,7 @@
 //! ## Cannot know
 //! Whether -Q was given, which starts the latency at the queue instead of at the issue; iowhy
 //! takes it for the default, issue to completion. Events lost when the trace buffer overflowed:
-//! the tool does not count them.
+//! the tool does not count them. Whether whole lines are missing: they bear no numbers.
 
 use iowhy_model::{
     DeviceId, Distribution, Edges, Event, Flags, Histogram, Layer, Level, Name, Nanos, Sink, Stage,

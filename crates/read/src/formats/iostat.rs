@@ -27,7 +27,8 @@
 //!
 //! ## Cannot know
 //! How the latencies behind a mean are distributed, queue and device time apart, which process
-//! asked, when within the interval it happened, and waits above the block layer.
+//! asked, when within the interval it happened, and waits above the block layer. Whether whole
+//! lines are missing: they bear no numbers.
 
 mod report;
 

@@ -27,7 +27,7 @@
 //!
 //! ## Cannot know
 //! What the kernel did not say: the log may have wrapped or been limited in rate. What the drive
-//! repaired silently.
+//! repaired silently. Whether whole lines are missing: they bear no numbers.
 
 use std::collections::BTreeMap;
 

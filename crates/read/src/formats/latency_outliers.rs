@@ -22,7 +22,8 @@
 //!
 //! ## Cannot know
 //! Read or write, size and time of each I/O. Time in the queue: latency runs from issue to
-//! completion. I/Os beyond the 100 000 in flight and 1 000 devices the script keeps.
+//! completion. I/Os beyond the 100 000 in flight and 1 000 devices the script keeps. Whether whole
+//! lines are missing: they bear no numbers.
 
 use iowhy_model::{DeviceId, Distribution, Fact, Histogram, Layer, Level, Nanos, Sink, Stage};
 

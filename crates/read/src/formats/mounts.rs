@@ -19,7 +19,8 @@
 //! passed over. A line of `/etc/fstab` says what should be mounted, not what is: it is not read.
 //!
 //! ## Cannot know
-//! Defaults that nobody printed, flags given to open(2), and what lies below a volume.
+//! Defaults that nobody printed, flags given to open(2), and what lies below a volume. Whether
+//! whole lines are missing: they bear no numbers.
 
 use iowhy_model::{Fact, Level, Sink};
 

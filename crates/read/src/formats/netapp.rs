@@ -21,7 +21,8 @@
 //!
 //! ## Cannot know
 //! When it was: no row has a time. What lies between the filer and the application: network,
-//! client queue, page cache. The sizes of the operations.
+//! client queue, page cache. The sizes of the operations. Whether whole lines are missing: they
+//! bear no numbers.
 
 use iowhy_model::{Distribution, Layer, Level, Op, Sink, Stage};
 

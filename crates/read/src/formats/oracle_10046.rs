@@ -24,7 +24,8 @@
 //!
 //! ## Cannot know
 //! The size of an I/O: `blocks` counts database blocks of a size the trace does not tell. The disk
-//! behind a data file. Whether the storage was waited for, or a busy processor.
+//! behind a data file. Whether the storage was waited for, or a busy processor. Whether whole lines
+//! are missing: they bear no numbers.
 
 use iowhy_model::{DeviceId, Event, Layer, Level, Nanos, Op, Sink, Time};
 

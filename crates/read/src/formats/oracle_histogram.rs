@@ -24,7 +24,8 @@
 //! cannot be read.
 //!
 //! ## Cannot know
-//! When it was: such tables have no time. Sums, extremes, and which disk was waited for.
+//! When it was: such tables have no time. Sums, extremes, and which disk was waited for. Whether
+//! whole lines are missing: they bear no numbers.
 
 use std::collections::BTreeSet;
 

@@ -24,7 +24,8 @@
 //!
 //! ## Cannot know
 //! The queue time where only rq_issue and rq_complete were recorded. Names of devices whose
-//! numbers are handed out at boot: they stay `253:0`.
+//! numbers are handed out at boot: they stay `253:0`. Whether whole lines are missing: they bear no
+//! numbers.
 
 use iowhy_model::{DeviceId, Flags, Level, Name, Nanos, Op, Sink, Time};
 
@@ -131,6 +132,11 @@ impl PerfScript {
     }
 }
 
+/// Places in a line where the event's name is looked for. A task's name, of 15 letters
+/// (`TASK_COMM_LEN`, include/linux/sched.h), holds the word twice at most, and a file's name
+/// that grep put in front a few times; a line of nothing else must not cost its square.
+const CANDIDATES: usize = 8;
+
 /// A line: who and where, when, which event, and its fields.
 struct Row<'a> {
     task: &'a str,
@@ -143,7 +149,7 @@ struct Row<'a> {
 
 impl<'a> Row<'a> {
     fn of(line: &'a str) -> Option<Row<'a>> {
-        line.match_indices("block_").find_map(|(place, _)| {
+        line.match_indices("block_").take(CANDIDATES).find_map(|(place, _)| {
             let (before, event) = line.split_at_checked(place)?;
             let before = before.trim_ascii_end();
             let before = before.strip_suffix("block:").unwrap_or(before).trim_ascii_end();

@@ -21,7 +21,8 @@
 //!
 //! ## Cannot know
 //! The resource of bare lines, unless the input is named after it: then the facts are called
-//! `pressure.some...`. Which device, which task.
+//! `pressure.some...`. Which device, which task. Whether whole lines are missing: they bear no
+//! numbers.
 
 use iowhy_model::{Fact, Level, Sink};
 

@@ -22,7 +22,8 @@
 //!
 //! ## Cannot know
 //! What was measured: iowhy takes it for block I/O from issue to completion. When, for how long,
-//! and whether the script cleared the table between two prints; it is taken as cleared.
+//! and whether the script cleared the table between two prints; it is taken as cleared. Whether
+//! whole lines are missing: they bear no numbers.
 
 use iowhy_model::{Distribution, Layer, Level, Nanos, Op, Sink, Stage};
 

@@ -22,7 +22,8 @@
 //!
 //! ## Cannot know
 //! Reads and writes apart: bytes are given by direction, but requests and waits only together, so
-//! all is kept together. How latencies behind a mean are distributed.
+//! all is kept together. How latencies behind a mean are distributed. Whether whole lines are
+//! missing: they bear no numbers.
 
 use iowhy_model::{Level, Nanos, Sink, Time};
 

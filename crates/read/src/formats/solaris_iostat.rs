@@ -24,7 +24,7 @@
 //!
 //! ## Cannot know
 //! How latencies are distributed, reads and writes apart in waits, which process asked, and what
-//! happened within an interval.
+//! happened within an interval. Whether whole lines are missing: they bear no numbers.
 
 mod row;
 

@@ -22,7 +22,8 @@
 //! the host's business.
 //!
 //! ## Cannot know
-//! Which device, which task, how many requests.
+//! Which device, which task, how many requests. Whether whole lines are missing: they bear no
+//! numbers.
 
 use iowhy_model::{Fact, Level, Sink};
 

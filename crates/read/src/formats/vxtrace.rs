@@ -23,7 +23,8 @@
 //! so.
 //!
 //! ## Cannot know
-//! Anything shorter than 10 ms. From START lines alone: every latency.
+//! Anything shorter than 10 ms. From START lines alone: every latency. Whether whole lines are
+//! missing: they bear no numbers.
 
 use std::collections::{BTreeMap, HashMap};
 

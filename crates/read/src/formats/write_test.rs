@@ -20,7 +20,8 @@
 //! `write_test.took_s` and `write_test.throughput_printed`.
 //!
 //! ## Cannot know
-//! The device, the order of the latencies, and where on the disk each call went.
+//! The device, the order of the latencies, and where on the disk each call went. Whether whole
+//! lines are missing: they bear no numbers.
 
 use iowhy_model::{Distribution, Fact, Histogram, Layer, Level, Nanos, Note, Op, Sink, Stage};
 
