@@ -96,9 +96,12 @@ fn every_kind_tells_a_flipped_byte_by_its_count_and_exit_status() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// What is done to a sample.
+type Damage = fn(&[u8]) -> Vec<u8>;
+
 /// What is done to a whole sample, and the exit status that follows unless `OTHERWISE` says why not.
 /// Nothing left that can be recognised is status 2.
-const DAMAGES: [(&str, fn(&[u8]) -> Vec<u8>, &[i32]); 4] = [
+const DAMAGES: [(&str, Damage, &[i32]); 4] = [
     ("cut", cut, &[1, 2]),
     ("dropped", dropped, &[0]),
     ("flipped", flipped, &[1, 2]),

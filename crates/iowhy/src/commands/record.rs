@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, FromArgMatches};
 use iowhy_live::{BlockTrace, Collector, DiskStats, TraceMode, TraceOptions};
-use iowhy_model::{Fact, Nanos, Sink};
+use iowhy_model::{Fact, Nanos, Note, Sink};
 use iowhy_wire::Writer;
 
 use crate::arguments::{Selection, duration, watch_time};
@@ -144,6 +144,10 @@ impl Recorder {
         if let Err(error) = trace.begin(&mut writer) {
             writer.out().abandon();
             return Err(error.into());
+        }
+        if let Some(words) = selection.words() {
+            let reason = format!("only I/Os {words}: the rest stayed in the kernel, uncounted");
+            writer.note(Note { line: 0, text: String::new(), reason });
         }
         for device in watched {
             let id = writer.device(&device.name);

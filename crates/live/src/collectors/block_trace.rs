@@ -33,7 +33,10 @@
 //!
 //! How a device that handles bios without requests (dm, md, zram, brd) spends its time: only when
 //! a bio came and when it was done. How long a cgroup limit (`io.max`) held a bio back before it
-//! arrived. Who dirtied a page that a flusher writes. A request whose start was missed, or whose event found the ring full, is
+//! arrived. Who dirtied a page that a flusher writes. The file: a request holds pages, and those of
+//! direct I/O are the program's own; only the file systems' tracepoints know it (`iomap_dio_rw_begin`
+//! since 6.6, others per file system), and a name costs a walk up the directory. Kernel and user
+//! stacks are not taken. A request whose start was missed, or whose event found the ring full, is
 //! counted as lost, so that events + lost is exactly what /proc/diskstats counts, per operation
 //! (an empty flush counts as a write there, and the flush that the kernel sends for it as a flush).
 

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use iowhy_model::{
-    DeviceId, Distribution, Event, Fact, Interval, Name, Nanos, Recording, Report, Sink, Source, Tally,
+    DeviceId, Distribution, Event, Fact, Interval, Name, Nanos, Recording, Report, Sink, Source,
+    Tally,
 };
 
 use super::window::Window;
