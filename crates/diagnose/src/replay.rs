@@ -80,6 +80,26 @@ pub fn replay(visits: &[Visit], s0_ns: f64) -> Option<Replay> {
     Load::of(visits)?.replay(s0_ns)
 }
 
+/// A load is taken as closed if this share of its requests finds all others in flight: a program
+/// that keeps so many of them up. Random arrivals find as many in flight as they happen to.
+const STEADY: f64 = 0.9;
+
+/// The latencies of the same load if its services were these, ns, in the order of starts: what an
+/// illness took is taken away from each, and the waiting follows. `services_ns` are in the order of
+/// `visits`; `None` if they are not as many, or there are none.
+pub fn with_services(visits: &[Visit], services_ns: &[f64], servers: usize) -> Option<Vec<f64>> {
+    let load = Load::of(visits).filter(|_| services_ns.len() == visits.len())?;
+    let usual_ns = spread::median(services_ns)?;
+    let window_ns = (FOLLOWS_GAP * load.gap_ns).min(FOLLOWS_S0 * usual_ns);
+    let follows = 2 * load.followers(window_ns) > visits.len();
+    let window_ns = match (load.alone || load.is_steady(), follows) {
+        (true, _) => f64::INFINITY,
+        (false, true) => window_ns,
+        (false, false) => -1.0,
+    };
+    Some(load.run(services_ns, servers, window_ns))
+}
+
 /// The same replay at nine quantiles of what S0 may be.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Vote {
@@ -261,6 +281,13 @@ impl<'a> Load<'a> {
             device_share,
             workload_share,
         })
+    }
+
+    /// Whether nearly every request was issued when all the others were in flight.
+    fn is_steady(&self) -> bool {
+        let full = service::in_flight(self.visits);
+        let full = full.iter().filter(|n| **n as usize == self.pace.deepest).count();
+        full as f64 >= STEADY * self.visits.len() as f64
     }
 
     /// Starts that follow a completion within the window.

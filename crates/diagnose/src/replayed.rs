@@ -3,8 +3,10 @@
 use iowhy_model::{Bound, Evidence, Forecast, Nanos, Unit};
 
 use crate::detector::{computed, estimated, held};
+use crate::measures::service::Visit;
+use crate::measures::spread;
 use crate::phrase;
-use crate::replay::{Side, Vote};
+use crate::replay::{self, Replay, Side, Vote};
 use crate::scene::Scene;
 use crate::track::Track;
 
@@ -33,12 +35,26 @@ pub fn vote_evidence(scene: &Scene, track: &Track, vote: &Vote, side: Side) -> V
     ]
 }
 
-/// The latency on a healthy device, as the middle replay gives it.
+/// Latencies from which on their mean has an interval (docs/METHOD.md, 10 Rules: at least thirty
+/// each); of fewer, it is somewhere between the least and the most.
+const FEWEST: usize = 30;
+/// Stretches whose means give the interval: neighbours resemble each other, far stretches do not
+/// (batch means; Law and Carson, Operations Research 27, 1979). And the quantile of Student's t for
+/// nine in ten at nine degrees of freedom.
+const STRETCHES: usize = 10;
+const STUDENT: f64 = 1.833;
+
+/// The latency on a healthy device, as the nine replays give it: the middle one's, within the
+/// quickest and the slowest.
 pub fn forecast(track: &Track, vote: &Vote) -> Option<Forecast> {
     let middle = vote.middle()?;
+    let mean = Nanos(middle.healthy_mean_ns as i64);
+    let of = |replay: &Replay| Nanos(replay.healthy_mean_ns as i64);
+    let range = vote.replays.first().zip(vote.replays.last());
     Some(Forecast {
         now_mean: Nanos(middle.mean_ns as i64),
-        mean: Nanos(middle.healthy_mean_ns as i64),
+        mean,
+        range: range.map(|(low, high)| (of(low).min(mean), of(high).max(mean))),
         p99: middle.healthy_p99_ns.map(|ns| Nanos(ns as i64)),
         assuming: format!(
             "the same load on {}, {} per request",
@@ -46,4 +62,34 @@ pub fn forecast(track: &Track, vote: &Vote) -> Option<Forecast> {
             phrase::ms(track.s0.median_ms())
         ),
     })
+}
+
+/// The latencies before and after the cure, ns, the latter in order of time. `None` if there are
+/// none.
+pub fn from_latencies(now_ns: &[f64], after_ns: &[f64], assuming: String) -> Option<Forecast> {
+    let (now, mean) = (spread::mean(now_ns)?, spread::mean(after_ns)?);
+    let (from, to) = if after_ns.len() < FEWEST {
+        after_ns.iter().fold((mean, mean), |(low, high), ns| (low.min(*ns), high.max(*ns)))
+    } else {
+        let size = after_ns.len().div_ceil(STRETCHES);
+        let means: Vec<f64> = after_ns.chunks(size).filter_map(spread::mean).collect();
+        let half = STUDENT * spread::cv(&means)? * mean / (means.len() as f64).sqrt();
+        ((mean - half).max(0.0), mean + half)
+    };
+    Some(Forecast {
+        now_mean: Nanos(now as i64),
+        mean: Nanos(mean as i64),
+        range: Some((Nanos(from as i64), Nanos(to as i64))),
+        p99: spread::quantile(after_ns, 0.99).map(|ns| Nanos(ns as i64)),
+        assuming,
+    })
+}
+
+/// The same load on the same device with these services: the track's own, with what an illness took
+/// taken away.
+pub fn with_services(track: &Track, services_ns: &[f64], assuming: String) -> Option<Forecast> {
+    let servers = track.vote.as_ref().and_then(Vote::middle).map_or(1, |replay| replay.servers);
+    let after = replay::with_services(&track.visits, services_ns, servers)?;
+    let now: Vec<f64> = track.visits.iter().map(Visit::waited_ns).collect();
+    from_latencies(&now, &after, assuming)
 }

@@ -56,7 +56,8 @@ fn device_slow() {
     let findings = world.judge();
     assert!(accuses(&findings, "device.slow"), "{}", brief(&findings));
     let forecast = of(&findings, "device.slow")[0].forecast.clone().unwrap();
-    assert!(forecast.mean.ms() < 1.0, "{forecast:?}");
+    let (from, to) = forecast.range.unwrap();
+    assert!(from < to && to.ms() < 1.0 && !forecast.is_narrow(), "{forecast:?}");
 
     // Near miss: the same latencies because forty wait behind each other.
     let mut world = World::traced();

@@ -1,5 +1,5 @@
 //! Prints how often the forecast of the cure came true in worlds that were really cured:
-//! `cargo run --release -p iowhy-lab --example forecast -- 20 7` (worlds per recipe, seed).
+//! `cargo run --release -p iowhy-lab --example forecast -- 20 7` (worlds per recipe, seed; a third number prints each).
 #![allow(clippy::print_stdout)]
 
 use iowhy_lab::score::{forecast_table, forecasts};
@@ -12,14 +12,17 @@ fn main() -> Result<(), String> {
     if numbers.len() > 2 {
         for one in &all {
             println!(
-                "{} {} {} now {:.3} foretold {:.3} came {:.3}{}",
+                "{} {} {} now {:.3} foretold {:.3?} in {:.3?} came {:.3}, p99 {:.3?} came {:.3}{}",
                 one.case,
                 one.level.letter(),
                 one.verdict,
                 one.now_ms,
                 one.foretold_ms,
+                one.range_ms,
                 one.came_ms,
-                if one.is_right() { "" } else { "  off" }
+                one.p99_ms,
+                one.came_p99_ms,
+                if one.is_right() == Some(false) { "  off" } else { "" }
             );
         }
     }

@@ -1,18 +1,30 @@
-//! The program under test: `iowhy` as it was built beside this one.
+//! The programs that were built beside this one.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Where it is.
+/// Where `iowhy` is, the program under test.
 ///
 /// # Errors
 /// If it was not built.
 pub fn iowhy() -> io::Result<PathBuf> {
+    beside("iowhy", "iowhy")
+}
+
+/// Where `lab` is: this program, unless this is a test.
+///
+/// # Errors
+/// If it was not built.
+pub fn lab() -> io::Result<PathBuf> {
+    beside("lab", "iowhy-lab")
+}
+
+fn beside(name: &str, package: &str) -> io::Result<PathBuf> {
     let own = std::env::current_exe()?;
     // Tests lie one folder deeper.
     let folders = own.ancestors().skip(1).take(2);
-    let found = folders.map(|folder| folder.join("iowhy")).find(|path| path.is_file());
+    let found = folders.map(|folder| folder.join(name)).find(|path| path.is_file());
     found.ok_or_else(|| {
-        io::Error::other("no `iowhy` beside this program: `cargo build -p iowhy` makes it")
+        io::Error::other(format!("no `{name}` beside this program: `cargo build -p {package}`"))
     })
 }

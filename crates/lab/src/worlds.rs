@@ -12,6 +12,7 @@ mod cap;
 mod chance;
 mod compound;
 mod confounders;
+mod cure;
 mod device;
 mod evidence;
 mod faults;
@@ -292,27 +293,22 @@ impl World {
         World::lived(recipe, seed, |_| {})
     }
 
-    /// The same load after the cure: every disk is well, and nothing in the host holds it back.
+    /// The same load after the cure of what the recipe owes, as its finding advises it. A second
+    /// illness stays, for nobody took it away.
     ///
     /// # Errors
     /// If the recipe names a disk that does not exist.
     pub fn cured(recipe: &Recipe, seed: u64) -> Result<World, String> {
-        World::lived(recipe, seed, |plan| {
-            for disk in &mut plan.disks {
-                disk.diseases.clear();
-                disk.ailments.clear();
-                disk.host = Host::plain(disk.host.tags);
-            }
-        })
+        World::lived(recipe, seed, cure::cure)
     }
 
     fn lived(recipe: &Recipe, seed: u64, change: fn(&mut Plan)) -> Result<World, String> {
         let mut chance = Chance::new(seed);
         let mut plan = (recipe.plan)(&mut chance);
+        change(&mut plan);
         if recipe.compounds && chance.chance(TWICE) {
             plan = compound::second(plan, &mut chance);
         }
-        change(&mut plan);
         let span = (plan.seconds * 1e9) as u64;
         let mut disks = Vec::new();
         for setup in plan.disks {

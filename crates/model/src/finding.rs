@@ -89,10 +89,24 @@ pub struct Forecast {
     pub now_mean: Nanos,
     /// Mean latency after the cure.
     pub mean: Nanos,
+    /// Where that mean lies nine times in ten, if this can be said.
+    pub range: Option<(Nanos, Nanos)>,
     /// 99th percentile after the cure, if the sample carries one.
     pub p99: Option<Nanos>,
     /// The assumption it rests on, one clause.
     pub assuming: String,
+}
+
+/// How wide a range may be, to either side, for its middle to be said alone.
+const NARROW: f64 = 0.2;
+
+impl Forecast {
+    /// Whether [`mean`](Self::mean) can be said as a number: its range, if there is one, is within a
+    /// fifth of it. Where it is wider, the range is what is known.
+    pub fn is_narrow(&self) -> bool {
+        let near = |end: Nanos| (end.ms() - self.mean.ms()).abs() <= NARROW * self.mean.ms();
+        self.range.is_none_or(|(from, to)| near(from) && near(to))
+    }
 }
 
 /// One accusation (or acquittal) and all that stands behind it.

@@ -209,6 +209,7 @@ fn charge(scene: &Scene, course: &Course) -> Option<Finding> {
     charge.forecast = Some(Forecast {
         now_mean: Nanos::from_ms(now_ms),
         mean: Nanos::from_ms(before_ms),
+        range: None,
         p99: None,
         assuming: format!(
             "the volume gives {} again and as many requests are in flight as before",

@@ -305,6 +305,7 @@ fn by_arrival(
     charge.forecast = Some(Forecast {
         now_mean: Nanos((mean + after) as i64),
         mean: Nanos(after as i64),
+        range: None,
         p99: None,
         assuming: "the group is not held back, and the disk answers as it does now".to_string(),
     });

@@ -220,7 +220,7 @@ fn pinned(track: &Track, limit: Limit, waits: &[f64]) -> Option<Pin> {
     let plateau = cap::plateau(&per_second(track, waits.len(), worth), waits)?;
     let plateau = Plateau { level: plateau.level * unit, ..plateau };
     let tier = cap::nearest_tier(limit, plateau.level);
-    holds(&plateau, limit).then(|| Pin {
+    holds(&plateau, limit).then_some(Pin {
         limit,
         rate: plateau.level,
         tier,

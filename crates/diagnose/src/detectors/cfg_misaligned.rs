@@ -159,6 +159,7 @@ fn off_block(scene: &Scene, requests: &Requests) -> Option<Finding> {
     charge.forecast = spread::mean(&times).map(|now| Forecast {
         now_mean: Nanos(now as i64),
         mean: Nanos((now - found.excess_ns / times.len().max(1) as f64).max(0.0) as i64),
+        range: None,
         p99: None,
         assuming: "all writes are aligned and take what aligned ones take now".to_string(),
     });

@@ -187,6 +187,7 @@ fn charge(scene: &Scene, requests: &Requests) -> Option<Finding> {
     charge.forecast = Some(Forecast {
         now_mean: Nanos((wait_ns + found.device_ns) as i64),
         mean: Nanos(found.device_ns as i64),
+        range: None,
         p99: None,
         assuming: "each request goes to the driver at once, and the device answers as it does now"
             .to_string(),

@@ -224,6 +224,7 @@ fn forecast(services_ms: &[f64], found: Steps) -> Option<Forecast> {
     (mean > 0.0).then(|| Forecast {
         now_mean: Nanos::from_ms(mean),
         mean: Nanos::from_ms(cured),
+        range: None,
         p99: None,
         assuming: "nothing delays a request by a whole step".to_string(),
     })

@@ -142,6 +142,7 @@ fn forecast(track: &Track, wake: &Wake) -> Option<Forecast> {
     (mean > 0.0).then(|| Forecast {
         now_mean: Nanos(mean as i64),
         mean: Nanos(cured as i64),
+        range: None,
         p99: None,
         assuming: "the device stays awake, and the same requests are sent".to_string(),
     })

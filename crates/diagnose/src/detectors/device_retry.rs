@@ -28,12 +28,13 @@
 //! Read the SMART counters, run the long self-test, copy the data off, look for vibration and
 //! loose mounting, replace the disk if the counters move.
 
-use iowhy_model::{Bound, Evidence, Finding, Forecast, Level, Nanos, Op, Unit};
+use iowhy_model::{Bound, Evidence, Finding, Forecast, Level, Op, Unit};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, estimated, finding, held, lines};
 use crate::measures::ladder::{self, Ladder};
 use crate::phrase;
+use crate::replayed::with_services;
 use crate::scene::{EVENTS_NEEDED, Scene};
 use crate::track::Track;
 
@@ -80,6 +81,7 @@ struct Case<'a> {
     kind: String,
     bytes: u32,
     op: Op,
+    places: &'a [usize],
     services_ms: Vec<f64>,
     resolution_ms: f64,
     ladder: Option<Ladder>,
@@ -114,7 +116,8 @@ fn cases<'a>(scene: &'a Scene) -> Vec<Case<'a>> {
                 None => at_a_usual_speed(&services_ms, resolution_ms),
             };
             let (kind, bytes, op) = (group.words(), group.bytes, group.op);
-            cases.push(Case { track, kind, bytes, op, services_ms, resolution_ms, ladder });
+            let places = group.members.as_slice();
+            cases.push(Case { track, kind, bytes, op, places, services_ms, resolution_ms, ladder });
         }
     }
     cases
@@ -257,21 +260,23 @@ fn only_every_other(ladder: &Ladder) -> bool {
     lost.len() >= STEPS && [2, 3].iter().any(|step| lost.iter().all(|turns| turns % step == 0))
 }
 
-/// The turns it lost, taken away again: exact, for each service is base plus whole turns.
+/// The turns it lost, taken away from each service; who waited behind them waits no more.
 fn forecast(case: &Case, ladder: &Ladder) -> Option<Forecast> {
-    let services = &case.services_ms;
-    let mean = services.iter().sum::<f64>() / services.len().max(1) as f64;
-    let lost: f64 = ladder.turns.iter().map(|turns| f64::from(*turns) * ladder.turn_ms).sum();
-    let cured = (mean - lost / services.len().max(1) as f64).max(ladder.base_ms);
-    (mean > 0.0 && case.op == Op::Read).then(|| Forecast {
-        now_mean: Nanos::from_ms(mean),
-        mean: Nanos::from_ms(cured),
-        p99: None,
-        assuming: format!(
-            "no turn is lost and the same {} reads are sent",
-            phrase::bytes(f64::from(case.bytes))
-        ),
-    })
+    if case.op != Op::Read {
+        return None;
+    }
+    let mut services = case.track.services_ns.clone();
+    for (place, turns) in case.places.iter().zip(&ladder.turns) {
+        if let Some(service) = services.get_mut(*place) {
+            let lost_ns = f64::from(*turns) * ladder.turn_ms * 1e6;
+            *service = (*service - lost_ns).max(service.min(ladder.base_ms * 1e6));
+        }
+    }
+    let what = format!(
+        "no turn is lost and the same {} reads are sent",
+        phrase::bytes(f64::from(case.bytes))
+    );
+    with_services(case.track, &services, what)
 }
 
 fn turns_in_words(ladder: &Ladder) -> String {

@@ -79,6 +79,9 @@ const MOST_ROWS: f64 = 0.5;
 const WORTH_SAYING: f64 = 0.1;
 /// What is left of the belief if a histogram beside it denies it.
 const CONTRADICTED: f64 = 0.5;
+/// What would make the forecast a number.
+const WIDE: &str = "what a healthy one would do is known by its class alone: give `--baseline FILE`, \
+     learned on a healthy peer, for a narrower forecast";
 /// What a log that begins at issue cannot know (`biosnoop` without `-Q`).
 const UNSEEN_QUEUE: &str = "the log begins at issue: time in the host's queue was not observed";
 
@@ -118,6 +121,9 @@ fn from_events(scene: &Scene, track: &Track) -> Option<Finding> {
     charge.evidence = vote_evidence(scene, track, vote, Side::Device);
     charge.forecast = forecast(track, vote);
     advise(&mut charge, &track.disk);
+    if charge.forecast.as_ref().is_some_and(|forecast| !forecast.is_narrow()) {
+        charge.next_step.push(WIDE.to_string());
+    }
     if track.visits.iter().all(|visit| visit.queued_ns.is_none()) {
         charge.refuted_by.push(UNSEEN_QUEUE.to_string());
     }

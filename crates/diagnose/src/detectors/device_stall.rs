@@ -27,11 +27,12 @@ use iowhy_model::{Bound, Finding, Level, Unit};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, finding, held, lines};
+use crate::measures::service::Visit;
 use crate::measures::spread;
 use crate::measures::stall::{self, Stalls};
 use crate::names;
 use crate::phrase;
-use crate::replayed::forecast;
+use crate::replayed::from_latencies;
 use crate::scene::{EVENTS_NEEDED, Scene};
 use crate::suspects::SHAPE_ALONE;
 use crate::track::Track;
@@ -156,7 +157,9 @@ fn charge(scene: &Scene, track: &Track, stalls: &Stalls) -> Finding {
     let made_of_others = names::is_stacked(&track.disk);
     charge.confidence = if made_of_others { believed.min(SHAPE_ALONE) } else { believed };
     charge.explained_share = stalls.lost_share;
-    charge.forecast = track.vote.as_ref().and_then(|vote| forecast(track, vote));
+    let now: Vec<f64> = track.visits.iter().map(Visit::waited_ns).collect();
+    let assuming = "all requests take what those take that meet no stall".to_string();
+    charge.forecast = from_latencies(&now, &stalls.spared_ns, assuming);
     charge.refuted_by = lines(&[
         "other devices of the host stall at the same moments: then the host paused",
         "a flush, discard or reset ran in each of the stalls",

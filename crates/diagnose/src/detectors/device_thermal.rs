@@ -131,6 +131,7 @@ fn charge(scene: &Scene, suspect: &Suspect) -> Option<Finding> {
     charge.forecast = step.map(|step| Forecast {
         now_mean: Nanos(step.mean_ns as i64),
         mean: Nanos(step.fast_ns as i64),
+        range: None,
         p99: None,
         assuming: "the drive stays cool; its own time per request, without waiting".to_string(),
     });

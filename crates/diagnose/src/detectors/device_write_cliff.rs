@@ -27,10 +27,13 @@ use iowhy_model::{Bound, Finding, Forecast, Level, Medium, Nanos, Op, Unit};
 use crate::Detector;
 use crate::detector::{Needs, computed, finding, held, lines};
 use crate::measures::decline::{self, Decline, SLOW, Window};
+use crate::measures::service::Visit;
 use crate::phrase;
+use crate::replayed::from_latencies;
 use crate::scene::Scene;
 use crate::states;
 use crate::suspects::{PRIOR, SHAPE_ALONE};
+use crate::track::Track;
 use crate::weigh;
 
 /// Entry in the list of detectors.
@@ -67,6 +70,9 @@ struct Case<'a> {
     disk: &'a str,
     requests: u64,
     windows: Vec<Window>,
+    /// From the first completion to the last of each window, and the track, if I/Os were traced.
+    times_ns: Vec<(i64, i64)>,
+    track: Option<&'a Track>,
     decline: Decline,
 }
 
@@ -77,11 +83,13 @@ fn accuse(scene: &Scene) -> Vec<Finding> {
 fn cases<'s>(scene: &'s Scene) -> Vec<Case<'s>> {
     let mut cases = Vec::new();
     for track in scene.tracks.iter().filter(|track| may_be_flash(scene, track.device)) {
-        let windows = states::windows(track, |group| group.op == Op::Write).windows;
+        let known = states::windows(track, |group| group.op == Op::Write);
+        let (windows, times_ns) = (known.windows, known.times_ns);
         let Some(decline) = decline::decline(&windows) else { continue };
         let (listing, device, disk) = (track.listing, track.device, track.disk.as_str());
         let requests = windows.iter().map(|window| window.requests).sum::<f64>() as u64;
-        cases.push(Case { listing, device, disk, requests, windows, decline });
+        let track = Some(track);
+        cases.push(Case { listing, device, disk, requests, windows, times_ns, track, decline });
     }
     let rows_of: Vec<_> = scene.rows_by_listing();
     for track_less in &rows_of {
@@ -98,7 +106,8 @@ fn cases<'s>(scene: &'s Scene) -> Vec<Case<'s>> {
         let Some(place) = place else { continue };
         let (listing, device, disk) = (place.listing, place.device, place.disk.as_str());
         let requests = windows.iter().map(|window| window.requests).sum::<f64>() as u64;
-        cases.push(Case { listing, device, disk, requests, windows, decline });
+        let (times_ns, track) = (Vec::new(), None);
+        cases.push(Case { listing, device, disk, requests, windows, times_ns, track, decline });
     }
     cases
 }
@@ -199,8 +208,23 @@ fn is_hot(scene: &Scene, case: &Case) -> bool {
     counters.iter().any(|key| about.rise(key).is_some_and(|(rise, _)| rise > 0.0))
 }
 
-/// All writes at the cost of the quick state: bursts that stay below the cache.
+/// All writes as in the quick states: bursts that stay below the cache.
 fn forecast(case: &Case) -> Option<Forecast> {
+    let assuming = "bursts stay below the cache and it is folded between them".to_string();
+    let is_quick = |place: usize| !case.decline.slow.iter().any(|run| run.contains(&place));
+    if let Some(track) = case.track {
+        // What a write waits for the one before it goes with the slow state too.
+        let of = |(from, to): (i64, i64)| {
+            let until = track.visits.partition_point(|visit| visit.completed_ns <= to);
+            let within = track.visits.get(..until).unwrap_or_default();
+            let writes = within.iter().rev().take_while(move |visit| visit.completed_ns >= from);
+            writes.filter(|visit| visit.op == Op::Write).map(Visit::waited_ns)
+        };
+        let now: Vec<f64> = case.times_ns.iter().flat_map(|time| of(*time)).collect();
+        let quick = case.times_ns.iter().enumerate().filter(|(place, _)| is_quick(*place));
+        let quick: Vec<f64> = quick.flat_map(|(_, time)| of(*time)).collect();
+        return from_latencies(&now, &quick, assuming);
+    }
     let requests: f64 = case.windows.iter().map(|window| window.requests).sum();
     let cost: f64 = case.windows.iter().map(|window| window.requests * window.cost_ns).sum();
     let fast: f64 = case
@@ -211,10 +235,8 @@ fn forecast(case: &Case) -> Option<Forecast> {
     (requests > 0.0).then(|| Forecast {
         now_mean: Nanos((cost / requests) as i64),
         mean: Nanos((fast / requests) as i64),
+        range: None,
         p99: None,
-        assuming:
-            "bursts stay below the cache and it is folded between them; the device's own time \
-                   per write, without waiting"
-                .to_string(),
+        assuming,
     })
 }

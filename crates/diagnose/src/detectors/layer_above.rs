@@ -154,6 +154,7 @@ fn charge(scene: &Scene, place: usize, above: &Seen) -> Option<Finding> {
     charge.forecast = Some(Forecast {
         now_mean: Nanos(above.mean_ns() as i64),
         mean: Nanos(needed_ns as i64),
+        range: None,
         p99: None,
         assuming: "nothing is waited for above the block layer".to_string(),
     });

@@ -183,6 +183,7 @@ fn charge(scene: &Scene, requests: &Requests) -> Option<Finding> {
     charge.forecast = spread::mean(&times).map(|now| Forecast {
         now_mean: Nanos(now as i64),
         mean: Nanos((now - found.excess_ns / times.len().max(1) as f64).max(0.0) as i64),
+        range: None,
         p99: None,
         assuming: "every place was touched before, and reads take what later reads take now"
             .to_string(),

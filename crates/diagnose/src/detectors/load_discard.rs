@@ -242,6 +242,7 @@ fn forecast(requests: &Requests, effect: &Effect) -> Option<Forecast> {
     Some(Forecast {
         now_mean: Nanos(now as i64),
         mean: Nanos((now - gained).max(0.0) as i64),
+        range: None,
         p99: None,
         assuming: format!(
             "no discard is under way, so that all {} take what those take that met none",

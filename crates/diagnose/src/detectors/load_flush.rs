@@ -160,6 +160,7 @@ fn from_events(scene: &Scene, requests: &Requests) -> Option<Finding> {
     charge.forecast = Some(Forecast {
         now_mean: Nanos(found.mean_ns as i64),
         mean: Nanos(plain_ns as i64),
+        range: None,
         p99: None,
         assuming:
             "a write cache that survives a power cut, so that a flush or durable write costs \

@@ -217,6 +217,7 @@ fn charge(
         now_mean: Nanos::from_ms(mean_ms),
         // Back to back, a write costs its share of a streaming disk, and a turn per command is gone.
         mean: Nanos::from_ms(f64::from(bytes) / BYTES_PER_MS + 0.2),
+        range: None,
         p99: None,
         assuming: "writes are queued ahead, so that no sector is missed".to_string(),
     });

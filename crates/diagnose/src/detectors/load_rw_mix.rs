@@ -25,7 +25,7 @@
 //! ## Next step
 //! Give reads a latency target, limit the writer, or put the two on devices of their own.
 
-use iowhy_model::{Bound, Finding, Forecast, Level, Nanos, Op, Unit};
+use iowhy_model::{Bound, Finding, Forecast, Level, Op, Unit};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, finding, held, lines, read_off};
@@ -34,6 +34,7 @@ use crate::measures::service::Visit;
 use crate::measures::spans::{self, Spans};
 use crate::measures::spread;
 use crate::phrase;
+use crate::replayed::from_latencies;
 use crate::row::Row;
 use crate::scene::Scene;
 use crate::track::Track;
@@ -151,12 +152,8 @@ fn alone(track: &Track, effect: &Effect) -> Option<Forecast> {
         .map(Visit::latency_ns);
     let spared: Vec<f64> = spared.collect();
     let (victims, culprits) = (phrase::plural(effect.victim), phrase::plural(effect.culprit));
-    Some(Forecast {
-        now_mean: Nanos(spread::mean(&all)? as i64),
-        mean: Nanos(spread::mean(&spared)? as i64),
-        p99: None,
-        assuming: format!("the {culprits} go elsewhere, and {victims} take what they take alone"),
-    })
+    let assuming = format!("the {culprits} go elsewhere, and {victims} take what they take alone");
+    from_latencies(&all, &spared, assuming)
 }
 
 fn effect(track: &Track, victim: Op, culprit: Op) -> Option<Effect> {

@@ -44,6 +44,9 @@ pub struct Stalls {
     pub lost_share: f64,
     /// Share of the requests that met none.
     pub spared_share: f64,
+    /// Latencies of those that met none and were not asked for just after one either (as long as
+    /// it had lasted, for what had piled up is served first), ns.
+    pub spared_ns: Vec<f64>,
     /// Median of the episodes' slopes.
     pub slope: Option<f64>,
     /// Median time from one start to the next, ns, and its coefficient of variation; with three
@@ -109,10 +112,25 @@ pub fn stalls(visits: &[Visit], s0_ns: f64) -> Option<Stalls> {
         busy_share: stalled_ns / super::service::busy_ns(visits).max(1.0),
         lost_share: if lost > 0.0 { lost_time::lost_ns(&stalled, s0_ns) / lost } else { 0.0 },
         spared_share: 1.0 - stalled.len() as f64 / all.len().max(1) as f64,
+        spared_ns: spared(visits, &met, &episodes),
         slope: spread::median(&slopes),
         cadence: cadence(&episodes),
         episodes,
     })
+}
+
+/// Latencies, from where each was first seen, of the requests far from a stall.
+fn spared(visits: &[Visit], met: &[bool], episodes: &[Episode]) -> Vec<f64> {
+    // The last episode that ended before a request came; both are in order of time.
+    let near = |visit: &Visit| {
+        let after = episodes.partition_point(|episode| episode.end_ns <= visit.started_ns());
+        let last = after.checked_sub(1).and_then(|place| episodes.get(place));
+        last.is_some_and(|last| {
+            visit.started_ns().saturating_sub(last.end_ns) as f64 <= last.length_ns()
+        })
+    };
+    let far = visits.iter().zip(met).filter(|(visit, met)| !**met && !near(visit));
+    far.map(|(visit, _)| visit.waited_ns()).collect()
 }
 
 /// Share of a device's stalled time during which any of the others stalled too: devices that stall

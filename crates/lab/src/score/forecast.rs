@@ -1,9 +1,12 @@
 //! The forecast of the cure, held against the cure: the same load on the same disks, with the
-//! disease taken away and the host out of the way, and what their latency then really is.
+//! disease taken away and the host out of the way, and what their latency then really is. A second
+//! illness stays: its cure is another one. Findings that name the illness and say no forecast are
+//! counted apart.
 //!
 //! A finding that names the illness forecasts the mean latency after the advised fix. Here the fix
 //! is applied to the world, both are shown through the real writers and readers, and the forecast
-//! is right if it is within a fifth of what the cured world shows.
+//! is right if it is within a fifth of what the cured world shows. Where it says a wide range and no
+//! number, only the range is held against what came.
 
 use std::fmt::Write;
 
@@ -32,16 +35,31 @@ pub struct Foretold {
     pub verdict: &'static str,
     /// Mean latency before, as the finding says, ms.
     pub now_ms: f64,
-    /// Mean latency after, as the finding says, ms.
-    pub foretold_ms: f64,
+    /// Mean latency after, as the finding says, ms; `None` if it says none or a wide range.
+    pub foretold_ms: Option<f64>,
+    /// Where it lies nine times in ten, ms, if the finding says so.
+    pub range_ms: Option<(f64, f64)>,
+    /// The 99th percentile, ms, if the finding says one.
+    pub p99_ms: Option<f64>,
     /// Mean latency after, as the cured world shows, ms.
     pub came_ms: f64,
+    /// The 99th percentile, likewise.
+    pub came_p99_ms: f64,
 }
 
 impl Foretold {
     /// Whether it came as foretold.
-    pub fn is_right(&self) -> bool {
-        (self.foretold_ms / self.came_ms - 1.0).abs() <= WITHIN
+    pub fn is_right(&self) -> Option<bool> {
+        Some((self.foretold_ms? / self.came_ms - 1.0).abs() <= WITHIN)
+    }
+
+    fn is_in_range(&self) -> Option<bool> {
+        let (from, to) = self.range_ms?;
+        Some((from..=to).contains(&self.came_ms))
+    }
+
+    fn is_p99_right(&self) -> Option<bool> {
+        Some((self.p99_ms? / self.came_p99_ms - 1.0).abs() <= WITHIN)
     }
 }
 
@@ -80,25 +98,35 @@ fn foretold(case: &Case, level: Level) -> Result<Option<Foretold>, String> {
     let findings = judge(&before, &Options::default());
     let of_truth = |finding: &&Finding| finding.verdict == ill.truth.verdict;
     let Some(finding) = findings.first().filter(of_truth) else { return Ok(None) };
-    let (Some(forecast), Some(device)) = (&finding.forecast, finding.subject.device) else {
-        return Ok(None);
+    let Some(device) = finding.subject.device else { return Ok(None) };
+    let none = Foretold {
+        case: case.name(),
+        level,
+        verdict: finding.verdict,
+        now_ms: 0.0,
+        foretold_ms: None,
+        range_ms: None,
+        p99_ms: None,
+        came_ms: 0.0,
+        came_p99_ms: 0.0,
     };
+    let Some(forecast) = &finding.forecast else { return Ok(Some(none)) };
     let now_ms = forecast.now_mean.ms();
     // The forecast says what it calls now: the requests whose mean that is are looked for again.
     let which = Which::ALL
         .into_iter()
-        .filter_map(|which| Some((which, (which.mean_ms(&before, device)? / now_ms).ln().abs())));
+        .filter_map(|which| Some((which, (which.seen(&before, device)?.0 / now_ms).ln().abs())));
     let which = which.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(which, _)| which);
     let name = &before.device_of(device).name;
-    let came_ms =
-        which.zip(after.find_device(name)).and_then(|(which, id)| which.mean_ms(&after, id));
-    Ok(came_ms.map(|came_ms| Foretold {
-        case: case.name(),
-        level,
-        verdict: finding.verdict,
+    let came = which.zip(after.find_device(name)).and_then(|(which, id)| which.seen(&after, id));
+    Ok(came.map(|(came_ms, came_p99_ms)| Foretold {
         now_ms,
-        foretold_ms: forecast.mean.ms(),
+        foretold_ms: forecast.is_narrow().then(|| forecast.mean.ms()),
+        range_ms: forecast.range.map(|(from, to)| (from.ms(), to.ms())),
+        p99_ms: forecast.p99.filter(|_| forecast.is_narrow()).map(|p99| p99.ms()),
         came_ms,
+        came_p99_ms,
+        ..none
     }))
 }
 
@@ -119,9 +147,10 @@ impl Which {
         Which { op: None, durable: false, arrived: true },
     ];
 
-    fn mean_ms(self, recording: &Recording, device: DeviceId) -> Option<f64> {
+    /// Mean and 99th percentile, ms.
+    fn seen(self, recording: &Recording, device: DeviceId) -> Option<(f64, f64)> {
         let events = recording.listings.iter().flat_map(|listing| &listing.events);
-        let of: Vec<f64> = events
+        let mut of: Vec<f64> = events
             .filter(|event| event.device == device && self.has(event))
             .filter_map(|event| {
                 let whole = event.longest()?.1.ms();
@@ -130,7 +159,9 @@ impl Which {
                 Some(whole + before)
             })
             .collect();
-        (of.len() >= FEWEST).then(|| of.iter().sum::<f64>() / of.len() as f64)
+        of.sort_by(f64::total_cmp);
+        let p99 = of.get((0.99 * of.len() as f64) as usize)?;
+        (of.len() >= FEWEST).then(|| (of.iter().sum::<f64>() / of.len() as f64, *p99))
     }
 
     fn has(self, event: &Event) -> bool {
@@ -150,29 +181,42 @@ pub fn table(all: &[Foretold]) -> String {
     verdicts.sort_unstable();
     verdicts.dedup();
     let mut out = String::from(
-        "| verdict | forecasts | within 20 % | median foretold / came | middle half |\n\
-         |---|---|---|---|---|\n",
+        "| verdict | named | forecasts | within 20 % | median foretold / came | middle half | \
+         within its interval | p99 said | within 20 % |\n|---|---|---|---|---|---|---|---|---|\n",
     );
     for verdict in verdicts.into_iter().map(Some).chain([None]) {
         let of: Vec<&Foretold> =
             all.iter().filter(|one| verdict.is_none_or(|verdict| one.verdict == verdict)).collect();
-        let mut ratios: Vec<f64> = of.iter().map(|one| one.foretold_ms / one.came_ms).collect();
+        let foretold = of.iter().filter_map(|one| Some(one.foretold_ms? / one.came_ms));
+        let mut ratios: Vec<f64> = foretold.collect();
         ratios.sort_by(f64::total_cmp);
         let at = |share: f64| {
-            ratios.get((share * ratios.len() as f64) as usize).copied().unwrap_or(f64::NAN)
+            let ratio = ratios.get((share * ratios.len() as f64) as usize);
+            ratio.map_or("-".to_string(), |ratio| format!("{ratio:.2}"))
         };
-        let right = of.iter().filter(|one| one.is_right()).count();
+        let (p99s, _) = counted(&of, Foretold::is_p99_right);
         // Writing to a string cannot fail.
         let _ = writeln!(
             out,
-            "| {} | {} | {:.0} % | {:.2} | {:.2} to {:.2} |",
+            "| {} | {} | {} | {} | {} | {} to {} | {} | {p99s} | {} |",
             verdict.map_or("all".to_string(), |verdict| format!("`{verdict}`")),
             of.len(),
-            100.0 * right as f64 / of.len().max(1) as f64,
+            ratios.len(),
+            counted(&of, Foretold::is_right).1,
             at(0.5),
             at(0.25),
-            at(0.75)
+            at(0.75),
+            counted(&of, Foretold::is_in_range).1,
+            counted(&of, Foretold::is_p99_right).1,
         );
     }
     out
+}
+
+/// How many of them answer, and the share that says yes.
+fn counted(of: &[&Foretold], asked: fn(&Foretold) -> Option<bool>) -> (usize, String) {
+    let answers: Vec<bool> = of.iter().filter_map(|one| asked(one)).collect();
+    let right = answers.iter().filter(|right| **right).count();
+    let share = 100.0 * right as f64 / answers.len() as f64;
+    (answers.len(), if answers.is_empty() { "-".to_string() } else { format!("{share:.0} %") })
 }

@@ -12,6 +12,7 @@ use rustix::fs::OFlags;
 
 use super::daemon::{MARK, MOUNT_POINT};
 use super::{Spec, Truth, file, kernel};
+use crate::built;
 use crate::disk::Model;
 
 /// Loop numbers of our own, far above those that `losetup -f` gives to others.
@@ -185,7 +186,7 @@ impl Drop for SickDisk {
 /// that an interrupt at the terminal leaves it alive to clear away.
 fn serving(spec: &Spec) -> io::Result<Child> {
     let mut command = Command::new("unshare");
-    command.arg("--mount").arg("--").arg(std::env::current_exe()?).arg("serve");
+    command.arg("--mount").arg("--").arg(built::lab()?).arg("serve");
     command.arg("--model").arg(&spec.model);
     for disease in &spec.diseases {
         command.arg("--disease").arg(disease);

@@ -87,6 +87,8 @@ fn forecast(forecast: &Forecast) -> Value {
     object([
         ("now_mean_ms", number(forecast.now_mean.ms())),
         ("mean_ms", number(forecast.mean.ms())),
+        ("mean_from_ms", forecast.range.map_or(Value::Null, |(from, _)| number(from.ms()))),
+        ("mean_to_ms", forecast.range.map_or(Value::Null, |(_, to)| number(to.ms()))),
         ("p99_ms", forecast.p99.map_or(Value::Null, |p99| number(p99.ms()))),
         ("assuming", forecast.assuming.clone().into()),
     ])

@@ -61,6 +61,7 @@ pub fn hostile() -> Report {
     odd.forecast = Some(Forecast {
         now_mean: Nanos(i64::MIN),
         mean: Nanos(i64::MAX),
+        range: None,
         p99: Some(Nanos(0)),
         assuming: String::new(),
     });

@@ -156,6 +156,7 @@ fn dusty_findings(sdb: DeviceId) -> Vec<Finding> {
     retry.forecast = Some(Forecast {
         now_mean: Nanos::from_ms(147.6),
         mean: Nanos::from_ms(1.7),
+        range: None,
         p99: None,
         assuming: "every read succeeds at the first try".to_string(),
     });

@@ -156,16 +156,22 @@ fn forecast_line(paper: &mut Paper, forecast: &Forecast) -> io::Result<()> {
     let arrow = if unicode { "→" } else { "->" };
     let mut mark = Line::new().with("  forecast", Tone::Faint);
     mark.pad(LABEL);
-    let p99 = match forecast.p99 {
+    let after = match forecast.range {
+        Some((from, to)) if !forecast.is_narrow() => {
+            format!("between {} and {} after", said(from.ns()), said(to.ns()))
+        }
+        Some((from, to)) => {
+            let mean = said(forecast.mean.ns());
+            format!("{mean} after ({} to {})", said(from.ns()), said(to.ns()))
+        }
+        None => format!("{} after", said(forecast.mean.ns())),
+    };
+    let p99 = match forecast.p99.filter(|_| forecast.is_narrow()) {
         Some(p99) => format!(", p99 {}", said(p99.ns())),
         None => String::new(),
     };
-    let text = format!(
-        "mean {} now {arrow} {} after{p99}, assuming {}",
-        said(forecast.now_mean.ns()),
-        said(forecast.mean.ns()),
-        forecast.assuming
-    );
+    let now = said(forecast.now_mean.ns());
+    let text = format!("mean {now} now {arrow} {after}{p99}, assuming {}", forecast.assuming);
     paper.paragraph(&mark, &text, Tone::Plain)
 }
 
