@@ -15,10 +15,13 @@ use crate::job::{Durable, Job, Load};
 use crate::random::Random;
 use crate::target::Target;
 
-/// Longest time spent looking at the completion queue before going to sleep, and only when
-/// completions come that fast. Chosen of the order of one sleep and wake-up; with it the engine
-/// uses less CPU per I/O than fio, which sleeps at once (docs/MEASURED-probe.md).
-const SPIN_NS: u64 = 3_000;
+/// Longest time spent looking at the completion queue before going to sleep, and only when several
+/// are in flight and completions come that fast: somewhat less than one sleep and wake-up. With it
+/// the engine uses less CPU per I/O than fio, which sleeps at once (docs/MEASURED-probe.md).
+const SPIN_NS: u64 = 12_000;
+/// I/Os submitted at once: of more, the kernel holds the first back until the last is there
+/// (`IO_PLUG_THRESHOLD` in `io_uring/io_uring.c`), and the device idles meanwhile.
+const AT_ONCE: usize = 2;
 /// How near an I/O is due when sleeping for it is no longer worth while: the kernel's timers are
 /// at least this late.
 const NEAR_NS: u64 = 20_000;
@@ -91,12 +94,17 @@ impl Rounds {
     fn new(target: &Target, job: &Job) -> io::Result<Rounds> {
         // 1024 buffers may be registered at the usual locked-memory limit of 8 MiB.
         let depth = job.load.depth().min(1024) as usize;
-        // Not COOP_TASKRUN: with it, a completion shows only after the next system call, and whoever
-        // looks at the queue without one waits in vain (io_uring_setup(2)).
+        // Completions are handed over when this thread asks for them (since 6.1): else each one
+        // interrupts it, which costs the one who completes a signal to another CPU per I/O. The
+        // flag tells whoever looks at the queue without a system call that one is due
+        // (io_uring_setup(2)).
+        let entries = depth.next_power_of_two() as u32;
         let ring = IoUring::builder()
             .setup_single_issuer()
-            .build(depth.next_power_of_two() as u32)
-            .or_else(|_| IoUring::new(depth.next_power_of_two() as u32))?;
+            .setup_defer_taskrun()
+            .setup_taskrun_flag()
+            .build(entries)
+            .or_else(|_| IoUring::new(entries))?;
         if !ring.params().is_feature_ext_arg() {
             return Err(io::Error::from(io::ErrorKind::Unsupported));
         }
@@ -147,7 +155,7 @@ impl Rounds {
             }
             let mut until_ns = now_ns + TICK.as_nanos() as u64;
             let over = watcher.stopped() || self.gather.failed.is_some();
-            match if over { Next::Done } else { self.fill(schedule, now_ns)? } {
+            match if over { Next::Done } else { self.fill(schedule, now_ns, clock)? } {
                 Next::Done => {
                     let ended_ns = *ended_ns.get_or_insert(now_ns);
                     if self.in_flight == 0 || now_ns - ended_ns > PATIENCE.as_nanos() as u64 {
@@ -195,9 +203,14 @@ impl Rounds {
     }
 
     /// Starts what is due while there are places in flight; says what comes after.
-    fn fill(&mut self, schedule: &mut Schedule, now_ns: u64) -> io::Result<Next> {
+    fn fill(
+        &mut self,
+        schedule: &mut Schedule,
+        mut now_ns: u64,
+        clock: Clock,
+    ) -> io::Result<Next> {
         let Some(ring) = &mut self.ring else { return Ok(Next::Done) };
-        let mut submissions = ring.submission();
+        let (submitter, mut submissions, _) = ring.split();
         while let Some(slot) = self.free.last().copied() {
             let next = schedule.next(now_ns);
             let Next::Start { intended_ns, offset, op } = next else { return Ok(next) };
@@ -225,6 +238,12 @@ impl Rounds {
             // until its completion was seen, and lives until then (see `drop`).
             unsafe { submissions.push(&entry.user_data(u64::from(slot))) }
                 .map_err(|_| io::Error::other("the submission queue is full"))?;
+            if submissions.len() >= AT_ONCE {
+                submissions.sync();
+                accept(submitter.submit())?;
+                submissions.sync();
+                now_ns = clock.now_ns();
+            }
         }
         Ok(Next::Start { intended_ns: now_ns, offset: 0, op: Op::Read })
     }
@@ -240,12 +259,15 @@ impl Rounds {
             }
             return Ok(());
         }
-        if near || self.gap_ns < SPIN_NS {
+        if near || (self.in_flight > 1 && self.gap_ns < SPIN_NS) {
             accept(ring.submit())?;
             let end_ns = if near { until_ns } else { now_ns + SPIN_NS };
             while clock.now_ns() < end_ns {
                 if !ring.completion().is_empty() {
                     return Ok(());
+                }
+                if ring.submission().taskrun() {
+                    accept(ring.submit())?;
                 }
                 std::hint::spin_loop();
             }
