@@ -6,7 +6,7 @@
 //! device that falls behind cannot flatter itself. A short closed loop finds the ceiling, halving
 //! finds the highest rate whose p99 (or `--percentile`) is within `--goal` (10 ms), each try 2 s
 //! (or `--for`) and long enough for that percentile. The rate found must then hold in a run three
-//! times as long with other random moments; if it does not, a tenth less is tried.
+//! times as long with other random moments; if it does not, less is tried, in growing steps.
 //!
 //! ## Writes
 //! Nothing.
@@ -49,9 +49,10 @@ const TRY: Duration = Duration::from_secs(2);
 const DEPTH: u32 = 256;
 /// Halvings: the rate is then known to 2 % of the ceiling.
 const HALVINGS: u32 = 6;
-/// What a rate that was not confirmed is lowered to, and how often.
+/// What a rate that was not confirmed is lowered to, each time by one such step more than before, and
+/// how often: to a fifth at last.
 const LOWER: f64 = 0.9;
-const CONFIRMATIONS: u32 = 4;
+const CONFIRMATIONS: i32 = 6;
 /// How much longer a confirmation is than a try.
 const LONGER: u32 = 3;
 
@@ -95,7 +96,7 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
         }
     }
     let mut confirmed = None;
-    for _ in 0..CONFIRMATIONS {
+    for step in 1..=CONFIRMATIONS {
         if session.over() || low <= 0.0 {
             break;
         }
@@ -103,7 +104,7 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
             confirmed = Some(low);
             break;
         }
-        low *= LOWER;
+        low *= LOWER.powi(step);
     }
     let percent = (ask.quantile * 1e5).round() / 1e3;
     let goal = format!("p{percent} within {}", time(goal_ns as f64 / 1e6));
