@@ -6,6 +6,7 @@
 //! figures it rests on are from what the disk did.
 
 mod cases;
+mod kept;
 mod outcome;
 mod run;
 mod tables;
@@ -17,6 +18,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 pub use cases::WARDS;
+use kept::Kept;
 pub use outcome::{Answer, Judged, Outcome, Way};
 use run::run;
 pub use tables::tables;
@@ -42,6 +44,9 @@ pub struct Wards {
     /// Keeps the logs and captures of every run there
     #[arg(long, value_name = "FOLDER")]
     keep: Option<std::path::PathBuf>,
+    /// Adds each run to this file as it ends, and leaves out those that are in there already
+    #[arg(long, value_name = "FILE")]
+    resume: Option<std::path::PathBuf>,
     /// Only lists what there is
     #[arg(long)]
     list: bool,
@@ -64,12 +69,19 @@ impl Wards {
         if let Some(missing) = missing() {
             return Err(io::Error::other(format!("the wards need {missing}")));
         }
+        let kept = self.resume.as_deref().map(Kept::open).transpose()?;
         let mut all = Vec::new();
         for ward in chosen {
             let runs = if self.fast { 1 } else { ward.runs };
             for again in 0..runs {
                 let seed = self.seed.wrapping_add(of_name(ward.name) + again);
-                all.push(self.undisturbed(ward, seed)?);
+                if let Some(known) = kept.as_ref().and_then(|kept| kept.find(ward, seed)) {
+                    all.push(known.clone());
+                    continue;
+                }
+                let outcome = self.undisturbed(ward, seed)?;
+                kept.as_ref().map_or(Ok(()), |kept| kept.add(&outcome))?;
+                all.push(outcome);
             }
         }
         write!(io::stdout(), "{}", tables(&all))?;

@@ -53,7 +53,7 @@ pub struct Answer {
     /// The figure the ward asks about.
     pub figure: Option<f64>,
     /// Every disk that is accused, and of what.
-    accused: Vec<(String, String)>,
+    pub(super) accused: Vec<(String, String)>,
 }
 
 /// The verdicts of a run, one per way.
@@ -76,8 +76,8 @@ pub struct Outcome {
     pub requests: usize,
     /// How late the disks' answers were at most, ns: that is the host's doing, not the model's.
     pub late: u64,
-    sick: Vec<String>,
-    judged: Judged,
+    pub(super) sick: Vec<String>,
+    pub(super) judged: Judged,
 }
 
 impl Answer {
