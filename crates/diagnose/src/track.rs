@@ -28,6 +28,9 @@ const LOST: f64 = 0.10;
 /// Services from which quartiles tell how far a kind of request spreads.
 const SPREAD_NEEDED: usize = 20;
 
+/// No cache of a drive takes so long, ms: it answers in tenths (docs/METHOD.md, 3 Healthy service times).
+const CACHED_MS: f64 = 1.0;
+
 /// Of the length that makes a stall, what another device must show at the same moment.
 const HALF: f64 = 0.5;
 
@@ -158,9 +161,21 @@ fn own_times(group: &Group, visits: &[Visit], services_ns: &[f64], pace_ms: f64)
     let low_ms = nth(&mut services, 0.25)? / 1e6;
     let high_ms = nth(&mut latencies, 0.75)? / 1e6;
     let floor_ms = nth(&mut latencies, 0.01)? / 1e6;
-    let enough = services.len() >= SPREAD_NEEDED;
-    let spread_ms = if enough { nth(&mut services, 0.75)? / 1e6 - low_ms } else { f64::INFINITY };
+    let spread_ms = spread_ms(&mut services)?;
     Some(Seen { floor_ms, low_ms, high_ms, pace_ms, spread_ms })
+}
+
+/// How far services spread, ms: from the first quartile to the third. A host that is late makes some
+/// longer and none shorter, so the nearly half from the twentieth to the median is as good, unless a
+/// cache answered it.
+fn spread_ms(services_ns: &mut [f64]) -> Option<f64> {
+    if services_ns.len() < SPREAD_NEEDED {
+        return Some(f64::INFINITY);
+    }
+    let mut at = |share: f64| Some(nth(services_ns, share)? / 1e6);
+    let quartiles = at(0.75)? - at(0.25)?;
+    let (least, middle) = (at(0.05)?, at(0.5)?);
+    Some(if least > CACHED_MS { quartiles.min(middle - least) } else { quartiles })
 }
 
 /// Marks the tracks of one listing that mostly stood still together.
