@@ -4,12 +4,13 @@
 //! `cargo run --release -p iowhy-live --example overhead -- [ROUNDS [SLICE_MS]]`, as root.
 //!
 //! One fio reads 4 KiB blocks at random from holes of a private loop device, io_uring, depth 32,
-//! for the whole time. In each round every setup has its turn, in another order: some slices with
-//! it, as many with nothing attached, then slices in which the kernel counts the time in BPF
-//! programs (kernel.bpf_stats_enabled), apart because counting costs time itself. A rate is the
-//! 75th percentile of its slices: what else the machine does only ever slows one down. The row
-//! "nothing" compares every second slice with nothing attached with the others: how far to trust
-//! the rest.
+//! for the whole time: on the first CPU, the device's workers and this program on the second, and
+//! neither CPU falls asleep, so that a rate does not hang on where the scheduler put whom. In each
+//! round every setup has its turn, in another order: some slices with it between as many with
+//! nothing attached before and behind, whose medians make one ratio; then slices in which the
+//! kernel counts the time in BPF programs (kernel.bpf_stats_enabled), apart because counting costs
+//! time itself. The result is the median of the ratios, with its 95 % interval and the quartiles.
+//! The row "nothing" is a turn in which nothing is attached: how far to trust the rest.
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 #[path = "../tests/rig/mod.rs"]
@@ -22,12 +23,16 @@ use iowhy_live::{BlockTrace, Collector, TraceMode};
 use iowhy_model::Recording;
 use rig::{Loop, can_run};
 
-/// Rounds if none are asked for: 100 slices each, whose 75th percentile holds to about 1 %.
-const ROUNDS: u64 = 20;
+/// Rounds if none are asked for.
+const ROUNDS: u64 = 40;
 /// Length of a slice in ms if none is asked for (docs/METHOD.md, 15 Tracer).
 const SLICE_MS: u64 = 40;
-/// Slices of a setup in its turn.
-const SLICES: usize = 5;
+/// Slices of a setup in its turn, and with nothing attached before and behind it.
+const SLICES: usize = 6;
+/// Slices of a turn in which the time in BPF is counted.
+const COUNTED: usize = 3;
+/// Peers, which take long to load, have a turn in one of so many rounds.
+const PEERS_EVERY: usize = 5;
 /// How often events are taken out of the ring, as iowhy does.
 const DRAIN: Duration = Duration::from_millis(20);
 /// Clock reading of bpf_stats itself, per run of a probe, ns (measured on empty probes).
@@ -48,13 +53,17 @@ struct Setup {
     name: &'static str,
     bars: Option<(f64, f64)>,
     how: How,
+    /// Rates, by slice, and with nothing attached beside them.
     rates: Vec<f64>,
+    /// Rate with it to rate without, by turn.
+    ratios: Vec<f64>,
     /// ns per I/O, by slice.
     costs: Vec<f64>,
 }
 
 #[derive(Clone, Copy)]
 enum How {
+    Nothing,
     Traced(TraceMode),
     Peer(&'static [&'static str]),
 }
@@ -78,25 +87,42 @@ fn main() {
     let slice = Duration::from_millis(arguments.next().unwrap_or(SLICE_MS));
     // Never written: reads of holes reach no disk below, so it is as quick as a device gets.
     let disk = Loop::new(1024, None);
+    let _placed = Placed::apart();
+    let _awake = awake();
     let _load = load(&disk);
     std::thread::sleep(Duration::from_secs(1));
     let mut setups = setups();
-    let mut plain = Vec::new();
+    let mut before = slices(&disk, slice, &mut Attached::None);
     for round in 0..rounds as usize {
         let count = setups.len();
         for place in 0..count {
             let setup = &mut setups[(place + round) % count];
-            turn(setup, &disk, slice);
+            if matches!(setup.how, How::Peer(_)) && round % PEERS_EVERY != 0 {
+                continue;
+            }
+            let mut rates = turn(setup, &disk, slice);
             std::thread::sleep(SETTLE);
-            plain.extend((0..SLICES).map(|_| rate(&disk, slice, &mut Attached::None)));
+            let behind = slices(&disk, slice, &mut Attached::None);
+            let mut beside: Vec<f64> = before.iter().chain(&behind).copied().collect();
+            setup.ratios.push(percentile(&mut rates, 0.5) / percentile(&mut beside, 0.5));
+            setup.rates.extend(rates);
+            before = behind;
         }
     }
-    print(&disk, &mut setups, plain, rounds, slice);
+    print(&disk, &mut setups, rounds, slice);
 }
 
 fn setups() -> Vec<Setup> {
-    let new = |name, bars, how| Setup { name, bars, how, rates: Vec::new(), costs: Vec::new() };
+    let new = |name, bars, how| Setup {
+        name,
+        bars,
+        how,
+        rates: Vec::new(),
+        ratios: Vec::new(),
+        costs: Vec::new(),
+    };
     let mut setups = vec![
+        new("nothing", None, How::Nothing),
         new("hist", Some((200.0, 0.98)), How::Traced(TraceMode::Histograms)),
         new("every event", Some((230.0, 0.97)), How::Traced(TraceMode::Events)),
         new("biolatency -D", None, How::Peer(&["biolatency", "-D", "3600"])),
@@ -109,20 +135,70 @@ fn setups() -> Vec<Setup> {
     setups
 }
 
-/// Some slices for the rate, then as many for the time in BPF.
-fn turn(setup: &mut Setup, disk: &Loop, slice: Duration) {
+/// Some slices for the rate, which are returned, then some for the time in BPF.
+fn turn(setup: &mut Setup, disk: &Loop, slice: Duration) -> Vec<f64> {
     let mut attached = Attached::new(setup.how, disk);
-    setup.rates.extend((0..SLICES).map(|_| rate(disk, slice, &mut attached)));
-    let on = Statistics::on();
-    for _ in 0..SLICES {
-        let (ios, before) = (disk.counters()[0], rig::bpf_statistics(attached.pid()));
-        rate(disk, slice, &mut attached);
-        let (ios, after) = (disk.counters()[0] - ios, rig::bpf_statistics(attached.pid()));
-        let floor = (after.1 - before.1) as f64 * STATS_FLOOR_NS;
-        setup.costs.push(((after.0 - before.0) as f64 - floor) / ios.max(1) as f64);
+    let rates = slices(disk, slice, &mut attached);
+    if !matches!(setup.how, How::Nothing) {
+        let on = Statistics::on();
+        for _ in 0..COUNTED {
+            let (ios, before) = (disk.counters()[0], rig::bpf_statistics(attached.pid()));
+            rate(disk, slice, &mut attached);
+            let (ios, after) = (disk.counters()[0] - ios, rig::bpf_statistics(attached.pid()));
+            let floor = (after.1 - before.1) as f64 * STATS_FLOOR_NS;
+            setup.costs.push(((after.0 - before.0) as f64 - floor) / ios.max(1) as f64);
+        }
+        drop(on);
     }
-    drop(on);
     attached.end();
+    rates
+}
+
+fn slices(disk: &Loop, slice: Duration, attached: &mut Attached) -> Vec<f64> {
+    (0..SLICES).map(|_| rate(disk, slice, attached)).collect()
+}
+
+/// Where the loop device's workers may run (Documentation/core-api/workqueue.rst, "Affinity Scopes":
+/// the mask of all workers bound to no CPU).
+const WORKERS: &str = "/sys/devices/virtual/workqueue/cpumask";
+
+/// Keeps this program and the device's workers on the second CPU, and so away from fio on the
+/// first. The workers may run where they did before when this goes.
+struct Placed(Option<String>);
+
+impl Placed {
+    fn apart() -> Placed {
+        if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+            println!("only one CPU: all of it runs there");
+            return Placed(None);
+        }
+        let mut here = rustix::thread::CpuSet::new();
+        here.set(1);
+        let moved = rustix::thread::sched_setaffinity(None, &here).is_ok();
+        let mask = std::fs::read_to_string(WORKERS).ok();
+        let mask = mask.filter(|_| moved && std::fs::write(WORKERS, "2").is_ok());
+        if mask.is_none() {
+            println!("the workers of the device cannot be placed: rates will scatter");
+        }
+        Placed(mask)
+    }
+}
+
+impl Drop for Placed {
+    fn drop(&mut self) {
+        if let Some(mask) = &self.0 {
+            let _ = std::fs::write(WORKERS, mask.trim());
+        }
+    }
+}
+
+/// Keeps both CPUs from falling asleep, at a priority that yields to everybody.
+fn awake() -> Vec<Guard> {
+    let spin = |cpu: &str| {
+        let words = ["-c", cpu, "chrt", "--idle", "0", "sh", "-c", "while :; do :; done"];
+        Command::new("taskset").args(words).spawn().ok().map(Guard)
+    };
+    ["0", "1"].into_iter().filter_map(spin).collect()
 }
 
 /// Endless random reads, in one process, so that ending it ends all of it.
@@ -130,7 +206,8 @@ fn load(disk: &Loop) -> Guard {
     let mut fio = Command::new("fio");
     fio.args(["--name=load", "--filename", &disk.path, "--direct=1", "--bs=4k", "--size=1g"]);
     fio.args(["--ioengine=io_uring", "--rw=randread", "--iodepth=32", "--norandommap"]);
-    fio.args(["--time_based", "--runtime=86400", "--thread"]).stdout(Stdio::null());
+    fio.args(["--time_based", "--runtime=86400", "--thread", "--cpus_allowed=0"])
+        .stdout(Stdio::null());
     Guard(fio.spawn().expect("fio"))
 }
 
@@ -154,6 +231,10 @@ enum Attached {
 impl Attached {
     fn new(how: How, disk: &Loop) -> Attached {
         match how {
+            How::Nothing => {
+                std::thread::sleep(SETTLE);
+                Attached::None
+            }
             How::Traced(mode) => {
                 let mut tracer = BlockTrace::new(disk.options(mode));
                 let mut recording = Recording::new();
@@ -211,38 +292,45 @@ impl Drop for Statistics {
     }
 }
 
-fn print(disk: &Loop, setups: &mut [Setup], plain: Vec<f64>, rounds: u64, slice: Duration) {
+fn print(disk: &Loop, setups: &mut [Setup], rounds: u64, slice: Duration) {
     let busy = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     println!("4k randread, io_uring, depth 32, {}: {rounds} rounds of {SLICES} slices", disk.name);
-    println!("of {slice:?}; load {}", busy.split(' ').next().unwrap_or("?"));
+    println!("of {slice:?} between {SLICES} with nothing; load {}", busy.trim());
     println!();
-    let heads = ["attached", "ns/I/O", "bar", "IOPS p75", "ratio", "bar", "p25", "median"];
-    let [name, ns, bar, iops, ratio, bar_too, low, middle] = heads;
-    println!("{name:14} {ns:>7} {bar:>5} {iops:>9} {ratio:>6} {bar_too:>5} {low:>9} {middle:>9}");
-    let (mut even, mut odd) = (Vec::new(), Vec::new());
-    for (place, rate) in plain.into_iter().enumerate() {
-        if place % 2 == 0 { &mut even } else { &mut odd }.push(rate);
-    }
-    let base = percentile(&mut odd, 0.75);
-    row("nothing", None, None, &mut even, base);
-    for setup in setups {
-        let net = percentile(&mut setup.costs, 0.5);
-        row(setup.name, Some(net), setup.bars, &mut setup.rates, base);
-    }
+    let heads = ["attached", "ns/I/O", "bar", "IOPS", "ratio", "bar", "95 %", "quartiles", "turns"];
+    let [name, ns, bar, iops, ratio, bar_too, sure, spread, turns] = heads;
+    println!(
+        "{name:14} {ns:>7} {bar:>5} {iops:>8} {ratio:>6} {bar_too:>5} {sure:>15} {spread:>15} \
+         {turns:>6}"
+    );
+    setups.iter_mut().filter(|setup| !setup.ratios.is_empty()).for_each(row);
     println!();
     println!(
         "ns/I/O: in BPF, median of slices, less {STATS_FLOOR_NS} ns per program run for counting it"
     );
+    println!("ratio: median over turns of IOPS with it to IOPS just before and behind");
 }
 
-fn row(name: &str, ns: Option<f64>, bars: Option<(f64, f64)>, rates: &mut [f64], base: f64) {
+fn row(setup: &mut Setup) {
+    let Setup { name, bars, rates, ratios, costs, .. } = setup;
     let bar = |bar: Option<f64>| bar.map_or(String::new(), |bar| format!("{bar}"));
-    let ns = ns.map_or(String::new(), |ns| format!("{ns:.0}"));
-    let [low, middle, high] = [0.25, 0.5, 0.75].map(|q| percentile(rates, q));
     let (cost, kept) = (bar(bars.map(|bars| bars.0)), bar(bars.map(|bars| bars.1)));
-    let ratio = high / base;
+    let ns = (!costs.is_empty()).then(|| percentile(costs, 0.5));
+    let ns = ns.map_or(String::new(), |ns| format!("{ns:.0}"));
+    let iops = percentile(rates, 0.5);
+    let ratio = percentile(ratios, 0.5);
+    // The median lies between these two order statistics in 95 of 100 cases (binomial, n large).
+    let off = 0.98 / (ratios.len() as f64).sqrt();
+    let between = |ratios: &mut [f64], low: f64, high: f64| {
+        let [low, high] = [low, high].map(|q| percentile(ratios, q.clamp(0.0, 1.0)));
+        format!("{low:.3} to {high:.3}")
+    };
+    let sure = between(ratios, 0.5 - off, 0.5 + off);
+    let spread = between(ratios, 0.25, 0.75);
+    let turns = ratios.len();
     println!(
-        "{name:14} {ns:>7} {cost:>5} {high:>9.0} {ratio:>6.3} {kept:>5} {low:>9.0} {middle:>9.0}"
+        "{name:14} {ns:>7} {cost:>5} {iops:>8.0} {ratio:>6.3} {kept:>5} {sure:>15} {spread:>15} \
+         {turns:>6}"
     );
 }
 
