@@ -102,16 +102,21 @@ pub fn at_least(hits: usize, visits: usize, slow: usize, n: usize) -> f64 {
     let ln_choose = |n: usize, k: usize| -> f64 {
         (1..=k.min(n - k)).map(|i| ((n - k.min(n - k) + i) as f64 / i as f64).ln()).sum()
     };
-    if hits > visits.min(slow) || visits > n || slow > n {
+    let most = visits.min(slow);
+    if hits > most || visits > n || slow > n {
         return 0.0;
     }
-    let all = ln_choose(n, visits);
-    let possible = |k: &usize| visits - k <= n - slow;
-    (hits..=visits.min(slow))
-        .filter(possible)
-        .map(|k| (ln_choose(slow, k) + ln_choose(n - slow, visits - k) - all).exp())
-        .sum::<f64>()
-        .min(1.0)
+    // So many at least are slow: there are not enough others for the rest.
+    let from = hits.max((visits + slow).saturating_sub(n));
+    let mut ln_term =
+        ln_choose(slow, from) + ln_choose(n - slow, visits - from) - ln_choose(n, visits);
+    let mut sum = 0.0;
+    for k in from..=most {
+        sum += f64::exp(ln_term);
+        let (drawn, left) = ((slow - k) * (visits - k), (k + 1) * (n + k + 1 - slow - visits));
+        ln_term += (drawn as f64 / left as f64).ln();
+    }
+    sum.min(1.0)
 }
 
 #[cfg(test)]
