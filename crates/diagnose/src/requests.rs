@@ -57,11 +57,12 @@ pub fn length_ns((start, end): (i64, i64)) -> f64 {
     end.saturating_sub(start) as f64
 }
 
-/// The I/Os of a recording by listing and device. Past its budget a listing keeps the slowest only,
-/// which are no sample: it is left out.
+/// The I/Os of a recording by listing and device. Past its budget a listing may keep the slowest
+/// only, which are no sample: it is left out.
 pub fn by_device(recording: &Recording) -> Vec<Requests<'_>> {
     let mut all: Vec<Requests> = Vec::new();
-    for (listing, known) in recording.listings.iter().enumerate().filter(|(_, l)| l.folded == 0) {
+    let listings = recording.listings.iter().enumerate();
+    for (listing, known) in listings.filter(|(_, known)| known.is_in_sequence()) {
         let mut places: HashMap<DeviceId, usize> = HashMap::new();
         let mut last: Option<(DeviceId, usize)> = None;
         for event in known.events.iter().filter(|event| event.layer == Layer::Block) {

@@ -101,8 +101,8 @@ impl<'a> Scene<'a> {
             },
         };
         for (place, listing) in recording.listings.iter().enumerate() {
-            // Past its budget a listing keeps the slowest only: what is left is no sample.
-            if listing.folded == 0 {
+            // Past its budget a listing may keep the slowest only: what is left is then no sample.
+            if listing.is_in_sequence() {
                 let mut tracks: Vec<Track> = groups::visits(listing)
                     .into_iter()
                     .map(|known| Track::of(&scene, place, known))
@@ -118,8 +118,9 @@ impl<'a> Scene<'a> {
                 .map(|interval| scene.row(place, interval))
                 .collect();
             scene.rows.extend(rows);
-            let shapes: Vec<Shape> =
-                listing.distributions.iter().map(|known| scene.shape(place, known)).collect();
+            // What was folded beside a stretch of events is of the same disks in better times.
+            let folded = if listing.stretch { &[] } else { &listing.distributions[..] };
+            let shapes: Vec<Shape> = folded.iter().map(|known| scene.shape(place, known)).collect();
             scene.shapes.extend(shapes);
         }
         scene.lost = scene.lost_times();

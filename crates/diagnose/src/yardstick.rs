@@ -265,7 +265,7 @@ fn ratio(a: f64, b: f64) -> f64 {
 /// The services of each kind on each device, in order, of listings that were kept whole.
 fn kinds(recording: &Recording) -> Vec<(Known, Vec<f64>)> {
     let mut all = Vec::new();
-    for listing in recording.listings.iter().filter(|listing| listing.folded == 0) {
+    for listing in recording.listings.iter().filter(|listing| listing.is_in_sequence()) {
         for track in groups::visits(listing) {
             let device = names::disk(&recording.device_of(track.device).name);
             let services = service::services(&track.visits, 1);

@@ -35,7 +35,7 @@ pub use histogram::{Edges, Histogram, Quantile, STANDARD_PER_OCTAVE, STANDARD_UN
 pub use interval::{Interval, Rates};
 pub use op::{Flags, Op};
 pub use quantity::Unit;
-pub use recording::{EVENTS_KEPT, Listing, Recording};
+pub use recording::{EVENTS_JUDGED, EVENTS_KEPT, Listing, Recording};
 pub use report::Report;
 pub use series::Series;
 pub use sink::Sink;

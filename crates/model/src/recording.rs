@@ -1,19 +1,21 @@
 //! Everything that was read or watched, by listing.
 
-use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::num::NonZeroU32;
 
 use crate::{
-    Device, DeviceId, Distribution, Edges, Event, Fact, Histogram, Interval, Level, Medium, Name,
-    Sampling, Sink, Source,
+    Device, DeviceId, Distribution, Event, Fact, Interval, Level, Medium, Name, Note, Sampling,
+    Sink, Source,
 };
+
+mod keeping;
 
 /// Events kept per listing before a recording falls back to histograms and the slowest ones
 /// (96 bytes each: about 390 MB).
 pub const EVENTS_KEPT: usize = 4_000_000;
-/// Slowest events kept besides, once a listing is past its budget.
-const SLOWEST_KEPT: usize = 10_000;
+/// Events kept of a listing for a verdict (96 bytes each: about 100 MB): a replay of 20 000 is as good
+/// as one of all, the rest is for shapes that need time.
+pub const EVENTS_JUDGED: usize = 1 << 20;
 /// What is said of events that fit into no histogram.
 const UNMEASURED: &str = "events without a latency, let go to keep within the memory for events";
 
@@ -32,6 +34,9 @@ pub struct Listing {
     pub facts: Vec<Fact>,
     /// Events folded into `distributions` because there were more than [`EVENTS_KEPT`].
     pub folded: u64,
+    /// Whether the events left are then one whole stretch of time, that in which most was waited,
+    /// rather than the slowest from here and there ([`Recording::for_a_verdict`]).
+    pub stretch: bool,
 }
 
 /// All listings of one run, with the devices and strings they name.
@@ -46,6 +51,7 @@ pub struct Recording {
     names: Vec<String>,
     name_ids: HashMap<String, Name>,
     events_kept: usize,
+    stretches: bool,
     current: usize,
 }
 
@@ -71,8 +77,22 @@ impl Recording {
             names: Vec::new(),
             name_ids: HashMap::new(),
             events_kept: events,
+            stretches: false,
             current: 0,
         }
+    }
+
+    /// An empty recording of any length in the memory of [`EVENTS_JUDGED`] per listing: past it, the
+    /// stretch in which most was waited stays event by event, the rest becomes histograms.
+    pub fn for_a_verdict() -> Self {
+        let mut recording = Recording::new();
+        recording.keep_stretches(EVENTS_JUDGED);
+        recording
+    }
+
+    /// From now on keeps stretches of up to so many events, as [`for_a_verdict`](Self::for_a_verdict).
+    pub fn keep_stretches(&mut self, events: usize) {
+        (self.events_kept, self.stretches) = (events.max(2), true);
     }
 
     /// The devices named so far; a [`DeviceId`]'s index is its place here.
@@ -148,6 +168,7 @@ impl Recording {
             names: self.names.clone(),
             name_ids: self.name_ids.clone(),
             events_kept: self.events_kept,
+            stretches: self.stretches,
             current: self.current,
         }
     }
@@ -163,7 +184,14 @@ impl Listing {
             distributions: Vec::new(),
             facts: Vec::new(),
             folded: 0,
+            stretch: false,
         }
+    }
+
+    /// Whether the events are those of some time as they came, so that measures may be taken of
+    /// them: all there were, or one whole stretch.
+    pub fn is_in_sequence(&self) -> bool {
+        self.folded == 0 || self.stretch
     }
 
     /// What it holds; it goes on empty, of the same source.
@@ -173,43 +201,6 @@ impl Listing {
         source.losses.clear();
         source.notes.clear();
         std::mem::replace(self, Listing::of(source))
-    }
-
-    /// Moves the events into histograms, per device and operation, and keeps the slowest. Returns
-    /// how many were let go because they have no latency to count.
-    fn fold_events(&mut self) -> u64 {
-        let edges = Edges::standard();
-        let mut unmeasured = 0;
-        // `None` sorts below any latency: events without one leave first.
-        let slowest = |event: &Event| Reverse(event.longest().map(|(_, latency)| latency));
-        let kept = SLOWEST_KEPT.min(self.events.len());
-        if kept < self.events.len() {
-            self.events.select_nth_unstable_by_key(kept, slowest);
-        }
-        // Drained in place, so that no second copy is held while they are counted.
-        for event in self.events.drain(kept..) {
-            let Some((stage, latency)) = event.longest() else {
-                unmeasured += 1;
-                continue;
-            };
-            self.folded += 1;
-            let place = self.distributions.iter().position(|known| {
-                known.device == event.device
-                    && known.op == Some(event.op)
-                    && known.stage == stage
-                    && known.label.is_none()
-                    && *known.histogram.edges() == edges
-            });
-            let place = place.unwrap_or_else(|| {
-                let empty = Histogram::empty(edges.clone());
-                let mut new = Distribution::new(event.device, event.layer, stage, empty);
-                new.op = Some(event.op);
-                self.distributions.push(new);
-                self.distributions.len() - 1
-            });
-            self.distributions[place].histogram.record(latency.ns() as u64);
-        }
-        unmeasured
     }
 }
 
@@ -253,12 +244,12 @@ impl Sink for Recording {
     }
 
     fn event(&mut self, event: Event) {
-        let budget = self.events_kept;
+        let (budget, stretches) = (self.events_kept, self.stretches);
         let listing = self.open();
         listing.source.records += 1;
         listing.events.push(event);
         if listing.events.len() >= budget {
-            let unmeasured = listing.fold_events();
+            let unmeasured = if stretches { listing.fold_a_half() } else { listing.fold_events() };
             self.lost(UNMEASURED, unmeasured);
         }
     }
@@ -293,83 +284,22 @@ impl Sink for Recording {
             self.current = self.listings.len().saturating_sub(1);
             return;
         }
+        let half = self.events_kept / 2;
+        if self.listings[self.current].stretch {
+            let unmeasured = self.listings[self.current].fold_the_rest(half);
+            self.lost(UNMEASURED, unmeasured);
+            let listing = &self.listings[self.current];
+            let (n, total) = (listing.events.len(), listing.events.len() as u64 + listing.folded);
+            let reason = format!(
+                "sampled: {n} of {total} I/Os are judged one by one, the stretch in which most was \
+                 waited; the others were counted in histograms"
+            );
+            self.note(Note { line: 0, text: String::new(), reason });
+        }
         let listing = &mut self.listings[self.current];
         listing.events.sort_by_key(|event| event.completed.or(event.issued).or(event.queued));
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Layer, Op, Time};
-
-    #[test]
-    fn names_and_devices_are_kept_once() {
-        let mut recording = Recording::new();
-        let (sda, sdb) = (recording.device("sda"), recording.device("sdb"));
-        assert_eq!(recording.device("sda"), sda);
-        assert_ne!(sda, sdb);
-        let dd = recording.name("dd");
-        recording.name("kworker/u72:1");
-        assert_eq!(recording.name("dd"), dd);
-        assert_eq!(recording.text(dd), "dd");
-        assert_eq!(recording.device_of(sdb).name, "sdb");
-    }
-
-    #[test]
-    fn past_its_budget_a_listing_keeps_counts_and_the_slowest() {
-        let mut recording = Recording::with_budget(50_000);
-        recording.begin(Source::new("biosnoop", "-", Level::C));
-        let sda = recording.device("sda");
-        let total = 120_000;
-        for k in 0..total {
-            let mut event = Event::new(sda, Op::Read, Layer::Block);
-            event.issued = Some(Time::from_ns(k * 1000));
-            event.completed = Some(Time::from_ns(k * 1000 + 100_000 + k));
-            recording.event(event);
-        }
-        recording.end();
-        let listing = &recording.listings[0];
-        let counted: u64 = listing.distributions.iter().map(|d| d.histogram.count()).sum();
-        assert_eq!(counted, listing.folded);
-        assert_eq!(listing.folded + listing.events.len() as u64, total as u64);
-        assert_eq!(listing.source.records, total as u64);
-        let slowest = listing.events.iter().filter_map(|e| e.longest()).map(|(_, l)| l.ns()).max();
-        assert_eq!(slowest, Some(100_000 + total - 1));
-    }
-    #[test]
-    fn events_without_a_latency_leave_first_and_are_counted_as_lost() {
-        let mut recording = Recording::with_budget(30_000);
-        recording.begin(Source::new("perf-script", "-", Level::C));
-        let sda = recording.device("sda");
-        for k in 0..30_000 {
-            let mut event = Event::new(sda, Op::Read, Layer::Block);
-            event.completed = Some(Time::from_ns(k * 1000));
-            event.issued = (k % 3 == 0).then(|| Time::from_ns(k * 1000 - 500));
-            recording.event(event);
-        }
-        let listing = &recording.listings[0];
-        assert!(listing.events.iter().all(|event| event.longest().is_some()));
-        assert_eq!((listing.events.len(), listing.folded), (10_000, 0));
-        assert_eq!(listing.source.lost(), 20_000);
-        assert!(recording.is_incomplete());
-    }
-
-    #[test]
-    fn what_is_taken_is_moved_and_the_listing_goes_on() {
-        let mut recording = Recording::new();
-        recording.begin(Source::new("block-trace", "live", Level::D));
-        let sda = recording.device("sda");
-        recording.event(Event::new(sda, Op::Read, Layer::Block));
-        recording.lost("events dropped by a full ring", 2);
-        let place = recording.listings[0].events.as_ptr();
-        let taken = recording.take();
-        assert_eq!(taken.listings[0].events.as_ptr(), place);
-        assert_eq!((taken.listings[0].source.records, taken.listings[0].source.lost()), (1, 2));
-        assert_eq!(taken.find_device("sda"), Some(sda));
-        let rest = &recording.listings[0];
-        assert_eq!((rest.events.len(), rest.source.records, rest.source.lost()), (0, 0, 0));
-        recording.event(Event::new(sda, Op::Write, Layer::Block));
-        assert_eq!(recording.listings[0].events.len(), 1);
-    }
-}
+mod tests;

@@ -44,9 +44,9 @@ impl Tally {
         Tally { recording, events, histograms: HISTOGRAMS, stretch: None, columns: None }
     }
 
-    /// Leaves events to the recording and adds up histograms only.
-    pub fn of_histograms() -> Tally {
-        Tally { recording: Recording::new(), events: usize::MAX, ..Tally::default() }
+    /// Leaves events to a recording for a verdict and adds up histograms only.
+    pub fn for_a_verdict() -> Tally {
+        Tally { recording: Recording::for_a_verdict(), events: usize::MAX, ..Tally::default() }
     }
 
     /// What was poured, all of it counted.

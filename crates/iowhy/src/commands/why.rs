@@ -24,7 +24,7 @@ use std::time::Duration;
 use clap::{Args, FromArgMatches};
 use iowhy_diagnose::{Options, judge};
 use iowhy_live::TraceMode;
-use iowhy_model::{Filter, Listing, Nanos, Note, Op, Recording, Report, Tally};
+use iowhy_model::{EVENTS_JUDGED, Filter, Listing, Nanos, Note, Op, Recording, Report, Tally};
 
 use crate::agreement::Agreement;
 use crate::arguments::{Files, Output, Selection, Tracing, watch_time};
@@ -110,7 +110,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         // Who says how long to watch wants this machine watched, unless captures are named: a pipe
         // that merely stands open as input is none.
         None if why.files.named() || why.watch_for.is_none() && why.files.given() => {
-            let gathered = why.files.read_counting(Tally::of_histograms())?;
+            let gathered = why.files.read_counting(Tally::for_a_verdict())?;
             (gathered.recording, gathered.failed, false)
         }
         None => (watch(&why)?, 0, true),
@@ -207,6 +207,7 @@ fn watch(why: &Why) -> anyhow::Result<Recording> {
         progress: true,
         ..Plan::traced(TraceMode::Events, &why.selection.settled_here(), how)?
     })?;
+    watch.recording().keep_stretches(EVENTS_JUDGED);
     let length = why.watch_for.map_or(WATCH, |length| Duration::from_nanos(length.ns() as u64));
     watch.run_until(length)?;
     watch::state_facts(watch.recording())?;
