@@ -37,6 +37,10 @@ fn whole_runs_are_the_originals_to_the_byte() {
         runs.push((plain.clone(), options));
     }
     runs.extend(samples().into_iter().map(|sample| (sample, vec![])));
+    let oracle = published("example_latency_data.txt");
+    runs.push((oracle.replace("latencyunit", "datasource,oracle\nlatencyunit"), vec![]));
+    runs.push((oracle, vec![]));
+    runs.push((records_of_dtrace(), vec![]));
     let mut deaths = 0;
     for (records, options) in runs {
         let mut theirs = Command::new("python3");
@@ -57,6 +61,35 @@ fn whole_runs_are_the_originals_to_the_byte() {
         deaths += usize::from(died);
     }
     assert!(deaths < 5, "the original ended {deaths} runs with an error");
+}
+
+/// The figures that the original's last frame shows of its own sample files, and what they are
+/// where it takes Oracle's upper bounds for lower ones.
+#[test]
+fn the_published_samples_give_the_published_figures() {
+    let last_frame = |records: &str| {
+        let mut ours = iowhy();
+        let ours = said(ours.args(["map", "-", "--compat", "pylatencymap"]), records);
+        assert!(ours.status.success());
+        let frames = String::from_utf8_lossy(&ours.stdout).into_owned();
+        frames.rsplit("\x1b[2J").next().unwrap_or_default().to_string()
+    };
+    let oracle = published("example_latency_data.txt");
+    let tagged = oracle.replace("latencyunit", "datasource,oracle\nlatencyunit");
+    for (records, figures) in [
+        (&oracle, ["2402", "6944", "57654", "155005", "23 millisec", "num: 72"]),
+        (&tagged, ["2402", "6944", "28827", "77503", "11 millisec", "num: 72"]),
+        (&records_of_dtrace(), ["2821", "4834", "2.2e+09", "3.5e+09", "777399 nanosec", "num: 31"]),
+    ] {
+        let frame = last_frame(records);
+        for figure in figures {
+            assert!(frame.contains(figure), "{figure}: {frame}");
+        }
+    }
+    // Weighted by what was counted, not by interval.
+    let right = said(iowhy().args(["hist", "-"]), &oracle);
+    let right = String::from_utf8_lossy(&right.stdout).into_owned();
+    assert!(right.contains("mean 11.2 ms") && right.contains("1 237 243 I/Os"), "{right}");
 }
 
 #[test]
@@ -148,6 +181,21 @@ fn original() -> Option<PathBuf> {
         return None;
     }
     Some(folder)
+}
+
+/// A sample file that the original publishes, its stamps in the unit's present name.
+fn published(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pylatencymap");
+    let text = std::fs::read_to_string(folder.join(name)).expect("a published sample");
+    text.replace("musec", "microsec")
+}
+
+/// DTrace's tables as records; the original needs a connector for that.
+fn records_of_dtrace() -> String {
+    let tables = published("test_DTrace_data.txt");
+    let records = said(iowhy().args(["convert", "-", "-", "--to", "pylatencymap"]), &tables);
+    assert!(records.status.success());
+    String::from_utf8(records.stdout).expect("text")
 }
 
 /// The samples of the format, made of real streams.

@@ -52,6 +52,12 @@ pub trait Reader {
         Taken::default()
     }
 
+    /// Whether a listing of the same format that begins behind prose is this one going on. Two
+    /// screens in one document are two clocks; records that carry their own clock are not.
+    fn resumes(&self) -> bool {
+        false
+    }
+
     /// The listing is over (other text begins, or the input ends): give out what is pending.
     fn finish(&mut self, sink: &mut dyn Sink) {
         let _ = sink;

@@ -51,6 +51,8 @@ pub(crate) enum Item {
     Unit(Unit),
     Source(DataSource),
     Count(u64, u64),
+    /// The heading of a table, which tells who draws such ones.
+    Table(DataSource),
     /// A line of decoration.
     Nothing,
 }
@@ -79,6 +81,7 @@ impl Item {
             "~" => Ok(Item::Nothing),
             _ => match line.split_once('|') {
                 Some((bucket, bar)) => Item::row(bucket.trim(), bar),
+                None if is_quantize(line) => Ok(Item::Table(DataSource::Dtrace)),
                 None => Item::count(key, value),
             },
         }
@@ -87,7 +90,7 @@ impl Item {
     /// A row of SystemTap's or DTrace's own table, as their scripts print it between the tags.
     fn row(bucket: &str, bar: &str) -> Result<Item, &'static str> {
         match bucket {
-            "value" => Ok(Item::Nothing),
+            "value" => Ok(Item::Table(DataSource::Systemtap)),
             _ if bucket.starts_with('-') => Err("a latency below 0 is a clock that jumped"),
             _ => Item::count(bucket, bar.trim_start_matches(['@', ' ']).trim()),
         }
@@ -117,6 +120,9 @@ impl LatencyRecord {
             Item::Unit(of) => *unit = of,
             Item::Source(source) => self.source = Some(source),
             Item::Count(bucket, count) => return self.add(bucket, count),
+            Item::Table(source) => {
+                self.source.get_or_insert(source);
+            }
             Item::Nothing => {}
         }
         Ok(())
@@ -185,6 +191,14 @@ impl LatencyRecord {
         self.counts.len() == other.counts.len()
             && self.counts.iter().zip(&other.counts).all(|((one, _), (other, _))| one == other)
     }
+}
+
+/// The heading of DTrace's `quantize`.
+fn is_quantize(line: &str) -> bool {
+    let dashed = |part: &str| part.len() >= 3 && part.bytes().all(|byte| byte == b'-');
+    let middle = line.strip_prefix("value").and_then(|rest| rest.strip_suffix("count"));
+    let parts = middle.and_then(|middle| middle.split_once("Distribution"));
+    parts.is_some_and(|(one, two)| dashed(one.trim()) && dashed(two.trim()))
 }
 
 /// `256, 1000`: whole numbers of at most 18 digits, which cannot overflow. Nearly all lines are
@@ -338,6 +352,7 @@ mod tests {
         for row in ["value |-------- count", "    ~", "  256 |@@@@@  45", "512 | 0", "1024 |@ 7"] {
             assert_eq!(record.item(row.trim(), &mut unit), Ok(()), "{row}");
         }
+        assert_eq!(record.source, Some(DataSource::Systemtap));
         assert_eq!(record.counts.into_iter().collect::<Vec<_>>(), [(256, 45), (512, 0), (1024, 7)]);
     }
 

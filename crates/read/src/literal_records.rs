@@ -121,6 +121,9 @@ fn item(record: &mut LiteralRecord, unit: &mut String, text: &str) -> Result<(),
         ["datasource", source] => record.source = source.to_string(),
         ["latencyunit", name @ ("millisec" | "microsec" | "nanosec")] => *unit = name.to_string(),
         ["latencyunit", _] => return Err("unknown latency unit"),
+        ["timestamp", clock, _, _] if clock != "microsec" => {
+            return Err("the original takes stamps in `microsec` only");
+        }
         ["label" | "timestamp", _, _, ..] => return Err("a comma too many"),
         _ => return count(record, text),
     }

@@ -85,6 +85,7 @@ struct Scanner<'a> {
 
 /// The listing being read.
 struct Open {
+    format: &'static Format,
     reader: Box<dyn Reader>,
     /// Prose has stood between its last line and now.
     prose_since: bool,
@@ -117,7 +118,11 @@ impl Scanner<'_> {
     /// Offers a line to the open listing; false if it may begin another one.
     fn continues(&mut self, line: Line, sink: &mut dyn Sink) -> std::io::Result<bool> {
         let Some(open) = &mut self.open else { return Ok(false) };
-        if open.prose_since && self.sniff(line)?.is_some() {
+        let ours = open.reader.resumes().then_some(open.format.name);
+        if open.prose_since
+            && let Some(format) = self.sniff(line)?
+            && ours != Some(format.name)
+        {
             self.close(sink);
             return Ok(false);
         }
@@ -163,7 +168,7 @@ impl Scanner<'_> {
         sink.begin(source);
         self.scan.listings += 1;
         sink.lost(BEFORE, std::mem::take(&mut self.broken));
-        let open = self.open.insert(Open { reader: (format.reader)(), prose_since: false });
+        let open = self.open.insert(Open { format, reader: (format.reader)(), prose_since: false });
         if let Some(binary) = open.reader.binary() {
             return binary.read(&mut self.lines.rest(), sink);
         }

@@ -2,10 +2,11 @@
 //!
 //! ## Reads
 //! Blocks from `<begin record>` to `<end record>` with the lines `timestamp, microsec, N, TEXT`,
-//! `label, TEXT`, `latencyunit, millisec|microsec|nanosec`, `datasource, NAME` and
-//! `BUCKET, COUNT`, in any order and case; rows `BUCKET |@@@ COUNT` of SystemTap's own table too,
-//! as its scripts print them before the connector. Each pair of consecutive records becomes one
-//! histogram of what was added between them, from the first timestamp to the second.
+//! `label, TEXT`, `latencyunit, millisec|microsec|nanosec`, `datasource, NAME` and `BUCKET,
+//! COUNT`, in any order and case; the tables of SystemTap and DTrace too, as their scripts print
+//! them between the tags before the connector. What stands between records is passed over. Each
+//! pair of consecutive records becomes one histogram of what was added between them, from the
+//! first timestamp to the second.
 //!
 //! ## Where it comes from
 //! PyLatencyMap's SQL, SystemTap, DTrace, bcc and NetApp sources and connectors, and files of
@@ -17,11 +18,12 @@
 //!
 //! ## Traps
 //! With `datasource, oracle` bucket B holds B/2 up to B (bucket 1 all below 1); with `bpf`,
-//! `systemtap` and `dtrace` it holds B up to 2B. Without `datasource` B is taken as an upper
-//! bound, because the sources that leave the line out are Oracle's; PyLatencyMap 1.3 itself takes
-//! it as a lower bound and is then off by a factor of two. A bucket named twice in a record is
-//! added up (several instances of a cluster). A bucket that is missing keeps its last count.
-//! Counts that fall mean that the source was restarted: that interval is left out. A clock that
+//! `systemtap` and `dtrace` it holds B up to 2B. Without `datasource` a table's heading tells who
+//! counted (`Distribution` is DTrace's); else B is taken as an upper bound, because the sources
+//! that leave the line out are Oracle's; PyLatencyMap 1.3 itself takes it as a lower bound and is
+//! then off by a factor of two. A bucket named twice in a record is added up (several instances of
+//! a cluster). A bucket that is missing keeps its last count. Counts that fall mean that the
+//! source was restarted: that interval is left out; another label is another stream. A clock that
 //! counts from midnight and wraps is followed; without timestamps nothing is known of time.
 //!
 //! ## Cannot know
@@ -56,6 +58,13 @@ const REPEATED_LENGTH: usize = 200;
 fn sniff(lines: &[&str]) -> Sniff {
     let begins = |line: &&str| line.trim().eq_ignore_ascii_case(BEGIN);
     Sniff::from(lines.first().is_some_and(begins))
+}
+
+/// The key line above a table of DTrace's: two blanks, then a name.
+fn is_key(line: &str) -> bool {
+    let key = line.strip_prefix("  ").unwrap_or_default();
+    key.starts_with(|c: char| c.is_ascii_alphabetic())
+        && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b" _.:/".contains(&byte))
 }
 
 #[derive(Default)]
@@ -94,6 +103,7 @@ impl Reader for Pylatencymap {
             }
             (END, Some(_)) => self.close(sink),
             ("", _) => {}
+            (_, Some(_)) if is_key(line) => {}
             (_, Some(_)) => return self.item(text),
             // What SQL*Plus says between two records.
             (word, None) if word.ends_with("rows selected.") => {}
@@ -134,6 +144,10 @@ impl Reader for Pylatencymap {
             taken = Taken { lines: taken.lines + 1, bytes: taken.bytes + length };
         }
         taken
+    }
+
+    fn resumes(&self) -> bool {
+        true
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
@@ -205,7 +219,10 @@ impl Pylatencymap {
             note(sink, reason.to_string());
         }
         if let Some(mut last) = self.last.take() {
-            if record.falls_below(&last) {
+            if last.label.is_some() && record.label.is_some() && last.label != record.label {
+                let label = record.label.as_deref().unwrap_or_default();
+                note(sink, format!("record {}: another stream begins, \"{label}\"", self.records));
+            } else if record.falls_below(&last) {
                 note(sink, format!("counts fell in record {}: the source restarted", self.records));
             } else {
                 let added = record.added_since(&last);
