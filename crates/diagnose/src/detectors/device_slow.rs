@@ -20,7 +20,9 @@
 //! lose time that matters, or nobody would have noticed.
 //!
 //! ## Wrong if
-//! Requests are large, a limit of the provider holds them back, the device woke from sleep, or the
+//! The host's processors are all wanted, and it sees completions a slice too late: if most requests
+//! are quick and the mean excess is below 3 ms, the device is suspected only. Requests are large, a
+//! limit of the provider holds them back, the device woke from sleep, or the
 //! class is guessed wrong (a shingled disk, a volume across a network).
 //!
 //! ## Next step
@@ -73,6 +75,11 @@ const MOSTLY_QUEUED: f64 = 0.5;
 /// service counts as slow (docs/METHOD.md, 1 Replay: above 2.5 S0).
 const SLOW_NEEDED: usize = 3;
 const SLOW_FROM: f64 = 2.5;
+/// How late a completion may be seen where the processors are all wanted, ns: the slice of the fair
+/// scheduler, 0.7 ms times 1 + log2 of at most eight processors (kernel/sched/fair.c).
+const SLICE_NS: f64 = 2.8e6;
+/// Slices that a wake-up may wait for: two wakers and whoever else is there.
+const SLICES: f64 = 3.0;
 /// Share of the rows that must be slow for full belief.
 const MOST_ROWS: f64 = 0.5;
 /// Share of the wait spent behind others from which on it is said: a tenth, one digit of the mean.
@@ -116,7 +123,9 @@ fn from_events(scene: &Scene, track: &Track) -> Option<Finding> {
     );
     charge.subject.group = Some(kind);
     let believed = (f64::from(vote.device) + 0.5) / 10.5;
-    charge.confidence = held_back(scene, track.device, queued(track, middle.mean_ns), believed);
+    let believed = held_back(scene, track.device, queued(track, middle.mean_ns), believed);
+    let late = host_may_be_late(track, middle.mean_ns - middle.healthy_mean_ns);
+    charge.confidence = if late { believed.min(SHAPE_ALONE) } else { believed };
     charge.explained_share = middle.device_share;
     charge.evidence = vote_evidence(scene, track, vote, Side::Device);
     charge.forecast = forecast(track, vote);
@@ -143,6 +152,19 @@ fn behind_others(track: &Track, mean_ns: f64) -> String {
 fn queued(track: &Track, mean_ns: f64) -> f64 {
     let services = track.services_ns.get(track.judged.clone()).unwrap_or(&track.services_ns);
     1.0 - spread::mean(services).unwrap_or(mean_ns) / mean_ns.max(1.0)
+}
+
+/// Whether a host that sees completions late explains it: most requests are quick, the mean excess is
+/// below a slice, and no few requests make up half of it that took far longer than one.
+fn host_may_be_late(track: &Track, excess_ns: f64) -> bool {
+    let services = track.services_ns.get(track.judged.clone()).unwrap_or(&track.services_ns);
+    let healthy = track.slow_end_ns();
+    let over = |ns: &&f64| **ns - healthy > SLICES * SLICE_NS;
+    let excess = |ns: &f64| (ns - healthy).max(0.0);
+    let far: f64 = services.iter().filter(over).map(excess).sum();
+    let all: f64 = services.iter().map(excess).sum();
+    let quick = spread::median(services).is_some_and(|ns| ns < SLOWDOWN * healthy);
+    quick && excess_ns < SLICE_NS && far < 0.5 * all
 }
 
 /// What is left of the belief if the queue may be the provider's, who lets so many pass per second:

@@ -13,7 +13,8 @@
 //! ## Rule
 //! A stall is a stretch of more than 50 ms and more than 20 healthy service times without a
 //! completion while requests are in flight. At least two stalls, more than 5 % of the busy time,
-//! while most requests are quick. Within a stall latency falls by the time a request came later
+//! while most requests are quick, and at least every other stall with a quick request before it.
+//! Within a stall latency falls by the time a request came later
 //! (slope about -1).
 //!
 //! ## Wrong if
@@ -61,6 +62,9 @@ const BUSY_SHARE: f64 = 0.05;
 /// Most requests must be quick, or the device is slow and does not stall: median service within
 /// three healthy ones, the replay's bound of health.
 const QUICK: f64 = 3.0;
+/// Episodes that follow each other without a quick request between are one slow stretch: of a device
+/// that freezes most are apart.
+const UNBROKEN: f64 = 0.5;
 /// Share of lost events up to which a silence is still the device's: of a stall's many requests
 /// most are then seen. And what is in flight when a trace begins or ends.
 const LOST: f64 = 0.05;
@@ -96,6 +100,7 @@ fn of_track(scene: &Scene, track: &Track) -> Option<Stalls> {
     let stalls = stall::stalls(&track.visits, s0_ns)?;
     let holds = stalls.episodes.len() >= EPISODES
         && stalls.busy_share > BUSY_SHARE
+        && stalls.unbroken < UNBROKEN
         && median < QUICK * s0_ns;
     holds.then_some(stalls)
 }

@@ -47,6 +47,9 @@ pub struct Stalls {
     /// Latencies of those that met none and were not asked for just after one either (as long as
     /// it had lasted, for what had piled up is served first), ns.
     pub spared_ns: Vec<f64>,
+    /// Share of the episodes, but the first, that nothing quick parts from the one before: such a row
+    /// of freezes is one stretch of slow requests.
+    pub unbroken: f64,
     /// Median of the episodes' slopes.
     pub slope: Option<f64>,
     /// Median time from one start to the next, ns, and its coefficient of variation; with three
@@ -68,7 +71,7 @@ pub fn stalls(visits: &[Visit], s0_ns: f64) -> Option<Stalls> {
     let threshold_ns = (HEALTHY_TIMES * s0_ns).max(SHORTEST_NS);
     let first_issues = first_issue_from(visits);
     let mut met = vec![false; visits.len()];
-    let mut episodes = Vec::new();
+    let (mut episodes, mut places) = (Vec::new(), Vec::new());
     for (i, visit) in visits.iter().enumerate() {
         let earlier = i.checked_sub(1).and_then(|before| visits.get(before));
         let idle_until = first_issues.get(i).copied().unwrap_or(visit.issued_ns);
@@ -93,6 +96,7 @@ pub fn stalls(visits: &[Visit], s0_ns: f64) -> Option<Stalls> {
             .collect();
         let slope = if points.len() < 3 { None } else { spread::slope(&points) };
         let end_ns = visit.completed_ns;
+        places.push(i);
         episodes.push(Episode { start_ns, end_ns, requests: held.len(), slope });
     }
     if episodes.is_empty() {
@@ -113,10 +117,21 @@ pub fn stalls(visits: &[Visit], s0_ns: f64) -> Option<Stalls> {
         lost_share: if lost > 0.0 { lost_time::lost_ns(&stalled, s0_ns) / lost } else { 0.0 },
         spared_share: 1.0 - stalled.len() as f64 / all.len().max(1) as f64,
         spared_ns: spared(visits, &met, &episodes),
+        unbroken: unbroken(&places, &met),
         slope: spread::median(&slopes),
         cadence: cadence(&episodes),
         episodes,
     })
+}
+
+/// Share of the episodes, but the first, before which every request since the last one met one too.
+fn unbroken(places: &[usize], met: &[bool]) -> f64 {
+    let follows = |pair: &&[usize]| {
+        met.get(pair[0]..pair[1]).is_some_and(|between| between.iter().all(|met| *met))
+    };
+    let pairs = places.windows(2);
+    let all = pairs.len().max(1) as f64;
+    pairs.filter(follows).count() as f64 / all
 }
 
 /// Latencies, from where each was first seen, of the requests far from a stall.
@@ -206,6 +221,14 @@ mod tests {
         let (every_ns, cv) = found.cadence.unwrap();
         assert!((every_ns - 1e9).abs() < 5e6 && cv < 0.01, "{found:?}");
         assert!(found.lost_share > 0.999 && (found.spared_share - 0.7).abs() < 0.01, "{found:?}");
+    }
+
+    #[test]
+    fn slow_requests_one_after_the_other_are_an_unbroken_row() {
+        let slow: Vec<Visit> =
+            (0..20).map(|i| visit(i * 70_000_000, i * 70_000_000 + 65_000_000)).collect();
+        assert_eq!(stalls(&slow, 1e6).unwrap().unbroken, 1.0);
+        assert_eq!(stalls(&freezing(), 1e6).unwrap().unbroken, 0.0);
     }
 
     #[test]

@@ -218,11 +218,13 @@ pub const WARDS: &[Ward] = &[
         ..WARD
     },
     Ward {
+        // A fan that shakes the shelf: it comes and goes, for all at once. Six disks that are always
+        // as slow are of another kind, for all that latencies can tell.
         name: "together/all-slow",
-        diseases: &["slow=4"],
+        diseases: &["thermal=5s/2s/6"],
         beside: (5, true),
         loads: &["read:8K,random,think=40ms"],
-        seconds: 12,
+        seconds: 15,
         owed: &["peer.shared", "device.slow"],
         figure: Figure::Added,
         ..WARD
@@ -267,7 +269,7 @@ pub const WARDS: &[Ward] = &[
     Ward {
         name: "thermal/flash",
         model: "ssd:read=300us",
-        diseases: &["thermal=9s/4s/200"],
+        diseases: &["thermal=9s/4s/20"],
         loads: &["read:4K,random,think=2ms"],
         seconds: 20,
         owed: &["device.thermal", "device.slow"],
@@ -332,7 +334,17 @@ pub const WARDS: &[Ward] = &[
         seconds: 12,
         owed: &["device.comb-other", "device.slow"],
         figure: Figure::Added,
-        runs: 2,
+        ..WARD
+    },
+    // The step of a timer at 100 Hz.
+    Ward {
+        name: "comb/hundred-hertz",
+        model: "ssd",
+        diseases: &["comb=0.4/10ms"],
+        loads: &["read:4K,random,think=3ms"],
+        seconds: 12,
+        owed: &["device.comb-other", "device.slow"],
+        figure: Figure::Added,
         ..WARD
     },
     Ward {
@@ -368,7 +380,9 @@ pub const WARDS: &[Ward] = &[
     },
     Ward {
         name: "large/platter",
-        loads: &["read:512K,think=20ms"],
+        // 123 MB/s, as today's disks: 1 MiB takes one turn and a bit.
+        model: "rotational:spt=2000",
+        loads: &["read:1M,think=10ms"],
         seconds: 12,
         owed: &["load.large-io"],
         ..WARD
