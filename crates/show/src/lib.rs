@@ -8,6 +8,7 @@ mod colour_scale;
 pub mod comparison;
 mod csv;
 mod map_figure;
+mod map_title;
 mod objects;
 mod paint;
 mod parquet;

@@ -1,13 +1,13 @@
 //! Heat maps as a figure: the same grid as in the terminal, finer, for a painter of pixels.
 
-use iowhy_model::{Edges, Recording, Report, Series, Source, series};
+use iowhy_model::{Edges, Listing, Recording, Report, Series, series};
 
 use crate::colour_scale::Scale;
 use crate::paint::{Anchor, Figure, Grid, LETTER, Mark, Ramp, Rgb, latency_label, ticks};
 use crate::picture::{Measure, Picture};
-use crate::scale::{stage_words, wanted};
-use crate::words::{duration, several, short};
-use crate::{Style, sources};
+use crate::scale::wanted;
+use crate::words::{duration, short};
+use crate::{Style, map_title, sources};
 
 /// Columns of cells, and how wide one is.
 const COLUMNS: (usize, u32) = (300, 3);
@@ -36,7 +36,7 @@ pub fn figure(report: &Report, style: &Style) -> Figure {
         let all = series(listing, &style.filter, &Edges::standard(), COLUMNS.0);
         for one in all.iter().filter(|one| wanted(one, &all, style.stage)) {
             let Some(picture) = Picture::of(one, COLUMNS.0, ROWS, true) else { continue };
-            title(&mut figure, recording, &listing.source, one, &picture);
+            title(&mut figure, recording, listing, one, &picture);
             map(&mut figure, &picture, Measure::Frequency, style);
             map(&mut figure, &picture, Measure::Intensity, style);
         }
@@ -57,24 +57,13 @@ pub fn figure(report: &Report, style: &Style) -> Figure {
 fn title(
     figure: &mut Figure,
     recording: &Recording,
-    source: &Source,
+    listing: &Listing,
     one: &Series,
     picture: &Picture,
 ) {
-    let device = recording.devices().get(one.device.index());
-    let name = device.map_or("", |device| device.name.as_str());
-    let mut text = format!(
-        "{}, {} over {} ({})",
-        stage_words(one.stage),
-        several(picture.ios, "I/O", false),
-        duration(picture.seconds * 1e9, false),
-        source.format
-    );
-    if picture.origin() != 0.0 {
-        text += &format!(", 0 is at {:.3} s of its clock", picture.origin());
-    }
+    let (name, text) = map_title::title(recording, listing, one, picture, false);
     let y = figure.height + LINE;
-    figure.text((MARGINS.1, y), Anchor::Start, name, STRONG);
+    figure.text((MARGINS.1, y), Anchor::Start, &name, STRONG);
     let gap = if name.is_empty() { 0 } else { 2 };
     let behind = MARGINS.1 + LETTER.0 * (name.chars().count() as u32 + gap);
     figure.text((behind, y), Anchor::Start, &text, FAINT);

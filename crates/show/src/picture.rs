@@ -113,6 +113,18 @@ impl Picture {
         self.marked && self.cells.iter().any(carried)
     }
 
+    /// Mean latency of all that is drawn, each I/O weighing the same, and of the latest column, ns.
+    pub fn means_ns(&self) -> Option<(f64, Option<f64>)> {
+        let mean = |cells: &[&Column]| {
+            let sum = |of: fn(&Column) -> &Vec<f64>| cells.iter().flat_map(|c| of(c)).sum::<f64>();
+            let count = sum(|cell| &cell.counts);
+            (count > 0.0).then(|| sum(|cell| &cell.waits) / count)
+        };
+        let all = mean(&self.cells.iter().collect::<Vec<_>>())?;
+        let latest = self.cells.iter().rfind(|cell| cell.seconds > 0.0);
+        Some((all, latest.and_then(|cell| mean(&[cell]))))
+    }
+
     /// The edges of the rows, the lowest first.
     pub fn edges(&self) -> &Edges {
         &self.edges

@@ -102,6 +102,13 @@ fn stretches(recording: &Recording, listing: &Listing, style: &Style) -> (Stretc
         *counts.entry(latency.ns().unsigned_abs()).or_default() += 1;
         devices.insert(event.device);
     }
+    let mut labels: BTreeSet<&str> = BTreeSet::new();
+    let counted = listing.distributions.iter().filter(|known| known.stage == stage);
+    labels.extend(counted.filter_map(|known| known.label).map(|label| recording.text(label)));
+    if !labels.is_empty() {
+        let label = labels.into_iter().collect::<Vec<_>>().join(" ");
+        return (all, clean(&label).replace(',', " "));
+    }
     let names = devices.iter().filter_map(|id| recording.devices().get(id.index()));
     let names: Vec<&str> = names.map(|device| device.name.as_str()).collect();
     let label = format!("{} {}", listing.source.format, names.join(" "));

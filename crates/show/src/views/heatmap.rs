@@ -24,14 +24,13 @@
 
 use std::io::{self, Write};
 
-use iowhy_model::{Edges, Report, Series, Source, series};
+use iowhy_model::{Edges, Listing, Report, Series, series};
 
 use crate::colour_scale::Scale;
 use crate::paint::{Grid, Ink, Line, Mark, Paper, Ramp, Tone, time_axis};
 use crate::picture::{Measure, Picture};
-use crate::scale::{stage_words, wanted};
-use crate::words::{duration, several};
-use crate::{Style, View, sources};
+use crate::scale::wanted;
+use crate::{Style, View, map_title, sources};
 
 mod legend;
 
@@ -66,7 +65,7 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
                 paper.blank()?;
             }
             drawn += 1;
-            title(&mut paper, report, &listing.source, one, &picture)?;
+            title(&mut paper, report, listing, one, &picture)?;
             map(&mut paper, &picture, Measure::Frequency)?;
             paper.blank()?;
             map(&mut paper, &picture, Measure::Intensity)?;
@@ -87,30 +86,19 @@ fn lines(style: &Style) -> usize {
 fn title(
     paper: &mut Paper,
     report: &Report,
-    source: &Source,
+    listing: &Listing,
     one: &Series,
     picture: &Picture,
 ) -> io::Result<()> {
-    let unicode = paper.style.unicode;
-    let device = report.recording.devices().get(one.device.index());
-    let name = device.map_or("", |device| device.name.as_str());
-    let mark = Line::new().with(name, Ink::strong(Tone::Accent));
+    let (name, text) =
+        map_title::title(&report.recording, listing, one, picture, paper.style.unicode);
+    let mark = Line::new().with(&name, Ink::strong(Tone::Accent));
     let mark = if mark.width() * 2 > paper.width() {
         paper.line(&mark)?;
         Line::new()
     } else {
         mark.with("  ", Tone::Plain)
     };
-    let mut text = format!(
-        "{}, {} over {} ({})",
-        stage_words(one.stage),
-        several(picture.ios, "I/O", unicode),
-        duration(picture.seconds * 1e9, unicode),
-        source.format
-    );
-    if picture.origin() != 0.0 {
-        text += &format!(", 0 is at {:.3} s of its clock", picture.origin());
-    }
     paper.paragraph(&mark, &text, Tone::Plain)
 }
 

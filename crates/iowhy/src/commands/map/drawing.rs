@@ -1,7 +1,7 @@
 //! Where a map goes and in what form: paper, numbers on stdout, picture files.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -10,6 +10,9 @@ use iowhy_show::{Growth, Palette, Style};
 
 use crate::messages::Hinted;
 use crate::present::View;
+
+/// Rows of text for maps on no screen: sixteen for each, beside titles and legends.
+const LONG: usize = 40;
 
 /// How maps are coloured and where they are written.
 #[derive(Args, Debug)]
@@ -40,7 +43,10 @@ impl Drawing {
 
     /// The style with our colours.
     pub fn style(&self, style: Style) -> Style {
-        Style { palette: self.palette, growth: self.scale, ..style }
+        // What is read on no screen has room for a line to each power of two.
+        let long = std::env::var_os("LINES").is_none() && !std::io::stdout().is_terminal();
+        let height = if long { LONG } else { style.height };
+        Style { palette: self.palette, growth: self.scale, height, ..style }
     }
 
     /// Writes the maps of a report wherever they are wanted.

@@ -1,0 +1,65 @@
+//! What a heat map is of, in a line: the same words in the terminal and in pictures.
+
+use iowhy_model::{Layer, Listing, Recording, Series};
+
+use crate::picture::Picture;
+use crate::scale::stage_words;
+use crate::words::{duration, several};
+
+/// The name that stands out, which may be empty, and the sentence behind it.
+pub fn title(
+    recording: &Recording,
+    listing: &Listing,
+    one: &Series,
+    picture: &Picture,
+    unicode: bool,
+) -> (String, String) {
+    let device = recording.devices().get(one.device.index());
+    let mut name = device.map_or(String::new(), |device| device.name.clone());
+    let (what, unit) = measured(listing, one);
+    let mut text = what.to_string();
+    match label(recording, listing, one) {
+        Some(label) if name.is_empty() => name = label.to_string(),
+        Some(label) => text += &format!(", {label}"),
+        None => {}
+    }
+    let said = |ns: f64| duration(ns, unicode);
+    text += &format!(
+        ", {} over {} ({})",
+        several(picture.ios, unit, unicode),
+        said(picture.seconds * 1e9),
+        listing.source.format
+    );
+    if let Some((mean, latest)) = picture.means_ns() {
+        let how = if picture.exact { "exact" } else { "estimated" };
+        text += &format!(", mean {} ({how})", said(mean));
+        if let Some(latest) = latest {
+            text += &format!(", latest {}", said(latest));
+        }
+    }
+    if picture.origin() != 0.0 {
+        text += &format!(", 0 is at {:.3} s of its clock", picture.origin());
+    }
+    (name, text)
+}
+
+/// What its latencies cover, and the word for one that was measured.
+fn measured(listing: &Listing, one: &Series) -> (&'static str, &'static str) {
+    let counted = listing.distributions.iter().find(|known| known.device == one.device);
+    let single = listing.events.iter().find(|event| event.device == one.device);
+    match counted.map(|known| known.layer).or(single.map(|event| event.layer)) {
+        Some(Layer::Syscall) => ("entry to return", "call"),
+        _ => (stage_words(one.stage), "I/O"),
+    }
+}
+
+/// The source's own word for what it measured, if it is one for all.
+fn label<'a>(recording: &'a Recording, listing: &Listing, one: &Series) -> Option<&'a str> {
+    let mut of_it = listing
+        .distributions
+        .iter()
+        .filter(|known| known.device == one.device && known.stage == one.stage)
+        .map(|known| known.label);
+    let first = of_it.next()?;
+    first.filter(|_| of_it.all(|other| other == first)).map(|label| recording.text(label))
+}
