@@ -188,8 +188,9 @@ fn answer(steps: &[Step], limits: &[Limit]) -> Vec<String> {
     }
     let off = steps.iter().filter(|step| step.little() < 0.95).count();
     if off > 0 {
+        let plural = if off == 1 { "" } else { "s" };
         answer.push(format!(
-            "in {off} steps rate times latency is more than 5 % below the number in flight: the \
+            "in {off} step{plural} rate times latency is more than 5 % below the number in flight: the \
              engine was short of CPU there, and the device may give more"
         ));
     }
