@@ -221,7 +221,7 @@ pub const WARDS: &[Ward] = &[
         // A fan that shakes the shelf: it comes and goes, for all at once. Six disks that are always
         // as slow are of another kind, for all that latencies can tell.
         name: "together/all-slow",
-        diseases: &["thermal=5s/2s/6"],
+        diseases: &["thermal=5s/3s/6"],
         beside: (5, true),
         loads: &["read:8K,random,think=40ms"],
         seconds: 15,

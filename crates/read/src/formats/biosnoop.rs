@@ -3,7 +3,8 @@
 //! ## Reads
 //! The screen of `biosnoop`, with any of its columns: `TIME(s) COMM PID DISK T SECTOR BYTES`,
 //! then `P` (-P), `QUE(ms)` (-Q) and `LAT(ms)`. Each line becomes an event: it completed at TIME,
-//! was issued LAT earlier, and was queued QUE before that. Lines cut out (`[...]`) do no harm.
+//! was issued LAT earlier, and was queued QUE before that. The line with which `iowhy snoop` tells
+//! that the I/O below it failed is read too. Lines cut out (`[...]`) do no harm.
 //!
 //! ## Where it comes from
 //! `biosnoop-bpfcc` and `biosnoop` (packages bpfcc-tools, libbpf-tools), and `biosnoop.bt` of
@@ -55,6 +56,8 @@ pub const FORMAT: Format = Format {
 const BYTES_WIDTH: usize = 7;
 /// A request is whole sectors of 512 bytes (`SECTOR_SHIFT`, include/linux/blk_types.h).
 const SECTOR_BYTES: u64 = 512;
+/// How `iowhy snoop` tells the error of the I/O in the line below.
+const FAILED: &str = "# the I/O below failed: errno ";
 /// A clock that falls by more than this went past midnight.
 const HALF_A_DAY_NS: i64 = 43_200_000_000_000;
 const DAY_NS: i64 = 2 * HALF_A_DAY_NS;
@@ -127,6 +130,8 @@ struct Biosnoop {
     stepped: bool,
     disk: Last<DeviceId>,
     comm: Last<Name>,
+    /// How the next I/O ended, if a line said so.
+    failed: Option<u16>,
     /// Nanoseconds to add to a time of day for each midnight passed, and the time before.
     midnight: i64,
     before: i64,
@@ -155,7 +160,8 @@ impl Reader for Biosnoop {
             sink.source().sees_queue = self.columns.queue;
         }
         match self.event(line, sink) {
-            Ok(event) => {
+            Ok(mut event) => {
+                event.error = self.failed.take();
                 sink.event(event);
                 Step::Took
             }
@@ -166,7 +172,7 @@ impl Reader for Biosnoop {
     fn block(&mut self, block: &[u8], sink: &mut dyn Sink) -> Taken {
         let mut taken = Taken::default();
         // What is said once per listing is said by the first line.
-        if !self.stepped || !self.columns.are_usual() {
+        if !self.stepped || !self.columns.are_usual() || self.failed.is_some() {
             return taken;
         }
         for end in memchr::memchr_iter(b'\n', block) {
@@ -185,6 +191,11 @@ impl Biosnoop {
         if let Some(columns) = Columns::of(line) {
             self.columns = columns;
             sink.source().sees_queue = columns.queue;
+            return Step::Took;
+        }
+        if let Some(told) = line.strip_prefix(FAILED) {
+            let digits = told.split(|c: char| !c.is_ascii_digit()).next();
+            self.failed = digits.and_then(|digits| digits.parse().ok());
             return Step::Took;
         }
         let words: Vec<&str> = line.split_ascii_whitespace().take(4).collect();

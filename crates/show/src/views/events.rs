@@ -12,7 +12,7 @@
 //! QUE (queue to issue, Q2D) and LAT (issue to completion, D2C) in milliseconds. The QUE column
 //! is left out where the source never saw the queue. P, if asked for, is `S` for an I/O that began
 //! where the one before it on its device ended, `R` for one that began elsewhere, `-` for the
-//! first. A line below an I/O names the error it ended with. `-` means that it was not seen for this
+//! first. A line above an I/O names the error it ended with. `-` means that it was not seen for this
 //! request; if the issue was not seen, LAT is all from queue to completion and QUE is `-`. A
 //! process that was not seen is `?` with PID 0, as bcc prints it.
 //!
@@ -64,13 +64,14 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
         let mut ends = ends_before(listing);
         for event in listing.events.iter().filter(|event| style.filter.event(event)) {
             let pattern = if style.pattern { pattern(event, &mut ends) } else { "" };
-            match latency(event) {
-                Some(_) => row(recording, event, pattern, queue, style, out)?,
-                None => unfinished += 1,
+            if latency(event).is_none() {
+                unfinished += 1;
+                continue;
             }
             if let Some(errno) = event.error {
-                writeln!(out, "# the I/O above failed: {}", error_words(errno))?;
+                writeln!(out, "# the I/O below failed: errno {errno}, {}", error_words(errno))?;
             }
+            row(recording, event, pattern, queue, style, out)?;
         }
         if unfinished > 0 {
             writeln!(out, "# {unfinished} more without a completion time or a latency")?;
@@ -111,8 +112,8 @@ fn pattern(event: &Event, ends: &mut HashMap<DeviceId, u64>) -> &'static str {
 }
 
 /// An error by its name and what the kernel says of it in its log (block/blk-core.c, blk_errors).
-fn error_words(errno: u16) -> String {
-    let words = match errno {
+fn error_words(errno: u16) -> &'static str {
+    match errno {
         5 => "EIO, I/O error",
         11 => "EAGAIN, it would have had to wait",
         12 => "ENOMEM, a lack of kernel memory",
@@ -125,9 +126,8 @@ fn error_words(errno: u16) -> String {
         95 => "EOPNOTSUPP, not supported",
         110 => "ETIMEDOUT, the driver gave up waiting",
         121 => "EREMOTEIO, a critical error of the target",
-        _ => return format!("errno {errno}"),
-    };
-    words.to_string()
+        _ => "an error of the driver's",
+    }
 }
 
 fn head(queue: bool, style: &Style, out: &mut dyn Write) -> io::Result<()> {
