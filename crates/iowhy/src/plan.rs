@@ -25,6 +25,10 @@ pub struct Plan {
     pub before: bool,
     /// Also who pays for each request.
     pub cgroups: bool,
+    /// Also the file of each request.
+    pub files: bool,
+    /// Also count requests by the stack that sent them.
+    pub stacks: bool,
     /// Say at the end what the tracing cost.
     pub overhead: bool,
     /// Read the kernel's event text, although eBPF might do.

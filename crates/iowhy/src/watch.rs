@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use iowhy_live::{
-    BlockDevice, BlockEvents, BlockTrace, Collector, DiskStats, Surroundings, TraceMode,
-    TraceOptions,
+    BlockDevice, BlockEvents, BlockTrace, Collector, DiskStats, StackCount, Surroundings,
+    TraceMode, TraceOptions,
 };
 use iowhy_model::{Fact, Filter, Note, Recording, Sink};
 
@@ -67,6 +67,8 @@ impl Watch {
                 filter: plan.filter.clone(),
                 before: plan.before,
                 cgroups: plan.cgroups,
+                files: plan.files,
+                stacks: plan.stacks,
                 count_cost: plan.overhead,
                 ..TraceOptions::new(mode)
             };
@@ -100,7 +102,11 @@ impl Watch {
             surroundings = Some(around);
         }
         // From here on only what is open is needed. What a command writes it opens before.
-        iowhy_live::give_up_rights()?;
+        if plan.stacks {
+            iowhy_live::give_up_rights_but_looking()?;
+        } else {
+            iowhy_live::give_up_rights()?;
+        }
         Ok(Watch {
             recording,
             known,
@@ -138,6 +144,11 @@ impl Watch {
     /// Whether the kernel's own waits are too high for batched requests.
     pub fn plug_clock(&self) -> bool {
         self.tracer.as_ref().is_some_and(BlockTrace::plug_clock)
+    }
+
+    /// What each stack sent since the last time, and how many I/Os had none.
+    pub fn take_stacks(&mut self) -> (Vec<StackCount>, u64) {
+        self.tracer.as_mut().map(BlockTrace::take_stacks).unwrap_or_default()
     }
 
     /// Whether the user asked to stop.
@@ -185,7 +196,12 @@ impl Watch {
     }
 
     /// Ends the watch: the collectors give what they still hold and let go of the kernel.
-    pub fn end(mut self) -> anyhow::Result<Recording> {
+    pub fn end(self) -> anyhow::Result<Recording> {
+        Ok(self.end_with_stacks()?.0)
+    }
+
+    /// As [`Watch::end`], with what each stack sent since the last time.
+    pub fn end_with_stacks(mut self) -> anyhow::Result<(Recording, (Vec<StackCount>, u64))> {
         if let Some(tracer) = &mut self.tracer {
             tracer.end(&mut self.recording)?;
             if let Some(cost) = tracer.cost() {
@@ -206,7 +222,8 @@ impl Watch {
         }
         self.progress.update("");
         name_vanished(&self.known, &self.wanted)?;
-        Ok(self.recording)
+        let stacks = self.take_stacks();
+        Ok((self.recording, stacks))
     }
 
     /// Pours what has to be poured by now, or `all`.

@@ -7,7 +7,7 @@
  * one place where the kernel counts it too, its last block_rq_complete, so that
  *     measured + lost = the difference of /proc/diskstats.
  */
-#include "finish.h"
+#include "origin.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -29,6 +29,7 @@ SEC("tp_btf/block_io_start") int start(u64 *arguments)
 		life = &is.set->lives[is.way];
 	}
 	begin_request(&is, rq);
+	note_origin(&is, arguments, rq->bio);
 	if (before)
 		life->arrived = arrival_of(rq->bio);
 	life->queued = ktime_get_ns();
@@ -52,6 +53,7 @@ SEC("tp_btf/block_rq_issue") int issue(u64 *arguments)
 		}
 		life = &is.set->lives[is.way];
 		begin_request(&is, rq);
+		note_origin(&is, arguments, rq->bio);
 		life->queued = start_in_rq && is.op != FLUSH ? rq->start_time_ns : 0;
 		if (before && start_in_rq)
 			life->arrived = arrival_of(rq->bio);
@@ -198,6 +200,7 @@ SEC("tp_btf/block_bio_queue") int arrive(u64 *arguments)
 	}
 	life = &is.set->lives[is.way];
 	begin_life(&is, bio->bi_opf, bio);
+	note_origin(&is, arguments, bio);
 	life->sector = bio->bi_iter.bi_sector;
 	life->bytes = bio->bi_iter.bi_size;
 	if (events)

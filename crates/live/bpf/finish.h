@@ -23,6 +23,12 @@ struct record {
 	u64 cgroup;
 };
 
+/* The same where it is asked where it came from. */
+struct traced_record {
+	struct record plain;
+	struct origin origin;
+};
+
 struct {
 	NUMBER(type, MAP_RINGBUF);
 	NUMBER(max_entries, 1 << 20);
@@ -30,8 +36,16 @@ struct {
 
 INLINE void send(struct life *life, struct subject *is, u64 now, s32 status)
 {
-	struct record *record = ringbuf_reserve(&records, sizeof(*record), 0);
+	struct traced_record *traced = 0;
+	struct record *record;
+	struct origin *origin;
 
+	if (files || stacks) {
+		traced = ringbuf_reserve(&records, sizeof(*traced), 0);
+		record = &traced->plain;
+	} else {
+		record = ringbuf_reserve(&records, sizeof(*record), 0);
+	}
 	if (!record) {
 		tally(is->row, is->op, RING_FULL);
 		return;
@@ -50,6 +64,10 @@ INLINE void send(struct life *life, struct subject *is, u64 now, s32 status)
 	record->comm[1] = is->way < WAYS ? is->set->comms[is->way][1] : 0;
 	record->arrived = life->arrived;
 	record->cgroup = life->cgroup;
+	if (traced) {
+		origin = origin_of(is);
+		traced->origin = origin ? *origin : (struct origin){ .kernel_stack = -1, .user_stack = -1 };
+	}
 	ringbuf_submit(record, RB_NO_WAKEUP);
 }
 

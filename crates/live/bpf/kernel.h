@@ -25,16 +25,24 @@ typedef unsigned long long u64;
 /* include/uapi/linux/bpf.h: map types, flags, helper numbers. */
 #define MAP_ARRAY 2
 #define MAP_PERCPU_ARRAY 6
+#define MAP_STACK_TRACE 7
+#define MAP_LRU_HASH 9
 #define MAP_RINGBUF 27
 #define ON_PAGES 1024 /* BPF_F_MMAPABLE: values begin at a page, so that lines of the cache hold what
                        * belongs together */
 #define RB_NO_WAKEUP 1
+#define OF_USER 256 /* BPF_F_USER_STACK */
 
 static void *(*map_lookup)(void *map, const void *key) = (void *)1;
+static long (*map_update)(void *map, const void *key, const void *value, u64 flags) = (void *)2;
+static long (*map_delete)(void *map, const void *key) = (void *)3;
 static u64 (*ktime_get_ns)(void) = (void *)5;
 static u32 (*smp_processor_id)(void) = (void *)8;
 static u64 (*current_pid_tgid)(void) = (void *)14;
 static long (*current_comm)(void *text, u32 size) = (void *)16;
+static long (*get_stack)(void *arguments, void *map, u64 flags) = (void *)27;
+static long (*read_kernel)(void *to, u32 size, const void *from) = (void *)113;
+static long (*read_kernel_text)(void *to, u32 size, const void *from) = (void *)115;
 static void *(*ringbuf_reserve)(void *ring, u64 size, u64 flags) = (void *)131;
 static void (*ringbuf_submit)(void *record, u64 flags) = (void *)132;
 
@@ -71,6 +79,7 @@ struct blkcg_gq {
 } KERNEL_FIELDS;
 
 /* include/linux/blk_types.h */
+struct bio_vec;
 struct block_device {
 	struct gendisk *bd_disk;
 } KERNEL_FIELDS;
@@ -78,6 +87,7 @@ struct block_device {
 struct bvec_iter {
 	u64 bi_sector;
 	u32 bi_size;
+	u32 bi_idx;
 } KERNEL_FIELDS;
 
 struct bio {
@@ -86,6 +96,7 @@ struct bio {
 	u8 bi_status;
 	struct bvec_iter bi_iter;
 	struct blkcg_gq *bi_blkg;
+	struct bio_vec *bi_io_vec;
 } KERNEL_FIELDS;
 
 /* Before 5.12 (309dca309fc3) the bio itself pointed to its disk. */

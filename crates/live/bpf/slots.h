@@ -115,6 +115,44 @@ INLINE void leave_device(struct life *life)
 		__sync_fetch_and_add(&device->in_flight, -1);
 }
 
+/* ---- origins: files and stacks, beside the slots where they are asked for ---- */
+
+struct file_key {
+	u64 inode; /* 0: no file */
+	u32 dev;   /* of its file system */
+	u32 generation;
+};
+
+struct origin {
+	struct file_key file;
+	s32 kernel_stack; /* negative: none */
+	s32 user_stack;
+};
+
+struct origins {
+	struct origin of[WAYS];
+};
+
+struct {
+	NUMBER(type, MAP_ARRAY);
+	NUMBER(max_entries, 1);
+	TYPE(key, u32);
+	TYPE(value, struct origins);
+} origins SEC(".maps");
+
+/* The stacks, by their numbers. */
+#define FRAMES 48
+struct frames {
+	u64 at[FRAMES];
+};
+
+struct {
+	NUMBER(type, MAP_STACK_TRACE);
+	NUMBER(max_entries, 1);
+	TYPE(key, u32);
+	TYPE(value, struct frames);
+} traces SEC(".maps");
+
 /* ---- arrivals: when a bio came, until its request starts ---- */
 
 struct arrival {

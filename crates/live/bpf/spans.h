@@ -15,10 +15,6 @@
 #define NO_PREALLOC 1
 #define IF_ABSENT 1
 
-static long (*map_update)(void *map, const void *key, const void *value, u64 flags) = (void *)2;
-static long (*map_delete)(void *map, const void *key) = (void *)3;
-static long (*read_kernel)(void *to, u32 size, const void *from) = (void *)113;
-
 /* Handed in before loading. */
 const volatile u32 only_pid;      /* 0: every process */
 const volatile u32 own_pid;       /* never watched */

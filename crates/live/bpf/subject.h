@@ -88,6 +88,18 @@ INLINE u64 payer(struct bio *bio)
 	return node ? node->id : 0;
 }
 
+/* The place for the origin of what has a slot; NULL if none is asked for. */
+INLINE struct origin *origin_of(struct subject *is)
+{
+	u32 key = scattered(is->id, set_bits);
+	struct origins *all;
+
+	if (!files && !stacks)
+		return 0;
+	all = is->way < WAYS ? map_lookup(&origins, &key) : 0;
+	return all ? &all->of[is->way & (WAYS - 1)] : 0;
+}
+
 /* Begins a life in the process that sends it. */
 INLINE void begin_life(struct subject *is, u32 cmd_flags, struct bio *bio)
 {

@@ -30,6 +30,8 @@ const volatile u32 arrival_bits;   /* log2 of the places for arrivals */
 const volatile u32 bio_argument;   /* block_bio_queue still gets the queue first */
 const volatile u32 has_bi_disk;    /* bio.bi_disk exists */
 const volatile u32 cgroups;        /* note who pays */
+const volatile u32 files;          /* note whose pages they are */
+const volatile u32 stacks;         /* note the stacks of the task that sends */
 
 /* Filters: what fails one is tallied and nothing else. */
 const volatile u32 bytes_low;

@@ -12,6 +12,8 @@ pub struct KernelShape {
     pub tracepoints: Vec<(&'static str, &'static str)>,
     /// Those of bios: (tracepoint, program); empty where one of the two is missing.
     pub bio_tracepoints: Vec<(&'static str, &'static str)>,
+    /// Those of direct I/O on files: (tracepoint, program); empty before 6.6.
+    pub file_tracepoints: Vec<(&'static str, &'static str)>,
     /// Some probes are handed the queue before the request.
     pub queue_comes_first: bool,
     /// `block_bio_queue` is handed the queue before the bio.
@@ -78,6 +80,12 @@ const WELCOME: [(&str, &str); 3] =
 /// Tracepoints of bios: for devices that make no requests, and for the time before a request.
 const OF_BIOS: [(&str, &str); 2] =
     [("block_bio_queue", "arrive"), ("block_bio_complete", "end_bio")];
+/// Tracepoints of direct I/O on files (iomap, since 6.6).
+const OF_FILES: [(&str, &str); 3] = [
+    ("iomap_dio_rw_begin", "direct_begins"),
+    ("iomap_dio_rw_queued", "direct_queued"),
+    ("iomap_dio_complete", "direct_done"),
+];
 
 impl KernelShape {
     /// What these types say.
@@ -98,12 +106,14 @@ impl KernelShape {
         let plug_clock = types.has_member("blk_plug", "cur_ktime");
         // Enumerators since 6.11; before, macros with these values since 4.10 (blkdev.h, blk-mq.h).
         let bit = |name: &str, before: u32| 1 << types.constant(name).unwrap_or(before);
+        let all_or_none = |some: &[(&'static str, &'static str)]| {
+            let all = some.iter().all(|(name, _)| has(name));
+            if all { some.to_vec() } else { Vec::new() }
+        };
         Ok(KernelShape {
             tracepoints,
-            bio_tracepoints: OF_BIOS
-                .into_iter()
-                .filter(|_| OF_BIOS.iter().all(|(name, _)| has(name)))
-                .collect(),
+            file_tracepoints: all_or_none(&OF_FILES),
+            bio_tracepoints: all_or_none(&OF_BIOS),
             queue_before_bio: types.tracepoint_arguments("block_bio_queue") == Some(2),
             has_bi_disk: types.has_member("bio", "bi_disk"),
             has_payer: types.has_member("bio", "bi_blkg"),

@@ -1,6 +1,6 @@
 //! The tracer in the kernel: loading it, its tables, and the ring its records come through.
 
-use aya::maps::{Array, MapData, PerCpuArray, RingBuf};
+use aya::maps::{Array, MapData, PerCpuArray, RingBuf, StackTraceMap};
 use aya::programs::BtfTracePoint;
 use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
 
@@ -57,6 +57,10 @@ pub struct Settings {
     pub before: bool,
     /// Note who pays.
     pub cgroups: bool,
+    /// Note whose pages are read and written.
+    pub files: bool,
+    /// Note the stacks of the task that sends.
+    pub stacks: bool,
     /// What is let through.
     pub sieve: Sieve,
 }
@@ -70,7 +74,9 @@ impl Settings {
     /// The tracepoints to attach to.
     fn tracepoints(&self, shape: &KernelShape) -> Vec<(&'static str, &'static str)> {
         let bios = shape.bio_tracepoints.iter().filter(|_| self.bios || self.before);
-        shape.tracepoints.iter().chain(bios).copied().collect()
+        let files = shape.file_tracepoints.iter().filter(|_| self.files);
+        // Those of files first: they should know before the first request comes.
+        files.chain(&shape.tracepoints).chain(bios).copied().collect()
     }
 }
 
@@ -85,6 +91,7 @@ pub struct Programs {
     epochs: Array<MapData, u64>,
     slots: Array<MapData, [u64; SET_WORDS]>,
     records: RingBuf<MapData>,
+    traces: StackTraceMap<MapData>,
 }
 
 impl std::fmt::Debug for Programs {
@@ -102,7 +109,7 @@ impl Programs {
         let btf = Btf::from_sys_fs().map_err(refused)?;
         let number = |yes: bool| u32::from(yes);
         let sieve = &settings.sieve;
-        let globals: [(&str, u32); 24] = [
+        let globals: [(&str, u32); 26] = [
             ("events", number(settings.events)),
             ("histograms", number(settings.histograms)),
             ("ops_wanted", settings.ops_wanted),
@@ -122,6 +129,8 @@ impl Programs {
             ("bio_argument", number(shape.queue_before_bio)),
             ("has_bi_disk", number(shape.has_bi_disk)),
             ("cgroups", number(settings.cgroups && shape.has_payer)),
+            ("files", number(settings.files)),
+            ("stacks", number(settings.stacks)),
             ("bytes_low", sieve.bytes.0),
             ("bytes_high", sieve.bytes.1),
             ("flags_set", sieve.set),
@@ -132,6 +141,8 @@ impl Programs {
         let histograms =
             if settings.histograms { 2 * settings.rows * OPS * settings.stages() } else { 1 };
         let arrivals = if settings.before { 1 << ARRIVAL_BITS } else { 1 };
+        let origins = settings.files || settings.stacks;
+        let only_if = |wanted: bool, places: u32| if wanted { places } else { 1 };
         let ring_bytes = if settings.events { settings.ring_bytes } else { PAGE };
         let mut loader = EbpfLoader::new();
         loader
@@ -142,6 +153,10 @@ impl Programs {
             .map_max_entries("slots", 1 << settings.set_bits)
             .map_max_entries("records", ring_bytes)
             .map_max_entries("arrivals", arrivals)
+            .map_max_entries("origins", only_if(origins, 1 << settings.set_bits))
+            .map_max_entries("told", only_if(settings.files, FILES))
+            .map_max_entries("direct", only_if(settings.files, FILES))
+            .map_max_entries("traces", only_if(settings.stacks, STACKS))
             .override_global("pid_wanted", &sieve.pid, true)
             .override_global("comm_wanted", &sieve.comm, true)
             .override_global("cgroup_wanted", &sieve.cgroup, true)
@@ -164,6 +179,7 @@ impl Programs {
             epochs: Array::try_from(take("epochs")?).map_err(refused)?,
             slots: Array::try_from(take("slots")?).map_err(refused)?,
             records: RingBuf::try_from(take("records")?).map_err(refused)?,
+            traces: StackTraceMap::try_from(take("traces")?).map_err(refused)?,
             tracepoints,
             ebpf: Some(ebpf),
         })
@@ -244,10 +260,15 @@ impl Programs {
         self.epochs.set(0, epoch, 0).map_err(broke)
     }
 
-    /// Hands over the records that wait in the ring.
-    pub fn drain(&mut self, mut take: impl FnMut(&[u8])) {
+    /// Hands over the records that wait in the ring, and where stacks are to be had by their number.
+    pub fn drain(&mut self, mut take: impl FnMut(&[u8], &dyn Fn(u32) -> Vec<u64>)) {
+        let traces = &self.traces;
+        let frames = |id: u32| match traces.get(&id, 0) {
+            Ok(stack) => stack.frames().iter().map(|frame| frame.ip).collect(),
+            Err(_) => Vec::new(),
+        };
         while let Some(record) = self.records.next() {
-            take(&record);
+            take(&record, &frames);
         }
     }
 
@@ -273,6 +294,11 @@ impl Programs {
 
 /// log2 of the places for arrivals, 16 bytes each: far more than bios that wait for a request.
 const ARRIVAL_BITS: u32 = 14;
+/// Files whose paths are known to have been sent, and tasks in direct I/O: the kernel forgets the
+/// ones not used longest.
+const FILES: u32 = 16_384;
+/// Different stacks, 400 bytes each; one that finds its place taken is counted as missed.
+const STACKS: u32 = 16_384;
 /// A memory page: the least a ring may have.
 const PAGE: u32 = 4096;
 

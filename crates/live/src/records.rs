@@ -4,10 +4,14 @@ use iowhy_model::{DeviceId, Event, Flags, Layer, Name, Op, Sink, Time};
 
 use crate::attach::CommandFlags;
 use crate::cgroups::ControlGroups;
+use crate::files::{Files, PATH_BYTES};
+use crate::stacks::StackIds;
 use crate::watched::WatchList;
 
 /// Bytes of a record: `struct record` of `bpf/block_trace.bpf.c`.
 const RECORD_BYTES: usize = 88;
+/// Bytes of a record with its origin: `struct traced_record`.
+const TRACED_BYTES: usize = RECORD_BYTES + 24;
 /// Bytes of a process name: TASK_COMM_LEN of the kernel.
 const COMM_BYTES: usize = 16;
 
@@ -18,21 +22,40 @@ pub struct RecordReader {
     devices: Vec<(u32, DeviceId)>,
     comm: Option<([u8; COMM_BYTES], Name)>,
     groups: ControlGroups,
+    files: Option<Files>,
 }
 
 impl RecordReader {
     /// A reader for a kernel with these flags.
     pub fn new(flags: CommandFlags) -> Self {
-        RecordReader { flags, devices: Vec::new(), comm: None, groups: ControlGroups::new() }
+        let groups = ControlGroups::new();
+        RecordReader { flags, devices: Vec::new(), comm: None, groups, files: None }
     }
 
-    /// One record as an event; `None` if it is too short to be one.
+    /// Names of files as well.
+    pub fn with_files(self, wanted: bool) -> Self {
+        RecordReader { files: wanted.then(Files::new), ..self }
+    }
+
+    /// The stacks that a record names, if it names any.
+    pub fn stacks(record: &[u8]) -> Option<StackIds> {
+        let traced: &[u8; TRACED_BYTES] = record.try_into().ok()?;
+        let id = |at: usize| four(traced, at) as i32;
+        Some((id(RECORD_BYTES + 16), id(RECORD_BYTES + 20)))
+    }
+
+    /// One record as an event; `None` if it is too short to be one, or the path of a file.
     pub fn event(
         &mut self,
         record: &[u8],
         watched: &WatchList,
         sink: &mut dyn Sink,
     ) -> Option<Event> {
+        if let Ok(path) = <&[u8; PATH_BYTES]>::try_from(record) {
+            self.files.iter_mut().for_each(|files| files.learn(path, sink));
+            return None;
+        }
+        let origin = <&[u8; TRACED_BYTES]>::try_from(record).ok();
         let record: &[u8; RECORD_BYTES] = record.get(..RECORD_BYTES)?.try_into().ok()?;
         let command = four(record, 36);
         let device = self.device(four(record, 40), watched, sink);
@@ -53,6 +76,11 @@ impl RecordReader {
         }
         event.arrived = time(eight(record, 72));
         event.cgroup = self.groups.name(eight(record, 80), sink);
+        if let (Some(files), Some(origin)) = (&self.files, origin) {
+            let of = |more: usize| four(origin, RECORD_BYTES + more);
+            let inode = u64::from(of(0)) | u64::from(of(4)) << 32;
+            event.file = files.name((inode, of(8), of(12)), sink);
+        }
         Some(event)
     }
 
@@ -122,7 +150,7 @@ fn time(ns: u64) -> Option<Time> {
 }
 
 /// The 32-bit number at a place that is known to be inside.
-fn four(record: &[u8; RECORD_BYTES], at: usize) -> u32 {
+fn four<const LENGTH: usize>(record: &[u8; LENGTH], at: usize) -> u32 {
     let mut bytes = [0; 4];
     bytes.copy_from_slice(&record[at..at + 4]);
     u32::from_ne_bytes(bytes)

@@ -1,6 +1,6 @@
 //! The rights a process needs to trace, and giving up those it no longer needs.
 
-use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
+use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 
 use crate::Error;
 
@@ -54,6 +54,15 @@ impl Rights {
     }
 }
 
+/// As [`give_up_rights`], but keeps CAP_SYS_PTRACE: without it /proc/PID/maps of a process with more
+/// rights cannot be read, and the frames of its stacks have no file.
+///
+/// # Errors
+/// If the kernel refuses.
+pub fn give_up_rights_but_looking() -> Result<(), Error> {
+    keep(CapabilitySet::SYS_PTRACE)
+}
+
 /// Gives up every capability of this thread but CAP_BPF; call it after the collectors have begun
 /// and before other threads start.
 ///
@@ -63,11 +72,16 @@ impl Rights {
 /// # Errors
 /// If the kernel refuses.
 pub fn give_up_rights() -> Result<(), Error> {
-    let rights = Rights::read()?;
-    let kept = if rights.bpf { CapabilitySet::BPF } else { CapabilitySet::empty() };
+    keep(CapabilitySet::empty())
+}
+
+/// Keeps CAP_BPF and these, as far as they are there.
+fn keep(more: CapabilitySet) -> Result<(), Error> {
+    let refused = |error: rustix::io::Errno| Error::Rights { cause: error.into() };
+    let kept = capabilities(None).map_err(refused)?.permitted & (CapabilitySet::BPF | more);
     let none = CapabilitySet::empty();
     set_capabilities(None, CapabilitySets { effective: kept, permitted: kept, inheritable: none })
-        .map_err(|error| Error::Rights { cause: error.into() })
+        .map_err(refused)
 }
 
 #[cfg(test)]

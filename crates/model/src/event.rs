@@ -72,6 +72,8 @@ pub struct Event {
     pub comm: Option<Name>,
     /// The control group it is charged to, by its path or inode number.
     pub cgroup: Option<Name>,
+    /// The file whose pages it reads or writes; the device itself for a file system's own blocks.
+    pub file: Option<Name>,
     /// Requests in flight on the device when this one was issued, itself included.
     pub depth: Option<u32>,
     /// The device.
@@ -99,6 +101,7 @@ impl Event {
             pid: None,
             comm: None,
             cgroup: None,
+            file: None,
             depth: None,
             device,
             error: None,

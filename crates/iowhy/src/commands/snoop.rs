@@ -10,13 +10,26 @@
 //! The text is read back by `iowhy why`, and `--json` writes every field, the control group and the
 //! arrival (`--before`) among them.
 //!
+//! `--files` names the file whose pages an I/O reads or writes, on a line before it: of the page
+//! cache always, of direct I/O since Linux 6.6 on file systems that use iomap (ext4, XFS, btrfs); for
+//! a file system's own blocks it is the device. The path is that of some seconds ago, without more
+//! than eight parts, and of a file with several names, one. `--stacks` counts I/Os by the stack of
+//! the task that sent them, and tells at each interval and at the end of the twenty on which most
+//! time was spent: kernel frames as `function+0x12`, those of the program as its file and the offset
+//! in it (`addr2line -e FILE 0x1234` tells the line). A program built without frame pointers shows
+//! its innermost frames only.
+//!
 //! ## Examples
 //! `iowhy snoop --device sdb`: until Ctrl-C.
 //! `iowhy snoop --over 100ms --for 1m`: outliers of one minute.
 //! `iowhy snoop 10 --preset outliers`: I/Os slower than 500 ms, and a table every ten seconds.
 //! `iowhy snoop --op write --flag sync --pattern`: synchronous writes, random or sequential.
 //! `iowhy snoop --json --for 30s > capture.json`: keep it; `iowhy why capture.json` judges it.
+//! `iowhy snoop --files --over 10ms`: which files are slow.
+//! `iowhy snoop --stacks --for 10s --device sdb`: which code sends the I/Os.
 //! `iowhy snoop | iowhy why`: both at once.
+
+mod stacks;
 
 use std::collections::HashMap;
 use std::io::{BufWriter, Write};
@@ -60,6 +73,12 @@ struct Snoop {
     /// The time of day (UTC) of each completion instead of seconds since the first
     #[arg(short = 't', long, conflicts_with = "json")]
     timestamp: bool,
+    /// The file that each I/O reads or writes, where it can be known
+    #[arg(long)]
+    files: bool,
+    /// Count I/Os by the kernel and user stack that sent them; told at each interval and at the end
+    #[arg(long, conflicts_with = "json")]
+    stacks: bool,
     #[command(flatten)]
     selection: Selection,
     #[command(flatten)]
@@ -86,6 +105,8 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let selection = snoop.selection.settled_here();
     let mut watch = Watch::start(&Plan {
         cgroups: snoop.output.json,
+        files: snoop.files,
+        stacks: snoop.stacks,
         ..Plan::traced(TraceMode::Events, &selection, snoop.tracing)?
     })?;
     let filter = selection.filter(watch.recording());
@@ -119,7 +140,10 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         }
         style.heading = false;
         if let Some(table) = &mut table {
-            table.add(&mut report.recording, until, &mut out)?;
+            let told = table.add(&mut report.recording, until, &mut out)?;
+            if told && snoop.stacks {
+                stacks::write(watch.take_stacks(), &report.recording, &mut out)?;
+            }
         }
         if until >= end || watch.stopped() {
             break;
@@ -127,7 +151,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         until = (until + PRINT_EVERY).min(end);
         watch.run_until(until)?;
     }
-    let rest = watch.end()?;
+    let (rest, counts) = watch.end_with_stacks()?;
     let mut report = Report { recording: rest, findings: Vec::new() };
     lost += report.recording.listings.iter().map(|l| l.source.lost()).sum::<u64>();
     from_zero(&mut report, &mut zero);
@@ -136,6 +160,9 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     view.write(&report, &style, &mut out)?;
     if let Some(table) = &mut table {
         table.add(&mut report.recording, Duration::MAX, &mut out)?;
+    }
+    if snoop.stacks {
+        stacks::write(counts, &report.recording, &mut out)?;
     }
     out.flush()?;
     if lost > 0 {
@@ -182,19 +209,20 @@ impl Table {
         Table { interval, due: interval, groups: Groups::new(&[]) }
     }
 
+    /// Counts, and writes when an interval is over; whether it is.
     fn add(
         &mut self,
         recording: &mut Recording,
         now: Duration,
         out: &mut dyn Write,
-    ) -> std::io::Result<()> {
+    ) -> std::io::Result<bool> {
         // Where only slow I/Os are shown, the histograms that come along know all of them.
         if recording.listings.iter().any(|listing| listing.source.level == Level::B) {
             recording.listings.iter_mut().for_each(|listing| listing.events.clear());
         }
         self.groups.take(recording);
         if now < self.due {
-            return Ok(());
+            return Ok(false);
         }
         self.due = self.due.saturating_add(self.interval);
         let lines = self.groups.lines(recording);
@@ -203,7 +231,8 @@ impl Table {
         for line in lines {
             writeln!(out, "# {line}")?;
         }
-        out.flush()
+        out.flush()?;
+        Ok(true)
     }
 }
 

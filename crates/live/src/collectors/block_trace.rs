@@ -12,6 +12,13 @@
 //! that are kept in the kernel. With a latency limit it gives both: events above the limit, and the
 //! histograms of all requests in a listing of their own.
 //!
+//! With `snoop --files` it tells the file whose pages an I/O reads or writes. Pages of the page cache
+//! know theirs; what a task reads or writes directly is told by the tracepoints of iomap
+//! (`iomap_dio_rw_begin`, since 6.6), which ext4, XFS and btrfs use. The path is spelled by the program
+//! in the kernel when a file is first met and every five seconds, so it needs no right to look at
+//! other processes, and names what a flusher writes as well. With `snoop --stacks` it takes the stacks
+//! of the task that sends, before 6.5 of the one that issues.
+//!
 //! Times are read by the tracer itself. The times the kernel keeps in a request, on which other
 //! tools and /proc/diskstats rely, come since Linux 6.9 from a clock that is read once per batch.
 //!
@@ -25,7 +32,7 @@
 //! About 0.2 microseconds of CPU per request. Memory in the kernel: the ring (8 MiB), 0.4 to 6 MB
 //! for requests in flight, and for histograms 55 kB per device and CPU. The process name is
 //! copied at the start of each request when events are wanted, about 20 ns, because a process may
-//! be gone before its name could be looked up.
+//! be gone before its name could be looked up. Files and stacks cost more, and only when asked for.
 //!
 //! ## Cannot know
 //! Some kernels keep some processes from being traced, and then a completion is missed whose
@@ -33,12 +40,11 @@
 //!
 //! How a device that handles bios without requests (dm, md, zram, brd) spends its time: only when
 //! a bio came and when it was done. How long a cgroup limit (`io.max`) held a bio back before it
-//! arrived. Who dirtied a page that a flusher writes. The file: a request holds pages, and those of
-//! direct I/O are the program's own; only the file systems' tracepoints know it (`iomap_dio_rw_begin`
-//! since 6.6, others per file system), and a name costs a walk up the directory. Kernel and user
-//! stacks are not taken. A request whose start was missed, or whose event found the ring full, is
-//! counted as lost, so that events + lost is exactly what /proc/diskstats counts, per operation
-//! (an empty flush counts as a write there, and the flush that the kernel sends for it as a flush).
+//! arrived. Who dirtied a page that a flusher writes. The file of direct I/O before 6.6 or on a file
+//! system without iomap, and of a block device opened as one.
+//!
+//! A request whose start was missed, or whose event found the ring full, is counted as lost, so that
+//! events + lost is exactly what /proc/diskstats counts, per operation (an empty flush counts as a write there, and the flush that the kernel sends for it as a flush).
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -54,6 +60,7 @@ use crate::leftover::AtTheEnd;
 use crate::records::RecordReader;
 use crate::rights::Rights;
 use crate::sieve::{Sieve, TraceFilter};
+use crate::stacks::{StackCount, Stacks};
 use crate::tallies::{Tallies, TallyReader};
 use crate::watched::WatchList;
 use crate::{Collector, Error, clock};
@@ -95,6 +102,10 @@ pub struct TraceOptions {
     pub before: bool,
     /// Also who pays: the control group each bio is charged to.
     pub cgroups: bool,
+    /// Events only: also the file whose pages they read or write, as far as that can be known.
+    pub files: bool,
+    /// Events only: also count them by the stack of the task that sent them.
+    pub stacks: bool,
     /// Have the kernel count the time spent in the programs (needs CAP_SYS_ADMIN).
     pub count_cost: bool,
     /// Events only: size of the ring buffer; rounded up to a power of two.
@@ -111,6 +122,8 @@ impl TraceOptions {
             filter: TraceFilter::default(),
             before: false,
             cgroups: false,
+            files: false,
+            stacks: false,
             count_cost: false,
             ring_bytes: 8 << 20,
         }
@@ -134,6 +147,8 @@ impl TraceOptions {
             bios: watched.devices.iter().any(|device| device.without_requests),
             before: self.before,
             cgroups: self.cgroups || self.filter.cgroup.is_some(),
+            files: self.files && events,
+            stacks: self.stacks && events,
             sieve: Sieve::new(&self.filter, shape.command_flags),
         }
     }
@@ -147,6 +162,7 @@ pub struct BlockTrace {
     tallies: Vec<(String, Op, Tallies)>,
     cost: Option<Cost>,
     plug_clock: bool,
+    stacks: Option<Stacks>,
 }
 
 /// What a tracer has while it is attached.
@@ -167,7 +183,20 @@ struct Running {
 impl BlockTrace {
     /// A tracer that has not begun yet.
     pub fn new(options: TraceOptions) -> Self {
-        BlockTrace { options, running: None, tallies: Vec::new(), cost: None, plug_clock: false }
+        BlockTrace {
+            options,
+            running: None,
+            tallies: Vec::new(),
+            cost: None,
+            plug_clock: false,
+            stacks: None,
+        }
+    }
+
+    /// What each stack sent since the last time, the longest time in all first, and how many I/Os had
+    /// no stack; if stacks were asked for.
+    pub fn take_stacks(&mut self) -> (Vec<StackCount>, u64) {
+        self.stacks.as_mut().map(Stacks::take).unwrap_or_default()
     }
 
     /// Whether this kernel reads its clock once for a batch of requests, so that the wait it counts
@@ -204,6 +233,7 @@ impl Collector for BlockTrace {
         watched.enter(&mut programs)?;
         programs.attach()?;
         programs.set_epoch(FIRST_EPOCH)?;
+        self.stacks = settings.stacks.then(Stacks::new);
         let began = clock::now();
         // Nothing can fail from here on, so no listing is opened in vain.
         let counted = settings.histograms.then(|| {
@@ -216,7 +246,7 @@ impl Collector for BlockTrace {
         state_clock(sink, began);
         self.running = Some(Running {
             tallies: TallyReader::new(settings.events, settings.histograms, settings.rows),
-            reader: RecordReader::new(shape.command_flags),
+            reader: RecordReader::new(shape.command_flags).with_files(settings.files),
             programs,
             counting,
             watched,
@@ -230,7 +260,7 @@ impl Collector for BlockTrace {
 
     fn poll(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
         let Some(running) = &mut self.running else { return Ok(()) };
-        running.pour(sink, false)?;
+        running.pour(sink, self.stacks.as_mut(), false)?;
         self.tallies = running.tallies.all(&running.watched);
         Ok(())
     }
@@ -246,7 +276,7 @@ impl Collector for BlockTrace {
         wait_for_running_probes();
         let spent = running.counting.take().map(|_| running.programs.time_spent());
         running.programs.detach();
-        running.pour(sink, true)?;
+        running.pour(sink, self.stacks.as_mut(), true)?;
         self.tallies = running.tallies.all(&running.watched);
         self.cost = spent.map(|(ns, runs)| Cost::new(ns, runs, &self.tallies));
         at_the_end.pour(&running.programs, &running.watched, sink)?;
@@ -260,7 +290,12 @@ impl Collector for BlockTrace {
 impl Running {
     /// Pours what came since the last time: events, losses, and histograms if it is time or the
     /// last time.
-    fn pour(&mut self, sink: &mut dyn Sink, last: bool) -> Result<(), Error> {
+    fn pour(
+        &mut self,
+        sink: &mut dyn Sink,
+        mut stacks: Option<&mut Stacks>,
+        last: bool,
+    ) -> Result<(), Error> {
         let now = clock::now();
         if !last {
             self.look_for_devices()?;
@@ -275,8 +310,11 @@ impl Running {
         if let Some(listing) = self.events {
             sink.resume(listing);
             let (reader, watched) = (&mut self.reader, &self.watched);
-            self.programs.drain(|record| {
+            self.programs.drain(|record, frames| {
                 if let Some(event) = reader.event(record, watched, sink) {
+                    if let (Some(stacks), Some(ids)) = (&mut stacks, RecordReader::stacks(record)) {
+                        stacks.count(ids, &event, frames);
+                    }
                     sink.event(event);
                 }
             });

@@ -117,6 +117,9 @@ impl Capture {
         if let Some(group) = text(object, "cgroup")? {
             event.cgroup = Some(self.group.get(group, |name| sink.name(name)));
         }
+        if let Some(file) = text(object, "file")? {
+            event.file = Some(sink.name(file));
+        }
         sink.event(event);
         Ok(())
     }

@@ -8,7 +8,8 @@
 //! `queued_ns`, `issued_ns` and `completed_ns` are points on the clock of the input, in
 //! nanoseconds; their differences are Q2D, D2C and Q2C. `arrived_ns`, there only if it was seen, is
 //! when the bio came to the block layer, and B2Q lasts from then to `queued_ns`. `cgroup`, there only
-//! if known, is the group that pays. `sector` counts units of 512 bytes.
+//! if known, is the group that pays; `file` likewise the file that is read or written. `sector` counts
+//! units of 512 bytes.
 //! `depth` is the number of requests in flight at issue, this one included. `error` is a
 //! positive errno.
 //!
@@ -61,12 +62,15 @@ fn one(recording: &Recording, event: &Event, out: &mut dyn Write) -> io::Result<
     write!(out, ",\"bytes\":{},\"pid\":{}", OrNull(event.bytes), OrNull(event.pid))?;
     let comm = event.comm.map(|name| text(recording.text(name)));
     write!(out, ",\"comm\":{},\"depth\":{}", OrNull(comm), OrNull(event.depth))?;
-    // Few sources see these two: their absence costs no bytes.
+    // Few sources see these: their absence costs no bytes.
     if let Some(arrived) = event.arrived {
         write!(out, ",\"arrived_ns\":{}", arrived.ns())?;
     }
     if let Some(group) = event.cgroup {
         write!(out, ",\"cgroup\":{}", text(recording.text(group)))?;
+    }
+    if let Some(file) = event.file {
+        write!(out, ",\"file\":{}", text(recording.text(file)))?;
     }
     writeln!(out, ",\"error\":{},\"layer\":\"{}\"}}", OrNull(event.error), event.layer.name())
 }

@@ -1,0 +1,162 @@
+//! Files by the numbers the kernel knows them by, and the paths it sends.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+
+use iowhy_model::{Name, Sink};
+
+/// Bytes of a path as it is sent: `struct path` of `bpf/origin.h`.
+pub const PATH_BYTES: usize = 24 + PARTS * PART_BYTES;
+const PARTS: usize = 8;
+const PART_BYTES: usize = 64;
+/// Where this process sees its mounts.
+const MOUNTS: &str = "/proc/self/mountinfo";
+/// Where devices are found by their numbers.
+const DEVICES: &str = "/sys/dev/block";
+
+/// A file: inode, number of its file system, generation.
+pub type FileKey = (u64, u32, u32);
+
+/// Paths of files, as far as they were sent.
+#[derive(Debug)]
+pub struct Files {
+    names: HashMap<FileKey, Name>,
+    /// Where a file system is mounted, as `major:minor`.
+    mounts: HashMap<String, String>,
+}
+
+impl Files {
+    /// None yet; the mounts are those of this moment.
+    pub fn new() -> Files {
+        Files {
+            names: HashMap::new(),
+            mounts: mounts(&fs::read_to_string(MOUNTS).unwrap_or_default()),
+        }
+    }
+
+    /// Takes a path that was sent.
+    pub fn learn(&mut self, sent: &[u8; PATH_BYTES], sink: &mut dyn Sink) {
+        let four = |at: usize| four(sent, at);
+        let key = (u64::from(four(0)) | u64::from(four(4)) << 32, four(8), four(12));
+        let device = four(16);
+        let (parts, whole) = (four(20) & 0xffff, four(20) >> 16 != 0);
+        let text = if device != 0 {
+            named_device(device)
+        } else if parts == 0 {
+            numbered(key)
+        } else {
+            self.path(sent, key, parts as usize, whole)
+        };
+        self.names.insert(key, sink.name(&text));
+    }
+
+    /// The name of a file; `None` for inode 0, which is no file.
+    pub fn name(&self, key: FileKey, sink: &mut dyn Sink) -> Option<Name> {
+        if key.0 == 0 {
+            return None;
+        }
+        Some(self.names.get(&key).copied().unwrap_or_else(|| sink.name(&numbered(key))))
+    }
+
+    fn path(&mut self, sent: &[u8; PATH_BYTES], key: FileKey, parts: usize, whole: bool) -> String {
+        let system = numbers(key.1);
+        if !self.mounts.contains_key(&system) {
+            self.mounts.extend(mounts(&fs::read_to_string(MOUNTS).unwrap_or_default()));
+        }
+        // Of a file system that is mounted elsewhere only, or not at its root, the number.
+        let mut path = match self.mounts.get(&system) {
+            Some(at) => at.trim_end_matches('/').to_string(),
+            None => format!("{system}:"),
+        };
+        if !whole {
+            path.push_str("/...");
+        }
+        let all = sent.get(24..).unwrap_or_default().chunks_exact(PART_BYTES);
+        let known: Vec<&[u8]> = all.take(parts).collect();
+        for part in known.into_iter().rev() {
+            let end = part.iter().position(|byte| *byte == 0).unwrap_or(PART_BYTES);
+            path.push('/');
+            path.push_str(&String::from_utf8_lossy(part.get(..end).unwrap_or_default()));
+            if end == PART_BYTES - 1 {
+                path.push_str("...");
+            }
+        }
+        path
+    }
+}
+
+/// A file without a path.
+fn numbered((inode, system, _): FileKey) -> String {
+    format!("inode {inode} on {}", numbers(system))
+}
+
+/// MAJOR and MINOR of include/linux/kdev_t.h.
+fn numbers(device: u32) -> String {
+    format!("{}:{}", device >> 20, device & 0xf_ffff)
+}
+
+/// A block device itself: the file system's own blocks, or a program's that reads it as it is.
+fn named_device(device: u32) -> String {
+    let link = fs::read_link(Path::new(DEVICES).join(numbers(device))).ok();
+    let name = link.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy());
+    name.map_or_else(|| format!("device {}", numbers(device)), |name| format!("/dev/{name}"))
+}
+
+/// Where file systems are mounted by their root, by number; the first place of each
+/// (Documentation/filesystems/proc.rst, 3.5).
+fn mounts(text: &str) -> HashMap<String, String> {
+    let mut found = HashMap::new();
+    for line in text.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        if let [_, _, numbers, "/", place, ..] = words[..] {
+            found.entry(numbers.to_string()).or_insert_with(|| place.replace("\\040", " "));
+        }
+    }
+    found
+}
+
+fn four(bytes: &[u8], at: usize) -> u32 {
+    let word = bytes.get(at..at + 4).and_then(|four| four.try_into().ok());
+    word.map_or(0, u32::from_ne_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use iowhy_model::Recording;
+
+    use super::*;
+
+    /// What the kernel sends of a file, its parts from the file up.
+    fn sent(parts: &[&str], whole: bool) -> [u8; PATH_BYTES] {
+        let mut bytes = [0; PATH_BYTES];
+        bytes[0] = 42;
+        bytes[8..12].copy_from_slice(&(8u32 << 20 | 1).to_ne_bytes());
+        bytes[20] = parts.len() as u8;
+        bytes[22] = u8::from(whole);
+        for (at, part) in parts.iter().enumerate() {
+            let place = 24 + at * PART_BYTES;
+            bytes[place..place + part.len()].copy_from_slice(part.as_bytes());
+        }
+        bytes
+    }
+
+    #[test]
+    fn a_path_is_put_together_from_its_parts_and_its_mount() {
+        let text =
+            "29 1 8:1 / /data\\040one rw - ext4 /dev/sda1 rw\n30 1 8:2 /sub /x rw - ext4 y rw\n";
+        let mut recording = Recording::new();
+        let mut files = Files { names: HashMap::new(), mounts: mounts(text) };
+        let key = (42, 8 << 20 | 1, 0);
+        let mut told = |files: &mut Files, parts: &[&str], whole| {
+            files.learn(&sent(parts, whole), &mut recording);
+            let name = files.name(key, &mut recording).expect("a file");
+            recording.text(name).to_string()
+        };
+        assert_eq!(told(&mut files, &["base", "db"], true), "/data one/db/base");
+        assert_eq!(told(&mut files, &["base", "db"], false), "/data one/.../db/base");
+        assert_eq!(told(&mut files, &[], false), "inode 42 on 8:1");
+        assert!(!files.mounts.contains_key("8:2"), "no root of a file system");
+        assert_eq!(files.name((0, 1, 0), &mut recording), None);
+    }
+}

@@ -1,0 +1,205 @@
+//! The stacks that sent I/Os: how many each, and how long they took.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::fs;
+
+use iowhy_model::{DeviceId, Event, Name, Nanos, Op};
+
+/// Kernel and user stack by their numbers; negative where there is none.
+pub type StackIds = (i32, i32);
+
+/// Different stacks that are kept apart; I/Os of more are counted together.
+const KEPT: usize = 10_000;
+/// Where the kernel names its functions.
+const KERNEL: &str = "/proc/kallsyms";
+/// Frames of the tracer itself and of the tracepoint, which stand above those of the task.
+const OWN: [&str; 3] = ["bpf_", "__bpf_", "__traceiter_"];
+
+/// What one stack sent.
+#[derive(Clone, Debug)]
+pub struct StackCount {
+    /// The kernel's frames, innermost first, as `function+0x12`.
+    pub kernel: Vec<String>,
+    /// The program's frames, innermost first, as `file+0x1234` by the offset in the file.
+    pub user: Vec<String>,
+    /// The process.
+    pub pid: Option<u32>,
+    /// Its name.
+    pub comm: Option<Name>,
+    /// The device.
+    pub device: DeviceId,
+    /// The operation.
+    pub op: Op,
+    /// I/Os that completed.
+    pub count: u64,
+    /// Their latencies added up, Q2C where it is known.
+    pub total: Nanos,
+    /// The longest of them.
+    pub longest: Nanos,
+}
+
+/// Counts by stack.
+#[derive(Debug)]
+pub struct Stacks {
+    symbols: Vec<(u64, String)>,
+    maps: HashMap<u32, Vec<Mapped>>,
+    counts: HashMap<(StackIds, Option<u32>, DeviceId, Op), StackCount>,
+    /// I/Os whose stack could not be kept.
+    missed: u64,
+}
+
+/// A part of a file in the memory of a process.
+#[derive(Clone, PartialEq, Debug)]
+struct Mapped {
+    start: u64,
+    end: u64,
+    offset: u64,
+    file: String,
+}
+
+impl Stacks {
+    /// None yet. The kernel's names are read now: later the right to them is given up.
+    pub fn new() -> Stacks {
+        let text = fs::read_to_string(KERNEL).unwrap_or_default();
+        Stacks { symbols: symbols(&text), maps: HashMap::new(), counts: HashMap::new(), missed: 0 }
+    }
+
+    /// Counts an I/O; `frames` gives the addresses of a stack by its number.
+    pub fn count(&mut self, ids: StackIds, event: &Event, frames: impl Fn(u32) -> Vec<u64>) {
+        let took = event.longest().map_or(Nanos(0), |(_, took)| took);
+        if ids.0 < 0 && ids.1 < 0 {
+            self.missed += 1;
+            return;
+        }
+        let full = self.counts.len() >= KEPT;
+        let entry = match self.counts.entry((ids, event.pid, event.device, event.op)) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(_) if full => {
+                self.missed += 1;
+                return;
+            }
+            Entry::Vacant(entry) => {
+                let of = |id: i32| u32::try_from(id).map(&frames).unwrap_or_default();
+                let maps = event.pid.map_or(&[][..], |pid| {
+                    self.maps.entry(pid).or_insert_with(|| mapped(pid)).as_slice()
+                });
+                entry.insert(StackCount {
+                    kernel: kernel_frames(&self.symbols, &of(ids.0)),
+                    user: of(ids.1).into_iter().map(|at| user_frame(maps, at)).collect(),
+                    pid: event.pid,
+                    comm: event.comm,
+                    device: event.device,
+                    op: event.op,
+                    count: 0,
+                    total: Nanos(0),
+                    longest: Nanos(0),
+                })
+            }
+        };
+        entry.count += 1;
+        entry.total = Nanos(entry.total.ns().saturating_add(took.ns()));
+        entry.longest = entry.longest.max(took);
+    }
+
+    /// What was counted since the last time, the longest time in all first, and how many I/Os had no
+    /// stack that could be kept.
+    pub fn take(&mut self) -> (Vec<StackCount>, u64) {
+        let mut counts: Vec<StackCount> = self.counts.drain().map(|(_, count)| count).collect();
+        counts.sort_by_key(|count| (std::cmp::Reverse(count.total), count.pid));
+        (counts, std::mem::take(&mut self.missed))
+    }
+}
+
+/// Functions by their addresses, in order; none where the kernel hides them (kptr_restrict).
+fn symbols(text: &str) -> Vec<(u64, String)> {
+    let line = |line: &str| {
+        let mut words = line.split_whitespace();
+        let address = u64::from_str_radix(words.next()?, 16).ok().filter(|address| *address > 0)?;
+        let kind = words.next()?;
+        let name = words.next()?;
+        matches!(kind, "t" | "T" | "w" | "W").then(|| (address, name.to_string()))
+    };
+    let mut found: Vec<_> = text.lines().filter_map(line).collect();
+    found.sort_by_key(|(address, _)| *address);
+    found
+}
+
+fn kernel_frames(symbols: &[(u64, String)], frames: &[u64]) -> Vec<String> {
+    let named: Vec<String> = frames.iter().map(|at| kernel_frame(symbols, *at)).collect();
+    let own = |frame: &String| OWN.iter().any(|begins| frame.starts_with(begins));
+    let first = named.iter().rposition(own).map_or(0, |last| last + 1);
+    named.get(first..).unwrap_or_default().to_vec()
+}
+
+fn kernel_frame(symbols: &[(u64, String)], at: u64) -> String {
+    let behind = symbols.partition_point(|(address, _)| *address <= at);
+    match behind.checked_sub(1).and_then(|place| symbols.get(place)) {
+        Some((address, name)) => format!("{name}+{:#x}", at - address),
+        None => format!("{at:#x}"),
+    }
+}
+
+fn user_frame(maps: &[Mapped], at: u64) -> String {
+    match maps.iter().find(|part| (part.start..part.end).contains(&at)) {
+        Some(part) => format!("{}+{:#x}", part.file, at - part.start + part.offset),
+        None => format!("{at:#x}"),
+    }
+}
+
+/// The files in a process's memory; none if it has gone, or may not be looked at.
+fn mapped(pid: u32) -> Vec<Mapped> {
+    let text = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    text.lines().filter_map(part).collect()
+}
+
+/// A line of /proc/PID/maps; `None` for what is no file's.
+fn part(line: &str) -> Option<Mapped> {
+    let mut words = line.split_whitespace();
+    let (start, end) = words.next()?.split_once('-')?;
+    let number = |text: &str| u64::from_str_radix(text, 16).ok();
+    let offset = words.nth(1)?;
+    let file = words.nth(2)?;
+    let name = file.rsplit('/').next().unwrap_or(file).to_string();
+    Some(Mapped { start: number(start)?, end: number(end)?, offset: number(offset)?, file: name })
+}
+
+#[cfg(test)]
+mod tests {
+    use iowhy_model::{Layer, Time};
+
+    use super::*;
+
+    #[test]
+    fn frames_have_names_and_those_of_the_tracer_are_left_out() {
+        let text = "ffffffff81000100 T submit\nffffffff81000200 t next\nffffffff81000300 D no_code\n\
+                    ffffffff82000000 T __traceiter_block_io_start\n0000000000000000 T hidden\n";
+        let symbols = symbols(text);
+        let frames = [0xffff_ffff_8200_0010, 0xffff_ffff_8100_0104, 0xffff_ffff_8100_0290];
+        assert_eq!(kernel_frames(&symbols, &frames), ["submit+0x4", "next+0x90"]);
+        assert_eq!(kernel_frames(&[], &[0x10]), ["0x10"]);
+        let maps = [part("55d0c0000000-55d0c0002000 r-xp 00001000 08:01 42    /usr/bin/dd")
+            .expect("a file")];
+        assert_eq!(user_frame(&maps, 0x55d0_c000_0010), "dd+0x1010");
+        assert_eq!(user_frame(&maps, 0x10), "0x10");
+        assert_eq!(part("7f0000000000-7f0000001000 rw-p 00000000 00:00 0 "), None);
+    }
+
+    #[test]
+    fn times_are_added_by_stack_and_taken_once() {
+        let mut stacks =
+            Stacks { symbols: Vec::new(), maps: HashMap::new(), counts: HashMap::new(), missed: 0 };
+        let mut event = Event::new(DeviceId::at(0), Op::Read, Layer::Block);
+        event.queued = Some(Time::from_ns(0));
+        for (ids, ns) in [((1, -1), 10), ((2, -1), 50), ((1, -1), 20), ((-1, -17), 5)] {
+            event.completed = Some(Time::from_ns(ns));
+            stacks.count(ids, &event, |id| vec![u64::from(id)]);
+        }
+        let (counts, missed) = stacks.take();
+        let seen: Vec<_> =
+            counts.iter().map(|c| (c.kernel[0].as_str(), c.count, c.total)).collect();
+        assert_eq!(seen, [("0x2", 1, Nanos(50)), ("0x1", 2, Nanos(30))]);
+        assert_eq!((counts[1].longest, missed), (Nanos(20), 1));
+        assert!(stacks.take().0.is_empty());
+    }
+}
