@@ -3,8 +3,8 @@
 use iowhy_model::{Edges, Listing, Recording, Report, Series, series};
 
 use crate::colour_scale::Scale;
-use crate::paint::{Anchor, Figure, Grid, LETTER, Mark, Ramp, Rgb, latency_label, ticks};
-use crate::picture::{Measure, Picture};
+use crate::paint::{Anchor, Figure, Grid, LETTER, Mark, Ramp, Rgb, latency_label, ticks, wrap};
+use crate::picture::{AXES, Measure, Picture};
 use crate::scale::wanted;
 use crate::words::{duration, short};
 use crate::{Style, map_title, sources};
@@ -65,9 +65,17 @@ fn title(
     let y = figure.height + LINE;
     figure.text((MARGINS.1, y), Anchor::Start, &name, STRONG);
     let gap = if name.is_empty() { 0 } else { 2 };
-    let behind = MARGINS.1 + LETTER.0 * (name.chars().count() as u32 + gap);
-    figure.text((behind, y), Anchor::Start, &text, FAINT);
-    figure.height += 2 * LINE;
+    let mut behind = MARGINS.1 + LETTER.0 * (name.chars().count() as u32 + gap);
+    if behind * 2 > figure.width {
+        behind = MARGINS.1;
+        figure.height += LINE;
+    }
+    let room = (figure.width.saturating_sub(behind + MARGINS.1) / LETTER.0) as usize;
+    for line in wrap(&text, room) {
+        figure.text((behind, figure.height + LINE), Anchor::Start, &line, FAINT);
+        figure.height += LINE;
+    }
+    figure.height += LINE;
 }
 
 /// One map: heading, cells with latencies, time, legend.
@@ -78,7 +86,9 @@ fn map(figure: &mut Figure, picture: &Picture, measure: Measure, style: &Style) 
     };
     let (grid, scale) = picture.grid(measure, style);
     let mut heading = measure.heading().to_string();
-    if measure == Measure::Intensity {
+    if measure == Measure::Frequency {
+        heading += AXES;
+    } else {
         heading += if picture.exact { " (sums exact)" } else { " (estimated from buckets)" };
     }
     figure.text((MARGINS.0, figure.height + LINE / 2), Anchor::Start, &heading, STRONG);

@@ -35,6 +35,9 @@ impl Measure {
     }
 }
 
+/// What the axes of a map are, behind the heading of the first.
+pub const AXES: &str = "  up: latency, right: time, colour: rate";
+
 /// One column of paper.
 #[derive(Clone, Default)]
 struct Column {

@@ -28,7 +28,7 @@ use iowhy_model::{Edges, Listing, Report, Series, series};
 
 use crate::colour_scale::Scale;
 use crate::paint::{Grid, Ink, Line, Mark, Paper, Ramp, Tone, time_axis};
-use crate::picture::{Measure, Picture};
+use crate::picture::{AXES, Measure, Picture};
 use crate::scale::wanted;
 use crate::{Style, View, map_title, sources};
 
@@ -115,6 +115,9 @@ fn map(paper: &mut Paper, picture: &Picture, measure: Measure) -> io::Result<()>
         heading.push(how, Tone::Faint);
     }
     let end = LEFT + picture.columns + RIGHT;
+    if measure == Measure::Frequency && heading.width() + AXES.len() + 9 < end {
+        heading.push(AXES, Tone::Faint);
+    }
     if heading.width() + 7 < end {
         heading.pad(end - "latest".len());
         heading.push("latest", Tone::Faint);
