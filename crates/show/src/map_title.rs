@@ -31,8 +31,9 @@ pub fn title(
         listing.source.format
     );
     if let Some((mean, latest)) = picture.means_ns() {
-        let how = if picture.exact { "exact" } else { "estimated" };
-        text += &format!(", mean {} ({how})", said(mean));
+        // Exact sums are told beside the map of the time they make up.
+        let how = if picture.exact { "" } else { " (estimated)" };
+        text += &format!(", mean {}{how}", said(mean));
         if let Some(latest) = latest {
             text += &format!(", latest {}", said(latest));
         }

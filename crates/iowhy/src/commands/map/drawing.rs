@@ -12,7 +12,7 @@ use crate::messages::Hinted;
 use crate::present::View;
 
 /// Rows of text for maps on no screen: sixteen for each, beside titles and legends.
-const LONG: usize = 40;
+const LONG: usize = 42;
 
 /// How maps are coloured and where they are written.
 #[derive(Args, Debug)]
