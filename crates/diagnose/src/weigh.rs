@@ -68,6 +68,8 @@ pub(crate) const CHILDREN: &[(&str, &[&str])] = &[
     ("load.large-io", &["load.saturated"]),
     ("load.missed-turn", &["device.slow", "device.retry", "load.small-sync"]),
     ("load.rw-mix", &["device.slow", "load.saturated"]),
+    // Peers under the same load are a better yardstick than a class that is guessed.
+    ("peer.outlier", &["device.slow"]),
     ("peer.shared", &["device.slow", "device.stall", "peer.outlier"]),
 ];
 

@@ -107,7 +107,9 @@ fn from_events(scene: &Scene, track: &Track) -> Option<Finding> {
     let too_few = track.visits.len() < EVENTS_NEEDED || slow < SLOW_NEEDED;
     let excused = track.paused || names::is_stacked(&track.disk);
     let gives = track.visits.len() as f64 / track.span_ns() * track.s0.median_ms() * 1e6;
-    if vote.device == 0 || too_few || lost < MATTERS || excused || gives > GIVES_MUCH {
+    let mends_nothing = middle.device_share < MATTERS;
+    let idle = vote.device == 0 || too_few || lost < MATTERS || mends_nothing;
+    if idle || excused || gives > GIVES_MUCH {
         return None;
     }
     let disk = phrase::disk(&track.disk);

@@ -55,7 +55,7 @@ pub fn show(stage: &Stage) -> io::Result<()> {
         stage.iowhy(&["map"])?;
     }
     let above = if live { "Above, while it happened: reads" } else { "Reads" };
-    say(&format!("{above} lie in rows at 2, 10, 19 and 27 ms: one turn, 8.33 ms, apart."))?;
+    say(&format!("{above} take 2, 10, 19 or 27 ms: one turn, 8.33 ms, apart."))?;
     heading("iostat: averages")?;
     print(stage, "iostat", "sysstat")?;
     say("A busy disk, none too quick. Is too much asked of it, or is it sick? It does not say.")?;
