@@ -19,6 +19,7 @@ use clap::Args;
 
 pub use cases::WARDS;
 use kept::Kept;
+pub(crate) use outcome::ACCUSES;
 pub use outcome::{Answer, Judged, Outcome, Way};
 use run::run;
 pub use tables::tables;

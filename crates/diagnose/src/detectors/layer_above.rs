@@ -2,7 +2,8 @@
 //!
 //! ## Accuses
 //! What lies between the program and the block layer: a journal's lock, a page cache that is full of
-//! dirty pages, the processor, the program itself.
+//! dirty pages, the processor, the program itself. Or a device that is made of others (dm, md) and
+//! answers far later than they do: a throttle, a delay, a lock, cryptography.
 //!
 //! ## Why it matters
 //! The program measures a slow write and the disk is replaced, though the disk answered in a
@@ -10,12 +11,14 @@
 //!
 //! ## Needs
 //! The latency the program or the system call saw, beside the block layer's at the same time
-//! (`iowhy syscalls` beside `iowhy why`, fio's log beside iostat, Oracle's waits beside biosnoop).
+//! (`iowhy syscalls` beside `iowhy why`, fio's log beside iostat, Oracle's waits beside biosnoop). For a
+//! device that is made of others: its I/Os and those of all of them, traced in one capture.
 //!
 //! ## Rule
 //! What was seen above takes more than three times what the block layer needs for it: the mean above
 //! against the mean below, times the block I/Os that each call needs, at least one. The block layer
 //! itself must be well: its mean below three healthy service times on every disk that could be meant.
+//! The same factor holds between a device and those it is made of.
 //!
 //! ## Wrong if
 //! The block trace missed I/Os, or the two looked at different times or devices.
@@ -23,14 +26,20 @@
 //! ## Next step
 //! Stacks of the waiting task, dirty-page limits, the journal, the run queue.
 
-use iowhy_model::{Bound, Finding, Forecast, Interval, Layer, Level, Nanos, Stage, Unit};
+use std::collections::BTreeMap;
+
+use iowhy_model::{
+    Bound, DeviceId, Finding, Forecast, Interval, Layer, Level, Listing, Nanos, Stage, Unit,
+};
 
 use crate::Detector;
 use crate::detector::{Needs, cite, computed, finding, held, lines};
 use crate::evidence;
+use crate::names;
 use crate::phrase;
 use crate::replay::Side;
 use crate::scene::Scene;
+use crate::track::Track;
 use crate::weigh;
 
 /// Entry in the list of detectors.
@@ -89,7 +98,105 @@ fn accuse(scene: &Scene) -> Vec<Finding> {
         .collect();
     // Whichever waited longest in all speaks.
     let most = above.iter().max_by(|a, b| a.1.time_ns.total_cmp(&b.1.time_ns));
-    most.and_then(|(place, above)| charge(scene, *place, above)).into_iter().collect()
+    let above = most.and_then(|(place, above)| charge(scene, *place, above));
+    above.into_iter().chain(between(scene)).collect()
+}
+
+/// Devices made of others that answer far later than those below them.
+fn between(scene: &Scene) -> Vec<Finding> {
+    let devices = scene.recording.devices().iter();
+    if !devices.clone().any(|device| names::is_stacked(&device.name)) {
+        return Vec::new();
+    }
+    let places = 0..scene.recording.listings.len();
+    let each = places.flat_map(|place| {
+        let seen = by_device(scene.listing(place));
+        let uppers: Vec<DeviceId> = seen.keys().copied().collect();
+        uppers
+            .into_iter()
+            .filter_map(move |upper| charge_between(scene, place, upper, &seen.clone()))
+    });
+    each.collect()
+}
+
+fn by_device(listing: &Listing) -> BTreeMap<DeviceId, Seen> {
+    let mut all: BTreeMap<DeviceId, Seen> = BTreeMap::new();
+    for event in listing.events.iter().filter(|event| event.layer == Layer::Block) {
+        if let Some((_, latency)) = event.longest() {
+            all.entry(event.device).or_default().add(1.0, latency.ns() as f64);
+        }
+    }
+    all
+}
+
+fn charge_between(
+    scene: &Scene,
+    place: usize,
+    upper: DeviceId,
+    seen: &BTreeMap<DeviceId, Seen>,
+) -> Option<Finding> {
+    let name = &scene.recording.device_of(upper).name;
+    let made_of = scene.about(place, name).last("device.slaves")?;
+    let lowers: Vec<String> = made_of.text().split(' ').map(str::to_string).collect();
+    let above = seen.get(&upper)?;
+    let mut below = Seen::default();
+    for lower in &lowers {
+        let named = |id: &&DeviceId| scene.recording.device_of(**id).name == *lower;
+        let one = seen.get(seen.keys().find(named)?)?;
+        below.add(one.count, one.time_ns);
+    }
+    let is_lower = |track: &&Track| track.listing == place && lowers.contains(&track.disk);
+    let mut tracks = scene.tracks.iter().filter(is_lower);
+    let well = tracks.all(|track| track.mean_ns() < HEALTHY * track.slow_end_ns());
+    let each = (below.count / above.count).max(1.0);
+    let needed_ns = each * below.mean_ns();
+    let times = above.mean_ns() / needed_ns.max(1.0);
+    if above.count < FEWEST || below.count < FEWEST || times < TIMES || !well {
+        return None;
+    }
+    let source = scene.source(place);
+    let n = above.count as u64;
+    let mut charge = finding(DETECTOR.name, Some(upper), vec![place]);
+    charge.sentence = format!(
+        "{} loses the time itself, above {}: it answers in {} what is done below in {}",
+        phrase::disk(name),
+        phrase::list(&lowers),
+        phrase::ns(above.mean_ns()),
+        phrase::ns(needed_ns)
+    );
+    let below_n = below.count as u64;
+    charge.evidence = vec![
+        computed("mean latency above", above.mean_ns() / 1e6, Unit::Ms, n, source),
+        computed("mean latency below", below.mean_ns() / 1e6, Unit::Ms, below_n, source),
+        computed("I/Os below for each above", each, Unit::Ratio, n, source),
+        held(
+            computed("the first over what is needed below", times, Unit::Ratio, n, source),
+            Bound::Above(TIMES),
+        ),
+        evidence::cited(
+            scene.recording,
+            &made_of,
+            "devices it is made of",
+            lowers.len() as f64,
+            Unit::Count,
+        ),
+    ];
+    charge.confidence = weigh::believe(PRIOR, &[weigh::above(times, TIMES), SIDE_BY_SIDE]);
+    charge.explained_share = 1.0 - 1.0 / times;
+    charge.forecast = Some(Forecast {
+        now_mean: Nanos(above.mean_ns() as i64),
+        mean: Nanos(needed_ns as i64),
+        range: None,
+        p99: None,
+        assuming: "the device passes on at once what it is given".to_string(),
+    });
+    charge.refuted_by =
+        vec!["the block trace missed I/Os: its count is below that of /proc/diskstats".to_string()];
+    charge.next_step = lines(&[
+        "`dmsetup table` and `dmsetup status` tell what it does: delay, crypt, thin, cache, snapshot",
+        "`cat /proc/mdstat`: a resync or a member that lags slows all of an array",
+    ]);
+    Some(charge)
 }
 
 fn charge(scene: &Scene, place: usize, above: &Seen) -> Option<Finding> {

@@ -58,7 +58,7 @@ pub fn build(cache: &Path) -> io::Result<PathBuf> {
 /// Runs a program to its end; what it printed.
 ///
 /// # Errors
-/// If it cannot be started or fails; then with its last lines.
+/// If it cannot be started or fails; then with its first error and its last line.
 pub fn run(command: &mut Command) -> io::Result<String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let told = |error: io::Error| io::Error::new(error.kind(), format!("`{name}`: {error}"));
@@ -68,8 +68,11 @@ pub fn run(command: &mut Command) -> io::Result<String> {
     }
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let lines: Vec<&str> = said.lines().collect();
-    let last = lines.len().saturating_sub(5);
-    Err(io::Error::other(format!("`{name}` failed: {}", lines[last..].join(" | "))))
+    // What went wrong first, and where: a compiler's last lines only say that it gave up.
+    let first = lines.iter().position(|line| line.starts_with("error")).unwrap_or(0);
+    let reason = lines.iter().skip(first).take(2).chain(lines.last());
+    let reason: Vec<&str> = reason.map(|line| line.trim()).collect();
+    Err(io::Error::other(format!("`{name}` failed: {}", reason.join(" | "))))
 }
 
 fn is_here(program: &str) -> bool {

@@ -22,6 +22,8 @@ const DELAY_MS: u64 = 50;
 const BELOW_MS: (f64, f64) = super::NULL_BLOCK_MS;
 /// Reads per second that the cgroup may make.
 const LIMIT: u64 = 20;
+/// What the judge owes where a mapped device is slow above quick ones.
+const LAYER: &str = "layer.above";
 /// How long the judge watches.
 const WATCH: &str = "5s";
 
@@ -30,7 +32,7 @@ pub fn delay() -> io::Result<Vec<Value>> {
     let below = Device::named("nullb0")?;
     let slow = mapped_delay("slow", &below)?;
     let load = Load { op: Op::Read, bytes: 4096, depth: 1, number: 40 };
-    above(&slow.device.clone(), &below, load, DELAY_MS as f64, || Ok(()))
+    above(&[&slow.device, "nullb0"], &below, load, DELAY_MS as f64, LAYER, || Ok(()))
 }
 
 /// A linear device, which handles bios as they come and makes no requests: counted by its bios, as
@@ -89,7 +91,8 @@ pub fn raid() -> io::Result<Vec<Value>> {
         format!("raid1 4 0 nosync region_size 1024 2 - {} - {}", number(&good), number(&member));
     let mirror = Mapped::new("mirror", SECTORS, "raid", &parameters)?;
     let load = Load { op: Op::Write, bytes: 4096, depth: 1, number: 30 };
-    above(&mirror.device.clone(), &good, load, DELAY_MS as f64, || Ok(()))
+    let all = [&mirror.device, &slow.device, "nullb0", "nullb1"];
+    above(&all, &good, load, DELAY_MS as f64, LAYER, || Ok(()))
 }
 
 /// A cgroup that may read so many times a second: who waits, waits before the first tracepoint of
@@ -103,21 +106,22 @@ pub fn io_max() -> io::Result<Vec<Value>> {
     let own = std::process::id().to_string();
     let enter = || fs::write(format!("{ROOT}/slow/cgroup.procs"), &own);
     let load = Load { op: Op::Read, bytes: 4096, depth: 1, number: 60 };
-    let told = above("nullb0", &below, load, 1e3 / LIMIT as f64 * 0.9, enter);
+    let told = above(&["nullb0"], &below, load, 1e3 / LIMIT as f64 * 0.9, "cap.cgroup", enter);
     fs::write(format!("{ROOT}/cgroup.procs"), &own)?;
     told
 }
 
-/// A load on what lies above a quick disk: the program waits for `least` ms, the disk takes its own
-/// time, every request is accounted for, and the disk is not blamed.
+/// A load on the first device, above a quick disk: the program waits for `least` ms, the disk takes
+/// its own time, every request is accounted for, and what holds the program up is named.
 fn above(
-    device: &str,
+    devices: &[&str],
     below: &Device,
     load: Load,
     least: f64,
+    owed: &str,
     enter: impl FnOnce() -> io::Result<()>,
 ) -> io::Result<Vec<Value>> {
-    let path = format!("/dev/{device}");
+    let path = format!("/dev/{}", devices.first().unwrap_or(&""));
     enter()?;
     let mut took = Duration::ZERO;
     let counted = count(below, TraceMode::Events, || {
@@ -127,11 +131,7 @@ fn above(
         Ok(())
     })?;
     let name = below.path.trim_start_matches("/dev/").to_string();
-    let mut devices = vec![name.as_str()];
-    if device != name {
-        devices.push(device);
-    }
-    let said = judged(&devices, WATCH, |over| {
+    let said = judged(devices, WATCH, |over| {
         while !over.load(Ordering::Relaxed) {
             Load { number: 5, ..load }.run(&path)?;
         }
@@ -139,18 +139,24 @@ fn above(
     })?;
     let waited = took.as_secs_f64() * 1e3 / f64::from(load.number);
     let mut told = lines(&counted, TraceMode::Events, "through what is above");
-    told.push(judgement(&counted, waited, least, &said, &name));
+    told.push(judgement(&counted, (waited, least), &said, owed, &name));
     Ok(told)
 }
 
-fn judgement(counted: &Count, waited: f64, least: f64, said: &Value, below: &str) -> Value {
+fn judgement(
+    counted: &Count,
+    (waited, least): (f64, f64),
+    said: &Value,
+    owed: &str,
+    below: &str,
+) -> Value {
     let d2c = counted.quantile(0.5);
     let own = d2c.is_some_and(|ms| (BELOW_MS.0..BELOW_MS.1).contains(&ms));
-    let expected = format!("the program waits for {least} ms or more, the disk takes 1 ms");
+    let expected = format!("the program waits {least} ms or more, the disk takes 1 ms: {owed}");
     json!({
         "expected": expected, "waited_ms": waited, "p50_ms": d2c,
         "verdict": said["verdict"], "sentence": said["sentence"], "accused": said["device"],
-        "right": waited >= least && own && !blames(said, below),
+        "right": waited >= least && own && !blames(said, below) && said["verdict"] == owed,
     })
 }
 
