@@ -1,9 +1,11 @@
 //! What a replay says, as the evidence and the forecast of a finding.
 
+use std::ops::Range;
+
 use iowhy_model::{Bound, Evidence, Forecast, Nanos, Unit};
 
 use crate::detector::{computed, estimated, held};
-use crate::measures::service::Visit;
+use crate::measures::service::{self, Visit};
 use crate::measures::spread;
 use crate::phrase;
 use crate::replay::{self, Replay, Side, Vote};
@@ -44,23 +46,76 @@ const FEWEST: usize = 30;
 const STRETCHES: usize = 10;
 const STUDENT: f64 = 1.833;
 
+/// What a forecast errs by besides the chance of its sample: worlds that were cured came within this
+/// share of what was foretold nine times in ten (docs/METHOD.md, 18 Forecast).
+const ERRS: f64 = 0.15;
+
 /// The latency on a healthy device, as the nine replays give it: the middle one's, within the
 /// quickest and the slowest.
 pub fn forecast(track: &Track, vote: &Vote) -> Option<Forecast> {
     let middle = vote.middle()?;
-    let mean = Nanos(middle.healthy_mean_ns as i64);
-    let of = |replay: &Replay| Nanos(replay.healthy_mean_ns as i64);
-    let range = vote.replays.first().zip(vote.replays.last());
+    let healthy = |(place, replay): (usize, &Replay)| match middle.side() {
+        // The replay leaves services that are nearly normal as they are; a slow disk is slow in all.
+        Side::Device => quickened(track, place, replay).unwrap_or(replay.healthy_mean_ns),
+        _ => replay.healthy_mean_ns,
+    };
+    let means: Vec<f64> = vote.replays.iter().enumerate().map(healthy).collect();
+    let mean = *means.get(means.len() / 2)?;
+    let low = means.iter().copied().fold(mean, f64::min) * (1.0 - ERRS);
+    let high = means.iter().copied().fold(mean, f64::max) * (1.0 + ERRS);
     Some(Forecast {
         now_mean: Nanos(middle.mean_ns as i64),
-        mean,
-        range: range.map(|(low, high)| (of(low).min(mean), of(high).max(mean))),
+        mean: Nanos(mean as i64),
+        range: Some((Nanos(low as i64), Nanos(high as i64))),
         p99: middle.healthy_p99_ns.map(|ns| Nanos(ns as i64)),
         assuming: format!(
             "the same load on {}, {} per request",
             track.s0.assumption,
             phrase::ms(track.s0.median_ms())
         ),
+    })
+}
+
+/// Mean latency of the replayed stretch if each kind of request took what it takes on a healthy disk
+/// by one of the nine guesses, ns; kinds that are quicker already stay.
+fn quickened(track: &Track, guess: usize, replay: &Replay) -> Option<f64> {
+    let stretch = middle_of(track.judged.clone(), replay.n);
+    let visits = track.visits.get(stretch.clone())?;
+    let mut services = service::services(visits, replay.servers);
+    for (group, s0) in &track.groups {
+        let places = || group.members.iter().filter(|place| stretch.contains(place));
+        let own: Vec<f64> =
+            places().filter_map(|place| services.get(place - stretch.start).copied()).collect();
+        let (Some(now), Some(healthy)) = (spread::mean(&own), s0.votes_ms.get(guess)) else {
+            continue;
+        };
+        let quicker = (healthy * 1e6 / now.max(1.0)).min(1.0);
+        for place in places() {
+            if let Some(service) = services.get_mut(place - stretch.start) {
+                *service *= quicker;
+            }
+        }
+    }
+    spread::mean(&replay::with_services(visits, &services, replay.servers)?)
+}
+
+fn middle_of(range: Range<usize>, most: usize) -> Range<usize> {
+    let start = range.start + range.len().saturating_sub(most) / 2;
+    start..(start + most).min(range.end)
+}
+
+/// One mean before and one after the cure, ns, where the latter is what is known and not how it
+/// spreads.
+pub fn from_means(now_ns: f64, after_ns: f64, assuming: String) -> Option<Forecast> {
+    (now_ns > 0.0 && after_ns >= 0.0).then_some(Forecast {
+        now_mean: Nanos(now_ns as i64),
+        mean: Nanos(after_ns as i64),
+        range: Some((
+            Nanos((after_ns * (1.0 - ERRS)) as i64),
+            Nanos((after_ns * (1.0 + ERRS)) as i64),
+        )),
+        p99: None,
+        assuming,
     })
 }
 
@@ -73,7 +128,8 @@ pub fn from_latencies(now_ns: &[f64], after_ns: &[f64], assuming: String) -> Opt
     } else {
         let size = after_ns.len().div_ceil(STRETCHES);
         let means: Vec<f64> = after_ns.chunks(size).filter_map(spread::mean).collect();
-        let half = STUDENT * spread::cv(&means)? * mean / (means.len() as f64).sqrt();
+        let chance = STUDENT * spread::cv(&means)? * mean / (means.len() as f64).sqrt();
+        let half = chance.hypot(ERRS * mean);
         ((mean - half).max(0.0), mean + half)
     };
     Some(Forecast {
@@ -85,10 +141,14 @@ pub fn from_latencies(now_ns: &[f64], after_ns: &[f64], assuming: String) -> Opt
     })
 }
 
-/// The same load on the same device with these services: the track's own, with what an illness took
-/// taken away.
-pub fn with_services(track: &Track, services_ns: &[f64], assuming: String) -> Option<Forecast> {
-    let servers = track.vote.as_ref().and_then(Vote::middle).map_or(1, |replay| replay.servers);
+/// The same load on the same device with these services, so many served at once: the track's own, with
+/// what an illness took taken away.
+pub fn with_services(
+    track: &Track,
+    services_ns: &[f64],
+    servers: usize,
+    assuming: String,
+) -> Option<Forecast> {
     let after = replay::with_services(&track.visits, services_ns, servers)?;
     let now: Vec<f64> = track.visits.iter().map(Visit::waited_ns).collect();
     from_latencies(&now, &after, assuming)

@@ -13,9 +13,9 @@ mod keeping;
 /// Events kept per listing before a recording falls back to histograms and the slowest ones
 /// (96 bytes each: about 390 MB).
 pub const EVENTS_KEPT: usize = 4_000_000;
-/// Events kept of a listing for a verdict (96 bytes each: about 100 MB): a replay of 20 000 is as good
+/// Events kept of a listing for a verdict (96 bytes each: about 50 MB): a replay of 20 000 is as good
 /// as one of all, the rest is for shapes that need time.
-pub const EVENTS_JUDGED: usize = 1 << 20;
+pub const EVENTS_JUDGED: usize = 1 << 19;
 /// What is said of events that fit into no histogram.
 const UNMEASURED: &str = "events without a latency, let go to keep within the memory for events";
 

@@ -27,7 +27,7 @@
 //! ## Next step
 //! Raise or lift the limit of the group that is named, and time the program again.
 
-use iowhy_model::{Bound, DeviceId, Evidence, Finding, Forecast, Level, Name, Nanos, Op, Unit};
+use iowhy_model::{Bound, DeviceId, Evidence, Finding, Level, Name, Op, Unit};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, finding, held, lines};
@@ -36,6 +36,7 @@ use crate::measures::limit::{self, Held};
 use crate::measures::spans::Spans;
 use crate::measures::windows::Windows;
 use crate::phrase;
+use crate::replayed::from_means;
 use crate::requests::{self, Requests};
 use crate::row::Row;
 use crate::scene::Scene;
@@ -302,13 +303,8 @@ fn by_arrival(
     let clauses = [weigh::above(share, WAITS), set, weigh::below(place.busy, IDLE)];
     charge.confidence = weigh::believe(PRIOR, &clauses);
     charge.explained_share = share;
-    charge.forecast = Some(Forecast {
-        now_mean: Nanos((mean + after) as i64),
-        mean: Nanos(after as i64),
-        range: None,
-        p99: None,
-        assuming: "the group is not held back, and the disk answers as it does now".to_string(),
-    });
+    let assuming = "the group is not held back, and the disk answers as it does now".to_string();
+    charge.forecast = from_means(mean + after, after, assuming);
     advise(&mut charge, group, place.disk);
     Some(charge)
 }

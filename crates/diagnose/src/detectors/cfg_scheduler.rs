@@ -25,7 +25,7 @@
 //! ## Next step
 //! Another scheduler, more requests, a deeper queue; and measure again.
 
-use iowhy_model::{Bound, Finding, Forecast, Level, Medium, Nanos, Unit};
+use iowhy_model::{Bound, Finding, Level, Medium, Unit};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, estimated, finding, held, lines};
@@ -33,6 +33,7 @@ use crate::evidence;
 use crate::measures::held_back::{self, HeldBack, Stages};
 use crate::measures::spread;
 use crate::phrase;
+use crate::replayed::from_means;
 use crate::requests::{self, Requests};
 use crate::scene::Scene;
 use crate::weigh;
@@ -184,14 +185,8 @@ fn charge(scene: &Scene, requests: &Requests) -> Option<Finding> {
     charge.confidence = weigh::believe(PRIOR, &clauses);
     let whole = wait_ns + found.device_ns - device_ns.min(found.device_ns);
     charge.explained_share = wait_ns / whole.max(1.0);
-    charge.forecast = Some(Forecast {
-        now_mean: Nanos((wait_ns + found.device_ns) as i64),
-        mean: Nanos(found.device_ns as i64),
-        range: None,
-        p99: None,
-        assuming: "each request goes to the driver at once, and the device answers as it does now"
-            .to_string(),
-    });
+    let assuming = "each request goes to the driver at once, and the device answers as it does now";
+    charge.forecast = from_means(wait_ns + found.device_ns, found.device_ns, assuming.to_string());
     advise(&mut charge, scene, requests, for_tags);
     Some(charge)
 }

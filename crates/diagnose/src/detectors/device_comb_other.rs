@@ -25,7 +25,7 @@
 //! ## Next step
 //! Look for a throttle or timer of that length; compare firmware with a peer's.
 
-use iowhy_model::{Bound, Finding, Forecast, Level, Nanos, Unit};
+use iowhy_model::{Bound, Finding, Forecast, Level, Unit};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, estimated, finding, held, lines};
@@ -33,6 +33,8 @@ use crate::groups::Group;
 use crate::measures::ladder;
 use crate::measures::steps::{self, Steps};
 use crate::phrase;
+use crate::replay::Vote;
+use crate::replayed::{from_latencies, with_services};
 use crate::scene::{EVENTS_NEEDED, Scene};
 use crate::suspects::PRIOR;
 use crate::suspects::SHAPE_ALONE;
@@ -103,6 +105,7 @@ fn of_group(scene: &Scene, track: &Track, group: &Group) -> Option<Finding> {
         return None;
     }
     let serial = steps::steps(&services_ms, resolution_ms).filter(is_comb);
+    let is_serial = serial.is_some();
     let (services_ms, found) = match serial {
         Some(found) => (services_ms, found),
         None if may_turn => return None,
@@ -119,7 +122,9 @@ fn of_group(scene: &Scene, track: &Track, group: &Group) -> Option<Finding> {
     if may_turn && is_ladder() {
         return None;
     }
-    Some(charge(scene, track, group, &services_ms, found))
+    let mut charge = charge(scene, track, group, &services_ms, found);
+    charge.forecast = forecast(track, group, &services_ms, found, is_serial);
+    Some(charge)
 }
 
 /// Whether a comb is one beyond doubt.
@@ -186,7 +191,6 @@ fn charge(
     let is_dealt = scene.network_odds(track.device) > 0.5;
     charge.confidence = if is_dealt { believed.min(SHAPE_ALONE) } else { believed };
     charge.explained_share = found.explained_share;
-    charge.forecast = forecast(services_ms, found);
     charge.refuted_by = lines(&[
         "a platter turns in the device, at a speed no vendor sold in numbers",
         "the clock that wrote the log ticks at this step",
@@ -214,20 +218,33 @@ fn known_clock(period_ms: f64) -> Option<String> {
     (few && same(quanta * QUANTUM_MS)).then(|| format!("{quanta:.0} quanta of 250 us"))
 }
 
-/// The steps taken away again.
-fn forecast(services_ms: &[f64], found: Steps) -> Option<Forecast> {
-    let n = services_ms.len() as f64;
-    let mean = services_ms.iter().sum::<f64>() / n;
-    let steps = |service: &f64| ((service - found.base_ms) / found.period_ms).round().max(0.0);
-    let lost = services_ms.iter().map(steps).sum::<f64>() * found.period_ms;
-    let cured = (mean - lost / n).max(found.base_ms);
-    (mean > 0.0).then(|| Forecast {
-        now_mean: Nanos::from_ms(mean),
-        mean: Nanos::from_ms(cured),
-        range: None,
-        p99: None,
-        assuming: "nothing delays a request by a whole step".to_string(),
-    })
+/// The steps taken away again, and from a device that does one thing after the other what was waited
+/// behind them.
+fn forecast(
+    track: &Track,
+    group: &Group,
+    services_ms: &[f64],
+    found: Steps,
+    is_serial: bool,
+) -> Option<Forecast> {
+    let without = |service: &f64| {
+        let steps = ((service - found.base_ms) / found.period_ms).round().max(0.0);
+        1e6 * (service - steps * found.period_ms).max(service.min(found.base_ms))
+    };
+    let assuming = "nothing delays a request by a whole step".to_string();
+    let after: Vec<f64> = services_ms.iter().map(without).collect();
+    if !is_serial {
+        let now: Vec<f64> = services_ms.iter().map(|ms| ms * 1e6).collect();
+        return from_latencies(&now, &after, assuming);
+    }
+    let mut services = track.services_ns.clone();
+    for (place, after_ns) in group.members.iter().zip(after) {
+        if let Some(service) = services.get_mut(*place) {
+            *service = after_ns;
+        }
+    }
+    let servers = track.vote.as_ref().and_then(Vote::middle).map_or(1, |replay| replay.servers);
+    with_services(track, &services, servers, assuming)
 }
 
 #[cfg(test)]

@@ -25,12 +25,13 @@
 //! ## Next step
 //! Forbid the deep power states and measure again; stop the spin-down timer.
 
-use iowhy_model::{Bound, Finding, Forecast, Level, Medium, Nanos, Unit};
+use iowhy_model::{Bound, Finding, Forecast, Level, Medium, Unit};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, finding, held, lines};
 use crate::measures::idle_wake::{self, Wake};
 use crate::phrase;
+use crate::replayed::from_means;
 use crate::scene::{EVENTS_NEEDED, Scene};
 use crate::suspects::PRIOR;
 use crate::track::Track;
@@ -139,13 +140,8 @@ fn forecast(track: &Track, wake: &Wake) -> Option<Forecast> {
     let n = track.visits.len() as f64;
     let mean = track.visits.iter().map(|visit| visit.latency_ns()).sum::<f64>() / n;
     let cured = mean - wake.lost_ns / n;
-    (mean > 0.0).then(|| Forecast {
-        now_mean: Nanos(mean as i64),
-        mean: Nanos(cured as i64),
-        range: None,
-        p99: None,
-        assuming: "the device stays awake, and the same requests are sent".to_string(),
-    })
+    let assuming = "the device stays awake, and the same requests are sent".to_string();
+    from_means(mean, cured, assuming)
 }
 
 fn next_step(scene: &Scene, track: &Track) -> Vec<String> {

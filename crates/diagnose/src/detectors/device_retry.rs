@@ -32,7 +32,9 @@ use iowhy_model::{Bound, Evidence, Finding, Forecast, Level, Op, Unit};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, estimated, finding, held, lines};
+use crate::groups::Group;
 use crate::measures::ladder::{self, Ladder};
+use crate::measures::{service, spread};
 use crate::phrase;
 use crate::replayed::with_services;
 use crate::scene::{EVENTS_NEEDED, Scene};
@@ -260,23 +262,38 @@ fn only_every_other(ladder: &Ladder) -> bool {
     lost.len() >= STEPS && [2, 3].iter().any(|step| lost.iter().all(|turns| turns % step == 0))
 }
 
-/// The turns it lost, taken away from each service; who waited behind them waits no more.
+/// The turns it lost, taken away from each service; who waited behind them waits no more. What turns
+/// has one arm: it does one thing after the other, however the class in question is served.
 fn forecast(case: &Case, ladder: &Ladder) -> Option<Forecast> {
     if case.op != Op::Read {
         return None;
     }
-    let mut services = case.track.services_ns.clone();
-    for (place, turns) in case.places.iter().zip(&ladder.turns) {
+    let mut services = service::services(&case.track.visits, 1);
+    let of = |places: &[usize]| -> Vec<f64> {
+        places.iter().filter_map(|place| services.get(*place)).copied().collect()
+    };
+    let base_ns = spread::half_sample_mode(&of(case.places))?.min(ladder.base_ms * 1e6);
+    let turn_ns = ladder.turn_ms * 1e6;
+    // Reads of the same size whose neighbours the log does not show count as random, and are none if
+    // most of them take no half a turn more.
+    let alike = |group: &Group| {
+        let same = (group.op, group.bytes) == (case.op, case.bytes);
+        let middle = || spread::median(&of(&group.members));
+        same && middle().is_some_and(|ns| ns < base_ns + turn_ns / 2.0)
+    };
+    let groups = case.track.groups.iter().map(|(group, _)| group).filter(|group| alike(group));
+    let alike: Vec<usize> = groups.flat_map(|group| group.members.iter().copied()).collect();
+    for place in case.places.iter().chain(&alike) {
         if let Some(service) = services.get_mut(*place) {
-            let lost_ns = f64::from(*turns) * ladder.turn_ms * 1e6;
-            *service = (*service - lost_ns).max(service.min(ladder.base_ms * 1e6));
+            let turns = ((*service - base_ns) / turn_ns).round().max(0.0);
+            *service = (*service - turns * turn_ns).max(service.min(base_ns));
         }
     }
     let what = format!(
         "no turn is lost and the same {} reads are sent",
         phrase::bytes(f64::from(case.bytes))
     );
-    with_services(case.track, &services, what)
+    with_services(case.track, &services, 1, what)
 }
 
 fn turns_in_words(ladder: &Ladder) -> String {

@@ -25,7 +25,7 @@
 //! ## Next step
 //! Trim once a week instead of at every deletion, and in smaller pieces.
 
-use iowhy_model::{Bound, Finding, Forecast, Level, Nanos, Op, Unit};
+use iowhy_model::{Bound, Finding, Forecast, Level, Op, Unit};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, finding, held, lines, read_off};
@@ -34,6 +34,7 @@ use crate::measures::spans::{self, Spans};
 use crate::measures::spread;
 use crate::measures::windows::Windows;
 use crate::phrase;
+use crate::replayed::from_means;
 use crate::requests::{self, Requests};
 use crate::row::Row;
 use crate::scene::Scene;
@@ -239,16 +240,11 @@ fn forecast(requests: &Requests, effect: &Effect) -> Option<Forecast> {
         requests.of(effect.op).filter_map(requests::stretch).map(requests::length_ns).collect();
     let now = spread::mean(&all)?;
     let gained = effect.single.excess_ns / all.len().max(1) as f64;
-    Some(Forecast {
-        now_mean: Nanos(now as i64),
-        mean: Nanos((now - gained).max(0.0) as i64),
-        range: None,
-        p99: None,
-        assuming: format!(
-            "no discard is under way, so that all {} take what those take that met none",
-            phrase::plural(effect.op)
-        ),
-    })
+    let assuming = format!(
+        "no discard is under way, so that all {} take what those take that met none",
+        phrase::plural(effect.op)
+    );
+    from_means(now, (now - gained).max(0.0), assuming)
 }
 
 fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {

@@ -145,12 +145,19 @@ fn from_track(scene: &Scene, track: &Track) -> Option<Finding> {
 fn alone(track: &Track, effect: &Effect) -> Option<Forecast> {
     let stretch = |visit: &Visit| (visit.issued_ns, visit.completed_ns);
     let of = |op: Op| track.visits.iter().filter(move |visit| visit.op == op);
+    // What the culprits left on the device goes on for about as long as one of them.
+    let long: Vec<f64> = of(effect.culprit).map(Visit::latency_ns).collect();
+    let long = spread::median(&long)? as i64;
     let under_way = Spans::of(of(effect.culprit).map(stretch));
+    let wake = of(effect.culprit).map(stretch).map(|(from, to)| (from, to.saturating_add(long)));
+    let wake = Spans::of(wake);
     let all: Vec<f64> = of(effect.victim).map(Visit::latency_ns).collect();
-    let spared = of(effect.victim)
-        .filter(|visit| !under_way.meets(visit.issued_ns, visit.completed_ns))
-        .map(Visit::latency_ns);
-    let spared: Vec<f64> = spared.collect();
+    let outside = |spans: &Spans| -> Vec<f64> {
+        let met = |visit: &&Visit| !spans.meets(visit.issued_ns, visit.completed_ns);
+        of(effect.victim).filter(met).map(Visit::latency_ns).collect()
+    };
+    let spared = Some(outside(&wake)).filter(|some| some.len() >= EACH);
+    let spared = spared.unwrap_or_else(|| outside(&under_way));
     let (victims, culprits) = (phrase::plural(effect.victim), phrase::plural(effect.culprit));
     let assuming = format!("the {culprits} go elsewhere, and {victims} take what they take alone");
     from_latencies(&all, &spared, assuming)

@@ -4,8 +4,6 @@
 //! visit. A visit is a run of requests to one 1-MiB range without a request elsewhere between, so
 //! that a freeze of the whole disk counts once and not for every request that met it.
 
-use std::collections::BTreeMap;
-
 use super::service::Visit;
 use super::spread;
 
@@ -47,15 +45,17 @@ struct Call {
 pub fn slow_place(visits: &[Visit]) -> Option<Place> {
     let latencies: Vec<f64> = visits.iter().map(Visit::latency_ns).collect();
     let median = spread::median(&latencies).filter(|median| *median > 0.0)?;
-    let calls = calls(visits, median);
+    let mut calls = calls(visits, median);
     let slow_at = SLOW * median;
-    let mut ranges: BTreeMap<u64, Vec<&Call>> = BTreeMap::new();
-    for call in &calls {
-        ranges.entry(call.range).or_default().push(call);
-    }
     let all_slow = calls.iter().filter(|call| call.longest_ns > slow_at).count();
-    let tried = ranges.values().filter(|calls| calls.len() > 1).count();
-    let found = ranges.iter().filter_map(|(range, known)| {
+    if all_slow < 2 {
+        return None;
+    }
+    calls.sort_by_key(|call| call.range);
+    let ranges = || calls.chunk_by(|a, b| a.range == b.range);
+    let tried = ranges().filter(|calls| calls.len() > 1).count();
+    let found = ranges().filter_map(|known| {
+        let range = known.first()?.range;
         let slow: Vec<f64> =
             known.iter().map(|call| call.longest_ns).filter(|ns| *ns > slow_at).collect();
         if slow.len() < 2 {

@@ -1,0 +1,25 @@
+//! What the judge foretells of the cure, held against worlds that were cured: the table is printed,
+//! and a fall fails.
+#![allow(clippy::expect_used, clippy::print_stdout)]
+
+use iowhy_lab::score::{Foretold, forecast_table, forecasts};
+
+/// Illnesses whose forecasts come from the track's own services, one each of a queue, a replay, a state
+/// and a neighbour; the others take `cargo run --release -p iowhy-lab --example forecast`.
+const ILLNESSES: [&str; 4] = ["cfg.scheduler", "device.retry", "device.write-cliff", "load.rw-mix"];
+/// Of the forecasts that say a number, the share within a fifth of what came (issue 5).
+const FLOOR: f64 = 0.8;
+/// Forecasts that must say a number at least, so that none is hidden.
+const SAID: usize = 20;
+
+#[test]
+fn the_cure_comes_as_foretold() {
+    let of = |illness| forecasts(1, 2026, Some(illness)).expect("the recipes are well written");
+    let all: Vec<Foretold> = ILLNESSES.into_iter().flat_map(of).collect();
+    println!("{}", forecast_table(&all));
+    let answers: Vec<bool> = all.iter().filter_map(Foretold::is_right).collect();
+    let right = answers.iter().filter(|right| **right).count();
+    assert!(answers.len() >= SAID, "only {} say a number", answers.len());
+    let share = right as f64 / answers.len() as f64;
+    assert!(share >= FLOOR, "{right} of {} came as foretold", answers.len());
+}
