@@ -166,8 +166,8 @@ fn own_times(group: &Group, visits: &[Visit], services_ns: &[f64], pace_ms: f64)
 }
 
 /// How far services spread, ms: from the first quartile to the third. A host that is late makes some
-/// longer and none shorter, so the nearly half from the twentieth to the median is as good, unless a
-/// cache answered it.
+/// longer and none shorter, so twice the way from the twentieth to the median does as well, unless a
+/// cache answered there.
 fn spread_ms(services_ns: &mut [f64]) -> Option<f64> {
     if services_ns.len() < SPREAD_NEEDED {
         return Some(f64::INFINITY);
@@ -175,7 +175,7 @@ fn spread_ms(services_ns: &mut [f64]) -> Option<f64> {
     let mut at = |share: f64| Some(nth(services_ns, share)? / 1e6);
     let quartiles = at(0.75)? - at(0.25)?;
     let (least, middle) = (at(0.05)?, at(0.5)?);
-    Some(if least > CACHED_MS { quartiles.min(middle - least) } else { quartiles })
+    Some(if least > CACHED_MS { quartiles.min(2.0 * (middle - least)) } else { quartiles })
 }
 
 /// Marks the tracks of one listing that mostly stood still together.
