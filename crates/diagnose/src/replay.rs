@@ -8,6 +8,7 @@
 
 use crate::measures::service::{self, Pace, Visit};
 use crate::measures::spread;
+use std::cell::OnceCell;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -88,16 +89,7 @@ const STEADY: f64 = 0.9;
 /// illness took is taken away from each, and the waiting follows. `services_ns` are in the order of
 /// `visits`; `None` if they are not as many, or there are none.
 pub fn with_services(visits: &[Visit], services_ns: &[f64], servers: usize) -> Option<Vec<f64>> {
-    let load = Load::of(visits).filter(|_| services_ns.len() == visits.len())?;
-    let usual_ns = spread::median(services_ns)?;
-    let window_ns = (FOLLOWS_GAP * load.gap_ns).min(FOLLOWS_S0 * usual_ns);
-    let follows = 2 * load.followers(window_ns) > visits.len();
-    let window_ns = match (load.alone || load.is_steady(), follows) {
-        (true, _) => f64::INFINITY,
-        (false, true) => window_ns,
-        (false, false) => -1.0,
-    };
-    Some(load.run(services_ns, servers, window_ns))
+    Load::of(visits)?.with_services(services_ns, servers)
 }
 
 /// The same replay at nine quantiles of what S0 may be.
@@ -199,7 +191,7 @@ pub fn from_averages(averages: &Averages, s0_ns: f64) -> Option<FromAverages> {
 }
 
 /// What of a load does not depend on S0, prepared once for all replays.
-struct Load<'a> {
+pub struct Load<'a> {
     visits: &'a [Visit],
     /// Indices into `visits` in the order of their start.
     by_start: Vec<u32>,
@@ -211,10 +203,13 @@ struct Load<'a> {
     gap_ns: f64,
     /// Never more than one request at a time.
     alone: bool,
+    /// Whether nearly every request was issued when all the others were in flight, once asked.
+    steady: OnceCell<bool>,
 }
 
 impl<'a> Load<'a> {
-    fn of(visits: &'a [Visit]) -> Option<Load<'a>> {
+    /// The load of visits sorted by completion; `None` without any.
+    pub fn of(visits: &'a [Visit]) -> Option<Load<'a>> {
         let pace = Pace::of(visits)?;
         let mut by_start: Vec<u32> = (0..visits.len() as u32).collect();
         by_start.sort_by_key(|i| visits.get(*i as usize).map(Visit::started_ns));
@@ -246,7 +241,25 @@ impl<'a> Load<'a> {
             mean_ns: spread::mean(&waits)?,
             gap_ns: spread::median(&gaps).unwrap_or(0.0),
             alone,
+            steady: OnceCell::new(),
         })
+    }
+
+    /// [`with_services`], for several such questions of one load.
+    pub fn with_services(&self, services_ns: &[f64], servers: usize) -> Option<Vec<f64>> {
+        if services_ns.len() != self.visits.len() {
+            return None;
+        }
+        let usual_ns = spread::median(services_ns)?;
+        let window_ns = (FOLLOWS_GAP * self.gap_ns).min(FOLLOWS_S0 * usual_ns);
+        let follows = 2 * self.followers(window_ns) > self.visits.len();
+        let steady = self.alone || *self.steady.get_or_init(|| self.is_steady());
+        let window_ns = match (steady, follows) {
+            (true, _) => f64::INFINITY,
+            (false, true) => window_ns,
+            (false, false) => -1.0,
+        };
+        Some(self.run(services_ns, servers, window_ns))
     }
 
     fn replay(&self, s0_ns: f64) -> Option<Replay> {

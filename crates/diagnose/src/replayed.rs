@@ -8,7 +8,7 @@ use crate::detector::{computed, estimated, held};
 use crate::measures::service::{self, Visit};
 use crate::measures::spread;
 use crate::phrase;
-use crate::replay::{self, Replay, Side, Vote};
+use crate::replay::{self, Load, Side, Vote};
 use crate::scene::Scene;
 use crate::track::Track;
 
@@ -54,12 +54,11 @@ const ERRS: f64 = 0.15;
 /// quickest and the slowest.
 pub fn forecast(track: &Track, vote: &Vote) -> Option<Forecast> {
     let middle = vote.middle()?;
-    let healthy = |(place, replay): (usize, &Replay)| match middle.side() {
-        // The replay leaves services that are nearly normal as they are; a slow disk is slow in all.
-        Side::Device => quickened(track, place, replay).unwrap_or(replay.healthy_mean_ns),
-        _ => replay.healthy_mean_ns,
+    // The replay leaves services that are nearly normal as they are; a slow disk is slow in all.
+    let means = match middle.side() {
+        Side::Device => quickened(track, vote)?,
+        _ => vote.replays.iter().map(|replay| replay.healthy_mean_ns).collect(),
     };
-    let means: Vec<f64> = vote.replays.iter().enumerate().map(healthy).collect();
     let mean = *means.get(means.len() / 2)?;
     let low = means.iter().copied().fold(mean, f64::min) * (1.0 - ERRS);
     let high = means.iter().copied().fold(mean, f64::max) * (1.0 + ERRS);
@@ -76,27 +75,36 @@ pub fn forecast(track: &Track, vote: &Vote) -> Option<Forecast> {
     })
 }
 
-/// Mean latency of the replayed stretch if each kind of request took what it takes on a healthy disk
-/// by one of the nine guesses, ns; kinds that are quicker already stay.
-fn quickened(track: &Track, guess: usize, replay: &Replay) -> Option<f64> {
-    let stretch = middle_of(track.judged.clone(), replay.n);
+/// Mean latencies of the replayed stretch if each kind of request took what it takes on a healthy
+/// disk, ns, by the least, the middle and the most of the nine guesses; kinds that are quicker
+/// already stay.
+fn quickened(track: &Track, vote: &Vote) -> Option<Vec<f64>> {
+    let n = vote.middle()?.n;
+    let stretch = middle_of(track.judged.clone(), n);
     let visits = track.visits.get(stretch.clone())?;
-    let mut services = service::services(visits, replay.servers);
-    for (group, s0) in &track.groups {
-        let places = || group.members.iter().filter(|place| stretch.contains(place));
-        let own: Vec<f64> =
-            places().filter_map(|place| services.get(place - stretch.start).copied()).collect();
-        let (Some(now), Some(healthy)) = (spread::mean(&own), s0.votes_ms.get(guess)) else {
-            continue;
-        };
-        let quicker = (healthy * 1e6 / now.max(1.0)).min(1.0);
-        for place in places() {
-            if let Some(service) = services.get_mut(place - stretch.start) {
-                *service *= quicker;
+    let load = Load::of(visits)?;
+    let last = vote.replays.len().checked_sub(1)?;
+    let guesses = [0, last / 2, last].into_iter();
+    let mean = |guess: usize| {
+        let servers = vote.replays.get(guess)?.servers;
+        let mut services = service::services(visits, servers);
+        for (group, s0) in &track.groups {
+            let places = || group.members.iter().filter(|place| stretch.contains(place));
+            let own: Vec<f64> =
+                places().filter_map(|place| services.get(place - stretch.start).copied()).collect();
+            let Some((now, healthy)) = spread::mean(&own).zip(s0.votes_ms.get(guess)) else {
+                continue;
+            };
+            let quicker = (healthy * 1e6 / now.max(1.0)).min(1.0);
+            for place in places() {
+                if let Some(service) = services.get_mut(place - stretch.start) {
+                    *service *= quicker;
+                }
             }
         }
-    }
-    spread::mean(&replay::with_services(visits, &services, replay.servers)?)
+        spread::mean(&load.with_services(&services, servers)?)
+    };
+    guesses.map(mean).collect()
 }
 
 fn middle_of(range: Range<usize>, most: usize) -> Range<usize> {

@@ -16,10 +16,16 @@ pub fn cv(values: &[f64]) -> Option<f64> {
 
 /// The median (mean of the middle two if even in number); `None` if empty.
 pub fn median(values: &[f64]) -> Option<f64> {
-    let sorted = sorted(values);
-    let middle = sorted.len() / 2;
-    let high = *sorted.get(middle)?;
-    if sorted.len() % 2 == 1 { Some(high) } else { Some((sorted.get(middle - 1)? + high) / 2.0) }
+    let mut finite = finite(values);
+    let middle = finite.len() / 2;
+    if finite.is_empty() {
+        return None;
+    }
+    let is_odd = finite.len() % 2 == 1;
+    // Nothing but the middle has to be in its place.
+    let (below, high, _) = finite.select_nth_unstable_by(middle, f64::total_cmp);
+    let low = below.iter().copied().max_by(f64::total_cmp);
+    if is_odd { Some(*high) } else { Some((low? + *high) / 2.0) }
 }
 
 /// Median distance from the median; `None` if empty.
@@ -49,16 +55,23 @@ pub fn quantile(values: &[f64], q: f64) -> Option<f64> {
     if n == 0 || n < Quantile::events_needed(q) {
         return None;
     }
-    let sorted = sorted(values);
-    let rank = ((q * n as f64).ceil() as usize).clamp(1, sorted.len());
-    sorted.get(rank - 1).copied()
+    let mut finite = finite(values);
+    if finite.is_empty() {
+        return None;
+    }
+    let rank = ((q * n as f64).ceil() as usize).clamp(1, finite.len());
+    Some(*finite.select_nth_unstable_by(rank - 1, f64::total_cmp).1)
 }
 
 /// The finite values in rising order.
 pub fn sorted(values: &[f64]) -> Vec<f64> {
-    let mut sorted: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
-    sorted.sort_by(f64::total_cmp);
+    let mut sorted = finite(values);
+    sorted.sort_unstable_by(f64::total_cmp);
     sorted
+}
+
+fn finite(values: &[f64]) -> Vec<f64> {
+    values.iter().copied().filter(|v| v.is_finite()).collect()
 }
 
 /// Least-squares slope of y on x over (x, y); `None` if x does not vary.
