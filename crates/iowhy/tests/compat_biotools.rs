@@ -66,8 +66,8 @@ fn every_command_of_the_page_does_what_it_says() {
     let _load = load(&disk);
     std::thread::scope(|scope| {
         std::thread::sleep(std::time::Duration::from_millis(500));
-        // Each loads programs of its own, but mostly waits: many go side by side.
-        for some in commands.chunks(16) {
+        // Each loads programs of its own, but mostly waits: all go side by side.
+        for some in commands.chunks(32) {
             let runs: Vec<_> =
                 some.iter().map(|command| scope.spawn(|| run(command, &disk.name))).collect();
             for (command, run) in some.iter().zip(runs) {

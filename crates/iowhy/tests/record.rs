@@ -97,12 +97,16 @@ fn what_is_kept_and_what_is_lost_is_what_the_kernel_counts_over_all_files() {
     let folder = place("parts");
     std::fs::create_dir(&folder).unwrap();
     let name = folder.join("trace.iowhy");
-    let how = ["record", "-o", name.to_str().unwrap(), "--rotate", "1s", "--json", "--for", "5s"];
+    let how = ["record", "-o", name.to_str().unwrap(), "--rotate", "1s", "--json"];
     let before = disk.counters();
     let recording = iowhy(&[&how[..], &["--device", &disk.name]].concat());
     attached(&recording);
+    let begun = Instant::now();
     read(&disk, 100_000);
     let kernel = disk.counters()[0] - before[0];
+    // Three parts at least, and all of the load in them.
+    std::thread::sleep(Duration::from_millis(2200).saturating_sub(begun.elapsed()));
+    rig::run("kill", &["-INT", &recording.id().to_string()]);
     let (status, text, said) = ended(recording);
     let told: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text} {said}"));
     let (events, lost) = (told["events"].as_u64().unwrap(), told["lost"].as_u64().unwrap());
