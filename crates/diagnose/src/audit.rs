@@ -19,6 +19,8 @@ const LITTLE_FROM: f64 = 0.5;
 const FAINT_FROM: f64 = 0.1;
 const FAINT_TOLERANCE: f64 = 0.5;
 const FAINT_REQUESTS: f64 = 30.0;
+/// Flushes in the queue at once: one runs while the next are gathered into one (block/blk-flush.c).
+const FLUSHES: f64 = 2.0;
 /// A synchronous run in which the sum of all waits exceeds the time it took by this much was not
 /// synchronous, or its clock or counts are wrong.
 const OVERRUN: f64 = 1.10;
@@ -109,20 +111,37 @@ pub fn audit(recording: &Recording) -> Vec<Doubt> {
     doubts
 }
 
-/// Whether the rows of a device mostly break Little's law: an interval whose edge cuts a freeze or a
-/// batch breaks it once, a wrong counter breaks it always.
+/// Whether a device breaks Little's law in most of its rows, and over all of them together. A row
+/// whose edge cuts a freeze or a batch breaks it alone: before Linux 5.0 the queue is integrated as
+/// time passes and a wait is counted when it ends, so that what one row lacks another has. Over all
+/// rows only the requests at both ends of the listing are left to differ.
 fn is_persistent(intervals: &[Interval], of: &Interval) -> bool {
-    let told = |row: &&Interval| {
-        row.device == of.device
-            && row.queue_len.is_some_and(|queue| queue >= FAINT_FROM)
-            && row.mean_await_ns().is_some()
-    };
+    let told = |row: &&Interval| row.device == of.device && row.queue_len.is_some();
     // Two hundred rows tell as much as a day of them.
-    let rows = intervals.iter().filter(told).take(200);
-    let (broken, all) = rows.fold((0, 0), |(broken, all), row| {
+    let rows: Vec<&Interval> = intervals.iter().filter(told).take(200).collect();
+    let heard = rows.iter().filter(|row| {
+        row.mean_await_ns().is_some() && row.queue_len.is_some_and(|queue| queue >= FAINT_FROM)
+    });
+    let (broken, all) = heard.fold((0, 0), |(broken, all), row| {
         (broken + usize::from(little(0, row).is_some()), all + 1)
     });
-    2 * broken >= all
+    2 * broken >= all && differs(&rows)
+}
+
+/// Whether queue and waits differ over all rows together, by more than what may have been in flight
+/// at both ends for as long as any mean wait.
+fn differs(rows: &[&Interval]) -> bool {
+    let (mut queued, mut waited, mut longest_s) = (0.0, 0.0, 0.0f64);
+    for row in rows {
+        let seconds = row.length.map_or(1.0, |length| length.seconds());
+        let wait_s = row.mean_await_ns().unwrap_or(0.0) / 1e9;
+        queued += seconds * (row.queue_len.unwrap_or(0.0) - flushing(row)).max(0.0);
+        waited += seconds * row.ios_per_s() * wait_s;
+        longest_s = longest_s.max(wait_s);
+    }
+    let at = |row: Option<&&Interval>| row.and_then(|row| row.queue_len).unwrap_or(0.0);
+    let edges = longest_s * (at(rows.first()) + at(rows.last()));
+    (queued - waited).abs() > LITTLE_TOLERANCE * queued + edges
 }
 
 /// Whether a row's queue length may be used with its rate and latency.
@@ -169,6 +188,13 @@ fn little(place: usize, interval: &Interval) -> Option<Contradiction> {
     let beside = queue_len - flushing(interval);
     let without_flushes = (per_s * await_ns / 1e9 - beside).abs() / queue_len;
     if beside < queue_len && without_flushes <= tolerance + rounding {
+        return None;
+    }
+    // A listing without a column for flushes shows them in the queue alone, beside writes.
+    let unseen = interval.of(Op::Flush).is_none() && interval.of(Op::Discard).is_none();
+    let writes = interval.of(Op::Write).is_none_or(|known| known.ios_per_s > 0.0);
+    let surplus = queue_len - per_s * await_ns / 1e9;
+    if unseen && writes && (0.0..=FLUSHES).contains(&surplus) {
         return None;
     }
     (told && deviation.abs() > tolerance + rounding).then_some(Contradiction::Little {

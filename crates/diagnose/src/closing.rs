@@ -1,5 +1,7 @@
 //! Who is left when all accusations are weighed: what the detectors that speak last have to close.
 
+use iowhy_model::Finding;
+
 use crate::scene::Scene;
 use crate::weigh;
 
@@ -16,7 +18,8 @@ pub fn unaccused<'a>(scene: &Scene<'a>) -> Vec<(&'a str, Vec<String>)> {
         let input = scene.input(listing);
         let accused = scene.so_far.iter().any(|known| {
             weigh::stands(known)
-                && known.subject.device.is_none_or(|device| scene.disk(device) == disk)
+                && known.verdict != "healthy"
+                && is_about(scene, known, &disk)
                 && known.subject.listings.iter().any(|place| scene.input(*place) == input)
         });
         let place = match inputs.iter().position(|(known, _)| *known == input) {
@@ -32,4 +35,13 @@ pub fn unaccused<'a>(scene: &Scene<'a>) -> Vec<(&'a str, Vec<String>)> {
     }
     inputs.retain(|(_, disks)| !disks.is_empty());
     inputs
+}
+
+/// Whether a finding speaks of a disk: of this one, of a group with it, or of all.
+fn is_about(scene: &Scene, known: &Finding, disk: &str) -> bool {
+    match (known.subject.device, &known.subject.group) {
+        (Some(device), _) => scene.disk(device) == disk,
+        (None, Some(group)) => group.split_whitespace().any(|name| name == disk),
+        (None, None) => true,
+    }
 }

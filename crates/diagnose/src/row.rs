@@ -70,6 +70,34 @@ impl Row<'_> {
     }
 }
 
+/// The rows of a device that follow a silence: rows before them completed nothing, and what completes
+/// then has waited for as long as that may have been. A device that went away for a while shows so,
+/// and a device that is full does not: it completes all the time.
+pub fn after_silence<'r, 'a>(rows: &[&'r Row<'a>]) -> Vec<&'r Row<'a>> {
+    let mut found = Vec::new();
+    let (mut silent_ms, mut worked) = (0.0, false);
+    for row in rows {
+        let length_ms = row.interval.length.map_or(1000.0, |length| length.seconds() * 1000.0);
+        if row.per_s() <= 0.0 {
+            silent_ms += if worked { length_ms } else { 0.0 };
+            continue;
+        }
+        let bound = (LATE * row.s0.slowest_ms()).max(WAITED * silent_ms);
+        let late = row.await_ms().is_some_and(|wait| wait > bound);
+        if silent_ms > 0.0 && late {
+            found.push(*row);
+        }
+        (silent_ms, worked) = (0.0, true);
+    }
+    found
+}
+
+/// Waits that a silence explains: far beyond any healthy service (docs/METHOD.md, 10 Rules: p99 < 10
+/// S0), and a tenth of it (a choice: of what arrived meanwhile the half waited for half of it or
+/// more, and what came after the silence is in the same mean).
+const LATE: f64 = 10.0;
+const WAITED: f64 = 0.1;
+
 /// Busy time per completion, ms, at most the mean latency.
 pub fn effective_ms(interval: &Interval) -> Option<f64> {
     let per_s = interval.ios_per_s();

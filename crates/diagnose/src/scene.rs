@@ -133,8 +133,15 @@ impl<'a> Scene<'a> {
             .iter()
             .map(|track| (track.listing, &track.disk, track.lost_ns() / track.span_ns()));
         let averaged = self.rows.iter().map(|row| (row.listing, &row.disk, row.lost()));
+        // A histogram does not tell how long was watched: of the time waited, what is excess.
+        let counted = self.shapes.iter().filter(|shape| shape.known.layer == Layer::Block);
+        let counted = counted.filter_map(|shape| {
+            let (mean_ns, _) = shape.known.histogram.mean_ns().filter(|(mean, _)| *mean > 0.0)?;
+            let lost = (1.0 - shape.s0.slowest_ms() * 1e6 / mean_ns).max(0.0);
+            Some((shape.listing, &shape.disk, lost))
+        });
         let mut known: HashMap<(&str, &str), f64> = HashMap::new();
-        for (listing, disk, lost) in traced.chain(averaged) {
+        for (listing, disk, lost) in traced.chain(averaged).chain(counted) {
             let most = known.entry((self.input(listing), disk)).or_default();
             *most = most.max(lost);
         }

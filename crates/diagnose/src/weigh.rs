@@ -21,6 +21,10 @@ const AGREES: f64 = 0.5;
 const OUTRANKS: f64 = 1.0;
 /// A device that lost less than a tenth of what another lost is not what is complained of.
 const MATTERS_LITTLE: f64 = 0.1;
+/// Time lost below which nobody complains (docs/METHOD.md, 10 Rules), and what a clean bill for
+/// the disks beside the one that lost it is worth.
+const COMPLAINED_OF: f64 = 0.05;
+const BESIDE: f64 = 10.0;
 /// What an opinion on the other side of a vote is worth keeping for.
 const MENTION: f64 = 0.02;
 
@@ -71,6 +75,7 @@ pub(crate) const CHILDREN: &[(&str, &[&str])] = &[
     // Peers under the same load are a better yardstick than a class that is guessed.
     ("peer.outlier", &["device.slow"]),
     ("peer.shared", &["device.slow", "device.stall", "peer.outlier"]),
+    ("report.inconsistent", &["device.slow"]),
 ];
 
 /// Formats whose word is a fault's own: what they state outranks any shape of latency.
@@ -120,6 +125,7 @@ pub fn order(scene: &Scene, findings: &mut [Finding]) {
         // A fault outranks a shape; one of a disk that nobody measured says nothing of what was felt.
         let fault = is_fault(finding) && (known.is_some() || scene.lost.is_empty());
         let weight = finding.weight() + if fault { OUTRANKS } else { 0.0 };
+        let weight = if clears_others(scene, finding) { weight / BESIDE } else { weight };
         let lost = known.unwrap_or(most_lost);
         if lost < MATTERS_LITTLE * most_lost { weight / 2.0 } else { weight }
     };
@@ -138,6 +144,20 @@ pub fn order(scene: &Scene, findings: &mut [Finding]) {
             .then(a.verdict.cmp(b.verdict))
             .then(a.subject.device.cmp(&b.subject.device))
     });
+}
+
+/// Whether a clean bill leaves out the disk of its input that lost most: it then answers nobody.
+fn clears_others(scene: &Scene, finding: &Finding) -> bool {
+    let Some(place) = finding.subject.listings.first().filter(|_| finding.verdict == "healthy")
+    else {
+        return false;
+    };
+    let here = scene.lost.iter().filter(|(input, _, _)| *input == scene.input(*place));
+    let worst = here.max_by(|a, b| a.2.total_cmp(&b.2));
+    worst.is_some_and(|(_, disk, lost)| {
+        let cleared = finding.evidence.iter().any(|known| known.quantity.ends_with(disk.as_str()));
+        !cleared && *lost > COMPLAINED_OF
+    })
 }
 
 /// Time lost per time watched by the disk a finding is about.

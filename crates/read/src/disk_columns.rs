@@ -44,6 +44,10 @@ const MIB: f64 = KIB * KIB;
 const GIB: f64 = MIB * KIB;
 const NS_PER_MS: f64 = 1e6;
 
+/// How far bytes over requests may be from the printed size: nothing but rounding lies between them,
+/// and a tenth is more than that of any row worth judging.
+const SIZE_TOLERANCE: f64 = 0.10;
+
 /// A row that is being put together, perhaps from several tables of one report.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Draft {
@@ -55,6 +59,8 @@ pub(crate) struct Draft {
     queue_len: Option<f64>,
     busy: Option<f64>,
     svctm_ns: Option<f64>,
+    /// Mean size over all operations, where it is printed.
+    size: Option<f64>,
     /// Values are printed to a hundredth.
     hundredths: bool,
 }
@@ -89,6 +95,7 @@ impl Draft {
             "await" => self.await_ns = of(NS_PER_MS),
             "aqu-sz" | "avgqu-sz" => self.queue_len = of(1.0),
             "%util" => self.busy = of(0.01),
+            "avgrq-sz" => self.size = of(SECTOR),
             "svctm" => self.svctm_ns = of(NS_PER_MS),
             "kB_read/s" | "kB_wrtn/s" | "kB_dscd/s" => self.add_bytes(of(KIB)),
             "MB_read/s" | "MB_wrtn/s" | "MB_dscd/s" => self.add_bytes(of(MIB)),
@@ -129,6 +136,23 @@ impl Draft {
     pub(crate) fn request_rates(&self) -> impl Iterator<Item = f64> {
         let parts = self.parts.iter().chain([&self.mixed]).filter(|_| self.hundredths);
         parts.flat_map(|part| [part.ios, part.merges]).flatten().filter(|rate| *rate > 0.0)
+    }
+
+    /// Bytes over requests, as a multiple of the mean size that is printed beside them, if the two
+    /// differ: both are made of the same counters, so one was changed or is of another unit.
+    pub(crate) fn size_denied(&self) -> Option<f64> {
+        let sum = |of: fn(&Part) -> Option<f64>| self.parts[..3].iter().filter_map(of).sum::<f64>();
+        let all = (sum(|part| part.bytes), sum(|part| part.ios), self.size);
+        let parts = self.parts.iter().map(|part| (part.bytes, part.ios, part.size));
+        let parts = parts.filter_map(|(bytes, ios, size)| Some((bytes?, ios?, size)));
+        let denied = |(bytes, ios, size): (f64, f64, Option<f64>)| {
+            let size = size.filter(|size| *size > 0.0 && ios > 0.0 && bytes > 0.0)?;
+            let times = bytes / ios / size;
+            // Rates and sizes are printed to a hundredth, of a request, a kB or a sector.
+            let rounding = 0.005 / ios + 0.005 * KIB / size + 0.005 * KIB / bytes;
+            ((times - 1.0).abs() > SIZE_TOLERANCE + rounding).then_some(times)
+        };
+        std::iter::once(all).chain(parts).filter(|_| self.hundredths).find_map(denied)
     }
 
     /// The interval that the row describes.

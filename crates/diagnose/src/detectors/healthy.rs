@@ -26,8 +26,9 @@ use iowhy_model::{Bound, Evidence, Finding, Layer, Level, Unit};
 use crate::Detector;
 use crate::closing;
 use crate::detector::{Needs, computed, estimated, finding, held, lines};
+use crate::measures::missed_turn;
 use crate::phrase;
-use crate::row::{Row, Shape};
+use crate::row::{self, Row, Shape};
 use crate::scene::{EVENTS_NEEDED, Scene};
 use crate::track::Track;
 
@@ -174,7 +175,8 @@ fn of_rows(scene: &Scene, rows: &[&Row]) -> Option<Bill> {
     let (wait, n) = (row.await_ms()?, waits.len() as u64);
     let source = scene.source(row.listing);
     let (_, by_votes) = row.s0.votes(|s0| wait < WITHIN * s0);
-    let confidence = judged(wait, by_votes, row.s0.slowest_ms(), 0.0);
+    let gone = if row::after_silence(rows).is_empty() { 0.0 } else { 1.0 };
+    let confidence = judged(wait, by_votes, row.s0.slowest_ms(), gone);
     let healthy = format!("healthy service time, taking it for {}", row.s0.assumption);
     let what = match n {
         1 => format!("mean latency of {}", name(&row.disk)),
@@ -207,7 +209,8 @@ fn of_shape(scene: &Scene, shape: &Shape) -> Option<Bill> {
     let behind: u64 =
         histogram.filled().filter(|(low, _, _)| *low >= near).map(|(_, _, n)| n).sum();
     let heavy = behind as f64 > NEAR_SHARE * n as f64;
-    let tail_weighs = if heavy { 1.0 } else { tail };
+    let waits_turns = missed_turn::may_be_turns(histogram);
+    let tail_weighs = if heavy || waits_turns { 1.0 } else { tail };
     let confidence = judged(mean_ms, by_votes, shape.s0.slowest_ms(), tail_weighs);
     let healthy = format!("healthy service time, taking it for {}", shape.s0.assumption);
     let what = format!("mean latency of {}", name(&shape.disk));

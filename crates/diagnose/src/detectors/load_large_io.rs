@@ -27,6 +27,7 @@ use crate::Detector;
 use crate::baseline::{Request, S0};
 use crate::detector::{Needs, computed, estimated, finding, held, lines};
 use crate::measures::service::{Visit, busy_ns};
+use crate::measures::spread;
 use crate::phrase;
 use crate::row::Row;
 use crate::scene::{EVENTS_NEEDED, Scene};
@@ -52,6 +53,12 @@ pub const DETECTOR: Detector = Detector {
 const LARGE: f64 = 524_288.0;
 const WITHIN: f64 = 1.5;
 const TRANSFER: f64 = 0.7;
+/// No request that moves its bytes is larger: `max_hw_sectors_kb` ends at 32767 KiB (libata); a listing
+/// that counts discards among the writes shows more.
+const LARGEST: f64 = 33_554_432.0;
+/// How much smaller than large a request must be to speak against it: its transfer is then next to
+/// nothing.
+const FAR_SMALLER: f64 = 8.0;
 /// The small request it is held against.
 const SMALL: f64 = 4096.0;
 /// Prior of the workload when someone complains (docs/METHOD.md, 11 Confidence).
@@ -98,7 +105,11 @@ fn from_track(scene: &Scene, track: &Track) -> Option<Finding> {
     let s0 = &track.s0;
     let n = n as u64;
     let large = Large { device, listing, disk, op, bytes, latency_ms, depth, in_flight, s0, n };
-    if n < EVENTS_NEEDED as u64 { None } else { charge(scene, &large) }
+    let small = track.visits.iter().filter(|visit| f64::from(visit.bytes) < LARGE / FAR_SMALLER);
+    let waits: Vec<f64> = small.map(|visit| visit.latency_ns() / 1e6).collect();
+    let as_slow =
+        waits.len() >= EVENTS_NEEDED && spread::median(&waits).is_some_and(|ms| ms >= latency_ms);
+    if n < EVENTS_NEEDED as u64 || as_slow { None } else { charge(scene, &large) }
 }
 
 fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
@@ -109,6 +120,17 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
     // A discard names many bytes and moves none.
     let moves = row.interval.rates.iter().filter(|(op, _)| matches!(op, Op::Read | Op::Write));
     let (op, most) = moves.max_by(|a, b| a.1.ios_per_s.total_cmp(&b.1.ios_per_s))?;
+    // Small requests that wait as long as the large ones refute it.
+    let as_slow = row.interval.rates.iter().any(|(other, rates)| {
+        matches!(other, Op::Read | Op::Write)
+            && rates.mean_bytes().is_some_and(|bytes| bytes < LARGE / FAR_SMALLER)
+            && rates.ios_per_s * row.interval.length.map_or(1.0, |length| length.seconds())
+                >= EVENTS_NEEDED as f64
+            && rates.await_ns.zip(most.await_ns).is_some_and(|(small, large)| small >= large)
+    });
+    if as_slow {
+        return None;
+    }
     let discards = row.interval.of(Op::Discard).is_some_and(|rates| rates.ios_per_s > 0.0);
     let large = Large {
         device: row.device,
@@ -141,7 +163,7 @@ fn charge(scene: &Scene, large: &Large) -> Option<Finding> {
     // The bandwidth of a class is known to a factor: the slower end of it still counts as well.
     let over = turn_ms / large.s0.slower_end_ms();
     if large.in_flight < WAITED_FOR
-        || large.bytes < LARGE
+        || !(LARGE..=LARGEST).contains(&large.bytes)
         || excess <= 0.0
         || over > WITHIN
         || transfer < TRANSFER

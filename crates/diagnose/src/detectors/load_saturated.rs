@@ -33,7 +33,7 @@ use crate::names;
 use crate::phrase;
 use crate::replay::Side;
 use crate::replayed::{forecast, vote_evidence};
-use crate::row::Row;
+use crate::row::{self, Row};
 use crate::scene::{EVENTS_NEEDED, Scene};
 use crate::track::Track;
 use crate::weigh;
@@ -104,9 +104,11 @@ fn from_events(scene: &Scene, track: &Track) -> Option<Finding> {
 }
 
 fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
+    // Who was away and came back is not full: what waited meanwhile is no demand.
+    let gone = row::after_silence(rows);
     let row = rows
         .iter()
-        .filter(|row| usable(row))
+        .filter(|row| usable(row) && !gone.iter().any(|known| std::ptr::eq(*known, **row)))
         .max_by(|a, b| a.lost().total_cmp(&b.lost()))
         .filter(|row| row.lost() >= MATTERS)?;
     let (effective, wait) = (row.effective_ms()?, row.await_ms()?);

@@ -137,9 +137,12 @@ fn of_rows(rows: &[&Row]) -> Option<Member> {
     let first = rows.first()?;
     let s0_ms = first.s0.median_ms();
     let excess = |row: &&&Row| Some((row.await_ms()? - row.s0.median_ms()).max(0.0) * 1e6);
-    let effective: Vec<f64> = rows.iter().filter_map(|row| row.effective_ms()).collect();
-    let slow =
-        spread::median(&effective).is_some_and(|ms| ms > SLOW * s0_ms.max(first.s0.slowest_ms()));
+    // Of all requests together: what is shared is slow at times, and the median row may be well.
+    let (busy_ms, requests) = rows
+        .iter()
+        .filter_map(|row| Some((row.effective_ms()? * row.requests(), row.requests())))
+        .fold((0.0, 0.0), |sum, row| (sum.0 + row.0, sum.1 + row.1));
+    let slow = requests > 0.0 && busy_ms / requests > SLOW * s0_ms.max(first.s0.slowest_ms());
     Some(Member {
         listing: first.listing,
         disk: first.disk.clone(),

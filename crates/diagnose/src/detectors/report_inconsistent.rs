@@ -13,10 +13,11 @@
 //!
 //! ## Rule
 //! Queue length and rate times latency differ by more than 10 % and more than rounding can do; or
+//! a printed size is not throughput over rate; or
 //! all waits of a run that does one thing at a time add up to more than the run took; or a printed
 //! throughput is not size times count over time; or one request moves faster than any link; or a
 //! histogram's mean and the averages of the same device in the same document are more than two
-//! times apart. The share it states is not of latency: it is the part of the reported figure that
+//! times apart, or two listings of averages, though as much was in flight. The share it states is not of latency: it is the part of the reported figure that
 //! cannot be trusted.
 //!
 //! ## Wrong if
@@ -30,11 +31,13 @@ use iowhy_model::{Bound, Distribution, Finding, Level, Unit};
 use crate::Detector;
 use crate::audit::{Contradiction, Doubt, LINK_BYTES_PER_S, LITTLE_TOLERANCE};
 use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
+use crate::evidence;
 use crate::measures::service::Visit;
 use crate::measures::spread;
 use crate::phrase;
 use crate::row::{Row, Shape};
 use crate::scene::{EVENTS_NEEDED, Scene};
+use crate::suspects;
 use crate::track::Track;
 
 /// Entry in the list of detectors.
@@ -63,10 +66,43 @@ const MEANS_APART: f64 = 2.0;
 /// be trusted.
 const SIDE_NOTE: f64 = 0.5;
 
+/// Rows whose median is worth comparing, and how far two queues may be apart to be as long (a choice).
+const FEW_ROWS: usize = 3;
+const AS_MUCH: f64 = 1.5;
+
 fn accuse(scene: &Scene) -> Vec<Finding> {
     let mut findings: Vec<Finding> =
         scene.doubts.iter().filter_map(|doubt| charge(scene, doubt)).collect();
+    findings.extend(size_denied(scene));
     findings.extend(means_apart(scene));
+    findings
+}
+
+/// The size that is printed is not throughput over rate, though all three come of the same counters.
+fn size_denied(scene: &Scene) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for suspect in suspects::suspects(scene) {
+        let Some((listing, (times, told))) =
+            suspect.listing.zip(suspect.about().number("iostat.size_denied"))
+        else {
+            continue;
+        };
+        let mut charge = finding(DETECTOR.name, Some(suspect.device), vec![listing]);
+        charge.sentence = format!(
+            "the figures of {} disagree: throughput over rate is {} times the size that is printed \
+             beside them",
+            phrase::disk(&suspect.disk),
+            phrase::digits(times)
+        );
+        let what = "throughput over rate, as a multiple of the printed size";
+        let bound = if times > 1.0 { Bound::Above(1.1) } else { Bound::Below(0.9) };
+        let times_of = (times, Unit::Ratio);
+        charge.evidence = vec![evidence::cited_held(scene.recording, &told, what, times_of, bound)];
+        charge.confidence = CERTAIN;
+        charge.explained_share = 1.0 - times.min(1.0 / times);
+        advise(&mut charge, &suspect.disk);
+        findings.push(charge);
+    }
     findings
 }
 
@@ -208,13 +244,12 @@ fn throughput(
         .find(|fact| fact.key.ends_with(".throughput_printed"))
         .map(|fact| fact.value.clone());
     let megabits = bytes_per_s * 8.0 / 1e6;
-    let clause = match printed {
-        Some(printed) => format!(
+    let clause = printed.map_or(String::new(), |printed| {
+        format!(
             "; its `{printed}` is {megabits:.1} Mbit/s ({:.2} MB/s) by its own size, count and time",
             bytes_per_s / 1e6
-        ),
-        None => String::new(),
-    };
+        )
+    });
     Some(Throughput { bytes_per_s, clause })
 }
 
@@ -222,7 +257,61 @@ fn throughput(
 /// they watched different times, or one of them counts other requests.
 fn means_apart(scene: &Scene) -> Vec<Finding> {
     let shapes = scene.shapes.iter().filter_map(|shape| apart_from_rows(scene, shape));
-    shapes.chain(scene.tracks.iter().filter_map(|track| trace_apart(scene, track))).collect()
+    let traces = scene.tracks.iter().filter_map(|track| trace_apart(scene, track));
+    shapes.chain(traces).chain(averages_apart(scene)).collect()
+}
+
+/// Two listings of averages of one disk in one document, whose waits are far apart though as much
+/// was in flight: of another load they would differ in that too.
+fn averages_apart(scene: &Scene) -> Vec<Finding> {
+    let all = scene.rows_by_listing();
+    let pairs = all.iter().flat_map(|rows| all.iter().map(move |others| (rows, others)));
+    let beside = pairs.filter(|(rows, others)| {
+        rows.first().zip(others.first()).is_some_and(|(a, b)| {
+            a.disk == b.disk
+                && a.listing + 1 == b.listing
+                && scene.input(a.listing) == scene.input(b.listing)
+        })
+    });
+    beside.filter_map(|(rows, others)| listings_apart(scene, rows, others)).collect()
+}
+
+fn listings_apart(scene: &Scene, rows: &[&Row], others: &[&Row]) -> Option<Finding> {
+    let waits = |rows: &[&Row]| {
+        let known: Vec<f64> = rows.iter().filter_map(|row| row.await_ms()).collect();
+        spread::median(&known).filter(|ms| known.len() >= FEW_ROWS && *ms > 0.0)
+    };
+    let queue = |rows: &[&Row]| {
+        let known: Vec<f64> = rows.iter().filter_map(|row| row.interval.queue_len).collect();
+        spread::median(&known).filter(|n| *n > 0.0)
+    };
+    let apart = |a: f64, b: f64| (a / b).max(b / a);
+    let (wait, other) = (waits(rows)?, waits(others)?);
+    let times = apart(wait, other);
+    if times <= MEANS_APART || apart(queue(rows)?, queue(others)?) > AS_MUCH {
+        return None;
+    }
+    let (first, second) = (rows.first()?, others.first()?);
+    let (n, m) = (rows.len() as u64, others.len() as u64);
+    let mut charge =
+        finding(DETECTOR.name, Some(second.device), vec![first.listing, second.listing]);
+    charge.sentence = format!(
+        "two listings of {} do not describe the same time: with as much in flight its requests wait \
+         {} in one and {} in the other",
+        phrase::disk(&first.disk),
+        phrase::ms(wait),
+        phrase::ms(other)
+    );
+    let (of, beside) = (scene.source(first.listing), scene.source(second.listing));
+    charge.evidence = vec![
+        read_off("mean latency (await), median", wait, Unit::Ms, n, of),
+        read_off("the same in the other listing", other, Unit::Ms, m, beside),
+        held(computed("apart by", times, Unit::Ratio, n + m, of), Bound::Above(MEANS_APART)),
+    ];
+    charge.confidence = TWO_WINDOWS;
+    charge.explained_share = SIDE_NOTE;
+    advise(&mut charge, &first.disk);
+    Some(charge)
 }
 
 /// The averages of the disk in the listing beside another; of several rows the nearest counts.

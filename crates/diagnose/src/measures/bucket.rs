@@ -34,8 +34,11 @@ const EDGE: usize = 1;
 pub fn drained(rates: &[f64], in_flight: &[f64]) -> Option<Drained> {
     let levels: Vec<f64> = rates.iter().map(|rate| rate.max(1e-9)).collect();
     let cuts = regimes::cut(&levels);
-    let steps = cuts.windows(2).filter_map(|pair| Some((pair.first()?, pair.get(1)?)));
-    let found = steps.filter_map(|(before, after)| {
+    let steps =
+        cuts.windows(2).filter_map(|pair| Some((pair.first()?.clone(), pair.get(1)?.clone())));
+    // A plateau of a bucket is far flatter than latencies are: fewer samples show one.
+    let fall = steepest(&levels).map(|at| (0..at, at..levels.len()));
+    let found = steps.chain(fall).filter_map(|(before, after)| {
         // Everything after the step counts, not only the next regime; but the end of a capture cuts
         // its last sample short.
         let end = rates.len() - usize::from(is_cut_short(rates));
@@ -67,6 +70,15 @@ pub fn drained(rates: &[f64], in_flight: &[f64]) -> Option<Drained> {
     })
 }
 
+/// The sample within which most is lost, from one side of it to the other.
+fn steepest(levels: &[f64]) -> Option<usize> {
+    let falls = (1..levels.len().saturating_sub(1))
+        .filter_map(|at| Some((at, levels.get(at - 1)? / levels.get(at + 1)?)));
+    // The capture's end cuts its last sample short: what falls there is no step.
+    let inside = falls.filter(|(at, _)| (EACH..levels.len().saturating_sub(EACH)).contains(at));
+    Some(inside.max_by(|a, b| a.1.total_cmp(&b.1))?.0)
+}
+
 /// Whether the last sample is the remainder of one: it falls below all others.
 fn is_cut_short(rates: &[f64]) -> bool {
     let Some((last, before)) = rates.split_last() else { return false };
@@ -89,6 +101,10 @@ mod tests {
         assert!((found.high - 2997.0).abs() < 1.0 && (found.low - 300.5).abs() < 1.0, "{found:?}");
         assert!(found.cv < 0.002 && found.dispersion < 0.01 && found.max_over_median < 1.01);
         assert_eq!(found.in_flight, Some((8.0, 8.0)));
+        // Six seconds are enough of a plateau: 18 000 credits at 3000 a second.
+        let brief: Vec<f64> = [vec![3000.0; 6], vec![689.0], vec![100.0; 12], vec![85.0]].concat();
+        let found = drained(&brief, &[]).unwrap();
+        assert_eq!((found.before, found.after, found.high, found.low), (5, 12, 3000.0, 100.0));
         assert_eq!(drained(&[300.0; 40], &[]), None);
         assert_eq!(drained(&[], &[]), None);
     }

@@ -4,6 +4,8 @@
 //! arrives, and comes round one turn later. Every service is then a whole number of turns, at
 //! least one. Meant for writes, one at a time; the caller sees to that.
 
+use iowhy_model::Histogram;
+
 use super::{ladder::SPEEDS_RPM, spread};
 
 /// Services that are all whole turns.
@@ -78,6 +80,27 @@ pub fn from_completions(completed_ms: &[f64], advance_ms: f64) -> Option<MissedT
         let on = (1..completed_ms.len()).map(stands).collect();
         let advance = advance_ms / standard_ms;
         Some(judged(measured(&beats, on, turn_ms, rpm), MOST_BEATS, advance))
+    })
+}
+
+/// Share of a histogram in two buckets from which on it has no spread worth the name: random
+/// services of a platter leave any two octaves more often (`row::IN_ONE` says it of one).
+const IN_TWO: f64 = 0.97;
+/// What the host may take of a turn before it sends the next write.
+const HOST: f64 = 0.10;
+
+/// Whether a histogram may be of writes that each wait a turn less what the host takes: nearly all
+/// lie in two neighbouring buckets, and the edge between them just below a standard turn.
+pub fn may_be_turns(histogram: &Histogram) -> bool {
+    let filled: Vec<(u64, u64, u64)> = histogram.filled().collect();
+    let enough = IN_TWO * histogram.count() as f64;
+    filled.windows(2).any(|pair| {
+        let [(_, edge, few), (next, _, more)] = pair else { return false };
+        let edge_ms = *next as f64 / 1e6;
+        let turns = SPEEDS_RPM.iter().map(|rpm| 60_000.0 / rpm);
+        edge >= next
+            && few.saturating_add(*more) as f64 >= enough
+            && turns.into_iter().any(|turn| (turn * (1.0 - HOST)..=turn).contains(&edge_ms))
     })
 }
 

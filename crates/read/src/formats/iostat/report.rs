@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use iowhy_model::{Nanos, Sink, Time};
+use iowhy_model::{Fact, Nanos, Sink, Time};
 
 use crate::Moment;
 use crate::disk_columns::{Draft, are_whole};
@@ -39,7 +39,12 @@ struct Run {
     first: Option<Moment>,
     before: Option<Moment>,
     now: Option<Moment>,
+    /// Devices of which it was said that their size is not throughput over rate.
+    denied: HashSet<String>,
 }
+
+/// Throughput over rate, as a multiple of the printed size.
+const SIZE_DENIED: &str = "iostat.size_denied";
 
 impl Reports {
     /// The command that was typed.
@@ -116,7 +121,13 @@ impl Reports {
         let length = if since_boot { None } else { self.run.length() };
         let start = length.and_then(|length| self.run.start(length));
         for (name, draft) in self.drafts.drain(..) {
-            let mut interval = draft.interval(sink.device(&name));
+            let device = sink.device(&name);
+            let mut interval = draft.interval(device);
+            if let Some(times) = draft.size_denied().filter(|_| self.run.denied.insert(name)) {
+                let (device, value) = (Some(device), format!("{times:.4}"));
+                let read_from = "a row of iostat: throughput, rate and size".to_string();
+                sink.fact(Fact { device, key: SIZE_DENIED.to_string(), value, read_from });
+            }
             interval.since_boot = since_boot;
             interval.length = length.map(Nanos::from_seconds);
             interval.start = start.map(Time::from_seconds);
