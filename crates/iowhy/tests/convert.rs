@@ -41,6 +41,7 @@ fn what_cannot_be_carried_is_refused_with_the_reason() {
         ("iostat", "pylatencymap", "averages"),
         ("biolatency", "biosnoop", "histograms, not single I/Os"),
         ("iostat", "parquet", "holds averages"),
+        ("smart", "parquet", "holds no latencies"),
         ("biosnoop", "orc", "no such format"),
     ] {
         let output = iowhy(&["convert", &any_sample(input), "-", "--to", target]);
@@ -50,6 +51,16 @@ fn what_cannot_be_carried_is_refused_with_the_reason() {
         assert!(said.contains("\nhint: "), "{said}");
         assert!(output.stdout.is_empty());
     }
+}
+
+#[test]
+fn histograms_keep_when_they_were_counted() {
+    let tables =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pylatencymap/test_DTrace_data.txt");
+    let file = converted(&tables, "json");
+    let cells = |file: &Path| iowhy(&["map", &file.display().to_string(), "--csv"]).stdout;
+    let lines = |cells: Vec<u8>| String::from_utf8(cells).expect("text").lines().count();
+    assert_eq!(lines(cells(&file)), lines(cells(&tables)));
 }
 
 #[test]

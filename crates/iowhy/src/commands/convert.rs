@@ -128,7 +128,8 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         messages::warn(&format!("left out: {reason}"), None);
         incomplete = true;
     }
-    let style = Output::default().style(filter);
+    // Each stretch of time by itself: folded, histograms would lose when they were counted.
+    let style = iowhy_show::Style { verbose: true, ..Output::default().style(filter) };
     write(&report, View::named(view), &style, &convert.to_file)?;
     Ok(Status::incomplete(incomplete))
 }

@@ -156,7 +156,7 @@ impl Map {
         let style = self.drawing.style(self.output.style(filter));
         if self.hist {
             let name = if self.output.json { "hist-json" } else { "histogram" };
-            let style = Style { verbose: true, ..style.clone() };
+            let style = Style { verbose: !self.output.json, ..style.clone() };
             let mut out = BufWriter::new(std::io::stdout().lock());
             View::named(name).write(&report, &style, &mut out)?;
             out.write_all(if self.output.json { b"" } else { b"\n" })?;

@@ -2,7 +2,8 @@
 //!
 //! ## Shows
 //! What `histogram` draws, for programs: each histogram over the edges of its own source, never
-//! joined, per device, operation and stage. `docs/JSON.md` describes every field.
+//! joined, per device, operation and stage. With `--verbose`, and where `iowhy convert` writes it,
+//! each stretch of time has its own; else those of one source are added up. `docs/JSON.md` describes every field.
 //!
 //! ## Units
 //! All times in nanoseconds. Bucket `i` counts latencies from `edges_ns[i]`, inclusive, to
@@ -33,8 +34,13 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
     let recording = &report.recording;
     let mut histograms: Vec<Value> = Vec::new();
     for (input, listing) in recording.listings.iter().enumerate() {
-        let folded = distributions(listing, &style.filter, &Edges::standard());
-        let wanted = folded.iter().filter(|known| style.stage.is_none_or(|s| known.stage == s));
+        let shown = if style.verbose && listing.events.is_empty() {
+            let passes = |known: &&Distribution| style.filter.distribution(known) == Some(true);
+            listing.distributions.iter().filter(passes).cloned().collect()
+        } else {
+            distributions(listing, &style.filter, &Edges::standard())
+        };
+        let wanted = shown.iter().filter(|known| style.stage.is_none_or(|s| known.stage == s));
         histograms.extend(wanted.map(|known| histogram(recording, listing, input, known)));
     }
     let whole = object([

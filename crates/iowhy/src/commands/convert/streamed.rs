@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use iowhy_model::Filter;
 use iowhy_show::ParquetSink;
 use iowhy_wire::Writer;
 
@@ -31,11 +32,12 @@ pub fn run(convert: &Convert, target: &str) -> anyhow::Result<Status> {
     if target == "parquet" {
         let mut sink = ParquetSink::new(out);
         let filter = selection.filter(&mut sink);
+        let all = filter == Filter::default();
         sink.only(filter);
         let (failed, _) = files.pour(&mut sink)?;
         let done = sink.finish().map_err(cannot)?;
         if done.rows == 0 {
-            return nothing(failed, target, done.left_out.first());
+            return nothing(failed, target, done.left_out.first(), all);
         }
         for reason in &done.left_out {
             messages::warn(&format!("left out: {reason}"), None);
@@ -45,10 +47,11 @@ pub fn run(convert: &Convert, target: &str) -> anyhow::Result<Status> {
     }
     let mut writer = Writer::new(out, CONVERTED);
     let filter = selection.filter(&mut writer);
+    let all = filter == Filter::default();
     writer.only(filter);
     let (failed, _) = files.pour(&mut writer)?;
     if writer.sources().all(|source| source.records == 0) {
-        return nothing(failed, target, None);
+        return nothing(failed, target, None, all);
     }
     writer.finish().map_err(cannot)?;
     let lost = writer.sources().any(|source| source.skipped > 0 || source.lost() > 0);
@@ -56,11 +59,17 @@ pub fn run(convert: &Convert, target: &str) -> anyhow::Result<Status> {
 }
 
 /// Nothing was written; why was said already if the input could not be read.
-fn nothing(failed: usize, target: &str, reason: Option<&String>) -> anyhow::Result<Status> {
+fn nothing(
+    failed: usize,
+    target: &str,
+    reason: Option<&String>,
+    all: bool,
+) -> anyhow::Result<Status> {
     if failed > 0 {
         return Ok(Status::Failed);
     }
-    let reason = reason.map_or("nothing in it passes the filters", String::as_str);
+    let filtered = if all { "it holds no latencies" } else { "nothing in it passes the filters" };
+    let reason = reason.map_or(filtered, String::as_str);
     let text = format!("cannot convert to {target}: {reason}");
     Err(Hinted::error(text, "`iowhy explain convert` says what each format carries"))
 }
