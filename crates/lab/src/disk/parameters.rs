@@ -89,7 +89,9 @@ impl Model {
         match self {
             Model::Rotational(_) => "rpm, spt, heads, command, track, seek, readahead, cache",
             Model::Shingled(_) => "band, kept, and those of `rotational`",
-            Model::Ssd(_) => "dies, read, program, erase, command, fresh, live, quick, buffer",
+            Model::Ssd(_) => {
+                "dies, read, program, uneven, erase, command, fresh, live, quick, buffer"
+            }
             Model::Network(_) => "iops, rate, credits, burst, base, jitter",
         }
     }
@@ -107,6 +109,7 @@ impl Model {
                 "dies" => flash.dies = count().filter(|dies| *dies < 10_000)? as usize,
                 "read" => flash.read = duration(value)?,
                 "program" => flash.program = duration(value)?,
+                "uneven" => flash.uneven = count().filter(|percent| *percent < 100)?,
                 "erase" => flash.erase = duration(value)?,
                 "command" => flash.command = duration(value)?,
                 "fresh" => flash.fresh = size(value)?,

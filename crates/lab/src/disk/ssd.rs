@@ -27,6 +27,9 @@ pub struct Flash {
     pub read: u64,
     /// Programming a page, ns (0.8 to 2.3 ms: likewise).
     pub program: u64,
+    /// By how many percent of that a page may be quicker or slower: of the pages that share their cells
+    /// the first are programmed soonest (FEMU: 0.8 and 2.3 ms, 48 percent around the mean).
+    pub uneven: u64,
     /// Bytes of quick cells; 0 if there are none.
     pub quick: u64,
     /// Programming a page of quick cells, ns (200 us: FEMU's constant for one bit a cell).
@@ -49,6 +52,7 @@ impl Default for Flash {
             dies: 32,
             read: 60_000,
             program: 900_000,
+            uneven: 0,
             quick: 0,
             quick_program: 200_000,
             erase: 3_000_000,
@@ -57,6 +61,17 @@ impl Default for Flash {
             fresh: u64::MAX,
             live_pages: 24,
         }
+    }
+}
+
+impl Flash {
+    /// What programming one page takes where the mean is `program`.
+    fn of_page(&self, program: u64, random: &mut Random) -> u64 {
+        if self.uneven == 0 {
+            return program;
+        }
+        let off = self.uneven as f64 / 100.0 * (2.0 * random.unit() - 1.0);
+        (program as f64 * (1.0 + off)) as u64
     }
 }
 
@@ -115,7 +130,7 @@ impl Ssd {
             if request.op == Op::Read {
                 self.read_page(place, &mut own);
             } else {
-                self.write_page(place, &mut own);
+                self.write_page(place, random, &mut own);
             }
             if own.due > worst.due {
                 worst = own;
@@ -146,7 +161,7 @@ impl Ssd {
         die.free = own.due;
     }
 
-    fn write_page(&mut self, place: usize, own: &mut Served) {
+    fn write_page(&mut self, place: usize, random: &mut Random, own: &mut Served) {
         let flash = self.flash;
         let quick = self.quick + PAGE <= flash.quick;
         let program = if quick { flash.quick_program } else { flash.program };
@@ -155,7 +170,7 @@ impl Ssd {
         let behind = flash.buffered_pages * program;
         own.wait_until(Cause::Cleaning, die.cleaned.saturating_sub(behind));
         own.wait_until(Cause::Queue, die.free.saturating_sub(behind));
-        die.free = die.free.max(own.due) + program;
+        die.free = die.free.max(own.due) + flash.of_page(program, random);
         die.filled += 1;
         self.fresh = self.fresh.saturating_sub(PAGE);
         if self.fresh == 0 && die.filled >= BLOCK_PAGES {
@@ -215,6 +230,17 @@ mod tests {
         // Ten pages' time of 0.9 ms bring ten quick pages back, once the die is done.
         write(10 * 900_000 + 900_000 + 1000);
         assert_eq!(write(0), 200_000);
+    }
+
+    #[test]
+    fn pages_of_one_die_may_be_uneven_around_the_same_mean() {
+        let flash = Flash { uneven: 48, ..Flash::default() };
+        let mut random = Random::new(3);
+        let took: Vec<u64> = (0..10_000).map(|_| flash.of_page(900_000, &mut random)).collect();
+        let mean = took.iter().sum::<u64>() / 10_000;
+        assert!(mean.abs_diff(900_000) < 10_000, "{mean}");
+        assert!(took.iter().all(|ns| (468_000..=1_332_000).contains(ns)));
+        assert_eq!(Flash::default().of_page(900_000, &mut random), 900_000);
     }
 
     #[test]

@@ -56,7 +56,7 @@ pub const PICTURES: &[Picture] = &[
     picture(
         "large/platter",
         "Healthy disk, large requests",
-        "One line at 7 ms: so long it takes to move half a megabyte under the head. Per byte the disk is fast.",
+        "One line at 8.7 ms: so long it takes to move a megabyte under the head. Per byte the disk is fast.",
     ),
     picture(
         "stall/flash",

@@ -238,7 +238,7 @@ pub const WARDS: &[Ward] = &[
     },
     Ward {
         name: "cleaning/flash",
-        model: "ssd:dies=2,fresh=0,live=48",
+        model: "ssd:dies=2,fresh=0,live=48,uneven=48",
         loads: &["write:16K,random,depth=2,think=4ms", "read:4K,random,think=4ms"],
         seconds: 15,
         owed: &["device.stall", "device.slow", "load.rw-mix"],
@@ -253,7 +253,7 @@ pub const WARDS: &[Ward] = &[
     },
     Ward {
         name: "cliff/flash",
-        model: "ssd:dies=2,program=2300us,quick=240M,buffer=4",
+        model: "ssd:dies=2,program=2300us,uneven=48,quick=240M,buffer=4",
         loads: &["write:16K,random,depth=4,think=2ms"],
         seconds: 20,
         owed: &["device.write-cliff", "device.slow"],
