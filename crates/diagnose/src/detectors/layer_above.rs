@@ -18,7 +18,8 @@
 //! What was seen above takes more than three times what the block layer needs for it: the mean above
 //! against the mean below, times the block I/Os that each call needs, at least one. The block layer
 //! itself must be well: its mean below three healthy service times on every disk that could be meant.
-//! The same factor holds between a device and those it is made of.
+//! The same factor holds between a device and those it is made of, which must be idle for more than
+//! half of the time: requests wait above a busy disk because of it.
 //!
 //! ## Wrong if
 //! The block trace missed I/Os, or the two looked at different times or devices.
@@ -39,7 +40,6 @@ use crate::names;
 use crate::phrase;
 use crate::replay::Side;
 use crate::scene::Scene;
-use crate::track::Track;
 use crate::weigh;
 
 /// Entry in the list of detectors.
@@ -66,6 +66,9 @@ const TIMES: f64 = 3.0;
 const HEALTHY: f64 = 3.0;
 /// Calls or block I/Os that decide (docs/METHOD.md, 10 Rules: ten events).
 const FEWEST: f64 = 10.0;
+/// Disks that are busy for less have room for what waits above them: half, so that a request finds
+/// them idle more often than not.
+const IDLE: f64 = 0.5;
 /// Two captures of one time differ in length by less than this.
 const SAME_TIME: f64 = 1.5;
 /// Above 20 % of the time somebody waits for memory or for I/O (as in `cap.cgroup`).
@@ -129,6 +132,14 @@ fn by_device(listing: &Listing) -> BTreeMap<DeviceId, Seen> {
     all
 }
 
+/// From the first arrival to the last completion at a device, ns.
+fn span_ns(listing: &Listing, device: DeviceId) -> Option<f64> {
+    let own = || listing.events.iter().filter(|event| event.device == device);
+    let first = own().filter_map(|event| event.queued.or(event.issued)).min()?;
+    let last = own().filter_map(|event| event.completed).max()?;
+    Some((last - first).ns() as f64).filter(|span| *span > 0.0)
+}
+
 fn charge_between(
     scene: &Scene,
     place: usize,
@@ -145,13 +156,12 @@ fn charge_between(
         let one = seen.get(seen.keys().find(named)?)?;
         below.add(one.count, one.time_ns);
     }
-    let is_lower = |track: &&Track| track.listing == place && lowers.contains(&track.disk);
-    let mut tracks = scene.tracks.iter().filter(is_lower);
-    let well = tracks.all(|track| track.mean_ns() < HEALTHY * track.slow_end_ns());
+    // At most: requests side by side count more than once.
+    let busy = below.time_ns / span_ns(scene.listing(place), upper)?;
     let each = (below.count / above.count).max(1.0);
     let needed_ns = each * below.mean_ns();
     let times = above.mean_ns() / needed_ns.max(1.0);
-    if above.count < FEWEST || below.count < FEWEST || times < TIMES || !well {
+    if above.count < FEWEST || below.count < FEWEST || times < TIMES || busy > IDLE {
         return None;
     }
     let source = scene.source(place);
@@ -172,6 +182,10 @@ fn charge_between(
         held(
             computed("the first over what is needed below", times, Unit::Ratio, n, source),
             Bound::Above(TIMES),
+        ),
+        held(
+            computed("busy share of those below, at most", busy, Unit::Share, below_n, source),
+            Bound::Below(IDLE),
         ),
         evidence::cited(
             scene.recording,
