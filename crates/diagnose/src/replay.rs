@@ -84,6 +84,9 @@ pub fn replay(visits: &[Visit], s0_ns: f64) -> Option<Replay> {
 /// A load is taken as closed if this share of its requests finds all others in flight: a program
 /// that keeps so many of them up. Random arrivals find as many in flight as they happen to.
 const STEADY: f64 = 0.9;
+/// Share of the median time between completions by which an answer may be noted too late: the 10 us
+/// that biosnoop rounds latencies to, on a platter (docs/METHOD.md, 18 Forecast).
+const SLACK: f64 = 0.02;
 
 /// The latencies of the same load if its services were these, ns, in the order of starts: what an
 /// illness took is taken away from each, and the waiting follows. `services_ns` are in the order of
@@ -203,8 +206,8 @@ pub struct Load<'a> {
     gap_ns: f64,
     /// Never more than one request at a time.
     alone: bool,
-    /// Whether nearly every request was issued when all the others were in flight, once asked.
-    steady: OnceCell<bool>,
+    /// What [`Load::is_steady`] says, once asked.
+    steady: OnceCell<(bool, Vec<Option<u32>>)>,
 }
 
 impl<'a> Load<'a> {
@@ -253,13 +256,13 @@ impl<'a> Load<'a> {
         let usual_ns = spread::median(services_ns)?;
         let window_ns = (FOLLOWS_GAP * self.gap_ns).min(FOLLOWS_S0 * usual_ns);
         let follows = 2 * self.followers(window_ns) > self.visits.len();
-        let steady = self.alone || *self.steady.get_or_init(|| self.is_steady());
-        let window_ns = match (steady, follows) {
-            (true, _) => f64::INFINITY,
-            (false, true) => window_ns,
-            (false, false) => -1.0,
+        let (steady, causes) = self.steady.get_or_init(|| self.is_steady());
+        let (window_ns, causes) = match (self.alone || *steady, follows) {
+            (true, _) => (f64::INFINITY, causes),
+            (false, true) => (window_ns, &self.before),
+            (false, false) => (-1.0, &self.before),
         };
-        Some(self.run(services_ns, servers, window_ns))
+        Some(self.run(services_ns, servers, causes, window_ns))
     }
 
     fn replay(&self, s0_ns: f64) -> Option<Replay> {
@@ -276,7 +279,7 @@ impl<'a> Load<'a> {
             (true, false) => window_ns,
             (false, _) => -1.0,
         };
-        let latencies = self.run(&services, servers, window_ns);
+        let latencies = self.run(&services, servers, &self.before, window_ns);
         let healthy_mean_ns = spread::mean(&latencies)?;
         let excess = self.mean_ns - s0_ns;
         let stays = ((healthy_mean_ns - s0_ns) / excess).clamp(0.0, 1.0);
@@ -296,11 +299,27 @@ impl<'a> Load<'a> {
         })
     }
 
-    /// Whether nearly every request was issued when all the others were in flight.
-    fn is_steady(&self) -> bool {
-        let full = service::in_flight(self.visits);
-        let full = full.iter().filter(|n| **n as usize == self.pace.deepest).count();
-        full as f64 >= STEADY * self.visits.len() as f64
+    /// Whether nearly every request was issued when all the others were in flight, and for each start
+    /// the last completion by then. A clock that rounds may show an answer after the request that
+    /// followed it, hence the slack.
+    fn is_steady(&self) -> (bool, Vec<Option<u32>>) {
+        let slack = (SLACK * self.gap_ns) as i64;
+        let (mut done, mut depths) = (0, vec![0; self.pace.deepest + 2]);
+        let causes = self.by_start.iter().enumerate().map(|(rank, i)| {
+            let start = self.visits.get(*i as usize).map_or(0, Visit::started_ns);
+            let is_done = |visit: &Visit| visit.completed_ns <= start.saturating_add(slack);
+            // Its own answer never comes before it, however short it was.
+            while done < rank && self.visits.get(done).is_some_and(is_done) {
+                done += 1;
+            }
+            if let Some(depth) = depths.get_mut(rank + 1 - done) {
+                *depth += 1;
+            }
+            (done as u32).checked_sub(1)
+        });
+        let causes: Vec<Option<u32>> = causes.collect();
+        let most = depths.iter().skip(2).copied().max().unwrap_or(0);
+        (f64::from(most) >= STEADY * self.visits.len() as f64, causes)
     }
 
     /// Starts that follow a completion within the window.
@@ -318,12 +337,18 @@ impl<'a> Load<'a> {
 
     /// First come, first served by `servers`; a start within `window_ns` of a completion moves
     /// with that completion. Latencies in the order of starts.
-    fn run(&self, services: &[f64], servers: usize, window_ns: f64) -> Vec<f64> {
+    fn run(
+        &self,
+        services: &[f64],
+        servers: usize,
+        causes: &[Option<u32>],
+        window_ns: f64,
+    ) -> Vec<f64> {
         let origin = self.visits.iter().map(Visit::started_ns).min().unwrap_or(0);
         let mut free: BinaryHeap<Reverse<u64>> = (0..servers).map(|_| Reverse(0)).collect();
         let mut completed: Vec<f64> = vec![0.0; self.visits.len()];
         let mut latencies = Vec::with_capacity(self.visits.len());
-        for (i, before) in self.by_start.iter().zip(&self.before) {
+        for (i, before) in self.by_start.iter().zip(causes) {
             let Some(visit) = self.visits.get(*i as usize) else { continue };
             let gap = self.gap(*i, *before).filter(|gap| *gap <= window_ns);
             let cause = before.and_then(|before| completed.get(before as usize));
