@@ -12,7 +12,8 @@
 //! QUE (queue to issue, Q2D) and LAT (issue to completion, D2C) in milliseconds. The QUE column
 //! is left out where the source never saw the queue. P, if asked for, is `S` for an I/O that began
 //! where the one before it on its device ended, `R` for one that began elsewhere, `-` for the
-//! first. A line above an I/O names the error it ended with. `-` means that it was not seen for this
+//! first. Lines above an I/O name the file it is of, if that was traced, and the error
+//! it ended with. `-` means that it was not seen for this
 //! request; if the issue was not seen, LAT is all from queue to completion and QUE is `-`. A
 //! process that was not seen is `?` with PID 0, as bcc prints it.
 //!
@@ -67,6 +68,9 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
             if latency(event).is_none() {
                 unfinished += 1;
                 continue;
+            }
+            if let Some(file) = event.file {
+                writeln!(out, "# the I/O below is of {}", clean(recording.text(file)))?;
             }
             if let Some(errno) = event.error {
                 writeln!(out, "# the I/O below failed: errno {errno}, {}", error_words(errno))?;
