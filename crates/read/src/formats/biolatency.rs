@@ -3,7 +3,7 @@
 //! ## Reads
 //! The screen of `biolatency` with any of -T -m -D -F -Q -e: `disk = 'sdb'` or `flags =
 //! Sync-Write` lines, `usecs : count distribution` headings and rows `LO -> HI : N |***|`. Each
-//! histogram becomes a distribution of its disk and flags. The text may be re-flowed, down to
+//! histogram becomes a distribution of its disk and flags. So do the Python dictionaries of -j. The text may be re-flowed, down to
 //! several histograms on one line.
 //!
 //! ## Where it comes from
@@ -22,12 +22,14 @@
 //! beginning. The average of -e is rounded, so its total is used, unless it is in milliseconds
 //! (each I/O rounded down) or sums up several histograms. Other bcc tools print the same
 //! tables: rows headed by anything but a disk or flags are skipped. A banner of another tool has
-//! the same effect. -j prints Python dictionaries, which are not read.
+//! the same effect. Of -j, the date is left out.
 //!
 //! ## Cannot know
 //! Whether -Q was given: iowhy takes the latency for issue to completion. The disk without -D,
 //! the operation without -F, the moment without -T. Whether whole lines are missing: they bear no
 //! numbers.
+
+mod dictionary;
 
 use iowhy_model::{Distribution, Layer, Level, Nanos, Op, Sink, Stage, Time};
 
@@ -52,6 +54,9 @@ const NS_PER_S: i64 = 1_000_000_000;
 
 /// A listing begins with a table's heading, or with a banner, time or key that leads to one.
 fn sniff(head: &[&str]) -> Sniff {
+    if head.first().is_some_and(|line| dictionary::is_one(line)) {
+        return Sniff::Yes;
+    }
     for (place, line) in head.iter().enumerate() {
         let mut rest = *line;
         while let Some(item) = Item::take(&mut rest) {
@@ -177,6 +182,8 @@ struct Biolatency {
     /// The end of the current interval and its length, in seconds.
     clock: Option<i64>,
     length: Option<i64>,
+    /// The stamp of the last dictionary.
+    stamp: Option<String>,
     table: Option<Table>,
     /// Tables since the last time or total.
     tables: u64,
@@ -184,6 +191,12 @@ struct Biolatency {
 
 impl Reader for Biolatency {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        if dictionary::is_one(line) {
+            return match self.dictionary(line, sink) {
+                Ok(()) => Step::Took,
+                Err(reason) => Step::Skipped(reason),
+            };
+        }
         let mut rest = line;
         let mut items = 0;
         while let Some(item) = Item::take(&mut rest) {
@@ -210,6 +223,35 @@ impl Reader for Biolatency {
 }
 
 impl Biolatency {
+    /// A histogram on a line, as -j prints it.
+    fn dictionary(&mut self, line: &str, sink: &mut dyn Sink) -> Result<(), String> {
+        let read = dictionary::read(line).ok_or("the dictionary is incomplete")?;
+        let unit = unit_of(&read.unit).ok_or("neither usecs nor msecs")?;
+        // Those of one interval bear one stamp.
+        if self.stamp.as_ref() != Some(&read.stamp) {
+            let time = read.stamp.split(' ').nth(1).and_then(Item::lone);
+            if let Some((clock @ Item::Clock(_), _)) = time {
+                self.item(clock, sink)?;
+            }
+            self.stamp = Some(read.stamp);
+        }
+        self.flush(sink)?;
+        (self.disk, self.flags) = (None, None);
+        if let Some((key, value)) = &read.key {
+            // The library's own word for what it was given no word for.
+            let key = if key == "Bucket ptr" { "disk" } else { key };
+            self.item(Item::Key(key, value), sink)?;
+        }
+        self.item(Item::Heading(unit), sink)?;
+        for (low, high, count) in read.rows {
+            if count > COUNT_LIMIT {
+                return Err("the count is no number".to_string());
+            }
+            self.item(Item::Row(low, high, count), sink)?;
+        }
+        self.flush(sink)
+    }
+
     fn item(&mut self, item: Item, sink: &mut dyn Sink) -> Result<(), String> {
         match item {
             Item::Interrupt => {}
