@@ -9,8 +9,8 @@ use iowhy_lab::score::{Foretold, forecast_table, forecasts};
 const ILLNESSES: [&str; 4] = ["cfg.scheduler", "device.retry", "device.write-cliff", "load.rw-mix"];
 /// Of the forecasts that say a number, the share within a fifth of what came (issue 5).
 const FLOOR: f64 = 0.8;
-/// Forecasts that must say a number at least, so that none is hidden: 15 on 2026-11-21.
-const SAID: usize = 14;
+/// Forecasts that must say a number at least, so that none is hidden: 16 on 2026-11-21.
+const SAID: usize = 15;
 
 #[test]
 fn the_cure_comes_as_foretold() {
