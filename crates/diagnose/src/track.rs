@@ -82,7 +82,7 @@ impl Track {
             groups.iter().map(|(group, s0)| (s0.as_ref(), group.members.len() as f64)).collect();
         let s0 = S0::mixed(&parts);
         let judged = worst_regime(&visits, &s0);
-        let replayed = middle(judged.clone(), REPLAYED);
+        let replayed = middle(with_backlog(&visits, judged.clone()), REPLAYED);
         // With many I/Os lost the rest looks like a slow disk under a light load.
         let source = scene.source(listing);
         let whole = source.lost() as f64 <= LOST * source.records as f64;
@@ -227,6 +227,24 @@ fn worst_regime(visits: &[Visit], s0: &S0) -> Range<usize> {
         .map(|cut| cut.start * window..(cut.end * window).min(visits.len()))
         .max_by(|a, b| lost(a).total_cmp(&lost(b)))
         .unwrap_or(0..visits.len())
+}
+
+/// The stretch and what it waited behind: back to where nothing was in flight, for a replay that began
+/// in a queue would lack those in front. A queue longer than the stretch itself is another story.
+fn with_backlog(visits: &[Visit], range: Range<usize>) -> Range<usize> {
+    let mut first_issue = i64::MAX;
+    for visit in visits.get(range.start..).unwrap_or_default() {
+        first_issue = first_issue.min(visit.issued_ns);
+    }
+    let least = range.start.saturating_sub(range.len());
+    for place in (least..range.start).rev() {
+        let Some(before) = visits.get(place) else { break };
+        if before.completed_ns <= first_issue {
+            return place + 1..range.end;
+        }
+        first_issue = first_issue.min(before.issued_ns);
+    }
+    if least == 0 { 0..range.end } else { range }
 }
 
 fn middle(range: Range<usize>, most: usize) -> Range<usize> {

@@ -67,16 +67,23 @@ pub(crate) const CHILDREN: &[(&str, &[&str])] = &[
     ("device.write-cliff", &["device.slow", "load.large-io", "load.saturated"]),
     ("layer.remote", &["device.media", "device.slow", "device.stall", "load.saturated"]),
     ("load.burst", &["device.slow", "load.saturated"]),
-    ("load.discard", &["device.slow", "device.stall", "load.saturated"]),
+    (
+        "load.discard",
+        &["device.comb-other", "device.slow", "device.stall", "load.large-io", "load.saturated"],
+    ),
     ("load.flush", &["device.slow", "load.saturated"]),
     ("load.large-io", &["load.saturated"]),
     ("load.missed-turn", &["device.slow", "device.retry", "load.small-sync"]),
-    ("load.rw-mix", &["device.slow", "load.saturated"]),
+    ("load.rw-mix", &["device.slow", "load.large-io", "load.saturated"]),
     // Peers under the same load are a better yardstick than a class that is guessed.
     ("peer.outlier", &["device.slow"]),
     ("peer.shared", &["device.slow", "device.stall", "peer.outlier"]),
     ("report.inconsistent", &["device.slow"]),
 ];
+
+/// The verdict that clears all disks and is about none: who knows why programs wait above one of
+/// them has explained it.
+const ABOVE_ALL: &str = "layer.above";
 
 /// Formats whose word is a fault's own: what they state outranks any shape of latency.
 const WITNESSES: [&str; 2] = ["(kernel-log)", "(smart)"];
@@ -288,7 +295,9 @@ fn explain_away(scene: &Scene, findings: &mut [Finding]) {
         let speaker = CHILDREN.iter().find_map(|(specific, generic)| {
             let speaker = speakers.iter().find(|speaker| {
                 speaker.verdict == *specific
-                    && (same_disk(scene, speaker, finding) || covers(scene, speaker, finding))
+                    && (same_disk(scene, speaker, finding)
+                        || covers(scene, speaker, finding)
+                        || finding.verdict == ABOVE_ALL)
                     && same_input(scene, speaker, finding)
             })?;
             generic.contains(&finding.verdict).then_some(speaker.verdict)

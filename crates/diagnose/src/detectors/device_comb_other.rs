@@ -64,6 +64,10 @@ const COMB: f64 = 8.0;
 const SLOW: usize = 10;
 /// Of the slow services, the share that must stand on a tooth: by chance three in ten do.
 const ON_TEETH: f64 = 0.6;
+/// Teeth that must be stood on: a period that is free meets any two heaps of delays, such as two kinds
+/// of freeze. And the lowest of them: a clock that ticks is met after one tick or two.
+const TEETH: usize = 3;
+const LOWEST: i64 = 2;
 /// In latencies a queue's first tooth is a whole step; a clock's is the service without one.
 const FIRST_TOOTH: f64 = 0.6;
 /// A ladder of a platter this likely is the better reading.
@@ -129,7 +133,9 @@ fn of_group(scene: &Scene, track: &Track, group: &Group) -> Option<Finding> {
 
 /// Whether a comb is one beyond doubt.
 fn is_comb(found: &Steps) -> bool {
-    found.without_best > COMB && found.slow >= SLOW && found.on_teeth >= ON_TEETH
+    let (teeth, lowest) = found.teeth;
+    let ticks = teeth >= TEETH && lowest <= LOWEST;
+    found.without_best > COMB && found.slow >= SLOW && found.on_teeth >= ON_TEETH && ticks
 }
 
 /// The same in latencies, as if nothing waited for anything: flash serves several requests at once.

@@ -16,7 +16,8 @@
 //! take at least five times the median of all others; there are at least four of them; their
 //! median distance from their median is below 15 %. Most slow requests must be such. A platter that
 //! merely has to seek after a pause is no sleeper: there the woken ones must take longer than any
-//! seek, three times the slowest healthy service time.
+//! seek, three times the slowest healthy service time, unless a quarter of the random reads is
+//! quicker than any platter's.
 //!
 //! ## Wrong if
 //! The pauses end in reads that no cache held. The processor slept, not the device: then other
@@ -25,7 +26,7 @@
 //! ## Next step
 //! Forbid the deep power states and measure again; stop the spin-down timer.
 
-use iowhy_model::{Bound, Finding, Forecast, Level, Medium, Unit};
+use iowhy_model::{Bound, Finding, Forecast, Level, Medium, Op, Unit};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, finding, held, lines};
@@ -59,6 +60,8 @@ const BEYOND_A_SEEK: f64 = 3.0;
 /// Waking takes at least this long, ns: exit latencies of non-operational NVMe states begin at half
 /// a millisecond (NVM Express, power state descriptors), those of processors end at 0.2 ms.
 const SHORTEST_NS: f64 = 0.5e6;
+/// No platter serves a quarter of its random reads so quickly, ms: as in `device.comb-other`.
+const NO_SEEK_MS: f64 = 1.0;
 
 fn accuse(scene: &Scene) -> Vec<Finding> {
     let found = scene.tracks.iter().filter_map(|track| Some((track, of_track(scene, track)?)));
@@ -70,9 +73,23 @@ fn of_track(scene: &Scene, track: &Track) -> Option<Wake> {
         return None;
     }
     let wake = idle_wake::idle_wake(&track.visits)?;
-    let seeks = scene.may_turn(track.device) && wake.woken_ns < BEYOND_A_SEEK * track.slow_end_ns();
+    let may_turn = scene.may_turn(track.device) && (scene.turns(track.device) || !no_seek(track));
+    let seeks = may_turn && wake.woken_ns < BEYOND_A_SEEK * track.slow_end_ns();
     let lasts = wake.woken_ns - wake.awake_ns > SHORTEST_NS;
     (!seeks && lasts && wake.of_slow > OF_SLOW).then_some(wake)
+}
+
+/// Whether more random reads than a cache could know are quicker than any seek.
+fn no_seek(track: &Track) -> bool {
+    let random = track.groups.iter().map(|(group, _)| group);
+    let random = random.filter(|group| group.op == Op::Read && group.sequential == Some(false));
+    let places = random.flat_map(|group| &group.members);
+    let times: Vec<f64> = places
+        .filter_map(|place| track.visits.get(*place))
+        .map(|visit| visit.latency_ns() / 1e6)
+        .collect();
+    let quick = times.iter().filter(|ms| **ms < NO_SEEK_MS).count();
+    times.len() >= EVENTS_NEEDED && 4 * quick >= times.len()
 }
 
 fn charge(scene: &Scene, track: &Track, wake: &Wake) -> Finding {

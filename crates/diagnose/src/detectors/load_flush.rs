@@ -107,7 +107,7 @@ fn from_events(scene: &Scene, requests: &Requests) -> Option<Finding> {
     let dear = found.median_ns > TIMES_PLAIN * s0_ns;
     let holds = found.busy_share > BUSY_SHARE
         || (found.plain >= FEWEST && found.ratio.is_some_and(|ratio| ratio > TIMES_PLAIN));
-    if !dear || !holds || lost < MATTERS || all_slow(scene, requests, &found) {
+    if !dear || !holds || lost < MATTERS || all_slow(scene, requests, &spans, &found) {
         return None;
     }
     // A track knows all but the empty flushes.
@@ -187,14 +187,15 @@ fn plain_s0_ms(scene: &Scene, device: iowhy_model::DeviceId) -> f64 {
     scene.s0(device, request, None).votes_ms[CACHED]
 }
 
-/// Whether reads or plain writes are nearly as slow, and slower than they should be.
-fn all_slow(scene: &Scene, requests: &Requests, found: &Flushing) -> bool {
+/// Whether reads or plain writes are nearly as slow, and slower than they should be, beside what they
+/// waited for durable ones under way.
+fn all_slow(scene: &Scene, requests: &Requests, spans: &Spans, found: &Flushing) -> bool {
     [Op::Read, Op::Write].into_iter().any(|op| {
         let others: Vec<f64> = requests
             .of(op)
             .filter(|event| matches!(kind(event.op, event.flags), Kind::Plain | Kind::Other))
             .filter_map(requests::stretch)
-            .map(requests::length_ns)
+            .map(|stretch| requests::length_ns(stretch) - spans.covered_ns(stretch.0, stretch.1))
             .collect();
         let request = baseline::Request { op, bytes: 4096.0, sequential: None };
         let s0_ns = scene.s0(requests.device, request, None).slower_end_ms() * 1e6;

@@ -54,7 +54,7 @@ const LARGE: f64 = 524_288.0;
 const WITHIN: f64 = 1.5;
 const TRANSFER: f64 = 0.7;
 /// No request that moves its bytes is larger: `max_hw_sectors_kb` ends at 32767 KiB (libata); a listing
-/// that counts discards among the writes shows more.
+/// that counts discards among the writes, or calls them R as biosnoop does, shows more.
 const LARGEST: f64 = 33_554_432.0;
 /// How much smaller than large a request must be to speak against it: its transfer is then next to
 /// nothing.
@@ -94,9 +94,14 @@ fn accuse(scene: &Scene) -> Vec<Finding> {
 }
 
 fn from_track(scene: &Scene, track: &Track) -> Option<Finding> {
-    let n = track.visits.len();
-    let bytes = track.visits.iter().map(|visit| f64::from(visit.bytes)).sum::<f64>() / n as f64;
-    let op = track.groups.first()?.0.op;
+    // A discard names many bytes and moves none, by whatever letter a log calls it.
+    let is_one = |visit: &Visit| f64::from(visit.bytes) <= LARGEST;
+    let moves = |visit: &&Visit| matches!(visit.op, Op::Read | Op::Write) && is_one(visit);
+    let moving: Vec<&Visit> = track.visits.iter().filter(moves).collect();
+    let n = moving.len();
+    let bytes = moving.iter().map(|visit| f64::from(visit.bytes)).sum::<f64>() / n as f64;
+    let reads = moving.iter().filter(|visit| visit.op == Op::Read).count();
+    let op = if 2 * reads >= n { Op::Read } else { Op::Write };
     let depth =
         track.stretch().iter().map(Visit::latency_ns).sum::<f64>() / busy_ns(track.stretch());
     let in_flight = track.visits.iter().map(Visit::latency_ns).sum::<f64>() / track.span_ns();
@@ -117,7 +122,6 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
         .iter()
         .filter(|row| row.agrees && scene.traced_side(row).is_none())
         .max_by(|a, b| a.interval.bytes_per_s().total_cmp(&b.interval.bytes_per_s()))?;
-    // A discard names many bytes and moves none.
     let moves = row.interval.rates.iter().filter(|(op, _)| matches!(op, Op::Read | Op::Write));
     let (op, most) = moves.max_by(|a, b| a.1.ios_per_s.total_cmp(&b.1.ios_per_s))?;
     // Small requests that wait as long as the large ones refute it.

@@ -177,10 +177,12 @@ fn effect(track: &Track, victim: Op, culprit: Op) -> Option<Effect> {
         .iter()
         .zip(&depths)
         .filter(|(visit, _)| visit.op == victim)
-        .map(|(visit, depth)| {
+        .filter_map(|(visit, depth)| {
             let ns = visit.completed_ns.saturating_sub(visit.issued_ns) as f64;
-            let exposed = under_way.meets(visit.issued_ns, visit.completed_ns);
-            (Sample { ns, exposed, stratum: *depth }, *depth)
+            // What the other kind joined on the way was slow, or not, before it came: neither.
+            let exposed = under_way.meets(visit.issued_ns, visit.issued_ns);
+            let spared = !under_way.meets(visit.issued_ns, visit.completed_ns);
+            (exposed || spared).then_some((Sample { ns, exposed, stratum: *depth }, *depth))
         })
         .collect();
     let depth = |exposed: bool| {

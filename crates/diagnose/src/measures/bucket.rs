@@ -3,6 +3,7 @@
 
 use super::spread;
 use crate::regimes;
+use std::ops::Range;
 
 /// A step down onto a plateau.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -29,21 +30,32 @@ pub struct Drained {
 const EACH: usize = 5;
 /// Samples next to the step that belong to neither side: the bucket runs dry within a sample.
 const EDGE: usize = 1;
+/// Samples this near to the end's median belong to its plateau (docs/METHOD.md, 8 Cap: within 3 %),
+/// and what counting adds to it, in standard deviations of a count.
+const NEAR: f64 = 0.03;
+const DEVIATIONS: f64 = 3.0;
+/// Dispersion of even counts of which a trace lost a tenth by chance, the most that a replay stands
+/// (docs/METHOD.md, 1 Replay).
+const THINNED: f64 = 0.1;
+
+/// The standard deviation, as a share, that an even count of this height may have for what was lost.
+pub fn thinned(height: f64) -> f64 {
+    (THINNED / height).sqrt()
+}
 
 /// The last step down in a series of rates; `in_flight` may be empty, else one value per rate.
 pub fn drained(rates: &[f64], in_flight: &[f64]) -> Option<Drained> {
+    // The end of a capture cuts its last sample short.
+    let end = rates.len() - usize::from(is_cut_short(rates));
     let levels: Vec<f64> = rates.iter().map(|rate| rate.max(1e-9)).collect();
     let cuts = regimes::cut(&levels);
-    let steps =
-        cuts.windows(2).filter_map(|pair| Some((pair.first()?.clone(), pair.get(1)?.clone())));
-    // A plateau of a bucket is far flatter than latencies are: fewer samples show one.
-    let fall = steepest(&levels).map(|at| (0..at, at..levels.len()));
-    let found = steps.chain(fall).filter_map(|(before, after)| {
-        // Everything after the step counts, not only the next regime; but the end of a capture cuts
-        // its last sample short.
-        let end = rates.len() - usize::from(is_cut_short(rates));
-        let late = (after.start + EDGE).min(end)..end;
+    let steps = cuts.windows(2).filter_map(|pair| Some((pair.first()?, pair.get(1)?)));
+    // Everything after the step counts, not only the next regime.
+    let steps = steps.map(|(before, after)| {
         let early = before.start..before.end.saturating_sub(EDGE).max(before.start);
+        (early, (after.start + EDGE).min(end)..end)
+    });
+    let found = steps.chain(flat_end(&levels, end)).filter_map(|(early, late)| {
         let (early_rates, late_rates) = (rates.get(early.clone())?, rates.get(late.clone())?);
         if early_rates.len() < EACH || late_rates.len() < EACH {
             return None;
@@ -70,13 +82,17 @@ pub fn drained(rates: &[f64], in_flight: &[f64]) -> Option<Drained> {
     })
 }
 
-/// The sample within which most is lost, from one side of it to the other.
-fn steepest(levels: &[f64]) -> Option<usize> {
-    let falls = (1..levels.len().saturating_sub(1))
-        .filter_map(|at| Some((at, levels.get(at - 1)? / levels.get(at + 1)?)));
-    // The capture's end cuts its last sample short: what falls there is no step.
-    let inside = falls.filter(|(at, _)| (EACH..levels.len().saturating_sub(EACH)).contains(at));
-    Some(inside.max_by(|a, b| a.1.total_cmp(&b.1))?.0)
+/// The longest plateau at the end, and the level before it: a bucket that was nearly empty runs dry
+/// after fewer samples than a regime has.
+fn flat_end(levels: &[f64], end: usize) -> Option<(Range<usize>, Range<usize>)> {
+    let height = spread::median(levels.get(end.checked_sub(EACH)?..end)?)?;
+    let width = NEAR + DEVIATIONS * thinned(height);
+    let near = |rate: &&f64| (**rate / height - 1.0).abs() <= width;
+    let late = levels.get(..end)?.iter().rev().take_while(near).count();
+    let start = end - late;
+    let before = levels.get(..start.checked_sub(EDGE)?)?;
+    let last = regimes::cut(before).pop()?;
+    Some((last, start..end))
 }
 
 /// Whether the last sample is the remainder of one: it falls below all others.
@@ -101,11 +117,16 @@ mod tests {
         assert!((found.high - 2997.0).abs() < 1.0 && (found.low - 300.5).abs() < 1.0, "{found:?}");
         assert!(found.cv < 0.002 && found.dispersion < 0.01 && found.max_over_median < 1.01);
         assert_eq!(found.in_flight, Some((8.0, 8.0)));
-        // Six seconds are enough of a plateau: 18 000 credits at 3000 a second.
+        assert_eq!(drained(&[300.0; 40], &[]), None);
+        // Six seconds of credits, the sample in which they end, and one that the end cut short.
         let brief: Vec<f64> = [vec![3000.0; 6], vec![689.0], vec![100.0; 12], vec![85.0]].concat();
         let found = drained(&brief, &[]).unwrap();
-        assert_eq!((found.before, found.after, found.high, found.low), (5, 12, 3000.0, 100.0));
-        assert_eq!(drained(&[300.0; 40], &[]), None);
+        assert_eq!((found.before, found.after, found.high, found.low), (6, 12, 3000.0, 100.0));
+        let rates: Vec<f64> = (0..20)
+            .map(|k| [3000.0, 800.0, 100.0][usize::from(k > 5) + usize::from(k > 6)])
+            .collect();
+        let found = drained(&rates, &flight).unwrap();
+        assert_eq!((found.before, found.after, found.high, found.low), (6, 13, 3000.0, 100.0));
         assert_eq!(drained(&[], &[]), None);
     }
 }

@@ -2,6 +2,9 @@
 
 use super::spans::Spans;
 
+/// A wait of less than this share of the mean one is none: the way through the code.
+const TRIFLE: f64 = 0.1;
+
 /// The stages of one request, ns: arrival of its bio, its start, its issue, its completion.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Stages {
@@ -36,6 +39,9 @@ pub struct HeldBack {
     pub deepest: u32,
     /// Most requests started and not completed at once.
     pub outstanding: u32,
+    /// Of the requests that waited before their start, the share that got it when as many as ever
+    /// were started, themselves included: the moment one more became free.
+    pub last_free: f64,
     /// Share of the time in which one waited in the queue while fewer than [`HeldBack::room`] were
     /// on the device.
     pub room_share: f64,
@@ -64,6 +70,15 @@ pub fn held_back(stages: &[Stages], room: u32) -> Option<HeldBack> {
     let waiting = Spans::of(stages.iter().map(|one| (one.queued_ns, one.issued_ns)));
     let depth = Depth::of(stages.iter().map(|one| (one.issued_ns, one.completed_ns)));
     let started = Depth::of(stages.iter().map(|one| (one.queued_ns, one.completed_ns)));
+    let mean_before = if arrivals > 0 { before / arrivals as f64 } else { 0.0 };
+    let most = started.most();
+    let waits = |one: &&Stages| {
+        let waited = one.arrived_ns.map_or(0.0, |arrived| length(arrived, one.queued_ns));
+        waited > TRIFLE * mean_before
+    };
+    let (held, last) = stages.iter().filter(waits).fold((0.0, 0.0), |(held, last), one| {
+        (held + 1.0, last + f64::from(u8::from(started.at(one.queued_ns) >= most)))
+    });
     let with_room = depth.time_below(&waiting, room);
     let share = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
     Some(HeldBack {
@@ -75,7 +90,8 @@ pub fn held_back(stages: &[Stages], room: u32) -> Option<HeldBack> {
         before_share: share(before, whole),
         queue_share: share(queue, queue + device),
         deepest: depth.most(),
-        outstanding: started.most(),
+        outstanding: most,
+        last_free: share(last, held),
         room_share: share(with_room, waiting.total_ns()),
         room,
     })
@@ -96,6 +112,12 @@ impl Depth {
             (ns, u32::try_from(open).unwrap_or(0))
         });
         Depth(stairs.collect())
+    }
+
+    /// How many are open once all that begins and ends at a moment has.
+    fn at(&self, ns: i64) -> u32 {
+        let begun = self.0.partition_point(|(start, _)| *start <= ns);
+        begun.checked_sub(1).and_then(|place| self.0.get(place)).map_or(0, |(_, open)| *open)
     }
 
     fn most(&self) -> u32 {
@@ -135,5 +157,14 @@ mod tests {
         assert!((found.room_share - 50.0 / 60.0).abs() < 1e-12, "{found:?}");
         assert_eq!(held_back(&stages, 2).unwrap().room_share, 1.0);
         assert_eq!(held_back(&[], 1), None);
+        // Two places: the third and fourth get theirs when one is free again.
+        let stages = [
+            one(Some(0), 0, 0, 50),
+            one(Some(0), 0, 0, 60),
+            one(Some(1), 50, 50, 90),
+            one(Some(2), 60, 60, 99),
+        ];
+        let found = held_back(&stages, 1).unwrap();
+        assert_eq!((found.outstanding, found.last_free), (2, 1.0));
     }
 }

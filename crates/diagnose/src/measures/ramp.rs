@@ -69,7 +69,7 @@ pub fn ramps(visits: &[Visit], s0_ns: f64) -> Option<Ramps> {
     })
 }
 
-/// Time lost in the busy periods that begin with a ramp: a device takes 32 or some more of a large
+/// Time lost in the busy periods in whose beginning, a tenth, a ramp is: a device takes 32 or some more of a large
 /// batch at once, and a log that begins at issue sees the rest come as places get free. A load that
 /// never lets the device rest has one period, which is no batch.
 fn lost_in_periods(by_start: &[&Visit], found: &[Drain], s0_ns: f64) -> f64 {
@@ -87,7 +87,10 @@ fn lost_in_periods(by_start: &[&Visit], found: &[Drain], s0_ns: f64) -> f64 {
             })
             .map(|visit| visit.waited_ns())
             .collect();
-        if found.iter().any(|drain| drain.start_ns == start) {
+        let opens = AT_ONCE * until.saturating_sub(start) as f64;
+        let is_first =
+            |drain: &Drain| (0.0..=opens).contains(&(drain.start_ns.saturating_sub(start) as f64));
+        if found.iter().any(is_first) {
             periods += 1;
             lost += lost_time::lost_ns(&period, s0_ns);
         }

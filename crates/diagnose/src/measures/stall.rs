@@ -40,7 +40,8 @@ pub struct Stalls {
     pub longest_ns: f64,
     /// Share of the busy time.
     pub busy_share: f64,
-    /// Share of the time lost (latency above `s0`) by requests that met a stall.
+    /// Share of the time lost (latency above `s0`) by requests that met a stall, or came while what
+    /// had piled up in it was served.
     pub lost_share: f64,
     /// Share of the requests that met none.
     pub spared_share: f64,
@@ -105,8 +106,14 @@ pub fn stalls(visits: &[Visit], s0_ns: f64) -> Option<Stalls> {
     let lengths: Vec<f64> = episodes.iter().map(Episode::length_ns).collect();
     let stalled_ns: f64 = lengths.iter().sum();
     let all: Vec<f64> = visits.iter().map(Visit::latency_ns).collect();
-    let stalled: Vec<f64> =
-        all.iter().zip(&met).filter(|(_, met)| **met).map(|(latency, _)| *latency).collect();
+    let behind =
+        |place: usize, visit: &Visit| met.get(place) == Some(&true) || near(visit, &episodes);
+    let stalled: Vec<f64> = visits
+        .iter()
+        .enumerate()
+        .filter(|(place, visit)| behind(*place, visit))
+        .map(|(_, visit)| visit.latency_ns())
+        .collect();
     let lost = lost_time::lost_ns(&all, s0_ns);
     let slopes: Vec<f64> = episodes.iter().filter_map(|episode| episode.slope).collect();
     Some(Stalls {
@@ -115,7 +122,7 @@ pub fn stalls(visits: &[Visit], s0_ns: f64) -> Option<Stalls> {
         longest_ns: lengths.iter().copied().fold(0.0, f64::max),
         busy_share: stalled_ns / super::service::busy_ns(visits).max(1.0),
         lost_share: if lost > 0.0 { lost_time::lost_ns(&stalled, s0_ns) / lost } else { 0.0 },
-        spared_share: 1.0 - stalled.len() as f64 / all.len().max(1) as f64,
+        spared_share: met.iter().filter(|met| !**met).count() as f64 / met.len().max(1) as f64,
         spared_ns: spared(visits, &met, &episodes),
         unbroken: unbroken(&places, &met),
         slope: spread::median(&slopes),
@@ -136,16 +143,18 @@ fn unbroken(places: &[usize], met: &[bool]) -> f64 {
 
 /// Latencies, from where each was first seen, of the requests far from a stall.
 fn spared(visits: &[Visit], met: &[bool], episodes: &[Episode]) -> Vec<f64> {
-    // The last episode that ended before a request came; both are in order of time.
-    let near = |visit: &Visit| {
-        let after = episodes.partition_point(|episode| episode.end_ns <= visit.started_ns());
-        let last = after.checked_sub(1).and_then(|place| episodes.get(place));
-        last.is_some_and(|last| {
-            visit.started_ns().saturating_sub(last.end_ns) as f64 <= last.length_ns()
-        })
-    };
-    let far = visits.iter().zip(met).filter(|(visit, met)| !**met && !near(visit));
+    let far = visits.iter().zip(met).filter(|(visit, met)| !**met && !near(visit, episodes));
     far.map(|(visit, _)| visit.waited_ns()).collect()
+}
+
+/// Whether a request came just after a stall: within as long as it had lasted.
+fn near(visit: &Visit, episodes: &[Episode]) -> bool {
+    // The last episode that ended before it came; both are in order of time.
+    let after = episodes.partition_point(|episode| episode.end_ns <= visit.started_ns());
+    let last = after.checked_sub(1).and_then(|place| episodes.get(place));
+    last.is_some_and(|last| {
+        visit.started_ns().saturating_sub(last.end_ns) as f64 <= last.length_ns()
+    })
 }
 
 /// Share of a device's stalled time during which any of the others stalled too: devices that stall

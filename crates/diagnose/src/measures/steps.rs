@@ -19,6 +19,8 @@ pub struct Steps {
     pub slow: usize,
     /// Of these, the share that stands on a tooth.
     pub on_teeth: f64,
+    /// Different teeth that are stood on, and the lowest of them.
+    pub teeth: (usize, i64),
     /// Share of the time above the base that whole steps explain.
     pub explained_share: f64,
     /// A speed at which one or a few turns make one or a few steps, if any.
@@ -55,6 +57,9 @@ pub fn steps(services_ms: &[f64], resolution_ms: f64) -> Option<Steps> {
     let slow: Vec<f64> = services_ms.iter().map(above).filter(|steps| *steps > 0.5).collect();
     let on = |steps: &&f64| (*steps - steps.round()).abs() < ON_TOOTH;
     let standing: Vec<f64> = slow.iter().filter(on).copied().collect();
+    let mut teeth: Vec<i64> = standing.iter().map(|steps| steps.round() as i64).collect();
+    teeth.sort_unstable();
+    teeth.dedup();
     let excess: f64 = services_ms.iter().map(above).map(|steps| steps.max(0.0)).sum();
     let stepped: f64 = standing.iter().map(|steps| steps.round()).sum();
     let score = comb::score(services_ms, found.base_ms, period_ms, resolution_ms);
@@ -64,6 +69,7 @@ pub fn steps(services_ms: &[f64], resolution_ms: f64) -> Option<Steps> {
         without_best: score.without_best,
         slow: slow.len(),
         on_teeth: standing.len() as f64 / slow.len().max(1) as f64,
+        teeth: (teeth.len(), teeth.first().copied().unwrap_or(0)),
         explained_share: if excess > 0.0 { (stepped / excess).min(1.0) } else { 0.0 },
         near_rpm: near_rpm(period_ms),
     })

@@ -131,6 +131,8 @@ pub(super) struct Flow<'a> {
     wished: Vec<Option<u64>>,
     pub(super) end: u64,
     next: u64,
+    /// How much was read before it is written.
+    read: u32,
     run: usize,
     batch: usize,
     pub(super) pid: u32,
@@ -150,6 +152,7 @@ impl<'a> Flow<'a> {
             ready,
             end: at(stream.during.1),
             next: chance.bits() % (bytes / 2) / 4096 * 4096,
+            read: 0,
             run: 0,
             batch: 0,
             pid: 1000 + (chance.bits() % 30_000) as u32,
@@ -193,11 +196,12 @@ impl<'a> Flow<'a> {
             Place::Onwards => self.next + u64::from(bytes) > room,
             Place::Anywhere => true,
             Place::Runs(length) => self.run.is_multiple_of(length.max(1)),
+            // RAID writes back just what it read (drivers/md/raid5.c, read-modify-write of a stripe).
             Place::ReadThenWrite if self.run.is_multiple_of(2) => {
-                return (Op::Write, self.next, bytes);
+                return (Op::Write, self.next, self.read);
             }
             Place::ReadThenWrite => {
-                self.next = anywhere;
+                (self.next, self.read) = (anywhere, bytes);
                 return (Op::Read, anywhere, bytes);
             }
         };
