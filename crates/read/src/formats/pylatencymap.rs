@@ -152,7 +152,8 @@ impl Reader for Pylatencymap {
 
     fn finish(&mut self, sink: &mut dyn Sink) {
         if self.open.take().is_some() {
-            note(sink, "the last record has no end and is left out".to_string());
+            let reason = "the last record has no end and is left out".to_string();
+            sink.skip(Note { line: 0, text: String::new(), reason });
         }
         if self.intervals == 0
             && self.records == 1
@@ -336,6 +337,14 @@ mod tests {
             assert_eq!(waited_us(one) / 3.0, waited_per_s);
             assert!((waited_us(one) / 633.0 - mean).abs() < 0.05);
         }
+    }
+
+    #[test]
+    fn a_record_that_is_cut_off_is_a_loss() {
+        let whole = record(0, "bpf", &[(2, 10)]) + &record(1_000_000, "bpf", &[(2, 12)]);
+        let cut = record(2_000_000, "bpf", &[(2, 15)]).replace("<end record>\n", "");
+        let listing = read(&(whole + &cut));
+        assert_eq!((listing.distributions.len(), listing.source.skipped), (1, 1));
     }
 
     #[test]
