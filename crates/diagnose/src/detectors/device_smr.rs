@@ -102,11 +102,7 @@ fn charge(scene: &Scene, suspect: &Suspect) -> Option<Finding> {
     let count: f64 = writes.windows.iter().map(|window| window.requests).sum();
     let share = count / track.visits.len().max(1) as f64;
     let found = decline::decline(&writes.windows)?;
-    // Cleaning stops a disk for long, but of many requests beside each other the mean may be short:
-    // where the disk is known to be shingled, nobody need tell it from one whose cache ran full.
-    let listed = by_name(scene, suspect, &mut Grounds::default()) > 0.0;
-    let beyond_a_seek = listed || found.slow_ns > BEYOND_A_SEEK_NS;
-    let rises = found.ratio > RISE && beyond_a_seek;
+    let rises = found.ratio > RISE && found.slow_ns > BEYOND_A_SEEK_NS;
     if share <= RANDOM_WRITES || !rises {
         return None;
     }
@@ -118,7 +114,7 @@ fn charge(scene: &Scene, suspect: &Suspect) -> Option<Finding> {
     let quick = (found.fast_ns / 1e6, Unit::Ms, n);
     grounds.number(scene, listing, "service of a random write at first", quick, None);
     let slow = (found.slow_ns / 1e6, Unit::Ms, n);
-    let beyond = above(BEYOND_A_SEEK_NS / 1e6).filter(|_| !listed);
+    let beyond = above(BEYOND_A_SEEK_NS / 1e6);
     grounds.number(scene, listing, "service of a random write later", slow, beyond);
     let ratio = (found.ratio, Unit::Ratio, n);
     grounds.number(scene, listing, "one over the other", ratio, above(RISE));
