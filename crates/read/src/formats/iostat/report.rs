@@ -123,7 +123,9 @@ impl Reports {
         for (name, draft) in self.drafts.drain(..) {
             let device = sink.device(&name);
             let mut interval = draft.interval(device);
-            if let Some(times) = draft.size_denied().filter(|_| self.run.denied.insert(name)) {
+            // What runs from boot is of no complaint, and judged nowhere.
+            let denied = draft.size_denied().filter(|_| !since_boot);
+            if let Some(times) = denied.filter(|_| self.run.denied.insert(name)) {
                 let (device, value) = (Some(device), format!("{times:.4}"));
                 let read_from = "a row of iostat: throughput, rate and size".to_string();
                 sink.fact(Fact { device, key: SIZE_DENIED.to_string(), value, read_from });
