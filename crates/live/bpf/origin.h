@@ -54,6 +54,11 @@ struct dentry {
 	} KERNEL_FIELDS d_u;
 } KERNEL_FIELDS;
 
+/* As of 7.x: the union has no name. */
+struct dentry___unnamed {
+	struct hlist_node d_alias;
+} KERNEL_FIELDS;
+
 struct address_space {
 	struct inode *host;
 } KERNEL_FIELDS;
@@ -149,7 +154,12 @@ INLINE void spell(struct path *path, u64 inode)
 	FOLLOW(node, (struct inode *)inode, i_dentry.first);
 	if (!node)
 		return;
-	dentry = node - FIELD_OFFSET(((struct dentry *)0)->d_u.d_alias);
+	if (FIELD_EXISTS(((struct dentry *)0)->d_u.d_alias))
+		dentry = node - FIELD_OFFSET(((struct dentry *)0)->d_u.d_alias);
+	else if (FIELD_EXISTS(((struct dentry___unnamed *)0)->d_alias))
+		dentry = node - FIELD_OFFSET(((struct dentry___unnamed *)0)->d_alias);
+	else
+		return;
 #pragma unroll
 	for (u32 at = 0; at < PARTS; at++) {
 		parent = 0;

@@ -169,7 +169,7 @@ impl Programs {
         for (tracepoint, program) in &tracepoints {
             let program = ebpf.program_mut(program).ok_or_else(|| absent(program))?;
             let program: &mut BtfTracePoint = program.try_into().map_err(refused)?;
-            program.load(tracepoint, &btf).map_err(refused)?;
+            program.load(tracepoint, &btf).map_err(|error| refused_program(tracepoint, error))?;
         }
         let mut take = |name: &str| ebpf.take_map(name).ok_or_else(|| absent(name));
         Ok(Programs {
@@ -306,6 +306,13 @@ pub(crate) fn refused(error: impl std::error::Error) -> Error {
     Error::Kernel { what: format!("the kernel refused the tracer: {}", chain(&error)) }
 }
 
+fn refused_program(tracepoint: &str, error: impl std::error::Error) -> Error {
+    let why = chain(&error);
+    Error::Kernel {
+        what: format!("the kernel refused the tracer's part for `{tracepoint}`: {why}"),
+    }
+}
+
 pub(crate) fn broke(error: impl std::error::Error) -> Error {
     Error::Kernel { what: format!("a table of the tracer cannot be read: {}", chain(&error)) }
 }
@@ -323,9 +330,36 @@ fn chain(error: &dyn std::error::Error) -> String {
         text.push_str(&inner.to_string());
         cause = inner.source();
     }
-    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-    match &lines[..] {
-        [first, .., before, reason, _statistics] => format!("{first} ... {before} | {reason}"),
+    in_short(&text)
+}
+
+/// Of what the verifier said: the first line and the last two before its statistics.
+fn in_short(text: &str) -> String {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && *line != "|");
+    let lines: Vec<&str> = lines.collect();
+    let statistics = |line: &&str| {
+        ["verification time ", "stack depth ", "processed "].iter().any(|it| line.starts_with(it))
+            || line.starts_with("insns processed ")
+    };
+    let end = lines.iter().position(statistics).unwrap_or(lines.len());
+    match lines.get(..end).unwrap_or(&lines) {
+        [first, .., before, reason] => format!("{first} ... {before} | {reason}"),
         _ => lines.join(" "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_short;
+
+    #[test]
+    fn a_refusal_is_told_by_its_reason_not_by_the_statistics_behind_it() {
+        let said = "Verifier output: 0: R1=ctx()\n\n1: (b7) r2 = 8\n562: (85) call unknown#7\n\
+                    invalid func unknown#7\nverification time 2 usec\nstack depth 152 max 0\n\
+                    insns processed 3935\nprocessed 3935 insns (limit 1000000)\n: Invalid argument";
+        let short = "Verifier output: 0: R1=ctx() ... 562: (85) call unknown#7 | \
+                     invalid func unknown#7";
+        assert_eq!(in_short(said), short);
+        assert_eq!(in_short("no room"), "no room");
     }
 }

@@ -40,7 +40,56 @@ pub fn of(recording: &Recording, measured: &Measured, options: &Options) -> Vec<
         }
         findings.insert(0, cap);
     }
+    if findings.is_empty() && measured.own.n > 0 {
+        findings.push(nobody(recording, &measured.own));
+    }
     findings
+}
+
+/// Nothing is left that accuses or clears the device: the queue was the probe's own, or the machine's
+/// CPUs made the latencies. That is a finding too, with what would decide.
+fn nobody(recording: &Recording, own: &Own) -> Finding {
+    let probe = recording.listings.iter().position(is_probe);
+    let event = probe.and_then(|place| recording.listings.get(place)?.events.first());
+    let device = event.map(|event| event.device);
+    let name = device.map_or("the target", |device| &recording.device_of(device).name);
+    let line = |quantity: &str, value: f64, unit: Unit, how: How| Evidence {
+        quantity: quantity.to_string(),
+        value,
+        unit,
+        bound: None,
+        n: own.n,
+        how,
+        source: "probe".to_string(),
+    };
+    let mut evidence = vec![line("I/Os measured", own.n as f64, Unit::Count, How::Traced)];
+    if let Some(waited) = own.no_cpu_ns {
+        let share = (waited as f64 / own.ran_ns.max(1) as f64).min(1.0);
+        evidence.push(line("time ready without a CPU", share, Unit::Share, How::Reported));
+    }
+    let live = format!("`iowhy why --for 30s` while it is slow: {name} under its real load");
+    let (sentence, first) = match own.caution() {
+        Some(_) => (
+            format!("the machine's CPUs were too busy for a verdict on {name}"),
+            "the same probe while the machine is idle".to_string(),
+        ),
+        None => (
+            format!("what waited on {name} waited behind the probe's own I/Os: nobody is accused"),
+            "`iowhy probe calibrate`: what the device takes for one I/O at a time".to_string(),
+        ),
+    };
+    Finding {
+        verdict: "insufficient",
+        subject: Subject { device, listings: probe.into_iter().collect(), group: None },
+        sentence,
+        evidence,
+        confidence: SURE,
+        explained_share: 0.0,
+        refuted_by: vec!["a probe of one I/O at a time finds it slow".to_string()],
+        next_step: vec![first, live],
+        forecast: None,
+        explained_by: None,
+    }
 }
 
 /// Takes out what accuses the probe's own load, or a device for what the machine's CPUs did.
@@ -196,6 +245,18 @@ mod tests {
     use super::*;
     use iowhy_model::{Event, Layer, Level, Op, Sink, Source, Time};
     use iowhy_probe::Outcome;
+
+    #[test]
+    fn a_probe_that_accuses_nobody_says_what_would_decide() {
+        let recording = Recording::new();
+        let own = Own { n: 100, ran_ns: 1_000_000, no_cpu_ns: Some(400_000), ..Own::default() };
+        let measured = Measured { outcome: Outcome::default(), own, ended: None };
+        let findings = of(&recording, &measured, &Options::default());
+        let first = findings.first().unwrap();
+        assert_eq!(first.verdict, "insufficient");
+        assert!(first.sentence.contains("too busy"), "{}", first.sentence);
+        assert_eq!(first.evidence.iter().map(|line| line.value).collect::<Vec<_>>(), [100.0, 0.4]);
+    }
 
     #[test]
     fn writes_of_the_probe_that_wait_a_turn_each_are_judged_as_that() {
