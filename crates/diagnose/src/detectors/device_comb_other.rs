@@ -12,8 +12,8 @@
 //! A per-I/O log with a resolution well below the step.
 //!
 //! ## Rule
-//! Services of one kind of request stand on a comb of free period between 0.8 and 22 ms: its
-//! log-likelihood ratio without the best tooth exceeds 8, and at least ten services are slow. On a
+//! Services of one kind of request stand on a comb of free period between 0.8 ms (0.2 ms without a
+//! platter) and 22 ms: its log-likelihood ratio without the best tooth exceeds 8, and at least ten services are slow. On a
 //! device without a platter latencies are tried as well, for it serves several requests at once. On a
 //! device that may have a platter the period must not be within 1 % of a turn at any standard speed,
 //! nor of a half, third, double or triple of one, and no ladder of a platter may fit. Random requests
@@ -30,7 +30,7 @@ use iowhy_model::{Bound, Finding, Forecast, Level, Unit};
 use crate::Detector;
 use crate::detector::{Needs, computed, estimated, finding, held, lines};
 use crate::groups::Group;
-use crate::measures::ladder;
+use crate::measures::{comb, ladder};
 use crate::measures::steps::{self, Steps};
 use crate::phrase;
 use crate::replay::Vote;
@@ -108,12 +108,13 @@ fn of_group(scene: &Scene, track: &Track, group: &Group) -> Option<Finding> {
     if may_turn && group.sequential == Some(false) && seeks {
         return None;
     }
-    let serial = steps::steps(&services_ms, resolution_ms).filter(is_comb);
+    let shortest_ms = if may_turn { comb::SHORTEST_MS } else { comb::SHORTEST_FLASH_MS };
+    let serial = steps::steps(&services_ms, resolution_ms, shortest_ms).filter(is_comb);
     let is_serial = serial.is_some();
     let (services_ms, found) = match serial {
         Some(found) => (services_ms, found),
         None if may_turn => return None,
-        None => side_by_side(track, group, resolution_ms)?,
+        None => side_by_side(track, group, resolution_ms, shortest_ms)?,
     };
     // Only who says that no platter turns may have the period of one: behind a virtual disk there
     // may be one.
@@ -140,13 +141,18 @@ fn is_comb(found: &Steps) -> bool {
 
 /// The same in latencies, as if nothing waited for anything: flash serves several requests at once.
 /// A queue would draw a comb too, but with its first tooth one step up.
-fn side_by_side(track: &Track, group: &Group, resolution_ms: f64) -> Option<(Vec<f64>, Steps)> {
+fn side_by_side(
+    track: &Track,
+    group: &Group,
+    resolution_ms: f64,
+    shortest_ms: f64,
+) -> Option<(Vec<f64>, Steps)> {
     let places = group.members.iter();
     let latencies_ms: Vec<f64> = places
         .filter_map(|place| track.visits.get(*place))
         .map(|visit| visit.latency_ns() / 1e6)
         .collect();
-    let found = steps::steps(&latencies_ms, resolution_ms).filter(is_comb)?;
+    let found = steps::steps(&latencies_ms, resolution_ms, shortest_ms).filter(is_comb)?;
     (found.base_ms < FIRST_TOOTH * found.period_ms).then_some((latencies_ms, found))
 }
 

@@ -106,18 +106,29 @@ pub struct Rival {
     pub score: Score,
 }
 
-/// Shortest and longest free period, ms: below lies the jitter of any device, above no platter and
-/// no timer in use (docs/METHOD.md, 4 Ladder).
-const PERIODS_MS: (f64, f64) = (0.8, 22.0);
+/// Shortest free period of what may have a platter, ms: below lies the jitter of its mechanics
+/// (docs/METHOD.md, 4 Ladder).
+pub const SHORTEST_MS: f64 = 0.8;
+/// The same without a platter: firmware of flash paces by multiples of 250 us (Fail-Slow at Scale,
+/// FAST 2018).
+pub const SHORTEST_FLASH_MS: f64 = 0.2;
+/// Longest free period, ms: above turns no platter and ticks no timer in use (docs/METHOD.md, 4
+/// Ladder).
+pub const LONGEST_MS: f64 = 22.0;
 /// Neighbouring periods may move the farthest tooth by a sixth of a period, no more.
 const SCAN_PER_TURN: f64 = 6.0;
 /// Periods that are fitted and scored in full after the scan.
 const CANDIDATES: usize = 12;
 
-/// The free period whose comb, without its best rung, fits best. `mode_ms` is where most services
-/// stand.
-pub fn best_rival(services_ms: &[f64], mode_ms: f64, floor_ms: f64) -> Option<Rival> {
-    candidates(services_ms, mode_ms, floor_ms)
+/// The free period from `shortest_ms` on whose comb, without its best rung, fits best. `mode_ms` is
+/// where most services stand.
+pub fn best_rival(
+    services_ms: &[f64],
+    mode_ms: f64,
+    floor_ms: f64,
+    shortest_ms: f64,
+) -> Option<Rival> {
+    candidates(services_ms, mode_ms, shortest_ms.max(6.0 * floor_ms))
         .into_iter()
         .map(|period_ms| {
             let (base_ms, period_ms) = rungs::fit(services_ms, mode_ms, period_ms);
@@ -128,8 +139,7 @@ pub fn best_rival(services_ms: &[f64], mode_ms: f64, floor_ms: f64) -> Option<Ri
 }
 
 /// The periods at which the distances from the mode gather best around one phase.
-fn candidates(services_ms: &[f64], mode_ms: f64, floor_ms: f64) -> Vec<f64> {
-    let shortest = PERIODS_MS.0.max(6.0 * floor_ms);
+fn candidates(services_ms: &[f64], mode_ms: f64, shortest: f64) -> Vec<f64> {
     let steps: Vec<f64> = services_ms
         .iter()
         .map(|service| (service - mode_ms).abs())
@@ -141,7 +151,7 @@ fn candidates(services_ms: &[f64], mode_ms: f64, floor_ms: f64) -> Vec<f64> {
     }
     let mut scanned: Vec<(f64, f64)> = Vec::new();
     let mut period = shortest;
-    while period <= PERIODS_MS.1 {
+    while period <= LONGEST_MS {
         let cosines: f64 =
             steps.iter().map(|step| (std::f64::consts::TAU * step / period).cos()).sum();
         scanned.push((period, cosines));

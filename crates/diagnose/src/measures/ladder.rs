@@ -189,7 +189,7 @@ impl Found {
         let (low, high, _) = self.interval;
         let (u, u_prime, resultant) = v_test(seen, self.base_ms, self.turn_ms);
         let few = thinned(seen, RIVAL_LOOKED_AT);
-        let rival = comb::best_rival(&few, self.mode_ms, floor_ms(resolution_ms));
+        let rival = comb::best_rival(&few, self.mode_ms, floor_ms(resolution_ms), comb::SHORTEST_MS);
         let scale = few.len() as f64 / seen.len().max(1) as f64;
         let rival_llr = rival.map_or(0.0, |rival| rival.score.without_best / scale);
         let outside = 1.0 - self.score.off_rung;
@@ -333,10 +333,10 @@ pub struct Comb {
     pub near_rpm: Option<f64>,
 }
 
-/// The best free period between 0.8 and 22 ms: timers, pacing firmware, or a platter.
-pub fn comb(services_ms: &[f64], resolution_ms: f64) -> Option<Comb> {
+/// The best free period between a shortest one and 22 ms: timers, pacing firmware, or a platter.
+pub fn comb(services_ms: &[f64], resolution_ms: f64, shortest_ms: f64) -> Option<Comb> {
     let seen = looked_at(services_ms);
-    let rival = comb::best_rival(&seen, mode(&seen)?, floor_ms(resolution_ms))?;
+    let rival = comb::best_rival(&seen, mode(&seen)?, floor_ms(resolution_ms), shortest_ms)?;
     let base_ms = lowest_base(&seen, rival.base_ms, rival.period_ms);
     let near = |rpm: &f64| (rival.period_ms * rpm / 60_000.0 - 1.0).abs() < 0.01;
     Some(Comb {

@@ -1,8 +1,8 @@
 //! Equal steps that are no platter's: a free period on whose multiples the slow services stand.
 //!
 //! Timers tick at 1, 4 or 10 ms, firmware paces in multiples of 250 us (Fail-Slow at Scale, FAST
-//! 2018). The comb is that of [`comb`](super::comb), its period free between 0.8 and 22 ms; how
-//! much of the lost time stands on its teeth is what it explains.
+//! 2018). The comb is that of [`comb`](super::comb), its period free up to 22 ms; how much of the
+//! lost time stands on its teeth is what it explains.
 
 use super::{comb, ladder};
 
@@ -34,24 +34,23 @@ const ON_TOOTH: f64 = 0.15;
 /// (1 %: docs/METHOD.md, 4 Ladder).
 const MULTIPLES: [f64; 3] = [1.0, 2.0, 3.0];
 const SAME_SPEED: f64 = 0.01;
-/// How many teeth must be multiples for a longer step, and the longest tried: 22 ms, the longest
-/// period, over 0.8 ms, the shortest, is 27.
+/// How many teeth must be multiples for a longer step; tried up to the longest period.
 const NEARLY_ALL: f64 = 0.95;
-const LARGEST_FACTOR: i64 = 27;
 /// Delays of a host are no even spread: this many times what an even one lets expect.
 const LUCKY: f64 = 1.5;
 /// A period below this many steps of the clock is the clock's own.
 const CLOCK_STEPS: f64 = 6.0;
 
-/// The best free comb of a list of services; `None` if there is none or the clock is too coarse.
-pub fn steps(services_ms: &[f64], resolution_ms: f64) -> Option<Steps> {
-    let found = ladder::comb(services_ms, resolution_ms)?;
+/// The best comb of a list of services, its period free from `shortest_ms` on; `None` if there is
+/// none or the clock is too coarse.
+pub fn steps(services_ms: &[f64], resolution_ms: f64, shortest_ms: f64) -> Option<Steps> {
+    let found = ladder::comb(services_ms, resolution_ms, shortest_ms)?;
     if found.period_ms < CLOCK_STEPS * resolution_ms {
         return None;
     }
     let above = |service: &f64| (service - found.base_ms) / found.period_ms;
     // A comb of half the step fits as well: then no service stands on its odd teeth.
-    let whole = common_factor(services_ms.iter().map(above));
+    let whole = common_factor(services_ms.iter().map(above), comb::LONGEST_MS / found.period_ms);
     let period_ms = found.period_ms * whole;
     let above = |service: &f64| (service - found.base_ms) / period_ms;
     let slow: Vec<f64> = services_ms.iter().map(above).filter(|steps| *steps > 0.5).collect();
@@ -78,7 +77,7 @@ pub fn steps(services_ms: &[f64], resolution_ms: f64) -> Option<Steps> {
 /// Steps longer than the comb's that fit all but a few of the services: the largest factor of which
 /// nearly all teeth that are stood on are multiples. Services that stand anywhere, as a busy host
 /// makes them, stand on the other teeth too: as many as those between teeth let expect do not count.
-fn common_factor(steps: impl Iterator<Item = f64>) -> f64 {
+fn common_factor(steps: impl Iterator<Item = f64>, largest: f64) -> f64 {
     let slow: Vec<f64> = steps.filter(|steps| *steps > 0.5).collect();
     let on = |steps: &&f64| (*steps - steps.round()).abs() < ON_TOOTH;
     let teeth: Vec<i64> = slow.iter().filter(on).map(|steps| steps.round() as i64).collect();
@@ -88,7 +87,7 @@ fn common_factor(steps: impl Iterator<Item = f64>) -> f64 {
         let odd = teeth.iter().filter(|tooth| *tooth % factor != 0).count() as f64;
         odd < (1.0 - NEARLY_ALL) * teeth.len() as f64 + by_chance * (1.0 - 1.0 / *factor as f64)
     };
-    (2..=LARGEST_FACTOR).rev().find(fits).map_or(1.0, |factor| factor as f64)
+    (2..=largest as i64).rev().find(fits).map_or(1.0, |factor| factor as f64)
 }
 
 /// A standard speed of whose turn this period is a multiple or a whole part.
@@ -121,7 +120,7 @@ mod tests {
     #[test]
     fn a_tick_is_found_with_what_it_explains() {
         for tick_ms in [1.0, 2.75, 10.0] {
-            let found = steps(&ticking(tick_ms), 0.01).unwrap();
+            let found = steps(&ticking(tick_ms), 0.01, comb::SHORTEST_MS).unwrap();
             assert!((found.period_ms / tick_ms - 1.0).abs() < 0.01, "{found:?}");
             assert!(found.without_best > 8.0 && found.explained_share > 0.95, "{found:?}");
         }
@@ -138,7 +137,10 @@ mod tests {
         let mut random = Random::seeded(12);
         let services: Vec<f64> =
             (0..200).map(|k| 0.2 + if k % 3 == 0 { 20.0 * random.unit() } else { 0.0 }).collect();
-        assert!(steps(&services, 0.01).is_none_or(|found| found.without_best < 8.0));
-        assert_eq!(steps(&[], 0.01), None);
+        for shortest in [comb::SHORTEST_MS, comb::SHORTEST_FLASH_MS] {
+            let found = steps(&services, 0.01, shortest);
+            assert!(found.is_none_or(|found| found.without_best < 8.0));
+        }
+        assert_eq!(steps(&[], 0.01, comb::SHORTEST_MS), None);
     }
 }

@@ -7,44 +7,61 @@ use super::case::Opinion;
 
 /// Opinions that make a point of a curve.
 const POINT: usize = 25;
-/// Opinions without which a verdict keeps its weighed confidence.
+/// Opinions without which a verdict has the curve of all verdicts of its level.
 const FEWEST: usize = 30;
+/// Opinions that the curve of all verdicts counts for in a point of one: so many more, right as
+/// often as theirs (Laplace counts one right and one wrong). Certainty is not for sale.
+const BESIDE: f64 = 2.0;
+
+/// Points of a curve: weighed confidence, share that was right.
+type Curve = Vec<(f64, f64)>;
 
 /// The table of curves, as `crates/diagnose/src/calibration.txt` keeps it.
 pub(super) fn table(opinions: &[Opinion], cases: usize, seed: u64) -> String {
     let mut kinds: BTreeMap<(&str, char), Vec<(f64, bool)>> = BTreeMap::new();
-    for opinion in opinions {
-        let kind = kinds.entry((opinion.verdict, opinion.level.letter())).or_default();
-        kind.push((opinion.confidence, opinion.right));
+    let mut levels: BTreeMap<char, Vec<(f64, bool)>> = BTreeMap::new();
+    for opinion in opinions.iter().filter(|opinion| is_bent(opinion)) {
+        let (level, answer) = (opinion.level.letter(), (opinion.confidence, opinion.right));
+        kinds.entry((opinion.verdict, level)).or_default().push(answer);
+        levels.entry(level).or_default().push(answer);
     }
+    let all: BTreeMap<char, Curve> = levels
+        .into_iter()
+        .map(|(level, mut answers)| (level, rising(&mut answers, |_| 0.5)))
+        .collect();
     let mut out = format!(
         "# How often a finding of that weighed confidence was right: verdict, level, points x:y.\n\
          # `lab score --fit --cases {cases} --seed {seed}` wrote this; the tables of docs/ACCURACY.md\n\
-         # are of another seed.\n"
+         # are of another seed. Verdicts seen fewer than {FEWEST} times have the curve of all.\n"
     );
     for ((verdict, level), mut answers) in kinds {
-        // Arithmetic is as certain in a world that owes another verdict.
-        // And a histogram without sizes acquits by how common health is, which no corpus of as many
-        // worlds per illness tells.
-        let prior_only = (verdict, level) == ("healthy", 'B');
-        if answers.len() < FEWEST || verdict.starts_with("report.") || prior_only {
-            continue;
-        }
-        answers.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let points = rising(&answers);
+        let Some(of_all) = all.get(&level) else { continue };
+        let points = match answers.len() {
+            n if n < FEWEST => of_all.clone(),
+            _ => rising(&mut answers, |sure| on(of_all, sure)),
+        };
         let words: Vec<String> = points.iter().map(|(x, y)| format!("{x:.3}:{y:.3}")).collect();
         let _ = writeln!(out, "{verdict} {level} {}", words.join(" "));
     }
     out
 }
 
-/// Pools neighbours until shares rise (Ayer and others, 1955), first of equal number. A share is
-/// counted with one right and one wrong more (Laplace): certainty is not for sale.
-fn rising(sorted: &[(f64, bool)]) -> Vec<(f64, f64)> {
+/// Whether a confidence is bent at all. Arithmetic is as certain in a world that owes another
+/// verdict. And a histogram without sizes acquits by how common health is, which no corpus of as
+/// many worlds per illness tells.
+fn is_bent(opinion: &Opinion) -> bool {
+    let prior_only = (opinion.verdict, opinion.level.letter()) == ("healthy", 'B');
+    !opinion.verdict.starts_with("report.") && !prior_only
+}
+
+/// Pools neighbours until shares rise (Ayer and others, 1955), first of equal number. To each pool
+/// the share is added that others of its confidence let expect.
+fn rising(answers: &mut [(f64, bool)], expected: impl Fn(f64) -> f64) -> Curve {
+    answers.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut pools: Vec<(f64, f64, f64)> = Vec::new();
-    let parts = (sorted.len() / POINT).max(1);
+    let parts = (answers.len() / POINT).max(1);
     for part in 0..parts {
-        let slice = &sorted[part * sorted.len() / parts..(part + 1) * sorted.len() / parts];
+        let slice = &answers[part * answers.len() / parts..(part + 1) * answers.len() / parts];
         let right = slice.iter().filter(|(_, right)| *right).count() as f64;
         let sure: f64 = slice.iter().map(|(sure, _)| sure).sum();
         pools.push((slice.len() as f64, sure, right));
@@ -62,10 +79,26 @@ fn rising(sorted: &[(f64, bool)]) -> Vec<(f64, f64)> {
     let mut least = 0.0f64;
     let shares = pools.iter().map(|(n, sure, right)| {
         // A small pool is moved more; what rose must not fall by that.
-        least = least.max((right + 1.0) / (n + 2.0));
+        least = least.max((right + BESIDE * expected(sure / n)) / (n + BESIDE));
         (sure / n, least)
     });
     shares.collect()
+}
+
+/// A curve's height: straight between its points, level beyond them.
+fn on(curve: &Curve, sure: f64) -> f64 {
+    let above = curve.iter().position(|(x, _)| *x >= sure);
+    let (before, after) = match above {
+        Some(place) => (curve.get(place.saturating_sub(1)), curve.get(place)),
+        None => (curve.last(), curve.last()),
+    };
+    match (before, after) {
+        (Some((x0, y0)), Some((x1, y1))) if x1 > x0 => {
+            y0 + (y1 - y0) * ((sure - x0) / (x1 - x0)).clamp(0.0, 1.0)
+        }
+        (_, Some((_, y))) => *y,
+        _ => sure,
+    }
 }
 
 #[cfg(test)]
@@ -74,9 +107,23 @@ mod tests {
 
     #[test]
     fn shares_rise() {
-        let answers: Vec<(f64, bool)> =
+        let mut answers: Vec<(f64, bool)> =
             (0..200).map(|k| (f64::from(k) / 200.0, k % 10 < k / 20)).collect();
-        let points = rising(&answers);
+        let points = rising(&mut answers, |_| 0.5);
         assert!(points.len() > 2 && points.windows(2).all(|pair| pair[0].1 <= pair[1].1));
+    }
+
+    #[test]
+    fn a_verdict_seldom_seen_has_the_curve_of_all() {
+        let of = |verdict, count, right| {
+            let (level, confidence) = (iowhy_model::Level::C, 0.8);
+            (0..count).map(move |_| Opinion { level, verdict, confidence, right })
+        };
+        let often = of("device.slow", 98, true);
+        let opinions: Vec<Opinion> = often.chain(of("device.stall", 2, false)).collect();
+        let table = table(&opinions, 1, 1);
+        // (98 + 1) / (100 + 2), and (98 + 2 x 0.9706) / (98 + 2).
+        assert!(table.contains("device.slow C 0.800:0.999"), "{table}");
+        assert!(table.contains("device.stall C 0.800:0.971"), "{table}");
     }
 }

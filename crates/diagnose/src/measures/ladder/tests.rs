@@ -1,5 +1,6 @@
 //! Worked numbers of the ladder, its properties, and how often it is right.
 
+use super::comb::SHORTEST_MS;
 use super::*;
 use crate::measures::listings;
 use crate::measures::trials;
@@ -88,7 +89,7 @@ fn a_timer_is_a_comb_and_no_platter() {
     let ticks: Vec<f64> = (0..200)
         .map(|_| 0.3 + 0.01 * random.normal() + 2.5 * (2.0 * random.exponential()).floor())
         .collect();
-    let found = comb(&ticks, 0.001).unwrap();
+    let found = comb(&ticks, 0.001, SHORTEST_MS).unwrap();
     assert!((found.period_ms - 2.5).abs() < 0.01 && found.without_best > 8.0, "{found:?}");
     assert_eq!(found.near_rpm, None);
     assert!(fit(&ticks, 0.001).is_none_or(|ladder| ladder.confidence < 0.1));
@@ -98,7 +99,7 @@ fn a_timer_is_a_comb_and_no_platter() {
 fn odd_input_is_no_ladder() {
     for services in [vec![], vec![1.0], vec![2.0; 50], vec![f64::NAN; 9], vec![0.0; 9]] {
         assert_eq!(fit(&services, 0.01), None);
-        assert_eq!(comb(&services, 0.01), None);
+        assert_eq!(comb(&services, 0.01, SHORTEST_MS), None);
     }
     let wild = [1e300, 1.0, 2e-300, 9.3, 17.6, f64::INFINITY, -4.0, 1e9];
     let _ = (fit(&wild, 0.01), known(&wild, f64::NAN, 0.01), known(&wild, 0.0, f64::NAN));
@@ -166,7 +167,7 @@ fn comb_table() {
             let mut random = Random::seeded(101 + n as u64);
             let combs = (0..200).filter(|_| {
                 let case = trials::case(class, n, &mut random);
-                comb(&case.services_ms, 0.01).is_some_and(|comb| comb.without_best > 8.0)
+                comb(&case.services_ms, 0.01, SHORTEST_MS).is_some_and(|comb| comb.without_best > 8.0)
             });
             print!("   {:.3}", combs.count() as f64 / 200.0);
         }
