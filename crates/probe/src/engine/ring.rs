@@ -18,7 +18,7 @@ use crate::target::Target;
 /// Longest time spent looking at the completion queue before going to sleep, and only when several
 /// are in flight and completions come that fast: somewhat less than one sleep and wake-up. With it
 /// the engine uses less CPU per I/O than fio, which sleeps at once (docs/MEASURED-probe.md).
-const SPIN_NS: u64 = 12_000;
+const SPIN_NS: u64 = 18_000;
 /// I/Os submitted at once: of more, the kernel holds the first back until the last is there
 /// (`IO_PLUG_THRESHOLD` in `io_uring/io_uring.c`), and the device idles meanwhile.
 const AT_ONCE: usize = 2;
