@@ -14,11 +14,12 @@ need_cargo() {
     command -v cargo >/dev/null ||
         fail 'cannot build: `cargo` is missing' 'install a Rust toolchain (1.88 or newer) with rustup'
     # Cargo takes what another clone built for this one's, with the other's paths compiled in.
-    local stamp=$CARGO_TARGET_DIR/clone
-    if [ "$(cat "$stamp" 2>/dev/null)" != "$PWD" ]; then
-        find crates -name '*.rs' -exec touch {} +
+    local clone stamp=$CARGO_TARGET_DIR/clone
+    clone=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+    if [ "$(cat "$stamp" 2>/dev/null)" != "$clone" ]; then
+        find "$clone/crates" -name '*.rs' -exec touch {} +
         mkdir -p "$CARGO_TARGET_DIR"
-        echo "$PWD" >"$stamp"
+        echo "$clone" >"$stamp"
     fi
 }
 
