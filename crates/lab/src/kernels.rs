@@ -16,6 +16,7 @@ mod table;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use clap::Args;
@@ -113,21 +114,20 @@ fn boot_all(patterns: &[String], cases: Cases<'_>, patience: Duration) -> io::Re
     writeln!(told, "lab: building `iowhy` and `lab` without libraries")?;
     let built = programs::build(&cache)?;
     let known = archive.kernels()?;
-    let mut all = Vec::new();
+    let mut packages = Vec::new();
     for pattern in patterns {
         let Some(package) = archive::newest(&known, pattern) else {
             writeln!(told, "skipped: no kernel package for `{pattern}`")?;
             continue;
         };
-        writeln!(told, "lab: `{package}`")?;
-        match boot(&archive, package, busybox, &built, cases, patience) {
-            Ok(results) => {
-                tell(&mut told, &results)?;
-                all.push(results);
-            }
+        match archive.unpack(package) {
+            Ok(root) => packages.push((package.as_str(), root)),
             Err(error) => writeln!(told, "skipped: `{package}`: {error}")?,
         }
     }
+    drop(told);
+    let boot = |package: &str, root: &Path| boot(package, root, busybox, &built, cases, patience);
+    let all = each(&packages, machines(cases), &boot)?;
     if all.is_empty() {
         return Err(io::Error::other("not one kernel could be booted"));
     }
@@ -135,15 +135,58 @@ fn boot_all(patterns: &[String], cases: Cases<'_>, patience: Duration) -> io::Re
     Ok(all.iter().all(Results::right))
 }
 
+/// How many machines at once: each has one processor, and time in it is its own. In real time they
+/// would be in each other's way.
+fn machines(cases: Cases<'_>) -> usize {
+    match cases {
+        Cases::Drives(_) => 1,
+        Cases::All | Cases::Fast => std::thread::available_parallelism().map_or(1, usize::from),
+    }
+}
+
+/// What came of each kernel, in their order, several at once; what could not be booted is told.
+fn each(
+    packages: &[(&str, PathBuf)],
+    at_once: usize,
+    boot: &(dyn Fn(&str, &Path) -> io::Result<Results> + Sync),
+) -> io::Result<Vec<Results>> {
+    let next = AtomicUsize::new(0);
+    let take_turns = || {
+        let mut done = Vec::new();
+        loop {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            let Some((package, root)) = packages.get(place) else { break };
+            let mut told = io::stderr();
+            match boot(package, root) {
+                Ok(results) => {
+                    tell(&mut told, &results)?;
+                    done.push((place, results));
+                }
+                Err(error) => writeln!(told, "skipped: `{package}`: {error}")?,
+            }
+        }
+        io::Result::Ok(done)
+    };
+    let all = std::thread::scope(|scope| {
+        let machines: Vec<_> = (0..at_once).map(|_| scope.spawn(take_turns)).collect();
+        let ended = machines.into_iter().map(|machine| machine.join());
+        let ended = ended.map(|done| done.unwrap_or_else(|_| Err(io::Error::other("a bug"))));
+        ended.collect::<io::Result<Vec<_>>>()
+    })?;
+    let mut all: Vec<(usize, Results)> = all.into_iter().flatten().collect();
+    all.sort_by_key(|(place, _)| *place);
+    Ok(all.into_iter().map(|(_, results)| results).collect())
+}
+
 fn boot(
-    archive: &Archive,
     package: &str,
+    root: &Path,
     busybox: &Path,
     built: &Path,
     cases: Cases<'_>,
     patience: Duration,
 ) -> io::Result<Results> {
-    let image = image::make(&archive.unpack(package)?, busybox, built)?;
+    let image = image::make(root, busybox, built)?;
     let printed = machine::boot(&image, cases, patience);
     std::fs::remove_file(&image.initramfs)?;
     let printed = printed?;
@@ -165,7 +208,8 @@ fn tell(out: &mut impl Write, results: &Results) -> io::Result<()> {
     }
     let (lines, wrong) = (results.lines.len(), results.wrong().len());
     let end = if results.done { "" } else { ", cut off" };
-    writeln!(out, "lab: {lines} results, {wrong} wrong{end}, {:.0} s", results.seconds)
+    let kernel = &results.kernel;
+    writeln!(out, "lab: {kernel}: {lines} results, {wrong} wrong{end}, {:.0} s", results.seconds)
 }
 
 /// Packages and builds, outside the clone.
