@@ -60,6 +60,12 @@ impl Results {
         number.map_or("?".to_string(), |number| format!("{number:.3}"))
     }
 
+    /// What a case gave, or a dash where it was not asked for.
+    fn cell(&self, case: &str, told: String) -> String {
+        let ran = self.lines.iter().any(|line| line["case"] == case);
+        if ran { told } else { "-".to_string() }
+    }
+
     /// Measured, lost and the kernel's count, summed over an operation's runs.
     fn sums(&self, op: &str) -> Option<(u64, u64, u64)> {
         let of_op: Vec<&Value> = self.lines.iter().filter(|line| line["op"] == op).collect();
@@ -105,22 +111,24 @@ pub fn tables(all: &[Results]) -> String {
     );
     out.push_str("| --- | --- | --- | --- | --- | --- | --- |\n");
     for one in all {
+        let (max, requeued) =
+            (one.number("scsi timeout", "max_ms"), one.text("scsi timeout", "requeues"));
         let verdict = |disk: &str| {
             let confidence = one.find(disk, "confidence").and_then(Value::as_f64).unwrap_or(0.0);
-            format!("{} {:.0} %", one.text(disk, "verdict"), 100.0 * confidence)
+            one.cell(disk, format!("{} {:.0} %", one.text(disk, "verdict"), 100.0 * confidence))
         };
-        let _ = writeln!(
-            out,
-            "| {} | D2C p50 {} ms | D2C max {} ms, {} requeued | errno {} | {} | {} | {} |",
-            one.kernel,
-            one.number("null_blk", "p50_ms"),
-            one.number("scsi timeout", "max_ms"),
-            one.text("scsi timeout", "requeues"),
-            one.text("scsi medium error", "errors"),
+        let cells = [
+            one.cell("null_blk", format!("D2C p50 {} ms", one.number("null_blk", "p50_ms"))),
+            one.cell("scsi timeout", format!("D2C max {max} ms, {requeued} requeued")),
+            one.cell(
+                "scsi medium error",
+                format!("errno {}", one.text("scsi medium error", "errors")),
+            ),
             verdict("dusty disk"),
             verdict("healthy disk"),
-            if one.right() { "right" } else { "**wrong**" }
-        );
+        ];
+        let word = if one.right() { "right" } else { "**wrong**" };
+        let _ = writeln!(out, "| {} | {} | {word} |", one.kernel, cells.join(" | "));
     }
     out.push_str(
         "\n| kernel | what lies above or goes wrong | program waits | D2C p50 | verdict | |\n",
