@@ -47,6 +47,9 @@ pub struct Kernels {
     /// Real SCSI, NVMe and virtio drivers instead, over three dusty disks of this machine, in real time
     #[arg(long, conflicts_with = "fast")]
     drives: bool,
+    /// Keep what each machine found, as JSON lines in files named after the kernels
+    #[arg(long, value_name = "FOLDER")]
+    keep: Option<PathBuf>,
 }
 
 impl Kernels {
@@ -57,15 +60,23 @@ impl Kernels {
     /// If not one kernel could be booted.
     pub fn run(&self) -> io::Result<ExitCode> {
         let patience = Duration::from_secs(self.patience);
-        let right = if self.drives {
+        let all = if self.drives {
             let disks = Dusty::make()?;
-            let right = boot_all(&self.patterns, Cases::Drives(&disks.paths), patience);
+            let all = boot_all(&self.patterns, Cases::Drives(&disks.paths), patience);
             disks.end()?;
-            right?
+            all?
         } else {
             let cases = if self.fast { Cases::Fast } else { Cases::All };
             boot_all(&self.patterns, cases, patience)?
         };
+        write!(io::stdout(), "{}", tables(&all))?;
+        if let Some(folder) = &self.keep {
+            std::fs::create_dir_all(folder)?;
+            for results in &all {
+                std::fs::write(folder.join(format!("{}.jsonl", results.kernel)), results.json())?;
+            }
+        }
+        let right = all.iter().all(Results::right);
         Ok(if right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 }
@@ -97,7 +108,7 @@ impl Dusty {
     }
 }
 
-fn boot_all(patterns: &[String], cases: Cases<'_>, patience: Duration) -> io::Result<bool> {
+fn boot_all(patterns: &[String], cases: Cases<'_>, patience: Duration) -> io::Result<Vec<Results>> {
     let cache = cache()?;
     programs::install()?;
     let mut skipped = Vec::new();
@@ -131,8 +142,7 @@ fn boot_all(patterns: &[String], cases: Cases<'_>, patience: Duration) -> io::Re
     if all.is_empty() {
         return Err(io::Error::other("not one kernel could be booted"));
     }
-    write!(io::stdout(), "{}", tables(&all))?;
-    Ok(all.iter().all(Results::right))
+    Ok(all)
 }
 
 /// How many machines at once: each has one processor, and time in it is its own. In real time they

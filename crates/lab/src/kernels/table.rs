@@ -42,6 +42,11 @@ impl Results {
         self.lines.iter().filter(|line| line["right"] == false).collect()
     }
 
+    /// All lines, one JSON object each.
+    pub fn json(&self) -> String {
+        self.lines.iter().map(|line| format!("{line}\n")).collect()
+    }
+
     fn find(&self, case: &str, key: &str) -> Option<&Value> {
         let of_case = self.lines.iter().filter(|line| line["case"] == case);
         of_case.map(|line| &line[key]).find(|value| !value.is_null())

@@ -107,8 +107,15 @@ pub fn io_max() -> io::Result<Vec<Value>> {
     let enter = || fs::write(format!("{ROOT}/slow/cgroup.procs"), &own);
     let load = Load { op: Op::Read, bytes: 4096, depth: 1, number: 60 };
     let told = above(&["nullb0"], &below, load, 1e3 / LIMIT as f64 * 0.9, "cap.cgroup", enter);
+    // As `grep -r .` prints a group's files: samples for the reader of them.
+    let files = ["io.stat", "io.max", "io.pressure"].into_iter().flat_map(|name| {
+        let path = format!("{ROOT}/slow/{name}");
+        let text = fs::read_to_string(&path).unwrap_or_default();
+        text.lines().map(|line| format!("{path}:{line}")).collect::<Vec<_>>()
+    });
+    let files: Vec<String> = files.collect();
     fs::write(format!("{ROOT}/cgroup.procs"), &own)?;
-    told
+    Ok(told?.into_iter().chain([json!({ "files": files })]).collect())
 }
 
 /// A load on the first device, above a quick disk: the program waits for `least` ms, the disk takes
