@@ -15,6 +15,11 @@ const MISSED: &str = "load.missed-turn";
 /// What a limit explains away: the wait it makes looks like a slow or full device.
 const BESIDE_CAP: [&str; 3] = ["cap.volume", "device.", "load."];
 
+/// The verdict of evidence that carries none.
+const UNSETTLED: &str = "insufficient";
+/// I/Os from which on it is not for want of them that nothing is accused: a p99 needs as many.
+const ENOUGH: u64 = 100;
+
 /// The findings on a probe.
 pub fn of(recording: &Recording, measured: &Measured, options: &Options) -> Vec<Finding> {
     let own = &measured.own;
@@ -24,7 +29,7 @@ pub fn of(recording: &Recording, measured: &Measured, options: &Options) -> Vec<
     if let Some(missed) = &measured.outcome.missed
         && !findings.iter().any(|finding| finding.verdict == MISSED)
     {
-        findings.retain(|finding| !matches!(finding.verdict, "insufficient" | "healthy"));
+        findings.retain(|finding| !matches!(finding.verdict, UNSETTLED | "healthy"));
         for finding in findings.iter_mut().filter(|known| known.verdict.starts_with("device.")) {
             finding.explained_by = Some(MISSED);
         }
@@ -32,7 +37,7 @@ pub fn of(recording: &Recording, measured: &Measured, options: &Options) -> Vec<
     }
     if let Some(held) = &own.held {
         let cap = capped(recording, held);
-        findings.retain(|finding| !matches!(finding.verdict, CAP | "insufficient" | "healthy"));
+        findings.retain(|finding| !matches!(finding.verdict, CAP | UNSETTLED | "healthy"));
         for finding in &mut findings {
             if BESIDE_CAP.iter().any(|start| finding.verdict.starts_with(start)) {
                 finding.explained_by = Some(CAP);
@@ -40,8 +45,8 @@ pub fn of(recording: &Recording, measured: &Measured, options: &Options) -> Vec<
         }
         findings.insert(0, cap);
     }
-    if findings.is_empty() && measured.own.n > 0 {
-        findings.push(nobody(recording, &measured.own));
+    if measured.own.n >= ENOUGH && findings.iter().all(|known| known.verdict == UNSETTLED) {
+        findings = vec![nobody(recording, &measured.own)];
     }
     findings
 }
@@ -79,7 +84,7 @@ fn nobody(recording: &Recording, own: &Own) -> Finding {
         ),
     };
     Finding {
-        verdict: "insufficient",
+        verdict: UNSETTLED,
         subject: Subject { device, listings: probe.into_iter().collect(), group: None },
         sentence,
         evidence,
