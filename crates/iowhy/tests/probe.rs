@@ -89,6 +89,30 @@ fn its_json_holds_numbers_events_and_a_report() {
 }
 
 #[test]
+fn what_it_keeps_every_other_command_reads_and_nothing_is_written_over() {
+    let (folder, kept) = (Folder::new("keep"), Folder::new("kept"));
+    let file = kept.0.join("probe.iowhy").display().to_string();
+    let words = ["--count", "200", "--span", "1m", "--keep", &file];
+    let (output, _) = probe(&folder, "write-latency", &words);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let iowhy = |words: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_iowhy")).args(words).output().unwrap();
+        assert!(output.status.success(), "{words:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let events = iowhy(&["convert", &file, "-", "--to", "json"]);
+    assert_eq!(events.lines().filter(|line| line.contains("\"write\"")).count(), 200);
+    assert!(iowhy(&["hist", &file]).contains("200 I/Os"), "{}", iowhy(&["hist", &file]));
+    let (output, text) = probe(&folder, "write-latency", &words);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(text.is_empty() && said.contains("cannot keep the I/Os in"), "{said}");
+    // A probe that is refused leaves none.
+    std::fs::remove_file(&file).unwrap();
+    let (output, _) = probe(&folder, "surface", &["--keep", &file]);
+    assert!(!output.status.success() && kept.is_empty());
+}
+
+#[test]
 fn an_interrupt_at_any_moment_keeps_the_result_and_leaves_no_file() {
     let folder = Folder::new("interrupt");
     for moment in 0..8u64 {

@@ -16,6 +16,7 @@ mod fold;
 mod histogram;
 mod interval;
 mod op;
+mod pour;
 mod quantity;
 mod recording;
 mod report;

@@ -12,9 +12,11 @@
 //! `iowhy probe ramp /dev/sdb`: is 100 % busy full?
 //! `iowhy probe write-latency /var/lib/mysql`: how long does a synchronous write take there?
 //! `iowhy probe read-latency /dev/sdb --size 4k --count 1000`: the read test of a suspect disk.
+//! `iowhy probe surface /dev/sdb --keep sdb.iowhy; iowhy map sdb.iowhy`: its I/Os as a heat map.
 
 mod arguments;
 pub mod ask;
+mod keep;
 mod result;
 pub mod settles;
 mod verdict;
@@ -31,6 +33,7 @@ use iowhy_probe::{
 use serde_json::Value;
 
 use self::arguments::{arrivals, bytes, durable, operation, order, share, size, way};
+use self::keep::Keep;
 use crate::arguments::{Output, duration};
 use crate::command::{Command, Status};
 use crate::messages::{self, Hinted, Progress};
@@ -111,6 +114,9 @@ struct Probe {
     /// Load a device though others use it
     #[arg(long)]
     share: bool,
+    /// Keep every I/O in a new file, as `iowhy record` does, for all other commands
+    #[arg(long, value_name = "FILE")]
+    keep: Option<PathBuf>,
     #[command(flatten)]
     output: Output,
 }
@@ -125,8 +131,21 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         let hint = format!("the kinds are {}", names.join(", "));
         return Err(Hinted::error(format!("no kind of probe is called `{name}`"), hint));
     };
+    let keep = probe.keep.as_deref().map(Keep::new).transpose()?;
     let mut recording = Recording::new();
-    let measured = measure(&probe, kind, target, &mut recording)?;
+    let measured = match (measure(&probe, kind, target, &mut recording), keep) {
+        (Ok(measured), Some(keep)) => {
+            // What was measured is shown also where it cannot be kept.
+            let kept = keep.write(&recording);
+            let status = probe.show(kind, &measured, recording)?;
+            return kept.map(|()| status);
+        }
+        (Ok(measured), None) => measured,
+        (Err(error), keep) => {
+            keep.into_iter().for_each(Keep::remove);
+            return Err(error);
+        }
+    };
     probe.show(kind, &measured, recording)
 }
 
