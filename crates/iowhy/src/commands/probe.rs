@@ -142,7 +142,9 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         }
         (Ok(measured), None) => measured,
         (Err(error), keep) => {
-            keep.into_iter().for_each(Keep::remove);
+            if let Some(keep) = keep {
+                keep.remove();
+            }
             return Err(error);
         }
     };
