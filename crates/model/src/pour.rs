@@ -58,7 +58,8 @@ mod tests {
         first.lost("events", 3);
         first.end();
         let mut second = Recording::new();
-        (second.device("sda"), second.name("dd"));
+        second.device("sda");
+        second.name("dd");
         first.pour(&mut second);
         let listing = &second.listings[0];
         assert_eq!((listing.source.records, listing.source.lost()), (1, 3));
