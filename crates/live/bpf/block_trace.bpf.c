@@ -19,22 +19,30 @@ SEC("tp_btf/block_io_start") int start(u64 *arguments)
 
 	if (!request_wanted(rq, &is))
 		return 0;
-	if (is.way < WAYS) {
-		life = &is.set->lives[is.way];
-		end_unseen(life);
-	} else {
-		is.way = free_way(is.set);
-		if (is.way >= WAYS)
-			return 0;
-		life = &is.set->lives[is.way];
-	}
-	begin_request(&is, rq);
+	if (is.way >= WAYS)
+		is.way = take_way(is.set, is.id);
+	if (is.way >= WAYS)
+		return 0;
+	begin_request(&is, rq, BY_START);
 	note_origin(&is, arguments, rq->bio);
+	life = &is.set->lives[is.way];
 	if (before)
 		life->arrived = arrival_of(rq->bio);
 	life->queued = ktime_get_ns();
-	is.set->ids[is.way] = is.id;
 	return 0;
+}
+
+/* Whether a request that is issued has begun its life. Where its start was not seen, what is in its
+ * slot is over; and the kernel's own flush request never starts, it is only issued anew. */
+INLINE int has_begun(struct subject *is)
+{
+	struct life *life = &is->set->lives[is->way & (WAYS - 1)];
+
+	if (is->way >= WAYS)
+		return 0;
+	if (!life->issued)
+		return 1;
+	return !is_over(is->set, is->way) && (is->op != FLUSH || life->given_back);
 }
 
 SEC("tp_btf/block_rq_issue") int issue(u64 *arguments)
@@ -45,31 +53,24 @@ SEC("tp_btf/block_rq_issue") int issue(u64 *arguments)
 
 	if (!request_wanted(rq, &is))
 		return 0;
-	if (is.way >= WAYS) {
-		is.way = free_way(is.set);
+	if (!has_begun(&is)) {
+		if (is.way >= WAYS)
+			is.way = take_way(is.set, is.id);
 		if (is.way >= WAYS) {
 			tally(is.row, is.op, NO_SLOT);
 			return 0;
 		}
-		life = &is.set->lives[is.way];
-		begin_request(&is, rq);
+		begin_request(&is, rq, BY_ISSUE);
 		note_origin(&is, arguments, rq->bio);
+		life = &is.set->lives[is.way];
 		life->queued = start_in_rq && is.op != FLUSH ? rq->start_time_ns : 0;
 		if (before && start_in_rq)
 			life->arrived = arrival_of(rq->bio);
-		is.set->ids[is.way] = is.id;
 	}
 	life = &is.set->lives[is.way];
-	if (is.op == FLUSH && life->issued && !life->given_back) {
-		/* The kernel's own flush request never starts, it is only issued anew: the end of the
-		 * one before escaped us. */
-		tally(is.row, FLUSH, NO_COMPLETION);
-		leave_device(life);
-		begin_request(&is, rq);
-	}
 	life->given_back = 0;
 	if (events)
-		enter_device(life, is.device, is.place);
+		enter_device(is.set, is.way, is.device, is.place, BY_ISSUE);
 	/* After a requeue the first issue stands: the time since then was spent on the device or
 	 * waiting for it to take the request back. */
 	if (!life->issued) {
@@ -84,13 +85,16 @@ SEC("tp_btf/block_rq_issue") int issue(u64 *arguments)
 SEC("tp_btf/block_rq_requeue") int requeue(u64 *arguments)
 {
 	struct subject is;
+	struct life *life;
 
 	if (!request_wanted(request_of(arguments), &is))
 		return 0;
 	tally(is.row, is.op, REQUEUED);
-	if (is.way < WAYS) {
-		is.set->lives[is.way].given_back = 1;
-		leave_device(&is.set->lives[is.way]);
+	if (is.way < WAYS && !is_over(is.set, is.way)) {
+		life = &is.set->lives[is.way];
+		life->given_back = 1;
+		life->on_device = 0;
+		leave_device(is.set, is.way, BY_REQUEUE);
 	}
 	return 0;
 }
@@ -106,8 +110,8 @@ SEC("tp_btf/block_rq_merge") int merge(u64 *arguments)
 	if (!set)
 		return 0;
 	way = way_of(set, id);
-	if (way < WAYS)
-		set->ids[way] = 0;
+	if (way < WAYS && !is_over(set, way))
+		end_lives(set, way, 1);
 	return 0;
 }
 
@@ -131,9 +135,13 @@ SEC("tp_btf/block_rq_complete") int complete(u64 *arguments)
 
 	if (!request_wanted(rq, &is) || bytes_now < rq->__data_len)
 		return 0;
+	if (is.way < WAYS && is_over(is.set, is.way))
+		is.way = WAYS;
 	if (is.op != FLUSH && rq->rq_flags & flush_seq_flag) {
-		if (is.way < WAYS)
-			leave_device(&is.set->lives[is.way]);
+		if (is.way < WAYS) {
+			is.set->lives[is.way].on_device = 0;
+			leave_device(is.set, is.way, BY_COMPLETION);
+		}
 		return 0;
 	}
 	if (is.op != FLUSH && !(rq->rq_flags & io_stat_flag))
@@ -160,8 +168,8 @@ SEC("tp_btf/block_rq_complete") int complete(u64 *arguments)
 		finish(life, &is, status);
 	}
 	if (is.way < WAYS) {
-		leave_device(life);
-		is.set->ids[is.way] = 0;
+		leave_device(is.set, is.way, BY_COMPLETION);
+		end_lives(is.set, is.way, 1);
 	}
 	return 0;
 }
@@ -189,24 +197,20 @@ SEC("tp_btf/block_bio_queue") int arrive(u64 *arguments)
 	}
 	if (!find_slot(&is, bio))
 		return 0;
-	if (is.way < WAYS) {
-		end_unseen(&is.set->lives[is.way]);
-	} else {
-		is.way = free_way(is.set);
-		if (is.way >= WAYS) {
-			tally(is.row, is.op, NO_SLOT);
-			return 0;
-		}
+	if (is.way >= WAYS)
+		is.way = take_way(is.set, is.id);
+	if (is.way >= WAYS) {
+		tally(is.row, is.op, NO_SLOT);
+		return 0;
 	}
 	life = &is.set->lives[is.way];
-	begin_life(&is, bio->bi_opf, bio);
+	begin_life(&is, bio->bi_opf, bio, BY_BIO);
 	note_origin(&is, arguments, bio);
 	life->sector = bio->bi_iter.bi_sector;
 	life->bytes = bio->bi_iter.bi_size;
 	if (events)
-		enter_device(life, is.device, is.place);
+		enter_device(is.set, is.way, is.device, is.place, BY_BIO);
 	life->queued = ktime_get_ns();
-	is.set->ids[is.way] = is.id;
 	return 0;
 }
 
@@ -221,7 +225,7 @@ SEC("tp_btf/block_bio_complete") int end_bio(u64 *arguments)
 	is.epoch = epoch_now();
 	if (!is.epoch || !find_slot(&is, bio))
 		return 0;
-	if (is.way >= WAYS) {
+	if (is.way >= WAYS || is_over(is.set, is.way)) {
 		is.number = device_of_bio(bio);
 		if (wanted(&is, bio->bi_opf) && is.device && is.device->without_requests)
 			tally(is.row, is.op, NO_START);
@@ -232,7 +236,7 @@ SEC("tp_btf/block_bio_complete") int end_bio(u64 *arguments)
 	is.device = find_device(life->number, &is.place);
 	is.row = is.device ? is.device->row : NO_ROW;
 	finish(life, &is, bio->bi_status);
-	leave_device(life);
-	is.set->ids[is.way] = 0;
+	leave_device(is.set, is.way, BY_BIO_END);
+	end_lives(is.set, is.way, 1);
 	return 0;
 }

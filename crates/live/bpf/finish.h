@@ -60,8 +60,8 @@ INLINE void send(struct life *life, struct subject *is, u64 now, s32 status)
 	record->pid = life->pid;
 	record->depth = life->depth;
 	record->status = status;
-	record->comm[0] = is->way < WAYS ? is->set->comms[is->way][0] : 0;
-	record->comm[1] = is->way < WAYS ? is->set->comms[is->way][1] : 0;
+	record->comm[0] = life->comm[0];
+	record->comm[1] = life->comm[1];
 	record->arrived = life->arrived;
 	record->cgroup = life->cgroup;
 	if (traced) {

@@ -17,23 +17,48 @@ struct life {
 	u64 sector;
 	u32 bytes;
 	u32 cmd_flags;
+	u32 number;  /* the device, as in its table */
+	u32 place;   /* in that table; of what is on the device */
+	u32 begun;   /* as in `struct begins` */
+	u32 entered;
 	u32 pid;
-	u32 depth : 30;
+	u32 depth : 29;
+	u32 on_device : 1;
 	u32 given_back : 1; /* requeued, and not issued again yet */
 	u32 unwanted : 1;   /* its process or control group is not asked for */
-	u32 number; /* the device, as in its table */
-	u32 on_device; /* 0: no; else its place in the device table, plus one */
 	u64 arrived; /* 0: not seen, or not asked for */
-	u64 cgroup;  /* 0: not asked for, or nobody's */
+	/* ---- the next line of the cache ---- */
+	u64 comm[2];
+	u64 cgroup; /* 0: not asked for, or nobody's */
+	u64 unused[5];
 };
 
-/* Lines of the cache travel between the CPU that sends a request and the one that completes it, so
- * a probe should touch few: the identities fill one, each life another. */
+/* How many lives began in a slot, how often they went to the device, and of what kind the last is; how
+ * many were seen to end, how often they were seen to leave the device. What is missing there goes on,
+ * or escaped us. */
+struct begins {
+	u32 begun;
+	u32 entered;
+	u32 number;
+	u32 cmd_flags;
+};
+
+struct ends {
+	u32 ended;
+	u32 left;
+};
+
+/* One CPU sends requests and another completes them, and to read a line of the cache that the other
+ * wrote last, or only read since it was written, takes half the time of a probe. So who sends reads
+ * `begins`, who completes reads `ends`, and an identity stays when its life is over, so that both have
+ * it at hand. A life is written blindly by the one and read by the other. */
 struct set {
 	u64 ids[WAYS];
 	u64 unused[WAYS];
+	struct begins begins[WAYS];
+	struct ends ends[WAYS];
+	u64 unused_too[WAYS];
 	struct life lives[WAYS];
-	u64 comms[WAYS][2];
 };
 
 struct {
@@ -78,41 +103,125 @@ INLINE u32 way_of(struct set *set, u64 id)
 	return WAYS;
 }
 
-/* A free way. CPUs begin at different ones, so that two rarely choose the same. */
-INLINE u32 free_way(struct set *set)
+INLINE int is_over(struct set *set, u32 way)
+{
+	return set->ends[way & (WAYS - 1)].ended == set->lives[way & (WAYS - 1)].begun;
+}
+
+/* Gives `id` a way in which no life goes on; WAYS if there is none. CPUs begin at different ones, so
+ * that two rarely choose the same; if they do, the last one has it. */
+INLINE u32 take_way(struct set *set, u64 id)
 {
 	u32 first = smp_processor_id();
 
 #pragma unroll
-	for (u32 way = 0; way < WAYS; way++) {
-		u32 at = (first + way) & (WAYS - 1);
+	for (u32 more = 0; more < WAYS; more++) {
+		u32 way = (first + more) & (WAYS - 1);
 
-		if (!set->ids[at])
-			return at;
+		if (is_over(set, way)) {
+			set->begins[way] = (struct begins){};
+			set->ends[way] = (struct ends){};
+			set->lives[way].begun = 0;
+			set->lives[way].entered = 0;
+			set->ids[way] = id;
+			return way;
+		}
 	}
 	return WAYS;
 }
 
-INLINE void enter_device(struct life *life, struct device *device, u32 place)
+/* ---- in flight: what each device is busy with ---- */
+
+/* How often requests and bios went to a device, less how often they left it, by CPU: one line of the
+ * cache each. A probe may interrupt another, so each has a number of its own. */
+struct crossings {
+	u64 n[8];
+};
+
+enum crossing { BY_START, BY_ISSUE, BY_REQUEUE, BY_COMPLETION, BY_BIO, BY_BIO_END };
+
+struct {
+	NUMBER(type, MAP_ARRAY);
+	NUMBER(map_flags, ON_PAGES);
+	NUMBER(max_entries, 64);
+	TYPE(key, u32);
+	TYPE(value, struct crossings);
+} crossed SEC(".maps");
+
+INLINE void cross(u32 place, enum crossing by, u64 more)
 {
-	if (!device || life->on_device)
+	u32 key = place * cells + (smp_processor_id() & (cells - 1));
+	struct crossings *crossings = map_lookup(&crossed, &key);
+
+	if (!crossings)
 		return;
-	life->on_device = place + 1;
-	__sync_fetch_and_add(&device->in_flight, 1);
-	life->depth = device->in_flight;
+	if (own_cells)
+		crossings->n[by] += more;
+	else
+		__sync_fetch_and_add(&crossings->n[by], more);
 }
 
-INLINE void leave_device(struct life *life)
+/* How many requests or bios a device has, the one that asks among them. */
+INLINE u64 in_flight(u32 place)
 {
-	struct device *device;
-	u32 place = life->on_device - 1;
+	u64 sum = 0;
 
-	if (!life->on_device)
+#pragma clang loop unroll(disable)
+	for (u32 cell = 0; cell < cells; cell++) {
+		u32 key = place * cells + cell;
+		struct crossings *crossings = map_lookup(&crossed, &key);
+
+		if (!crossings)
+			return sum;
+		for (u32 by = BY_START; by <= BY_BIO_END; by++)
+			sum += crossings->n[by];
+	}
+	/* Others come and go while they are added up. */
+	return (long long)sum > 0 ? sum : 1;
+}
+
+INLINE void enter_device(struct set *set, u32 way, struct device *device, u32 place, enum crossing by)
+{
+	struct life *life = &set->lives[way & (WAYS - 1)];
+	struct begins *begins = &set->begins[way & (WAYS - 1)];
+
+	if (!device || life->on_device)
 		return;
-	life->on_device = 0;
-	device = map_lookup(&devices, &place);
-	if (device)
-		__sync_fetch_and_add(&device->in_flight, -1);
+	life->on_device = 1;
+	begins->entered += 1;
+	life->entered = begins->entered;
+	life->place = place;
+	cross(place, by, 1);
+	life->depth = in_flight(place);
+}
+
+/* Whatever entered the device from this slot is there no more. */
+INLINE void leave_device(struct set *set, u32 way, enum crossing by)
+{
+	struct life *life = &set->lives[way & (WAYS - 1)];
+	struct ends *ends = &set->ends[way & (WAYS - 1)];
+	u64 more = life->entered - ends->left;
+
+	if (!more)
+		return;
+	ends->left = life->entered;
+	cross(life->place, by, -more);
+}
+
+/* The lives of a slot are over: `seen` of them, the last, was seen to end, and those before it that
+ * were not are counted. They were of its device and operation: `begin_life` sees to that. */
+INLINE void end_lives(struct set *set, u32 way, u32 seen)
+{
+	struct life *life = &set->lives[way & (WAYS - 1)];
+	struct ends *ends = &set->ends[way & (WAYS - 1)];
+	u32 unseen = life->begun - ends->ended - seen, place;
+	struct device *owner;
+
+	ends->ended = life->begun;
+	if (!unseen)
+		return;
+	owner = find_device(life->number, &place);
+	tally_more(owner ? owner->row : NO_ROW, op_of(life->cmd_flags), NO_COMPLETION, unseen);
 }
 
 /* ---- origins: files and stacks, beside the slots where they are asked for ---- */

@@ -101,11 +101,23 @@ INLINE struct origin *origin_of(struct subject *is)
 }
 
 /* Begins a life in the process that sends it. */
-INLINE void begin_life(struct subject *is, u32 cmd_flags, struct bio *bio)
+INLINE void begin_life(struct subject *is, u32 cmd_flags, struct bio *bio, enum crossing by)
 {
 	struct life *life = &is->set->lives[is->way & (WAYS - 1)];
-	u64 *comm = is->set->comms[is->way & (WAYS - 1)];
+	struct begins *begins = &is->set->begins[is->way & (WAYS - 1)];
+	u64 *comm = life->comm;
 
+	/* The ends that escape us are counted at the next that is seen in their slot, as of its device and
+	 * operation, and so before one of another kind begins there. */
+	if (begins->number != is->number || (begins->cmd_flags ^ cmd_flags) & 0xff) {
+		end_lives(is->set, is->way, 0);
+		leave_device(is->set, is->way, by);
+	}
+	begins->begun += 1;
+	begins->number = is->number;
+	begins->cmd_flags = cmd_flags;
+	life->begun = begins->begun;
+	life->entered = begins->entered;
 	life->issued = 0;
 	life->arrived = 0;
 	life->cmd_flags = cmd_flags;
@@ -116,7 +128,7 @@ INLINE void begin_life(struct subject *is, u32 cmd_flags, struct bio *bio)
 	life->unwanted = 0;
 	if (events || by_who) {
 		life->pid = current_pid_tgid() >> 32;
-		current_comm(comm, 2 * sizeof(*comm));
+		current_comm(comm, sizeof(life->comm));
 	}
 	if (cgroups)
 		life->cgroup = payer(bio);
@@ -130,24 +142,13 @@ INLINE void begin_life(struct subject *is, u32 cmd_flags, struct bio *bio)
 		life->unwanted = 1;
 }
 
-INLINE void begin_request(struct subject *is, struct request *rq)
+INLINE void begin_request(struct subject *is, struct request *rq, enum crossing by)
 {
 	struct life *life = &is->set->lives[is->way & (WAYS - 1)];
 
-	begin_life(is, rq->cmd_flags, rq->bio);
+	begin_life(is, rq->cmd_flags, rq->bio, by);
 	life->sector = rq->__sector;
 	life->bytes = rq->__data_len;
-}
-
-/* A request or bio cannot begin twice: the end of the one before escaped us. Disks of one
- * controller share requests, so it may have been another disk's. */
-INLINE void end_unseen(struct life *life)
-{
-	u32 place;
-	struct device *owner = find_device(life->number, &place);
-
-	tally(owner ? owner->row : NO_ROW, op_of(life->cmd_flags), NO_COMPLETION);
-	leave_device(life);
 }
 
 #endif

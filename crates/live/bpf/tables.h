@@ -23,6 +23,8 @@ const volatile u32 flush_seq_flag; /* RQF_FLUSH_SEQ */
 const volatile u32 never_nested;   /* a probe is never run inside itself */
 const volatile u32 set_bits = 10;  /* log2 of the number of slot sets */
 const volatile u32 place_bits = 6; /* log2 of the places in the device table */
+const volatile u32 cells = 1;      /* a power of two: numbers per device for what is in flight */
+const volatile u32 own_cells;      /* each CPU has its own, and no probe is run inside itself */
 const volatile u32 rows = 1;       /* devices with histograms and tallies */
 const volatile u32 stages = 3;     /* stages with histograms: 4 with the time before the request */
 const volatile u32 before;         /* remember when bios arrive */
@@ -68,7 +70,6 @@ INLINE u32 op_of(u32 cmd_flags)
 struct device {
 	u32 number; /* major << 20 | minor, plus one so that zero is an empty place */
 	u32 row;
-	u64 in_flight;
 	u64 without_requests; /* handles bios as they are: dm, md, zram */
 };
 
@@ -161,13 +162,18 @@ struct {
 	TYPE(value, struct tallies);
 } tallied SEC(".maps");
 
-INLINE void tally(u32 row, u32 op, enum tally what)
+INLINE void tally_more(u32 row, u32 op, enum tally what, u64 more)
 {
 	u32 key = (row < rows ? row : rows) * OPS + op;
 	struct tallies *tallies = map_lookup(&tallied, &key);
 
 	if (tallies)
-		add(&tallies->n[what], 1);
+		add(&tallies->n[what], more);
+}
+
+INLINE void tally(u32 row, u32 op, enum tally what)
+{
+	tally_more(row, op, what, 1);
 }
 
 /* ---- histograms: per CPU, two banks in turn ---- */

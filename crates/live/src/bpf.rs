@@ -24,11 +24,17 @@ pub const HISTOGRAM_WORDS: usize = 4 + 8 + 27 * 8 + 1;
 /// Requests per set of slots.
 pub const WAYS: usize = 4;
 /// Words of a request's slot.
-pub const LIFE_WORDS: usize = 8;
-/// Words of a set before its slots: the identities, and as many unused.
-const SET_HEAD: usize = 2 * WAYS;
-/// Words of a set: the slots lie before the names of the processes.
-const SET_WORDS: usize = SET_HEAD + WAYS * (LIFE_WORDS + 2);
+pub const LIFE_WORDS: usize = 16;
+/// Words of a set before its slots: lines of the cache for identities, begins and ends.
+const SET_HEAD: usize = 24;
+/// Where the ends are.
+const ENDS: std::ops::Range<usize> = 16..16 + WAYS;
+/// Words of a set.
+const SET_WORDS: usize = SET_HEAD + WAYS * LIFE_WORDS;
+/// The word of a slot that counts the lives begun in it.
+const BEGUN: usize = 5;
+/// Numbers per device, at most, for what is in flight: on more CPUs, some share one.
+const CELLS: u32 = 16;
 
 /// What the programs are told before they are loaded.
 #[derive(Clone, Debug, Default)]
@@ -85,7 +91,7 @@ pub struct Programs {
     // Dropped first, so that nothing writes into maps that are going.
     ebpf: Option<Ebpf>,
     tracepoints: Vec<(&'static str, &'static str)>,
-    devices: Array<MapData, [u64; 3]>,
+    devices: Array<MapData, [u64; 2]>,
     tallied: PerCpuArray<MapData, [u64; TALLIES]>,
     counted: PerCpuArray<MapData, [u64; HISTOGRAM_WORDS]>,
     epochs: Array<MapData, u64>,
@@ -109,7 +115,9 @@ impl Programs {
         let btf = Btf::from_sys_fs().map_err(refused)?;
         let number = |yes: bool| u32::from(yes);
         let sieve = &settings.sieve;
-        let globals: [(&str, u32); 26] = [
+        let cpus = aya::util::nr_cpus().map_or(u32::MAX, |cpus| cpus as u32);
+        let cells = cpus.clamp(1, CELLS).next_power_of_two();
+        let globals: [(&str, u32); 28] = [
             ("events", number(settings.events)),
             ("histograms", number(settings.histograms)),
             ("ops_wanted", settings.ops_wanted),
@@ -122,6 +130,8 @@ impl Programs {
             ("flush_seq_flag", shape.request_flags.1),
             ("set_bits", settings.set_bits),
             ("place_bits", settings.place_bits),
+            ("cells", cells),
+            ("own_cells", number(shape.never_nested && cpus <= cells)),
             ("rows", settings.rows),
             ("stages", settings.stages()),
             ("before", number(settings.before)),
@@ -151,6 +161,7 @@ impl Programs {
             .map_max_entries("tallied", (settings.rows + 1) * OPS)
             .map_max_entries("counted", histograms)
             .map_max_entries("slots", 1 << settings.set_bits)
+            .map_max_entries("crossed", only_if(settings.events, cells << settings.place_bits))
             .map_max_entries("records", ring_bytes)
             .map_max_entries("arrivals", arrivals)
             .map_max_entries("origins", only_if(origins, 1 << settings.set_bits))
@@ -218,7 +229,7 @@ impl Programs {
         let mut entry = [0u8; 8];
         entry[..4].copy_from_slice(&number.to_ne_bytes());
         entry[4..].copy_from_slice(&row.to_ne_bytes());
-        let entry = [u64::from_ne_bytes(entry), 0, u64::from(without_requests)];
+        let entry = [u64::from_ne_bytes(entry), u64::from(without_requests)];
         self.devices.set(place, entry, 0).map_err(broke)
     }
 
@@ -272,24 +283,40 @@ impl Programs {
         }
     }
 
-    /// The slots of all requests in flight.
+    /// The slots whose last life was not seen to end.
     ///
     /// # Errors
     /// If the table cannot be read.
-    pub fn in_flight(&self) -> Result<Vec<[u64; LIFE_WORDS]>, Error> {
+    pub fn in_flight(&self) -> Result<Vec<Unended>, Error> {
         let mut found = Vec::new();
         for set in self.slots.iter() {
             let set = set.map_err(broke)?;
-            let (identities, lives) = set.split_at(SET_HEAD);
-            let lives = lives.chunks_exact(LIFE_WORDS);
-            for (identity, life) in identities.iter().take(WAYS).zip(lives) {
-                if let (1.., Ok(life)) = (*identity, life.try_into()) {
-                    found.push(life);
+            let lives = set[SET_HEAD..].chunks_exact(LIFE_WORDS);
+            for (ends, life) in set[ENDS].iter().zip(lives) {
+                let Ok(life) = <[u64; LIFE_WORDS]>::try_from(life) else { continue };
+                let lives = halves(life[BEGUN]).0.wrapping_sub(halves(*ends).0);
+                if lives > 0 {
+                    found.push(Unended { life, before: lives - 1 });
                 }
             }
         }
         Ok(found)
     }
+}
+
+/// A slot whose last life was not seen to end.
+#[derive(Clone, Copy, Debug)]
+pub struct Unended {
+    /// That life: `struct life` of `bpf/slots.h`.
+    pub life: [u64; LIFE_WORDS],
+    /// Lives before it whose end escaped the probes, of the same device and operation.
+    pub before: u32,
+}
+
+/// The two 32-bit numbers that lie in one word of memory, in order of address.
+pub fn halves(word: u64) -> (u32, u32) {
+    let [a, b, c, d, e, f, g, h] = word.to_ne_bytes();
+    (u32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes([e, f, g, h]))
 }
 
 /// log2 of the places for arrivals, 16 bytes each: far more than bios that wait for a request.

@@ -8,7 +8,7 @@ use std::path::Path;
 use iowhy_model::{Fact, Sink, Time};
 
 use crate::Error;
-use crate::bpf::{LIFE_WORDS, Programs};
+use crate::bpf::{Programs, Unended, halves};
 use crate::clock;
 use crate::records;
 use crate::watched::{WatchList, major_minor};
@@ -19,6 +19,8 @@ struct Held {
     number: u32,
     since: i64,
     command: u32,
+    /// Others before it in its slot whose completion escaped.
+    before: u32,
 }
 
 /// What the kernel had in flight when the watch was about to end.
@@ -47,7 +49,10 @@ impl AtTheEnd {
         watched: &WatchList,
         sink: &mut dyn Sink,
     ) -> Result<(), Error> {
-        let held: Vec<Held> = programs.in_flight()?.iter().filter_map(held_of).collect();
+        let held: Vec<Held> = programs.in_flight()?.iter().map(held_of).collect();
+        for held in held.iter().filter(|held| held.before > 0) {
+            lose(&watched.name(held.number), held, held.before.into(), sink);
+        }
         for (number, kernel) in &self.in_flight {
             // Younger ones may have completed after the programs were gone.
             let mut old: Vec<&Held> = held
@@ -58,11 +63,7 @@ impl AtTheEnd {
             let name = watched.name(*number);
             match kernel {
                 Some(0) => {
-                    for held in &old {
-                        let op = records::op_of(held.command).name();
-                        let why = "not measured: their completion was not seen";
-                        sink.lost(&format!("{name} {op} requests {why}"), 1);
-                    }
+                    old.iter().for_each(|held| lose(&name, held, 1, sink));
                 }
                 _ => self.state(&name, &old, sink),
             }
@@ -83,21 +84,18 @@ impl AtTheEnd {
     }
 }
 
-/// `struct life` of `bpf/tables.h`: queued, issued, sector, bytes and flags, pid and depth,
-/// device and place.
-fn held_of(life: &[u64; LIFE_WORDS]) -> Option<Held> {
-    let [queued, issued, _, size_and_command, _, device, ..] = *life;
-    let since = if queued > 0 { queued } else { issued };
-    let (_, command) = halves(size_and_command);
-    let (number, _) = halves(device);
-    (since > 0).then_some(Held { number, since: since as i64, command })
+fn lose(name: &str, held: &Held, count: u64, sink: &mut dyn Sink) {
+    let op = records::op_of(held.command).name();
+    sink.lost(&format!("{name} {op} requests not measured: their completion was not seen"), count);
 }
 
-/// The two 32-bit numbers that lie in one word of memory, in order of address.
-fn halves(word: u64) -> (u32, u32) {
-    let bytes = word.to_ne_bytes();
-    let [a, b, c, d, e, f, g, h] = bytes;
-    (u32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes([e, f, g, h]))
+/// `struct life` of `bpf/slots.h`: queued, issued, sector, bytes and flags, device and place.
+fn held_of(unended: &Unended) -> Held {
+    let [queued, issued, _, size_and_command, device, ..] = unended.life;
+    let since = if queued > 0 { queued } else { issued } as i64;
+    let (_, command) = halves(size_and_command);
+    let (number, _) = halves(device);
+    Held { number, since, command, before: unended.before }
 }
 
 /// Reads and writes in flight by /sys/dev/block/MAJOR:MINOR/inflight, added up.

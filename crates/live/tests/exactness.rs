@@ -124,6 +124,24 @@ fn buffered_writes_and_fsync_with_their_flushes() {
     }
 }
 
+/// A slot then serves now one operation, now another; ends that escape count for the right one.
+#[test]
+fn reads_and_writes_by_turns() {
+    if !can_run(&["fio"]) {
+        return;
+    }
+    let disk = filled();
+    for mode in [TraceMode::Events, TraceMode::Histograms] {
+        let (recording, _) = check("by turns", &disk, mode, || {
+            let how = ["--ioengine=io_uring", "--rw=randrw", "--iodepth=32", "--size=256m"];
+            disk.fio(&[&how[..], &["--io_size=64g", "--number_ios=200000"]].concat());
+        });
+        for op in [Op::Read, Op::Write] {
+            assert!(measured(&recording.listings, op) > 90_000);
+        }
+    }
+}
+
 #[test]
 fn discards() {
     if !can_run(&["blkdiscard"]) {

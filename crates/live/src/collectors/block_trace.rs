@@ -29,14 +29,14 @@
 //! are those that issued it, which may be a kernel worker.
 //!
 //! ## Costs
-//! About 0.2 microseconds of CPU per request. Memory in the kernel: the ring (8 MiB), 0.4 to 6 MB
+//! About 0.2 microseconds of CPU per request. Memory in the kernel: the ring (8 MiB), 0.7 to 12 MB
 //! for requests in flight, and for histograms 55 kB per device and CPU. The process name is
 //! copied at the start of each request when events are wanted, about 20 ns, because a process may
 //! be gone before its name could be looked up. Files and stacks cost more, and only when asked for.
 //!
 //! ## Cannot know
 //! Some kernels keep some processes from being traced, and then a completion is missed whose
-//! interrupt hits such a process. It is counted as lost when its request is used again.
+//! interrupt hits such a process. It is counted as lost once its request has been used again.
 //!
 //! How a device that handles bios without requests (dm, md, zram, brd) spends its time: only when
 //! a bio came and when it was done. How long a cgroup limit (`io.max`) held a bio back before it
@@ -74,7 +74,7 @@ const SYS: &str = "/sys";
 const HISTOGRAM_PAUSE: Nanos = Nanos(100_000_000);
 /// How often new devices are looked for.
 const DEVICE_PAUSE: Nanos = Nanos(1_000_000_000);
-/// log2 of the least and greatest number of sets for requests in flight (384 bytes each).
+/// log2 of the least and greatest number of sets for requests in flight (704 bytes each).
 const SET_BITS: (u32, u32) = (10, 14);
 
 /// What the kernel hands over.
