@@ -21,6 +21,9 @@ const EXPLAINS: f64 = 0.5;
 /// accuse what is shared, and one in two to doubt that each fell ill by itself).
 const DISKS: usize = 3;
 const SHARE: f64 = 0.5;
+/// A disk is as slow as another if it is half as many times slower than its class or more: as far as a
+/// healthy one may be from its class.
+const AS_SLOW: f64 = 0.5;
 
 /// Keeps generic accusations below what is acted on where something innocent may explain them.
 pub fn doubt(scene: &Scene, findings: &mut [Finding]) {
@@ -57,16 +60,20 @@ fn explains(scene: &Scene, rival: &Finding, finding: &Finding) -> bool {
         && weigh::same_input(scene, rival, finding)
 }
 
-/// The inputs in which most disks are said to be slow.
+/// The inputs in which most disks are said to be slow, or are as slow as the one that is.
 fn crowd<'a>(scene: &Scene<'a>, findings: &[Finding]) -> Vec<&'a str> {
     let mut inputs: Vec<(&str, Vec<String>)> = Vec::new();
-    for finding in findings.iter().filter(|f| f.verdict == "device.slow") {
+    let slow = || findings.iter().filter(|f| f.verdict == "device.slow");
+    let accused = slow().filter(|f| f.confidence >= SURE_ENOUGH);
+    let least = accused.filter_map(|f| times_slower(scene, f)).fold(f64::INFINITY, f64::min);
+    for finding in slow() {
         let (Some(device), Some(place)) =
             (finding.subject.device, finding.subject.listings.first())
         else {
             continue;
         };
-        if finding.confidence < DOUBTS {
+        let as_slow = times_slower(scene, finding).is_some_and(|t| t >= AS_SLOW * least);
+        if finding.confidence < DOUBTS && !as_slow {
             continue;
         }
         let (input, disk) = (scene.input(*place), scene.disk(device));
@@ -80,6 +87,12 @@ fn crowd<'a>(scene: &Scene<'a>, findings: &[Finding]) -> Vec<&'a str> {
     let most = |disks: usize, input: &str| disks as f64 >= SHARE * working(input) as f64;
     inputs.retain(|(input, disks)| disks.len() >= DISKS && most(disks.len(), input));
     inputs.into_iter().map(|(input, _)| input).collect()
+}
+
+/// How many times slower than its class a traced disk is.
+fn times_slower(scene: &Scene, finding: &Finding) -> Option<f64> {
+    let track = scene.track(*finding.subject.listings.first()?, finding.subject.device?)?;
+    Some(track.mean_ns() / (track.s0.median_ms() * 1e6).max(1.0))
 }
 
 fn is_of(scene: &Scene, finding: &Finding, inputs: &[&str]) -> bool {

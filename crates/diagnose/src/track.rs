@@ -61,6 +61,8 @@ pub struct Track {
     /// Whether other devices of the listing stood still whenever this one did: then their host
     /// paused.
     pub paused: bool,
+    /// Whether others stood still in most of its stalls, however little of what it lost that was.
+    pub stalls_with_others: bool,
 }
 
 impl Track {
@@ -104,6 +106,7 @@ impl Track {
             judged,
             vote,
             paused: false,
+            stalls_with_others: false,
         }
     }
 
@@ -196,9 +199,9 @@ pub fn mark_pauses(tracks: &mut [Track]) {
     for (place, track) in tracks.iter_mut().enumerate() {
         let others = shorter.iter().enumerate().filter(|(other, _)| *other != place);
         let others = others.filter_map(|(_, theirs)| theirs.as_ref());
-        track.paused = stalls.get(place).and_then(Option::as_ref).is_some_and(|mine| {
-            mine.lost_share > TOGETHER && stall::together(mine, others) > TOGETHER
-        });
+        let Some(mine) = stalls.get(place).and_then(Option::as_ref) else { continue };
+        track.stalls_with_others = stall::together(mine, others) > TOGETHER;
+        track.paused = track.stalls_with_others && mine.lost_share > TOGETHER;
     }
 }
 

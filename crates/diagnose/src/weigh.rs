@@ -22,9 +22,9 @@ const OUTRANKS: f64 = 1.0;
 /// A device that lost less than a tenth of what another lost is not what is complained of.
 const MATTERS_LITTLE: f64 = 0.1;
 /// Time lost below which nobody complains (docs/METHOD.md, 10 Rules), and what a clean bill for
-/// the disks beside the one that lost it is worth.
+/// the disks beside the one that lost it is worth: less than any answer about that one.
 const COMPLAINED_OF: f64 = 0.05;
-const BESIDE: f64 = 10.0;
+const BESIDE: f64 = 100.0;
 /// What an opinion on the other side of a vote is worth keeping for.
 const MENTION: f64 = 0.02;
 
@@ -66,7 +66,8 @@ pub(crate) const CHILDREN: &[(&str, &[&str])] = &[
     ("device.thermal", &["device.slow", "device.write-cliff", "load.large-io", "load.saturated"]),
     ("device.write-cliff", &["device.slow", "load.large-io", "load.saturated"]),
     ("layer.remote", &["device.media", "device.slow", "device.stall", "load.saturated"]),
-    ("load.burst", &["device.slow", "load.saturated"]),
+    // Peers are a yardstick under the same load, and batches are its own.
+    ("load.burst", &["device.slow", "load.saturated", "peer.outlier"]),
     (
         "load.discard",
         &["device.comb-other", "device.slow", "device.stall", "load.large-io", "load.saturated"],

@@ -17,7 +17,8 @@
 //! device without a platter latencies are tried as well, for it serves several requests at once. On a
 //! device that may have a platter the period must not be within 1 % of a turn at any standard speed,
 //! nor of a half, third, double or triple of one, and no ladder of a platter may fit. Random requests
-//! of such a device are tried if a quarter of them is quicker than any seek.
+//! of such a device are tried if a quarter of them is quicker than any seek; if these are reads, there is
+//! no platter.
 //!
 //! ## Wrong if
 //! The device has a platter after all, of an odd speed; the log's own clock ticks so.
@@ -25,13 +26,13 @@
 //! ## Next step
 //! Look for a throttle or timer of that length; compare firmware with a peer's.
 
-use iowhy_model::{Bound, Finding, Forecast, Level, Unit};
+use iowhy_model::{Bound, Finding, Forecast, Level, Op, Unit};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, estimated, finding, held, lines};
 use crate::groups::Group;
-use crate::measures::{comb, ladder};
 use crate::measures::steps::{self, Steps};
+use crate::measures::{comb, ladder};
 use crate::phrase;
 use crate::replay::Vote;
 use crate::replayed::{from_latencies, with_services};
@@ -80,6 +81,9 @@ const NO_SEEK_MS: f64 = 1.0;
 const TIMERS_MS: [f64; 4] = [1.0, 10.0 / 3.0, 4.0, 10.0];
 const QUANTUM_MS: f64 = 0.25;
 const SAME: f64 = 0.01;
+/// Shorter steps than any platter's must be whole quanta of firmware: a bus that several large
+/// requests share deals them out in even steps too.
+const SAME_QUANTA: f64 = 0.02;
 /// What a known clock adds.
 const KNOWN_CLOCK: f64 = 1.0;
 
@@ -108,17 +112,20 @@ fn of_group(scene: &Scene, track: &Track, group: &Group) -> Option<Finding> {
     if may_turn && group.sequential == Some(false) && seeks {
         return None;
     }
+    // And who reads anywhere so quickly has none, whatever its name.
+    let no_seeks = group.op == Op::Read && group.sequential == Some(false) && !seeks;
+    let may_turn = may_turn && !no_seeks;
     let shortest_ms = if may_turn { comb::SHORTEST_MS } else { comb::SHORTEST_FLASH_MS };
     let serial = steps::steps(&services_ms, resolution_ms, shortest_ms).filter(is_comb);
-    let is_serial = serial.is_some();
-    let (services_ms, found) = match serial {
-        Some(found) => (services_ms, found),
-        None if may_turn => return None,
-        None => side_by_side(track, group, resolution_ms, shortest_ms)?,
-    };
+    let parallel =
+        if may_turn { None } else { side_by_side(track, group, resolution_ms, shortest_ms) };
+    let explains = |found: &Steps| found.explained_share;
+    let is_serial = serial.as_ref().map(explains) >= parallel.as_ref().map(|(_, p)| explains(p));
+    let (services_ms, found) =
+        if is_serial { serial.map(|found| (services_ms, found))? } else { parallel? };
     // Only who says that no platter turns may have the period of one: behind a virtual disk there
     // may be one.
-    let rules_out = scene.medium(track.device).is_some() && !may_turn;
+    let rules_out = no_seeks || scene.medium(track.device).is_some() && !may_turn;
     if !rules_out && found.near_rpm.is_some() {
         return None;
     }
@@ -135,6 +142,11 @@ fn of_group(scene: &Scene, track: &Track, group: &Group) -> Option<Finding> {
 /// Whether a comb is one beyond doubt.
 fn is_comb(found: &Steps) -> bool {
     let (teeth, lowest) = found.teeth;
+    let quanta = found.period_ms / QUANTUM_MS;
+    let is_whole = (quanta / quanta.round().max(1.0) - 1.0).abs() < SAME_QUANTA;
+    if found.period_ms < comb::SHORTEST_MS && !is_whole {
+        return false;
+    }
     let ticks = teeth >= TEETH && lowest <= LOWEST;
     found.without_best > COMB && found.slow >= SLOW && found.on_teeth >= ON_TEETH && ticks
 }

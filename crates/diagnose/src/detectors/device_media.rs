@@ -14,7 +14,7 @@
 //!
 //! ## Rule
 //! Any of these, each kind counted once: `medium` lines in the kernel's log; requests that failed
-//! with ENODATA or EILSEQ, or twice in one place with EIO; SMART 197 or 198 above zero, a failed
+//! with ENODATA or EILSEQ, or twice in one place with EIO before any limit of recovery ended them; SMART 197 or 198 above zero, a failed
 //! self-test, uncorrected or media errors, 5 or 187 that grew between two records; or one 1-MiB
 //! range that was slow, more than ten medians, at each of two or more visits apart (Fisher's exact
 //! test, p below 0.01 over all ranges). The last alone stays a suspicion.
@@ -64,6 +64,9 @@ const LOGGED: f64 = 4.3;
 const FAILED_MEDIUM: f64 = 3.0;
 const FAILED_TWICE: f64 = 2.5;
 const FAILED: f64 = 1.0;
+/// The shortest limit of error recovery in use, ns, less a twentieth: SCT ERC of 7 s (docs/METHOD.md, 17
+/// Faults, `device.recovery`).
+const GIVEN_UP_NS: i64 = 6_650_000_000;
 /// Chance of a slow place over all places (docs/METHOD.md, 17 Faults).
 const CHANCE: f64 = 0.01;
 /// What such a place is worth.
@@ -161,7 +164,8 @@ fn from_failures(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64
     let failed = &suspect.failed;
     let medium = |event: &&&Event| event.error.is_some_and(|e| MEDIUM_ERRNOS.contains(&e));
     let of_medium = failed.iter().filter(medium).count();
-    let io: Vec<&&Event> = failed.iter().filter(|event| event.error == Some(EIO)).collect();
+    let is_io = |event: &&&Event| event.error == Some(EIO) && !was_given_up(event);
+    let io: Vec<&&Event> = failed.iter().filter(is_io).collect();
     let mut nats: f64 = 0.0;
     let above = Some(Bound::Above(0.0));
     if of_medium > 0 {
@@ -183,6 +187,16 @@ fn from_failures(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64
         nats = nats.max(if again > 0 { FAILED_TWICE } else { FAILED });
     }
     nats
+}
+
+/// Whether a request failed after so long that a limit ended it: that tells who lost patience, not
+/// that the sector is bad.
+fn was_given_up(event: &Event) -> bool {
+    let took = event
+        .issued
+        .zip(event.completed)
+        .map(|(issued, done)| done.ns().saturating_sub(issued.ns()));
+    took.is_some_and(|ns| ns >= GIVEN_UP_NS)
 }
 
 /// What the drive says of itself; of several signs the strongest counts.

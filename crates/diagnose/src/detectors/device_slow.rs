@@ -21,7 +21,8 @@
 //!
 //! ## Wrong if
 //! The host's processors are all wanted, and it sees completions a slice too late: if most requests
-//! are quick and the mean excess is below 3 ms, the device is suspected only. Requests are large, a
+//! are quick and the mean excess is below 3 ms, the device is suspected only. So it is where writes
+//! below 25 ms lost most of the time and the log shows no flags: they may be durable. Requests are large, a
 //! limit of the provider holds them back, the device woke from sleep, or the
 //! class is guessed wrong (a shingled disk, a volume across a network).
 //!
@@ -29,10 +30,11 @@
 //! Trace single I/Os to find the illness, compare with peers, read SMART, check cable and
 //! controller.
 
-use iowhy_model::{Bound, DeviceId, Evidence, Finding, Level, Unit};
+use iowhy_model::{Bound, DeviceId, Evidence, Finding, Level, Op, Unit};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
+use crate::measures::service::Visit;
 use crate::measures::spread;
 use crate::names;
 use crate::phrase;
@@ -80,6 +82,9 @@ const SLOW_FROM: f64 = 2.5;
 const SLICE_NS: f64 = 2.8e6;
 /// Slices that a wake-up may wait for: two wakers and whoever else is there.
 const SLICES: f64 = 3.0;
+/// The longest a healthy device takes for a durable write, ns: a seek and a turn of 5400 rpm, and flash
+/// without a protected cache empties it in less.
+const DURABLE_NS: f64 = 25e6;
 /// Share of the rows that must be slow for full belief.
 const MOST_ROWS: f64 = 0.5;
 /// Share of the wait spent behind others from which on it is said: a tenth, one digit of the mean.
@@ -127,7 +132,8 @@ fn from_events(scene: &Scene, track: &Track) -> Option<Finding> {
     let believed = (f64::from(vote.device) + 0.5) / 10.5;
     let believed = held_back(scene, track.device, queued(track, middle.mean_ns), believed);
     let late = host_may_be_late(track, middle.mean_ns - middle.healthy_mean_ns);
-    charge.confidence = if late { believed.min(SHAPE_ALONE) } else { believed };
+    let doubted = late || may_be_durable(scene, track);
+    charge.confidence = if doubted { believed.min(SHAPE_ALONE) } else { believed };
     charge.explained_share = middle.device_share;
     charge.evidence = vote_evidence(scene, track, vote, Side::Device);
     charge.forecast = forecast(track, vote);
@@ -167,6 +173,21 @@ fn host_may_be_late(track: &Track, excess_ns: f64) -> bool {
     let all: f64 = services.iter().map(excess).sum();
     let quick = spread::median(services).is_some_and(|ns| ns < SLOWDOWN * healthy);
     quick && excess_ns < SLICE_NS && far < 0.5 * all
+}
+
+/// Whether most of what was lost was lost by writes that take no longer than durable ones may, where no
+/// flags tell which are durable.
+fn may_be_durable(scene: &Scene, track: &Track) -> bool {
+    if scene.source(track.listing).level > Level::C {
+        return false;
+    }
+    let healthy = track.slow_end_ns();
+    let lost = |of: &dyn Fn(&Visit) -> bool| -> f64 {
+        let some = track.visits.iter().filter(|visit| of(visit));
+        some.map(|visit| (visit.latency_ns() - healthy).max(0.0)).sum()
+    };
+    let may_be = |visit: &Visit| visit.op == Op::Write && visit.latency_ns() < DURABLE_NS;
+    lost(&may_be) > 0.5 * lost(&|_| true)
 }
 
 /// What is left of the belief if the queue may be the provider's, who lets so many pass per second:

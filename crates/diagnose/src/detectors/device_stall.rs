@@ -75,7 +75,8 @@ const AT_THE_EDGES: f64 = 2.0;
 const STEAL: f64 = 5.0;
 
 fn accuse(scene: &Scene) -> Vec<Finding> {
-    let alone = scene.tracks.iter().filter(|track| !track.paused && !is_stolen(scene, track));
+    let alone =
+        scene.tracks.iter().filter(|track| !track.stalls_with_others && !is_stolen(scene, track));
     alone.filter_map(|track| Some(charge(scene, track, &of_track(scene, track)?))).collect()
 }
 

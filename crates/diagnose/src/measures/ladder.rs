@@ -189,7 +189,8 @@ impl Found {
         let (low, high, _) = self.interval;
         let (u, u_prime, resultant) = v_test(seen, self.base_ms, self.turn_ms);
         let few = thinned(seen, RIVAL_LOOKED_AT);
-        let rival = comb::best_rival(&few, self.mode_ms, floor_ms(resolution_ms), comb::SHORTEST_MS);
+        let rival =
+            comb::best_rival(&few, self.mode_ms, floor_ms(resolution_ms), comb::SHORTEST_MS);
         let scale = few.len() as f64 / seen.len().max(1) as f64;
         let rival_llr = rival.map_or(0.0, |rival| rival.score.without_best / scale);
         let outside = 1.0 - self.score.off_rung;

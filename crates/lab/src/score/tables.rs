@@ -9,7 +9,7 @@ use super::{Judged, Score};
 use crate::render::LEVELS;
 
 /// Confusions that are listed.
-const WORST: usize = 400;
+const WORST: usize = 40;
 
 /// One line per level.
 pub(super) fn totals(score: &Score) -> String {

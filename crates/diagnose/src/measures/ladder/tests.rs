@@ -167,7 +167,8 @@ fn comb_table() {
             let mut random = Random::seeded(101 + n as u64);
             let combs = (0..200).filter(|_| {
                 let case = trials::case(class, n, &mut random);
-                comb(&case.services_ms, 0.01, SHORTEST_MS).is_some_and(|comb| comb.without_best > 8.0)
+                comb(&case.services_ms, 0.01, SHORTEST_MS)
+                    .is_some_and(|comb| comb.without_best > 8.0)
             });
             print!("   {:.3}", combs.count() as f64 / 200.0);
         }
