@@ -47,6 +47,28 @@ fn device_retry_needs_a_platter() {
 }
 
 #[test]
+fn device_retry_is_not_a_scheduler_of_250_hz() {
+    // 13 us are no platter's; one read of a hundred is seen one to three ticks of 4 ms late.
+    let ticking = |world: &mut World| {
+        let late = |world: &mut World| 4.0 * f64::from(1 + (world.chance() * 3.0) as u32);
+        let services: Vec<f64> = (0..4000)
+            .map(|k| 0.013 * world.about(0.1) + if k % 100 == 0 { late(world) } else { 0.0 })
+            .collect();
+        world.chain("sdb", Op::Read, 4096, &services);
+    };
+    let mut world = World::traced();
+    ticking(&mut world);
+    let findings = world.judge();
+    assert!(of(&findings, "device.retry").is_empty(), "{}", brief(&findings));
+    // If the drive itself says that it turns, at that speed, it is believed.
+    let mut world = World::traced();
+    world.medium("sdb", Medium::Rotational);
+    ticking(&mut world);
+    let findings = world.judge();
+    assert!(accuses(&findings, "device.retry"), "{}", brief(&findings));
+}
+
+#[test]
 fn device_slow() {
     // One read at a time, each 60 ms on a device that says it is flash.
     let mut world = World::traced();

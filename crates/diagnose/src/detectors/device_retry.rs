@@ -12,7 +12,7 @@
 //! ## Needs
 //! A per-I/O log with latencies to 1 ms or better, of one size of request, sequential or on the
 //! same track: seeks smear the rungs. At least three slow requests. A device that may have a
-//! platter.
+//! platter: one that answers most of them within 20 us has none, unless it says so itself.
 //!
 //! ## Rule
 //! On service times, never on latencies (a queue draws steps of its own): a comb of one turn above
@@ -77,6 +77,11 @@ const SAME_SPEED: f64 = 0.02;
 /// A ladder this unlikely is not worth a mention.
 const MENTION: f64 = 0.15;
 
+/// A tenth of what a sequential read costs a healthy disk (0.2 ms, `baseline.toml`; six times its
+/// spread below): what answers half of its requests sooner has no platter, and the steps of 4 ms are
+/// those of a scheduler's clock (CONFIG_HZ=250) on the machine that watched.
+const QUICKEST_MS: f64 = 0.02;
+
 /// Services of one kind of request, and the ladder found in them.
 struct Case<'a> {
     track: &'a Track,
@@ -113,6 +118,9 @@ fn cases<'a>(scene: &'a Scene) -> Vec<Case<'a>> {
                 .filter_map(|place| track.services_ns.get(*place))
                 .map(|ns| ns / 1e6)
                 .collect();
+            if !scene.turns(track.device) && quicker_than_platters(&services_ms) {
+                continue;
+            }
             let ladder = match scene.options.rpm {
                 Some(rpm) => ladder::known(&services_ms, rpm, resolution_ms),
                 None => at_a_usual_speed(&services_ms, resolution_ms),
@@ -123,6 +131,11 @@ fn cases<'a>(scene: &'a Scene) -> Vec<Case<'a>> {
         }
     }
     cases
+}
+
+fn quicker_than_platters(services_ms: &[f64]) -> bool {
+    let quick = services_ms.iter().filter(|ms| **ms < QUICKEST_MS).count();
+    2 * quick > services_ms.len()
 }
 
 /// The ladder at any speed; if it points to one of the two speeds most disks turn at, but too few
