@@ -15,9 +15,9 @@ type Curve = Vec<(f64, f64)>;
 
 /// The calibrated confidence of a verdict from input of a level.
 pub fn of(verdict: &str, level: Level, weighed: f64) -> f64 {
-    // Richer input than the lab renders is no less worth than a trace.
-    let level = level.min(Level::D).letter();
-    match curves().get(&(verdict, level)) {
+    // A trace with evidence beside it is no less worth than a trace, where it has no curve.
+    let levels = [level.letter(), level.min(Level::D).letter()];
+    match levels.iter().find_map(|level| curves().get(&(verdict, *level))) {
         Some(curve) => on(curve, weighed),
         None => weighed,
     }

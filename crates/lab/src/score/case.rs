@@ -61,6 +61,8 @@ pub struct Opinion {
     pub confidence: f64,
     /// Whether it is right or as good.
     pub right: bool,
+    /// Whether it is said first.
+    pub leads: bool,
 }
 
 impl Case {
@@ -162,9 +164,11 @@ impl Case {
                 Answers { truth: &world.truth, world: &world, level, recording: &recording };
             let options = Options { uncalibrated: true, ..Options::default() };
             let findings = judge(&recording, &options);
-            let open = findings.iter().filter(|finding| finding.explained_by.is_none());
-            opinions.extend(open.map(|finding| Opinion {
+            let ranked = findings.iter().enumerate();
+            let open = ranked.filter(|(_, finding)| finding.explained_by.is_none());
+            opinions.extend(open.map(|(rank, finding)| Opinion {
                 level,
+                leads: rank == 0,
                 verdict: finding.verdict,
                 confidence: finding.confidence,
                 right: answers.right(finding),

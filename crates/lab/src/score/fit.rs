@@ -20,7 +20,7 @@ type Curve = Vec<(f64, f64)>;
 pub(super) fn table(opinions: &[Opinion], cases: usize, seed: u64) -> String {
     let mut kinds: BTreeMap<(&str, char), Vec<(f64, bool)>> = BTreeMap::new();
     let mut levels: BTreeMap<char, Vec<(f64, bool)>> = BTreeMap::new();
-    for opinion in opinions.iter().filter(|opinion| is_bent(opinion)) {
+    for opinion in opinions.iter().filter(|opinion| counts(opinion)) {
         let (level, answer) = (opinion.level.letter(), (opinion.confidence, opinion.right));
         kinds.entry((opinion.verdict, level)).or_default().push(answer);
         levels.entry(level).or_default().push(answer);
@@ -44,6 +44,13 @@ pub(super) fn table(opinions: &[Opinion], cases: usize, seed: u64) -> String {
         let _ = writeln!(out, "{verdict} {level} {}", words.join(" "));
     }
     out
+}
+
+/// Whether an opinion counts. A clean bill or a doubt that is not said first is about what is left: it
+/// may be true, and no verdict that is owed says so.
+fn counts(opinion: &Opinion) -> bool {
+    let closes = matches!(opinion.verdict, "healthy" | "insufficient");
+    is_bent(opinion) && (opinion.leads || !closes)
 }
 
 /// Whether a confidence is bent at all. Arithmetic is as certain in a world that owes another
@@ -117,7 +124,8 @@ mod tests {
     fn a_verdict_seldom_seen_has_the_curve_of_all() {
         let of = |verdict, count, right| {
             let (level, confidence) = (iowhy_model::Level::C, 0.8);
-            (0..count).map(move |_| Opinion { level, verdict, confidence, right })
+            let leads = true;
+            (0..count).map(move |_| Opinion { level, verdict, confidence, right, leads })
         };
         let often = of("device.slow", 98, true);
         let opinions: Vec<Opinion> = often.chain(of("device.stall", 2, false)).collect();
