@@ -1,11 +1,12 @@
 //! What tracing costs, in one run: nanoseconds per I/O in BPF, and fio's rate beside nothing
 //! attached, for histograms, for every event, for Debian's biolatency and for bpftrace.
 //!
-//! `cargo run --release -p iowhy-live --example overhead -- [ROUNDS [SLICE_MS]]`, as root.
+//! `cargo run --release -p iowhy-live --example overhead -- [ROUNDS [SLICE_MS]] [together]`, as root.
 //!
 //! One fio reads 4 KiB blocks at random from holes of a private loop device, io_uring, depth 32,
-//! for the whole time: on the first CPU, the device's workers and this program on the second, and
-//! neither CPU falls asleep, so that a rate does not hang on where the scheduler put whom. In each
+//! for the whole time: on the first CPU, the device's workers, which complete, and this program on
+//! the second, and neither CPU falls asleep, so that a rate does not hang on where the scheduler put
+//! whom. `together` puts the workers beside fio, as a disk with a queue per CPU completes. In each
 //! round every setup has its turn, in another order: some slices with it between as many with
 //! nothing attached before and behind, whose medians make one ratio; then slices in which the
 //! kernel counts the time in BPF programs (kernel.bpf_stats_enabled), apart because counting costs
@@ -87,7 +88,8 @@ fn main() {
     let slice = Duration::from_millis(arguments.next().unwrap_or(SLICE_MS));
     // Never written: reads of holes reach no disk below, so it is as quick as a device gets.
     let disk = Loop::new(1024, None);
-    let _placed = Placed::apart();
+    let together = std::env::args().any(|word| word == "together");
+    let _placed = Placed::new(together);
     let _awake = awake();
     let _load = load(&disk);
     std::thread::sleep(Duration::from_secs(1));
@@ -109,6 +111,7 @@ fn main() {
             before = behind;
         }
     }
+    println!("sent and completed by {}", if together { "one CPU" } else { "two CPUs" });
     print(&disk, &mut setups, rounds, slice);
 }
 
@@ -162,12 +165,12 @@ fn slices(disk: &Loop, slice: Duration, attached: &mut Attached) -> Vec<f64> {
 /// the mask of all workers bound to no CPU).
 const WORKERS: &str = "/sys/devices/virtual/workqueue/cpumask";
 
-/// Keeps this program and the device's workers on the second CPU, and so away from fio on the
-/// first. The workers may run where they did before when this goes.
+/// Keeps this program on the second CPU, away from fio on the first, and the device's workers there
+/// too or beside fio. The workers may run where they did before when this goes.
 struct Placed(Option<String>);
 
 impl Placed {
-    fn apart() -> Placed {
+    fn new(together: bool) -> Placed {
         if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
             println!("only one CPU: all of it runs there");
             return Placed(None);
@@ -176,7 +179,8 @@ impl Placed {
         here.set(1);
         let moved = rustix::thread::sched_setaffinity(None, &here).is_ok();
         let mask = std::fs::read_to_string(WORKERS).ok();
-        let mask = mask.filter(|_| moved && std::fs::write(WORKERS, "2").is_ok());
+        let wanted = if together { "1" } else { "2" };
+        let mask = mask.filter(|_| moved && std::fs::write(WORKERS, wanted).is_ok());
         if mask.is_none() {
             println!("the workers of the device cannot be placed: rates will scatter");
         }

@@ -29,10 +29,12 @@
 //! are those that issued it, which may be a kernel worker.
 //!
 //! ## Costs
-//! About 0.2 microseconds of CPU per request. Memory in the kernel: the ring (8 MiB), 0.7 to 12 MB
-//! for requests in flight, and for histograms 55 kB per device and CPU. The process name is
-//! copied at the start of each request when events are wanted, about 20 ns, because a process may
-//! be gone before its name could be looked up. Files and stacks cost more, and only when asked for.
+//! CPU per request: 0.2 microseconds where one CPU sends and completes it, for histograms or every
+//! event; where another completes it, 0.3 for histograms, 0.4 for every event. Memory in the kernel:
+//! the ring (8 MiB), 0.7 to 12 MB for requests in flight, and for histograms 55 kB per device and
+//! CPU. The process name is copied at the start of each request when events are wanted, about 25 ns,
+//! because a process may be gone before its name could be looked up. Files and stacks cost more, and
+//! only when asked for.
 //!
 //! ## Cannot know
 //! Some kernels keep some processes from being traced, and then a completion is missed whose
