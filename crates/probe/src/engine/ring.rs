@@ -19,9 +19,10 @@ use crate::target::Target;
 /// are in flight and completions come that fast: somewhat less than one sleep and wake-up. With it
 /// the engine uses less CPU per I/O than fio, which sleeps at once (docs/MEASURED-probe.md).
 const SPIN_NS: u64 = 18_000;
-/// I/Os submitted at once: of more, the kernel holds the first back until the last is there
-/// (`IO_PLUG_THRESHOLD` in `io_uring/io_uring.c`), and the device idles meanwhile.
-const AT_ONCE: usize = 2;
+/// I/Os submitted at once: of more than two, the kernel holds the first back until the last is there
+/// (`IO_PLUG_THRESHOLD` in `io_uring/io_uring.c`), and of two the first waits for the second; the
+/// device idles meanwhile (docs/MEASURED-probe.md).
+const AT_ONCE: usize = 1;
 /// How near an I/O is due when sleeping for it is no longer worth while: the kernel's timers are
 /// at least this late.
 const NEAR_NS: u64 = 20_000;
