@@ -5,8 +5,14 @@
 //! of Debian and root, so they run only with `IOWHY_KERNELS=1`.
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
+use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
+
+use serde_json::Value;
+
+/// What the quick look at any kernel comes to; `UPDATE_GOLDEN=1` accepts what it comes to now.
+const GOLDEN: &str = "tests/kernels/fast.golden";
 
 fn asked() -> String {
     std::env::var("IOWHY_KERNELS").unwrap_or_default()
@@ -19,6 +25,37 @@ fn kernels(arguments: &[&str]) {
     let told = String::from_utf8_lossy(&output.stderr);
     println!("{}{told}", String::from_utf8_lossy(&output.stdout));
     assert!(output.status.success(), "{told}");
+}
+
+/// The counts, who was accused of what, and the waits in whole milliseconds: all that another build of
+/// our programs, whose instructions are time in there, leaves alone.
+fn in_short(found: &str) -> String {
+    let mut out = String::new();
+    for line in found.lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        let word = |key: &str| line[key].as_str().unwrap_or_default().to_string();
+        let ms = |key: &str| line[key].as_f64().map_or("-".into(), |ms| format!("{ms:.0} ms"));
+        let case = word("case");
+        if let Some(op) = line["op"].as_str() {
+            let (load, mode) = (word("load"), word("mode"));
+            let n = ["measured", "lost", "kernel"].map(|key| line[key].as_u64().unwrap());
+            let [measured, lost, kernel] = n;
+            let _ = writeln!(out, "{case}, {load}, {mode}: {measured} {op} + {lost} = {kernel}");
+        } else if let Some(verdict) = line["verdict"].as_str() {
+            let (waits, disk, of) = (ms("waited_ms"), ms("p50_ms"), word("accused"));
+            let _ = writeln!(out, "{case}: {verdict} {of}, waits {waits}, disk {disk}");
+        }
+    }
+    out
+}
+
+fn held_against_golden(folder: &Path) {
+    let file = std::fs::read_dir(folder).unwrap().next().expect("one kernel").unwrap().path();
+    let now = in_short(&std::fs::read_to_string(file).unwrap());
+    if std::env::var("UPDATE_GOLDEN").is_ok() {
+        std::fs::write(GOLDEN, &now).unwrap();
+    }
+    assert_eq!(now, std::fs::read_to_string(GOLDEN).unwrap(), "`UPDATE_GOLDEN=1` accepts it");
 }
 
 #[test]
@@ -35,7 +72,10 @@ fn the_newest_kernel_is_traced_and_a_delay_above_a_disk_is_not_blamed_on_it() {
     } else if !cached || !qemu {
         println!("skipped: another kernel needs qemu and a package: `lab kernels` fetches both");
     } else {
-        kernels(&["--fast", "newest"]);
+        let folder = std::env::temp_dir().join(format!("iowhy-kernels-{}", std::process::id()));
+        kernels(&["--fast", "--keep", &folder.display().to_string(), "newest"]);
+        held_against_golden(&folder);
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }
 
