@@ -9,8 +9,6 @@ const CASES: (usize, u64) = (1, 2026);
 /// with `cargo run --release -p iowhy-lab -- score --cases 1 --seed 2026`: 0.917 and four times 0.957.
 /// Raise them when they rise.
 const FLOORS: [f64; 5] = [0.907, 0.947, 0.947, 0.947, 0.947];
-/// Captures of healthy disks that accuse a disk, in the same run: none of 226.
-const ACCUSED: usize = 0;
 /// Right first verdicts of the 21 published captures, on the same day.
 const PUBLISHED_RIGHT: usize = 19;
 
@@ -23,7 +21,7 @@ fn verdicts_against_truth() {
         assert!(reached >= floor, "level {level:?} fell to {reached:.3}, the floor is {floor}");
     }
     let (accused, well) = score.accused(None);
-    assert!(accused <= ACCUSED, "{accused} of {well} captures accuse a healthy disk");
+    assert_eq!(accused, 0, "of {well} captures of healthy disks, as on that day");
 }
 
 #[test]
