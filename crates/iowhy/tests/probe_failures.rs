@@ -147,7 +147,7 @@ fn sequential_writes_on_a_turning_disk_wait_a_turn_each() {
     let object = |text: &str| -> Option<Value> {
         serde_json::from_str(&text[text.find("{\n")?..text.rfind("\n}")? + 2]).ok()
     };
-    let mut tries = Vec::new();
+    let (mut tries, mut sped_up) = (Vec::new(), false);
     // The tests beside this one are over after the first tries.
     for _ in 0..8 {
         let said = on_disk(&lab, "rotational:rpm=7200,cache=off", &script);
@@ -166,13 +166,17 @@ fn sequential_writes_on_a_turning_disk_wait_a_turn_each() {
         assert_eq!(series, 1, "both moments of every write are data");
         // Whatever the machine's CPUs do, the disk itself turns at its own pace.
         assert!((median - 8.333).abs() < 0.1, "{row}");
-        assert!(speeds_up && per_s > 1500.0, "{}", many["answer"]);
-        if verdict == "\"load.missed-turn\"" {
+        assert!(per_s > 1500.0, "{}", many["answer"]);
+        // What is left in the queue comes at one stroke, but where in a turn enqueueing stops is
+        // chance: a first few may still belong to the stroke before.
+        sped_up |= speeds_up;
+        if sped_up && verdict == "\"load.missed-turn\"" {
             assert!((mean - 8.333).abs() < 0.35, "{row}");
             return;
         }
         tries.push((mean, verdict));
     }
+    assert!(sped_up, "completions speed up once enqueueing stops: {tries:?}");
     let load = std::fs::read_to_string("/proc/loadavg").unwrap();
     let load: f64 = load.split(' ').next().unwrap().parse().unwrap();
     assert!(load > 2.0, "on a quiet machine it is recognised: {tries:?}");
