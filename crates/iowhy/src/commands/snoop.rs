@@ -18,7 +18,6 @@
 //! time was spent: kernel frames as `function+0x12`, those of the program as its file and the offset
 //! in it (`addr2line -e FILE 0x1234` tells the line). A program built without frame pointers shows
 //! its innermost frames only.
-//! Linux 7.2 was seen to refuse the tracer with both of these.
 //!
 //! ## Examples
 //! `iowhy snoop --device sdb`: until Ctrl-C.
