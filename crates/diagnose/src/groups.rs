@@ -194,6 +194,16 @@ fn continuing(visits: &[Visit]) -> Vec<Option<bool>> {
     answers
 }
 
+/// No platter serves a quarter of its random requests so quickly, ms: a step to the next track alone
+/// takes longer than half of this and half a turn at 15000 rpm takes 2 ms.
+const NO_SEEK_MS: f64 = 1.0;
+
+/// Whether a quarter of some random requests is quicker than any seek of a platter.
+pub fn too_quick_to_seek(times_ms: &[f64]) -> bool {
+    let quick = times_ms.iter().filter(|ms| **ms < NO_SEEK_MS).count();
+    4 * quick >= times_ms.len()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,6 +6,8 @@ use std::path::Path;
 
 use iowhy_model::{Name, Sink};
 
+use crate::records::four;
+
 /// Bytes of a path as it is sent: `struct path` of `bpf/origin.h`.
 pub const PATH_BYTES: usize = 24 + PARTS * PART_BYTES;
 const PARTS: usize = 8;
@@ -114,11 +116,6 @@ fn mounts(text: &str) -> HashMap<String, String> {
         }
     }
     found
-}
-
-fn four(bytes: &[u8], at: usize) -> u32 {
-    let word = bytes.get(at..at + 4).and_then(|four| four.try_into().ok());
-    word.map_or(0, u32::from_ne_bytes)
 }
 
 #[cfg(test)]

@@ -150,7 +150,7 @@ fn time(ns: u64) -> Option<Time> {
 }
 
 /// The 32-bit number at a place that is known to be inside.
-fn four<const LENGTH: usize>(record: &[u8; LENGTH], at: usize) -> u32 {
+pub fn four<const LENGTH: usize>(record: &[u8; LENGTH], at: usize) -> u32 {
     let mut bytes = [0; 4];
     bytes.copy_from_slice(&record[at..at + 4]);
     u32::from_ne_bytes(bytes)

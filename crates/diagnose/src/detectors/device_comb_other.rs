@@ -30,7 +30,7 @@ use iowhy_model::{Bound, Finding, Forecast, Level, Op, Unit};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, estimated, finding, held, lines};
-use crate::groups::Group;
+use crate::groups::{Group, too_quick_to_seek};
 use crate::measures::steps::{self, Steps};
 use crate::measures::{comb, ladder};
 use crate::phrase;
@@ -73,9 +73,6 @@ const LOWEST: i64 = 2;
 const FIRST_TOOTH: f64 = 0.6;
 /// A ladder of a platter this likely is the better reading.
 const LADDER: f64 = 0.15;
-/// No platter serves a quarter of its random requests so quickly, ms: a step to the next track alone
-/// takes longer than half of this and half a turn at 15000 rpm takes 2 ms.
-const NO_SEEK_MS: f64 = 1.0;
 /// Clocks that are known to tick so, ms: kernel timers at HZ 1000, 300, 250 and 100, and the
 /// firmware quantum of 250 us with its multiples (Fail-Slow at Scale, FAST 2018).
 const TIMERS_MS: [f64; 4] = [1.0, 10.0 / 3.0, 4.0, 10.0];
@@ -107,8 +104,7 @@ fn of_group(scene: &Scene, track: &Track, group: &Group) -> Option<Finding> {
         places.filter_map(|place| track.services_ns.get(*place)).map(|ns| ns / 1e6).collect();
     // A random read on a platter carries its own rotation: no shape of it is a clock's.
     let may_turn = scene.may_turn(track.device);
-    let quick = services_ms.iter().filter(|service| **service < NO_SEEK_MS).count();
-    let seeks = scene.turns(track.device) || 4 * quick < services_ms.len();
+    let seeks = scene.turns(track.device) || !too_quick_to_seek(&services_ms);
     if may_turn && group.sequential == Some(false) && seeks {
         return None;
     }

@@ -30,6 +30,7 @@ use iowhy_model::{Bound, Finding, Forecast, Level, Medium, Op, Unit};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, finding, held, lines};
+use crate::groups::too_quick_to_seek;
 use crate::measures::idle_wake::{self, Wake};
 use crate::phrase;
 use crate::replayed::from_means;
@@ -60,8 +61,6 @@ const BEYOND_A_SEEK: f64 = 3.0;
 /// Waking takes at least this long, ns: exit latencies of non-operational NVMe states begin at half
 /// a millisecond (NVM Express, power state descriptors), those of processors end at 0.2 ms.
 const SHORTEST_NS: f64 = 0.5e6;
-/// No platter serves a quarter of its random reads so quickly, ms: as in `device.comb-other`.
-const NO_SEEK_MS: f64 = 1.0;
 
 fn accuse(scene: &Scene) -> Vec<Finding> {
     let found = scene.tracks.iter().filter_map(|track| Some((track, of_track(scene, track)?)));
@@ -88,8 +87,7 @@ fn no_seek(track: &Track) -> bool {
         .filter_map(|place| track.visits.get(*place))
         .map(|visit| visit.latency_ns() / 1e6)
         .collect();
-    let quick = times.iter().filter(|ms| **ms < NO_SEEK_MS).count();
-    times.len() >= EVENTS_NEEDED && 4 * quick >= times.len()
+    times.len() >= EVENTS_NEEDED && too_quick_to_seek(&times)
 }
 
 fn charge(scene: &Scene, track: &Track, wake: &Wake) -> Finding {

@@ -197,13 +197,8 @@ fn charge_between(
     ];
     charge.confidence = weigh::believe(PRIOR, &[weigh::above(times, TIMES), SIDE_BY_SIDE]);
     charge.explained_share = 1.0 - 1.0 / times;
-    charge.forecast = Some(Forecast {
-        now_mean: Nanos(above.mean_ns() as i64),
-        mean: Nanos(needed_ns as i64),
-        range: None,
-        p99: None,
-        assuming: "the device passes on at once what it is given".to_string(),
-    });
+    charge.forecast =
+        Some(without_waiting(above, needed_ns, "the device passes on at once what it is given"));
     charge.refuted_by =
         vec!["the block trace missed I/Os: its count is below that of /proc/diskstats".to_string()];
     charge.next_step = lines(&[
@@ -211,6 +206,17 @@ fn charge_between(
         "`cat /proc/mdstat`: a resync or a member that lags slows all of an array",
     ]);
     Some(charge)
+}
+
+/// What is waited above comes down to what is needed below; how that spreads is not known.
+fn without_waiting(above: &Seen, needed_ns: f64, assuming: &str) -> Forecast {
+    Forecast {
+        now_mean: Nanos(above.mean_ns() as i64),
+        mean: Nanos(needed_ns as i64),
+        range: None,
+        p99: None,
+        assuming: assuming.to_string(),
+    }
 }
 
 fn charge(scene: &Scene, place: usize, above: &Seen) -> Option<Finding> {
@@ -272,13 +278,8 @@ fn charge(scene: &Scene, place: usize, above: &Seen) -> Option<Finding> {
     let together = if same_time { SIDE_BY_SIDE } else { 0.0 };
     charge.confidence = weigh::believe(PRIOR, &[weigh::above(times, TIMES), together]);
     charge.explained_share = 1.0 - 1.0 / times;
-    charge.forecast = Some(Forecast {
-        now_mean: Nanos(above.mean_ns() as i64),
-        mean: Nanos(needed_ns as i64),
-        range: None,
-        p99: None,
-        assuming: "nothing is waited for above the block layer".to_string(),
-    });
+    charge.forecast =
+        Some(without_waiting(above, needed_ns, "nothing is waited for above the block layer"));
     charge.refuted_by = vec![
         format!("{} and {} did not look at the same time and device", cite(source), cite(under)),
         "the block trace missed I/Os: its count is below that of /proc/diskstats".to_string(),

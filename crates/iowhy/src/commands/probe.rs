@@ -133,22 +133,19 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     };
     let keep = probe.keep.as_deref().map(Keep::new).transpose()?;
     let mut recording = Recording::new();
-    let measured = match (measure(&probe, kind, target, &mut recording), keep) {
-        (Ok(measured), Some(keep)) => {
-            // What was measured is shown also where it cannot be kept.
-            let kept = keep.write(&recording);
-            let status = probe.show(kind, &measured, recording)?;
-            return kept.map(|()| status);
-        }
-        (Ok(measured), None) => measured,
-        (Err(error), keep) => {
+    let measured = match measure(&probe, kind, target, &mut recording) {
+        Ok(measured) => measured,
+        Err(error) => {
             if let Some(keep) = keep {
                 keep.remove();
             }
             return Err(error);
         }
     };
-    probe.show(kind, &measured, recording)
+    // What was measured is shown also where it cannot be kept.
+    let kept = keep.map_or(Ok(()), |keep| keep.write(&recording));
+    let status = probe.show(kind, &measured, recording)?;
+    kept.map(|()| status)
 }
 
 /// What a probe gave besides its I/Os.

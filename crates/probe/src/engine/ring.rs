@@ -19,10 +19,6 @@ use crate::target::Target;
 /// are in flight and completions come that fast: somewhat less than one sleep and wake-up. With it
 /// the engine uses less CPU per I/O than fio, which sleeps at once (docs/MEASURED-probe.md).
 const SPIN_NS: u64 = 18_000;
-/// I/Os submitted at once: of more than two, the kernel holds the first back until the last is there
-/// (`IO_PLUG_THRESHOLD` in `io_uring/io_uring.c`), and of two the first waits for the second; the
-/// device idles meanwhile (docs/MEASURED-probe.md).
-const AT_ONCE: usize = 1;
 /// How near an I/O is due when sleeping for it is no longer worth while: the kernel's timers are
 /// at least this late.
 const NEAR_NS: u64 = 20_000;
@@ -234,12 +230,13 @@ impl Rounds {
             // until its completion was seen, and lives until then (see `drop`).
             unsafe { submissions.push(&entry.user_data(u64::from(slot))) }
                 .map_err(|_| io::Error::other("the submission queue is full"))?;
-            if submissions.len() >= AT_ONCE {
-                submissions.sync();
-                accept(submitter.submit())?;
-                submissions.sync();
-                now_ns = clock.now_ns();
-            }
+            // Each by itself: of more than two at once the kernel holds the first back until the last
+            // is there (`IO_PLUG_THRESHOLD` in `io_uring/io_uring.c`), of two the first waits for the
+            // second, and the device idles meanwhile (docs/MEASURED-probe.md).
+            submissions.sync();
+            accept(submitter.submit())?;
+            submissions.sync();
+            now_ns = clock.now_ns();
         }
         Ok(Next::Start { intended_ns: now_ns, offset: 0, op: Op::Read })
     }
