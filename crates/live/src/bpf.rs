@@ -1,5 +1,7 @@
 //! The tracer in the kernel: loading it, its tables, and the ring its records come through.
 
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+
 use aya::maps::{Array, MapData, PerCpuArray, RingBuf, StackTraceMap};
 use aya::programs::BtfTracePoint;
 use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
@@ -241,6 +243,12 @@ impl Programs {
         known.fold((0, 0), |(ns, runs), program| {
             (ns + program.run_time().as_nanos() as u64, runs + program.run_count())
         })
+    }
+
+    /// The descriptors of the programs.
+    pub fn descriptors(&self) -> Vec<RawFd> {
+        let programs = self.ebpf.iter().flat_map(Ebpf::programs);
+        programs.filter_map(|(_, it)| Some(it.fd().ok()?.as_fd().as_raw_fd())).collect()
     }
 
     /// The tallies of a device and operation, over all CPUs.

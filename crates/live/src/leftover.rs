@@ -1,11 +1,12 @@
 //! Requests still in flight when the watch ends: the slots nobody cleared.
 //!
 //! A slot without a completion is no proof of a hung request: a completion can escape the probes.
-//! The kernel's own number of requests in flight decides.
+//! The kernel's own number of requests in flight decides. Why one escapes: a program is not run while
+//! it runs already on that CPU, and since 7.0 a task in the middle of it can be preempted by the next.
 
 use std::path::Path;
 
-use iowhy_model::{Fact, Sink, Time};
+use iowhy_model::{Fact, Note, Sink, Time};
 
 use crate::Error;
 use crate::bpf::{Programs, Unended, halves};
@@ -28,15 +29,21 @@ struct Held {
 pub struct AtTheEnd {
     at: Time,
     in_flight: Vec<(u32, Option<u64>)>,
+    runs_left_out: u64,
 }
 
 impl AtTheEnd {
-    /// Asks /sys how much each watched device has in flight; before the programs are detached.
-    pub fn ask(sys: &Path, watched: &WatchList) -> AtTheEnd {
+    /// Asks /sys how much each watched device has in flight, and /proc how often a program should have
+    /// run and did not; before the programs are detached.
+    pub fn ask(sys: &Path, watched: &WatchList, programs: &Programs) -> AtTheEnd {
         let at = clock::now();
         let numbers = watched.devices.iter().map(|device| device.number);
         let in_flight = numbers.map(|number| (number, in_flight_of(sys, number))).collect();
-        AtTheEnd { at, in_flight }
+        let status = programs.descriptors().into_iter().filter_map(|descriptor| {
+            std::fs::read_to_string(format!("/proc/self/fdinfo/{descriptor}")).ok()
+        });
+        let runs_left_out = status.filter_map(|text| recursion_misses(&text)).sum();
+        AtTheEnd { at, in_flight, runs_left_out }
     }
 
     /// States what hangs, and counts as lost what the kernel no longer has in flight.
@@ -68,6 +75,17 @@ impl AtTheEnd {
                 _ => self.state(&name, &old, sink),
             }
         }
+        if self.runs_left_out > 0 {
+            sink.note(Note {
+                line: 0,
+                text: "block-trace".to_string(),
+                reason: format!(
+                    "the kernel left out {} runs of the tracer's programs, for another was in the \
+                     middle of them (`recursion_misses`): what began or ended there was not seen",
+                    self.runs_left_out
+                ),
+            });
+        }
         Ok(())
     }
 
@@ -98,10 +116,30 @@ fn held_of(unended: &Unended) -> Held {
     Held { number, since, command, before: unended.before }
 }
 
+/// What the kernel says of a program's descriptor since 5.12 (bpf_prog_show_fdinfo of
+/// kernel/bpf/syscall.c).
+fn recursion_misses(status: &str) -> Option<u64> {
+    let mut lines = status.lines();
+    lines.find_map(|line| line.strip_prefix("recursion_misses:"))?.trim().parse().ok()
+}
+
 /// Reads and writes in flight by /sys/dev/block/MAJOR:MINOR/inflight, added up.
 fn in_flight_of(sys: &Path, number: u32) -> Option<u64> {
     let (major, minor) = major_minor(number);
     let path = sys.join(format!("dev/block/{major}:{minor}/inflight"));
     let text = std::fs::read_to_string(path).ok()?;
     text.split_whitespace().map(|word| word.parse::<u64>().ok()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::recursion_misses;
+
+    #[test]
+    fn runs_left_out_are_read_where_the_kernel_tells_them() {
+        let of_7_2 = "pos:\t0\nflags:\t02000002\nprog_type:\t26\nrun_cnt:\t0\n\
+                      recursion_misses:\t2\nverified_insns:\t5450\n";
+        assert_eq!(recursion_misses(of_7_2), Some(2));
+        assert_eq!(recursion_misses("pos:\t0\nrun_cnt:\t0\n"), None);
+    }
 }

@@ -273,7 +273,7 @@ impl Collector for BlockTrace {
 
     fn end(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
         let Some(mut running) = self.running.take() else { return Ok(()) };
-        let at_the_end = AtTheEnd::ask(Path::new(SYS), &running.watched);
+        let at_the_end = AtTheEnd::ask(Path::new(SYS), &running.watched, &running.programs);
         running.programs.set_epoch(WATCH_OFF)?;
         wait_for_running_probes();
         let spent = running.counting.take().map(|_| running.programs.time_spent());
