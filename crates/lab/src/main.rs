@@ -109,6 +109,9 @@ struct Scored {
     /// Prints instead how many requests each verdict needs
     #[arg(long)]
     sweep: bool,
+    /// Writes every answer as CSV instead
+    #[arg(long)]
+    answers: bool,
     /// Tells one case instead: `device.retry/mild:17`
     #[arg(long, value_name = "CASE")]
     case: Option<String>,
@@ -235,6 +238,7 @@ impl Scored {
             }
             None if self.fit => calibration(self.cases, self.seed),
             None if self.sweep => sweep(self.cases, self.seed),
+            None if self.answers => Score::of(self.cases, self.seed).map(|it| it.answers()),
             None => Score::of(self.cases, self.seed)
                 .and_then(|score| Ok(format!("{}\n{}", score.tables(), published()?))),
         };

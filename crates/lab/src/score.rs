@@ -62,6 +62,11 @@ impl Score {
         (well.iter().filter(|judged| judged.accuses.is_some()).count(), well.len())
     }
 
+    /// Every answer as a line of CSV.
+    pub fn answers(&self) -> String {
+        tables::answers(self)
+    }
+
     /// All tables.
     pub fn tables(&self) -> String {
         let levels = LEVELS.map(|level| tables::level(self, level)).concat();

@@ -36,6 +36,8 @@ pub struct Judged {
     pub owed: &'static str,
     /// The first verdict, by the name of the one owed if it is as good.
     pub said: &'static str,
+    /// The first verdict by its own name.
+    pub first: &'static str,
     /// Its confidence.
     pub confidence: f64,
     /// Whether it is right or as good.
@@ -138,6 +140,7 @@ impl Case {
             confounds: self.recipe.confounds,
             owed,
             said,
+            first: first.map_or("-", |first| first.verdict),
             confidence: first.map_or(0.0, |first| first.confidence),
             right,
             admitted: right

@@ -42,6 +42,27 @@ pub(super) fn totals(score: &Score) -> String {
     out
 }
 
+/// One line per world and level.
+pub(super) fn answers(score: &Score) -> String {
+    let mut out = "case,level,confounds,owed,first,confidence,right,admitted,accuses\n".to_string();
+    for one in &score.judged {
+        let _ = writeln!(
+            out,
+            "{},{},{},{},{},{:.4},{},{},{}",
+            one.case,
+            one.level.letter(),
+            one.confounds,
+            one.owed,
+            one.first,
+            one.confidence,
+            one.right,
+            one.admitted,
+            one.accuses.unwrap_or_default(),
+        );
+    }
+    out
+}
+
 fn per_thousand(part: usize, whole: usize) -> f64 {
     part as f64 * 1000.0 / whole.max(1) as f64
 }
