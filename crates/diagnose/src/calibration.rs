@@ -1,14 +1,28 @@
 //! What a confidence is worth: how often verdicts that were as sure turned out right.
 //!
 //! `calibration.txt` holds, per verdict and level of input, how often findings of a given weighed
-//! confidence were right in simulated worlds of known truth (isotonic: it never falls). The lab
-//! writes it anew: `cargo run --release -p iowhy-lab -- score --fit --cases 100 --seed 1 > FILE`. What lies below anything
-//! the lab has seen is left as it was weighed.
+//! confidence were right in simulated worlds of known truth (isotonic: it never falls). What is said
+//! first has been chosen among all that could be said, so it is right more or less often than the same
+//! words further down: `calibration_first.txt` holds that, over the confidences that the first table
+//! gives. The lab writes both anew: `lab score --fit each --cases 100 --seed 1 > FILE`, then
+//! `--fit first`. What lies below anything the lab has seen is left as it was.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use iowhy_model::Level;
+
+/// How far confidences are calibrated; all the way, but for fitting the tables.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Calibrated {
+    /// They stay as they were weighed.
+    No,
+    /// Each finding for itself.
+    Each,
+    /// And what is said first once more, as the first.
+    #[default]
+    First,
+}
 
 /// Points of a curve: weighed confidence, share that was right; both rising.
 type Curve = Vec<(f64, f64)>;
@@ -17,10 +31,15 @@ type Curve = Vec<(f64, f64)>;
 pub fn of(verdict: &str, level: Level, weighed: f64) -> f64 {
     // A trace with evidence beside it is no less worth than a trace, where it has no curve.
     let levels = [level.letter(), level.min(Level::D).letter()];
-    match levels.iter().find_map(|level| curves().get(&(verdict, *level))) {
+    match levels.iter().find_map(|level| each().get(&(verdict, *level))) {
         Some(curve) => on(curve, weighed),
         None => weighed,
     }
+}
+
+/// The confidence of a finding that is said first, from that of the same finding for itself.
+pub fn of_first(verdict: &str, level: Level, confidence: f64) -> f64 {
+    first().get(&(verdict, level.letter())).map_or(confidence, |curve| on(curve, confidence))
 }
 
 fn on(curve: &Curve, weighed: f64) -> f64 {
@@ -39,10 +58,23 @@ fn on(curve: &Curve, weighed: f64) -> f64 {
     }
 }
 
-/// The table, read once.
-fn curves() -> &'static HashMap<(&'static str, char), Curve> {
-    static TABLE: OnceLock<HashMap<(&'static str, char), Curve>> = OnceLock::new();
-    TABLE.get_or_init(|| include_str!("calibration.txt").lines().filter_map(curve).collect())
+/// Curves by verdict and level.
+type Table = HashMap<(&'static str, char), Curve>;
+
+/// That of each finding, read once.
+fn each() -> &'static Table {
+    static TABLE: OnceLock<Table> = OnceLock::new();
+    TABLE.get_or_init(|| table(include_str!("calibration.txt")))
+}
+
+/// That of what is said first, read once.
+fn first() -> &'static Table {
+    static TABLE: OnceLock<Table> = OnceLock::new();
+    TABLE.get_or_init(|| table(include_str!("calibration_first.txt")))
+}
+
+fn table(text: &'static str) -> Table {
+    text.lines().filter_map(curve).collect()
 }
 
 /// A line of the table: verdict, level, and points `x:y`; `#` begins a comment.
@@ -71,8 +103,8 @@ mod tests {
     }
 
     #[test]
-    fn every_line_of_the_table_is_a_rising_curve_of_a_known_verdict() {
-        for ((verdict, _), curve) in curves() {
+    fn every_line_of_the_tables_is_a_rising_curve_of_a_known_verdict() {
+        for ((verdict, _), curve) in each().iter().chain(first()) {
             assert!(crate::find(verdict).is_some(), "{verdict}");
             assert!(curve.is_sorted() && curve.iter().all(|(_, y)| (0.0..=1.0).contains(y)));
             assert!(curve.windows(2).all(|pair| pair[0].1 <= pair[1].1), "{verdict}");

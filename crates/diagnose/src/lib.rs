@@ -37,6 +37,7 @@ mod track;
 mod weigh;
 mod yardstick;
 
+pub use calibration::Calibrated;
 pub use compare::compare;
 pub use detector::{Detector, Needs};
 pub use detectors::{DETECTORS, find};
@@ -55,8 +56,8 @@ pub struct Options {
     pub healthy_ms: Option<f64>,
     /// Where it comes from otherwise.
     pub yardstick: Yardstick,
-    /// Whether confidences stay as they were weighed, for fitting the table that calibrates them.
-    pub uncalibrated: bool,
+    /// How far confidences are calibrated.
+    pub calibrated: Calibrated,
 }
 
 /// Judges a recording: findings, best first. What stands leads; then what is only mentioned, the
@@ -74,5 +75,6 @@ pub fn judge(recording: &Recording, options: &Options) -> Vec<Finding> {
     }
     let mut findings = std::mem::take(&mut scene.so_far);
     weigh::order(&scene, &mut findings);
+    weigh::weigh_first(&scene, &mut findings);
     findings
 }

@@ -2,7 +2,7 @@
 
 use iowhy_model::{Finding, Level};
 
-use crate::calibration;
+use crate::calibration::{self, Calibrated};
 use crate::doubts;
 use crate::scene::Scene;
 
@@ -13,6 +13,8 @@ pub const EXPLAINS_ENOUGH: f64 = 0.3;
 /// Acquittals that are right less often than this are withdrawn. Below one half, for the lab shows
 /// twelve ill worlds for each that is well, and the field does not.
 const ACQUITS: f64 = 0.4;
+/// No verdict is surer than this.
+const SUREST: f64 = 0.99;
 /// A specific verdict that explains this much silences its generic parent.
 const EXPLAINS_AWAY: f64 = 0.7;
 /// A listing half as sure as the surest one still agrees with it.
@@ -225,17 +227,32 @@ fn capped(scene: &Scene, mut finding: Finding) -> Finding {
             Level::E => 0.99,
         };
     }
-    if !scene.options.uncalibrated {
+    if scene.options.calibrated != Calibrated::No {
         let known = calibration::of(finding.verdict, level, finding.confidence);
-        // A disk blamed in vain costs more than one not named: what was weighed too light to blame
-        // a device stays so, however often the like was right.
-        let blames = finding.verdict.starts_with("device.") || finding.verdict.starts_with("peer.");
-        let too_light = blames && finding.confidence < SURE_ENOUGH;
-        finding.confidence = if too_light { known.min(SURE_ENOUGH - 0.01) } else { known };
+        finding.confidence = not_lifted_to_blame(&finding, known);
     }
-    finding.confidence = finding.confidence.clamp(0.0, 0.99);
+    finding.confidence = finding.confidence.clamp(0.0, SUREST);
     finding.explained_share = finding.explained_share.clamp(0.0, 1.0);
     finding
+}
+
+/// What is said first is worth what the first is worth. The order stays, and what stands stands.
+pub fn weigh_first(scene: &Scene, findings: &mut [Finding]) {
+    let Some(first) = findings.first_mut() else { return };
+    if scene.options.calibrated == Calibrated::First {
+        let level = scene.level(&first.subject.listings);
+        let known = calibration::of_first(first.verdict, level, first.confidence);
+        let least = if stands(first) { SURE_ENOUGH } else { 0.0 };
+        first.confidence = not_lifted_to_blame(first, known).clamp(least, SUREST);
+    }
+}
+
+/// A disk blamed in vain costs more than one not named: what was too light to blame a device stays so,
+/// however often the like was right.
+fn not_lifted_to_blame(finding: &Finding, known: f64) -> f64 {
+    let blames = finding.verdict.starts_with("device.") || finding.verdict.starts_with("peer.");
+    let too_light = blames && finding.confidence < SURE_ENOUGH;
+    if too_light { known.min(SURE_ENOUGH - 0.01) } else { known }
 }
 
 /// Same verdict on the same disk in the same input.

@@ -13,7 +13,7 @@ use iowhy_lab::disk;
 use iowhy_lab::gallery::Gallery;
 use iowhy_lab::kernels::{self, Kernels};
 use iowhy_lab::render;
-use iowhy_lab::score::{Case, Score, calibration, published, sweep};
+use iowhy_lab::score::{Case, Fitted, Score, calibration, published, sweep};
 use iowhy_lab::sickdisk::{SickDisk, Spec, missing, serve};
 use iowhy_lab::simulate::{Load, Seen, biosnoop};
 use iowhy_lab::wards::Wards;
@@ -103,9 +103,9 @@ struct Scored {
     /// Seed of the corpus
     #[arg(long, default_value_t = 2026)]
     seed: u64,
-    /// Writes the table that calibrates confidences, fitted to these worlds, instead
-    #[arg(long)]
-    fit: bool,
+    /// Writes a table that calibrates confidences, fitted to these worlds, instead
+    #[arg(long, value_name = "OF")]
+    fit: Option<Fitted>,
     /// Prints instead how many requests each verdict needs
     #[arg(long)]
     sweep: bool,
@@ -229,17 +229,17 @@ impl Simulate {
 
 impl Scored {
     fn run(&self) -> io::Result<ExitCode> {
-        let text = match &self.case {
-            Some(case) => {
+        let text = match (&self.case, self.fit) {
+            (Some(case), _) => {
                 let case = Case::parse(case, self.seed).ok_or("there is no such case");
                 let level = render::level(&self.level).ok_or("the level is A, B, C, D or E");
                 let (case, level) = case.and_then(|c| Ok((c, level?))).map_err(io::Error::other)?;
                 case.story(level)
             }
-            None if self.fit => calibration(self.cases, self.seed),
-            None if self.sweep => sweep(self.cases, self.seed),
-            None if self.answers => Score::of(self.cases, self.seed).map(|it| it.answers()),
-            None => Score::of(self.cases, self.seed)
+            (None, Some(of)) => calibration(of, self.cases, self.seed),
+            (None, None) if self.sweep => sweep(self.cases, self.seed),
+            (None, None) if self.answers => Score::of(self.cases, self.seed).map(|it| it.answers()),
+            (None, None) => Score::of(self.cases, self.seed)
                 .and_then(|score| Ok(format!("{}\n{}", score.tables(), published()?))),
         };
         write!(io::stdout(), "{}", text.map_err(io::Error::other)?)?;

@@ -17,11 +17,13 @@ mod tables;
 mod tally;
 
 pub use case::{Case, Judged};
+pub use fit::Fitted;
 pub use forecast::{Foretold, forecasts, table as forecast_table};
 pub use published::{PUBLISHED, Published, published};
 pub use sweep::sweep;
 pub use tally::{Class, Tally};
 
+use iowhy_diagnose::Calibrated;
 use iowhy_model::Level;
 
 use crate::render::LEVELS;
@@ -79,13 +81,17 @@ impl Score {
     }
 }
 
-/// The judge's calibration, fitted to a corpus.
+/// A table of the judge's calibration, fitted to a corpus: of each finding, or of what is said first.
 ///
 /// # Errors
 /// If a recipe is written wrong, or a rendering is not read.
-pub fn calibration(cases: usize, seed: u64) -> Result<String, String> {
-    let opinions = of_all(&corpus(cases, seed), Case::opinions)?;
-    Ok(fit::table(&opinions, cases, seed))
+pub fn calibration(of: Fitted, cases: usize, seed: u64) -> Result<String, String> {
+    let so_far = match of {
+        Fitted::Each => Calibrated::No,
+        Fitted::First => Calibrated::Each,
+    };
+    let opinions = of_all(&corpus(cases, seed), |case| case.opinions(so_far))?;
+    Ok(fit::table(&opinions, of, cases, seed))
 }
 
 /// What is made of each case, by all processors.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use iowhy_diagnose::{Options, judge};
+use iowhy_diagnose::{Calibrated, Options, judge};
 use iowhy_model::{Finding, Level, Recording};
 
 use super::SAID_ALOUD;
@@ -152,12 +152,12 @@ impl Case {
         })
     }
 
-    /// What the judge thinks of the world at every level, as weighed and not yet calibrated, and
-    /// whether it is right.
+    /// What the judge thinks of the world at every level, not calibrated further than said, and whether
+    /// it is right.
     ///
     /// # Errors
     /// If the recipe is written wrong, or a rendering is not read.
-    pub fn opinions(&self) -> Result<Vec<Opinion>, String> {
+    pub fn opinions(&self, calibrated: Calibrated) -> Result<Vec<Opinion>, String> {
         let world = self.world()?;
         let mut opinions = Vec::new();
         for level in self.recipe.levels.iter().copied() {
@@ -165,7 +165,7 @@ impl Case {
             let recording = render::recording(&world, level, &inputs)?;
             let answers =
                 Answers { truth: &world.truth, world: &world, level, recording: &recording };
-            let options = Options { uncalibrated: true, ..Options::default() };
+            let options = Options { calibrated, ..Options::default() };
             let findings = judge(&recording, &options);
             let ranked = findings.iter().enumerate();
             let open = ranked.filter(|(_, finding)| finding.explained_by.is_none());

@@ -3,7 +3,18 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use clap::ValueEnum;
+
 use super::case::Opinion;
+
+/// Of what a table is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Fitted {
+    /// Each finding for itself: `calibration.txt`
+    Each,
+    /// What is said first: `calibration_first.txt`
+    First,
+}
 
 /// Opinions that make a point of a curve.
 const POINT: usize = 25;
@@ -16,11 +27,11 @@ const BESIDE: f64 = 2.0;
 /// Points of a curve: weighed confidence, share that was right.
 type Curve = Vec<(f64, f64)>;
 
-/// The table of curves, as `crates/diagnose/src/calibration.txt` keeps it.
-pub(super) fn table(opinions: &[Opinion], cases: usize, seed: u64) -> String {
+/// The table of curves, as a file beside `crates/diagnose/src/calibration.rs` keeps it.
+pub(super) fn table(opinions: &[Opinion], of: Fitted, cases: usize, seed: u64) -> String {
     let mut kinds: BTreeMap<(&str, char), Vec<(f64, bool)>> = BTreeMap::new();
     let mut levels: BTreeMap<char, Vec<(f64, bool)>> = BTreeMap::new();
-    for opinion in opinions.iter().filter(|opinion| counts(opinion)) {
+    for opinion in opinions.iter().filter(|opinion| counts(opinion, of)) {
         let (level, answer) = (opinion.level.letter(), (opinion.confidence, opinion.right));
         kinds.entry((opinion.verdict, level)).or_default().push(answer);
         levels.entry(level).or_default().push(answer);
@@ -29,9 +40,13 @@ pub(super) fn table(opinions: &[Opinion], cases: usize, seed: u64) -> String {
         .into_iter()
         .map(|(level, mut answers)| (level, rising(&mut answers, |_| 0.5)))
         .collect();
+    let (what, fit) = match of {
+        Fitted::Each => ("a finding of that weighed confidence", "each"),
+        Fitted::First => ("what was said first, at that confidence,", "first"),
+    };
     let mut out = format!(
-        "# How often a finding of that weighed confidence was right: verdict, level, points x:y.\n\
-         # `lab score --fit --cases {cases} --seed {seed}` wrote this; the tables of docs/ACCURACY.md\n\
+        "# How often {what} was right: verdict, level, points x:y.\n\
+         # `lab score --fit {fit} --cases {cases} --seed {seed}` wrote this; the tables of docs/ACCURACY.md\n\
          # are of another seed. Verdicts seen fewer than {FEWEST} times have the curve of all.\n"
     );
     for ((verdict, level), mut answers) in kinds {
@@ -40,25 +55,28 @@ pub(super) fn table(opinions: &[Opinion], cases: usize, seed: u64) -> String {
             n if n < FEWEST => of_all.clone(),
             _ => rising(&mut answers, |sure| on(of_all, sure)),
         };
-        let words: Vec<String> = points.iter().map(|(x, y)| format!("{x:.3}:{y:.3}")).collect();
+        // Rounded down, or what was seen there would lie before the first point.
+        let point = |(x, y): &(f64, f64)| format!("{:.3}:{y:.3}", (x * 1e3).floor() / 1e3);
+        let words: Vec<String> = points.iter().map(point).collect();
         let _ = writeln!(out, "{verdict} {level} {}", words.join(" "));
     }
     out
 }
 
-/// Whether an opinion counts. A clean bill or a doubt that is not said first is about what is left: it
-/// may be true, and no verdict that is owed says so.
-fn counts(opinion: &Opinion) -> bool {
+/// Whether an opinion counts. Each for itself, a clean bill or a doubt that is not said first is about
+/// what is left: it may be true, and no verdict that is owed says so. Nor is arithmetic bent there: it
+/// is as certain in a world that owes another verdict.
+fn counts(opinion: &Opinion, of: Fitted) -> bool {
     let closes = matches!(opinion.verdict, "healthy" | "insufficient");
-    is_bent(opinion) && (opinion.leads || !closes)
-}
-
-/// Whether a confidence is bent at all. Arithmetic is as certain in a world that owes another
-/// verdict. And a histogram without sizes acquits by how common health is, which no corpus of as
-/// many worlds per illness tells.
-fn is_bent(opinion: &Opinion) -> bool {
-    let prior_only = (opinion.verdict, opinion.level.letter()) == ("healthy", 'B');
-    !opinion.verdict.starts_with("report.") && !prior_only
+    let computed = opinion.verdict.starts_with("report.");
+    // A histogram without sizes acquits by how common health is, which no corpus of as many worlds per
+    // illness tells.
+    let by_prior = (opinion.verdict, opinion.level.letter()) == ("healthy", 'B');
+    !by_prior
+        && match of {
+            Fitted::Each => !computed && (opinion.leads || !closes),
+            Fitted::First => opinion.leads,
+        }
 }
 
 /// Pools neighbours until shares rise (Ayer and others, 1955), first of equal number. To each pool
@@ -129,7 +147,7 @@ mod tests {
         };
         let often = of("device.slow", 98, true);
         let opinions: Vec<Opinion> = often.chain(of("device.stall", 2, false)).collect();
-        let table = table(&opinions, 1, 1);
+        let table = table(&opinions, Fitted::Each, 1, 1);
         // (98 + 1) / (100 + 2), and (98 + 2 x 0.9706) / (98 + 2).
         assert!(table.contains("device.slow C 0.800:0.999"), "{table}");
         assert!(table.contains("device.stall C 0.800:0.971"), "{table}");
