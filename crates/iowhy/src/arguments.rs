@@ -31,8 +31,8 @@ pub struct Output {
     /// One JSON object (or one per line) instead of text; `docs/JSON.md` has the schemas
     #[arg(long)]
     pub json: bool,
-    /// Everything, not only what matters most
-    #[arg(short, long)]
+    /// Everything, not only what matters most: of a verdict, the whole reasoning
+    #[arg(short, long, visible_alias = "explain")]
     pub verbose: bool,
     /// Columns to draw on, instead of the terminal's
     #[arg(long, value_name = "N")]
