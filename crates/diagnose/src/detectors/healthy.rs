@@ -59,8 +59,9 @@ const TAIL_SHARE: f64 = 0.01;
 /// three healthy times (the bound of health) of the slowest class forbids a clean bill.
 const NEAR_TAIL: f64 = 3.0;
 const NEAR_SHARE: f64 = 0.05;
-/// A suspicion of the device from a third on forbids a clean bill.
-const SUSPECTED: f64 = 0.34;
+/// A suspicion of the device from this on forbids a clean bill: five guesses of nine that it is slow come
+/// to that, once calibrated.
+const SUSPECTED: f64 = 0.30;
 /// What each listing's acquittal must be worth before the input's richness is counted (six votes
 /// of nine).
 const ACQUITS: f64 = 0.6;
