@@ -9,8 +9,8 @@ const CASES: (usize, u64) = (1, 2026);
 /// with `cargo run --release -p iowhy-lab -- score --cases 1 --seed 2026`: 0.917 and four times 0.957.
 /// Raise them when they rise.
 const FLOORS: [f64; 5] = [0.907, 0.947, 0.947, 0.947, 0.947];
-/// Right first verdicts of the 22 published captures, all of them.
-const PUBLISHED_RIGHT: usize = 22;
+/// Right first verdicts of the 30 published captures, all of them.
+const PUBLISHED_RIGHT: usize = 30;
 
 #[test]
 fn verdicts_against_truth() {
