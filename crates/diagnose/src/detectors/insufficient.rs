@@ -20,7 +20,7 @@
 //! ## Next step
 //! The command it names, for as long as it names.
 
-use iowhy_model::{Bound, Finding, Level, Unit};
+use iowhy_model::{Bound, Finding, Layer, Level, Unit};
 
 use crate::Detector;
 use crate::closing;
@@ -122,9 +122,18 @@ fn nothing_to_judge(scene: &Scene) -> Option<Finding> {
     let source = &scene.recording.listings.first()?.source;
     let records = scene.recording.records();
     let mut charge = finding(DETECTOR.name, None, vec![0]);
-    charge.sentence =
-        "the input holds no block I/O to judge, only what was seen above or beside it".to_string();
-    charge.evidence = vec![computed("records of block I/O", 0.0, Unit::Count, records, source)];
+    let rows = scene.recording.listings.iter().flat_map(|listing| &listing.intervals);
+    let old = rows.filter(|row| row.since_boot && row.layer == Layer::Block).count();
+    charge.sentence = match old {
+        0 => "the input holds no block I/O to judge, only what was seen above or beside it",
+        _ => {
+            "the input holds averages since the machine started only: of what is slow now they say \
+              nothing"
+        }
+    }
+    .to_string();
+    charge.evidence =
+        vec![computed("records of block I/O as it is now", 0.0, Unit::Count, records, source)];
     charge.confidence = CERTAIN;
     charge.refuted_by = lines(&["the capture below shows block I/O"]);
     charge.next_step =
