@@ -1,12 +1,13 @@
 //! What tracing costs, in one run: nanoseconds per I/O in BPF, and fio's rate beside nothing
 //! attached, for histograms, for every event, for Debian's biolatency and for bpftrace.
 //!
-//! `cargo run --release -p iowhy-live --example overhead -- [ROUNDS [SLICE_MS]] [together]`, as root.
+//! `cargo run --release -p iowhy-live --example overhead -- [ROUNDS [SLICE_MS]] [together|free]`, as root.
 //!
 //! One fio reads 4 KiB blocks at random from holes of a private loop device, io_uring, depth 32,
 //! for the whole time: on the first CPU, the device's workers, which complete, and this program on
 //! the second, and neither CPU falls asleep, so that a rate does not hang on where the scheduler put
-//! whom. `together` puts the workers beside fio, as a disk with a queue per CPU completes. In each
+//! whom. `together` puts the workers beside fio, as a disk with a queue per CPU completes; `free` leaves
+//! all of it to the scheduler, CPUs that fall asleep too. In each
 //! round every setup has its turn, in another order: some slices with it between as many with
 //! nothing attached before and behind, whose medians make one ratio; then slices in which the
 //! kernel counts the time in BPF programs (kernel.bpf_stats_enabled), apart because counting costs
@@ -88,10 +89,10 @@ fn main() {
     let slice = Duration::from_millis(arguments.next().unwrap_or(SLICE_MS));
     // Never written: reads of holes reach no disk below, so it is as quick as a device gets.
     let disk = Loop::new(1024, None);
-    let together = std::env::args().any(|word| word == "together");
-    let _placed = Placed::new(together);
-    let _awake = awake();
-    let _load = load(&disk);
+    let place = Place::asked();
+    let _placed = Placed::new(place);
+    let _awake = if place == Place::Free { Vec::new() } else { awake() };
+    let _load = load(&disk, place);
     std::thread::sleep(Duration::from_secs(1));
     let mut setups = setups();
     let mut before = slices(&disk, slice, &mut Attached::None);
@@ -111,7 +112,7 @@ fn main() {
             before = behind;
         }
     }
-    println!("sent and completed by {}", if together { "one CPU" } else { "two CPUs" });
+    println!("sent and completed by {}", place.words());
     print(&disk, &mut setups, rounds, slice);
 }
 
@@ -165,12 +166,41 @@ fn slices(disk: &Loop, slice: Duration, attached: &mut Attached) -> Vec<f64> {
 /// the mask of all workers bound to no CPU).
 const WORKERS: &str = "/sys/devices/virtual/workqueue/cpumask";
 
+/// Who runs where.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    Apart,
+    Together,
+    Free,
+}
+
+impl Place {
+    fn asked() -> Place {
+        match std::env::args().next_back().as_deref() {
+            Some("together") => Place::Together,
+            Some("free") => Place::Free,
+            _ => Place::Apart,
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Place::Apart => "two CPUs",
+            Place::Together => "one CPU",
+            Place::Free => "whichever CPU the scheduler chose",
+        }
+    }
+}
+
 /// Keeps this program on the second CPU, away from fio on the first, and the device's workers there
 /// too or beside fio. The workers may run where they did before when this goes.
 struct Placed(Option<String>);
 
 impl Placed {
-    fn new(together: bool) -> Placed {
+    fn new(place: Place) -> Placed {
+        if place == Place::Free {
+            return Placed(None);
+        }
         if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
             println!("only one CPU: all of it runs there");
             return Placed(None);
@@ -179,7 +209,7 @@ impl Placed {
         here.set(1);
         let moved = rustix::thread::sched_setaffinity(None, &here).is_ok();
         let mask = std::fs::read_to_string(WORKERS).ok();
-        let wanted = if together { "1" } else { "2" };
+        let wanted = if place == Place::Together { "1" } else { "2" };
         let mask = mask.filter(|_| moved && std::fs::write(WORKERS, wanted).is_ok());
         if mask.is_none() {
             println!("the workers of the device cannot be placed: rates will scatter");
@@ -206,12 +236,14 @@ fn awake() -> Vec<Guard> {
 }
 
 /// Endless random reads, in one process, so that ending it ends all of it.
-fn load(disk: &Loop) -> Guard {
+fn load(disk: &Loop, place: Place) -> Guard {
     let mut fio = Command::new("fio");
     fio.args(["--name=load", "--filename", &disk.path, "--direct=1", "--bs=4k", "--size=1g"]);
     fio.args(["--ioengine=io_uring", "--rw=randread", "--iodepth=32", "--norandommap"]);
-    fio.args(["--time_based", "--runtime=86400", "--thread", "--cpus_allowed=0"])
-        .stdout(Stdio::null());
+    fio.args(["--time_based", "--runtime=86400", "--thread"]).stdout(Stdio::null());
+    if place != Place::Free {
+        fio.arg("--cpus_allowed=0");
+    }
     Guard(fio.spawn().expect("fio"))
 }
 
