@@ -5,10 +5,10 @@ use iowhy_lab::score::{PUBLISHED, Score, published};
 
 /// Worlds per verdict, and the seed of the corpus.
 const CASES: (usize, u64) = (1, 2026);
-/// Macro-F1 less 0.01, levels A to E, as measured on 2026-11-21 over the judge of commit 1d1d5c4
-/// with `cargo run --release -p iowhy-lab -- score --cases 1 --seed 2026`: 0.917 and four times 0.957.
+/// Macro-F1 less 0.01, levels A to E, as measured on 2026-11-21 over the judge of commit bbf6cca
+/// with `cargo run --release -p iowhy-lab -- score --cases 1 --seed 2026`: 0.922 and four times 0.957.
 /// Raise them when they rise.
-const FLOORS: [f64; 5] = [0.907, 0.947, 0.947, 0.947, 0.947];
+const FLOORS: [f64; 5] = [0.912, 0.947, 0.947, 0.947, 0.947];
 /// Right first verdicts of the 30 published captures, all of them.
 const PUBLISHED_RIGHT: usize = 30;
 
