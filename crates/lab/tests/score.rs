@@ -1,7 +1,10 @@
 //! The score over a small part of the simulated worlds: the table is printed, and a fall fails.
+#![allow(clippy::unwrap_used)]
 
+use iowhy_diagnose::{Calibrated, Options, judge};
 use iowhy_lab::render::LEVELS;
 use iowhy_lab::score::{PUBLISHED, Score, published};
+use iowhy_model::Recording;
 
 /// Worlds per verdict, and the seed of the corpus.
 const CASES: (usize, u64) = (1, 2026);
@@ -34,4 +37,26 @@ fn published_captures() {
     }
     let right = told.iter().filter(|(_, told)| told.right).count();
     assert!(right >= PUBLISHED_RIGHT, "{right} of {} are right", PUBLISHED.len());
+}
+
+#[test]
+fn what_is_said_first_has_its_own_confidence_and_nothing_else_changes() {
+    let mut moved = 0;
+    for case in PUBLISHED {
+        let mut recording = Recording::new();
+        iowhy_read::scan(case.name, &mut case.text.as_bytes(), None, &mut recording).unwrap();
+        let told = |calibrated| judge(&recording, &Options { calibrated, ..Options::default() });
+        let (each, first) = (told(Calibrated::Each), told(Calibrated::First));
+        let order = |findings: &[iowhy_model::Finding]| -> Vec<&str> {
+            findings.iter().map(|finding| finding.verdict).collect()
+        };
+        assert_eq!(order(&each), order(&first), "{}", case.name);
+        assert_eq!(each.get(1..), first.get(1..), "{}", case.name);
+        let (before, after) = (each[0].confidence, first[0].confidence);
+        let blames = ["device.", "peer."].iter().any(|kind| first[0].verdict.starts_with(kind));
+        assert!(before < 0.6 || after >= 0.6, "{}: what stands stands", case.name);
+        assert!(!blames || before >= 0.6 || after < 0.6, "{}: no disk is blamed", case.name);
+        moved += usize::from((before - after).abs() > 0.01);
+    }
+    assert!(moved > 5, "{moved} of {} moved", PUBLISHED.len());
 }
