@@ -4,8 +4,8 @@
 //! confidence were right in simulated worlds of known truth (isotonic: it never falls). What is said
 //! first has been chosen among all that could be said, so it is right more or less often than the same
 //! words further down: `calibration_first.txt` holds that, over the confidences that the first table
-//! gives. The lab writes both anew: `lab score --fit each --cases 100 --seed 1 > FILE`, then
-//! `--fit first`. What lies below anything the lab has seen is left as it was.
+//! gives. The lab writes both anew: `lab score --fit each --cases 200 --seed 1 > FILE`, then
+//! `--fit first`; their heads say what wrote them. What lies below anything the lab has seen is left as it was.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
