@@ -250,8 +250,7 @@ pub fn weigh_first(scene: &Scene, findings: &mut [Finding]) {
 /// A disk blamed in vain costs more than one not named: what was too light to blame a device stays so,
 /// however often the like was right.
 fn not_lifted_to_blame(finding: &Finding, known: f64) -> f64 {
-    let blames = finding.verdict.starts_with("device.") || finding.verdict.starts_with("peer.");
-    let too_light = blames && finding.confidence < SURE_ENOUGH;
+    let too_light = finding.blames_a_disk() && finding.confidence < SURE_ENOUGH;
     if too_light { known.min(SURE_ENOUGH - 0.01) } else { known }
 }
 

@@ -200,7 +200,7 @@ fn document_003_one_of_seventeen() {
     assert_eq!(evidence(first, "I/Os of sdt slower than").value, 0.0);
     assert!(first.sentence.contains("path is fine"), "{}", first.sentence);
     for finding in &findings {
-        let blamed = finding.verdict.starts_with("peer.") || finding.verdict.starts_with("device.");
+        let blamed = finding.blames_a_disk();
         assert!(!blamed || device(&recording, finding) == "sdy", "{}", brief(&findings));
     }
 }

@@ -135,6 +135,11 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// Whether it says that a disk is ill: by itself, or beside its peers.
+    pub fn blames_a_disk(&self) -> bool {
+        self.verdict.starts_with("device.") || self.verdict.starts_with("peer.")
+    }
+
     /// How findings are ranked: confidence times explained share.
     pub fn weight(&self) -> f64 {
         self.confidence * self.explained_share

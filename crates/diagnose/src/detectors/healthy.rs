@@ -99,7 +99,7 @@ fn accuse(scene: &Scene) -> Vec<Finding> {
 /// Whether something about the device itself is suspected, if only faintly.
 fn suspected(scene: &Scene, input: &str, disk: &str) -> bool {
     scene.so_far.iter().any(|known| {
-        (known.verdict.starts_with("device.") || known.verdict.starts_with("peer."))
+        known.blames_a_disk()
             && known.confidence > SUSPECTED
             && known.subject.device.is_some_and(|device| scene.disk(device) == disk)
             && known.subject.listings.iter().any(|place| scene.input(*place) == input)

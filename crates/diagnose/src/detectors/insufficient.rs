@@ -122,16 +122,13 @@ fn nothing_to_judge(scene: &Scene) -> Option<Finding> {
     let source = &scene.recording.listings.first()?.source;
     let records = scene.recording.records();
     let mut charge = finding(DETECTOR.name, None, vec![0]);
-    let rows = scene.recording.listings.iter().flat_map(|listing| &listing.intervals);
-    let old = rows.filter(|row| row.since_boot && row.layer == Layer::Block).count();
-    charge.sentence = match old {
-        0 => "the input holds no block I/O to judge, only what was seen above or beside it",
-        _ => {
-            "the input holds averages since the machine started only: of what is slow now they say \
-              nothing"
-        }
-    }
-    .to_string();
+    let mut rows = scene.recording.listings.iter().flat_map(|listing| &listing.intervals);
+    let known = if rows.any(|row| row.since_boot && row.layer == Layer::Block) {
+        "averages since the machine started only: of what is slow now they say nothing"
+    } else {
+        "no block I/O to judge, only what was seen above or beside it"
+    };
+    charge.sentence = format!("the input holds {known}");
     charge.evidence =
         vec![computed("records of block I/O as it is now", 0.0, Unit::Count, records, source)];
     charge.confidence = CERTAIN;

@@ -135,9 +135,7 @@ pub fn accuses(findings: &[Finding], verdict: &str) -> bool {
 
 /// Whether any device is blamed.
 pub fn blames_a_device(findings: &[Finding]) -> bool {
-    findings.iter().any(|f| {
-        (f.verdict.starts_with("device.") || f.verdict.starts_with("peer.")) && f.confidence >= 0.6
-    })
+    findings.iter().any(|f| f.blames_a_disk() && f.confidence >= 0.6)
 }
 
 pub fn brief(findings: &[Finding]) -> String {

@@ -247,7 +247,7 @@ impl Answers<'_> {
     fn accusation(&self, findings: &[Finding]) -> Option<&'static str> {
         let accuses = |finding: &&Finding| {
             let verdict = finding.verdict;
-            (verdict.starts_with("device.") || verdict.starts_with("peer."))
+            finding.blames_a_disk()
                 && verdict != self.truth.verdict
                 && !self.truth.also.contains(&verdict)
                 && finding.explained_by.is_none()

@@ -1,7 +1,7 @@
 //! Published captures with known causes, judged beside the simulated ones.
 //!
-//! The listings lie in `published/`, named by their number in the project's list of cases. What is
-//! owed is stated here: the first verdicts that are right, and whether a disk is to blame at all.
+//! The listings lie in `published/`, named by their number in the project's list of cases, or among the
+//! cases of `iowhy` where they are one of those. What is owed is stated here: the first verdicts that are right, and whether a disk is to blame at all.
 //! `insufficient` is right where the listing is too short to carry more.
 
 use std::fmt::Write;
@@ -26,9 +26,12 @@ pub struct Published {
 
 macro_rules! case {
     ($name:literal, $label:literal, $right:expr, $device:expr) => {
+        case!($name, concat!("../../published/", $name, ".txt"), $label, $right, $device)
+    };
+    ($name:literal, $listing:expr, $label:literal, $right:expr, $device:expr) => {
         Published {
             name: $name,
-            text: include_str!(concat!("../../published/", $name, ".txt")),
+            text: include_str!($listing),
             label: $label,
             right: $right,
             device: $device,
@@ -57,9 +60,21 @@ pub const PUBLISHED: &[Published] = &[
     case!("A02-lid-log", "DISK", &["device.retry", "device.slow", "insufficient"], Some("sdb")),
     case!("A03-jbod-histogram", "DISK", &["device.slow", "device.stall", "insufficient"], None),
     case!("A03-jbod-table", "DISK", &["peer.outlier"], Some("sdy")),
-    case!("A04-sync-writes", "FLUSH", &["load.missed-turn", "report.inconsistent"], None),
+    case!(
+        "A04-sync-writes",
+        "../../../iowhy/tests/cases/missed-turn/capture.txt",
+        "FLUSH",
+        &["load.missed-turn", "report.inconsistent"],
+        None
+    ),
     case!("A05-ebs-averages", "CAP", &["cap.volume", "report.util-trap"], None),
-    case!("A06-direct-mount", "CONFIG", &["load.small-sync"], None),
+    case!(
+        "A06-direct-mount",
+        "../../../iowhy/tests/cases/direct-mount/capture.txt",
+        "CONFIG",
+        &["load.small-sync"],
+        None
+    ),
     // Of averages alone no more can be asked than what they show: disks that idle and are well.
     case!(
         "A06-direct-mount-averages",
@@ -140,10 +155,9 @@ impl Published {
             let id = finding.subject.device;
             id.map(|id| recording.device_of(id).name.clone()).unwrap_or_default()
         };
-        let blames = |verdict: &str| verdict.starts_with("device.") || verdict.starts_with("peer.");
         let sick = |name: &str| self.label == "DISK" && self.device.is_none_or(|sick| sick == name);
         let accusing = findings.iter().find(|finding| {
-            blames(finding.verdict)
+            finding.blames_a_disk()
                 && finding.explained_by.is_none()
                 && finding.confidence >= super::SAID_ALOUD
                 && !sick(&device(finding))
