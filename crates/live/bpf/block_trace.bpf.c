@@ -17,7 +17,7 @@ SEC("tp_btf/block_io_start") int start(u64 *arguments)
 	struct subject is;
 	struct life *life;
 
-	if (!request_wanted(rq, &is))
+	if (!request_wanted(rq, &is, SENDING))
 		return 0;
 	if (is.way >= WAYS)
 		is.way = take_way(is.set, is.id);
@@ -27,7 +27,7 @@ SEC("tp_btf/block_io_start") int start(u64 *arguments)
 	note_origin(&is, arguments, rq->bio);
 	life = &is.set->lives[is.way];
 	if (before)
-		life->arrived = arrival_of(rq->bio);
+		is.set->more[is.way].arrived = arrival_of(rq->bio);
 	life->queued = ktime_get_ns();
 	return 0;
 }
@@ -51,7 +51,7 @@ SEC("tp_btf/block_rq_issue") int issue(u64 *arguments)
 	struct subject is;
 	struct life *life;
 
-	if (!request_wanted(rq, &is))
+	if (!request_wanted(rq, &is, SENDING))
 		return 0;
 	if (!has_begun(&is)) {
 		if (is.way >= WAYS)
@@ -65,7 +65,7 @@ SEC("tp_btf/block_rq_issue") int issue(u64 *arguments)
 		life = &is.set->lives[is.way];
 		life->queued = start_in_rq && is.op != FLUSH ? rq->start_time_ns : 0;
 		if (before && start_in_rq)
-			life->arrived = arrival_of(rq->bio);
+			is.set->more[is.way].arrived = arrival_of(rq->bio);
 	}
 	life = &is.set->lives[is.way];
 	life->given_back = 0;
@@ -87,14 +87,14 @@ SEC("tp_btf/block_rq_requeue") int requeue(u64 *arguments)
 	struct subject is;
 	struct life *life;
 
-	if (!request_wanted(request_of(arguments), &is))
+	if (!request_wanted(request_of(arguments), &is, COMPLETING))
 		return 0;
 	tally(is.row, is.op, REQUEUED);
 	if (is.way < WAYS && !is_over(is.set, is.way)) {
 		life = &is.set->lives[is.way];
 		life->given_back = 1;
 		life->on_device = 0;
-		leave_device(is.set, is.way, BY_REQUEUE);
+		leave_device(is.set, is.way, is.place, BY_REQUEUE);
 	}
 	return 0;
 }
@@ -109,7 +109,7 @@ SEC("tp_btf/block_rq_merge") int merge(u64 *arguments)
 
 	if (!set)
 		return 0;
-	way = way_of(set, id);
+	way = way_among(set->ids, id);
 	if (way < WAYS && !is_over(set, way))
 		end_lives(set, way, 1);
 	return 0;
@@ -133,14 +133,14 @@ SEC("tp_btf/block_rq_complete") int complete(u64 *arguments)
 	struct life *life, unseen;
 	struct subject is;
 
-	if (!request_wanted(rq, &is) || bytes_now < rq->__data_len)
+	if (!request_wanted(rq, &is, COMPLETING) || bytes_now < rq->__data_len)
 		return 0;
 	if (is.way < WAYS && is_over(is.set, is.way))
 		is.way = WAYS;
 	if (is.op != FLUSH && rq->rq_flags & flush_seq_flag) {
 		if (is.way < WAYS) {
 			is.set->lives[is.way].on_device = 0;
-			leave_device(is.set, is.way, BY_COMPLETION);
+			leave_device(is.set, is.way, is.place, BY_COMPLETION);
 		}
 		return 0;
 	}
@@ -168,7 +168,7 @@ SEC("tp_btf/block_rq_complete") int complete(u64 *arguments)
 		finish(life, &is, status);
 	}
 	if (is.way < WAYS) {
-		leave_device(is.set, is.way, BY_COMPLETION);
+		leave_device(is.set, is.way, is.place, BY_COMPLETION);
 		end_lives(is.set, is.way, 1);
 	}
 	return 0;
@@ -195,7 +195,7 @@ SEC("tp_btf/block_bio_queue") int arrive(u64 *arguments)
 			remember_arrival(bio);
 		return 0;
 	}
-	if (!find_slot(&is, bio))
+	if (!find_slot(&is, bio, SENDING))
 		return 0;
 	if (is.way >= WAYS)
 		is.way = take_way(is.set, is.id);
@@ -223,7 +223,7 @@ SEC("tp_btf/block_bio_complete") int end_bio(u64 *arguments)
 	struct life *life;
 
 	is.epoch = epoch_now();
-	if (!is.epoch || !find_slot(&is, bio))
+	if (!is.epoch || !find_slot(&is, bio, COMPLETING))
 		return 0;
 	if (is.way >= WAYS || is_over(is.set, is.way)) {
 		is.number = device_of_bio(bio);
@@ -236,7 +236,7 @@ SEC("tp_btf/block_bio_complete") int end_bio(u64 *arguments)
 	is.device = find_device(life->number, &is.place);
 	is.row = is.device ? is.device->row : NO_ROW;
 	finish(life, &is, bio->bi_status);
-	leave_device(is.set, is.way, BY_BIO_END);
+	leave_device(is.set, is.way, is.place, BY_BIO_END);
 	end_lives(is.set, is.way, 1);
 	return 0;
 }

@@ -19,13 +19,12 @@ struct record {
 	u32 depth;
 	s32 status;
 	u64 comm[2];
-	u64 arrived;
-	u64 cgroup;
 };
 
-/* The same where it is asked where it came from. */
-struct traced_record {
+/* The same where more than that is asked for. */
+struct full_record {
 	struct record plain;
+	struct more more;
 	struct origin origin;
 };
 
@@ -36,13 +35,14 @@ struct {
 
 INLINE void send(struct life *life, struct subject *is, u64 now, s32 status)
 {
-	struct traced_record *traced = 0;
+	struct full_record *full = 0;
 	struct record *record;
 	struct origin *origin;
+	struct more *more;
 
-	if (files || stacks) {
-		traced = ringbuf_reserve(&records, sizeof(*traced), 0);
-		record = &traced->plain;
+	if (before || cgroups || files || stacks) {
+		full = ringbuf_reserve(&records, sizeof(*full), 0);
+		record = &full->plain;
 	} else {
 		record = ringbuf_reserve(&records, sizeof(*record), 0);
 	}
@@ -62,17 +62,21 @@ INLINE void send(struct life *life, struct subject *is, u64 now, s32 status)
 	record->status = status;
 	record->comm[0] = life->comm[0];
 	record->comm[1] = life->comm[1];
-	record->arrived = life->arrived;
-	record->cgroup = life->cgroup;
-	if (traced) {
+	if (full) {
+		more = more_of(is);
+		full->more = more ? *more : (struct more){};
 		origin = origin_of(is);
-		traced->origin = origin ? *origin : (struct origin){ .kernel_stack = -1, .user_stack = -1 };
+		full->origin = origin ? *origin : (struct origin){ .kernel_stack = -1, .user_stack = -1 };
 	}
 	ringbuf_submit(record, RB_NO_WAKEUP);
 }
 
-INLINE void measure(struct life *life, u64 now, u64 epoch, u32 row, u32 op)
+INLINE void measure(struct life *life, struct subject *is, u64 now)
 {
+	u32 row = is->row, op = is->op;
+	struct more *more = more_of(is);
+	u64 epoch = is->epoch;
+
 	if (row >= rows) {
 		tally(row, op, NO_ROW_LEFT);
 		return;
@@ -83,8 +87,8 @@ INLINE void measure(struct life *life, u64 now, u64 epoch, u32 row, u32 op)
 		count(row, op, DEVICE, epoch, now - life->issued);
 	if (life->queued)
 		count(row, op, TOTAL, epoch, now - life->queued);
-	if (before && life->arrived && life->queued)
-		count(row, op, BEFORE, epoch, life->queued - life->arrived);
+	if (before && more && more->arrived && life->queued)
+		count(row, op, BEFORE, epoch, life->queued - more->arrived);
 }
 
 /* What is asked for but cannot be told of a request whose start was not seen. */
@@ -120,7 +124,7 @@ INLINE void finish(struct life *life, struct subject *is, s32 status)
 			return;
 	}
 	if (histograms)
-		measure(life, now, is->epoch, is->row, is->op);
+		measure(life, is, now);
 	if (events && (!over_ns || latency > over_ns))
 		send(life, is, now, status);
 }

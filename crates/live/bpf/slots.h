@@ -11,53 +11,57 @@
 
 #define WAYS 4
 
+/* One line of the cache. */
 struct life {
 	u64 queued; /* 0: not seen */
 	u64 issued; /* the first issue; 0: not yet */
 	u64 sector;
 	u32 bytes;
 	u32 cmd_flags;
-	u32 number;  /* the device, as in its table */
-	u32 place;   /* in that table; of what is on the device */
-	u32 begun;   /* as in `struct begins` */
-	u32 entered;
+	u32 number; /* the device, as in its table */
+	u16 begun;  /* as in `struct begins` */
+	u16 entered;
 	u32 pid;
 	u32 depth : 29;
 	u32 on_device : 1;
 	u32 given_back : 1; /* requeued, and not issued again yet */
 	u32 unwanted : 1;   /* its process or control group is not asked for */
-	u64 arrived; /* 0: not seen, or not asked for */
-	/* ---- the next line of the cache ---- */
 	u64 comm[2];
-	u64 cgroup; /* 0: not asked for, or nobody's */
-	u64 unused[5];
+};
+
+/* What is known besides where it is asked for. */
+struct more {
+	u64 arrived; /* 0: not seen, or not asked for */
+	u64 cgroup;  /* 0: nobody's, or not asked for */
 };
 
 /* How many lives began in a slot, how often they went to the device, and of what kind the last is; how
  * many were seen to end, how often they were seen to leave the device. What is missing there goes on,
- * or escaped us. */
+ * or escaped us. The numbers go round: see `begin_life`. */
 struct begins {
-	u32 begun;
-	u32 entered;
-	u32 number;
-	u32 cmd_flags;
+	u32 kind; /* as from `kind_of` */
+	u16 begun;
+	u16 entered;
 };
 
 struct ends {
-	u32 ended;
-	u32 left;
+	u16 ended;
+	u16 left;
 };
 
 /* One CPU sends requests and another completes them, and to read a line of the cache that the other
- * wrote last, or only read since it was written, takes half the time of a probe. So who sends reads
- * `begins`, who completes reads `ends`, and an identity stays when its life is over, so that both have
- * it at hand. A life is written blindly by the one and read by the other. */
+ * wrote last, or only read since it was written, takes half the time of a probe; one that other data
+ * pushed out, a fifth. So each finds all it asks before it looks at a life in one line of its own, an
+ * identity stays when its life is over, and a life is one line, written blindly by who sends and read
+ * by who completes. Lines come in pairs where the processor fetches the second with the first, so those
+ * two are no pair. */
 struct set {
-	u64 ids[WAYS];
-	u64 unused[WAYS];
+	u64 ids[WAYS]; /* for who sends */
 	struct begins begins[WAYS];
+	struct more more[WAYS];
+	u64 ending_ids[WAYS]; /* the same for who completes */
 	struct ends ends[WAYS];
-	u64 unused_too[WAYS];
+	u64 unused[10];
 	struct life lives[WAYS];
 };
 
@@ -94,12 +98,12 @@ INLINE struct set *set_of(u64 id)
 	return map_lookup(&slots, &key);
 }
 
-INLINE u32 way_of(struct set *set, u64 id)
+INLINE u32 way_among(u64 *ids, u64 id)
 {
-	if (set->ids[0] == id) return 0;
-	if (set->ids[1] == id) return 1;
-	if (set->ids[2] == id) return 2;
-	if (set->ids[3] == id) return 3;
+	if (ids[0] == id) return 0;
+	if (ids[1] == id) return 1;
+	if (ids[2] == id) return 2;
+	if (ids[3] == id) return 3;
 	return WAYS;
 }
 
@@ -124,6 +128,7 @@ INLINE u32 take_way(struct set *set, u64 id)
 			set->lives[way].begun = 0;
 			set->lives[way].entered = 0;
 			set->ids[way] = id;
+			set->ending_ids[way] = id;
 			return way;
 		}
 	}
@@ -190,22 +195,21 @@ INLINE void enter_device(struct set *set, u32 way, struct device *device, u32 pl
 	life->on_device = 1;
 	begins->entered += 1;
 	life->entered = begins->entered;
-	life->place = place;
 	cross(place, by, 1);
 	life->depth = in_flight(place);
 }
 
-/* Whatever entered the device from this slot is there no more. */
-INLINE void leave_device(struct set *set, u32 way, enum crossing by)
+/* Whatever entered the device, at `place` in its table, from this slot is there no more. */
+INLINE void leave_device(struct set *set, u32 way, u32 place, enum crossing by)
 {
 	struct life *life = &set->lives[way & (WAYS - 1)];
 	struct ends *ends = &set->ends[way & (WAYS - 1)];
-	u64 more = life->entered - ends->left;
+	u16 more = life->entered - ends->left;
 
 	if (!more)
 		return;
 	ends->left = life->entered;
-	cross(life->place, by, -more);
+	cross(place, by, -(u64)more);
 }
 
 /* The lives of a slot are over: `seen` of them, the last, was seen to end, and those before it that
@@ -214,14 +218,25 @@ INLINE void end_lives(struct set *set, u32 way, u32 seen)
 {
 	struct life *life = &set->lives[way & (WAYS - 1)];
 	struct ends *ends = &set->ends[way & (WAYS - 1)];
-	u32 unseen = life->begun - ends->ended - seen, place;
+	u16 unseen = life->begun - ends->ended - seen;
 	struct device *owner;
+	u32 place;
 
 	ends->ended = life->begun;
 	if (!unseen)
 		return;
 	owner = find_device(life->number, &place);
 	tally_more(owner ? owner->row : NO_ROW, op_of(life->cmd_flags), NO_COMPLETION, unseen);
+}
+
+/* Before a life of another kind begins: settles what was not seen of those of the last. */
+INLINE void settle(struct set *set, u32 way, enum crossing by)
+{
+	u32 place;
+
+	end_lives(set, way, 0);
+	if (find_device(set->lives[way & (WAYS - 1)].number, &place))
+		leave_device(set, way, place, by);
 }
 
 /* ---- origins: files and stacks, beside the slots where they are asked for ---- */

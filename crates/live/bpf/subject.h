@@ -42,24 +42,27 @@ INLINE int wanted(struct subject *is, u32 cmd_flags)
 	return 1;
 }
 
-INLINE int find_slot(struct subject *is, void *pointer)
+/* Who looks a slot up: which line of its set is at hand. */
+enum side { SENDING, COMPLETING };
+
+INLINE int find_slot(struct subject *is, void *pointer, enum side side)
 {
 	is->id = identity(pointer);
 	is->set = set_of(is->id);
 	if (!is->set)
 		return 0;
-	is->way = way_of(is->set, is->id);
+	is->way = way_among(side == SENDING ? is->set->ids : is->set->ending_ids, is->id);
 	return 1;
 }
 
 /* Whether the request is to be followed: the watch is on, its device and operation are wanted. */
-INLINE int request_wanted(struct request *rq, struct subject *is)
+INLINE int request_wanted(struct request *rq, struct subject *is, enum side side)
 {
 	is->epoch = epoch_now();
 	if (!is->epoch)
 		return 0;
 	is->number = device_number(rq);
-	return wanted(is, rq->cmd_flags) && find_slot(is, rq);
+	return wanted(is, rq->cmd_flags) && find_slot(is, rq, side);
 }
 
 /* The second argument of a probe. Left to itself the compiler makes one load at a computed place out
@@ -100,26 +103,38 @@ INLINE struct origin *origin_of(struct subject *is)
 	return all ? &all->of[is->way & (WAYS - 1)] : 0;
 }
 
+/* What is known besides of what has a slot; NULL if nothing is asked for. */
+INLINE struct more *more_of(struct subject *is)
+{
+	return (before || cgroups) && is->way < WAYS ? &is->set->more[is->way & (WAYS - 1)] : 0;
+}
+
+/* A device and an operation in one number: a major is less than 512 (__register_blkdev of
+ * block/genhd.c), so the uppermost three bits of a device's are free. */
+INLINE u32 kind_of(u32 number, u32 op)
+{
+	return number ^ op << 29;
+}
+
 /* Begins a life in the process that sends it. */
 INLINE void begin_life(struct subject *is, u32 cmd_flags, struct bio *bio, enum crossing by)
 {
 	struct life *life = &is->set->lives[is->way & (WAYS - 1)];
 	struct begins *begins = &is->set->begins[is->way & (WAYS - 1)];
+	struct more *more = &is->set->more[is->way & (WAYS - 1)];
+	u32 kind = kind_of(is->number, is->op);
 	u64 *comm = life->comm;
 
 	/* The ends that escape us are counted at the next that is seen in their slot, as of its device and
-	 * operation, and so before one of another kind begins there. */
-	if (begins->number != is->number || (begins->cmd_flags ^ cmd_flags) & 0xff) {
-		end_lives(is->set, is->way, 0);
-		leave_device(is->set, is->way, by);
+	 * operation, and so before one of another kind begins there, and before 2^16 of them look like none. */
+	if (begins->kind != kind || !(begins->begun & 0x7fff)) {
+		settle(is->set, is->way, by);
+		begins->kind = kind;
 	}
 	begins->begun += 1;
-	begins->number = is->number;
-	begins->cmd_flags = cmd_flags;
 	life->begun = begins->begun;
 	life->entered = begins->entered;
 	life->issued = 0;
-	life->arrived = 0;
 	life->cmd_flags = cmd_flags;
 	life->number = is->number;
 	life->depth = 0;
@@ -130,15 +145,17 @@ INLINE void begin_life(struct subject *is, u32 cmd_flags, struct bio *bio, enum 
 		life->pid = current_pid_tgid() >> 32;
 		current_comm(comm, sizeof(life->comm));
 	}
+	if (before)
+		more->arrived = 0;
 	if (cgroups)
-		life->cgroup = payer(bio);
+		more->cgroup = payer(bio);
 	if (!by_who)
 		return;
 	if (pid_wanted && life->pid != pid_wanted)
 		life->unwanted = 1;
 	if (comm_wanted[0] && (comm[0] != comm_wanted[0] || comm[1] != comm_wanted[1]))
 		life->unwanted = 1;
-	if (cgroup_wanted && life->cgroup != cgroup_wanted)
+	if (cgroup_wanted && more->cgroup != cgroup_wanted)
 		life->unwanted = 1;
 }
 

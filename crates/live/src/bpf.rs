@@ -25,16 +25,16 @@ pub const TALLIES: usize = 13;
 pub const HISTOGRAM_WORDS: usize = 4 + 8 + 27 * 8 + 1;
 /// Requests per set of slots.
 pub const WAYS: usize = 4;
-/// Words of a request's slot.
-pub const LIFE_WORDS: usize = 16;
-/// Words of a set before its slots: lines of the cache for identities, begins and ends.
-const SET_HEAD: usize = 24;
-/// Where the ends are.
-const ENDS: std::ops::Range<usize> = 16..16 + WAYS;
-/// Words of a set.
-const SET_WORDS: usize = SET_HEAD + WAYS * LIFE_WORDS;
-/// The word of a slot that counts the lives begun in it.
-const BEGUN: usize = 5;
+/// Words of a request's life.
+pub const LIFE_WORDS: usize = 8;
+/// Words of a set: two lines of the cache for who sends, two for who completes, the lives.
+const SET_WORDS: usize = 32 + WAYS * LIFE_WORDS;
+/// Where the ends are, two of them in a word.
+const ENDS: std::ops::Range<usize> = 20..20 + WAYS / 2;
+/// Where the lives are.
+const LIVES: std::ops::Range<usize> = 32..SET_WORDS;
+/// The word of a life whose second half begins with the number of lives begun in its slot.
+const BEGUN: usize = 4;
 /// Numbers per device, at most, for what is in flight: on more CPUs, some share one.
 const CELLS: u32 = 16;
 
@@ -299,12 +299,14 @@ impl Programs {
         let mut found = Vec::new();
         for set in self.slots.iter() {
             let set = set.map_err(broke)?;
-            let lives = set[SET_HEAD..].chunks_exact(LIFE_WORDS);
-            for (ends, life) in set[ENDS].iter().zip(lives) {
+            let lives = set[LIVES].chunks_exact(LIFE_WORDS);
+            let ends = set[ENDS].iter().flat_map(|word| <[u32; 2]>::from(halves(*word)));
+            for (ends, life) in ends.zip(lives) {
                 let Ok(life) = <[u64; LIFE_WORDS]>::try_from(life) else { continue };
-                let lives = halves(life[BEGUN]).0.wrapping_sub(halves(*ends).0);
+                let begun = first_u16(halves(life[BEGUN]).1);
+                let lives = begun.wrapping_sub(first_u16(ends));
                 if lives > 0 {
-                    found.push(Unended { life, before: lives - 1 });
+                    found.push(Unended { life, before: u32::from(lives) - 1 });
                 }
             }
         }
@@ -325,6 +327,12 @@ pub struct Unended {
 pub fn halves(word: u64) -> (u32, u32) {
     let [a, b, c, d, e, f, g, h] = word.to_ne_bytes();
     (u32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes([e, f, g, h]))
+}
+
+/// The one of two 16-bit numbers in half a word that lies first in memory.
+fn first_u16(half: u32) -> u16 {
+    let [a, b, ..] = half.to_ne_bytes();
+    u16::from_ne_bytes([a, b])
 }
 
 /// log2 of the places for arrivals, 16 bytes each: far more than bios that wait for a request.

@@ -8,10 +8,10 @@ use crate::files::{Files, PATH_BYTES};
 use crate::stacks::StackIds;
 use crate::watched::WatchList;
 
-/// Bytes of a record: `struct record` of `bpf/block_trace.bpf.c`.
-const RECORD_BYTES: usize = 88;
-/// Bytes of a record with its origin: `struct traced_record`.
-const TRACED_BYTES: usize = RECORD_BYTES + 24;
+/// Bytes of a record: `struct record` of `bpf/finish.h`.
+const RECORD_BYTES: usize = 72;
+/// Bytes of a record that tells more: `struct full_record`.
+const FULL_BYTES: usize = RECORD_BYTES + 40;
 /// Bytes of a process name: TASK_COMM_LEN of the kernel.
 const COMM_BYTES: usize = 16;
 
@@ -39,9 +39,9 @@ impl RecordReader {
 
     /// The stacks that a record names, if it names any.
     pub fn stacks(record: &[u8]) -> Option<StackIds> {
-        let traced: &[u8; TRACED_BYTES] = record.try_into().ok()?;
-        let id = |at: usize| four(traced, at) as i32;
-        Some((id(RECORD_BYTES + 16), id(RECORD_BYTES + 20)))
+        let full: &[u8; FULL_BYTES] = record.try_into().ok()?;
+        let id = |at: usize| four(full, at) as i32;
+        Some((id(RECORD_BYTES + 32), id(RECORD_BYTES + 36)))
     }
 
     /// One record as an event; `None` if it is too short to be one, or the path of a file.
@@ -55,7 +55,7 @@ impl RecordReader {
             self.files.iter_mut().for_each(|files| files.learn(path, sink));
             return None;
         }
-        let origin = <&[u8; TRACED_BYTES]>::try_from(record).ok();
+        let full = <&[u8; FULL_BYTES]>::try_from(record).ok();
         let record: &[u8; RECORD_BYTES] = record.get(..RECORD_BYTES)?.try_into().ok()?;
         let command = four(record, 36);
         let device = self.device(four(record, 40), watched, sink);
@@ -74,12 +74,14 @@ impl RecordReader {
             event.pid = Some(four(record, 44));
             event.comm = Some(self.comm(comm, sink));
         }
-        event.arrived = time(eight(record, 72));
-        event.cgroup = self.groups.name(eight(record, 80), sink);
-        if let (Some(files), Some(origin)) = (&self.files, origin) {
-            let of = |more: usize| four(origin, RECORD_BYTES + more);
-            let inode = u64::from(of(0)) | u64::from(of(4)) << 32;
-            event.file = files.name((inode, of(8), of(12)), sink);
+        if let Some(full) = full {
+            event.arrived = time(eight(full, RECORD_BYTES));
+            event.cgroup = self.groups.name(eight(full, RECORD_BYTES + 8), sink);
+            if let Some(files) = &self.files {
+                let inode = eight(full, RECORD_BYTES + 16);
+                let of = |more: usize| four(full, RECORD_BYTES + more);
+                event.file = files.name((inode, of(24), of(28)), sink);
+            }
         }
         Some(event)
     }
@@ -156,7 +158,7 @@ pub fn four<const LENGTH: usize>(record: &[u8; LENGTH], at: usize) -> u32 {
     u32::from_ne_bytes(bytes)
 }
 
-fn eight(record: &[u8; RECORD_BYTES], at: usize) -> u64 {
+fn eight<const LENGTH: usize>(record: &[u8; LENGTH], at: usize) -> u64 {
     let mut bytes = [0; 8];
     bytes.copy_from_slice(&record[at..at + 8]);
     u64::from_ne_bytes(bytes)
@@ -186,7 +188,8 @@ mod tests {
             record.extend(word.to_ne_bytes());
         }
         record.extend(*b"dd\0\0\0\0\0\0\0\0\0\0\0\0\0\0");
-        record.extend([400u64, 0].map(u64::to_ne_bytes).concat());
+        let short = record.clone();
+        record.extend([400u64, 0, 0, 0, 0].map(u64::to_ne_bytes).concat());
         let watched = WatchList::of_one("sdb", 8, 16);
         let mut recording = Recording::new();
         let mut reader = RecordReader::new(bits);
@@ -198,7 +201,9 @@ mod tests {
         assert_eq!((event.pid, event.depth, event.error), (Some(42), Some(7), Some(28)));
         assert_eq!(event.comm.map(|comm| recording.text(comm)), Some("dd"));
         assert_eq!((event.latency(Stage::Before), event.cgroup), (Some(Nanos(600)), None));
-        record.truncate(87);
+        let event = reader.event(&short, &watched, &mut recording).expect("an event");
+        assert_eq!((event.pid, event.arrived), (Some(42), None));
+        record.truncate(71);
         assert!(reader.event(&record, &watched, &mut recording).is_none());
     }
 
