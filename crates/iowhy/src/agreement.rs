@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 
-use iowhy_model::{DeviceId, Level, Listing, Note, Op, Recording, Sink, Stage};
+use iowhy_model::{DeviceId, Level, Listing, Nanos, Note, Op, Recording, Sink, Stage, Time};
 
-/// Reading the counters and turning the trace's page are not one moment: so far apart at most, s.
+/// Reading the counters and turning the trace's page are not one moment: so far apart at most, s,
+/// besides what their clocks say.
 const APART_S: f64 = 0.02;
 /// Means of fewer requests are not compared.
 const FEW: f64 = 100.0;
@@ -30,6 +31,8 @@ struct Sum {
     wait_ns: f64,
     seconds: f64,
     in_flight: f64,
+    /// First and last moment of what was counted, ns, where it is known.
+    stretch: Option<(i64, i64)>,
 }
 
 impl Sum {
@@ -91,6 +94,7 @@ fn traced(recording: &Recording, device: DeviceId, op: Op) -> Option<Sum> {
     let mut sum = Sum::default();
     for listing in recording.listings.iter().filter(|listing| is_trace(listing)) {
         for known in &listing.distributions {
+            sum.stretch = joined(sum.stretch, known.start, known.length);
             if (known.device, known.op, known.stage) == (device, Some(op), Stage::Total) {
                 sum.count += known.histogram.count() as f64;
                 sum.wait_ns += known.histogram.sum_ns?;
@@ -120,11 +124,25 @@ fn counted(recording: &Recording, device: DeviceId, op: Op) -> Option<Sum> {
         let count = rates.ios_per_s * seconds;
         sum.count += count;
         sum.seconds += seconds;
+        sum.stretch = joined(sum.stretch, interval.start, interval.length);
         sum.wait_ns += count * rates.await_ns.unwrap_or(0.0);
         let busy = interval.in_flight.unwrap_or(0) as f64;
         sum.in_flight = sum.in_flight.max(busy).max(interval.queue_len.unwrap_or(0.0));
     }
     (sum.seconds > 0.0).then_some(sum)
+}
+
+/// The stretch from the earlier beginning to the later end.
+fn joined(
+    known: Option<(i64, i64)>,
+    start: Option<Time>,
+    length: Option<Nanos>,
+) -> Option<(i64, i64)> {
+    let more = start.zip(length).map(|(start, length)| (start.ns(), (start + length).ns()));
+    match (known, more) {
+        (Some(known), Some(more)) => Some((known.0.min(more.0), known.1.max(more.1))),
+        _ => known.or(more),
+    }
 }
 
 fn lost(recording: &Recording, device: &str, op: Op) -> f64 {
@@ -138,7 +156,12 @@ fn lost(recording: &Recording, device: &str, op: Op) -> f64 {
 fn numbers(traced: Sum, counted: Sum, lost: f64) -> Option<String> {
     // Of a short stretch one of the two readings may have missed all.
     let rate = counted.count.max(traced.count) / counted.seconds;
-    let edges = 2.0 * counted.in_flight.ceil() + rate * APART_S + 2.0;
+    let apart = match (traced.stretch, counted.stretch) {
+        (Some(ours), Some(theirs)) => ours.0.abs_diff(theirs.0) + ours.1.abs_diff(theirs.1),
+        _ => 0,
+    };
+    let apart = APART_S + apart as f64 / 1e9;
+    let edges = 2.0 * counted.in_flight.ceil() + rate * apart + 2.0;
     let missing = (counted.count - traced.count).abs() - lost - edges;
     (missing > 0.0).then(|| {
         format!(
@@ -177,7 +200,7 @@ fn means(traced: Sum, counted: Sum, plug_clock: bool) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use iowhy_model::{Distribution, Edges, Histogram, Interval, Layer, Nanos, Rates, Source};
+    use iowhy_model::{Distribution, Edges, Histogram, Interval, Layer, Rates, Source};
 
     use super::*;
 
@@ -217,6 +240,13 @@ mod tests {
         // Eleven in a stretch that is as short as the readings are apart.
         let short = Sum { seconds: 0.02, ..Sum::default() };
         assert_eq!(numbers(Sum { count: 11.0, ..short }, short, 0.0), None);
+        // 400 missing of 10,000 per second; the trace was turned off 50 ms after the last reading.
+        let stretch = Some((0, 1_000_000_000));
+        let counted = Sum { count: 10_000.0, seconds: 1.0, stretch, ..Sum::default() };
+        let traced = Sum { count: 10_400.0, stretch, ..Sum::default() };
+        assert!(numbers(traced, counted, 0.0).is_some());
+        let traced = Sum { stretch: Some((0, 1_050_000_000)), ..traced };
+        assert_eq!(numbers(traced, counted, 0.0), None);
     }
 
     #[test]

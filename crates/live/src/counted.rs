@@ -51,8 +51,8 @@ impl Counted {
         self.since
     }
 
-    /// Ends the running stretch, starts the next unless the watch is over, and pours what was
-    /// counted.
+    /// Ends the running stretch, starts the next unless the watch was over at `over`, and pours what
+    /// was counted.
     ///
     /// # Errors
     /// If a table cannot be read.
@@ -61,13 +61,17 @@ impl Counted {
         programs: &mut Programs,
         watched: &WatchList,
         sink: &mut dyn Sink,
-        over: bool,
+        over: Option<Time>,
     ) -> Result<(), Error> {
         let (epoch, start) = (self.epoch, self.since);
         self.epoch += 1;
-        programs.set_epoch(if over { WATCH_OFF } else { self.epoch })?;
-        self.since = clock::now();
-        wait_for_running_probes();
+        if let Some(over) = over {
+            self.since = over;
+        } else {
+            programs.set_epoch(self.epoch)?;
+            self.since = clock::now();
+            wait_for_running_probes();
+        }
         for (row, device) in watched.devices.iter().enumerate() {
             for (op_number, op) in Op::ALL.into_iter().enumerate() {
                 let stages = STAGES.into_iter().take(self.stages as usize);

@@ -1,8 +1,10 @@
 //! Requests still in flight when the watch ends: the slots nobody cleared.
 //!
 //! A slot without a completion is no proof of a hung request: a completion can escape the probes.
-//! The kernel's own number of requests in flight decides. Why one escapes: a program is not run while
-//! it runs already on that CPU, and since 7.0 a task in the middle of it can be preempted by the next.
+//! The kernel's own number of requests in flight decides, but it counts only those its driver has
+//! (blk_mq_rq_state of block/blk-mq.c): one that was begun and not issued may wait in a plug, or with
+//! the scheduler. Why a completion escapes: a program is not run while it runs already on that CPU, and
+//! since 7.0 a task in the middle of it can be preempted by the next.
 
 use std::path::Path;
 
@@ -14,11 +16,15 @@ use crate::clock;
 use crate::records;
 use crate::watched::{WatchList, major_minor};
 
+/// A plug is flushed before its task sleeps, so that what waits in one longer is no longer there, ns.
+const PLUGGED_NS: i64 = 1_000_000_000;
+
 /// A request that was started and not yet seen completing.
 #[derive(Clone, Copy, Debug)]
 struct Held {
     number: u32,
     since: i64,
+    is_issued: bool,
     command: u32,
     /// Others before it in its slot whose completion escaped.
     before: u32,
@@ -28,8 +34,25 @@ struct Held {
 #[derive(Debug)]
 pub struct AtTheEnd {
     at: Time,
-    in_flight: Vec<(u32, Option<u64>)>,
+    in_flight: Vec<(u32, InFlight)>,
     runs_left_out: u64,
+}
+
+/// What a device has by the kernel's count.
+#[derive(Clone, Copy, Debug)]
+struct InFlight {
+    /// Reads and writes its driver has (`inflight` of its folder in /sys).
+    in_driver: Option<u64>,
+    /// Since 6.16 all that were begun, before the same as its driver has (`stat`).
+    begun: Option<u64>,
+}
+
+impl InFlight {
+    /// Whether a request that was begun `age` ns ago cannot be among them.
+    fn excludes(self, is_issued: bool, age: i64) -> bool {
+        let may_wait = !is_issued && (self.begun != Some(0) || age < PLUGGED_NS);
+        self.in_driver == Some(0) && !may_wait
+    }
 }
 
 impl AtTheEnd {
@@ -68,12 +91,11 @@ impl AtTheEnd {
                 .collect();
             old.sort_by_key(|held| held.since);
             let name = watched.name(*number);
-            match kernel {
-                Some(0) => {
-                    old.iter().for_each(|held| lose(&name, held, 1, sink));
-                }
-                _ => self.state(&name, &old, sink),
-            }
+            let (gone, there): (Vec<&Held>, Vec<&Held>) = old
+                .into_iter()
+                .partition(|held| kernel.excludes(held.is_issued, self.at.ns() - held.since));
+            gone.iter().for_each(|held| lose(&name, held, 1, sink));
+            self.state(&name, &there, sink);
         }
         if self.runs_left_out > 0 {
             sink.note(Note {
@@ -113,7 +135,7 @@ fn held_of(unended: &Unended) -> Held {
     let since = if queued > 0 { queued } else { issued } as i64;
     let (_, command) = halves(size_and_command);
     let (number, _) = halves(device);
-    Held { number, since, command, before: unended.before }
+    Held { number, since, is_issued: issued > 0, command, before: unended.before }
 }
 
 /// What the kernel says of a program's descriptor since 5.12 (bpf_prog_show_fdinfo of
@@ -123,17 +145,34 @@ fn recursion_misses(status: &str) -> Option<u64> {
     lines.find_map(|line| line.strip_prefix("recursion_misses:"))?.trim().parse().ok()
 }
 
-/// Reads and writes in flight by /sys/dev/block/MAJOR:MINOR/inflight, added up.
-fn in_flight_of(sys: &Path, number: u32) -> Option<u64> {
+/// What the files of /sys/dev/block/MAJOR:MINOR say.
+fn in_flight_of(sys: &Path, number: u32) -> InFlight {
     let (major, minor) = major_minor(number);
-    let path = sys.join(format!("dev/block/{major}:{minor}/inflight"));
-    let text = std::fs::read_to_string(path).ok()?;
-    text.split_whitespace().map(|word| word.parse::<u64>().ok()).sum()
+    let folder = sys.join(format!("dev/block/{major}:{minor}"));
+    let numbers = |file: &str| -> Option<Vec<u64>> {
+        let text = std::fs::read_to_string(folder.join(file)).ok()?;
+        text.split_whitespace().map(|word| word.parse().ok()).collect()
+    };
+    // The ninth of Documentation/block/stat.rst.
+    let begun = numbers("stat").and_then(|numbers| numbers.get(8).copied());
+    InFlight { in_driver: numbers("inflight").map(|both| both.iter().sum()), begun }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::recursion_misses;
+    use super::{InFlight, PLUGGED_NS, recursion_misses};
+
+    #[test]
+    fn a_request_that_was_never_issued_may_wait_where_the_driver_has_none() {
+        let (none, old) = (InFlight { in_driver: Some(0), begun: Some(0) }, PLUGGED_NS);
+        assert!(none.excludes(true, 0) && none.excludes(false, old));
+        assert!(!none.excludes(false, old - 1));
+        assert!(!InFlight { begun: Some(3), ..none }.excludes(false, old));
+        assert!(InFlight { begun: Some(3), ..none }.excludes(true, 0));
+        for in_driver in [Some(1), None] {
+            assert!(!InFlight { in_driver, ..none }.excludes(true, old));
+        }
+    }
 
     #[test]
     fn runs_left_out_are_read_where_the_kernel_tells_them() {

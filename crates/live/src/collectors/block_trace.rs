@@ -262,7 +262,7 @@ impl Collector for BlockTrace {
 
     fn poll(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
         let Some(running) = &mut self.running else { return Ok(()) };
-        running.pour(sink, self.stacks.as_mut(), false)?;
+        running.pour(sink, self.stacks.as_mut(), None)?;
         self.tallies = running.tallies.all(&running.watched);
         Ok(())
     }
@@ -275,10 +275,11 @@ impl Collector for BlockTrace {
         let Some(mut running) = self.running.take() else { return Ok(()) };
         let at_the_end = AtTheEnd::ask(Path::new(SYS), &running.watched, &running.programs);
         running.programs.set_epoch(WATCH_OFF)?;
+        let over = clock::now();
         wait_for_running_probes();
         let spent = running.counting.take().map(|_| running.programs.time_spent());
         running.programs.detach();
-        running.pour(sink, self.stacks.as_mut(), true)?;
+        running.pour(sink, self.stacks.as_mut(), Some(over))?;
         self.tallies = running.tallies.all(&running.watched);
         self.cost = spent.map(|(ns, runs)| Cost::new(ns, runs, &self.tallies));
         at_the_end.pour(&running.programs, &running.watched, sink)?;
@@ -290,23 +291,23 @@ impl Collector for BlockTrace {
 }
 
 impl Running {
-    /// Pours what came since the last time: events, losses, and histograms if it is time or the
-    /// last time.
+    /// Pours what came since the last time: events, losses, and histograms if it is time, or if the
+    /// watch was over at `over`.
     fn pour(
         &mut self,
         sink: &mut dyn Sink,
         mut stacks: Option<&mut Stacks>,
-        last: bool,
+        over: Option<Time>,
     ) -> Result<(), Error> {
-        let now = clock::now();
-        if !last {
+        let now = over.unwrap_or_else(clock::now);
+        if over.is_none() {
             self.look_for_devices()?;
         }
         if let Some((listing, counted)) = &mut self.counted
-            && (last || now - counted.since() >= HISTOGRAM_PAUSE)
+            && (over.is_some() || now - counted.since() >= HISTOGRAM_PAUSE)
         {
             sink.resume(*listing);
-            counted.pour(&mut self.programs, &self.watched, sink, last)?;
+            counted.pour(&mut self.programs, &self.watched, sink, over)?;
             sink.source().watched = Some(now - self.began);
         }
         if let Some(listing) = self.events {
