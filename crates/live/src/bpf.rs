@@ -9,6 +9,7 @@ use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
 use crate::Error;
 use crate::attach::KernelShape;
 use crate::sieve::Sieve;
+use crate::slots::{self, SET_WORDS, Unended};
 
 /// The compiled `bpf/block_trace.bpf.c`.
 static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/block_trace.bpf.o"));
@@ -23,18 +24,6 @@ pub const STAGES_WITH_BEFORE: u32 = 4;
 pub const TALLIES: usize = 13;
 /// Sum, min, max and epoch of a histogram, then its buckets.
 pub const HISTOGRAM_WORDS: usize = 4 + 8 + 27 * 8 + 1;
-/// Requests per set of slots.
-pub const WAYS: usize = 4;
-/// Words of a request's life.
-pub const LIFE_WORDS: usize = 8;
-/// Words of a set: two lines of the cache for who sends, two for who completes, the lives.
-const SET_WORDS: usize = 32 + WAYS * LIFE_WORDS;
-/// Where the ends are, two of them in a word.
-const ENDS: std::ops::Range<usize> = 20..20 + WAYS / 2;
-/// Where the lives are.
-const LIVES: std::ops::Range<usize> = 32..SET_WORDS;
-/// The word of a life whose second half begins with the number of lives begun in its slot.
-const BEGUN: usize = 4;
 /// Numbers per device, at most, for what is in flight: on more CPUs, some share one.
 const CELLS: u32 = 16;
 
@@ -298,41 +287,10 @@ impl Programs {
     pub fn in_flight(&self) -> Result<Vec<Unended>, Error> {
         let mut found = Vec::new();
         for set in self.slots.iter() {
-            let set = set.map_err(broke)?;
-            let lives = set[LIVES].chunks_exact(LIFE_WORDS);
-            let ends = set[ENDS].iter().flat_map(|word| <[u32; 2]>::from(halves(*word)));
-            for (ends, life) in ends.zip(lives) {
-                let Ok(life) = <[u64; LIFE_WORDS]>::try_from(life) else { continue };
-                let begun = first_u16(halves(life[BEGUN]).1);
-                let lives = begun.wrapping_sub(first_u16(ends));
-                if lives > 0 {
-                    found.push(Unended { life, before: u32::from(lives) - 1 });
-                }
-            }
+            found.extend(slots::unended(&set.map_err(broke)?));
         }
         Ok(found)
     }
-}
-
-/// A slot whose last life was not seen to end.
-#[derive(Clone, Copy, Debug)]
-pub struct Unended {
-    /// That life: `struct life` of `bpf/slots.h`.
-    pub life: [u64; LIFE_WORDS],
-    /// Lives before it whose end escaped the probes, of the same device and operation.
-    pub before: u32,
-}
-
-/// The two 32-bit numbers that lie in one word of memory, in order of address.
-pub fn halves(word: u64) -> (u32, u32) {
-    let [a, b, c, d, e, f, g, h] = word.to_ne_bytes();
-    (u32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes([e, f, g, h]))
-}
-
-/// The one of two 16-bit numbers in half a word that lies first in memory.
-fn first_u16(half: u32) -> u16 {
-    let [a, b, ..] = half.to_ne_bytes();
-    u16::from_ne_bytes([a, b])
 }
 
 /// log2 of the places for arrivals, 16 bytes each: far more than bios that wait for a request.

@@ -11,9 +11,10 @@ use std::path::Path;
 use iowhy_model::{Fact, Note, Sink, Time};
 
 use crate::Error;
-use crate::bpf::{Programs, Unended, halves};
+use crate::bpf::Programs;
 use crate::clock;
 use crate::records;
+use crate::slots::{Unended, halves};
 use crate::watched::{WatchList, major_minor};
 
 /// A plug is flushed before its task sleeps, so that what waits in one longer is no longer there, ns.

@@ -23,6 +23,7 @@ mod leftover;
 mod records;
 mod rights;
 mod sieve;
+mod slots;
 mod spans;
 mod stacks;
 mod symbols;

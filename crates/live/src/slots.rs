@@ -1,0 +1,73 @@
+//! What lies in the slots of the tracer, as `bpf/slots.h` lays it out.
+
+/// Requests per set of slots.
+const WAYS: usize = 4;
+/// Words of a request's life.
+const LIFE_WORDS: usize = 8;
+/// Words of a set: two lines of the cache for who sends, two for who completes, the lives.
+pub const SET_WORDS: usize = 32 + WAYS * LIFE_WORDS;
+/// Where the ends are, two of them in a word.
+const ENDS: std::ops::Range<usize> = 20..20 + WAYS / 2;
+/// Where the lives are.
+const LIVES: std::ops::Range<usize> = 32..SET_WORDS;
+/// The word of a life whose second half begins with the number of lives begun in its slot.
+const BEGUN: usize = 4;
+
+/// A slot whose last life was not seen to end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Unended {
+    /// That life: `struct life` of `bpf/slots.h`.
+    pub life: [u64; LIFE_WORDS],
+    /// Lives before it whose end escaped the probes, of the same device and operation.
+    pub before: u32,
+}
+
+/// The slots of a set whose last life was not seen to end.
+pub fn unended(set: &[u64; SET_WORDS]) -> impl Iterator<Item = Unended> {
+    let ends = set[ENDS].iter().flat_map(|word| <[u32; 2]>::from(halves(*word)));
+    let lives = set[LIVES].chunks_exact(LIFE_WORDS);
+    ends.zip(lives).filter_map(|(ends, life)| {
+        let life: [u64; LIFE_WORDS] = life.try_into().ok()?;
+        let begun = first_u16(halves(life[BEGUN]).1);
+        // Both go round at 2^16, the difference does not.
+        let unseen = begun.wrapping_sub(first_u16(ends));
+        Some(Unended { life, before: u32::from(unseen.checked_sub(1)?) })
+    })
+}
+
+/// The two 32-bit numbers that lie in one word of memory, in order of address.
+pub fn halves(word: u64) -> (u32, u32) {
+    let [a, b, c, d, e, f, g, h] = word.to_ne_bytes();
+    (u32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes([e, f, g, h]))
+}
+
+/// The one of two 16-bit numbers in half a word that lies first in memory.
+fn first_u16(half: u32) -> u16 {
+    let [a, b, ..] = half.to_ne_bytes();
+    u16::from_ne_bytes([a, b])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A word of four 16-bit numbers in order of address.
+    fn word(of: [u16; 4]) -> u64 {
+        let bytes: Vec<u8> = of.into_iter().flat_map(u16::to_ne_bytes).collect();
+        u64::from_ne_bytes(bytes.try_into().expect("eight bytes"))
+    }
+
+    #[test]
+    fn what_goes_on_is_told_with_those_before_it_also_where_the_numbers_went_round() {
+        let mut set = [0; SET_WORDS];
+        // Ended and left of two slots each: 7 of 7, 4 of 7, 65535 of 1, none of none.
+        set[20] = word([7, 7, 4, 9]);
+        set[21] = word([65_535, 0, 0, 0]);
+        for (way, begun) in [7, 7, 1].into_iter().enumerate() {
+            set[32 + way * LIFE_WORDS] = way as u64;
+            set[32 + way * LIFE_WORDS + BEGUN] = word([1, 2, begun, 9]);
+        }
+        let found: Vec<(u64, u32)> = unended(&set).map(|one| (one.life[0], one.before)).collect();
+        assert_eq!(found, [(1, 2), (2, 1)]);
+    }
+}
