@@ -358,6 +358,28 @@ fn insufficient() {
 }
 
 #[test]
+fn many_ios_that_fit_no_cause_are_not_called_too_few() {
+    // Three reads of a hundred take twenty times as long: neither healthy nor any one illness.
+    let judged = |count: u32| {
+        let mut world = World::traced();
+        for k in 0..count {
+            let sector = (world.chance() * 1e8) as u64 * 8;
+            let took = 0.09 * world.about(0.2) * if world.chance() < 0.03 { 20.0 } else { 1.0 };
+            world.io("sda", Op::Read, sector, 4096, f64::from(k), took);
+        }
+        let findings = world.judge();
+        assert_eq!(findings[0].verdict, "insufficient", "{}", brief(&findings));
+        (findings[0].sentence.clone(), findings[0].next_step.join("; "))
+    };
+    let (said, next) = judged(2000);
+    assert!(said.starts_with("no cause known to iowhy fits sda: 2,000 I/Os"), "{said}");
+    assert!(next.contains("it adds a longer look"), "{next}");
+    let (said, next) = judged(900);
+    assert_eq!(said, "too little is known of sda to judge");
+    assert!(next.contains("it adds the latency of each I/O"), "{next}");
+}
+
+#[test]
 fn a_requests_queue_that_never_moves_is_not_healthy() {
     let mut world = World::averaged();
     world.row("sda", Op::Read, Row { per_s: 0.0, bytes: 0.0, await_ms: 0.0, busy: 1.0 });

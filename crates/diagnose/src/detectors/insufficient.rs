@@ -12,7 +12,8 @@
 //!
 //! ## Rule
 //! What the other detectors could not say: too few I/Os (below 10, or below 3 slow ones), an input
-//! too poor for the suspicion, or a verdict that flips between guesses of the healthy service time.
+//! too poor for the suspicion, or a verdict that flips between guesses of the healthy service time. Of
+//! 1,000 I/Os and more seen one by one it says instead that no cause it knows fits them.
 //!
 //! ## Wrong if
 //! It is used as an excuse: the next step names what decides, so run it.
@@ -46,6 +47,8 @@ const SECONDS: u32 = 30;
 /// Where Linux says what a device is made of (lsblk(8)): no capture of I/Os does.
 const MADE_OF: &str = "`lsblk -d -o NAME,ROTA,TRAN,MODEL`: what the device is made of is not \
                        known, and the healthy service time hangs on it";
+/// Of so many I/Os seen one by one it is not said that too little is known: ten beyond a 99th percentile.
+const PLENTY: f64 = 1000.0;
 /// What is read off as it stands needs no weighing.
 const CERTAIN: f64 = 0.95;
 
@@ -164,6 +167,7 @@ fn charge(scene: &Scene, input: &str, disks: &[String]) -> Finding {
     let device = if only { scene.recording.find_device(&first) } else { None };
     let mut charge = finding(DETECTOR.name, device, listings.clone());
     let (requests, lost) = amounts(scene, input, disks);
+    let plenty = scene.level(&listings) >= Level::C && requests >= PLENTY;
     charge.sentence = match suspicion {
         Some(known) => format!(
             "not enough evidence about {}: the best guess, {}, reaches a confidence of {:.2} and \
@@ -172,6 +176,13 @@ fn charge(scene: &Scene, input: &str, disks: &[String]) -> Finding {
             known.verdict,
             known.confidence,
             phrase::percent(known.explained_share)
+        ),
+        None if plenty => format!(
+            "no cause known to iowhy fits {}: {} I/Os were seen one by one, and {} s lost per \
+             second watched",
+            named(disks),
+            phrase::thousands(requests),
+            phrase::digits(lost)
         ),
         None => format!("too little is known of {} to judge", named(disks)),
     };
@@ -192,7 +203,7 @@ fn charge(scene: &Scene, input: &str, disks: &[String]) -> Finding {
     charge.explained_share = lost.min(1.0);
     charge.refuted_by = lines(&["the capture below gives no clearer picture"]);
     // An input as rich as needed lacks the medium, if nobody stated it, or time.
-    let rich = needs.is_some_and(|needs| scene.level(&listings) >= needs.sure_from);
+    let rich = needs.map_or(plenty, |needs| scene.level(&listings) >= needs.sure_from);
     let what = if rich { "a longer look" } else { what };
     let capture = format!("{}: it adds {what}", phrase::capture(&first, seconds));
     let id = scene.recording.find_device(&first);
