@@ -47,7 +47,8 @@ const SECONDS: u32 = 30;
 /// Where Linux says what a device is made of (lsblk(8)): no capture of I/Os does.
 const MADE_OF: &str = "`lsblk -d -o NAME,ROTA,TRAN,MODEL`: what the device is made of is not \
                        known, and the healthy service time hangs on it";
-/// Of so many I/Os seen one by one it is not said that too little is known: ten beyond a 99th percentile.
+/// Of so many I/Os seen one by one it is not said that too little is known: ten beyond a 99th
+/// percentile.
 const PLENTY: f64 = 1000.0;
 /// What is read off as it stands needs no weighing.
 const CERTAIN: f64 = 0.95;
@@ -166,8 +167,8 @@ fn charge(scene: &Scene, input: &str, disks: &[String]) -> Finding {
     let only = disks.len() == 1 || suspicion.is_some();
     let device = if only { scene.recording.find_device(&first) } else { None };
     let mut charge = finding(DETECTOR.name, device, listings.clone());
-    let (requests, lost) = amounts(scene, input, disks);
-    let plenty = scene.level(&listings) >= Level::C && requests >= PLENTY;
+    let Amounts { seen, records, lost } = amounts(scene, input, disks);
+    let plenty = scene.level(&listings) >= Level::C && seen >= PLENTY;
     charge.sentence = match suspicion {
         Some(known) => format!(
             "not enough evidence about {}: the best guess, {}, reaches a confidence of {:.2} and \
@@ -181,14 +182,14 @@ fn charge(scene: &Scene, input: &str, disks: &[String]) -> Finding {
             "no cause known to iowhy fits {}: {} I/Os were seen one by one, and {} s lost per \
              second watched",
             named(disks),
-            phrase::thousands(requests),
+            phrase::thousands(seen),
             phrase::digits(lost)
         ),
         None => format!("too little is known of {} to judge", named(disks)),
     };
     if let Some(place) = listings.first() {
         let source = scene.source(*place);
-        charge.evidence.push(computed("I/Os or rows known", requests, Unit::Count, 1, source));
+        charge.evidence.push(computed("I/Os or rows known", records, Unit::Count, 1, source));
         charge.evidence.push(computed("time lost per time watched", lost, Unit::Ratio, 1, source));
         if let Some(known) = suspicion {
             let what = format!("confidence of {}", known.verdict);
@@ -244,21 +245,28 @@ fn has_any(scene: &Scene, place: usize, disks: &[String]) -> bool {
             .any(|(at, stream)| *at == place && disks.contains(&scene.disk(stream.device)))
 }
 
-/// Records known of these disks, and the most time any of them loses per time watched.
-fn amounts(scene: &Scene, input: &str, disks: &[String]) -> (f64, f64) {
-    let (mut records, mut lost) = (0.0, 0.0f64);
+struct Amounts {
+    /// I/Os seen one by one.
+    seen: f64,
+    /// These, and the rows of averages and what histograms count.
+    records: f64,
+    /// The most time that any of the disks loses per time watched.
+    lost: f64,
+}
+
+/// What is known of these disks.
+fn amounts(scene: &Scene, input: &str, disks: &[String]) -> Amounts {
     let here =
         |listing: usize, disk: &String| scene.input(listing) == input && disks.contains(disk);
-    for track in scene.tracks.iter().filter(|track| here(track.listing, &track.disk)) {
-        records += track.visits.len() as f64;
-        lost = lost.max(track.lost_ns() / track.span_ns());
+    let tracks = || scene.tracks.iter().filter(|track| here(track.listing, &track.disk));
+    let rows = || scene.rows.iter().filter(|row| here(row.listing, &row.disk));
+    let shapes = scene.shapes.iter().filter(|shape| here(shape.listing, &shape.disk));
+    let seen: usize = tracks().map(|track| track.visits.len()).sum();
+    let counted: u64 = shapes.map(|shape| shape.known.histogram.count()).sum();
+    let lost = tracks().map(|track| track.lost_ns() / track.span_ns()).chain(rows().map(Row::lost));
+    Amounts {
+        seen: seen as f64,
+        records: (seen + rows().count()) as f64 + counted as f64,
+        lost: lost.fold(0.0, f64::max),
     }
-    for row in scene.rows.iter().filter(|row| here(row.listing, &row.disk)) {
-        records += 1.0;
-        lost = lost.max(row.lost());
-    }
-    for shape in scene.shapes.iter().filter(|shape| here(shape.listing, &shape.disk)) {
-        records += shape.known.histogram.count() as f64;
-    }
-    (records, lost)
 }

@@ -1,0 +1,83 @@
+//! The verdicts that accuse nobody: nothing is wrong, or the evidence does not say what is.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
+
+mod world;
+
+use iowhy_model::{Medium, Op};
+use world::{Row, World, accuses, brief, of};
+
+#[test]
+fn healthy() {
+    let mut world = World::traced();
+    world.medium("nvme0n1", Medium::Nvme);
+    for k in 0..400 {
+        let sector = (world.chance() * 1e8) as u64 * 8;
+        let took = 0.09 * world.about(0.2);
+        world.io("nvme0n1", Op::Read, sector, 4096, f64::from(k) * 0.5, took);
+    }
+    let findings = world.judge();
+    assert!(accuses(&findings, "healthy"), "{}", brief(&findings));
+    assert_eq!(findings[0].verdict, "healthy");
+
+    // Near miss: every tenth takes a hundred times as long.
+    let mut world = World::traced();
+    world.medium("nvme0n1", Medium::Nvme);
+    for k in 0..400 {
+        let sector = (world.chance() * 1e8) as u64 * 8;
+        let took = 0.09 * world.about(0.2) * if k % 10 == 3 { 100.0 } else { 1.0 };
+        world.io("nvme0n1", Op::Read, sector, 4096, f64::from(k) * 10.0, took);
+    }
+    let findings = world.judge();
+    assert!(!accuses(&findings, "healthy"), "{}", brief(&findings));
+}
+
+#[test]
+fn insufficient() {
+    let mut world = World::traced();
+    world.chain("sda", Op::Read, 4096, &[20.0, 0.2, 20.0]);
+    let findings = world.judge();
+    assert_eq!(findings[0].verdict, "insufficient", "{}", brief(&findings));
+    assert!(findings[0].next_step[0].contains("`iowhy why --for"));
+
+    // Near miss: enough of them to call the device slow.
+    let mut world = World::traced();
+    world.medium("sda", Medium::Flash);
+    world.chain("sda", Op::Read, 4096, &[20.0; 40]);
+    let findings = world.judge();
+    assert!(of(&findings, "insufficient").is_empty(), "{}", brief(&findings));
+}
+
+#[test]
+fn many_ios_that_fit_no_cause_are_not_called_too_few() {
+    // Three reads of a hundred take twenty times as long: neither healthy nor any one illness.
+    let judged = |count: u32| {
+        let mut world = World::traced();
+        for k in 0..count {
+            let sector = (world.chance() * 1e8) as u64 * 8;
+            let took = 0.09 * world.about(0.2) * if world.chance() < 0.03 { 20.0 } else { 1.0 };
+            world.io("sda", Op::Read, sector, 4096, f64::from(k), took);
+        }
+        let findings = world.judge();
+        assert_eq!(findings[0].verdict, "insufficient", "{}", brief(&findings));
+        (findings[0].sentence.clone(), findings[0].next_step.join("; "))
+    };
+    let (said, next) = judged(2000);
+    assert!(said.starts_with("no cause known to iowhy fits sda: 2,000 I/Os"), "{said}");
+    assert!(next.contains("it adds a longer look"), "{next}");
+    let (said, next) = judged(900);
+    assert_eq!(said, "too little is known of sda to judge");
+    assert!(next.contains("it adds the latency of each I/O"), "{next}");
+}
+
+#[test]
+fn a_requests_queue_that_never_moves_is_not_healthy() {
+    let mut world = World::averaged();
+    world.row("sda", Op::Read, Row { per_s: 0.0, bytes: 0.0, await_ms: 0.0, busy: 1.0 });
+    let interval = &mut world.recording.listings[0].intervals[0];
+    interval.queue_len = Some(285.0);
+    interval.rates[0].1.await_ns = None;
+    interval.svctm_ns = None;
+    let findings = world.judge();
+    assert_eq!(findings[0].verdict, "insufficient", "{}", brief(&findings));
+    assert!(findings[0].sentence.contains("285"), "{}", findings[0].sentence);
+}
