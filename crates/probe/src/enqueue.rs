@@ -24,6 +24,8 @@ pub struct Phases {
     pub first_ms: f64,
     /// And how much longer the last of them, ms.
     pub rest_ms: f64,
+    /// In how many bursts they came: a turning disk may do a few of them in the turn it is in.
+    pub bursts: usize,
     /// The most writes enqueued later that were done before an earlier one.
     pub overtaken: usize,
 }
@@ -78,6 +80,7 @@ impl Enqueued {
             after: after.len(),
             first_ms: (first - last_in) as f64 / 1e6,
             rest_ms: (last - first) as f64 / 1e6,
+            bursts: starts(after.iter().map(|(ns, _)| *ns)).len(),
             overtaken,
         })
     }
@@ -93,10 +96,14 @@ impl Enqueued {
             let speed = if phases.speeds_up() { "speed up" } else { "do not speed up" };
             // One look at the queue finds all that is done: the last may be seen with the first.
             let rest = if phases.rest_ms > 0.0 { time(phases.rest_ms) } else { "no time".into() };
+            let bursts = match phases.bursts {
+                1 => "in one burst".to_string(),
+                many => format!("in {many} bursts"),
+            };
             words.push(format!(
                 "completions {speed} once enqueueing stops: one every {} while writes were \
                  enqueued; of the {left} left in the queue the first was done after {first}, all \
-                 others within {rest} of it",
+                 others within {rest} of it, {bursts}",
                 time(1e3 / per_s)
             ));
         } else {
@@ -119,14 +126,7 @@ impl Enqueued {
     pub fn beats(&self) -> Vec<u64> {
         let mut done: Vec<u64> = self.0.iter().map(|(_, done)| *done).collect();
         done.sort_unstable();
-        let mut starts = vec![];
-        for (place, ns) in done.iter().enumerate() {
-            let before = place.checked_sub(1).and_then(|before| done.get(before));
-            if before.is_none_or(|before| ns - before > PAUSE_NS) {
-                starts.push(*ns);
-            }
-        }
-        starts.windows(2).map(|pair| pair[1] - pair[0]).collect()
+        starts(done.into_iter()).windows(2).map(|pair| pair[1] - pair[0]).collect()
     }
 
     /// Every write as data.
@@ -179,6 +179,18 @@ impl Enqueued {
     }
 }
 
+/// The completions with which a burst begins; ns, in order.
+fn starts(done: impl Iterator<Item = u64>) -> Vec<u64> {
+    let (mut starts, mut before) = (Vec::new(), None);
+    for ns in done {
+        if before.is_none_or(|before| ns - before > PAUSE_NS) {
+            starts.push(ns);
+        }
+        before = Some(ns);
+    }
+    starts
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -201,7 +213,8 @@ mod tests {
         let phases = bursts().phases().unwrap();
         assert_eq!((phases.during.0, phases.after), (37, 11));
         assert!((phases.during.1 - 37.0 / 0.080_000_047).abs() < 0.01, "{phases:?}");
-        assert_eq!(phases.overtaken, 0);
+        // Three of the turn in which the last was enqueued, and eight.
+        assert_eq!((phases.overtaken, phases.bursts), (0, 2));
         let words = bursts().words();
         assert!(words[0].starts_with("completions speed up once enqueueing stops"), "{words:?}");
         assert_eq!(bursts().table().rows.len(), 48);
