@@ -229,7 +229,7 @@ INLINE void end_lives(struct set *set, u32 way, u32 seen)
 	tally_more(owner ? owner->row : NO_ROW, op_of(life->cmd_flags), NO_COMPLETION, unseen);
 }
 
-/* Before a life of another kind begins: settles what was not seen of those of the last. */
+/* Settles the ends that escaped us in a slot, as of the kind of its last life. */
 INLINE void settle(struct set *set, u32 way, enum crossing by)
 {
 	u32 place;

@@ -1,10 +1,11 @@
 //! Loads, leaves and kills iowhy at random moments, and looks whether anything stays behind.
 //!
-//! `cargo run -p iowhy-live --example lifecycle -- [TIMES]`, as root; `bench/lifecycle` is that. 200
-//! times a command of iowhy starts beside a load and, after a random time of up to 1.5 s, is
-//! killed, interrupted, terminated or left to end. After each the kernel must hold no BPF
-//! program, map or link it did not hold before, but for those other processes have open. Then a tracer begins and ends as many times in this
-//! process, whose descriptors must stay as many as they were. The load reads back what it wrote.
+//! `cargo run -p iowhy-live --example lifecycle -- [TIMES]`, as root; `bench/lifecycle` is that.
+//! 200 times a command of iowhy starts beside a load and, after a random time of up to 1.5 s, is
+//! killed, interrupted, terminated or left to end. After each the kernel must hold no BPF program,
+//! map or link it did not hold before, but for those other processes have open. Then a tracer
+//! begins and ends as many times in this process, whose descriptors must stay as many as they were.
+//! The load reads back what it wrote.
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 #[path = "../tests/rig/mod.rs"]

@@ -61,11 +61,11 @@ mod tests {
     fn what_goes_on_is_told_with_those_before_it_also_where_the_numbers_went_round() {
         let mut set = [0; SET_WORDS];
         // Ended and left of two slots each: 7 of 7, 4 of 7, 65535 of 1, none of none.
-        set[20] = word([7, 7, 4, 9]);
-        set[21] = word([65_535, 0, 0, 0]);
+        set[ENDS.start] = word([7, 7, 4, 9]);
+        set[ENDS.start + 1] = word([65_535, 0, 0, 0]);
         for (way, begun) in [7, 7, 1].into_iter().enumerate() {
-            set[32 + way * LIFE_WORDS] = way as u64;
-            set[32 + way * LIFE_WORDS + BEGUN] = word([1, 2, begun, 9]);
+            set[LIVES.start + way * LIFE_WORDS] = way as u64;
+            set[LIVES.start + way * LIFE_WORDS + BEGUN] = word([1, 2, begun, 9]);
         }
         let found: Vec<(u64, u32)> = unended(&set).map(|one| (one.life[0], one.before)).collect();
         assert_eq!(found, [(1, 2), (2, 1)]);

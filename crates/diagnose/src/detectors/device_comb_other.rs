@@ -13,12 +13,12 @@
 //!
 //! ## Rule
 //! Services of one kind of request stand on a comb of free period between 0.8 ms (0.2 ms without a
-//! platter) and 22 ms: its log-likelihood ratio without the best tooth exceeds 8, and at least ten services are slow. On a
-//! device without a platter latencies are tried as well, for it serves several requests at once. On a
-//! device that may have a platter the period must not be within 1 % of a turn at any standard speed,
-//! nor of a half, third, double or triple of one, and no ladder of a platter may fit. Random requests
-//! of such a device are tried if a quarter of them is quicker than any seek; if these are reads, there is
-//! no platter.
+//! platter) and 22 ms: its log-likelihood ratio without the best tooth exceeds 8, and at least ten
+//! services are slow. On a device without a platter latencies are tried as well, for it serves
+//! several requests at once. On a device that may have a platter the period must not be within 1 %
+//! of a turn at any standard speed, nor of a half, third, double or triple of one, and no ladder of
+//! a platter may fit. Random requests of such a device are tried if a quarter of them is quicker
+//! than any seek; if these are reads, there is no platter.
 //!
 //! ## Wrong if
 //! The device has a platter after all, of an odd speed; the log's own clock ticks so.

@@ -14,10 +14,11 @@
 //!
 //! ## Rule
 //! Any of these, each kind counted once: `medium` lines in the kernel's log; requests that failed
-//! with ENODATA or EILSEQ, or twice in one place with EIO before any limit of recovery ended them; SMART 197 or 198 above zero, a failed
-//! self-test, uncorrected or media errors, 5 or 187 that grew between two records; or one 1-MiB
-//! range that was slow, more than ten medians, at each of two or more visits apart (Fisher's exact
-//! test, p below 0.01 over all ranges). The last alone stays a suspicion.
+//! with ENODATA or EILSEQ, or twice in one place with EIO before any limit of recovery ended them;
+//! SMART 197 or 198 above zero, a failed self-test, uncorrected or media errors, 5 or 187 that grew
+//! between two records; or one 1-MiB range that was slow, more than ten medians, at each of two or
+//! more visits apart (Fisher's exact test, p below 0.01 over all ranges). The last alone stays a
+//! suspicion.
 //!
 //! ## Wrong if
 //! A thin pool is full, a permission is missing, a device-mapper target returns errors on purpose. 197

@@ -13,9 +13,9 @@
 //! that the device is virtual (QEMU, virtio, Amazon EBS, Microsoft, Google, VMware).
 //!
 //! ## Rule
-//! The device is virtual by its model, by what was stated, or by its name; else it is only suspected. Reads of places that
-//! nobody touched before take at least three times as long as reads of places touched before, size
-//! for size, with at least ten of each and a chance below 1 %.
+//! The device is virtual by its model, by what was stated, or by its name; else it is only
+//! suspected. Reads of places that nobody touched before take at least three times as long as reads
+//! of places touched before, size for size, with at least ten of each and a chance below 1 %.
 //!
 //! ## Wrong if
 //! The disk is local behind a virtual name, and its own cache makes the second read quick.

@@ -12,13 +12,13 @@
 //! law), or count, mean and duration of a run.
 //!
 //! ## Rule
-//! Queue length and rate times latency differ by more than 10 % and more than rounding can do; or
-//! a printed size is not throughput over rate; or
-//! all waits of a run that does one thing at a time add up to more than the run took; or a printed
-//! throughput is not size times count over time; or one request moves faster than any link; or a
-//! histogram's mean and the averages of the same device in the same document are more than two
-//! times apart, or two listings of averages, though as much was in flight. The share it states is not of latency: it is the part of the reported figure that
-//! cannot be trusted.
+//! Queue length and rate times latency differ by more than 10 % and more than rounding can do; or a
+//! printed size is not throughput over rate; or all waits of a run that does one thing at a time
+//! add up to more than the run took; or a printed throughput is not size times count over time; or
+//! one request moves faster than any link; or a histogram's mean and the averages of the same
+//! device in the same document are more than two times apart, or two listings of averages, though
+//! as much was in flight. The share it states is not of latency: it is the part of the reported
+//! figure that cannot be trusted.
 //!
 //! ## Wrong if
 //! The run was not synchronous after all, or the two listings watched different times.

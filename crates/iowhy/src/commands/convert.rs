@@ -14,9 +14,9 @@
 //! - `native-capture`: everything, as `iowhy record` keeps it.
 //!
 //! The target is told by `--to`, else by the ending of the file: `.json`, `.jsonl`, `.ndjson`,
-//! `.csv`, `.parquet` or `.iowhy`. What a target cannot carry is refused with the reason: nothing is made up, so averages
-//! never become single I/Os. Where an input holds several listings, those that do not fit are
-//! named and left out, with exit status 1.
+//! `.csv`, `.parquet` or `.iowhy`. What a target cannot carry is refused with the reason: nothing
+//! is made up, so averages never become single I/Os. Where an input holds several listings, those
+//! that do not fit are named and left out, with exit status 1.
 //!
 //! ## Examples
 //! `iowhy convert biosnoop.txt trace.csv`: for a spreadsheet.

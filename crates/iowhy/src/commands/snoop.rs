@@ -3,12 +3,12 @@
 //! ## Does
 //! Traces every request and prints it when it completes: time of completion since the start, who
 //! started it, device, operation and flags, first sector, size, with `--pattern` whether it began
-//! where the one before on that device ended, with `--timestamp` by the time of day, queue time (Q2D) and device time (D2C), and the
-//! error if it failed. With `--over 500ms` only slower ones are kept, chosen in the kernel; other
-//! filters are applied there, too. With an interval, a table of all I/Os per device and operation
-//! follows at each: how many, least, mean and greatest latency. What was lost is said at the end.
-//! The text is read back by `iowhy why`, and `--json` writes every field, the control group and the
-//! arrival (`--before`) among them.
+//! where the one before on that device ended, with `--timestamp` by the time of day, queue time
+//! (Q2D) and device time (D2C), and the error if it failed. With `--over 500ms` only slower ones
+//! are kept, chosen in the kernel; other filters are applied there, too. With an interval, a table
+//! of all I/Os per device and operation follows at each: how many, least, mean and greatest
+//! latency. What was lost is said at the end. The text is read back by `iowhy why`, and `--json`
+//! writes every field, the control group and the arrival (`--before`) among them.
 //!
 //! `--files` names the file whose pages an I/O reads or writes, on a line before it: of the page
 //! cache always, of direct I/O since Linux 6.6 on file systems that use iomap (ext4, XFS, btrfs); for

@@ -1,8 +1,9 @@
 //! Published captures with known causes, judged beside the simulated ones.
 //!
-//! The listings lie in `published/`, named by their number in the project's list of cases, or among the
-//! cases of `iowhy` where they are one of those. What is owed is stated here: the first verdicts that are right, and whether a disk is to blame at all.
-//! `insufficient` is right where the listing is too short to carry more.
+//! The listings lie in `published/`, named by their number in the project's list of cases, or among
+//! the cases of `iowhy` where they are one of those. What is owed is stated here: the first
+//! verdicts that are right, and whether a disk is to blame at all. `insufficient` is right where
+//! the listing is too short to carry more.
 
 use std::fmt::Write;
 

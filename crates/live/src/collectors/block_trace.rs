@@ -7,10 +7,10 @@
 //! (`block_bio_queue`): B2Q, from there to the start, is spent waiting for a free tag, for a frozen
 //! queue, for write-back throttling or for the io.cost and io.latency controllers. Of devices that
 //! make no requests (dm, md, zram, NVMe multipath), it follows the bios from arrival to completion
-//! (`block_bio_complete`). It gives either one event per request, with sector,
-//! size, flags, process, control group on request, depth at issue and error, or histograms per device, operation and stage
-//! that are kept in the kernel. With a latency limit it gives both: events above the limit, and the
-//! histograms of all requests in a listing of their own.
+//! (`block_bio_complete`). It gives either one event per request, with sector, size, flags,
+//! process, control group on request, depth at issue and error, or histograms per device, operation
+//! and stage that are kept in the kernel. With a latency limit it gives both: events above the
+//! limit, and the histograms of all requests in a listing of their own.
 //!
 //! With `snoop --files` it tells the file whose pages an I/O reads or writes. Pages of the page cache
 //! know theirs; what a task reads or writes directly is told by the tracepoints of iomap
@@ -45,8 +45,9 @@
 //! arrived. Who dirtied a page that a flusher writes. The file of direct I/O before 6.6 or on a file
 //! system without iomap, and of a block device opened as one.
 //!
-//! A request whose start was missed, or whose event found the ring full, is counted as lost, so that
-//! events + lost is exactly what /proc/diskstats counts, per operation (an empty flush counts as a write there, and the flush that the kernel sends for it as a flush).
+//! A request whose start was missed, or whose event found the ring full, is counted as lost, so
+//! that events + lost is exactly what /proc/diskstats counts, per operation (an empty flush counts
+//! as a write there, and the flush that the kernel sends for it as a flush).
 
 use std::os::fd::OwnedFd;
 use std::path::Path;

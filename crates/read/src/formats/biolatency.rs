@@ -1,10 +1,10 @@
 //! biolatency: block I/O latency histograms from bcc or libbpf-tools.
 //!
 //! ## Reads
-//! The screen of `biolatency` with any of -T -m -D -F -Q -e: `disk = 'sdb'` or `flags =
-//! Sync-Write` lines, `usecs : count distribution` headings and rows `LO -> HI : N |***|`. Each
-//! histogram becomes a distribution of its disk and flags. So do the Python dictionaries of -j. The text may be re-flowed, down to
-//! several histograms on one line.
+//! The screen of `biolatency` with any of -T -m -D -F -Q -e: `disk = 'sdb'` or `flags = Sync-Write`
+//! lines, `usecs : count distribution` headings and rows `LO -> HI : N |***|`. Each histogram
+//! becomes a distribution of its disk and flags. So do the Python dictionaries of -j. The text may
+//! be re-flowed, down to several histograms on one line.
 //!
 //! ## Where it comes from
 //! `biolatency-bpfcc` and `biolatency` (packages bpfcc-tools, libbpf-tools). Capture with

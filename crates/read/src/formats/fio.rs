@@ -18,10 +18,11 @@
 //! The device is the one of `--filename`, if that is a single one in /dev, else the job's name.
 //! `lat (usec) : 250=0.04%` is the share below 250 us and above the step before, over reads and
 //! writes together, of completion latencies. Counts of such shares and of percentiles are not
-//! printed: they are computed from the number of I/Os, which fio issued or which follows from
-//! rate and runtime, and a note says so. Of one direction alone the shares
-//! are used only where percentiles are missing, for they say less; of several they are given apart. A printed rate such as `23.8k` has three digits. fio starts
-//! its clock when it issues: if it falls behind its own schedule, nobody counts the wait.
+//! printed: they are computed from the number of I/Os, which fio issued or which follows from rate
+//! and runtime, and a note says so. Of one direction alone the shares are used only where
+//! percentiles are missing, for they say less; of several they are given apart. A printed rate such
+//! as `23.8k` has three digits. fio starts its clock when it issues: if it falls behind its own
+//! schedule, nobody counts the wait.
 //!
 //! ## Cannot know
 //! What the device did: queueing in fio's own depth and in the host is part of `clat`. Whether

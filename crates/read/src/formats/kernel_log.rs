@@ -23,7 +23,8 @@
 //! and `CommWake` alone may be power saving or a pulled plug. A timeout may be a drive, a shingled
 //! disk, its power, or firmware. Devices are named as the message does: `sdb`, `nvme0`, or `ata3`,
 //! a port whose disk the message does not tell. The first 100 messages of a kind and device are
-//! kept. Lines of other programs in a system log are passed over. A time in brackets counts seconds since boot, which run slow across a suspend.
+//! kept. Lines of other programs in a system log are passed over. A time in brackets counts seconds
+//! since boot, which run slow across a suspend.
 //!
 //! ## Cannot know
 //! What the kernel did not say: the log may have wrapped or been limited in rate. What the drive

@@ -12,9 +12,10 @@
 //! ## Versions
 //! Version 1 is the only one. A block begins with a header of 52 bytes: the magic `89 49 4F 57 48
 //! 59 01 0A`; version and end mark, 16 bits each (0: more follows, 1: the end, 2: it goes on in
-//! another file; 256 more if it repeats facts of the file before); bytes of content; number of the recording, place of the block and events before
-//! it, 64 bits each; events in it; CRC-32 of the content; CRC-32 of the header. Numbers are little-
-//! endian. The content is described in `crates/wire`.
+//! another file; 256 more if it repeats facts of the file before); bytes of content; number of the
+//! recording, place of the block and events before it, 64 bits each; events in it; CRC-32 of the
+//! content; CRC-32 of the header. Numbers are little- endian. The content is described in
+//! `crates/wire`.
 //!
 //! ## Traps
 //! Each block can be read without the others. Where blocks are missing or damaged, what is left is

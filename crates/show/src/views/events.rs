@@ -8,12 +8,12 @@
 //! reads it as `biosnoop`, queue time and losses included.
 //!
 //! ## Units
-//! TIME in seconds on the clock of the trace (TIMESTAMP, if asked for: the time of day, UTC), SECTOR in units of 512 bytes, BYTES in bytes,
-//! QUE (queue to issue, Q2D) and LAT (issue to completion, D2C) in milliseconds. The QUE column
-//! is left out where the source never saw the queue. P, if asked for, is `S` for an I/O that began
-//! where the one before it on its device ended, `R` for one that began elsewhere, `-` for the
-//! first. Lines above an I/O name the file it is of, if that was traced, and the error
-//! it ended with. `-` means that it was not seen for this
+//! TIME in seconds on the clock of the trace (TIMESTAMP, if asked for: the time of day, UTC),
+//! SECTOR in units of 512 bytes, BYTES in bytes, QUE (queue to issue, Q2D) and LAT (issue to
+//! completion, D2C) in milliseconds. The QUE column is left out where the source never saw the
+//! queue. P, if asked for, is `S` for an I/O that began where the one before it on its device
+//! ended, `R` for one that began elsewhere, `-` for the first. Lines above an I/O name the file it
+//! is of, if that was traced, and the error it ended with. `-` means that it was not seen for this
 //! request; if the issue was not seen, LAT is all from queue to completion and QUE is `-`. A
 //! process that was not seen is `?` with PID 0, as bcc prints it.
 //!

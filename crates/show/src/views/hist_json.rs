@@ -3,7 +3,8 @@
 //! ## Shows
 //! What `histogram` draws, for programs: each histogram over the edges of its own source, never
 //! joined, per device, operation and stage. With `--verbose`, and where `iowhy convert` writes it,
-//! each stretch of time has its own; else those of one source are added up. `docs/JSON.md` describes every field.
+//! each stretch of time has its own; else those of one source are added up. `docs/JSON.md`
+//! describes every field.
 //!
 //! ## Units
 //! All times in nanoseconds. Bucket `i` counts latencies from `edges_ns[i]`, inclusive, to
