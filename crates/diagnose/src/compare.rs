@@ -11,10 +11,9 @@ mod share;
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{Compared, Comparison, Difference, Explained, Recording, Said, Unit};
+use iowhy_model::{Compared, Comparison, Difference, Explained, Random, Recording, Said, Unit};
 
 use crate::measures::{rank_test, spread};
-use crate::random::Random;
 use crate::{Options, judge, names, weigh};
 use sample::{Kind, Sides};
 
@@ -164,7 +163,7 @@ fn resampled_median(values: &[f64], random: &mut Random) -> Option<f64> {
     let block = (n as f64).cbrt().ceil().max(1.0) as usize;
     let mut drawn: Vec<f64> = Vec::with_capacity(n + block);
     while drawn.len() < n {
-        let start = random.below(n);
+        let start = random.place(n);
         drawn.extend((0..block).filter_map(|step| values.get((start + step) % n)));
     }
     drawn.truncate(n);

@@ -24,7 +24,6 @@ mod members;
 mod mounts;
 mod names;
 mod phrase;
-pub mod random;
 pub mod regimes;
 pub mod replay;
 mod replayed;

@@ -52,11 +52,11 @@ mod tests {
 
     #[test]
     fn no_measure_panics_on_odd_numbers() {
-        let mut random = crate::random::Random::seeded(91);
+        let mut random = iowhy_model::Random::seeded(91);
         for round in 0..200 {
             let values: Vec<f64> =
-                (0..round % 40).map(|_| ODD[random.below(9)] * random.unit()).collect();
-            let s0 = ODD[random.below(9)];
+                (0..round % 40).map(|_| ODD[random.place(9)] * random.unit()).collect();
+            let s0 = ODD[random.place(9)];
             let _ = missed_turn::from_completions(&values, s0);
             let _ = (missed_turn::missed_turn(&values), cap::plateau(&values, &values));
             let _ = (ladder::known(&values, s0, s0), peers::Peer::from_latencies(&values));
@@ -69,22 +69,22 @@ mod tests {
 
     #[test]
     fn no_measure_panics_on_odd_visits() {
-        let mut random = crate::random::Random::seeded(92);
+        let mut random = iowhy_model::Random::seeded(92);
         for round in 0..200 {
             let mut visits: Vec<Visit> = (0..round % 40)
                 .map(|_| Visit {
                     queued_ns: (random.unit() < 0.3).then(|| random.bits() as i64),
-                    issued_ns: random.bits() as i64 >> random.below(64),
-                    completed_ns: random.bits() as i64 >> random.below(64),
+                    issued_ns: random.bits() as i64 >> random.place(64),
+                    completed_ns: random.bits() as i64 >> random.place(64),
                     bytes: random.bits() as u32,
                     sector: Some(random.bits()),
                     op: Op::Write,
                 })
                 .collect();
             sort(&mut visits);
-            let s0 = ODD[random.below(9)] * 1e6;
+            let s0 = ODD[random.place(9)] * 1e6;
             let _ = (ramp::ramps(&visits, s0), stall::stalls(&visits, s0));
-            let _ = (service::services(&visits, random.below(5)), service::busy_ns(&visits));
+            let _ = (service::services(&visits, random.place(5)), service::busy_ns(&visits));
             let _ = crate::replay::vote(&visits, s0, random.unit());
         }
     }

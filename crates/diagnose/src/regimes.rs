@@ -110,7 +110,7 @@ impl Sums {
 mod tests {
     use super::*;
     use crate::measures::listings;
-    use crate::random::Random;
+    use iowhy_model::Random;
 
     #[test]
     fn document_000_holds_two_states() {

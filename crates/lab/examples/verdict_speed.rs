@@ -6,8 +6,8 @@
 use std::io::{self, BufWriter, Write};
 use std::time::Instant;
 
-use iowhy_diagnose::{Options, judge, random::Random};
-use iowhy_model::{Event, Flags, Layer, Level, Nanos, Op, Recording, Sink, Source, Time};
+use iowhy_diagnose::{Options, judge};
+use iowhy_model::{Event, Flags, Layer, Level, Nanos, Op, Random, Recording, Sink, Source, Time};
 
 /// Disks of the machine, and how many of their requests are in flight.
 const DISKS: [&str; 4] = ["sda", "sdb", "nvme0n1", "nvme1n1"];
@@ -33,12 +33,12 @@ fn ios(count: u64) -> impl Iterator<Item = Io> {
         let base = if disk < 2 { 4_000_000.0 } else { 90_000.0 };
         let stalled = disk == 2 && k % 40_000 < 40;
         let took = base * (0.6 + 0.8 * random.unit()) + if stalled { 200e6 } else { 0.0 };
-        let op = match random.below(10) {
+        let op = match random.place(10) {
             0 => Op::Flush,
             1..=3 => Op::Write,
             _ => Op::Read,
         };
-        let sector = if k % 3 == 0 { k * 8 } else { random.below(1 << 28) as u64 * 8 };
+        let sector = if k % 3 == 0 { k * 8 } else { random.place(1 << 28) as u64 * 8 };
         let issued = (k / DEPTH) as i64 * 1_200_000;
         Io { disk, op, sector, issued, completed: issued + took as i64 }
     })

@@ -11,7 +11,6 @@ mod disease;
 mod freeze;
 mod network;
 mod parameters;
-mod random;
 mod rotational;
 mod shingled;
 mod ssd;
@@ -20,14 +19,13 @@ pub use disease::{Disease, duration};
 pub use freeze::Freeze;
 pub use network::Network;
 pub use parameters::{Model, size};
-pub use random::Random;
 pub use rotational::Rotational;
 pub use shingled::Shingled;
 pub use ssd::Ssd;
 
 use disease::Illness;
 
-use iowhy_model::Op;
+use iowhy_model::{Op, Random};
 
 /// A request as it reaches the disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -185,7 +183,7 @@ impl Disk {
     /// A disk that begins to live at `start` (its stalls and its heat are counted from there).
     pub fn new(mechanism: Mechanism, diseases: &[Disease], seed: u64, start: u64) -> Disk {
         let freezes = diseases.iter().filter_map(|disease| disease.freeze(start)).collect();
-        let (diseases, random) = (diseases.to_vec(), Random::new(seed));
+        let (diseases, random) = (diseases.to_vec(), Random::seeded(seed));
         Disk { mechanism, diseases, freezes, random, start, busy_until: start, awake: start }
     }
 

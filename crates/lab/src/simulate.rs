@@ -9,9 +9,9 @@
 
 use std::fmt::Write;
 
-use iowhy_model::Op;
+use iowhy_model::{Op, Random};
 
-use crate::disk::{Disk, Random, Request, Served, duration, size};
+use crate::disk::{Disk, Request, Served, duration, size};
 
 /// A load.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -84,7 +84,7 @@ impl Load {
 
     /// Sends the load to a disk of `bytes`; each request with its answer, in order of arrival.
     pub fn run(&self, disk: &mut Disk, bytes: u64, seed: u64) -> Vec<(Request, Served)> {
-        let mut random = Random::new(seed ^ 0x6c6f_6164);
+        let mut random = Random::seeded(seed ^ 0x6c6f_6164);
         let mut slots = vec![0u64; self.depth];
         let mut done = Vec::with_capacity(self.count);
         let (mut next, mut clock) = (0, 0);
@@ -94,7 +94,7 @@ impl Load {
             let slot = slot.map_or(0, |(place, _)| place);
             clock = match self.rate {
                 // Gaps of a Poisson process: minus the logarithm of an even number.
-                Some(rate) => clock + (-(1.0 - random.unit()).ln() / rate * 1e9) as u64,
+                Some(rate) => clock + (random.exponential() / rate * 1e9) as u64,
                 None => slots[slot].max(clock),
             };
             let room = bytes.saturating_sub(u64::from(self.bytes)) / 4096 + 1;

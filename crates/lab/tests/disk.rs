@@ -1,8 +1,8 @@
 //! What holds for every disk model, healthy or sick, over thousands of random requests.
 #![expect(clippy::expect_used, reason = "a test may")]
 
-use iowhy_lab::disk::{Disease, Disk, Model, Random, Request, Served};
-use iowhy_model::Op;
+use iowhy_lab::disk::{Disease, Disk, Model, Request, Served};
+use iowhy_model::{Op, Random};
 
 const BYTES: u64 = 4 << 30;
 
@@ -45,7 +45,7 @@ fn disks(seed: u64) -> Vec<(String, Disk)> {
 
 /// A mixed load: bursts and pauses, sequential and scattered, all operations.
 fn load(seed: u64, count: usize) -> Vec<Request> {
-    let mut random = Random::new(seed);
+    let mut random = Random::seeded(seed);
     let (mut arrival, mut next) = (0, 0);
     (0..count)
         .map(|_| {

@@ -18,6 +18,7 @@ mod interval;
 mod op;
 mod pour;
 mod quantity;
+mod random;
 mod recording;
 mod report;
 mod series;
@@ -36,6 +37,7 @@ pub use histogram::{Edges, Histogram, Quantile, STANDARD_PER_OCTAVE, STANDARD_UN
 pub use interval::{Interval, Rates};
 pub use op::{Flags, Op};
 pub use quantity::Unit;
+pub use random::Random;
 pub use recording::{EVENTS_JUDGED, EVENTS_KEPT, Listing, Recording};
 pub use report::Report;
 pub use series::Series;

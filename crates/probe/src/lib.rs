@@ -18,7 +18,6 @@ mod limits;
 mod logbook;
 mod outcome;
 mod quiet;
-mod random;
 mod scaling;
 mod session;
 mod tally;

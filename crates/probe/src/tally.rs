@@ -125,7 +125,7 @@ fn fine_middle(bucket: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use iowhy_model::Random;
 
     #[test]
     fn buckets_are_those_of_the_standard_edges() {

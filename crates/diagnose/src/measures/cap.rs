@@ -163,7 +163,7 @@ const ROUND_SLACK: f64 = 0.005;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use iowhy_model::Random;
 
     #[test]
     fn document_002_sits_on_the_16000_tier() {

@@ -201,7 +201,7 @@ pub fn from_histogram(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use iowhy_model::Random;
 
     #[test]
     fn document_001_writes_wait_a_turn_of_7200_rpm() {
@@ -230,7 +230,7 @@ mod tests {
         (0..400)
             .map(|_| {
                 at += beat(random);
-                at + if random.below(late) == 0 { 0.3 + 2.7 * random.unit() } else { 0.0 }
+                at + if random.place(late) == 0 { 0.3 + 2.7 * random.unit() } else { 0.0 }
             })
             .collect()
     }

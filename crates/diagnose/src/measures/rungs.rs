@@ -1,6 +1,6 @@
 //! Base and period of a ladder whose rough period is known, by a line through its rungs.
 
-use crate::random::Random;
+use iowhy_model::Random;
 
 /// How far the period may move from where it started, as a share: room for the error of a fit
 /// through few events, and clear of the neighbours (5700 and 5900 rpm are 3.5 % apart).
@@ -81,7 +81,7 @@ pub fn interval(services_ms: &[f64], base_ms: f64, period_ms: f64) -> (f64, f64,
     let mut periods: Vec<f64> = (0..RESAMPLES)
         .map(|_| {
             let drawn: Vec<f64> = (0..size)
-                .filter_map(|_| services_ms.get(random.below(services_ms.len())).copied())
+                .filter_map(|_| services_ms.get(random.place(services_ms.len())).copied())
                 .collect();
             fit(&drawn, base_ms, period_ms).1
         })

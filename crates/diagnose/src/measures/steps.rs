@@ -104,14 +104,14 @@ fn near_rpm(period_ms: f64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use iowhy_model::Random;
 
     /// Flash reads of 0.2 ms, a third of which wait 1 to 5 ticks.
     fn ticking(tick_ms: f64) -> Vec<f64> {
         let mut random = Random::seeded(11);
         (0..200)
             .map(|k| {
-                let ticks = if k % 3 == 0 { 1 + random.below(5) } else { 0 };
+                let ticks = if k % 3 == 0 { 1 + random.place(5) } else { 0 };
                 0.2 + 0.02 * random.unit() + ticks as f64 * tick_ms
             })
             .collect()

@@ -1,7 +1,7 @@
 //! Simulated service times and loads, to measure how often the measures are right. Written apart
 //! from the laboratory's simulators; known truth, fixed seeds, noise and outliers included.
 
-use crate::random::Random;
+use iowhy_model::Random;
 
 /// Service times of one simulated capture.
 pub struct Case {
@@ -33,7 +33,7 @@ pub const CLASSES: [&str; 12] = [
 
 /// One capture of `n` requests of a class.
 pub fn case(class: &'static str, n: usize, random: &mut Random) -> Case {
-    let rpm = SPEEDS[random.below(SPEEDS.len())];
+    let rpm = SPEEDS[random.place(SPEEDS.len())];
     let turn = 60_000.0 / rpm * (1.0 + 0.0005 * random.normal());
     let base = between(random, 0.4, 3.0);
     let jitter = between(random, 0.01, 0.08);
@@ -42,7 +42,7 @@ pub fn case(class: &'static str, n: usize, random: &mut Random) -> Case {
     let scale = between(random, 1.0, 15.0);
     let deep = between(random, 3.0, 25.0);
     let extra = between(random, 0.1, 0.6);
-    let quantum = [1.0, 2.5, 10.0][random.below(3)];
+    let quantum = [1.0, 2.5, 10.0][random.place(3)];
     let mut served = 0.0;
     let services_ms = (0..n)
         .map(|i| {

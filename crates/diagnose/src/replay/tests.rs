@@ -1,9 +1,10 @@
 //! Worked numbers of the replay.
 
+use iowhy_model::Random;
+
 use super::*;
 use crate::measures::listings;
 use crate::measures::service::{sort, visit};
-use crate::random::Random;
 
 /// 128 KiB off a disk of 150 MB/s after 0.2 ms: the baseline's sequential read.
 const READ_NS: f64 = 0.2e6 + 131_072.0 / 150e6 * 1e9;

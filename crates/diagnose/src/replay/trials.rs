@@ -1,10 +1,11 @@
 //! Simulated loads on healthy and sick devices, to measure how often the replay is right. Known
 //! truth, fixed seeds; the healthy service time it is told is wrong by a random factor.
 
+use iowhy_model::Random;
+
 use super::Side;
 use crate::measures::service::{self, Visit};
 use crate::measures::trials::between;
-use crate::random::Random;
 
 /// A simulated load.
 pub struct Case {
@@ -50,11 +51,11 @@ pub fn case(class: &'static str, n: usize, random: &mut Random) -> Case {
     let (arrivals, servers) = match class {
         "light load" => (Arrivals::Open(between(random, 0.05, 0.3)), 1),
         "parallel, idle" => (Arrivals::Open(between(random, 1.0, 4.0)), 16),
-        "batches" => (Arrivals::Batches(10 + random.below(40)), 1),
+        "batches" => (Arrivals::Batches(10 + random.place(40)), 1),
         "overload" => (Arrivals::Open(between(random, 1.3, 3.0)), 1),
-        "deep queue" => (Arrivals::Closed(8 + random.below(24)), 1),
-        "parallel, saturated" => (Arrivals::Closed(64 + random.below(64)), 8 + random.below(8)),
-        "slow, two to four in flight" => (Arrivals::Closed(2 + random.below(3)), 1),
+        "deep queue" => (Arrivals::Closed(8 + random.place(24)), 1),
+        "parallel, saturated" => (Arrivals::Closed(64 + random.place(64)), 8 + random.place(8)),
+        "slow, two to four in flight" => (Arrivals::Closed(2 + random.place(3)), 1),
         "slow, open arrivals" => (Arrivals::Open(between(random, 0.2, 0.6)), 1),
         "stalls" => (Arrivals::Open(between(random, 0.1, 0.4)), 1),
         _ => (Arrivals::Closed(1), 1),

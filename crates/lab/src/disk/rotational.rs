@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn random_places_cost_seek_and_half_a_turn_in_the_mean() {
-        let mut random = Random::new(3);
+        let mut random = Random::seeded(3);
         let mut disk = disk(Platter::default(), &[]);
         let (mut now, mut seek, mut wait) = (0, 0, 0);
         for _ in 0..4000 {

@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn pages_of_one_die_may_be_uneven_around_the_same_mean() {
         let flash = Flash { uneven: 48, ..Flash::default() };
-        let mut random = Random::new(3);
+        let mut random = Random::seeded(3);
         let took: Vec<u64> = (0..10_000).map(|_| flash.of_page(900_000, &mut random)).collect();
         let mean = took.iter().sum::<u64>() / 10_000;
         assert!(mean.abs_diff(900_000) < 10_000, "{mean}");

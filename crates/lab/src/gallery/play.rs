@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use crate::disk::{Disease, Disk, Model, Random, Request, Served};
+use iowhy_model::Random;
+
+use crate::disk::{Disease, Disk, Model, Request, Served};
 use crate::sickdisk::Drive;
 use crate::wards::Ward;
 
@@ -54,7 +56,8 @@ fn play(disk: &mut Disk, ward: &Ward, seed: u64) -> Result<Vec<(Request, Served)
     let mut senders = Vec::new();
     for (load, drive) in loads.iter().enumerate() {
         for one in 0..drive.senders() {
-            let mut random = Random::new(seed.wrapping_add(1000 * (load as u64 + 1) + one as u64));
+            let mut random =
+                Random::seeded(seed.wrapping_add(1000 * (load as u64 + 1) + one as u64));
             let at = drive.first(&mut random);
             senders.push(Sender { load, at, random });
         }

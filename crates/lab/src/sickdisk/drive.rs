@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use iowhy_model::Op;
+use iowhy_model::{Op, Random};
 use rustix::fs::OFlags;
 
-use crate::disk::{Random, duration};
+use crate::disk::duration;
 use crate::simulate::Load;
 
 /// What direct I/O asks of the place of a buffer: a page satisfies every device.
@@ -78,7 +78,7 @@ impl Drive {
         let mut driven = Driven { over, threads: Vec::new() };
         for one in 0..self.senders() {
             let (device, shared) = (device.clone(), shared.clone());
-            let random = Random::new(seed.wrapping_add(one as u64));
+            let random = Random::seeded(seed.wrapping_add(one as u64));
             let thread = thread::Builder::new().name(name.to_string());
             driven.threads.push(thread.spawn(move || self.one(&device, bytes, random, &shared))?);
         }
@@ -111,7 +111,7 @@ impl Drive {
             // Gaps of a Poisson process: minus the logarithm of an even number.
             (None, Some(rate)) => {
                 let each = rate / self.senders() as f64;
-                sent + (-(1.0 - random.unit()).ln() / each * 1e9) as u64
+                sent + (random.exponential() / each * 1e9) as u64
             }
             (None, None) => answered + self.load.think,
         }

@@ -1,6 +1,6 @@
 //! Chance with the laws that a world needs.
 
-use crate::disk::Random;
+use iowhy_model::Random;
 
 /// A seeded row of numbers, drawn from by name.
 #[derive(Clone, Debug)]
@@ -9,7 +9,7 @@ pub struct Chance(Random);
 impl Chance {
     /// A row that begins at a seed.
     pub fn new(seed: u64) -> Chance {
-        Chance(Random::new(seed))
+        Chance(Random::seeded(seed))
     }
 
     /// 64 bits.
@@ -45,6 +45,6 @@ impl Chance {
 
     /// Exponential of that mean.
     pub fn wait(&mut self, mean: f64) -> f64 {
-        -(1.0 - self.0.unit()).ln() * mean
+        self.0.exponential() * mean
     }
 }

@@ -6,11 +6,12 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
+use iowhy_model::Random;
+
 use super::topology::{self, Node};
 use super::{Terms, human};
 use crate::engine::{Aligned, SoFar, Watcher};
 use crate::error::Error;
-use crate::random::Random;
 use crate::target::{Target, sensors};
 
 /// Share of a file system that a test file may take without a cap of the user's own (peers note,

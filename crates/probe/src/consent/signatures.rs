@@ -7,8 +7,9 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+use iowhy_model::Random;
+
 use crate::engine::Aligned;
-use crate::random::Random;
 
 /// A mark at a fixed place from the start of a device.
 const AT_START: &[(u64, &[u8], &str)] = &[

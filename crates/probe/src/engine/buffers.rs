@@ -1,6 +1,6 @@
 //! Memory that O_DIRECT accepts.
 
-use crate::random::Random;
+use iowhy_model::Random;
 
 /// No device asks for more than a page (open(2), "O_DIRECT").
 const ALIGNMENT: usize = 4096;

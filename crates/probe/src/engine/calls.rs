@@ -6,14 +6,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use iowhy_model::Op;
+use iowhy_model::{Op, Random};
 use rustix::io::ReadWriteFlags;
 
 use super::schedule::{Next, Schedule};
 use super::{Aligned, Clock, Ended, Gather, Io, SoFar, TICK, Watcher, no_cpu_ns};
 use crate::error::Error;
 use crate::job::{Durable, Job, Load};
-use crate::random::Random;
 use crate::target::Target;
 
 /// Most threads: more in flight need io_uring.

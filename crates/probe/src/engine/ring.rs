@@ -6,13 +6,12 @@ use std::time::Duration;
 
 use io_uring::types::{Fixed, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode};
-use iowhy_model::Op;
+use iowhy_model::{Op, Random};
 
 use super::schedule::{Next, Schedule};
 use super::{Aligned, Clock, Ended, Gather, Io, SoFar, TICK, Watcher, no_cpu_ns};
 use crate::error::Error;
 use crate::job::{Durable, Job, Load};
-use crate::random::Random;
 use crate::target::Target;
 
 /// Longest time spent looking at the completion queue before going to sleep, and only when several

@@ -1,9 +1,8 @@
 //! Which I/O is due next, where and when.
 
-use iowhy_model::Op;
+use iowhy_model::{Op, Random};
 
 use crate::job::{Arrivals, Job, Load, Order};
-use crate::random::Random;
 
 /// What is to be done now.
 #[derive(Clone, Copy, PartialEq, Debug)]

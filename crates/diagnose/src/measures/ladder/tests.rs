@@ -1,10 +1,11 @@
 //! Worked numbers of the ladder, its properties, and how often it is right.
 
+use iowhy_model::Random;
+
 use super::comb::SHORTEST_MS;
 use super::*;
 use crate::measures::listings;
 use crate::measures::trials;
-use crate::random::Random;
 
 #[test]
 fn document_000_worst_listing_climbs_a_ladder_of_7200_rpm() {

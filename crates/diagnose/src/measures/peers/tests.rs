@@ -1,7 +1,8 @@
 //! Worked numbers of the peers, and how often they are right.
 
+use iowhy_model::Random;
+
 use super::*;
-use crate::random::Random;
 
 /// Source document 003: disk, requests, minimum, mean and maximum, us.
 const TABLE: [(&str, u64, f64, f64, f64); 17] = [
@@ -90,10 +91,10 @@ fn an_equal_group_accuses_nobody_and_a_pair_is_no_group() {
 
 /// One simulated group of disks and which of them is slow, if any.
 fn group(n: usize, sick: bool, random: &mut Random) -> (Vec<Peer>, Option<usize>) {
-    let disks = 3 + random.below(46);
+    let disks = 3 + random.place(46);
     let spread = 0.03 + 0.15 * random.unit();
-    let suspect = sick.then(|| random.below(disks));
-    let kind = random.below(3);
+    let suspect = sick.then(|| random.place(disks));
+    let kind = random.place(3);
     let factor = 1.6 + 6.4 * random.unit();
     let peers = (0..disks)
         .map(|disk| {

@@ -7,10 +7,8 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use iowhy_model::Op;
+use iowhy_model::{Op, Random};
 use rustix::fs::OFlags;
-
-use crate::disk::Random;
 
 /// The part of the disk that is used, bytes.
 const SPAN: u64 = 32 << 20;
@@ -52,7 +50,7 @@ impl Load {
     fn one(self, path: &str, seed: u32) -> io::Result<()> {
         let flags = if self.op == Op::Write { OFlags::DSYNC } else { OFlags::empty() };
         let file = open(path, flags)?;
-        let mut random = Random::new(u64::from(seed));
+        let mut random = Random::seeded(u64::from(seed));
         let mut memory = vec![0x5a; self.bytes + ALIGNED];
         let buffer = aligned(&mut memory, self.bytes);
         for _ in 0..self.number / self.depth {
