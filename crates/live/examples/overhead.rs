@@ -12,6 +12,8 @@
 //! nothing attached before and behind, whose medians make one ratio; then slices in which the
 //! kernel counts the time in BPF programs (kernel.bpf_stats_enabled), apart because counting costs
 //! time itself. The result is the median of the ratios, with its 95 % interval and the quartiles.
+//! Context switches per I/O stand beside it: where fio and the device's worker share a CPU, who
+//! takes it from whom how often decides more about the rate than the programs do.
 //! The row "nothing" is a turn in which nothing is attached: how far to trust the rest.
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
@@ -61,6 +63,8 @@ struct Setup {
     ratios: Vec<f64>,
     /// ns per I/O, by slice.
     costs: Vec<f64>,
+    /// Context switches of the machine per I/O, by turn.
+    switches: Vec<f64>,
 }
 
 #[derive(Clone, Copy)]
@@ -124,6 +128,7 @@ fn setups() -> Vec<Setup> {
         rates: Vec::new(),
         ratios: Vec::new(),
         costs: Vec::new(),
+        switches: Vec::new(),
     };
     let mut setups = vec![
         new("nothing", None, How::Nothing),
@@ -139,10 +144,20 @@ fn setups() -> Vec<Setup> {
     setups
 }
 
+/// Context switches of all CPUs since the start (proc_stat(5), "ctxt").
+fn switched() -> u64 {
+    let text = std::fs::read_to_string("/proc/stat").expect("/proc/stat");
+    let line = text.lines().find_map(|line| line.strip_prefix("ctxt "));
+    line.and_then(|count| count.parse().ok()).expect("ctxt in /proc/stat")
+}
+
 /// Some slices for the rate, which are returned, then some for the time in BPF.
 fn turn(setup: &mut Setup, disk: &Loop, slice: Duration) -> Vec<f64> {
     let mut attached = Attached::new(setup.how, disk);
+    let (ios, before) = (disk.counters()[0], switched());
     let rates = slices(disk, slice, &mut attached);
+    let ios = (disk.counters()[0] - ios).max(1) as f64;
+    setup.switches.push((switched() - before) as f64 / ios);
     if !matches!(setup.how, How::Nothing) {
         let on = Statistics::on();
         for _ in 0..COUNTED {
@@ -333,11 +348,9 @@ fn print(disk: &Loop, setups: &mut [Setup], rounds: u64, slice: Duration) {
     println!("4k randread, io_uring, depth 32, {}: {rounds} rounds of {SLICES} slices", disk.name);
     println!("of {slice:?} between {SLICES} with nothing; load {}", busy.trim());
     println!();
-    let heads = ["attached", "ns/I/O", "bar", "IOPS", "ratio", "bar", "95 %", "quartiles", "turns"];
-    let [name, ns, bar, iops, ratio, bar_too, sure, spread, turns] = heads;
     println!(
-        "{name:14} {ns:>7} {bar:>5} {iops:>8} {ratio:>6} {bar_too:>5} {sure:>15} {spread:>15} \
-         {turns:>6}"
+        "attached        ns/I/O   bar     IOPS  ratio   bar            95 %       quartiles  \
+         switches  turns"
     );
     setups.iter_mut().filter(|setup| !setup.ratios.is_empty()).for_each(row);
     println!();
@@ -345,10 +358,11 @@ fn print(disk: &Loop, setups: &mut [Setup], rounds: u64, slice: Duration) {
         "ns/I/O: in BPF, median of slices, less {STATS_FLOOR_NS} ns per program run for counting it"
     );
     println!("ratio: median over turns of IOPS with it to IOPS just before and behind");
+    println!("switches: context switches of the machine per I/O, median of turns");
 }
 
 fn row(setup: &mut Setup) {
-    let Setup { name, bars, rates, ratios, costs, .. } = setup;
+    let Setup { name, bars, rates, ratios, costs, switches, .. } = setup;
     let bar = |bar: Option<f64>| bar.map_or(String::new(), |bar| format!("{bar}"));
     let (cost, kept) = (bar(bars.map(|bars| bars.0)), bar(bars.map(|bars| bars.1)));
     let ns = (!costs.is_empty()).then(|| percentile(costs, 0.5));
@@ -363,10 +377,10 @@ fn row(setup: &mut Setup) {
     };
     let sure = between(ratios, 0.5 - off, 0.5 + off);
     let spread = between(ratios, 0.25, 0.75);
-    let turns = ratios.len();
+    let (switched, turns) = (percentile(switches, 0.5), ratios.len());
     println!(
         "{name:14} {ns:>7} {cost:>5} {iops:>8.0} {ratio:>6.3} {kept:>5} {sure:>15} {spread:>15} \
-         {turns:>6}"
+         {switched:>9.2} {turns:>6}"
     );
 }
 
