@@ -38,7 +38,7 @@ fn ios(count: u64) -> impl Iterator<Item = Io> {
             1..=3 => Op::Write,
             _ => Op::Read,
         };
-        let sector = if k % 3 == 0 { k * 8 } else { random.place(1 << 28) as u64 * 8 };
+        let sector = if k % 3 == 0 { k * 8 } else { random.below(1 << 28) * 8 };
         let issued = (k / DEPTH) as i64 * 1_200_000;
         Io { disk, op, sector, issued, completed: issued + took as i64 }
     })

@@ -5,8 +5,8 @@
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 use iowhy_model::{
-    Distribution, Edges, Event, Flags, Histogram, Layer, Level, Op, Recording, Report, Sink,
-    Source, Stage, Time,
+    Distribution, Edges, Event, Flags, Histogram, Layer, Level, Op, Random, Recording, Report,
+    Sink, Source, Stage, Time,
 };
 use iowhy_show::{Style, find};
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -59,13 +59,8 @@ fn wild(recording: &mut Recording) {
     recording.lost("events dropped", 7);
     let devices = [recording.device("sda"), recording.device("nvme0n1"), recording.device("")];
     let names = [recording.name("fio"), recording.name("kworker/u8:2"), recording.name("µ, \"x\"")];
-    let mut dice = 88_172_645_463_325_252u64;
-    let mut roll = || {
-        dice ^= dice << 13;
-        dice ^= dice >> 7;
-        dice ^= dice << 17;
-        dice
-    };
+    let mut dice = Random::seeded(88_172_645_463_325_252);
+    let mut roll = || dice.bits();
     for k in 0..EVENTS {
         let mut event =
             Event::new(devices[(k % 3) as usize], Op::ALL[(k % 5) as usize], Layer::Block);

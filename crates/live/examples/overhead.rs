@@ -348,10 +348,19 @@ fn print(disk: &Loop, setups: &mut [Setup], rounds: u64, slice: Duration) {
     println!("4k randread, io_uring, depth 32, {}: {rounds} rounds of {SLICES} slices", disk.name);
     println!("of {slice:?} between {SLICES} with nothing; load {}", busy.trim());
     println!();
-    println!(
-        "attached        ns/I/O   bar     IOPS  ratio   bar            95 %       quartiles  \
-         switches  turns"
-    );
+    let heads = [
+        "attached",
+        "ns/I/O",
+        "bar",
+        "IOPS",
+        "ratio",
+        "bar",
+        "95 %",
+        "quartiles",
+        "switches",
+        "turns",
+    ];
+    line(heads.map(String::from));
     setups.iter_mut().filter(|setup| !setup.ratios.is_empty()).for_each(row);
     println!();
     println!(
@@ -377,10 +386,18 @@ fn row(setup: &mut Setup) {
     };
     let sure = between(ratios, 0.5 - off, 0.5 + off);
     let spread = between(ratios, 0.25, 0.75);
-    let (switched, turns) = (percentile(switches, 0.5), ratios.len());
+    let (iops, ratio) = (format!("{iops:.0}"), format!("{ratio:.3}"));
+    let switches = format!("{:.2}", percentile(switches, 0.5));
+    let turns = ratios.len().to_string();
+    line([name.to_string(), ns, cost, iops, ratio, kept, sure, spread, switches, turns]);
+}
+
+/// A line of the table, heads or figures.
+fn line(cells: [String; 10]) {
+    let [name, ns, cost, iops, ratio, kept, sure, spread, switches, turns] = cells;
     println!(
-        "{name:14} {ns:>7} {cost:>5} {iops:>8.0} {ratio:>6.3} {kept:>5} {sure:>15} {spread:>15} \
-         {switched:>9.2} {turns:>6}"
+        "{name:14} {ns:>7} {cost:>5} {iops:>8} {ratio:>6} {kept:>5} {sure:>15} {spread:>15} \
+         {switches:>9} {turns:>6}"
     );
 }
 

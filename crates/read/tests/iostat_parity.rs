@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use iowhy_model::{Interval, Nanos, Op, Recording};
+use iowhy_model::{Interval, Nanos, Op, Random, Recording};
 use iowhy_read::diskstats::{Change, Counters, between, parse_stat};
 use iowhy_read::scan;
 
@@ -42,20 +42,8 @@ impl Drop for Tree {
     }
 }
 
-/// A small generator with a fixed seed (Marsaglia's xorshift64).
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % end
-    }
-}
-
 /// Two readings of a device about two seconds apart. The last three wrap.
-fn readings(dice: &mut Dice, place: usize) -> (String, String) {
+fn readings(dice: &mut Random, place: usize) -> (String, String) {
     let mut before = Vec::new();
     let mut after = Vec::new();
     let ios: Vec<u64> = (0..4).map(|_| 1 + dice.below(4000)).collect();
@@ -100,7 +88,7 @@ fn iostat(tree: &Path, names: &[String]) -> Option<std::process::Child> {
 #[test]
 fn iostat_and_we_read_the_same_counters_alike() {
     let tree = Tree::new();
-    let mut dice = Dice(0x2545_f491_4f6c_dd1d);
+    let mut dice = Random::seeded(0x2545_f491_4f6c_dd1d);
     let mut names: Vec<String> = (0..DEVICES).map(|k| format!("pd{}", k + 1)).collect();
     let mut all: Vec<_> = (0..DEVICES).map(|place| readings(&mut dice, place)).collect();
     names.push("gauge".to_string());

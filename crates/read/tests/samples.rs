@@ -12,7 +12,7 @@ use std::fmt::Write;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use iowhy_model::{Distribution, Event, Interval, Listing, Nanos, Recording, Stage, Time};
+use iowhy_model::{Distribution, Event, Interval, Listing, Nanos, Random, Recording, Stage, Time};
 use iowhy_read::{FORMATS, Format, Sniff, find, scan};
 
 /// Most lines a format may ask for before it decides; the scanner's own limit.
@@ -142,12 +142,12 @@ fn every_sample_reads_as_its_golden_says() {
 /// Lent in drops, an input has no block for a reader to take at once, only lines.
 #[test]
 fn a_sample_reads_the_same_in_one_piece_and_in_drops() {
-    let mut dice = Dice(7);
+    let mut dice = Random::seeded(7);
     for sample in samples() {
         for bites in [0, 1, 2, 20] {
             let mut bytes = sample.bytes.clone();
             for _ in 0..bites {
-                let (from, to) = (dice.below(bytes.len()), dice.below(bytes.len()));
+                let (from, to) = (dice.place(bytes.len()), dice.place(bytes.len()));
                 bytes[to] = bytes[from];
             }
             let mut drops = BufReader::with_capacity(61, &bytes[..]);
@@ -158,7 +158,7 @@ fn a_sample_reads_the_same_in_one_piece_and_in_drops() {
 
 #[test]
 fn a_sample_cut_or_bitten_anywhere_still_reads_without_panic() {
-    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
+    let mut dice = Random::seeded(8);
     for sample in samples() {
         let bytes = &sample.bytes;
         let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
@@ -167,12 +167,12 @@ fn a_sample_cut_or_bitten_anywhere_still_reads_without_panic() {
             read(&bytes[cut..]);
         }
         for _ in 0..200 {
-            read(&bytes[..dice.below(bytes.len() + 1)]);
+            read(&bytes[..dice.place(bytes.len() + 1)]);
         }
         for _ in 0..500 {
             let mut bitten = bytes.clone();
-            let place = dice.below(bitten.len());
-            bitten[place] = dice.below(256) as u8;
+            let place = dice.place(bitten.len());
+            bitten[place] = dice.bits() as u8;
             read(&bitten);
         }
     }
@@ -196,18 +196,6 @@ fn the_list_is_sorted_documented_and_sampled() {
             .filter(|line| line.starts_with("## "))
             .collect();
         assert_eq!(headings, HEADINGS, "headings of {}", format.name);
-    }
-}
-
-/// A small generator with a fixed seed (Marsaglia's xorshift64): the same bites each time.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % end.max(1) as u64) as usize
     }
 }
 

@@ -30,9 +30,9 @@
 //! go where the one before ended. 8.33 ms each is a whole turn at 7200 rpm: the write came just too
 //! late for its sector. Far less than half a turn on a disk that turns means that a cache answered.
 //! In the picture, circles that come in steps while there are crosses missed their sector once per
-//! step; what is left in the queue when the crosses end then comes at one stroke, because the disk
-//! need not wait for the program any more. 0.02 to 0.3 ms is flash that is safe against power cuts,
-//! or a cache that lies.
+//! step; what is left in the queue when the crosses end then comes at one stroke, or a few of it in
+//! the turn before, because the disk need not wait for the program any more. 0.02 to 0.3 ms is flash
+//! that is safe against power cuts, or a cache that lies.
 
 use std::fmt::Write;
 
