@@ -3,6 +3,7 @@
 //!
 //! - [`built`] finds the program under test.
 //! - [`claims`] holds the tracer against a disk of known delay.
+//! - [`corpus`] judges a folder of foreign files.
 //! - [`demo`] shows a stranger what iowhy does.
 //! - [`disk`] is arithmetic: disks, healthy and sick, as functions of time.
 //! - [`gallery`] draws each disease.
@@ -17,6 +18,7 @@
 
 pub mod built;
 pub mod claims;
+pub mod corpus;
 pub mod demo;
 pub mod disk;
 pub mod gallery;

@@ -8,12 +8,13 @@ use std::process::{ExitCode, Stdio};
 
 use clap::{Args, Parser, Subcommand};
 use iowhy_lab::claims::Claims;
+use iowhy_lab::corpus::corpus;
 use iowhy_lab::demo::Demo;
 use iowhy_lab::disk;
 use iowhy_lab::gallery::Gallery;
 use iowhy_lab::kernels::{self, Kernels};
 use iowhy_lab::render;
-use iowhy_lab::score::{Case, Fitted, Score, calibration, published, sweep};
+use iowhy_lab::score::{Case, Fitted, Score, calibration, published_tables, sweep};
 use iowhy_lab::sickdisk::{SickDisk, Spec, missing, serve};
 use iowhy_lab::simulate::{Load, Seen, biosnoop};
 use iowhy_lab::wards::Wards;
@@ -38,6 +39,10 @@ enum What {
     Simulate(Simulate),
     /// Judges worlds of known illness at every level of input and prints what was right
     Score(Scored),
+    /// Judges published captures of known cause, case by case
+    Published(Collections),
+    /// Judges every file below a folder: recognised, lost, accused, slowest
+    Corpus(Folder),
     /// Boots Debian's kernels in small machines of virtual time and tries tracer and judge in them
     Kernels(Kernels),
     /// Draws each disease and writes the page that shows them
@@ -96,6 +101,24 @@ struct Simulate {
 }
 
 #[derive(Args)]
+struct Collections {
+    /// Collections in Markdown, taken as pasted beside the captures of the tree
+    collections: Vec<PathBuf>,
+    /// Where the tables are kept, if not printed only
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+#[derive(Args)]
+struct Folder {
+    /// The folder
+    folder: PathBuf,
+    /// Lists every recognised file, not only those with an accusation
+    #[arg(long)]
+    all: bool,
+}
+
+#[derive(Args)]
 struct Scored {
     /// Worlds per verdict
     #[arg(long, default_value_t = 20)]
@@ -127,6 +150,8 @@ fn main() -> ExitCode {
         What::Sickdisk(sickdisk) => sickdisk.run(),
         What::Simulate(simulate) => simulate.run(),
         What::Score(scored) => scored.run(),
+        What::Published(collections) => collections.run(),
+        What::Corpus(folder) => folder.run(),
         What::Kernels(kernels) => kernels.run(),
         What::Gallery(gallery) => gallery.run().map(|()| ExitCode::SUCCESS),
         What::Wards(wards) => wards.run(),
@@ -227,6 +252,24 @@ impl Simulate {
     }
 }
 
+impl Collections {
+    fn run(&self) -> io::Result<ExitCode> {
+        let text = published_tables(&self.collections)?;
+        if let Some(file) = &self.out {
+            std::fs::write(file, &text)?;
+        }
+        write!(io::stdout(), "{text}")?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Folder {
+    fn run(&self) -> io::Result<ExitCode> {
+        write!(io::stdout(), "{}", corpus(&self.folder, self.all)?)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
 impl Scored {
     fn run(&self) -> io::Result<ExitCode> {
         let text = match (&self.case, self.fit) {
@@ -239,8 +282,10 @@ impl Scored {
             (None, Some(of)) => calibration(of, self.cases, self.seed),
             (None, None) if self.sweep => sweep(self.cases, self.seed),
             (None, None) if self.answers => Score::of(self.cases, self.seed).map(|it| it.answers()),
-            (None, None) => Score::of(self.cases, self.seed)
-                .and_then(|score| Ok(format!("{}\n{}", score.tables(), published()?))),
+            (None, None) => Score::of(self.cases, self.seed).and_then(|score| {
+                let published = published_tables(&[]).map_err(|error| error.to_string())?;
+                Ok(format!("{}\n{published}", score.tables()))
+            }),
         };
         write!(io::stdout(), "{}", text.map_err(io::Error::other)?)?;
         Ok(ExitCode::SUCCESS)

@@ -19,7 +19,7 @@ mod tally;
 pub use case::{Case, Judged};
 pub use fit::Fitted;
 pub use forecast::{Foretold, forecasts, table as forecast_table};
-pub use published::{PUBLISHED, Published, published};
+pub use published::{Grade, Published, pasted, published, published_table, published_tables};
 pub use sweep::sweep;
 pub use tally::{Class, Tally};
 

@@ -3,8 +3,7 @@
 
 use iowhy_diagnose::{Calibrated, Options, judge};
 use iowhy_lab::render::LEVELS;
-use iowhy_lab::score::{PUBLISHED, Score, published};
-use iowhy_model::Recording;
+use iowhy_lab::score::{Grade, Score, published, published_table};
 
 /// Worlds per verdict, and the seed of the corpus.
 const CASES: (usize, u64) = (1, 2026);
@@ -12,8 +11,10 @@ const CASES: (usize, u64) = (1, 2026);
 /// with `cargo run --release -p iowhy-lab -- score --cases 1 --seed 2026`: 0.922 and four times 0.957.
 /// Raise them when they rise.
 const FLOORS: [f64; 5] = [0.912, 0.947, 0.947, 0.947, 0.947];
-/// Right first verdicts of the 30 published captures, all of them.
-const PUBLISHED_RIGHT: usize = 30;
+/// Right first verdicts of the 30 captures of the first collection, all of them.
+const FIRST_RIGHT: usize = 30;
+/// Right first verdicts of the 30 of the second collection; the rest waits for readers.
+const SECOND_RIGHT: usize = 6;
 
 #[test]
 fn verdicts_against_truth() {
@@ -29,22 +30,29 @@ fn verdicts_against_truth() {
 
 #[test]
 fn published_captures() {
-    println!("{}", published().expect("every capture is read"));
-    let told = PUBLISHED.iter().map(|case| (case, case.told().expect("every capture is read")));
-    let told: Vec<_> = told.collect();
-    for (case, told) in &told {
-        assert_eq!(told.accuses, None, "{}: a disk that is well is accused", case.name);
+    let cases = published().expect("the list is well written");
+    println!("{}", published_table("all", &cases));
+    let (mut first, mut second, mut accused) = (0, 0, Vec::new());
+    for case in &cases {
+        let told = case.told();
+        accused.extend(told.accuses.map(|verdict| format!("{}: {verdict}", case.name)));
+        let right = usize::from(matches!(told.grade, Grade::Right | Grade::Admitted));
+        if case.name.starts_with("P2-") { second += right } else { first += right }
     }
-    let right = told.iter().filter(|(_, told)| told.right).count();
-    assert!(right >= PUBLISHED_RIGHT, "{right} of {} are right", PUBLISHED.len());
+    // The medium error that the engine of a network volume makes up (P2-23).
+    assert!(accused.len() <= 1, "disks that are well are accused: {accused:?}");
+    assert!(first >= FIRST_RIGHT, "{first} of the first collection are right");
+    assert!(second >= SECOND_RIGHT, "{second} of the second collection are right");
 }
 
 #[test]
 fn what_is_said_first_has_its_own_confidence_and_nothing_else_changes() {
     let mut moved = 0;
-    for case in PUBLISHED {
-        let mut recording = Recording::new();
-        iowhy_read::scan(case.name, &mut case.text.as_bytes(), None, &mut recording).unwrap();
+    for case in published().unwrap() {
+        let (recording, read) = case.recording();
+        if read == 0 {
+            continue;
+        }
         let told = |calibrated| judge(&recording, &Options { calibrated, ..Options::default() });
         let (each, first) = (told(Calibrated::Each), told(Calibrated::First));
         let order = |findings: &[iowhy_model::Finding]| -> Vec<&str> {
@@ -61,5 +69,5 @@ fn what_is_said_first_has_its_own_confidence_and_nothing_else_changes() {
         );
         moved += usize::from((before - after).abs() > 0.01);
     }
-    assert!(moved > 5, "{moved} of {} moved", PUBLISHED.len());
+    assert!(moved > 5, "{moved} moved");
 }

@@ -1,206 +1,306 @@
 //! Published captures with known causes, judged beside the simulated ones.
 //!
-//! The listings lie in `published/`, named by their number in the project's list of cases, or among
-//! the cases of `iowhy` where they are one of those. What is owed is stated here: the first
-//! verdicts that are right, and whether a disk is to blame at all. `insufficient` is right where
-//! the listing is too short to carry more.
+//! What was published and what is owed stand as data in `published/cases.txt`, the listings beside it:
+//! figures of the sources, in the layout of the tool they came from. [`pasted`] takes the collections
+//! as they were written instead, each fenced block as a file of its own, as people paste it.
 
 use std::fmt::Write;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use iowhy_diagnose::{Options, judge};
-use iowhy_model::Recording;
+use iowhy_model::{Finding, Recording};
+
+use super::SAID_ALOUD;
 
 /// A published capture and what is owed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Published {
     /// Its number and what it shows.
-    pub name: &'static str,
-    /// The listing.
-    pub text: &'static str,
+    pub name: String,
     /// What was the case, in the words of the list.
-    pub label: &'static str,
-    /// Right first verdicts.
-    pub right: &'static [&'static str],
+    pub label: String,
+    /// The verdict an ideal diagnosis gives first.
+    pub expected: String,
+    /// Verdicts that are right too.
+    pub also: Vec<String>,
+    /// Whether the source states the cause, rather than only points to it.
+    pub known: bool,
     /// The disk that is to blame, if one is.
-    pub device: Option<&'static str>,
+    pub device: Option<String>,
+    /// The listings, by the names they are read under.
+    pub listings: Vec<(String, Vec<u8>)>,
 }
 
-macro_rules! case {
-    ($name:literal, $label:literal, $right:expr, $device:expr) => {
-        case!($name, concat!("../../published/", $name, ".txt"), $label, $right, $device)
-    };
-    ($name:literal, $listing:expr, $label:literal, $right:expr, $device:expr) => {
-        Published {
-            name: $name,
-            text: include_str!($listing),
-            label: $label,
-            right: $right,
-            device: $device,
+/// What became of a capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grade {
+    /// The first verdict is one of those owed.
+    Right,
+    /// No verdict, which is right too: the input carries no more, or the cause is only probable.
+    Admitted,
+    /// No verdict where one was owed.
+    Insufficient,
+    /// A verdict that is not owed.
+    Wrong,
+    /// No listing was recognised.
+    Unread,
+}
+
+impl Grade {
+    fn word(self) -> &'static str {
+        match self {
+            Grade::Right => "right",
+            Grade::Admitted => "admitted",
+            Grade::Insufficient => "insufficient",
+            Grade::Wrong => "WRONG",
+            Grade::Unread => "unread",
         }
-    };
+    }
 }
-
-/// All of them.
-pub const PUBLISHED: &[Published] = &[
-    case!("A01-dust-averages", "DISK", &["device.slow", "device.retry"], Some("sdb")),
-    case!("A01-dust-log", "DISK", &["device.retry", "device.slow"], Some("sdb")),
-    // The average hides it: 5 ms is no proof of anything.
-    case!(
-        "A02-lid-averages",
-        "DISK",
-        &["device.retry", "device.slow", "insufficient"],
-        Some("sdb")
-    ),
-    case!(
-        "A02-lid-histogram",
-        "DISK",
-        &["device.retry", "device.slow", "insufficient"],
-        Some("sdb")
-    ),
-    // Seven slow reads of nineteen: too few, but the shape is that of retries.
-    case!("A02-lid-log", "DISK", &["device.retry", "device.slow", "insufficient"], Some("sdb")),
-    case!("A03-jbod-histogram", "DISK", &["device.slow", "device.stall", "insufficient"], None),
-    case!("A03-jbod-table", "DISK", &["peer.outlier"], Some("sdy")),
-    case!(
-        "A04-sync-writes",
-        "../../../iowhy/tests/cases/missed-turn/capture.txt",
-        "FLUSH",
-        &["load.missed-turn", "report.inconsistent"],
-        None
-    ),
-    case!("A05-ebs-averages", "CAP", &["cap.volume", "report.util-trap"], None),
-    case!(
-        "A06-direct-mount",
-        "../../../iowhy/tests/cases/direct-mount/capture.txt",
-        "CONFIG",
-        &["load.small-sync"],
-        None
-    ),
-    // Of averages alone no more can be asked than what they show: disks that idle and are well.
-    case!(
-        "A06-direct-mount-averages",
-        "CONFIG",
-        &["healthy", "insufficient", "load.small-sync"],
-        None
-    ),
-    // A07 to A12, A15, A29 and A30 are published as figures: their listings here are those figures in the
-    // form of the tool they came from.
-    case!("A07-smart-passed", "DISK", &["device.media"], Some("sda")),
-    case!("A08-self-tests-fail", "DISK", &["device.media"], Some("sda")),
-    case!("A09-pending-that-heals", "ARTEFACT", &["healthy", "insufficient"], None),
-    // Eight old checksum errors of a link say nothing of now.
-    case!("A12-crc-errors", "LINK", &["device.path", "insufficient"], None),
-    case!("A13-flush-log", "FLUSH", &["load.flush", "load.small-sync", "insufficient"], None),
-    case!("A15-online-discard", "CONFIG", &["load.discard", "insufficient"], None),
-    case!("A20-storm", "WORKLOAD", &["load.saturated"], None),
-    case!(
-        "A21-tiny-writes",
-        "WORKLOAD",
-        &["healthy", "report.inconsistent", "report.util-trap", "load.small-sync"],
-        None
-    ),
-    case!("A23-shared-queue", "UPPER", &["insufficient"], None),
-    case!("A24-flash-reads", "HEALTHY", &["healthy", "insufficient"], None),
-    case!("A25-platter-histogram", "HEALTHY", &["healthy", "insufficient"], None),
-    case!(
-        "A26-util-too-low",
-        "ARTEFACT",
-        &["healthy", "insufficient", "report.inconsistent", "load.large-io"],
-        None
-    ),
-    case!(
-        "A27-util-of-old-kernel",
-        "ARTEFACT",
-        &["healthy", "insufficient", "report.inconsistent", "load.burst"],
-        None
-    ),
-    case!("A29-json-units", "ARTEFACT", &["healthy", "insufficient", "report.inconsistent"], None),
-    case!("A30-pressure-without-io", "ARTEFACT", &["insufficient"], None),
-    case!("A34-cgroup-limit", "CAP", &["healthy", "insufficient", "cap.cgroup"], None),
-    case!("A35-empty-writes", "ARTEFACT", &["healthy", "report.inconsistent", "load.flush"], None),
-    case!("A36-starved-host", "UPPER", &["healthy", "insufficient", "layer.above"], None),
-    case!(
-        "A37-stuck-queue",
-        "UPPER",
-        &["insufficient", "report.inconsistent", "layer.above"],
-        None
-    ),
-];
 
 /// What the judge said of a published capture.
 #[derive(Clone, Debug)]
 pub struct Told {
     /// The first verdict.
-    pub verdict: &'static str,
+    pub verdict: String,
     /// Its confidence.
     pub confidence: f64,
     /// Its device, empty if it is about the whole.
     pub device: String,
     /// Whether that is right.
-    pub right: bool,
+    pub grade: Grade,
+    /// Listings that were read, of how many.
+    pub read: (usize, usize),
     /// Whether a disk is accused, aloud, that is well.
-    pub accuses: Option<&'static str>,
+    pub accuses: Option<String>,
 }
 
 impl Published {
-    /// Shows it to the judge.
-    ///
-    /// # Errors
-    /// If no format reads it.
-    pub fn told(&self) -> Result<Told, String> {
+    /// What was read of it, and how many of its listings.
+    pub fn recording(&self) -> (Recording, usize) {
         let mut recording = Recording::new();
-        iowhy_read::scan(self.name, &mut self.text.as_bytes(), None, &mut recording)
-            .map_err(|error| format!("{}: {error}", self.name))?;
+        let mut read = 0;
+        for (name, text) in &self.listings {
+            let found = iowhy_read::scan(name, &mut text.as_slice(), None, &mut recording);
+            read += usize::from(found.is_ok());
+        }
+        (recording, read)
+    }
+
+    /// Shows it to the judge.
+    pub fn told(&self) -> Told {
+        let (recording, read) = self.recording();
         let findings = judge(&recording, &Options::default());
-        let device = |finding: &iowhy_model::Finding| {
+        let device = |finding: &Finding| {
             let id = finding.subject.device;
             id.map(|id| recording.device_of(id).name.clone()).unwrap_or_default()
         };
-        let sick = |name: &str| self.label == "DISK" && self.device.is_none_or(|sick| sick == name);
+        let is_sick = |name: &str| {
+            self.label == "DISK" && self.device.as_ref().is_none_or(|sick| sick == name)
+        };
         let accusing = findings.iter().find(|finding| {
             finding.blames_a_disk()
                 && finding.explained_by.is_none()
-                && finding.confidence >= super::SAID_ALOUD
-                && !sick(&device(finding))
+                && finding.confidence >= SAID_ALOUD
+                && !is_sick(&device(finding))
+                && !self.owed(finding.verdict)
         });
+        let accuses = accusing.map(|finding| finding.verdict.to_string());
         let first = findings.first();
         let about = first.map(device).unwrap_or_default();
-        let same = about.is_empty() || self.device.is_none_or(|sick| sick == about);
-        Ok(Told {
-            verdict: first.map_or("-", |first| first.verdict),
+        let is_same = about.is_empty() || self.device.as_ref().is_none_or(|sick| *sick == about);
+        let grade = match first {
+            _ if read == 0 => Grade::Unread,
+            Some(first)
+                if first.verdict == "insufficient"
+                    && (self.owed("insufficient") || !self.known) =>
+            {
+                Grade::Admitted
+            }
+            Some(first) if is_same && self.owed(first.verdict) => Grade::Right,
+            Some(first) if first.verdict != "insufficient" => Grade::Wrong,
+            _ => Grade::Insufficient,
+        };
+        Told {
+            verdict: first.map_or("-", |first| first.verdict).to_string(),
             confidence: first.map_or(0.0, |first| first.confidence),
-            right: same && first.is_some_and(|first| self.right.contains(&first.verdict)),
             device: about,
-            accuses: accusing.map(|finding| finding.verdict),
-        })
+            grade,
+            read: (read, self.listings.len()),
+            accuses,
+        }
+    }
+
+    fn owed(&self, verdict: &str) -> bool {
+        self.expected == verdict || self.also.iter().any(|also| also == verdict)
+    }
+
+    /// `P2-07` of `P2-07-pending-sectors`, `A01` of `A01-dust-log`.
+    fn number(&self) -> &str {
+        let end = self.name.char_indices().filter(|(_, c)| *c == '-').map(|(place, _)| place);
+        let skip = usize::from(self.name.starts_with("P2-"));
+        end.into_iter().nth(skip).map_or(&self.name, |end| &self.name[..end])
     }
 }
 
-/// The table of all published captures.
+/// The captures that the tree holds.
 ///
 /// # Errors
-/// If one is not read.
-pub fn published() -> Result<String, String> {
+/// If the list or a listing it names is not there.
+pub fn published() -> io::Result<Vec<Published>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("published");
+    let list = fs::read_to_string(folder.join("cases.txt"))?;
+    let mut cases: Vec<Published> = Vec::new();
+    let mut inside = false;
+    for line in list.lines().filter(|line| !line.starts_with('#')) {
+        let (key, value) = line.split_once(' ').unwrap_or((line, ""));
+        if line.is_empty() || !inside {
+            inside = !line.is_empty();
+            if inside {
+                cases.push(Published { name: line.to_string(), ..Published::default() });
+            }
+            continue;
+        }
+        let Some(case) = cases.last_mut() else { continue };
+        let words = || value.split_whitespace().map(str::to_string);
+        match key {
+            "label" => case.label = value.to_string(),
+            "expected" => case.expected = value.to_string(),
+            "also" => case.also = words().collect(),
+            "sure" => case.known = value == "known",
+            "device" => case.device = Some(value.to_string()),
+            "cause" => {}
+            "files" => {
+                let read = |name: String| -> io::Result<(String, Vec<u8>)> {
+                    let text = fs::read(folder.join(&name));
+                    let text = text.map_err(|e| io::Error::other(format!("{name}: {e}")))?;
+                    Ok((name, text))
+                };
+                case.listings = words().map(read).collect::<io::Result<_>>()?;
+            }
+            _ => return Err(io::Error::other(format!("cases.txt: unknown key `{key}`"))),
+        }
+    }
+    Ok(cases)
+}
+
+/// The captures of a collection in Markdown as people pasted them: each fenced block is a listing. A
+/// case whose heading states no verdict takes what its number in the tree owes.
+///
+/// # Errors
+/// If the collection cannot be read.
+pub fn pasted(collection: &Path) -> io::Result<Vec<Published>> {
+    let text = fs::read_to_string(collection)?;
+    let kept = published()?;
+    let mut cases: Vec<Published> = Vec::new();
+    let mut fence = String::new();
+    for line in text.lines() {
+        if fence.is_empty()
+            && let Some(heading) = line.strip_prefix("## ")
+        {
+            let name = heading.split_whitespace().next().unwrap_or_default().to_string();
+            let label = heading.split_whitespace().nth(1).unwrap_or_default().to_string();
+            let mut case = Published { name, label, ..Published::default() };
+            for twin in kept.iter().filter(|twin| twin.number() == case.name) {
+                case.device = twin.device.clone();
+                case.also.push(twin.expected.clone());
+                case.also.extend(twin.also.iter().cloned());
+            }
+            case.known = line.contains("sure: known");
+            cases.push(case);
+            continue;
+        }
+        let Some(case) = cases.last_mut() else { continue };
+        let ticks: String = line.chars().take_while(|c| *c == '`').collect();
+        let closes = ticks.len() >= fence.len().max(3) && line.trim_matches('`').trim().is_empty();
+        if fence.is_empty() && ticks.len() >= 3 {
+            fence = ticks;
+            let name = format!("{}.{}", case.name, case.listings.len() + 1);
+            case.listings.push((name, Vec::new()));
+        } else if !fence.is_empty() && closes {
+            fence.clear();
+        } else if !fence.is_empty() {
+            if let Some((_, text)) = case.listings.last_mut() {
+                text.extend_from_slice(line.as_bytes());
+                text.push(b'\n');
+            }
+        } else if line.starts_with("expected: ") {
+            let mut names = line.split('`').skip(1).step_by(2).map(str::to_string);
+            case.expected = names.next().unwrap_or_default();
+            case.also = names.collect();
+            case.known = line.ends_with("known");
+        }
+    }
+    cases.retain(|case| {
+        !(case.listings.is_empty() || case.also.is_empty() && case.expected.is_empty())
+    });
+    Ok(cases)
+}
+
+/// The table of captures, case by case, and its totals.
+pub fn published_table(title: &str, cases: &[Published]) -> String {
     let mut out = format!(
-        "{:<26} {:<9} {:<5} {:<20} {:>5} {:<8} accuses wrongly\n",
-        "published", "label", "right", "said first", "C", "device"
+        "## {title}\n\n| case | what was | sure | expected | answer | confidence | device | read | grade | accuses wrongly |\n\
+         | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
     );
-    let mut right = 0;
-    for case in PUBLISHED {
-        let told = case.told()?;
-        right += usize::from(told.right);
+    let told: Vec<(&Published, Told)> = cases.iter().map(|case| (case, case.told())).collect();
+    for (case, told) in &told {
+        let expected =
+            if case.expected.is_empty() { "any of its listings'" } else { &case.expected };
         let _ = writeln!(
             out,
-            "{:<26} {:<9} {:<5} {:<20} {:>5.2} {:<8} {}",
+            "| {} | {} | {} | {} | {} | {:.2} | {} | {}/{} | {} | {} |",
             case.name,
             case.label,
-            if told.right { "yes" } else { "NO" },
+            if case.known { "known" } else { "probable" },
+            expected,
             told.verdict,
             told.confidence,
             told.device,
-            told.accuses.unwrap_or("-")
+            told.read.0,
+            told.read.1,
+            told.grade.word(),
+            told.accuses.as_deref().unwrap_or("-")
         );
     }
-    let _ = writeln!(out, "{right} of {} right", PUBLISHED.len());
+    let count = |grade| told.iter().filter(|(_, told)| told.grade == grade).count();
+    let wrong: Vec<f64> =
+        told.iter().filter(|(_, t)| t.grade == Grade::Wrong).map(|(_, t)| t.confidence).collect();
+    let mean = wrong.iter().sum::<f64>() / wrong.len().max(1) as f64;
+    let _ = writeln!(
+        out,
+        "\n{} right, {} right to admit that it does not suffice, {} insufficient, {} wrong, {} unread, of {}. Mean confidence of the wrong: {mean:.2}; \
+         wrong at 0.8 or more: {}.\n",
+        count(Grade::Right),
+        count(Grade::Admitted),
+        count(Grade::Insufficient),
+        count(Grade::Wrong),
+        count(Grade::Unread),
+        told.len(),
+        wrong.iter().filter(|confidence| **confidence >= 0.8).count()
+    );
+    out
+}
+
+/// The tables of the captures in the tree and of the collections named.
+///
+/// # Errors
+/// If a list or a listing cannot be read.
+pub fn published_tables(collections: &[PathBuf]) -> io::Result<String> {
+    let (first, second): (Vec<Published>, Vec<Published>) =
+        published()?.into_iter().partition(|case| !case.name.starts_with("P2-"));
+    let mut out = String::from(
+        "# Published captures\n\nWhat the judge says of captures that people published and whose cause is known. \
+         Written by `lab published`. The listings lie in `crates/lab/published/`; what is called pasted was \
+         read from the collections, each fenced block as a file.\n\n",
+    );
+    out.push_str(&published_table("First collection, in the layout of the tools", &first));
+    out.push_str(&published_table("Second collection, in the layout of the tools", &second));
+    for collection in collections {
+        let name = collection.file_name().unwrap_or_default().to_string_lossy();
+        out.push_str(&published_table(&format!("{name}, as pasted"), &pasted(collection)?));
+    }
     Ok(out)
 }
