@@ -1,9 +1,9 @@
-//! Ctrl-C and SIGTERM end the watching, not the program: what was seen so far is still shown.
+//! Ctrl-C, SIGTERM and a terminal that is closed (SIGHUP) end the watching, not the program: what was seen so far is still shown.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 /// Becomes true once the user asked to stop; a second Ctrl-C ends the program at once.
 #[derive(Clone)]
@@ -13,7 +13,11 @@ impl Stop {
     /// Listens from now on.
     pub fn new() -> std::io::Result<Stop> {
         let asked = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM] {
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            // `nohup` wants it to go on.
+            if signal == SIGHUP && is_ignored(signal) {
+                continue;
+            }
             signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&asked))?;
             signal_hook::flag::register(signal, Arc::clone(&asked))?;
         }
@@ -29,4 +33,12 @@ impl Stop {
     pub fn flag(&self) -> &AtomicBool {
         &self.0
     }
+}
+
+/// Whether whoever started this process had it ignore the signal (`SigIgn` of proc_pid_status(5)).
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask >> (signal - 1) & 1 == 1
 }

@@ -269,14 +269,56 @@ fn the_kernels_event_text_will_do_where_ebpf_is_refused() {
     println!("{count} of {kernel} by event text");
     // Requests are found again by their sector, so two at one place at once may be one.
     assert!(count <= kernel && count * 100 >= kernel * 99, "{count} of {kernel}");
-    let left = std::fs::read_dir("/sys/kernel/tracing/instances");
-    assert!(
-        left.is_err()
-            || left
-                .unwrap()
-                .flatten()
-                .all(|one| { !one.file_name().to_string_lossy().starts_with("iowhy-") })
-    );
+}
+
+/// Whether the trace instance of that process is there, seen from a name space of its own.
+fn has_instance(pid: u32) -> bool {
+    let script = "mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing; \
+                  ls /sys/kernel/tracing/instances";
+    let names = rig::run("unshare", &["--mount", "sh", "-c", script]);
+    names.lines().any(|name| name == format!("iowhy-{pid}"))
+}
+
+/// Waits until the instance is there, or is gone.
+fn comes_to(pid: u32, there: bool) {
+    for _ in 0..100 {
+        if has_instance(pid) == there {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    panic!("the instance of {pid}: there should be {}", if there { "one" } else { "none" });
+}
+
+#[test]
+fn no_trace_instance_stays_however_the_watch_ends() {
+    if !can_run(&["unshare"]) {
+        return;
+    }
+    let disk = Loop::new(8, None);
+    let words = ["hist", "--ftrace", "--json", "--device", &disk.name, "60", "1"];
+    for signal in ["-INT", "-TERM", "-HUP"] {
+        let watching = with_tracefs(&words);
+        let pid = watching.id();
+        comes_to(pid, true);
+        // Ready for the signal a moment after the instance is there.
+        std::thread::sleep(Duration::from_millis(500));
+        rig::run("kill", &[signal, &pid.to_string()]);
+        let (status, text) = ended(watching);
+        assert!(status < 2 && text.contains("iowhy.hist"), "{signal}: {status}, {text}");
+        assert!(!has_instance(pid), "{signal}");
+    }
+    // Nobody can clean up after SIGKILL: the next run does.
+    let mut killed = with_tracefs(&words);
+    comes_to(killed.id(), true);
+    rig::run("kill", &["-KILL", &killed.id().to_string()]);
+    killed.wait().expect("its end");
+    assert!(has_instance(killed.id()), "or the look at instances sees nothing");
+    let next = with_tracefs(&["hist", "--ftrace", "--json", "--device", &disk.name, "0.2", "1"]);
+    let pid = next.id();
+    assert!(ended(next).0 < 2);
+    assert!(!has_instance(killed.id()), "of the killed one");
+    assert!(!has_instance(pid), "of the one that ended by itself");
 }
 
 #[test]

@@ -37,6 +37,14 @@ pub enum Error {
         /// What is missing.
         why: String,
     },
+    /// Something that was made in the kernel for the watch could not be removed.
+    #[error("left behind in the kernel: `{path}`: {cause}")]
+    Left {
+        /// Its path.
+        path: String,
+        /// What the system said.
+        cause: std::io::Error,
+    },
     /// The rights could not be given up.
     #[error("cannot give up rights: {cause}")]
     Rights {
@@ -51,6 +59,9 @@ impl Error {
         match self {
             Error::File { .. } | Error::Rights { .. } => {
                 "`iowhy doctor` tells what can be watched here and what is missing"
+            }
+            Error::Left { .. } => {
+                "its buffers keep memory: `rmdir` it, or run `iowhy` with `--ftrace` once more"
             }
             Error::Missing { .. } => {
                 "run as root, or use `iowhy stat --sampled`, which needs no rights"

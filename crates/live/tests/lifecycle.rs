@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use iowhy_live::{BlockTrace, Collector, Tallies, TraceMode, TraceOptions, give_up_rights};
+use iowhy_live::{
+    BlockEvents, BlockTrace, Collector, Tallies, TraceMode, TraceOptions, give_up_rights,
+};
 use iowhy_model::{Op, Recording, Stage};
 use rig::{Loop, can_run};
 
@@ -173,4 +175,52 @@ fn a_request_that_hangs_is_stated_with_its_age_and_not_lost() {
     assert_eq!(listing.source.lost(), 0, "{:?}", listing.source.losses);
     assert!(!listing.events.iter().any(|event| event.op == Op::Write));
     drop(disk);
+}
+
+/// Set for the copy of this test that runs where tracefs is mounted for it alone.
+const INSIDE: &str = "IOWHY_TEST_WITH_TRACEFS";
+
+#[test]
+fn a_panic_leaves_no_trace_instance() {
+    if !can_run(&["unshare"]) {
+        return;
+    }
+    if std::env::var_os(INSIDE).is_none() {
+        let script = "mountpoint -q /sys/kernel/tracing || \
+                      mount -t tracefs tracefs /sys/kernel/tracing; exec \"$0\" \"$@\"";
+        let this = std::env::current_exe().expect("this program").display().to_string();
+        let name = ["--exact", "--nocapture", "a_panic_leaves_no_trace_instance"];
+        let ran = Command::new("unshare")
+            .args(["--mount", "sh", "-c", script, &this])
+            .args(name)
+            .env(INSIDE, "1")
+            .output()
+            .expect("unshare");
+        let said = String::from_utf8_lossy(&ran.stdout);
+        assert!(ran.status.success(), "{said}{}", String::from_utf8_lossy(&ran.stderr));
+        assert!(said.contains("1 passed"), "{said}");
+        return;
+    }
+    let folder = format!("/sys/kernel/tracing/instances/iowhy-{}", std::process::id());
+    let folder = PathBuf::from(folder);
+    let broken = std::panic::catch_unwind(|| {
+        let mut recording = Recording::new();
+        let mut events = BlockEvents::new(Vec::new());
+        events.begin(&mut recording).expect("the event text begins");
+        assert!(folder.exists());
+        panic!("in the middle of the watch");
+    });
+    let why = broken.expect_err("it panicked");
+    assert_eq!(why.downcast_ref::<&str>(), Some(&"in the middle of the watch"));
+    assert!(!folder.exists());
+    // An instance that somebody else looks at: said, and not waited for without end.
+    let mut recording = Recording::new();
+    let mut events = BlockEvents::new(Vec::new());
+    events.begin(&mut recording).expect("the event text begins");
+    let held = std::fs::File::open(folder.join("trace")).expect("its text");
+    events.end(&mut recording).expect("it ends");
+    let notes = &recording.listings[0].source.notes;
+    assert!(notes.iter().any(|note| note.reason.starts_with("left behind in the kernel")));
+    drop(held);
+    std::fs::remove_dir(&folder).expect("nobody holds it");
 }

@@ -24,9 +24,10 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use iowhy_model::{
-    DeviceId, Distribution, Event, Fact, Interval, Level, Name, Sampling, Sink, Source, Time,
+    DeviceId, Distribution, Event, Fact, Interval, Level, Name, Note, Sampling, Sink, Source, Time,
 };
 use iowhy_read::{LINE_LIMIT, Reader};
 
@@ -47,6 +48,8 @@ const BUFFER_KIB: &str = "4096";
 const NONBLOCK: i32 = 0o4000;
 /// The instances' common beginning; the rest is the number of the process.
 const INSTANCE: &str = "iowhy-";
+/// Names tried for one process: others of that number live in other PID namespaces.
+const NAMES: u32 = 16;
 
 /// The block events of the kernel.
 pub struct BlockEvents {
@@ -55,8 +58,10 @@ pub struct BlockEvents {
 }
 
 struct Running {
-    instance: Instance,
+    // Closed before the instance goes: the kernel keeps an instance with an open pipe (EBUSY), and
+    // fields are dropped in the order in which they stand here.
     pipe: File,
+    instance: Instance,
     reader: Box<dyn Reader>,
     text: Vec<u8>,
     listing: usize,
@@ -64,13 +69,68 @@ struct Running {
 }
 
 /// A trace instance that goes with its owner.
-struct Instance(PathBuf);
+struct Instance(Option<PathBuf>);
+
+impl Instance {
+    /// A new one, with a name that nobody has.
+    fn make(instances: &Path) -> Result<Instance, Error> {
+        let process = std::process::id();
+        let names = std::iter::once(format!("{INSTANCE}{process}"))
+            .chain((1..NAMES).map(|more| format!("{INSTANCE}{process}-{more}")));
+        let mut refused = None;
+        for name in names {
+            let folder = instances.join(name);
+            match fs::create_dir(&folder) {
+                Ok(()) => return Ok(Instance(Some(folder))),
+                // Of a process with the same number in another PID namespace.
+                Err(cause) if cause.kind() == ErrorKind::AlreadyExists => {
+                    refused = Some(broken(&folder, cause));
+                }
+                Err(cause) => return Err(broken(&folder, cause)),
+            }
+        }
+        Err(refused.unwrap_or_else(|| Error::Kernel { what: "no name is free".to_string() }))
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.0.as_deref().unwrap_or(Path::new("")).join(name)
+    }
+
+    /// Removes it, with its buffers.
+    fn remove(mut self) -> Result<(), Error> {
+        match self.0.take() {
+            Some(folder) => remove(&folder),
+            None => Ok(()),
+        }
+    }
+}
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        // Nothing more can be done: the next run removes what a dead process left.
-        let _ = fs::write(self.0.join("events/enable"), "0");
-        let _ = fs::remove_dir(&self.0);
+        if let Some(folder) = self.0.take() {
+            // Only where no `end` was reached: the next run removes what stays, and says so.
+            let _ = remove(&folder);
+        }
+    }
+}
+
+/// Removes an instance: the kernel switches its events off and frees its buffers
+/// (`__remove_instance` of kernel/trace/trace.c). One that somebody reads is refused with EBUSY, so
+/// that a look at it by another program is waited for.
+fn remove(folder: &Path) -> Result<(), Error> {
+    let mut tries = 0;
+    loop {
+        match fs::remove_dir(folder) {
+            Ok(()) => return Ok(()),
+            Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(()),
+            Err(cause) if cause.kind() == ErrorKind::ResourceBusy && tries < 20 => {
+                tries += 1;
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            Err(cause) => {
+                return Err(Error::Left { path: folder.display().to_string(), cause });
+            }
+        }
     }
 }
 
@@ -95,16 +155,18 @@ impl Collector for BlockEvents {
     fn begin(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
         let place = place()?;
         let instances = place.join("instances");
-        sweep(&instances);
-        let folder = instances.join(format!("{INSTANCE}{}", std::process::id()));
-        fs::create_dir(&folder).map_err(|cause| broken(&folder, cause))?;
-        let instance = Instance(folder);
+        let left = sweep(&instances);
+        let instance = Instance::make(&instances)?;
+        // First of all, so that no other run takes the instance for one that was left behind.
+        let path = instance.file("trace_pipe");
+        let pipe = OpenOptions::new().read(true).custom_flags(NONBLOCK).open(&path);
+        let pipe = pipe.map_err(|cause| broken(&path, cause))?;
         // CLOCK_MONOTONIC, as the tracer's.
         set(&instance, "trace_clock", "mono")?;
         set(&instance, "buffer_size_kb", BUFFER_KIB)?;
         for event in WELCOME.into_iter().chain(NEEDED) {
             let folder = format!("events/block/{event}");
-            if !instance.0.join(&folder).exists() && WELCOME.contains(&event) {
+            if !instance.file(&folder).exists() && WELCOME.contains(&event) {
                 continue;
             }
             if !self.devices.is_empty() {
@@ -112,9 +174,6 @@ impl Collector for BlockEvents {
             }
             set(&instance, &format!("{folder}/enable"), "1")?;
         }
-        let path = instance.0.join("trace_pipe");
-        let pipe = OpenOptions::new().read(true).custom_flags(NONBLOCK).open(&path);
-        let pipe = pipe.map_err(|cause| broken(&path, cause))?;
         let format = iowhy_read::find("perf-script").ok_or_else(|| Error::Kernel {
             what: "the reader of event text is missing: a bug of iowhy".to_string(),
         })?;
@@ -122,8 +181,9 @@ impl Collector for BlockEvents {
         source.sampling = Sampling::Traced;
         let began = clock::now();
         let listing = sink.begin(source);
+        left.iter().for_each(|error| note(error, sink));
         let (reader, text) = ((format.reader)(), Vec::new());
-        self.running = Some(Running { instance, pipe, reader, text, listing, began });
+        self.running = Some(Running { pipe, instance, reader, text, listing, began });
         Ok(())
     }
 
@@ -141,6 +201,11 @@ impl Collector for BlockEvents {
         set(&running.instance, "events/enable", "0")?;
         running.read(sink)?;
         running.reader.finish(&mut Named(sink));
+        let Running { pipe, instance, .. } = running;
+        drop(pipe);
+        if let Err(error) = instance.remove() {
+            note(&error, sink);
+        }
         sink.end();
         Ok(())
     }
@@ -156,7 +221,7 @@ impl Running {
                 Ok(count) => count,
                 Err(cause) if cause.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(cause) if cause.kind() == ErrorKind::Interrupted => continue,
-                Err(cause) => return Err(broken(&self.instance.0.join("trace_pipe"), cause)),
+                Err(cause) => return Err(broken(&self.instance.file("trace_pipe"), cause)),
             };
             self.text.extend_from_slice(&some[..count]);
             let mut taken = 0;
@@ -184,19 +249,39 @@ fn place() -> Result<PathBuf, Error> {
     })
 }
 
-/// Removes the instances of processes that are no more.
-fn sweep(instances: &Path) {
+/// Removes the instances of processes that are no more, and tells which of them stay.
+fn sweep(instances: &Path) -> Vec<Error> {
+    let mut left = Vec::new();
     for entry in fs::read_dir(instances).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let Some(process) = name.strip_prefix(INSTANCE) else { continue };
-        if !Path::new("/proc").join(process).exists() {
-            drop(Instance(entry.path()));
+        let Some(number) = name.strip_prefix(INSTANCE) else { continue };
+        let process = number.split('-').next().unwrap_or_default();
+        let is_number = !process.is_empty() && process.bytes().all(|byte| byte.is_ascii_digit());
+        if !is_number || Path::new("/proc").join(process).exists() {
+            continue;
+        }
+        // Nothing is written into it first: where its owner lives in another PID namespace its pipe
+        // is open, and the kernel refuses.
+        match fs::remove_dir(entry.path()) {
+            Ok(()) => {}
+            Err(cause) if cause.kind() == ErrorKind::ResourceBusy => {}
+            Err(cause) => {
+                left.push(Error::Left { path: entry.path().display().to_string(), cause });
+            }
         }
     }
+    left
+}
+
+/// States what could not be cleaned up at the foot of what is shown.
+fn note(error: &Error, sink: &mut dyn Sink) {
+    let reason = format!("{error}; {}", error.hint());
+    // Also where three notes are kept already: nobody else will say it.
+    sink.source().notes.push(Note { line: 0, text: NAME.to_string(), reason });
 }
 
 fn set(instance: &Instance, file: &str, value: &str) -> Result<(), Error> {
-    let path = instance.0.join(file);
+    let path = instance.file(file);
     fs::write(&path, value).map_err(|cause| broken(&path, cause))
 }
 
