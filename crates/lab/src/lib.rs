@@ -13,6 +13,7 @@
 //! - [`sickdisk`] puts such a disk behind a real block device.
 //! - [`simulate`] sends a load to such a disk without waiting.
 //! - [`wards`] are live disks of known illness, each judged three ways.
+//! - [`weak`] varies captures that earlier versions judged wrongly.
 //! - [`worlds`] are disks and loads of known illness.
 //! - [`tidy`] holds the laws of docs/ARCHITECTURE.md as tests over the source text.
 
@@ -29,4 +30,5 @@ pub mod sickdisk;
 pub mod simulate;
 pub mod tidy;
 pub mod wards;
+pub mod weak;
 pub mod worlds;

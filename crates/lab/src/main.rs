@@ -18,6 +18,7 @@ use iowhy_lab::score::{Case, Fitted, Score, calibration, published_tables, sweep
 use iowhy_lab::sickdisk::{SickDisk, Spec, missing, serve};
 use iowhy_lab::simulate::{Load, Seen, biosnoop};
 use iowhy_lab::wards::Wards;
+use iowhy_lab::weak::{self, blame};
 use rustix::fs::{MemfdFlags, memfd_create};
 
 /// The laboratory of iowhy.
@@ -49,6 +50,8 @@ enum What {
     Gallery(Gallery),
     /// Judges live disks of known illness three ways and holds the verdicts against their logs
     Wards(Wards),
+    /// Varies captures that earlier versions judged wrongly, and prints how often the answer is right
+    Weak(Weak),
     /// What runs inside such a machine
     #[command(hide = true)]
     Guest,
@@ -143,6 +146,70 @@ struct Scored {
     level: String,
 }
 
+#[derive(Args)]
+struct Weak {
+    /// Variations of each kind; worlds, with `--blame`
+    #[arg(long, default_value_t = 200)]
+    each: usize,
+    /// Only this kind
+    #[arg(long)]
+    kind: Option<String>,
+    /// Scores instead whom it blames, over worlds of another author
+    #[arg(long)]
+    blame: bool,
+    /// Prints every answer that is not right as well
+    #[arg(long)]
+    answers: bool,
+    /// Prints instead the inputs of one variation, `hang:17`, or of one world of `--blame`, `17`
+    #[arg(long)]
+    show: Option<String>,
+}
+
+impl Weak {
+    fn run(&self) -> io::Result<ExitCode> {
+        let text = match (&self.show, self.blame) {
+            (Some(show), _) => self.shown(show),
+            (None, true) => self.blamed(),
+            (None, false) => self.swept(),
+        };
+        write!(io::stdout(), "{}", text.map_err(io::Error::other)?)?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn shown(&self, show: &str) -> Result<String, String> {
+        let number = |text: &str| text.parse().map_err(|_| format!("`{text}` is no number"));
+        if self.blame {
+            let world = blame::world(number(show)?);
+            return Ok(weak::print::biosnoop(world.listed(), world.disk, false));
+        }
+        let (kind, of) = show.split_once(':').ok_or("name a variation as `hang:17`")?;
+        let known = weak::kinds::KINDS.iter().find(|(name, _, _)| *name == kind);
+        let made = weak::variation(known.ok_or("there is no such kind")?, number(of)?);
+        Ok(made.inputs.into_iter().map(|(_, text)| text).collect())
+    }
+
+    fn swept(&self) -> Result<String, String> {
+        let tried = weak::sweep(self.each, self.kind.as_deref())?;
+        let mut out = weak::table(&tried);
+        for known in tried.iter().filter(|known| self.answers && known.worth != weak::Worth::Right)
+        {
+            let weak::Tried { kind, number, worth, said } = known;
+            out.push_str(&format!("{kind}:{number} {worth:?} {said}\n"));
+        }
+        Ok(out)
+    }
+
+    fn blamed(&self) -> Result<String, String> {
+        let all = blame::blame(self.each)?;
+        let mut out = blame::tables(&all);
+        for known in all.iter().filter(|known| self.answers && known.said != Some(known.side)) {
+            let blame::Blamed { number, name, shown, side, verdict, .. } = known;
+            out.push_str(&format!("{number} {name} {shown:?} {side:?}: {verdict}\n"));
+        }
+        Ok(out)
+    }
+}
+
 fn main() -> ExitCode {
     let outcome = match Line::parse().what {
         What::Claims(claims) => claims.run(),
@@ -155,6 +222,7 @@ fn main() -> ExitCode {
         What::Kernels(kernels) => kernels.run(),
         What::Gallery(gallery) => gallery.run().map(|()| ExitCode::SUCCESS),
         What::Wards(wards) => wards.run(),
+        What::Weak(weak) => weak.run(),
         What::Guest => kernels::guest().map(|()| ExitCode::SUCCESS),
         What::Serve(disk) => {
             let truth = disk.truth.clone().unwrap_or_else(|| "/dev/null".into());

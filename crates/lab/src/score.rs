@@ -95,9 +95,9 @@ pub fn calibration(of: Fitted, cases: usize, seed: u64) -> Result<String, String
 }
 
 /// What is made of each case, by all processors.
-fn of_all<T: Send>(
-    cases: &[Case],
-    make: impl Fn(&Case) -> Result<Vec<T>, String> + Sync,
+pub(crate) fn of_all<C: Sync, T: Send>(
+    cases: &[C],
+    make: impl Fn(&C) -> Result<Vec<T>, String> + Sync,
 ) -> Result<Vec<T>, String> {
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
     let part = |worker: usize| -> Result<Vec<T>, String> {

@@ -1,0 +1,168 @@
+//! Captures that earlier versions judged wrongly, two hundred variations of each kind, and how often
+//! the first answer is right; and a score of blame over worlds of another author.
+//!
+//! `lab weak` prints the table kept in `docs/results/weak.md`, `lab weak --blame` that of
+//! `docs/results/blame.md`. A test runs a short form of both.
+//!
+//! **Must never know:** how a detector decides.
+
+pub mod blame;
+pub mod kinds;
+pub mod print;
+pub mod queue;
+
+use std::fmt::Write;
+
+use iowhy_diagnose::{Options, judge};
+use iowhy_model::{Finding, Recording};
+
+use crate::score::of_all;
+use crate::worlds::Chance;
+use kinds::{KINDS, Kind, Weak};
+
+/// From this confidence on an answer is a headline (docs/METHOD.md, 11 Confidence).
+const SAID_ALOUD: f64 = 0.6;
+
+/// What an answer was worth.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Worth {
+    /// It is right.
+    Right,
+    /// It accuses what is not the cause, aloud.
+    Accused,
+    /// It says that nothing is wrong though something is, or is surer than it may be.
+    Cleared,
+    /// It says nothing aloud.
+    Silent,
+}
+
+impl Weak {
+    /// What the readers make of it.
+    ///
+    /// # Errors
+    /// If nothing was recognised.
+    pub fn recording(&self) -> Result<Recording, String> {
+        let mut recording = Recording::new();
+        for (name, text) in &self.inputs {
+            iowhy_read::scan(name, &mut text.as_bytes(), None, &mut recording)
+                .map_err(|error| format!("{name}: {error}"))?;
+        }
+        if let (Some(medium), Some(device)) = (self.told, recording.find_device(self.disk)) {
+            recording.set_medium(device, medium);
+        }
+        Ok(recording)
+    }
+
+    /// What the findings are worth.
+    pub fn worth(&self, findings: &[Finding]) -> Worth {
+        let Some(first) = findings.first() else { return Worth::Silent };
+        let right = |finding: &Finding| self.right.contains(&finding.verdict);
+        let aloud = |finding: &Finding| {
+            finding.confidence >= SAID_ALOUD
+                && finding.explained_by.is_none()
+                && finding.verdict != "insufficient"
+        };
+        // The border itself is no more than the border.
+        let surer = |finding: &Finding| finding.confidence > SAID_ALOUD + 0.005;
+        let accuses = |finding: &&Finding| aloud(finding) && finding.verdict != "healthy";
+        if findings.iter().filter(accuses).any(|finding| !right(finding)) {
+            return Worth::Accused;
+        }
+        if self.open && findings.iter().any(|finding| aloud(finding) && surer(finding)) {
+            let accuses = findings.iter().any(|known| accuses(&known) && surer(known));
+            return if accuses { Worth::Accused } else { Worth::Cleared };
+        }
+        match (aloud(first), right(first)) {
+            (true, true) => Worth::Right,
+            (true, false) => Worth::Cleared,
+            // Both readings at the border, neither said as a headline.
+            (false, _) if self.open && first.verdict != "insufficient" => Worth::Right,
+            (false, _) => Worth::Silent,
+        }
+    }
+}
+
+/// One variation: its kind and number, what it was worth, and what was said first.
+#[derive(Clone, Debug)]
+pub struct Tried {
+    /// The kind.
+    pub kind: &'static str,
+    /// Which variation.
+    pub number: usize,
+    /// What the answer was worth.
+    pub worth: Worth,
+    /// The first answer and its confidence.
+    pub said: String,
+}
+
+/// A variation of a kind.
+pub fn variation(kind: &Kind, number: usize) -> Weak {
+    let (name, _, make) = kind;
+    let seed = name
+        .bytes()
+        .fold(number as u64 + 1, |seed, byte| seed.wrapping_mul(31).wrapping_add(u64::from(byte)));
+    make(&mut Chance::new(seed))
+}
+
+/// Judges so many variations of each kind.
+///
+/// # Errors
+/// Never: what is not read counts as silent.
+pub fn sweep(each: usize, only: Option<&str>) -> Result<Vec<Tried>, String> {
+    let cases: Vec<(Kind, usize)> = KINDS
+        .iter()
+        .filter(|(name, _, _)| only.is_none_or(|only| only == *name))
+        .flat_map(|kind| (0..each).map(|number| (*kind, number)))
+        .collect();
+    of_all(&cases, |(kind, number)| {
+        let weak = variation(kind, *number);
+        let (worth, said) = match weak.recording() {
+            Err(error) => (Worth::Silent, error),
+            Ok(recording) => {
+                let findings = judge(&recording, &Options::default());
+                let said = findings.first().map_or_else(String::new, |first| {
+                    format!("{} {:.2}", first.verdict, first.confidence)
+                });
+                (weak.worth(&findings), said)
+            }
+        };
+        Ok(vec![Tried { kind: kind.0, number: *number, worth, said }])
+    })
+}
+
+/// The table of a sweep, with the commonest wrong answers.
+pub fn table(tried: &[Tried]) -> String {
+    let mut out = "| kind | what is the case | right | wrong accusation | wrong acquittal | nothing said | said wrongly |\n| --- | --- | --- | --- | --- | --- | --- |\n".to_string();
+    for (name, what, _) in KINDS {
+        let of: Vec<&Tried> = tried.iter().filter(|tried| tried.kind == *name).collect();
+        if of.is_empty() {
+            continue;
+        }
+        let share = |worth: Worth| {
+            let n = of.iter().filter(|tried| tried.worth == worth).count();
+            format!("{:.1} %", 100.0 * n as f64 / of.len() as f64)
+        };
+        let mut wrong: Vec<(String, usize)> = Vec::new();
+        let bad = |tried: &&&Tried| matches!(tried.worth, Worth::Accused | Worth::Cleared);
+        for tried in of.iter().filter(bad) {
+            let said = tried.said.split(' ').next().unwrap_or_default().to_string();
+            match wrong.iter_mut().find(|(known, _)| *known == said) {
+                Some((_, n)) => *n += 1,
+                None => wrong.push((said, 1)),
+            }
+        }
+        wrong.sort_by_key(|(said, n)| (std::cmp::Reverse(*n), said.clone()));
+        let wrong: Vec<String> =
+            wrong.iter().take(3).map(|(said, n)| format!("{said} {n}")).collect();
+        let _ = writeln!(
+            out,
+            "| {name} | {what} | {} | {} | {} | {} | {} |",
+            share(Worth::Right),
+            share(Worth::Accused),
+            share(Worth::Cleared),
+            share(Worth::Silent),
+            wrong.join(", ")
+        );
+    }
+    out
+}

@@ -1,0 +1,433 @@
+//! Whom does it blame? Healthy, the load or the device, over worlds that the judge was not tuned on:
+//! another simulator, other ranges, mixed loads, writeback, scrubs in the background, caches, cloud
+//! jitter. To say nothing counts as a miss.
+
+use std::fmt::Write;
+
+use iowhy_diagnose::{Options, judge};
+use iowhy_model::{Finding, Medium, Recording};
+
+use super::print::{biosnoop, iostat};
+use super::queue::{Asker, Device, Io, Pace};
+use crate::score::of_all;
+use crate::worlds::Chance;
+
+/// Who is to blame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Side {
+    /// Nobody.
+    Healthy,
+    /// The load, a limit or a setting.
+    Load,
+    /// The device.
+    Device,
+}
+
+/// The sides in the order of the tables.
+const SIDES: [Side; 3] = [Side::Healthy, Side::Load, Side::Device];
+
+/// What of a world is shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shown {
+    /// A log of single I/Os.
+    Log,
+    /// A log, and what the disk is made of.
+    Told,
+    /// Averages of a second each.
+    Averages,
+}
+
+/// What is shown, in the order of the tables.
+pub const SHOWN: [Shown; 3] = [Shown::Log, Shown::Told, Shown::Averages];
+
+/// A world: its requests, its disk, and the truth.
+pub struct World {
+    /// What it is, in a word or two.
+    pub name: &'static str,
+    /// The truth.
+    pub side: Side,
+    /// The disk's name.
+    pub disk: &'static str,
+    /// What it is made of.
+    pub medium: Medium,
+    /// What happened.
+    pub ios: Vec<Io>,
+    /// How many of them a log lists.
+    listed: usize,
+}
+
+/// What a class of device takes for one request.
+#[derive(Clone, Copy)]
+struct Made {
+    disk: &'static str,
+    medium: Medium,
+    servers: usize,
+    turn: f64,
+    fixed: f64,
+    jitter: f64,
+}
+
+impl Made {
+    fn any(chance: &mut Chance) -> Made {
+        let turn = chance.pick(&[8.333, 8.333, 11.11, 6.0, 4.0]);
+        let flash = (chance.scale(0.07, 0.3), chance.even(0.2, 0.8));
+        match chance.whole(0, 4) {
+            0 | 1 => Made {
+                disk: chance.pick(&["sda", "sdb", "sdf"]),
+                medium: Medium::Rotational,
+                servers: 1,
+                turn,
+                fixed: chance.even(1.0, 3.0),
+                jitter: chance.even(2.0, 6.0),
+            },
+            2 => Made {
+                disk: chance.pick(&["sda", "sdc"]),
+                medium: Medium::Flash,
+                servers: 4,
+                turn: 0.0,
+                fixed: flash.0,
+                jitter: flash.0 * flash.1,
+            },
+            3 => Made {
+                disk: "nvme0n1",
+                medium: Medium::Nvme,
+                servers: 16,
+                turn: 0.0,
+                fixed: flash.0 * 0.8,
+                jitter: flash.0 * flash.1,
+            },
+            _ => Made {
+                disk: chance.pick(&["vda", "xvdb", "nvme1n1"]),
+                medium: Medium::Network,
+                servers: 64,
+                turn: 0.0,
+                fixed: chance.scale(0.4, 1.2),
+                jitter: chance.even(0.1, 0.8),
+            },
+        }
+    }
+
+    /// One request's own time, ms.
+    fn service(self, chance: &mut Chance, asker: &Asker) -> f64 {
+        let rate = match self.medium {
+            Medium::Rotational => 170_000.0,
+            Medium::Nvme => 2_000_000.0,
+            _ => 400_000.0,
+        };
+        let moved = f64::from(asker.bytes) / rate;
+        if asker.onwards && self.medium == Medium::Rotational {
+            return 0.15 + moved + chance.even(0.0, 0.1);
+        }
+        let tail = if chance.chance(0.003) { chance.even(2.0, 6.0) } else { 1.0 };
+        (self.fixed + chance.even(0.0, self.jitter) + chance.even(0.0, self.turn)) * tail + moved
+    }
+
+    /// A request's mean time, ms.
+    fn mean(self) -> f64 {
+        self.fixed + (self.jitter + self.turn) / 2.0
+    }
+}
+
+fn asks(comm: &'static str, writes: bool, bytes: u32, onwards: bool, pace: Pace) -> Asker {
+    let pid = 300 + comm.len() as u32;
+    Asker { comm, pid, writes, bytes, onwards, pace }
+}
+
+/// A program that looks things up, now and then or one after the other.
+fn lookups(chance: &mut Chance, made: Made, load: f64) -> Asker {
+    let bytes = chance.pick(&[4096, 8192, 16384]);
+    let writes = made.turn == 0.0 && chance.chance(0.3);
+    let pace = if chance.chance(0.4) {
+        Pace::Closed(1, made.mean() * chance.scale(0.05, 5.0))
+    } else {
+        Pace::Open(1e3 / made.mean() * load)
+    };
+    asks("postgres", writes, bytes, false, pace)
+}
+
+/// Others that do a little beside it.
+fn beside(chance: &mut Chance, made: Made, askers: &mut Vec<Asker>) {
+    let per_s = |share: f64| Pace::Open(1e3 / made.mean() * share);
+    if chance.chance(0.3) {
+        let pace = per_s(0.06);
+        askers.push(asks("kworker/u8:2", true, 16_384, false, pace));
+    }
+    if chance.chance(0.15) {
+        // A scrub reads on and on, little at a time.
+        askers.push(asks("md0_resync", false, 131_072, true, per_s(0.08)));
+    }
+}
+
+/// Requests after which a world ends in any case.
+const MOST: usize = 24_000;
+/// How many times its own time a request waits at least where the load is to blame, and at most where
+/// nobody is.
+const WAITS: f64 = 5.0;
+const HARDLY: f64 = 2.5;
+/// Freezes that make a device freeze now and then.
+const FREEZES: usize = 3;
+
+/// A world by its number, whose truth can be seen in it.
+pub fn world(number: usize) -> World {
+    let mut chance = Chance::new(0x7177_0000 + number as u64 * 7919);
+    // Most machines are well: two in five worlds.
+    let side = [Side::Healthy, Side::Healthy, Side::Load, Side::Device, Side::Device];
+    let side = side[number % side.len()];
+    loop {
+        if let Some(world) = attempt(side, &mut chance) {
+            return world;
+        }
+    }
+}
+
+fn attempt(side: Side, chance: &mut Chance) -> Option<World> {
+    let mut made = Made::any(chance);
+    let listed = chance.scale(60.0, 4000.0) as usize;
+    let seconds = chance.even(3.0, 30.0);
+    if side == Side::Load {
+        made.servers = made.servers.min(2);
+    }
+    let share = chance.even(0.05, 0.4);
+    let mut askers = vec![lookups(chance, made, share)];
+    let mut freezes = Vec::new();
+    let mut factor = 1.0;
+    let mut hits = 0.0;
+    let mut retry = 0.0;
+    let mut servers = made.servers;
+    let name = match (side, chance.whole(0, 3)) {
+        (Side::Healthy, 0) if made.medium == Medium::Rotational => {
+            hits = chance.even(0.5, 0.9);
+            "cache before a platter"
+        }
+        (Side::Healthy, 1) => {
+            let pace = Pace::Closed(1, made.mean() * chance.scale(0.1, 4.0));
+            askers = vec![asks("tar", false, 131_072, true, pace)];
+            "scan"
+        }
+        (Side::Healthy, _) => {
+            beside(chance, made, &mut askers);
+            "lookups"
+        }
+        (Side::Load, 0) => {
+            let many = chance.whole(20, 120) * servers.min(8);
+            let drain = many as f64 * made.mean() / servers as f64;
+            let pace = Pace::Batches(many, drain * chance.even(1.5, 5.0));
+            askers.push(asks("kworker/u8:1", true, 16_384, false, pace));
+            "writeback in batches"
+        }
+        (Side::Load, 1) => {
+            askers = vec![lookups(chance, made, 1.0)];
+            let rate = servers as f64 * 1e3 / made.mean() * chance.even(1.05, 2.0);
+            askers[0].pace = Pace::Open(rate);
+            "more asked than served"
+        }
+        (Side::Load, _) => {
+            askers[0].pace = Pace::Closed(servers * chance.whole(6, 24), 0.0);
+            beside(chance, made, &mut askers);
+            "deep queue"
+        }
+        (Side::Device, 0) => {
+            let every = chance.scale(900.0, 4000.0);
+            let length = every * chance.even(0.08, 0.4);
+            let spans = (1..200).map(|k| (f64::from(k) * every, length * chance.even(0.8, 1.2)));
+            freezes = spans.collect();
+            "freezes"
+        }
+        (Side::Device, 1) if made.medium == Medium::Rotational => {
+            retry = chance.even(0.2, 0.6);
+            let pace = Pace::Closed(1, chance.scale(0.05, 2.0));
+            askers = vec![asks("cp", false, 131_072, true, pace)];
+            "retries"
+        }
+        (Side::Device, _) => {
+            factor = match made.medium {
+                Medium::Rotational => chance.scale(5.0, 20.0),
+                _ => chance.scale(30.0, 150.0),
+            };
+            servers = servers.min(2);
+            let depth = chance.whole(1, 8);
+            let think = made.mean() * factor * chance.even(0.0, 0.5);
+            askers[0].pace = Pace::Closed(depth, think);
+            "slow"
+        }
+    };
+    let service = move |chance: &mut Chance, asker: &Asker| {
+        if chance.chance(hits) {
+            return chance.even(0.08, 0.25);
+        }
+        let mut ms = made.service(chance, asker) * factor;
+        while retry > 0.0 && chance.chance(retry) {
+            ms += made.turn;
+        }
+        ms
+    };
+    let device = Device { servers, service: &service, freezes };
+    let ios = device.run(&askers, MOST, seconds, chance);
+    let shown = &ios[..ios.len().min(listed)];
+    let end = shown.last().map_or(0.0, |io| io.completed);
+    let n = shown.len().max(1) as f64;
+    let wait = shown.iter().map(Io::latency).sum::<f64>() / n;
+    let own = shown.iter().map(|io| made.mean() + f64::from(io.bytes) / 400_000.0).sum::<f64>() / n;
+    let met = device.freezes.iter().filter(|(from, length)| from + length < end).count();
+    let plain = match side {
+        Side::Healthy => wait < HARDLY * own,
+        Side::Load => wait > WAITS * own,
+        Side::Device => device.freezes.is_empty() || met >= FREEZES,
+    };
+    let long = ios.last().is_some_and(|io| io.completed > 2e3);
+    (plain && long && shown.len() >= 40).then_some(World {
+        name,
+        side,
+        disk: made.disk,
+        medium: made.medium,
+        ios,
+        listed,
+    })
+}
+
+impl World {
+    /// What a log lists of it.
+    pub fn listed(&self) -> &[Io] {
+        &self.ios[..self.ios.len().min(self.listed)]
+    }
+
+    /// What the readers make of it.
+    ///
+    /// # Errors
+    /// If nothing was recognised.
+    pub fn recording(&self, shown: Shown) -> Result<Recording, String> {
+        let (name, text) = match shown {
+            Shown::Averages => ("iostat.txt", iostat(&self.ios, self.disk)),
+            _ => ("biosnoop.txt", biosnoop(self.listed(), self.disk, false)),
+        };
+        let mut recording = Recording::new();
+        iowhy_read::scan(name, &mut text.as_bytes(), None, &mut recording)
+            .map_err(|error| format!("{name}: {error}"))?;
+        if let (Shown::Told, Some(device)) = (shown, recording.find_device(self.disk)) {
+            recording.set_medium(device, self.medium);
+        }
+        Ok(recording)
+    }
+}
+
+/// Whom the first finding blames, if it says anything.
+pub fn blamed(findings: &[Finding]) -> Option<Side> {
+    let first = findings.first()?;
+    let family = first.verdict.split('.').next().unwrap_or_default();
+    match family {
+        "healthy" => Some(Side::Healthy),
+        "load" | "cap" | "cfg" => Some(Side::Load),
+        "device" | "peer" => Some(Side::Device),
+        _ => None,
+    }
+}
+
+/// One world as it was shown: the truth, and whom the judge blames.
+#[derive(Clone, Debug)]
+pub struct Blamed {
+    /// Which world.
+    pub number: usize,
+    /// What it is.
+    pub name: &'static str,
+    /// What of it was shown.
+    pub shown: Shown,
+    /// The truth.
+    pub side: Side,
+    /// The answer.
+    pub said: Option<Side>,
+    /// Its name and confidence.
+    pub verdict: String,
+}
+
+/// Judges so many worlds.
+///
+/// # Errors
+/// If a rendering is not read.
+pub fn blame(worlds: usize) -> Result<Vec<Blamed>, String> {
+    let numbers: Vec<usize> = (0..worlds).collect();
+    of_all(&numbers, |number| {
+        let world = world(*number);
+        let of = |shown: &Shown| {
+            let findings = judge(&world.recording(*shown)?, &Options::default());
+            let verdict = findings.first().map_or_else(String::new, |first| {
+                format!("{} {:.2}", first.verdict, first.confidence)
+            });
+            let World { name, side, .. } = world;
+            Ok(Blamed {
+                number: *number,
+                name,
+                shown: *shown,
+                side,
+                said: blamed(&findings),
+                verdict,
+            })
+        };
+        SHOWN.iter().map(of).collect()
+    })
+}
+
+/// The mean of the three sides' F1.
+pub fn macro_f1(blamed: &[Blamed], shown: Shown) -> f64 {
+    let of: Vec<&Blamed> = blamed.iter().filter(|known| known.shown == shown).collect();
+    let f1 = |side: Side| {
+        let hits = of.iter().filter(|k| k.side == side && k.said == Some(side)).count() as f64;
+        let (owed, said) = (
+            of.iter().filter(|known| known.side == side).count() as f64,
+            of.iter().filter(|known| known.said == Some(side)).count() as f64,
+        );
+        if owed + said > 0.0 { 2.0 * hits / (owed + said) } else { 1.0 }
+    };
+    SIDES.iter().map(|side| f1(*side)).sum::<f64>() / SIDES.len() as f64
+}
+
+/// The tables.
+pub fn tables(blamed: &[Blamed]) -> String {
+    let mut out = String::new();
+    for shown in SHOWN {
+        let what = match shown {
+            Shown::Log => "a log of single I/Os, medium not told",
+            Shown::Told => "a log of single I/Os, medium told",
+            Shown::Averages => "iostat alone, medium not told",
+        };
+        let _ = writeln!(out, "## {what}: macro-F1 {:.3}\n", macro_f1(blamed, shown));
+        out.push_str(
+            "| truth | healthy | load | device | nothing said |\n| --- | --- | --- | --- | --- |\n",
+        );
+        for side in SIDES {
+            let of = |said: Option<Side>| {
+                let here = |k: &&Blamed| (k.shown, k.side, k.said) == (shown, side, said);
+                blamed.iter().filter(here).count()
+            };
+            let [a, b, c] = SIDES.map(|said| of(Some(said)));
+            let _ = writeln!(out, "| {side:?} | {a} | {b} | {c} | {} |", of(None));
+        }
+        out.push_str("\n| world | truth | right | said instead |\n| --- | --- | --- | --- |\n");
+        let mut names: Vec<(&str, Side)> = blamed.iter().map(|k| (k.name, k.side)).collect();
+        names.sort_by_key(|(name, side)| (*side as u8, *name));
+        names.dedup();
+        for (name, side) in names {
+            let here = |k: &&Blamed| (k.shown, k.name, k.side) == (shown, name, side);
+            let of: Vec<&Blamed> = blamed.iter().filter(here).collect();
+            let right = of.iter().filter(|known| known.said == Some(side)).count();
+            let mut wrong: Vec<(&str, usize)> = Vec::new();
+            for known in of.iter().filter(|known| known.said != Some(side)) {
+                let said = known.verdict.split(' ').next().unwrap_or_default();
+                match wrong.iter_mut().find(|(other, _)| *other == said) {
+                    Some((_, n)) => *n += 1,
+                    None => wrong.push((said, 1)),
+                }
+            }
+            wrong.sort_by_key(|(said, n)| (std::cmp::Reverse(*n), *said));
+            let wrong: Vec<String> =
+                wrong.iter().take(4).map(|(said, n)| format!("{said} {n}")).collect();
+            let _ = writeln!(
+                out,
+                "| {name} | {side:?} | {right} of {} | {} |",
+                of.len(),
+                wrong.join(", ")
+            );
+        }
+        out.push('\n');
+    }
+    out
+}
