@@ -142,7 +142,7 @@ fn sequential_writes_on_a_turning_disk_wait_a_turn_each() {
         "mine=$(losetup --find --show --direct-io=on {{dev}}); trap 'losetup -d $mine' EXIT; \
          rt=$(chrt --fifo 30 true && echo chrt --fifo 30); \
          $rt {iowhy} probe write-latency $mine {write} --count 150 --durable plain; echo; echo next; \
-         sleep 0.2; {iowhy} probe write-latency $mine {write} --count 800 --depth 32"
+         dd if=/dev/zero of=$mine bs=1M seek=8 count=1 oflag=direct status=none; sleep 0.2; {iowhy} probe write-latency $mine {write} --count 800 --depth 32"
     );
     let object = |text: &str| -> Option<Value> {
         serde_json::from_str(&text[text.find("{\n")?..text.rfind("\n}")? + 2]).ok()

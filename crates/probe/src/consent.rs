@@ -2,8 +2,8 @@
 //!
 //! A target is examined first and nothing is changed by that; what would be written is said in
 //! words; only then it is opened. Writes go to a new file without a name, which is gone whatever
-//! happens to the process, or to a block device on which every check finds nothing and whose
-//! serial number the user typed.
+//! happens to the process, or to a block device on which every check finds nothing, whose
+//! serial number the user typed, and which holds zeros wherever it is written to.
 
 mod device;
 mod new_file;
@@ -132,7 +132,8 @@ impl Permit {
         let path = self.path.display();
         Some(match self.what {
             What::Device(_) => format!(
-                "writes {} to `{path}`, which holds nothing, between its first and last {}",
+                "writes {} to `{path}` between its first and last {}, which hold nothing; what \
+                 will be written over is read first, and anything but zeros there ends the probe",
                 human(bytes),
                 human(EDGE_BYTES)
             ),
@@ -152,7 +153,7 @@ impl Permit {
     pub fn open(self, watcher: &mut Watcher<'_>) -> Result<Target, Error> {
         match (self.what, self.purpose) {
             (What::Device(node), Purpose::Write { span, bytes, dsync }) => {
-                device::open(&self.path, &node, span, bytes, dsync, &self.terms)
+                device::open(&self.path, &node, span, bytes, dsync, &self.terms, watcher)
             }
             (_, Purpose::Write { span, dsync, .. }) => {
                 new_file::open(&self.path, span, dsync, self.terms.buffered, watcher)

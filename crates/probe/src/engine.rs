@@ -52,7 +52,7 @@ pub struct Watcher<'a> {
 const TICK: Duration = Duration::from_millis(200);
 
 impl Watcher<'_> {
-    fn stopped(&self) -> bool {
+    pub(crate) fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 }

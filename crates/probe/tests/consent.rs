@@ -43,7 +43,11 @@ fn unheld(device: &Loop, terms: &Terms) -> Result<Permit, Error> {
     let mut tries = 0;
     loop {
         let found = examine(&device.device, write(1 << 20, 1 << 20), terms);
-        let held = found.as_ref().is_err_and(|error| error.to_string().contains("holds it open"));
+        // The kernel lets go of a ring, and of what it holds, a moment after it was closed.
+        let held = found.as_ref().is_err_and(|error| {
+            let error = error.to_string();
+            error.contains("holds it open") || error.contains("in use")
+        });
         if !held || tries == 50 {
             return found;
         }
@@ -91,6 +95,9 @@ fn a_blank_device_whose_serial_was_typed_is_written_to_between_its_ends() {
     let clock = iowhy_probe::Clock::start();
     assert!(iowhy_probe::run(&target, &outside, clock, &mut watcher).is_err());
     drop(target);
+    // What a probe wrote is data like any other.
+    let again = unheld(&device, &meant(&device)).unwrap().open(&mut watcher).unwrap_err();
+    assert!(again.to_string().contains("it holds data at byte 8388608"), "{again}");
     let bytes = fs::read(&device.file).unwrap();
     let (edge, end) = (edge as usize, (edge + span) as usize);
     assert!(bytes[..edge].iter().chain(&bytes[end..]).all(|byte| *byte == 0));
@@ -209,6 +216,41 @@ fn what_carries_another_device_is_refused() {
     let error = examine(&device.device, write(4096, 4096), &meant(&device)).unwrap_err();
     output("dmsetup", &["remove", &name]);
     assert!(error.to_string().contains("it is part of dm-"), "{error}");
+}
+
+#[test]
+fn data_between_the_ends_is_found_before_it_is_written_over() {
+    let Some((folder, _turn)) = folder("between") else { return };
+    let device = Loop::new(&folder, "disk", BYTES, &[]);
+    let (edge, span) = (8u64 << 20, 3 << 20);
+    let stop = false.into();
+    let mut watcher = iowhy_probe::Watcher { stop: &stop, tick: &mut |_| {} };
+    for place in [edge, edge + 1_234_567, edge + span - 1] {
+        put(&device.file, SeekFrom::Start(place), b"x");
+        output("blockdev", &["--flushbufs", &device.path()]);
+        let before = checksum(&device.file);
+        let permit = examine(&device.device, write(span, 1 << 20), &meant(&device));
+        let error = permit.unwrap().open(&mut watcher).unwrap_err().to_string();
+        assert!(error.contains(&format!("it holds data at byte {place},")), "{error}");
+        assert_eq!(checksum(&device.file), before);
+        put(&device.file, SeekFrom::Start(place), &[0]);
+    }
+    // Behind the region nothing is written, so that data there is in nobody's way.
+    put(&device.file, SeekFrom::Start(edge + span), b"x");
+    output("blockdev", &["--flushbufs", &device.path()]);
+    let permit = examine(&device.device, write(span, 1 << 20), &meant(&device)).unwrap();
+    assert!(permit.open(&mut watcher).is_ok());
+}
+
+#[test]
+fn a_mistyped_device_is_no_new_file() {
+    let devices = Path::new("/dev");
+    let mistyped = devices.join("iowhy-no-such-disk");
+    for target in [mistyped.as_path(), devices] {
+        let error = examine(target, write(1 << 20, 4096), &Terms::default()).unwrap_err();
+        assert!(error.to_string().contains("device nodes"), "{error}");
+    }
+    assert!(!mistyped.exists());
 }
 
 #[test]

@@ -4,7 +4,8 @@
 //! Runs one kind of probe on a target and prints its numbers, what they mean and the verdict.
 //! Reads by default. A kind that writes does so in a new file without a name inside the directory
 //! given, gone at the end however it ends, or on a block device with nothing on it whose serial
-//! number is typed; it says first how many bytes. Ctrl-C keeps the result so far; what a probe that
+//! number is typed; it says first how many bytes, and all that would be written over is read before:
+//! anything but zeros there refuses. Ctrl-C keeps the result so far; what a probe that
 //! was killed had measured is told when the next one starts. Without a kind
 //! it lists them; `iowhy explain NAME` is the manual of one.
 //!
@@ -174,7 +175,7 @@ fn measure(
     let stop = Stop::new()?;
     let progress = Progress::new(true);
     let mut tick = |so_far: SoFar| {
-        progress.update(&format!("writing the file: {} MiB; Ctrl-C ends early", so_far.n));
+        progress.update(&format!("preparing the target: {} MiB; Ctrl-C ends early", so_far.n));
     };
     let target = permit.open(&mut Watcher { stop: stop.flag(), tick: &mut tick })?;
     if kind.loads && !terms.share {

@@ -1,18 +1,23 @@
 //! Writing to a whole device: only if nothing is on it, nobody uses it, and it was meant.
 
 use std::fs::{File, Metadata, OpenOptions};
-use std::io::{Seek, SeekFrom};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{self, Seek, SeekFrom};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
+
+use iowhy_model::Random;
 
 use super::topology::{self, Node};
 use super::{Terms, human, signatures};
+use crate::engine::{Aligned, SoFar, Watcher};
 use crate::error::Error;
 use crate::target::{Target, sensors};
 
 /// Bytes at each end that must be blank and stay untouched: partition tables, labels and
 /// superblocks lie there (LUKS2 keeps its second header up to 4 MiB from the start).
 pub const EDGE_BYTES: u64 = 8 << 20;
+/// Bytes of each read that looks for data where it is going to be written.
+const CHUNK: usize = 1 << 20;
 /// Share of a device that may be written without a cap of the user's own (peers note, "Safety").
 const CAP_SHARE: u64 = 100;
 
@@ -64,7 +69,8 @@ pub fn examine(
     }
 }
 
-/// Opens it for writing, for us alone, and looks once more.
+/// Opens it for writing, for us alone, and looks once more: at both ends, and at all that will be
+/// written over.
 pub fn open(
     path: &Path,
     node: &Node,
@@ -72,6 +78,7 @@ pub fn open(
     bytes: u64,
     dsync: bool,
     terms: &Terms,
+    watcher: &mut Watcher<'_>,
 ) -> Result<Target, Error> {
     let flags = libc::O_EXCL | libc::O_DIRECT | libc::O_CLOEXEC;
     let flags = if dsync { flags | libc::O_DSYNC } else { flags };
@@ -91,6 +98,22 @@ pub fn open(
     if !objections.is_empty() {
         return Err(refuse(path, &objections.join("; ")));
     }
+    let held = data_in(&file, EDGE_BYTES, span, watcher)
+        .map_err(|cause| Error::target("read what would be written over on", path, cause))?;
+    if let Some(place) = held {
+        return Err(Error::refused(
+            "write to",
+            path,
+            format!("it holds data at byte {place}, which would be written over"),
+            format!(
+                "only zeros are written over, also after another probe; if nothing there is \
+                 needed: `dd if=/dev/zero of={} bs=1M seek={} count={} oflag=direct`",
+                path.display(),
+                EDGE_BYTES >> 20,
+                span.div_ceil(1 << 20)
+            ),
+        ));
+    }
     debug_assert!(terms.serial.is_some() && bytes > 0);
     Ok(Target {
         path: path.to_path_buf(),
@@ -104,6 +127,38 @@ pub fn open(
         writable: true,
         direct: true,
     })
+}
+
+/// The first byte that is not zero in `span` bytes from `from` on.
+///
+/// # Errors
+/// If it cannot all be read, or the user asked to stop.
+fn data_in(
+    file: &File,
+    from: u64,
+    span: u64,
+    watcher: &mut Watcher<'_>,
+) -> io::Result<Option<u64>> {
+    // As long as the device's own blocks make it, which O_DIRECT asks for; the rest of the last one
+    // is looked at, too: a write to its first bytes writes all of it.
+    let mut chunk = Aligned::new(CHUNK, &mut Random::seeded(0));
+    let end = from + span.div_ceil(4096) * 4096;
+    let (mut place, mut so_far) = (from, SoFar::default());
+    while place < end {
+        if watcher.stopped() {
+            return Err(io::Error::from(io::ErrorKind::Interrupted));
+        }
+        let length = (end - place).min(CHUNK as u64) as usize;
+        let part = chunk.bytes().get_mut(..length).unwrap_or_default();
+        file.read_exact_at(part, place)?;
+        if let Some(at) = part.iter().position(|byte| *byte != 0) {
+            return Ok(Some(place + at as u64));
+        }
+        place += length as u64;
+        so_far.n += 1;
+        (watcher.tick)(so_far);
+    }
+    Ok(None)
 }
 
 /// All that stands against writing to it.

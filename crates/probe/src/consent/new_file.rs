@@ -34,6 +34,14 @@ pub fn largest(directory: &Path, terms: &Terms) -> Result<u64, Error> {
 
 /// Examines a directory without changing anything.
 pub fn examine(directory: &Path, span: u64, terms: &Terms) -> Result<(), Error> {
+    if holds_devices(directory) {
+        return Err(Error::refused(
+            "write to",
+            directory,
+            "it holds device nodes and lies in memory, so no disk would be measured",
+            "check the device's name with `lsblk`, or name a directory on the disk",
+        ));
+    }
     let largest = largest(directory, terms)?;
     if span > largest {
         return Err(Error::refused(
@@ -49,6 +57,14 @@ pub fn examine(directory: &Path, span: u64, terms: &Terms) -> Result<(), Error> 
         ));
     }
     Ok(())
+}
+
+/// Whether the file system of /dev lies there, where a mistyped device would become a new file.
+/// /dev/shm and others that are mounted below it are not meant.
+fn holds_devices(directory: &Path) -> bool {
+    let system = |path: &Path| path.metadata().ok().map(|found| found.dev());
+    let devices = Path::new("/dev");
+    directory.starts_with(devices) && system(directory) == system(devices)
 }
 
 /// Makes the file, takes its name away, and writes all of it, so that no later write has to find
