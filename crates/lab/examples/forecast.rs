@@ -1,5 +1,5 @@
-//! Prints how often the forecast of the cure came true in worlds that were really cured:
-//! `cargo run --release -p iowhy-lab --example forecast -- 20 7` (worlds per
+//! Prints how often the forecast of the cure came true in scenarios that were really cured:
+//! `cargo run --release -p iowhy-lab --example forecast -- 20 7` (scenarios per
 //! recipe, seed; a third number prints each, the name of a verdict tries that one alone).
 #![allow(clippy::print_stdout)]
 

@@ -13,6 +13,7 @@ mod network;
 mod parameters;
 mod rotational;
 mod shingled;
+mod spec;
 mod ssd;
 
 pub use disease::{Disease, duration};
@@ -21,6 +22,7 @@ pub use network::Network;
 pub use parameters::{Model, size};
 pub use rotational::Rotational;
 pub use shingled::Shingled;
+pub use spec::{DiskArgs, Spec};
 pub use ssd::Ssd;
 
 use disease::Illness;

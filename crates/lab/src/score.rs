@@ -1,4 +1,4 @@
-//! Verdicts against truth: every world is shown to the judge at every level, and what it says
+//! Verdicts against truth: every scenario is shown to the judge at every level, and what it says
 //! first is held against what is the case.
 //!
 //! [`Score::of`] runs the corpus; its tables are printed by `lab score` and kept in
@@ -27,7 +27,7 @@ use iowhy_diagnose::Calibrated;
 use iowhy_model::Level;
 
 use crate::render::LEVELS;
-use crate::worlds::recipes;
+use crate::scenarios::recipes;
 
 /// From this confidence on a finding is an accusation (docs/METHOD.md, 11 Confidence).
 const SAID_ALOUD: f64 = 0.6;
@@ -35,12 +35,12 @@ const SAID_ALOUD: f64 = 0.6;
 /// What came of a corpus.
 #[derive(Clone, Debug, Default)]
 pub struct Score {
-    /// Every world at every level.
+    /// Every scenario at every level.
     pub judged: Vec<Judged>,
 }
 
 impl Score {
-    /// Judges so many worlds per verdict, and a quarter as many of each misleading recipe.
+    /// Judges so many scenarios per verdict, and a quarter as many of each misleading recipe.
     ///
     /// # Errors
     /// If a recipe is written wrong, or a rendering is not read.
@@ -50,13 +50,13 @@ impl Score {
         Ok(Score { judged })
     }
 
-    /// The tally of a level, without the misleading worlds.
+    /// The tally of a level, without the misleading scenarios.
     pub fn tally(&self, level: Level) -> Tally {
         let of = |judged: &&Judged| judged.level == level && !judged.confounds;
         Tally::of(self.judged.iter().filter(of))
     }
 
-    /// All judged worlds whose disks are well, at a level, and how many of them were accused.
+    /// All judged scenarios whose disks are well, at a level, and how many of them were accused.
     pub fn accused(&self, level: Option<Level>) -> (usize, usize) {
         let here = |judged: &&Judged| level.is_none_or(|level| judged.level == level);
         let well: Vec<&Judged> =

@@ -1,5 +1,5 @@
 //! Captures that earlier versions judged wrongly, two hundred variations of each kind, and how often
-//! the first answer is right; and a score of blame over worlds of another author.
+//! the first answer is right; and a score of blame over scenarios of another author.
 //!
 //! `lab weak` prints the table kept in `docs/results/weak.md`, `lab weak --blame` that of
 //! `docs/results/blame.md`. A test runs a short form of both.
@@ -16,8 +16,8 @@ use std::fmt::Write;
 use iowhy_diagnose::{Options, judge};
 use iowhy_model::{Finding, Recording};
 
+use crate::scenarios::Chance;
 use crate::score::of_all;
-use crate::worlds::Chance;
 use kinds::{KINDS, Kind, Weak};
 
 /// From this confidence on an answer is a headline (docs/METHOD.md, 11 Confidence).

@@ -1,4 +1,4 @@
-//! What the judge foretells of the cure, held against worlds that were cured: the table is printed,
+//! What the judge foretells of the cure, held against scenarios that were cured: the table is printed,
 //! and a fall fails.
 #![allow(clippy::expect_used, clippy::print_stdout)]
 

@@ -1,19 +1,19 @@
 //! What must not change a verdict: a clock that runs a little faster, the order in which disks are
 //! named, one event in twenty lost, numbers written in another unit. Over every capture of the cases
-//! and over worlds of every recipe.
+//! and over scenarios of every recipe.
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
 use std::path::Path;
 
 use iowhy_diagnose::{Options, judge};
 use iowhy_lab::render;
-use iowhy_lab::worlds::{World, recipes};
+use iowhy_lab::scenarios::{Scenario, recipes};
 use iowhy_model::{Fact, Level, Nanos, Recording, Report, Sink, Time};
 use iowhy_show::Style;
 
-/// Requests of a world above which an unoptimised build would take too long over it.
+/// Requests of a scenario above which an unoptimised build would take too long over it.
 const LONGEST: usize = 1200;
-/// Verdicts of worlds that may move: a world at the edge of a verdict falls to one side or the other
+/// Verdicts of scenarios that may move: a scenario at the edge of a verdict falls to one side or the other
 /// by any change at all. Captures may not. As measured on 2026-11-21, of 145; lower it when it falls.
 const AT_THE_EDGE: usize = 4;
 /// How much faster the clock runs: as much as one spindle from the next (0.1 %: docs/METHOD.md, 4).
@@ -43,27 +43,27 @@ fn captures() -> Vec<(String, Recording)> {
     all
 }
 
-/// A short world of every recipe that has one, as a per-I/O log or a trace.
-fn worlds() -> Vec<(String, Recording)> {
+/// A short scenario of every recipe that has one, as a per-I/O log or a trace.
+fn scenarios() -> Vec<(String, Recording)> {
     let mut all = Vec::new();
     for recipe in recipes() {
         let level = match recipe.levels.iter().find(|level| **level >= Level::C) {
             Some(level) => *level,
             None => continue,
         };
-        // A world whose latencies outgrow the clock in a build that checks is its author's to mend.
-        let Ok(Ok(world)) = std::panic::catch_unwind(|| World::of(&recipe, 7)) else {
+        // A scenario whose latencies outgrow the clock in a build that checks is its author's to mend.
+        let Ok(Ok(scenario)) = std::panic::catch_unwind(|| Scenario::of(&recipe, 7)) else {
             println!("{}/{} overflows and is left out", recipe.verdict, recipe.name);
             continue;
         };
-        if world.disks.iter().map(|disk| disk.done.len()).sum::<usize>() > LONGEST {
+        if scenario.disks.iter().map(|disk| disk.done.len()).sum::<usize>() > LONGEST {
             continue;
         }
-        let inputs = render::inputs(&world, level).unwrap();
-        let recording = render::recording(&world, level, &inputs).unwrap();
+        let inputs = render::inputs(&scenario, level).unwrap();
+        let recording = render::recording(&scenario, level, &inputs).unwrap();
         all.push((format!("{}/{}", recipe.verdict, recipe.name), recording));
     }
-    assert!(all.len() >= 15, "worlds are missing: {}", all.len());
+    assert!(all.len() >= 15, "scenarios are missing: {}", all.len());
     all
 }
 
@@ -201,12 +201,12 @@ fn captures_keep_their_verdict() {
 
 #[test]
 #[ignore = "takes a minute: `cargo test --release -p iowhy-lab --test metamorphic -- --ignored`"]
-fn worlds_keep_their_verdict() {
-    let worlds = worlds();
+fn scenarios_keep_their_verdict() {
+    let scenarios = scenarios();
     let (mut wrong, mut all) = (Vec::new(), 0);
     for (what, change) in CHANGES {
-        let (moved, tried) = moved(&worlds, change);
-        println!("{what}: {} of {tried} worlds moved", moved.len());
+        let (moved, tried) = moved(&scenarios, change);
+        println!("{what}: {} of {tried} scenarios moved", moved.len());
         all += tried;
         wrong.extend(moved.into_iter().map(|text| format!("{what}: {text}")));
     }

@@ -1,11 +1,11 @@
-//! The score over a small part of the simulated worlds: the table is printed, and a fall fails.
+//! The score over a small part of the simulated scenarios: the table is printed, and a fall fails.
 #![allow(clippy::unwrap_used)]
 
 use iowhy_diagnose::{Calibrated, Options, judge};
 use iowhy_lab::render::LEVELS;
 use iowhy_lab::score::{Grade, Score, published, published_table};
 
-/// Worlds per verdict, and the seed of the corpus.
+/// Scenarios per verdict, and the seed of the corpus.
 const CASES: (usize, u64) = (1, 2026);
 /// Macro-F1 less 0.01, levels A to E, as measured on 2026-11-21 over the judge of commit bbf6cca
 /// with `cargo run --release -p iowhy-lab -- score --cases 1 --seed 2026`: 0.922 and four times 0.957.

@@ -2,12 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use iowhy_capture::{BLOCK_EVENTS, Header, MAGIC, Writer};
 use iowhy_model::{
     Distribution, Edges, Event, Fact, Flags, Histogram, Interval, Layer, Level, Listing, Medium,
     Nanos, Note, Op, Rates, Recording, Sampling, Sink, Source, Stage, Time,
 };
 use iowhy_read::scan;
-use iowhy_wire::{BLOCK_EVENTS, Header, MAGIC, Writer};
 
 /// Events of the recording, in blocks of a third each.
 const EVENTS: i64 = 3000;

@@ -31,9 +31,9 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::{Args, FromArgMatches};
+use iowhy_capture::Writer;
 use iowhy_live::{BlockTrace, Collector, DiskStats, TraceMode, TraceOptions};
 use iowhy_model::{Fact, Nanos, Note, Sink};
-use iowhy_wire::Writer;
 
 use crate::arguments::{Selection, duration, watch_time};
 use crate::command::{Command, Status};

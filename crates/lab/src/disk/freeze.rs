@@ -12,14 +12,14 @@ pub struct Freeze {
 }
 
 impl Freeze {
-    /// The disk's own time at a time of the world; it stands still during a freeze.
-    pub fn inside(&self, world: u64) -> u64 {
+    /// The disk's own time at a time of the scenario; it stands still during a freeze.
+    pub fn inside(&self, scenario: u64) -> u64 {
         let awake = self.awake();
-        let Some(since) = world.checked_sub(self.start) else { return world };
+        let Some(since) = scenario.checked_sub(self.start) else { return scenario };
         self.start + since / self.every * awake + (since % self.every).min(awake)
     }
 
-    /// The time of the world when the disk's own clock shows `own`; what is due while it stands
+    /// The time of the scenario when the disk's own clock shows `own`; what is due while it stands
     /// comes when the freeze ends.
     pub fn outside(&self, own: u64) -> u64 {
         let awake = self.awake();

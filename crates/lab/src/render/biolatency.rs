@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::worlds::{Watched, World};
+use crate::scenarios::{Scenario, Watched};
 
 /// Width of a bar, as the tool draws it.
 const BAR: u64 = 40;
@@ -10,9 +10,9 @@ const BAR: u64 = 40;
 const OUTLIER_US: u64 = 500_000;
 
 /// A histogram per disk over the whole time: issue to completion, in powers of two of a us.
-pub(super) fn histograms(world: &World) -> String {
+pub(super) fn histograms(scenario: &Scenario) -> String {
     let mut out = "Tracing block device I/O... Hit Ctrl-C to end.\n".to_string();
-    for disk in world.disks.iter().filter(|disk| !disk.done.is_empty()) {
+    for disk in scenario.disks.iter().filter(|disk| !disk.done.is_empty()) {
         let mut slots = [0u64; 27];
         for us in latencies(disk) {
             let slot = (u64::BITS - 1).saturating_sub(us.max(1).leading_zeros()) as usize;
@@ -36,14 +36,14 @@ pub(super) fn histograms(world: &World) -> String {
 }
 
 /// Count, minimum, mean and maximum per disk, and a warning for each outlier.
-pub(super) fn table(world: &World) -> String {
-    let seconds = world.span.div_ceil(1_000_000_000).max(1);
+pub(super) fn table(scenario: &Scenario) -> String {
+    let seconds = scenario.span.div_ceil(1_000_000_000).max(1);
     let mut out = format!(
         "Measuring block I/O latency and statistics\n\
          A warning will be printed for I/Os with latency higher than {OUTLIER_US} microseconds\n\
          Statistics will be printed every {seconds} seconds. Press CTRL-C to stop\n\n...\n"
     );
-    for disk in &world.disks {
+    for disk in &scenario.disks {
         let slow = disk.done.iter().zip(latencies(disk)).filter(|(_, us)| *us > OUTLIER_US);
         for (done, us) in slow {
             let (name, sector) = (&disk.setup.name, done.offset / 512);
@@ -59,7 +59,7 @@ pub(super) fn table(world: &World) -> String {
          Latency measured in microseconds\n\
          Disk name          Num I/Os    Min latency    Avg latency    Max latency\n....",
     );
-    for disk in world.disks.iter().filter(|disk| !disk.done.is_empty()) {
+    for disk in scenario.disks.iter().filter(|disk| !disk.done.is_empty()) {
         let all: Vec<u64> = latencies(disk).collect();
         let count = all.len() as u64;
         let (min, max) = (all.iter().min().unwrap_or(&0), all.iter().max().unwrap_or(&0));

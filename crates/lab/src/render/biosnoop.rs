@@ -5,11 +5,11 @@ use std::fmt::Write;
 use iowhy_model::Op;
 
 use super::traced;
-use crate::worlds::{Chance, World};
+use crate::scenarios::{Chance, Scenario};
 
 /// The listing; `queue` is -Q, and libbpf-tools prints a decimal more than bcc.
-pub(super) fn text(world: &World, queue: bool, libbpf: bool, taste: &mut Chance) -> String {
-    let (seen, lost) = traced(world, taste);
+pub(super) fn text(scenario: &Scenario, queue: bool, libbpf: bool, taste: &mut Chance) -> String {
+    let (seen, lost) = traced(scenario, taste);
     let begun = seen.first().map_or(0, |(_, done, _)| done.completed);
     let decimals = if libbpf { 3 } else { 2 };
     let heading = if queue { "QUE(ms) " } else { "" };

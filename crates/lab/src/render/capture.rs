@@ -6,23 +6,23 @@ use iowhy_model::{
 use iowhy_show::{Style, find};
 
 use super::traced;
-use crate::worlds::{Chance, World};
+use crate::scenarios::{Chance, Scenario};
 
 /// The JSON lines.
-pub(super) fn text(world: &World, taste: &mut Chance) -> Result<String, String> {
-    let (seen, lost) = traced(world, taste);
+pub(super) fn text(scenario: &Scenario, taste: &mut Chance) -> Result<String, String> {
+    let (seen, lost) = traced(scenario, taste);
     let mut recording = Recording::new();
     let mut source = Source::new("block-trace", "live", Level::D);
     source.sampling = Sampling::Traced;
     source.resolution = Some(Nanos(1));
-    source.watched = Some(Nanos(watched(world) as i64));
+    source.watched = Some(Nanos(watched(scenario) as i64));
     if lost > 0 {
         let what = "events dropped by a full ring".to_string();
         source.losses.push(Loss { what, count: lost });
     }
     recording.begin(source);
     // Boot was long ago.
-    let time = |ns: u64| Some(Time::from_ns((ns + world.uptime()) as i64));
+    let time = |ns: u64| Some(Time::from_ns((ns + scenario.uptime()) as i64));
     for (disk, done, depth) in seen {
         let device = recording.device(&disk.setup.name);
         let mut event = Event::new(device, done.op, Layer::Block);
@@ -41,7 +41,7 @@ pub(super) fn text(world: &World, taste: &mut Chance) -> Result<String, String> 
         recording.event(event);
     }
     recording.end();
-    calls(world, &mut recording);
+    calls(scenario, &mut recording);
     let report = Report { recording, findings: Vec::new() };
     let view = find("events-json").ok_or("the view events-json is gone")?;
     let mut out = Vec::new();
@@ -49,29 +49,29 @@ pub(super) fn text(world: &World, taste: &mut Chance) -> Result<String, String> 
     String::from_utf8(out).map_err(|error| error.to_string())
 }
 
-/// How long the tracer ran: to the end of the world, or until the last request that it listed.
-fn watched(world: &World) -> u64 {
-    let cut = world.disks.iter().any(|disk| disk.done.len() > world.listed);
-    let listed = world.disks.iter().flat_map(|disk| disk.done.iter().take(world.listed));
+/// How long the tracer ran: to the end of the scenario, or until the last request that it listed.
+fn watched(scenario: &Scenario) -> u64 {
+    let cut = scenario.disks.iter().any(|disk| disk.done.len() > scenario.listed);
+    let listed = scenario.disks.iter().flat_map(|disk| disk.done.iter().take(scenario.listed));
     let last = listed.map(|done| done.completed).max().unwrap_or(0);
-    if cut { last } else { last.max(world.span) }
+    if cut { last } else { last.max(scenario.span) }
 }
 
 /// The system calls that were traced beside, as a listing of their own.
-fn calls(world: &World, recording: &mut Recording) {
-    if world.disks.iter().all(|disk| disk.calls.is_empty()) {
+fn calls(scenario: &Scenario, recording: &mut Recording) {
+    if scenario.disks.iter().all(|disk| disk.calls.is_empty()) {
         return;
     }
     let mut source = Source::new("syscalls", "live", Level::D);
     source.sampling = Sampling::Traced;
     source.resolution = Some(Nanos(1));
-    source.watched = Some(Nanos(watched(world) as i64));
+    source.watched = Some(Nanos(watched(scenario) as i64));
     recording.begin(source);
-    for disk in &world.disks {
+    for disk in &scenario.disks {
         let device = recording.device(&disk.setup.name);
-        for call in disk.calls.iter().take(world.listed) {
+        for call in disk.calls.iter().take(scenario.listed) {
             let mut event = Event::new(device, call.op, Layer::Syscall);
-            let time = |ns: u64| Some(Time::from_ns((ns + world.uptime()) as i64));
+            let time = |ns: u64| Some(Time::from_ns((ns + scenario.uptime()) as i64));
             (event.issued, event.completed) = (time(call.start), time(call.end));
             event.bytes = Some(call.bytes);
             event.pid = Some(call.pid);

@@ -2,7 +2,7 @@
 
 use iowhy_model::Op;
 
-use crate::worlds::Done;
+use crate::scenarios::Done;
 
 /// What `/proc/diskstats` counts, as far as `iostat -x` uses it. Times in ns.
 #[derive(Clone, Copy, Default, Debug)]

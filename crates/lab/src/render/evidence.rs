@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use super::{Input, health, settings};
-use crate::worlds::{Chance, Complaint, Trace, Watched, World};
+use crate::scenarios::{Chance, Complaint, Scenario, Trace, Watched};
 
 /// Messages of a machine that is well.
 const QUIET: [&str; 4] = [
@@ -19,24 +19,24 @@ const LONG: u64 = 1_000_000_000;
 const OLD_FAULT: f64 = 0.07;
 
 /// All of it.
-pub(super) fn inputs(world: &World, taste: &mut Chance) -> Vec<Input> {
+pub(super) fn inputs(scenario: &Scenario, taste: &mut Chance) -> Vec<Input> {
     let mut inputs = vec![
-        Input { name: "dmesg.txt", text: log(world, taste) },
-        Input { name: "mountinfo.txt", text: mounts(world) },
-        Input { name: "pressure.txt", text: pressure(world, taste) },
-        Input { name: settings::NAME, text: settings::text(world) },
+        Input { name: "dmesg.txt", text: log(scenario, taste) },
+        Input { name: "mountinfo.txt", text: mounts(scenario) },
+        Input { name: "pressure.txt", text: pressure(scenario, taste) },
+        Input { name: settings::NAME, text: settings::text(scenario) },
     ];
-    let groups = groups(world);
+    let groups = groups(scenario);
     if !groups.is_empty() {
         inputs.push(Input { name: "cgroup.txt", text: groups });
     }
-    inputs.extend(health::documents(world, taste));
+    inputs.extend(health::documents(scenario, taste));
     inputs
 }
 
 /// `dmesg`.
-fn log(world: &World, taste: &mut Chance) -> String {
-    let up = world.uptime() as f64 / 1e9;
+fn log(scenario: &Scenario, taste: &mut Chance) -> String {
+    let up = scenario.uptime() as f64 / 1e9;
     let mut lines: Vec<(f64, String)> =
         QUIET.iter().enumerate().map(|(k, text)| (2.3 + k as f64, (*text).to_string())).collect();
     if taste.chance(OLD_FAULT) {
@@ -44,11 +44,11 @@ fn log(world: &World, taste: &mut Chance) -> String {
         lines.push((at, "ata9: SError: { PHYRdyChg CommWake }".to_string()));
         lines.push((at + 0.1, "ata9: hard resetting link".to_string()));
     }
-    for trace in &world.traces {
+    for trace in &scenario.traces {
         match trace {
             Trace::Log(after, text) => lines.push(((up + after).max(1.0), text.clone())),
             Trace::Complaints(place, what) => {
-                if let Some(disk) = world.disks.get(*place) {
+                if let Some(disk) = scenario.disks.get(*place) {
                     lines.extend(complaints(disk, *what, *place + 3, up));
                 }
             }
@@ -100,11 +100,11 @@ fn complaints(disk: &Watched, what: Complaint, port: usize, up: f64) -> Vec<(f64
 }
 
 /// `/proc/self/mountinfo`.
-fn mounts(world: &World) -> String {
+fn mounts(scenario: &Scenario) -> String {
     let mut out =
         "22 27 0:21 / /proc rw,nosuid,nodev,noexec,relatime shared:14 - proc proc rw\n".to_string();
-    for (place, disk) in world.disks.iter().enumerate() {
-        let stated = world.traces.iter().find_map(|trace| match trace {
+    for (place, disk) in scenario.disks.iter().enumerate() {
+        let stated = scenario.traces.iter().find_map(|trace| match trace {
             Trace::Mount(of, kind, options) if *of == place => Some((*kind, *options)),
             _ => None,
         });
@@ -122,11 +122,11 @@ fn mounts(world: &World) -> String {
 }
 
 /// Files of control groups, as `grep -r .` prints them.
-fn groups(world: &World) -> String {
+fn groups(scenario: &Scenario) -> String {
     let mut out = String::new();
-    for trace in &world.traces {
+    for trace in &scenario.traces {
         let Trace::Group(place, line) = trace else { continue };
-        let Some(disk) = world.disks.get(*place) else { continue };
+        let Some(disk) = scenario.disks.get(*place) else { continue };
         let numbers = settings::numbers(disk, *place);
         let _ = writeln!(out, "{}", line.replace("{}", &numbers));
     }
@@ -134,23 +134,23 @@ fn groups(world: &World) -> String {
 }
 
 /// `grep . /proc/pressure/*`.
-fn pressure(world: &World, taste: &mut Chance) -> String {
-    let stated = world.traces.iter().find_map(|trace| match trace {
+fn pressure(scenario: &Scenario, taste: &mut Chance) -> String {
+    let stated = scenario.traces.iter().find_map(|trace| match trace {
         Trace::Pressure(some, full) => Some((*some, *full)),
         _ => None,
     });
     // Somebody waits whenever a synchronous request is under way.
     let busy = || {
-        let waits = world.disks.iter().flat_map(|disk| &disk.done).filter(|done| done.sync);
+        let waits = scenario.disks.iter().flat_map(|disk| &disk.done).filter(|done| done.sync);
         let sum: u64 = waits.map(|done| done.completed - done.arrived).sum();
-        (sum as f64 / world.span.max(1) as f64 * 100.0).min(95.0)
+        (sum as f64 / scenario.span.max(1) as f64 * 100.0).min(95.0)
     };
     let (some, full) = stated.unwrap_or_else(|| {
         let some = busy() * taste.even(0.5, 0.9);
         (some, some * taste.even(0.2, 0.8))
     });
     let line = |what: &str, share: f64| {
-        let total = (share / 100.0 * world.uptime() as f64 / 1e3 * 0.02) as u64;
+        let total = (share / 100.0 * scenario.uptime() as f64 / 1e3 * 0.02) as u64;
         format!(
             "{what} avg10={share:.2} avg60={:.2} avg300={:.2} total={total}",
             share * 0.9,

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::Input;
-use crate::worlds::{Chance, Heat, Trace, Watched, World};
+use crate::scenarios::{Chance, Heat, Scenario, Trace, Watched};
 use iowhy_model::Medium;
 
 /// Readings of a disk whose temperature moves.
@@ -17,16 +17,16 @@ const BY_NVME_CLI: f64 = 0.3;
 const DAY: u64 = 1_795_251_600;
 
 /// The documents, in order of time.
-pub(super) fn documents(world: &World, taste: &mut Chance) -> Vec<Input> {
+pub(super) fn documents(scenario: &Scenario, taste: &mut Chance) -> Vec<Input> {
     let (mut smartctl, mut cli) = (String::new(), String::new());
-    let by_cli = world.disks.len() == 1 && taste.chance(BY_NVME_CLI);
-    for (place, disk) in world.disks.iter().enumerate() {
+    let by_cli = scenario.disks.len() == 1 && taste.chance(BY_NVME_CLI);
+    for (place, disk) in scenario.disks.iter().enumerate() {
         let Some(past) = Past::of(disk, taste) else { continue };
         let readings = if disk.heat.is_some() { READINGS } else { 2 };
         for reading in 0..readings {
             let part = reading as f64 / (readings - 1) as f64;
-            let when = (world.span as f64 * part) as u64;
-            let now = Reading { world, place, disk, past: &past, when, ends: part >= 0.5 };
+            let when = (scenario.span as f64 * part) as u64;
+            let now = Reading { scenario, place, disk, past: &past, when, ends: part >= 0.5 };
             match disk.setup.medium {
                 Medium::Nvme if by_cli => {
                     let log = now.nvme(|key| key);
@@ -72,7 +72,7 @@ impl Past {
 
 /// One reading of one disk.
 struct Reading<'a> {
-    world: &'a World,
+    scenario: &'a Scenario,
     place: usize,
     disk: &'a Watched,
     past: &'a Past,
@@ -82,7 +82,7 @@ struct Reading<'a> {
 
 impl Reading<'_> {
     fn celsius(&self) -> u64 {
-        let stated = self.world.traces.iter().find_map(|trace| match trace {
+        let stated = self.scenario.traces.iter().find_map(|trace| match trace {
             Trace::Celsius(place, celsius) if *place == self.place => Some(*celsius),
             _ => None,
         });
@@ -91,7 +91,7 @@ impl Reading<'_> {
     }
 
     fn attribute(&self, id: u8, usual: u64) -> u64 {
-        let stated = self.world.traces.iter().find_map(|trace| match trace {
+        let stated = self.scenario.traces.iter().find_map(|trace| match trace {
             Trace::Attribute(place, known, before, after)
                 if (*place, *known) == (self.place, id) =>
             {
@@ -107,7 +107,7 @@ impl Reading<'_> {
         let name = &self.disk.setup.name;
         let seconds = DAY + self.when / 1_000_000_000;
         let model = self
-            .world
+            .scenario
             .traces
             .iter()
             .find_map(|trace| match trace {
@@ -150,12 +150,12 @@ impl Reading<'_> {
                     "raw": { "value": raw, "string": raw.to_string() } })
         })
         .collect();
-        let link = self.world.traces.iter().find_map(|trace| match trace {
+        let link = self.scenario.traces.iter().find_map(|trace| match trace {
             Trace::Link(place, now, most) if *place == self.place => Some((*now, *most)),
             _ => None,
         });
         let (now, most) = link.unwrap_or(("6.0 Gb/s", "6.0 Gb/s"));
-        let recovery = self.world.traces.iter().find_map(|trace| match trace {
+        let recovery = self.scenario.traces.iter().find_map(|trace| match trace {
             Trace::Recovery(place, limit) if *place == self.place && *limit > 0 => Some(*limit),
             _ => None,
         });

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::counters::{Counters, Kernel, at_ends};
-use crate::worlds::{Quirk, World};
+use crate::scenarios::{Quirk, Scenario};
 
 const MODERN: &str = "Device            r/s     rkB/s   rrqm/s  %rrqm r_await rareq-sz     w/s     \
     wkB/s   wrqm/s  %wrqm w_await wareq-sz     d/s     dkB/s   drqm/s  %drqm d_await dareq-sz     \
@@ -14,22 +14,22 @@ const OLD: &str = "Device:         rrqm/s   wrqm/s     r/s     w/s    rkB/s    w
 const TICK: u64 = 4_000_000;
 
 /// The reports, every so many seconds.
-pub(super) fn text(world: &World, seconds: u64, old: bool) -> String {
+pub(super) fn text(scenario: &Scenario, seconds: u64, old: bool) -> String {
     let every = seconds * 1_000_000_000;
     let kernel = Kernel { old, tick: TICK };
-    let count = world.end().min(world.span.max(every)).div_ceil(every).max(1);
+    let count = scenario.end().min(scenario.span.max(every)).div_ceil(every).max(1);
     let ends: Vec<Vec<Counters>> =
-        world.disks.iter().map(|disk| at_ends(&disk.done, kernel, every, count)).collect();
+        scenario.disks.iter().map(|disk| at_ends(&disk.done, kernel, every, count)).collect();
     let mut out = format!("$ iostat -dxy {seconds} {count}\n");
     let release = if old { "3.10.0-693.el7.x86_64" } else { "6.1.0-18-amd64" };
     let _ = writeln!(out, "Linux {release} (lab) \t11/21/26 \t_x86_64_\t(8 CPU)\n");
     for report in 0..count as usize {
         let _ = writeln!(out, "\n{}", if old { OLD } else { MODERN });
-        for (disk, ends) in world.disks.iter().zip(&ends) {
+        for (disk, ends) in scenario.disks.iter().zip(&ends) {
             let Some(now) = ends.get(report) else { continue };
             let before = report.checked_sub(1).and_then(|before| ends.get(before));
             let delta = now.since(before.unwrap_or(&Counters::default()));
-            let row = Row::of(&delta, seconds as f64, world.quirk);
+            let row = Row::of(&delta, seconds as f64, scenario.quirk);
             let _ = writeln!(out, "{:<11} {}", disk.setup.name, row.print(old));
         }
     }

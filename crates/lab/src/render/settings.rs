@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use iowhy_model::{Fact, Level, Medium, Recording, Sink, Source};
 
-use crate::worlds::{Port, Trace, Watched, World};
+use crate::scenarios::{Port, Scenario, Trace, Watched};
 
 /// The name of the input.
 pub(super) const NAME: &str = "sys-block.txt";
@@ -27,14 +27,14 @@ const FILES: [(&str, &str); 12] = [
     ("device/model", "device.model"),
 ];
 
-/// `grep -r . /sys/block`, as far as it concerns the world, and the links of `ls -l /sys/block`.
-pub(super) fn text(world: &World) -> String {
+/// `grep -r . /sys/block`, as far as it concerns the scenario, and the links of `ls -l /sys/block`.
+pub(super) fn text(scenario: &Scenario) -> String {
     let mut out = String::new();
-    for (place, disk) in world.disks.iter().enumerate() {
+    for (place, disk) in scenario.disks.iter().enumerate() {
         let name = &disk.setup.name;
         let folder = format!("/sys/block/{name}");
         for (file, _) in FILES {
-            let stated = world.traces.iter().find_map(|trace| match trace {
+            let stated = scenario.traces.iter().find_map(|trace| match trace {
                 Trace::Setting(of, known, value) if (*of, *known) == (place, file) => {
                     Some(value.clone())
                 }
@@ -48,7 +48,7 @@ pub(super) fn text(world: &World) -> String {
             }
         }
         let _ = writeln!(out, "{folder}/dev:{}", numbers(disk, place));
-        for trace in &world.traces {
+        for trace in &scenario.traces {
             if let Trace::Setting(of, file, _) = trace
                 && *of == place
                 && file.starts_with("holders/")
@@ -56,7 +56,7 @@ pub(super) fn text(world: &World) -> String {
                 let _ = writeln!(out, "{folder}/{file}/slaves/{name}/dev:{}", numbers(disk, place));
             }
         }
-        let target = way(world, disk, place);
+        let target = way(scenario, disk, place);
         let _ = writeln!(out, "lrwxrwxrwx 1 root root 0 Nov 21 10:02 {name} -> {target}");
     }
     out
@@ -115,9 +115,9 @@ fn usual(disk: &Watched, file: &str) -> Option<String> {
 }
 
 /// Where the link of the disk leads.
-fn way(world: &World, disk: &Watched, place: usize) -> String {
+fn way(scenario: &Scenario, disk: &Watched, place: usize) -> String {
     let name = &disk.setup.name;
-    let port = world.traces.iter().find_map(|trace| match trace {
+    let port = scenario.traces.iter().find_map(|trace| match trace {
         Trace::Port(of, port) if *of == place => Some(*port),
         _ => None,
     });

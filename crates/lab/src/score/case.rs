@@ -1,4 +1,4 @@
-//! One world shown to the judge at every level.
+//! One scenario shown to the judge at every level.
 
 use std::fmt::Write;
 
@@ -8,20 +8,20 @@ use iowhy_model::{Finding, Level, Recording};
 use super::SAID_ALOUD;
 use super::owed::accepted;
 use crate::render;
-use crate::worlds::{Recipe, Truth, World, recipes};
+use crate::scenarios::{Recipe, Scenario, Truth, recipes};
 
-/// A world by the recipe that makes it and its number.
+/// A scenario by the recipe that makes it and its number.
 #[derive(Clone, Copy)]
 pub struct Case {
     /// The recipe.
     pub recipe: Recipe,
-    /// Which of its worlds.
+    /// Which of its scenarios.
     pub number: usize,
     /// The seed of the corpus.
     pub seed: u64,
 }
 
-/// What the judge made of a world at a level.
+/// What the judge made of a scenario at a level.
 #[derive(Clone, Debug)]
 pub struct Judged {
     /// `device.retry/mild:17`.
@@ -30,7 +30,7 @@ pub struct Judged {
     pub recipe: String,
     /// How rich the input was.
     pub level: Level,
-    /// Whether the world is only there to mislead.
+    /// Whether the scenario is only there to mislead.
     pub confounds: bool,
     /// The verdict owed.
     pub owed: &'static str,
@@ -81,52 +81,52 @@ impl Case {
         format!("{}/{}:{}", self.recipe.verdict, self.recipe.name, self.number)
     }
 
-    /// The world.
+    /// The scenario.
     ///
     /// # Errors
     /// If the recipe is written wrong.
-    pub fn world(&self) -> Result<World, String> {
-        World::of(&self.recipe, self.own_seed())
+    pub fn scenario(&self) -> Result<Scenario, String> {
+        Scenario::of(&self.recipe, self.own_seed())
             .map_err(|error| format!("{}: {error}", self.name()))
     }
 
-    /// The same world after the cure.
+    /// The same scenario after the cure.
     ///
     /// # Errors
     /// If the recipe is written wrong.
-    pub fn cured(&self) -> Result<World, String> {
-        let world = World::cured(&self.recipe, self.own_seed());
-        world.map_err(|error| format!("{}: {error}", self.name()))
+    pub fn cured(&self) -> Result<Scenario, String> {
+        let scenario = Scenario::cured(&self.recipe, self.own_seed());
+        scenario.map_err(|error| format!("{}: {error}", self.name()))
     }
 
     fn own_seed(&self) -> u64 {
-        // FNV-1a: a case keeps its world when recipes are added beside it.
+        // FNV-1a: a case keeps its scenario when recipes are added beside it.
         let text = format!("{} {}", self.name(), self.seed);
         text.bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         })
     }
 
-    /// Shows the world to the judge at every level it can be told at.
+    /// Shows the scenario to the judge at every level it can be told at.
     ///
     /// # Errors
     /// If the recipe is written wrong, or a rendering is not read.
     pub fn judge(&self) -> Result<Vec<Judged>, String> {
-        let world = self.world()?;
-        self.recipe.levels.iter().map(|level| self.at(&world, *level)).collect()
+        let scenario = self.scenario()?;
+        self.recipe.levels.iter().map(|level| self.at(&scenario, *level)).collect()
     }
 
-    pub(super) fn at(&self, world: &World, level: Level) -> Result<Judged, String> {
+    pub(super) fn at(&self, scenario: &Scenario, level: Level) -> Result<Judged, String> {
         let named = |error: String| format!("{} at {}: {error}", self.name(), level.letter());
-        let inputs = render::inputs(world, level).map_err(named)?;
-        let recording = render::recording(world, level, &inputs).map_err(named)?;
+        let inputs = render::inputs(scenario, level).map_err(named)?;
+        let recording = render::recording(scenario, level, &inputs).map_err(named)?;
         let findings = judge(&recording, &Options::default());
-        let answers = Answers { truth: &world.truth, world, level, recording: &recording };
+        let answers = Answers { truth: &scenario.truth, scenario, level, recording: &recording };
         let first = findings.first();
         let right = first.is_some_and(|first| answers.right(first));
         let blames = |finding: &&Finding| !matches!(finding.verdict, "healthy" | "insufficient");
         let blame = findings.iter().find(blames);
-        let owed = world.truth.verdict;
+        let owed = scenario.truth.verdict;
         let said = match first {
             None => "-",
             Some(_) if right => owed,
@@ -147,24 +147,28 @@ impl Case {
                 && owed != "insufficient"
                 && first.is_some_and(|first| first.verdict == "insufficient"),
             blame_right: blame.is_some_and(|blame| answers.right(blame)),
-            sick: world.truth.sick,
-            accuses: (!world.truth.sick).then(|| answers.accusation(&findings)).flatten(),
+            sick: scenario.truth.sick,
+            accuses: (!scenario.truth.sick).then(|| answers.accusation(&findings)).flatten(),
         })
     }
 
-    /// What the judge thinks of the world at every level, not calibrated further than said, and whether
+    /// What the judge thinks of the scenario at every level, not calibrated further than said, and whether
     /// it is right.
     ///
     /// # Errors
     /// If the recipe is written wrong, or a rendering is not read.
     pub fn opinions(&self, calibrated: Calibrated) -> Result<Vec<Opinion>, String> {
-        let world = self.world()?;
+        let scenario = self.scenario()?;
         let mut opinions = Vec::new();
         for level in self.recipe.levels.iter().copied() {
-            let inputs = render::inputs(&world, level)?;
-            let recording = render::recording(&world, level, &inputs)?;
-            let answers =
-                Answers { truth: &world.truth, world: &world, level, recording: &recording };
+            let inputs = render::inputs(&scenario, level)?;
+            let recording = render::recording(&scenario, level, &inputs)?;
+            let answers = Answers {
+                truth: &scenario.truth,
+                scenario: &scenario,
+                level,
+                recording: &recording,
+            };
             let options = Options { calibrated, ..Options::default() };
             let findings = judge(&recording, &options);
             let ranked = findings.iter().enumerate();
@@ -185,18 +189,18 @@ impl Case {
     /// # Errors
     /// If the recipe is written wrong, or the rendering is not read.
     pub fn story(&self, level: Level) -> Result<String, String> {
-        let world = self.world()?;
-        let inputs = render::inputs(&world, level)?;
-        let recording = render::recording(&world, level, &inputs)?;
+        let scenario = self.scenario()?;
+        let inputs = render::inputs(&scenario, level)?;
+        let recording = render::recording(&scenario, level, &inputs)?;
         let mut out = String::new();
         for input in &inputs {
             let _ = writeln!(out, "== {}\n{}", input.name, input.text);
         }
-        let _ = writeln!(out, "== truth of {}\n{:?}", self.name(), world.truth);
-        for disk in &world.disks {
+        let _ = writeln!(out, "== truth of {}\n{:?}", self.name(), scenario.truth);
+        for disk in &scenario.disks {
             let _ = writeln!(out, "{:?} served {} requests", disk.setup, disk.done.len());
         }
-        if let Some(share) = world.share() {
+        if let Some(share) = scenario.share() {
             let _ = writeln!(out, "the disease caused {:.0} % of the excess", share * 100.0);
         }
         out.push_str("\n== findings\n");
@@ -222,10 +226,10 @@ impl Case {
     }
 }
 
-/// What is right of a world at a level.
+/// What is right of a scenario at a level.
 struct Answers<'a> {
     truth: &'a Truth,
-    world: &'a World,
+    scenario: &'a Scenario,
     level: Level,
     recording: &'a Recording,
 }
@@ -233,7 +237,7 @@ struct Answers<'a> {
 impl Answers<'_> {
     fn right(&self, finding: &Finding) -> bool {
         let about = finding.subject.device.map(|id| self.recording.device_of(id).name.as_str());
-        let ill = self.truth.device.and_then(|place| self.world.disks.get(place));
+        let ill = self.truth.device.and_then(|place| self.scenario.disks.get(place));
         let same = match (about, ill) {
             (Some(about), Some(ill)) => about == ill.setup.name,
             _ => true,

@@ -65,11 +65,11 @@ pub(super) fn table(opinions: &[Opinion], of: Fitted, cases: usize, seed: u64) -
 
 /// Whether an opinion counts. Each for itself, a clean bill or a doubt that is not said first is about
 /// what is left: it may be true, and no verdict that is owed says so. Nor is arithmetic bent there: it
-/// is as certain in a world that owes another verdict.
+/// is as certain in a scenario that owes another verdict.
 fn counts(opinion: &Opinion, of: Fitted) -> bool {
     let closes = matches!(opinion.verdict, "healthy" | "insufficient");
     let computed = opinion.verdict.starts_with("report.");
-    // A histogram without sizes acquits by how common health is, which no corpus of as many worlds per
+    // A histogram without sizes acquits by how common health is, which no corpus of as many scenarios per
     // illness tells.
     let by_prior = (opinion.verdict, opinion.level.letter()) == ("healthy", 'B');
     !by_prior

@@ -4,8 +4,8 @@
 //! counted apart.
 //!
 //! A finding that names the illness forecasts the mean latency after the advised fix. Here the fix
-//! is applied to the world, both are shown through the real writers and readers, and the forecast
-//! is right if it is within a fifth of what the cured world shows. Where it says a wide range and no
+//! is applied to the scenario, both are shown through the real writers and readers, and the forecast
+//! is right if it is within a fifth of what the cured scenario shows. Where it says a wide range and no
 //! number, only the range is held against what came.
 
 use std::fmt::Write;
@@ -15,11 +15,11 @@ use iowhy_model::{DeviceId, Event, Finding, Flags, Level, Op, Recording};
 
 use super::case::Case;
 use crate::render;
-use crate::worlds::recipes;
+use crate::scenarios::recipes;
 
 /// A forecast is right within this share of the truth (issue 5: within 20 %).
 const WITHIN: f64 = 0.2;
-/// Requests of either world that a mean is made of.
+/// Requests of either scenario that a mean is made of.
 const FEWEST: usize = 30;
 /// Levels at which single I/Os are seen.
 const LEVELS: [Level; 2] = [Level::C, Level::D];
@@ -43,7 +43,7 @@ pub struct Foretold {
     pub range_ms: Option<(f64, f64)>,
     /// The 99th percentile, ms, if the finding says one.
     pub p99_ms: Option<f64>,
-    /// Mean latency after, as the cured world shows, ms.
+    /// Mean latency after, as the cured scenario shows, ms.
     pub came_ms: f64,
     /// The 99th percentile, likewise.
     pub came_p99_ms: f64,
@@ -71,7 +71,7 @@ impl Foretold {
     }
 }
 
-/// Forecasts of the illness that is the case, over so many worlds of each recipe that has a cure; of
+/// Forecasts of the illness that is the case, over so many scenarios of each recipe that has a cure; of
 /// one illness only, if it is named.
 ///
 /// # Errors
@@ -91,7 +91,7 @@ pub fn forecasts(cases: usize, seed: u64, only: Option<&str>) -> Result<Vec<Fore
 }
 
 /// Verdicts whose fix is to take something away from device or host. The cure of a load is another
-/// load, of a small volume a larger one: those have no cured world here.
+/// load, of a small volume a larger one: those have no cured scenario here.
 fn has_cure(verdict: &str) -> bool {
     verdict.starts_with("device.")
         || matches!(verdict, "cap.cgroup" | "cfg.scheduler" | "load.discard" | "load.rw-mix")
@@ -99,10 +99,10 @@ fn has_cure(verdict: &str) -> bool {
 
 fn foretold(case: &Case, level: Level) -> Result<Option<Foretold>, String> {
     let named = |error: String| format!("{} at {}: {error}", case.name(), level.letter());
-    let (ill, well) = (case.world()?, case.cured()?);
-    let read = |world| -> Result<Recording, String> {
-        let inputs = render::inputs(world, level)?;
-        render::recording(world, level, &inputs)
+    let (ill, well) = (case.scenario()?, case.cured()?);
+    let read = |scenario| -> Result<Recording, String> {
+        let inputs = render::inputs(scenario, level)?;
+        render::recording(scenario, level, &inputs)
     };
     let (before, after) = (read(&ill).map_err(named)?, read(&well).map_err(named)?);
     let findings = judge(&before, &Options::default());

@@ -1,4 +1,4 @@
-//! How many requests a verdict needs: the same worlds, watched for ever longer.
+//! How many requests a verdict needs: the same scenarios, watched for ever longer.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -13,10 +13,10 @@ use crate::render::LEVELS;
 const SIZES: [usize; 11] = [10, 20, 30, 50, 100, 200, 300, 500, 1000, 2000, 5000];
 /// The share that has to be right.
 const ENOUGH: f64 = 0.95;
-/// Worlds below which a share says nothing.
+/// Scenarios below which a share says nothing.
 const FEWEST: usize = 5;
 
-/// For each verdict and number of requests the share of worlds in which it came first, at the poorest
+/// For each verdict and number of requests the share of scenarios in which it came first, at the poorest
 /// level of single requests that owes it without excuse; and the number from which on that
 /// share stays at 0.95 or above.
 ///
@@ -68,11 +68,12 @@ fn cut(case: &Case) -> Result<Vec<(&'static str, usize, bool)>, String> {
     else {
         return Ok(Vec::new());
     };
-    let world = case.world()?;
-    let most = world.disks.iter().map(|disk| disk.done.len().min(world.listed)).max().unwrap_or(0);
+    let scenario = case.scenario()?;
+    let most =
+        scenario.disks.iter().map(|disk| disk.done.len().min(scenario.listed)).max().unwrap_or(0);
     let mut rights = Vec::new();
     for size in SIZES.into_iter().filter(|size| *size <= most) {
-        let judged = case.at(&world.first(size), *level)?;
+        let judged = case.at(&scenario.first(size), *level)?;
         rights.push((verdict, size, judged.right && !judged.admitted));
     }
     Ok(rights)

@@ -42,7 +42,7 @@ pub(super) fn totals(score: &Score) -> String {
     out
 }
 
-/// One line per world and level.
+/// One line per scenario and level.
 pub(super) fn answers(score: &Score) -> String {
     let mut out = "case,level,confounds,owed,first,confidence,right,admitted,accuses\n".to_string();
     for one in &score.judged {
@@ -96,7 +96,7 @@ pub(super) fn level(score: &Score, level: Level) -> String {
     out
 }
 
-/// The worlds that are there to mislead: right of all, and accusations, per level.
+/// The scenarios that are there to mislead: right of all, and accusations, per level.
 pub(super) fn misleading(score: &Score) -> String {
     let mut rows: BTreeMap<&str, [(usize, usize, usize); LEVELS.len()]> = BTreeMap::new();
     for one in score.judged.iter().filter(|one| one.confounds) {

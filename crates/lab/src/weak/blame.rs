@@ -1,4 +1,4 @@
-//! Whom does it blame? Healthy, the load or the device, over worlds that the judge was not tuned on:
+//! Whom does it blame? Healthy, the load or the device, over scenarios that the judge was not tuned on:
 //! another simulator, other ranges, mixed loads, writeback, scrubs in the background, caches, cloud
 //! jitter. To say nothing counts as a miss.
 
@@ -9,8 +9,8 @@ use iowhy_model::{Finding, Medium, Recording};
 
 use super::print::{biosnoop, iostat};
 use super::queue::{Asker, Device, Io, Pace};
+use crate::scenarios::Chance;
 use crate::score::of_all;
-use crate::worlds::Chance;
 
 /// Who is to blame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,7 +26,7 @@ pub enum Side {
 /// The sides in the order of the tables.
 const SIDES: [Side; 3] = [Side::Healthy, Side::Load, Side::Device];
 
-/// What of a world is shown.
+/// What of a scenario is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shown {
     /// A log of single I/Os.
@@ -40,8 +40,8 @@ pub enum Shown {
 /// What is shown, in the order of the tables.
 pub const SHOWN: [Shown; 3] = [Shown::Log, Shown::Told, Shown::Averages];
 
-/// A world: its requests, its disk, and the truth.
-pub struct World {
+/// A scenario: its requests, its disk, and the truth.
+pub struct Scenario {
     /// What it is, in a word or two.
     pub name: &'static str,
     /// The truth.
@@ -158,7 +158,7 @@ fn beside(chance: &mut Chance, made: Made, askers: &mut Vec<Asker>) {
     }
 }
 
-/// Requests after which a world ends in any case.
+/// Requests after which a scenario ends in any case.
 const MOST: usize = 24_000;
 /// How many times its own time a request waits at least where the load is to blame, and at most where
 /// nobody is.
@@ -167,20 +167,20 @@ const HARDLY: f64 = 2.5;
 /// Freezes that make a device freeze now and then.
 const FREEZES: usize = 3;
 
-/// A world by its number, whose truth can be seen in it.
-pub fn world(number: usize) -> World {
+/// A scenario by its number, whose truth can be seen in it.
+pub fn scenario(number: usize) -> Scenario {
     let mut chance = Chance::new(0x7177_0000 + number as u64 * 7919);
-    // Most machines are well: two in five worlds.
+    // Most machines are well: two in five scenarios.
     let side = [Side::Healthy, Side::Healthy, Side::Load, Side::Device, Side::Device];
     let side = side[number % side.len()];
     loop {
-        if let Some(world) = attempt(side, &mut chance) {
-            return world;
+        if let Some(scenario) = attempt(side, &mut chance) {
+            return scenario;
         }
     }
 }
 
-fn attempt(side: Side, chance: &mut Chance) -> Option<World> {
+fn attempt(side: Side, chance: &mut Chance) -> Option<Scenario> {
     let mut made = Made::any(chance);
     let listed = chance.scale(60.0, 4000.0) as usize;
     let seconds = chance.even(3.0, 30.0);
@@ -275,7 +275,7 @@ fn attempt(side: Side, chance: &mut Chance) -> Option<World> {
         Side::Device => device.freezes.is_empty() || met >= FREEZES,
     };
     let long = ios.last().is_some_and(|io| io.completed > 2e3);
-    (plain && long && shown.len() >= 40).then_some(World {
+    (plain && long && shown.len() >= 40).then_some(Scenario {
         name,
         side,
         disk: made.disk,
@@ -285,7 +285,7 @@ fn attempt(side: Side, chance: &mut Chance) -> Option<World> {
     })
 }
 
-impl World {
+impl Scenario {
     /// What a log lists of it.
     pub fn listed(&self) -> &[Io] {
         &self.ios[..self.ios.len().min(self.listed)]
@@ -322,10 +322,10 @@ pub fn blamed(findings: &[Finding]) -> Option<Side> {
     }
 }
 
-/// One world as it was shown: the truth, and whom the judge blames.
+/// One scenario as it was shown: the truth, and whom the judge blames.
 #[derive(Clone, Debug)]
 pub struct Blamed {
-    /// Which world.
+    /// Which scenario.
     pub number: usize,
     /// What it is.
     pub name: &'static str,
@@ -339,20 +339,20 @@ pub struct Blamed {
     pub verdict: String,
 }
 
-/// Judges so many worlds.
+/// Judges so many scenarios.
 ///
 /// # Errors
 /// If a rendering is not read.
-pub fn blame(worlds: usize) -> Result<Vec<Blamed>, String> {
-    let numbers: Vec<usize> = (0..worlds).collect();
+pub fn blame(scenarios: usize) -> Result<Vec<Blamed>, String> {
+    let numbers: Vec<usize> = (0..scenarios).collect();
     of_all(&numbers, |number| {
-        let world = world(*number);
+        let scenario = scenario(*number);
         let of = |shown: &Shown| {
-            let findings = judge(&world.recording(*shown)?, &Options::default());
+            let findings = judge(&scenario.recording(*shown)?, &Options::default());
             let verdict = findings.first().map_or_else(String::new, |first| {
                 format!("{} {:.2}", first.verdict, first.confidence)
             });
-            let World { name, side, .. } = world;
+            let Scenario { name, side, .. } = scenario;
             Ok(Blamed {
                 number: *number,
                 name,
@@ -401,7 +401,7 @@ pub fn tables(blamed: &[Blamed]) -> String {
             let [a, b, c] = SIDES.map(|said| of(Some(said)));
             let _ = writeln!(out, "| {side:?} | {a} | {b} | {c} | {} |", of(None));
         }
-        out.push_str("\n| world | truth | right | said instead |\n| --- | --- | --- | --- |\n");
+        out.push_str("\n| scenario | truth | right | said instead |\n| --- | --- | --- | --- |\n");
         let mut names: Vec<(&str, Side)> = blamed.iter().map(|k| (k.name, k.side)).collect();
         names.sort_by_key(|(name, side)| (*side as u8, *name));
         names.dedup();

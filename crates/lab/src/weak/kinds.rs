@@ -4,7 +4,7 @@ use iowhy_model::Medium;
 
 use super::print::{biosnoop, iostat};
 use super::queue::{Asker, Device, Io, Pace};
-use crate::worlds::Chance;
+use crate::scenarios::Chance;
 
 /// A capture, what is told beside it, and what is right of it.
 #[derive(Clone, Debug)]

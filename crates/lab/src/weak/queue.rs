@@ -1,7 +1,7 @@
 //! Requests that wait for their turn: a small queueing simulator, written apart from the disks of
-//! [`crate::disk`], so that the judge also meets worlds whose author had other habits. Times in ms.
+//! [`crate::disk`], so that the judge also meets scenarios whose author had other habits. Times in ms.
 
-use crate::worlds::Chance;
+use crate::scenarios::Chance;
 
 /// When somebody asks.
 #[derive(Clone, Copy, Debug)]

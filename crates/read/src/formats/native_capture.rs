@@ -15,7 +15,7 @@
 //! another file; 256 more if it repeats facts of the file before); bytes of content; number of the
 //! recording, place of the block and events before it, 64 bits each; events in it; CRC-32 of the
 //! content; CRC-32 of the header. Numbers are little- endian. The content is described in
-//! `crates/wire`.
+//! `crates/capture`.
 //!
 //! ## Traps
 //! Each block can be read without the others. Where blocks are missing or damaged, what is left is
@@ -28,8 +28,8 @@
 
 use std::io::BufRead;
 
+use iowhy_capture::{BLOCK_BYTES, Block, End, Header, MAGIC, Section};
 use iowhy_model::{DeviceId, Fact, Level, Name, Note, Sink, Source};
-use iowhy_wire::{BLOCK_BYTES, Block, End, Header, MAGIC, Section};
 use memchr::memmem;
 
 use crate::{Binary, Format, Reader, Sniff, Step};

@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use iowhy_capture::Writer;
 use iowhy_model::Filter;
 use iowhy_show::ParquetSink;
-use iowhy_wire::Writer;
 
 use super::Convert;
 use crate::arguments::Files;

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
+use iowhy_capture::Writer;
 use iowhy_model::Recording;
-use iowhy_wire::Writer;
 
 use crate::messages::Hinted;
 

@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
+use iowhy_capture::Writer;
 use iowhy_model::{Level, Loss};
-use iowhy_wire::Writer;
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
 

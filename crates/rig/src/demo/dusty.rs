@@ -1,0 +1,87 @@
+//! The disk of the story that all began with: it turns at 7200 rpm, and dust makes it read many
+//! sectors twice.
+
+use std::io::{self, IsTerminal};
+use std::process::Stdio;
+
+use iowhy_model::Op;
+
+use super::watchers::{Watchers, print};
+use super::{Stage, heading, say};
+use crate::sickdisk::{Entry, SickDisk, Spec, Truth};
+use iowhy_lab::disk::Cause;
+
+/// Large enough that the reader does not come to its end while it is watched.
+const BYTES: u64 = 64 << 30;
+
+/// Shows it.
+///
+/// # Errors
+/// If the disk cannot be made or `iowhy` cannot be started.
+pub fn show(stage: &Stage) -> io::Result<()> {
+    let spec = Spec {
+        model: "rotational:rpm=7200".to_string(),
+        diseases: vec!["retry=0.35".to_string()],
+        bytes: BYTES,
+        seed: stage.seed,
+        truth: stage.file("truth.csv"),
+    };
+    let disk = SickDisk::start(&spec)?;
+    let path = disk.path();
+    let device = path.trim_start_matches("/dev/");
+    say(
+        "A disk with dust in it: 7200 rpm, and every third read misses its sector and has to wait for",
+    )?;
+    say(&format!(
+        "the next turn. It is {path}, a real block device of this kernel, served from memory."
+    ))?;
+    say("`dd` reads it from end to end, 128 KiB at a time: 2 ms each, were it healthy.")?;
+    stage.announce("iostat, biolatency and iowhy")?;
+
+    let mut reader = disk.command("dd");
+    reader.args([&format!("if={path}"), "of=/dev/null", "bs=128k", "iflag=direct"]);
+    reader.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut reader = reader.spawn()?;
+    let watched = Watchers::start(stage, &disk, &[device])
+        .and_then(|watchers| watchers.wait(stage, &disk, &[device]));
+    reader.kill()?;
+    reader.wait()?;
+    watched?;
+    let truth = disk.end()?;
+
+    let live = io::stdout().is_terminal();
+    if !live {
+        heading("iowhy map: every read, over time")?;
+        stage.iowhy(&["map"])?;
+    }
+    let above = if live { "Above, while it happened: reads" } else { "Reads" };
+    say(&format!("{above} take 2, 10, 19 or 27 ms: one turn, 8.33 ms, apart."))?;
+    heading("iostat: averages")?;
+    print(stage, "iostat", "sysstat")?;
+    say("A busy disk, none too quick. Is too much asked of it, or is it sick? It does not say.")?;
+    heading("biolatency: a histogram")?;
+    print(stage, "biolatency", "libbpf-tools")?;
+    say("Some reads take far longer than most. Why, it does not say.")?;
+    heading("iowhy why: the verdict")?;
+    stage.iowhy(&["why"])?;
+    heading("The truth, from the disk itself")?;
+    told(&truth)?;
+    stage.pictures("map", &[])?;
+    stage.farewell()
+}
+
+/// What the disk knows of its own reads.
+fn told(truth: &Truth) -> io::Result<()> {
+    let reads = || truth.entries.iter().filter(|entry| entry.op == Op::Read);
+    let n = reads().count().max(1) as f64;
+    let mean = reads().map(Entry::latency).sum::<u64>() as f64 / n / 1e6;
+    let lost = reads().map(|entry| entry.spent(Cause::Retry)).sum::<u64>() as f64 / n / 1e6;
+    let share = 100.0 * lost / mean;
+    say(&format!(
+        "It turns at 7200 rpm. {n} reads took {mean:.2} ms in the mean, of which {lost:.2} ms"
+    ))?;
+    say(&format!(
+        "({share:.0} %) went into reading sectors again. Turns lost: {}.",
+        truth.turns_lost()
+    ))
+}

@@ -1,0 +1,86 @@
+//! What good and bad look like: each disease as a picture, the words of the verdict, the command.
+//!
+//! The disks are those of the [`scenarios`](crate::scenarios), the time is virtual: a load is played against
+//! the model, what a tracer would have seen is written as a capture, and `iowhy` draws and judges it.
+//! The same seed gives the same page.
+
+mod page;
+mod play;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use clap::Args;
+
+use crate::built::iowhy;
+use crate::scenarios::{SCENARIOS, Scenario};
+use page::{PICTURES, Picture};
+pub use play::capture;
+
+/// Where to.
+#[derive(Args, Debug)]
+pub struct Gallery {
+    /// The folder of the page; pictures go to `gallery` in it
+    #[arg(long, value_name = "FOLDER", default_value = "docs")]
+    out: PathBuf,
+    /// Seed of everything that is chance
+    #[arg(long, default_value_t = 2026)]
+    seed: u64,
+}
+
+impl Gallery {
+    /// Draws every picture and writes the page.
+    ///
+    /// # Errors
+    /// If `iowhy` was not built, or nothing can be written there.
+    pub fn run(&self) -> io::Result<()> {
+        let folder = self.out.join("gallery");
+        fs::create_dir_all(&folder)?;
+        let mut page = page::beginning(self.seed);
+        for picture in PICTURES {
+            let scenario = SCENARIOS.iter().find(|scenario| scenario.name == picture.scenario);
+            let scenario = scenario
+                .ok_or_else(|| io::Error::other(format!("no scenario `{}`", picture.scenario)))?;
+            page.push_str(&self.hang(picture, scenario, &folder)?);
+        }
+        fs::write(self.out.join("GALLERY.md"), page)
+    }
+
+    /// Draws one picture; its part of the page.
+    fn hang(&self, picture: &Picture, scenario: &Scenario, folder: &Path) -> io::Result<String> {
+        let name = picture.scenario.replace('/', "-");
+        // The name of the capture stands in the words of the verdict.
+        let own = std::env::temp_dir().join(format!("iowhy-gallery-{}", std::process::id()));
+        fs::create_dir_all(&own)?;
+        let capture_name = format!("{name}.json");
+        fs::write(
+            own.join(&capture_name),
+            capture(scenario, self.seed).map_err(io::Error::other)?,
+        )?;
+        let png = fs::canonicalize(folder)?.join(format!("{name}.png"));
+        let map = ["map", &capture_name, "--width", "110", "--device", &shown(scenario), "--png"];
+        ask(&own, Command::new(iowhy()?).args(map).arg(png))?;
+        let hist = ["hist", &capture_name, "--width", "96", "--device", &shown(scenario)];
+        let histogram = ask(&own, Command::new(iowhy()?).args(hist))?;
+        let verdict =
+            ask(&own, Command::new(iowhy()?).args(["why", &capture_name, "--width", "96"]))?;
+        fs::remove_dir_all(&own)?;
+        Ok(page::part(picture, scenario, &name, &histogram, &verdict))
+    }
+}
+
+/// The disk whose picture is shown: the first, which is the sick one if one is.
+fn shown(scenario: &Scenario) -> String {
+    iowhy_lab::disk::Model::parse(scenario.model).map(|model| model.device(0)).unwrap_or_default()
+}
+
+fn ask(folder: &Path, command: &mut Command) -> io::Result<String> {
+    let output = command.current_dir(folder).output()?;
+    if output.status.code().is_none_or(|code| code > 1) {
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        return Err(io::Error::other(format!("`iowhy` failed: {said}")));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}

@@ -1,0 +1,140 @@
+//! A scenario in virtual time: its loads against its disks, as a tracer would have seen it.
+
+use std::fmt::Write;
+
+use iowhy_model::Random;
+
+use crate::scenarios::Scenario;
+use crate::sickdisk::Drive;
+use iowhy_lab::disk::{Disease, Disk, Model, Request, Served};
+
+/// Size of every disk.
+const BYTES: u64 = 16 << 30;
+/// What the system takes from an answer to the next request at least, ns.
+const TURNAROUND: u64 = 20_000;
+/// From the arrival of a request in the block layer to its issue to the driver, ns.
+const PLUG: u64 = 3_000;
+
+/// One who sends: a place in a load.
+struct Sender {
+    load: usize,
+    /// When it sends next, ns.
+    at: u64,
+    random: Random,
+}
+
+/// The capture that `iowhy snoop --json` would have written of a scenario.
+///
+/// # Errors
+/// If a model, disease or load of it is not known.
+pub fn capture(scenario: &Scenario, seed: u64) -> Result<String, String> {
+    let model = Model::parse(scenario.model)?;
+    let mut seen = Vec::new();
+    for place in 0..=scenario.beside.0 {
+        let sick = place == 0 || scenario.beside.1;
+        let diseases = if sick { scenario.diseases } else { &[] };
+        let diseases: Result<Vec<Disease>, String> =
+            diseases.iter().map(|disease| Disease::parse(disease)).collect();
+        let seed = seed.wrapping_add(u64::from(place));
+        let mut disk = Disk::new(model.mechanism(BYTES), &diseases?, seed, 0);
+        let name = model.device(u8::try_from(place).unwrap_or(u8::MAX));
+        let done = play(&mut disk, scenario, seed)?;
+        seen.extend(done.into_iter().map(|(request, served)| (name.clone(), request, served)));
+    }
+    let begun = scenario.before * 1_000_000_000;
+    let end = begun + scenario.seconds * 1_000_000_000;
+    seen.retain(|(_, request, served)| request.arrival >= begun && served.due <= end);
+    seen.sort_by_key(|(_, _, served)| served.due);
+    Ok(lines(&seen, begun, end))
+}
+
+/// Plays the loads of a scenario against one disk; requests in order of arrival.
+fn play(disk: &mut Disk, scenario: &Scenario, seed: u64) -> Result<Vec<(Request, Served)>, String> {
+    let loads: Result<Vec<Drive>, String> =
+        scenario.loads.iter().map(|load| Drive::parse(load)).collect();
+    let loads = loads?;
+    let mut senders = Vec::new();
+    for (load, drive) in loads.iter().enumerate() {
+        for one in 0..drive.senders() {
+            let mut random =
+                Random::seeded(seed.wrapping_add(1000 * (load as u64 + 1) + one as u64));
+            let at = drive.first(&mut random);
+            senders.push(Sender { load, at, random });
+        }
+    }
+    let end = (scenario.before + scenario.seconds) * 1_000_000_000;
+    let mut next = vec![0u64; loads.len()];
+    let mut done = Vec::new();
+    while let Some(sender) = senders.iter_mut().min_by_key(|sender| sender.at) {
+        let (Some(drive), Some(next)) = (loads.get(sender.load), next.get_mut(sender.load)) else {
+            break;
+        };
+        if sender.at > end {
+            break;
+        }
+        let (op, bytes, random) = drive.asks();
+        let room = (BYTES - u64::from(bytes)) / 4096 + 1;
+        let offset = if random { sender.random.bits() % room * 4096 } else { *next };
+        *next = (offset + u64::from(bytes)) % (BYTES - u64::from(bytes));
+        let request = Request { op, offset, bytes, arrival: sender.at };
+        let served = disk.serve(&request);
+        sender.at =
+            drive.after(sender.at, served.due, &mut sender.random).max(served.due + TURNAROUND);
+        done.push((request, served));
+    }
+    Ok(done)
+}
+
+/// Lines of `iowhy.event/1` behind one of `iowhy.source/1` (docs/JSON.md).
+fn lines(seen: &[(String, Request, Served)], begun: u64, end: u64) -> String {
+    let mut out = format!(
+        "{{\"schema\":\"iowhy.source/1\",\"format\":\"block-trace\",\"input\":\"simulated\",\"lines\":null,\
+         \"level\":\"D\",\"level_words\":\"request trace\",\"sampling\":\"traced\",\"sees_queue\":true,\
+         \"resolution_ns\":1,\"watched_ns\":{},\"host\":null,\"records\":{},\"folded\":0,\"skipped\":0,\
+         \"lost\":0,\"losses\":[],\"notes\":[]}}\n",
+        end - begun,
+        seen.len()
+    );
+    let mut flying: Vec<(&str, u64, u64)> = seen
+        .iter()
+        .map(|(name, request, served)| (name.as_str(), request.arrival, served.due))
+        .collect();
+    flying.sort_unstable();
+    for (name, request, served) in seen {
+        let of = |other: &&(&str, u64, u64)| other.0 == name && other.2 > request.arrival;
+        let before =
+            flying.partition_point(|one| (one.0, one.1) <= (name.as_str(), request.arrival));
+        // Nobody is in flight for longer than a few thousand requests.
+        let depth = flying[..before].iter().rev().take(4096).filter(of).count();
+        let queued = request.arrival - begun;
+        let _ = writeln!(
+            out,
+            "{{\"schema\":\"iowhy.event/1\",\"device\":\"{name}\",\"op\":\"{}\",\"flags\":\"{}\",\
+             \"queued_ns\":{queued},\"issued_ns\":{},\"completed_ns\":{},\"sector\":{},\"bytes\":{},\
+             \"pid\":4242,\"comm\":\"load\",\"depth\":{depth},\"error\":{},\"layer\":\"block\"}}",
+            request.op.name(),
+            request.op.letter(),
+            queued + PLUG.min(served.due - request.arrival),
+            served.due - begun,
+            request.offset / 512,
+            request.bytes,
+            if served.failed { "5" } else { "null" },
+        );
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenarios::SCENARIOS;
+
+    #[test]
+    fn every_ward_can_be_played_and_plays_the_same_again() {
+        for scenario in SCENARIOS.iter().filter(|scenario| scenario.seconds <= 12) {
+            let once = capture(scenario, 3).unwrap();
+            assert!(once.lines().count() > 20, "{}: {} lines", scenario.name, once.lines().count());
+            assert_eq!(once, capture(scenario, 3).unwrap(), "{}", scenario.name);
+        }
+    }
+}

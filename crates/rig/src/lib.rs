@@ -1,0 +1,18 @@
+//! The rig: simulated disks of known fault behind real block devices, and what is tried on them.
+//! Most of it needs root. Never shipped; no crate that is may depend on it.
+//!
+//! - [`built`] finds the program under test.
+//! - [`claims`] holds the tracer against a disk of known delay.
+//! - [`demo`] shows a stranger what iowhy does: `./run demo`.
+//! - [`gallery`] draws each fault.
+//! - [`kernels`] boots other kernels and tries tracer and diagnosis in them.
+//! - [`scenarios`] are live disks of known fault, each judged three ways.
+//! - [`sickdisk`] puts a simulated disk behind a real block device.
+
+pub mod built;
+pub mod claims;
+pub mod demo;
+pub mod gallery;
+pub mod kernels;
+pub mod scenarios;
+pub mod sickdisk;

@@ -1,0 +1,126 @@
+//! The scenarios: live disks of known illness, each judged three ways and held against its own log.
+//!
+//! A [`Scenario`] is a disease, a load and the verdict that is owed. A run makes its disks, lets the load
+//! run, and has them judged at the same time by `iowhy why`, by `iowhy snoop | iowhy why`, and from a
+//! capture that `iowhy snoop --json` wrote. The table says what was found, how sure, and how far the
+//! figures it rests on are from what the disk did.
+
+mod cases;
+mod kept;
+mod outcome;
+mod run;
+mod scenario;
+mod tables;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::Args;
+
+pub use cases::SCENARIOS;
+use kept::Kept;
+pub(crate) use outcome::ACCUSES;
+pub use outcome::{Answer, Judged, Outcome, Way};
+use run::run;
+pub use scenario::{Figure, Scenario};
+pub use tables::tables;
+
+use crate::sickdisk::missing;
+
+/// How often a run that the host disturbed is repeated.
+const AGAIN: usize = 2;
+
+/// Which runs.
+#[derive(Args, Debug)]
+pub struct Scenarios {
+    /// Seed of everything that is chance; each scenario and run adds its own
+    #[arg(long, default_value_t = 2026)]
+    seed: u64,
+    /// Only diseases whose name contains one of these
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    only: Vec<String>,
+    /// One run of each of a few scenarios, in less than a minute
+    #[arg(long)]
+    fast: bool,
+    /// Keeps the logs and captures of every run there
+    #[arg(long, value_name = "FOLDER")]
+    keep: Option<std::path::PathBuf>,
+    /// Adds each run to this file as it ends, and leaves out those that are in there already
+    #[arg(long, value_name = "FILE")]
+    resume: Option<std::path::PathBuf>,
+    /// Only lists what there is
+    #[arg(long)]
+    list: bool,
+}
+
+impl Scenarios {
+    /// Runs them and prints the table. Fails if a healthy disk was accused, or less than 95 % of the
+    /// live verdicts are right.
+    ///
+    /// # Errors
+    /// If a disk cannot be made here, or `iowhy` was not built.
+    pub fn run(&self) -> io::Result<ExitCode> {
+        let chosen = self.chosen();
+        if self.list {
+            for scenario in chosen {
+                writeln!(io::stdout(), "{:<16} {}", scenario.name, scenario.tells())?;
+            }
+            return Ok(ExitCode::SUCCESS);
+        }
+        if let Some(missing) = missing() {
+            return Err(io::Error::other(format!("the scenarios need {missing}")));
+        }
+        let kept = self.resume.as_deref().map(Kept::open).transpose()?;
+        let mut all = Vec::new();
+        for scenario in chosen {
+            let runs = if self.fast { 1 } else { scenario.runs };
+            for again in 0..runs {
+                let seed = self.seed.wrapping_add(of_name(scenario.name) + again);
+                if let Some(known) = kept.as_ref().and_then(|kept| kept.find(scenario, seed)) {
+                    all.push(known.clone());
+                    continue;
+                }
+                let outcome = self.undisturbed(scenario, seed)?;
+                kept.as_ref().map_or(Ok(()), |kept| kept.add(&outcome))?;
+                all.push(outcome);
+            }
+        }
+        write!(io::stdout(), "{}", tables(&all))?;
+        let right = all.iter().filter(|outcome| outcome.right(Way::Live)).count();
+        let accused = all.iter().any(|outcome| !outcome.falsely_accused().is_empty());
+        let good = !accused && right * 100 >= all.len() * 95;
+        Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+
+    /// Runs a scenario, and anew if it went wrong while the host kept the disk itself off the processor: the
+    /// log says so, and such a disk is not the one that the scenario is about.
+    fn undisturbed(&self, scenario: &'static Scenario, seed: u64) -> io::Result<Outcome> {
+        for _ in 0..AGAIN {
+            let outcome = run(scenario, seed, self.keep.as_deref())?;
+            writeln!(io::stderr(), "rig: {}", outcome.line())?;
+            let good = outcome.right(Way::Live) && outcome.falsely_accused().is_empty();
+            if good || !outcome.disturbed() {
+                return Ok(outcome);
+            }
+            let ms = outcome.late / 1_000_000;
+            writeln!(io::stderr(), "rig: again, for the host held this disk up for {ms} ms")?;
+        }
+        run(scenario, seed, self.keep.as_deref())
+    }
+
+    fn chosen(&self) -> Vec<&'static Scenario> {
+        let named = |scenario: &Scenario| {
+            self.only.is_empty()
+                || self.only.iter().any(|name| scenario.name.contains(name.as_str()))
+        };
+        SCENARIOS
+            .iter()
+            .filter(|scenario| named(scenario) && (!self.fast || scenario.fast))
+            .collect()
+    }
+}
+
+/// What a scenario adds to the seed: its own, whatever scenarios stand before it.
+fn of_name(name: &str) -> u64 {
+    name.bytes().fold(0, |sum, byte| (sum * 31 + u64::from(byte)) % 100_000)
+}

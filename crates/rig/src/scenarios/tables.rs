@@ -1,0 +1,88 @@
+//! The scenarios as tables of Markdown.
+
+use std::fmt::Write;
+
+use super::{Figure, Outcome, Way};
+
+/// All runs, and what they come to.
+pub fn tables(all: &[Outcome]) -> String {
+    let mut out = String::from(
+        "| scenario | seed | requests | owed | live | snoop piped | capture | figure | said | truth |\n\
+         | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
+    );
+    for one in all {
+        let said = Way::ALL.map(|way| cell(one, way));
+        let (figure, found, truth) = figures(one);
+        let (scenario, seed, requests, owed) =
+            (one.scenario.name, one.seed, one.requests, one.scenario.owed[0]);
+        let [live, pipe, capture] = said;
+        let _ = writeln!(
+            out,
+            "| {scenario} | {seed} | {requests} | {owed} | {live} | {pipe} | {capture} | {figure} | {found} | {truth} |"
+        );
+    }
+    let _ = writeln!(out, "\n{}", sums(all));
+    out
+}
+
+/// A verdict as a cell: in bold where it is wrong, with a star where it is right but not the one owed.
+fn cell(outcome: &Outcome, way: Way) -> String {
+    let Some(answer) = outcome.answer(way) else { return "**none**".to_string() };
+    let text = format!("{} {:.0} %", answer.verdict, 100.0 * answer.confidence);
+    match outcome.right(way) {
+        false => format!("**{text}**"),
+        true if answer.verdict != outcome.scenario.owed[0] => format!("{text}*"),
+        true => text,
+    }
+}
+
+/// The figure's name, what the live verdict said of it, and what it was.
+fn figures(outcome: &Outcome) -> (&'static str, String, String) {
+    let said = outcome.answer(Way::Live).and_then(|answer| answer.figure);
+    let text = |value: Option<f64>, of: &dyn Fn(f64) -> String| value.map_or("-".to_string(), of);
+    let (name, of): (_, &dyn Fn(f64) -> String) = match outcome.scenario.figure {
+        Figure::None => return ("", String::new(), String::new()),
+        Figure::Rpm(_) => ("rpm", &|value| format!("{value:.0}")),
+        Figure::Cap(_) => ("per second", &|value| format!("{value:.0}")),
+        Figure::Added => ("ms added", &|value| format!("{value:.2}")),
+    };
+    (name, text(said, of), text(outcome.truth, of))
+}
+
+fn sums(all: &[Outcome]) -> String {
+    let mut out = String::new();
+    let n = all.len();
+    for (way, words) in Way::ALL.into_iter().zip(["live", "snoop piped", "capture"]) {
+        let right = all.iter().filter(|outcome| outcome.right(way)).count();
+        let exact = all.iter().filter(|outcome| {
+            outcome
+                .answer(way)
+                .is_some_and(|a| outcome.right(way) && a.verdict == outcome.scenario.owed[0])
+        });
+        let share = 100.0 * right as f64 / n.max(1) as f64;
+        let exact = exact.count();
+        let _ = writeln!(
+            out,
+            "- {words}: {right} of {n} right ({share:.1} %), {exact} of them the verdict owed"
+        );
+    }
+    let mut names: Vec<&str> =
+        all.iter().filter_map(|outcome| outcome.scenario.name.split('/').next()).collect();
+    names.dedup();
+    let accused: std::collections::BTreeSet<String> = all
+        .iter()
+        .flat_map(|outcome| {
+            let of = outcome.falsely_accused().into_iter();
+            of.map(|(_, verdict)| {
+                format!("{verdict} in {}:{}", outcome.scenario.name, outcome.seed)
+            })
+        })
+        .collect();
+    let accused = match accused.len() {
+        0 => "none".to_string(),
+        _ => accused.into_iter().collect::<Vec<String>>().join(", "),
+    };
+    let _ = writeln!(out, "- diseases: {} ({})", names.len(), names.join(", "));
+    let _ = writeln!(out, "- healthy disks accused, by any way: {accused}");
+    out
+}

@@ -1,0 +1,25 @@
+//! A block device with a known disease, without hardware.
+//!
+//! A process of its own serves one file by FUSE from memory; each request is answered when the
+//! [`disk`](iowhy_lab::disk) model says. A private loop device with direct I/O makes that file a
+//! block device, so that the kernel's own block layer, tracepoints and counters see every request.
+//! What the disk really did is written to a log, request by request: that is the truth a
+//! tracer is compared with, not the nominal delay.
+//!
+//! Nothing stays behind. The mount lives in the serving process's own mount namespace and ends
+//! with it; the loop device detaches at its last close; whichever of the two processes dies
+//! first, the other one takes the loop device away.
+
+mod daemon;
+mod device;
+mod drive;
+mod file;
+pub(crate) mod kernel;
+mod replies;
+mod truth;
+
+pub use daemon::serve;
+pub use device::{SickDisk, missing};
+pub use drive::{Drive, Driven};
+pub use iowhy_lab::disk::Spec;
+pub use truth::{Entry, HEADING, Truth};

@@ -1,0 +1,236 @@
+//! The supervising side: starts the serving process, makes the loop device, clears both away.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::fs::OFlags;
+
+use super::daemon::{MARK, MOUNT_POINT};
+use super::{Spec, Truth, file, kernel};
+use crate::built;
+use iowhy_lab::disk::Model;
+
+/// Loop numbers of our own, far above those that `losetup -f` gives to others.
+const NUMBERS: std::ops::Range<u32> = 700..900;
+/// How long the kernel or the serving process may take for anything.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A sick disk that is there until it is dropped.
+#[derive(Debug)]
+pub struct SickDisk {
+    serving: Child,
+    orders: Option<ChildStdin>,
+    /// The open device; it detaches when this is closed.
+    device: Option<File>,
+    number: Option<u32>,
+    truth: PathBuf,
+    turn: Option<u64>,
+}
+
+impl SickDisk {
+    /// Makes the disk. Needs root, /dev/fuse and /dev/loop-control.
+    ///
+    /// # Errors
+    /// If one of them is missing, or the spec is wrong; nothing is left behind then.
+    pub fn start(spec: &Spec) -> io::Result<SickDisk> {
+        spec.disk(0).map_err(io::Error::other)?;
+        let model = spec.model().map_err(io::Error::other)?;
+        let mut serving = serving(spec)?;
+        let orders = serving.stdin.take();
+        let answers = serving.stdout.take();
+        let turn = model.turn();
+        let mut disk = SickDisk {
+            serving,
+            orders,
+            device: None,
+            number: None,
+            truth: spec.truth.clone(),
+            turn,
+        };
+        disk.await_ready(answers.map(BufReader::new))?;
+        disk.attach(&model)?;
+        Ok(disk)
+    }
+
+    /// Its path, `/dev/loopN`.
+    pub fn path(&self) -> String {
+        self.number.map(path_of).unwrap_or_default()
+    }
+
+    /// The serving process, for tests that end it.
+    pub fn serving(&self) -> u32 {
+        self.serving.id()
+    }
+
+    /// A command that is ended if this process dies before it.
+    pub fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.env(MARK, self.serving.id().to_string());
+        command
+    }
+
+    /// Takes the disk away and reads what it did.
+    ///
+    /// # Errors
+    /// If it cannot be taken away (somebody still has it open) or its log cannot be read.
+    pub fn end(mut self) -> io::Result<Truth> {
+        self.clear_away()?;
+        Truth::read(&self.truth, self.turn)
+    }
+
+    fn await_ready(&mut self, answers: Option<impl BufRead>) -> io::Result<()> {
+        let mut line = String::new();
+        if let Some(mut answers) = answers {
+            answers.read_line(&mut line)?;
+        }
+        match line.trim() {
+            "ready" => Ok(()),
+            _ => Err(io::Error::other("the serving process did not start")),
+        }
+    }
+
+    fn attach(&mut self, model: &Model) -> io::Result<()> {
+        // The file stands in the other process's mount namespace; /proc leads there.
+        let backing = format!("/proc/{}/root{MOUNT_POINT}/{}", self.serving.id(), file::NAME);
+        let direct = OFlags::DIRECT.bits() as i32;
+        let backing = File::options().read(true).write(true).custom_flags(direct).open(backing)?;
+        let control = kernel::loop_control()?;
+        let number = self.add(&control)?;
+        self.order(&format!("loop {number}"));
+        let device = within(|| File::options().read(true).write(true).open(path_of(number)))?;
+        drop(control);
+        kernel::attach_loop(&device, &backing)?;
+        self.device = Some(device);
+        let block = block_of(number);
+        if std::fs::read_to_string(format!("{block}/loop/dio"))?.trim() != "1" {
+            return Err(io::Error::other("the loop device refuses direct I/O"));
+        }
+        let turns = if model.turns() { "1" } else { "0" };
+        std::fs::write(format!("{block}/queue/rotational"), turns)
+    }
+
+    /// Adds a loop device under the first free number of ours.
+    fn add(&mut self, control: &File) -> io::Result<u32> {
+        let taken = |number: &u32| Path::new(&block_of(*number)).exists();
+        for number in NUMBERS.filter(taken) {
+            // One that is neither attached nor open was left by a laboratory that was killed
+            // together with its serving process; the kernel refuses to remove any other.
+            let _ = kernel::remove_loop(control, number);
+        }
+        let free = { NUMBERS }.find(|number| !taken(number));
+        let number = free.ok_or_else(|| io::Error::other("all our loop numbers are taken"))?;
+        kernel::add_loop(control, number)?;
+        self.number = Some(number);
+        Ok(number)
+    }
+
+    fn order(&mut self, order: &str) {
+        if let Some(orders) = &mut self.orders {
+            // A serving process that is dead needs no orders; its end is noticed elsewhere.
+            let _ = writeln!(orders, "{order}");
+        }
+    }
+
+    fn clear_away(&mut self) -> io::Result<()> {
+        self.order("hurry");
+        let detached = self.detach();
+        let removed = match self.number.take() {
+            Some(number) => within(|| remove(number)),
+            None => Ok(()),
+        };
+        self.order("end");
+        self.orders = None;
+        let ended = within(|| match self.serving.try_wait()? {
+            Some(_) => Ok(()),
+            None => Err(io::Error::other("the serving process does not end")),
+        });
+        if ended.is_err() {
+            self.serving.kill()?;
+            self.serving.wait()?;
+        }
+        detached.and(removed).and(ended)
+    }
+
+    /// Closes the device. The close writes what is still dirty, and would wait for ever on a
+    /// serving process that has stopped; that one is ended then, which fails the writes.
+    fn detach(&mut self) -> io::Result<()> {
+        let Some(device) = self.device.take() else { return Ok(()) };
+        let (tell, told) = std::sync::mpsc::channel();
+        let closing = std::thread::spawn(move || {
+            drop(device);
+            let _ = tell.send(());
+        });
+        if told.recv_timeout(PATIENCE).is_err() {
+            self.serving.kill()?;
+        }
+        closing.join().map_err(|_| io::Error::other("the device could not be closed"))
+    }
+}
+
+impl Drop for SickDisk {
+    fn drop(&mut self) {
+        if self.orders.is_some()
+            && let Err(error) = self.clear_away()
+        {
+            let _ = writeln!(io::stderr(), "rig: cannot clear the sick disk away: {error}");
+        }
+    }
+}
+
+/// Starts the serving process: in a mount namespace of its own, and in a process group of its own, so
+/// that an interrupt at the terminal leaves it alive to clear away.
+fn serving(spec: &Spec) -> io::Result<Child> {
+    let mut command = Command::new("unshare");
+    command.arg("--mount").arg("--").arg(built::rig()?).arg("serve");
+    command.arg("--model").arg(&spec.model);
+    for disease in &spec.diseases {
+        command.arg("--disease").arg(disease);
+    }
+    command.arg("--size").arg(spec.bytes.to_string());
+    command.arg("--seed").arg(spec.seed.to_string());
+    command.arg("--truth").arg(&spec.truth);
+    // What runs on another laboratory's disk may end with that disk; this must not.
+    command.env_remove(MARK);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0).spawn()
+}
+
+fn path_of(number: u32) -> String {
+    format!("/dev/loop{number}")
+}
+
+fn block_of(number: u32) -> String {
+    format!("/sys/block/loop{number}")
+}
+
+/// Removes a loop device, if nobody else has done so.
+pub(super) fn remove(number: u32) -> io::Result<()> {
+    let removed = kernel::remove_loop(&kernel::loop_control()?, number);
+    if Path::new(&block_of(number)).exists() { removed } else { Ok(()) }
+}
+
+/// Tries until it works or the patience ends; the last error then.
+fn within<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    let since = Instant::now();
+    loop {
+        match attempt() {
+            Err(_) if since.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(10)),
+            outcome => return outcome,
+        }
+    }
+}
+
+/// What is missing on this machine for a sick disk; `None` if nothing is.
+pub fn missing() -> Option<String> {
+    if !rustix::process::geteuid().is_root() {
+        return Some("root".to_string());
+    }
+    ["/dev/fuse", "/dev/loop-control"]
+        .into_iter()
+        .find(|path| !Path::new(path).exists())
+        .map(str::to_string)
+}

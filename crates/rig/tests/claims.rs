@@ -1,0 +1,25 @@
+//! A delay that a disk was told to have comes back through the block tracepoints, and every request is
+//! accounted for. The whole table is `rig claims`. Needs root, /dev/fuse and /dev/loop-control.
+#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
+
+use std::path::Path;
+
+use iowhy_rig::claims::Row;
+use iowhy_rig::sickdisk::missing;
+
+#[test]
+fn a_delay_comes_back_through_the_tracepoints_and_no_request_is_unaccounted_for() {
+    if let Some(missing) = missing() {
+        println!("skipped: delays through the tracepoints need {missing}");
+        return;
+    }
+    let log = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("claims-{}", std::process::id()));
+    for (delay, depth, number) in [(1.0, 1, 400), (10.0, 32, 960)] {
+        // A busy host wakes the reader late: one quiet round of four is enough for the median.
+        let rounds: Vec<Row> =
+            (0..4).map(|_| Row::measure(delay, depth, number, &log).expect("a disk")).collect();
+        assert!(rounds.iter().all(Row::accounted), "{rounds:#?}");
+        assert!(rounds.iter().any(Row::right), "{rounds:#?}");
+    }
+    std::fs::remove_file(log).unwrap();
+}

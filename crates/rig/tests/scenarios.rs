@@ -1,0 +1,45 @@
+//! Live disks of known illness are judged rightly by `iowhy why`, by `iowhy snoop | iowhy why` and from
+//! a capture, and no healthy one is accused: a few of the scenarios, in less than a minute. All of them:
+//! `rig scenarios`. Needs root, /dev/fuse, /dev/loop-control and a built `iowhy`.
+#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
+
+use std::process::Command;
+
+use iowhy_rig::built::iowhy;
+use iowhy_rig::scenarios::SCENARIOS;
+use iowhy_rig::sickdisk::missing;
+
+#[test]
+fn a_few_live_disks_are_judged_rightly_three_ways() {
+    let lacking = missing().or(iowhy().err().map(|error| error.to_string()));
+    if let Some(lacking) = lacking {
+        println!("skipped: the scenarios need {lacking}");
+        return;
+    }
+    let output = Command::new(env!("CARGO_BIN_EXE_rig")).args(["scenarios", "--fast"]).output();
+    let output = output.expect("rig starts");
+    let table = String::from_utf8_lossy(&output.stdout);
+    println!("{table}");
+    assert!(output.status.success(), "{table}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(table.contains("healthy disks accused, by any way: none"), "{table}");
+}
+
+#[test]
+fn there_are_enough_runs_and_diseases_and_each_disease_has_its_near_miss_or_is_one() {
+    assert!(SCENARIOS.iter().map(|scenario| scenario.runs).sum::<u64>() >= 40);
+    let disease = |name: &'static str| name.split('/').next().unwrap_or(name);
+    let mut diseases: Vec<&str> = SCENARIOS.iter().map(|scenario| disease(scenario.name)).collect();
+    diseases.dedup();
+    assert!(diseases.len() >= 12, "{diseases:?}");
+    let mut sorted = diseases.clone();
+    sorted.sort_unstable();
+    sorted.dedup();
+    assert_eq!(sorted.len(), diseases.len(), "scenarios of a disease stand together: {diseases:?}");
+    // A scenario whose disk is well is a near miss of every disease it resembles.
+    let lacks = |name: &&&str| {
+        let of = SCENARIOS.iter().filter(|scenario| disease(scenario.name) == **name);
+        of.clone().any(|scenario| scenario.sick()) && !of.clone().any(|scenario| !scenario.sick())
+    };
+    let lacking: Vec<&&str> = diseases.iter().filter(lacks).collect();
+    assert!(lacking.is_empty(), "no near miss: {lacking:?}");
+}

@@ -1,0 +1,65 @@
+//! The laws of the tree as tests: arrows between crates, lists, headings, names, leaks.
+//!
+//! Each rule walks the [`Tree`] and returns complaints: where, what is wrong, what to do. A
+//! rule about something that does not exist yet has nothing to complain of.
+
+mod arrows;
+mod goldens;
+mod leaks;
+mod lexer;
+mod lists;
+mod members;
+mod names;
+mod pure;
+mod tree;
+mod unsafety;
+
+pub use tree::{Source, Tree};
+
+/// A broken law.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Complaint {
+    /// The file, relative to the workspace.
+    pub file: String,
+    /// The line, from 1; 0 if the whole file is meant.
+    pub line: usize,
+    /// What is wrong.
+    pub what: String,
+    /// What to do about it.
+    pub cure: String,
+}
+
+impl Complaint {
+    fn new(file: &str, line: usize, what: impl Into<String>, cure: impl Into<String>) -> Self {
+        Complaint { file: file.to_string(), line, what: what.into(), cure: cure.into() }
+    }
+}
+
+impl std::fmt::Display for Complaint {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{}:{}: {}\n    do: {}", self.file, self.line.max(1), self.what, self.cure)
+    }
+}
+
+/// A rule: its name, and what it finds.
+pub struct Rule {
+    /// The law in a few words.
+    pub name: &'static str,
+    /// Looks for breaches.
+    pub check: fn(&Tree) -> Vec<Complaint>,
+}
+
+/// All rules, sorted by name.
+pub const RULES: &[Rule] = &[
+    Rule { name: "arrows between crates", check: arrows::check },
+    Rule { name: "core tree without engines", check: arrows::core_tree },
+    Rule { name: "goldens hold no date, version or path", check: goldens::check },
+    Rule { name: "lists equal folders and are sorted", check: lists::check },
+    Rule { name: "manual headings", check: lists::headings },
+    Rule { name: "members of a list do not know each other", check: members::check },
+    Rule { name: "names are those of the files", check: names::check },
+    Rule { name: "nothing of this machine in a file", check: leaks::check },
+    Rule { name: "pure crates touch nothing", check: pure::check },
+    Rule { name: "samples, goldens and cases belong together", check: names::samples },
+    Rule { name: "unsafe only where it may stand", check: unsafety::check },
+];

@@ -1,0 +1,76 @@
+//! The laws of the tree, held: one test per rule, so that a failure names its law.
+#![expect(clippy::expect_used, reason = "a test may")]
+
+use xtask::tidy::{RULES, Tree};
+
+/// Runs the rule of that name over the workspace and fails with all its complaints.
+fn holds(name: &str) {
+    let rule = RULES.iter().find(|rule| rule.name == name).expect("the rule is in the list");
+    let complaints = (rule.check)(&Tree::own().expect("the workspace can be read"));
+    let told: Vec<String> = complaints.iter().map(ToString::to_string).collect();
+    assert!(told.is_empty(), "{} broken:\n\n{}\n", rule.name, told.join("\n"));
+}
+
+#[test]
+fn arrows_between_crates() {
+    holds("arrows between crates");
+}
+
+#[test]
+fn core_tree_without_engines() {
+    holds("core tree without engines");
+}
+
+#[test]
+fn goldens_hold_no_date_version_or_path() {
+    holds("goldens hold no date, version or path");
+}
+
+#[test]
+fn lists_equal_folders_and_are_sorted() {
+    holds("lists equal folders and are sorted");
+}
+
+#[test]
+fn manual_headings() {
+    holds("manual headings");
+}
+
+#[test]
+fn members_of_a_list_do_not_know_each_other() {
+    holds("members of a list do not know each other");
+}
+
+#[test]
+fn names_are_those_of_the_files() {
+    holds("names are those of the files");
+}
+
+#[test]
+fn nothing_of_this_machine_in_a_file() {
+    holds("nothing of this machine in a file");
+}
+
+#[test]
+fn pure_crates_touch_nothing() {
+    holds("pure crates touch nothing");
+}
+
+#[test]
+fn samples_goldens_and_cases_belong_together() {
+    holds("samples, goldens and cases belong together");
+}
+
+#[test]
+fn unsafe_only_where_it_may_stand() {
+    holds("unsafe only where it may stand");
+}
+
+#[test]
+fn every_rule_has_a_test_here() {
+    let own = include_str!("tidy.rs");
+    for rule in RULES {
+        assert!(own.contains(&format!("holds(\"{}\")", rule.name)), "no test for `{}`", rule.name);
+    }
+    assert!(RULES.is_sorted_by_key(|rule| rule.name));
+}
