@@ -8,6 +8,7 @@ mod hist;
 mod map;
 mod probe;
 mod record;
+mod report;
 mod snoop;
 mod stat;
 mod syscalls;
@@ -26,6 +27,7 @@ pub const COMMANDS: &[Command] = &[
     map::COMMAND,
     probe::COMMAND,
     record::COMMAND,
+    report::COMMAND,
     snoop::COMMAND,
     stat::COMMAND,
     syscalls::COMMAND,

@@ -1,6 +1,6 @@
 //! Heat maps as a figure: the same grid as in the terminal, finer, for a painter of pixels.
 
-use iowhy_model::{Edges, Listing, Recording, Report, Series, series};
+use iowhy_model::{DeviceId, Edges, Listing, Recording, Report, Series, Stage, series};
 
 use crate::colour_scale::Scale;
 use crate::paint::{Anchor, Figure, Grid, LETTER, Mark, Ramp, Rgb, latency_label, ticks, wrap};
@@ -27,21 +27,25 @@ const STRONG: Rgb = Rgb(236, 238, 242);
 /// Steps of the legend.
 const STEPS: usize = 6;
 
+/// The maps of one device and stage, drawn by themselves.
+pub struct Drawn {
+    /// Place of the input.
+    pub input: usize,
+    /// The device.
+    pub device: DeviceId,
+    /// What the latencies cover.
+    pub stage: Stage,
+    /// The frequency map above the intensity map.
+    pub figure: Figure,
+}
+
 /// All maps of a report, one device below the other.
 pub fn figure(report: &Report, style: &Style) -> Figure {
-    let width = MARGINS.0 + COLUMNS.0 as u32 * COLUMNS.1 + MARGINS.1;
-    let mut figure = Figure::new(width, NIGHT);
-    let recording = &report.recording;
-    for listing in &recording.listings {
-        let all = series(listing, &style.filter, &Edges::standard(), COLUMNS.0);
-        for one in all.iter().filter(|one| wanted(one, &all, style.stage)) {
-            let Some(picture) = Picture::of(one, COLUMNS.0, ROWS, true) else { continue };
-            title(&mut figure, recording, listing, one, &picture);
-            map(&mut figure, &picture, Measure::Frequency, style);
-            map(&mut figure, &picture, Measure::Intensity, style);
-        }
-    }
-    let missing = sources::left_out(recording, &style.filter);
+    let mut figure = Figure::new(width(), NIGHT);
+    each(report, style, |listing, one, _, picture| {
+        both(&mut figure, report, listing, one, picture, style);
+    });
+    let missing = sources::left_out(&report.recording, &style.filter);
     if missing > 0 {
         let text = sources::left_out_words(missing, false);
         figure.text((MARGINS.1, figure.height + LINE), Anchor::Start, &text, FAINT);
@@ -52,6 +56,45 @@ pub fn figure(report: &Report, style: &Style) -> Figure {
         figure.height = 2 * LINE;
     }
     figure
+}
+
+/// The same, a figure for each device and stage.
+pub fn figures(report: &Report, style: &Style) -> Vec<Drawn> {
+    let mut all = Vec::new();
+    each(report, style, |listing, one, input, picture| {
+        let mut figure = Figure::new(width(), NIGHT);
+        both(&mut figure, report, listing, one, picture, style);
+        all.push(Drawn { input, device: one.device, stage: one.stage, figure });
+    });
+    all
+}
+
+fn width() -> u32 {
+    MARGINS.0 + COLUMNS.0 as u32 * COLUMNS.1 + MARGINS.1
+}
+
+fn each(report: &Report, style: &Style, mut draw: impl FnMut(&Listing, &Series, usize, &Picture)) {
+    for (input, listing) in report.recording.listings.iter().enumerate() {
+        let all = series(listing, &style.filter, &Edges::standard(), COLUMNS.0);
+        for one in all.iter().filter(|one| wanted(one, &all, style.stage)) {
+            if let Some(picture) = Picture::of(one, COLUMNS.0, ROWS, true) {
+                draw(listing, one, input, &picture);
+            }
+        }
+    }
+}
+
+fn both(
+    figure: &mut Figure,
+    report: &Report,
+    listing: &Listing,
+    one: &Series,
+    picture: &Picture,
+    style: &Style,
+) {
+    title(figure, &report.recording, listing, one, picture);
+    map(figure, picture, Measure::Frequency, style);
+    map(figure, picture, Measure::Intensity, style);
 }
 
 fn title(

@@ -2,10 +2,11 @@
 
 use std::io::{self, Write};
 
-use iowhy_model::{Bound, DeviceId, Listing, Recording};
+use iowhy_model::{Bound, DeviceId, Evidence, Finding, Forecast, Listing, Recording, Report};
 use serde_json::{Map, Value, json};
 
 use crate::Style;
+use crate::words::blame;
 
 /// An object whose keys stay in the order they are given.
 pub fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
@@ -99,4 +100,56 @@ pub fn source_line(of: &Listing, style: &Style, out: &mut dyn Write) -> io::Resu
 pub fn line(value: &Value, out: &mut dyn Write) -> io::Result<()> {
     serde_json::to_writer(&mut *out, value).map_err(io::Error::from)?;
     writeln!(out)
+}
+
+/// The findings about the devices that were asked for.
+pub fn findings(report: &Report, style: &Style) -> Value {
+    report
+        .findings
+        .iter()
+        .filter(|finding| finding.subject.device.is_none_or(|id| style.filter.device(id)))
+        .map(|known| finding(&report.recording, known))
+        .collect()
+}
+
+fn finding(recording: &Recording, finding: &Finding) -> Value {
+    let listings = finding.subject.listings.iter().copied();
+    object([
+        ("verdict", finding.verdict.into()),
+        ("blame", blame(finding.verdict).into()),
+        ("device", device(recording, finding.subject.device)),
+        ("group", finding.subject.group.clone().into()),
+        ("inputs", listings.collect()),
+        ("confidence", number(finding.confidence)),
+        ("explained_share", number(finding.explained_share)),
+        ("sentence", finding.sentence.clone().into()),
+        ("evidence", finding.evidence.iter().map(evidence).collect()),
+        ("refuted_by", finding.refuted_by.clone().into()),
+        ("next_step", finding.next_step.clone().into()),
+        ("forecast", finding.forecast.as_ref().map_or(Value::Null, forecast)),
+        ("explained_by", finding.explained_by.into()),
+    ])
+}
+
+fn evidence(one: &Evidence) -> Value {
+    object([
+        ("quantity", one.quantity.clone().into()),
+        ("value", number(one.value)),
+        ("unit", one.unit.symbol().into()),
+        ("bound", bound(one.bound)),
+        ("n", one.n.into()),
+        ("how", one.how.word().into()),
+        ("source", one.source.clone().into()),
+    ])
+}
+
+fn forecast(forecast: &Forecast) -> Value {
+    object([
+        ("now_mean_ms", number(forecast.now_mean.ms())),
+        ("mean_ms", number(forecast.mean.ms())),
+        ("mean_from_ms", forecast.range.map_or(Value::Null, |(from, _)| number(from.ms()))),
+        ("mean_to_ms", forecast.range.map_or(Value::Null, |(_, to)| number(to.ms()))),
+        ("p99_ms", forecast.p99.map_or(Value::Null, |p99| number(p99.ms()))),
+        ("assuming", forecast.assuming.clone().into()),
+    ])
 }

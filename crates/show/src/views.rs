@@ -12,6 +12,7 @@ mod heatmap_png;
 mod heatmap_svg;
 mod hist_json;
 mod histogram;
+mod html;
 mod json;
 mod parquet;
 mod pylatencymap_records;
@@ -35,6 +36,7 @@ pub const VIEWS: &[View] = &[
     heatmap_svg::VIEW,
     hist_json::VIEW,
     histogram::VIEW,
+    html::VIEW,
     json::VIEW,
     parquet::VIEW,
     pylatencymap_records::VIEW,

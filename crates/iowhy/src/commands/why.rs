@@ -113,7 +113,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
             let gathered = why.files.read_counting(Tally::for_a_verdict())?;
             (gathered.recording, gathered.failed, false)
         }
-        None => (watch(&why)?, 0, true),
+        None => (watch(why.watch_for, &why.selection, why.overhead)?, 0, true),
     };
     if recording.listings.is_empty() || !live && !knows_devices(&recording, &why.selection) {
         return Ok(Status::Failed);
@@ -198,23 +198,31 @@ fn select(recording: &mut Recording, filter: &Filter, per_event: bool) {
     }
 }
 
-fn watch(why: &Why) -> anyhow::Result<Recording> {
-    let how = Tracing { before: true, overhead: why.overhead, ftrace: false };
+/// Watches this machine for a verdict: every I/O, the counters and the settings.
+///
+/// # Errors
+/// If nothing can be watched.
+pub fn watch(
+    length: Option<Nanos>,
+    selection: &Selection,
+    overhead: bool,
+) -> anyhow::Result<Recording> {
+    let how = Tracing { before: true, overhead, ftrace: false };
     let mut watch = Watch::start(&Plan {
         sample: Some(Duration::from_secs(1)),
         cgroups: true,
         surroundings: true,
         progress: true,
-        ..Plan::traced(TraceMode::Events, &why.selection.settled_here(), how)?
+        ..Plan::traced(TraceMode::Events, &selection.settled_here(), how)?
     })?;
     watch.recording().keep_stretches(EVENTS_JUDGED);
-    let length = why.watch_for.map_or(WATCH, |length| Duration::from_nanos(length.ns() as u64));
+    let length = length.map_or(WATCH, |length| Duration::from_nanos(length.ns() as u64));
     watch.run_until(length)?;
     watch::state_facts(watch.recording())?;
     let plug_clock = watch.plug_clock();
     let mut recording = watch.end()?;
     // Of some I/Os only, the trace cannot say what the counters say of all.
-    if !why.selection.per_event() {
+    if !selection.per_event() {
         Agreement::default().state(&mut recording, plug_clock);
     }
     Ok(recording)

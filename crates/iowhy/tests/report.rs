@@ -1,0 +1,173 @@
+//! `iowhy report`: the file as it is, and the page as a browser draws it.
+#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
+
+mod browser;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use browser::Browser;
+
+/// A folder of this test, removed at its end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("iowhy-report-{name}-{}", std::process::id()));
+        _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    /// The report of a capture.
+    fn report(&self, capture: &Path) -> PathBuf {
+        let page = self.0.join("report.html");
+        let made = Command::new(env!("CARGO_BIN_EXE_iowhy"))
+            .arg("report")
+            .args([capture, "--force".as_ref(), "-o".as_ref(), page.as_path()])
+            .output()
+            .unwrap();
+        let status = made.status.code().unwrap();
+        assert!(status < 2, "{}", String::from_utf8_lossy(&made.stderr));
+        page
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn case(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases").join(name).join("capture.txt")
+}
+
+fn browser(name: &str) -> Option<Browser> {
+    let found = Browser::start(name);
+    if found.is_none() {
+        println!("skipped: needs chromium");
+    }
+    found
+}
+
+#[test]
+fn the_page_stands_alone_and_says_the_verdict() {
+    let folder = Folder::new("alone");
+    let page = std::fs::read_to_string(folder.report(&case("dusty-disk"))).unwrap();
+    for (tag, hash) in [("script", "script-src 'sha256-"), ("style", "style-src 'sha256-")] {
+        assert!(page.contains(hash), "no policy for the {tag}");
+    }
+    assert!(page.contains("default-src 'none'"), "the policy allows what it does not name");
+    for outside in ["http://", "https://", "src=", "@import", "url("] {
+        let found: Vec<&str> = page.lines().filter(|line| line.contains(outside)).collect();
+        // The name space of SVG is a name, nothing is loaded by it.
+        let found: Vec<&&str> =
+            found.iter().filter(|line| !line.contains("xmlns=\"http://www.w3.org")).collect();
+        assert!(found.is_empty(), "{outside} in {found:?}");
+    }
+    for wanted in ["device.retry", "<svg", "Evidence", "Slowest I/Os", "iowhy why -v"] {
+        assert!(page.contains(wanted), "{wanted} is missing");
+    }
+    assert!(page.len() < 1 << 20, "{} bytes", page.len());
+}
+
+#[test]
+fn a_file_is_replaced_only_when_told() {
+    let folder = Folder::new("force");
+    let target = folder.0.join("kept.html");
+    std::fs::write(&target, "mine").unwrap();
+    let made = Command::new(env!("CARGO_BIN_EXE_iowhy"))
+        .arg("report")
+        .args([case("dusty-disk").as_path(), "-o".as_ref(), target.as_path()])
+        .output()
+        .unwrap();
+    assert_eq!(made.status.code(), Some(2));
+    assert_eq!(std::fs::read_to_string(&target).unwrap(), "mine");
+    assert!(String::from_utf8_lossy(&made.stderr).contains("--force"));
+}
+
+#[test]
+fn a_browser_draws_zooms_and_prints_it() {
+    let Some(mut browser) = browser("zooms") else { return };
+    let folder = Folder::new("zooms");
+    browser.open(&folder.report(&case("dusty-disk")));
+    let maps = browser.eval("document.querySelectorAll('figure[data-map] canvas').length");
+    assert!(maps.as_u64().unwrap() >= 4, "{maps} canvases");
+    let bars = "document.querySelector('figure[data-map]').scrollIntoView(); \
+                document.querySelector('figure[data-map] output').textContent";
+    browser.eval(bars);
+    let place = "(() => { const b = document.querySelector('figure[data-map] canvas')\
+                 .getBoundingClientRect(); return [b.left, b.top, b.width, b.height]; })()";
+    let place: Vec<f64> = serde_json::from_value(browser.eval(place)).unwrap();
+    let at = |share: f64| (place[0] + place[2] * share, place[1] + place[3] * 0.5);
+    browser.mouse("mouseMoved", at(0.5), 0);
+    let hover = browser.eval(bars);
+    assert!(hover.as_str().unwrap().contains("I/Os in"), "{hover}");
+    let picture = "document.querySelector('figure[data-map] canvas').toDataURL()";
+    let before = browser.eval(picture);
+    browser.mouse("mousePressed", at(0.3), 1);
+    browser.mouse("mouseMoved", at(0.6), 1);
+    browser.mouse("mouseReleased", at(0.6), 1);
+    let zoomed = browser.eval(picture);
+    assert_ne!(before, zoomed, "dragging over the map does not zoom");
+    for _ in 0..2 {
+        browser.mouse("mousePressed", at(0.5), 2);
+        browser.mouse("mouseReleased", at(0.5), 2);
+    }
+    browser.eval("document.querySelector('.controls button').click()");
+    assert_eq!(before, browser.eval(picture), "the button does not show all of the time");
+    let printed = browser.call("Page.printToPDF", serde_json::json!({"printBackground": true}));
+    assert!(printed["data"].as_str().unwrap().len() > 10_000, "an empty PDF");
+    assert_eq!(browser.complaints, [""; 0], "the page complained");
+}
+
+#[test]
+fn names_of_a_capture_stay_text_in_a_browser() {
+    let Some(mut browser) = browser("hostile") else { return };
+    let folder = Folder::new("hostile");
+    let capture = folder.0.join("capture.txt");
+    let mut text = "TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)\n".to_string();
+    for k in 0..60 {
+        let comm = ["<img/src=x/onerror=alert(1)>", "</script><b>x", "'\"&amp;`code`"][k % 3];
+        text += &format!("{}.{:03} {comm} 7 sd<i>a R {} 4096 {}.5\n", k / 10, k * 16, k * 8, k % 9);
+    }
+    std::fs::write(&capture, text).unwrap();
+    browser.open(&folder.report(&capture));
+    let foreign = browser.eval("document.querySelectorAll('img, i, b, iframe, object').length");
+    assert_eq!(foreign, 0, "a name became markup");
+    let shown = browser.eval("document.body.innerText.includes('onerror=alert(1)')");
+    assert_eq!(shown, true, "the name is not shown");
+    assert_eq!(browser.complaints, [""; 0], "the page complained");
+}
+
+#[test]
+fn sixty_thousand_cells_are_drawn_in_time() {
+    let Some(mut browser) = browser("speed") else { return };
+    let folder = Folder::new("speed");
+    let capture = folder.0.join("capture.txt");
+    let mut text = "TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)\n".to_string();
+    // 300 columns by some 200 rows, nearly all of them filled.
+    for k in 0..240_000u64 {
+        let latency = 0.01 * 1.000_05_f64.powi(((k * 7919) % 240_000) as i32);
+        text += &format!("{:.6} fio 7 sda R {} 4096 {latency:.4}\n", k as f64 * 2.5e-4, k * 8);
+    }
+    std::fs::write(&capture, text).unwrap();
+    browser.open(&folder.report(&capture));
+    let cells = "(() => { const t = performance.now(); \
+                 window.dispatchEvent(new Event('resize')); return performance.now() - t; })()";
+    // The same number of cells the simple way, in the same browser.
+    let peer = "(() => { const c = document.createElement('canvas'); c.width = 1000; \
+                c.height = 300; const pen = c.getContext('2d'), t = performance.now(); \
+                for (let k = 0; k < 60000; k++) { pen.fillStyle = 'rgb(' + k % 255 + ',0,9)'; \
+                pen.fillRect(k % 300 * 3, k / 300, 3, 1); } pen.getImageData(0, 0, 1, 1); \
+                return performance.now() - t; })()";
+    let mut median = |what: &str| {
+        let mut times: Vec<f64> = (0..9).map(|_| browser.eval(what).as_f64().unwrap()).collect();
+        times.sort_by(f64::total_cmp);
+        times[4]
+    };
+    let (ours, peers) = (median(cells), median(peer));
+    println!("all pictures of the page: {ours:.1} ms; 60,000 rectangles: {peers:.1} ms");
+    assert!(ours <= peers, "{ours} ms for the page, {peers} ms for a rectangle per cell");
+}

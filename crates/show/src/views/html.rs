@@ -1,0 +1,86 @@
+//! The whole report as one HTML file that can be mailed, attached or opened from an archive.
+//!
+//! ## Shows
+//! The verdict with its confidence, forecast and next steps; the evidence; heat maps, histograms
+//! and the slowest I/Os, which can be zoomed in time; who did the I/O by time waited; the inputs
+//! with everything that was lost, skipped or left unread; and the numbers, to download. With
+//! scripts off, the still pictures and all tables are there.
+//!
+//! ## Units
+//! Those of `summary`, `heatmap` and `histogram`. Times are on the clock of each input.
+//!
+//! ## Read it like this
+//! From top to bottom: the verdict, what it rests on, the pictures. Drag over a picture to zoom in
+//! time: everything of the same input follows. The file loads nothing from anywhere: its
+//! Content-Security-Policy allows one script and one style sheet, by their hashes, and no network.
+//! Names that came from captures are text, never markup.
+
+use std::io::{self, Write};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use iowhy_model::{Finding, Report};
+use sha2::{Digest, Sha256};
+
+use crate::{Style, View};
+
+mod drawn;
+mod escape;
+mod sections;
+
+use escape::text;
+
+/// Entry in the list of views.
+pub const VIEW: View = View {
+    name: "html",
+    summary: "the whole report as one self-contained HTML file",
+    manual: include_str!("html.rs"),
+    write,
+};
+
+const STYLE: &str = include_str!("html/page.css");
+const SCRIPT: &str = include_str!("html/page.js");
+
+fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+    let findings: Vec<&Finding> = report
+        .findings
+        .iter()
+        .filter(|finding| finding.subject.device.is_none_or(|id| style.filter.device(id)))
+        .collect();
+    head(report, &findings, out)?;
+    sections::verdict(report, &findings, out)?;
+    sections::evidence(report, &findings, out)?;
+    sections::pictures(report, style, out)?;
+    sections::histograms(report, style, out)?;
+    sections::slowest(report, style, out)?;
+    sections::who(report, style, out)?;
+    sections::inputs(report, out)?;
+    sections::reproduce(report, out)?;
+    let packed = miniz_oxide::deflate::compress_to_vec(drawn::json(report, style).as_bytes(), 9);
+    writeln!(
+        out,
+        "<script id=\"data\" type=\"application/octet-stream\">{}</script>",
+        STANDARD.encode(packed)
+    )?;
+    writeln!(out, "<script>{SCRIPT}</script>\n</body>\n</html>")
+}
+
+fn head(report: &Report, findings: &[&Finding], out: &mut dyn Write) -> io::Result<()> {
+    let hash = |source: &str| format!("'sha256-{}'", STANDARD.encode(Sha256::digest(source)));
+    let title = match findings.first() {
+        Some(finding) => format!("iowhy: {}", sections::title(report, finding)),
+        None => "iowhy: report".to_string(),
+    };
+    write!(
+        out,
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
+         script-src {}; style-src {}; base-uri 'none'; form-action 'none'\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"referrer\" content=\"no-referrer\">\n\
+         <title>{}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n",
+        hash(SCRIPT),
+        hash(STYLE),
+        text(&title)
+    )
+}

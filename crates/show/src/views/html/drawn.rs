@@ -1,0 +1,159 @@
+//! What the page's script draws, as JSON: the cells of the maps, and the slowest I/Os.
+
+use std::collections::HashMap;
+
+use iowhy_model::{Event, Name, Op, Report};
+use serde_json::{Value, json};
+
+use crate::Style;
+use crate::cells::{Column, Map, maps};
+use crate::objects::{findings, inputs, object};
+
+/// Single I/Os kept, the slowest ones.
+const SLOWEST: usize = 10_000;
+
+/// The data of the page.
+pub fn json(report: &Report, style: &Style) -> String {
+    let recording = &report.recording;
+    let all = variants(report, style);
+    let mut names = Names::default();
+    let slow: Vec<Value> = slowest(report, style, SLOWEST)
+        .into_iter()
+        .filter_map(|(input, event)| dot(input, event, &mut names))
+        .collect();
+    let names: Vec<&str> = names.order.iter().map(|name| recording.text(*name)).collect();
+    let spans: Vec<Value> = (0..recording.listings.len())
+        .map(|input| {
+            let of_it = all.iter().filter(|(_, map)| map.input == input);
+            let columns: Vec<&Column> = of_it.flat_map(|(_, map)| &map.columns).collect();
+            let from = columns.iter().map(|column| column.start.ns()).min();
+            let to = columns.iter().map(|c| c.start.ns().saturating_add(c.length.ns())).max();
+            from.zip(to).map_or(Value::Null, |(from, to)| json!([from, to]))
+        })
+        .collect();
+    object([
+        ("schema", "iowhy.page/1".into()),
+        ("inputs", inputs(recording)),
+        ("findings", findings(report, style)),
+        ("devices", recording.devices().iter().map(|device| device.name.as_str()).collect()),
+        ("spans", spans.into()),
+        ("maps", all.iter().map(|(op, map)| cells(*op, map)).collect()),
+        ("names", names.into()),
+        ("slow", slow.into()),
+    ])
+    .to_string()
+}
+
+/// Every map, and beside those of several operations one for each operation.
+pub fn variants(report: &Report, style: &Style) -> Vec<(Option<Op>, Map)> {
+    let mut all: Vec<(Option<Op>, Map)> = Vec::new();
+    let whole = maps(report, style);
+    let mut of_one: Vec<(Op, Vec<Map>)> = Op::ALL
+        .into_iter()
+        .filter(|op| style.filter.op(Some(*op)))
+        .map(|op| {
+            let mut one = style.clone();
+            one.filter.ops = vec![op];
+            (op, maps(report, &one))
+        })
+        .collect();
+    for map in whole {
+        let same = |other: &Map| {
+            (other.input, &other.device, other.stage) == (map.input, &map.device, map.stage)
+        };
+        let count = |map: &Map| map.columns.iter().flat_map(|c| &c.ios).sum::<u64>();
+        let total = count(&map);
+        let mut parts: Vec<(Op, Map)> = Vec::new();
+        for (op, maps) in &mut of_one {
+            if let Some(place) = maps.iter().position(same) {
+                let part = maps.swap_remove(place);
+                // Histograms that mix operations pass every filter: they are no part.
+                if count(&part) > 0 && count(&part) < total {
+                    parts.push((*op, part));
+                }
+            }
+        }
+        all.push((None, map));
+        all.extend(parts.into_iter().map(|(op, part)| (Some(op), part)));
+    }
+    all
+}
+
+fn cells(op: Option<Op>, map: &Map) -> Value {
+    let edges = map.edges.as_slice().iter();
+    let edges = edges.map(|edge| if *edge == u64::MAX { Value::Null } else { (*edge).into() });
+    let columns = map.columns.iter().map(|column| {
+        let filled = column.ios.iter().zip(&column.waited_ns).enumerate();
+        let filled = filled.filter(|(_, (ios, _))| **ios > 0);
+        let filled: Vec<Value> =
+            filled.map(|(row, (ios, waited))| json!([row, ios, waited.round() as u64])).collect();
+        json!([column.start.ns(), column.length.ns(), filled])
+    });
+    object([
+        ("device", map.device.clone().into()),
+        ("stage", map.stage.name().into()),
+        ("op", op.map_or("all", Op::name).into()),
+        ("input", map.input.into()),
+        ("edges", edges.collect()),
+        ("columns", columns.collect()),
+    ])
+}
+
+/// The slowest I/Os of all inputs that have a latency and a time, slowest first.
+pub fn slowest<'a>(report: &'a Report, style: &Style, most: usize) -> Vec<(usize, &'a Event)> {
+    let mut all: Vec<(i64, usize, &Event)> = Vec::new();
+    for (input, listing) in report.recording.listings.iter().enumerate() {
+        let some = listing.events.iter().filter(|event| style.filter.event(event));
+        all.extend(some.filter_map(|event| {
+            event.completed?;
+            Some((event.longest()?.1.ns(), input, event))
+        }));
+    }
+    if all.len() > most {
+        all.select_nth_unstable_by_key(most, |(latency, ..)| std::cmp::Reverse(*latency));
+        all.truncate(most);
+    }
+    all.sort_by_key(|(latency, input, event)| {
+        (std::cmp::Reverse(*latency), *input, event.completed.map(|at| at.ns()))
+    });
+    all.into_iter().map(|(_, input, event)| (input, event)).collect()
+}
+
+/// Names by their place in a list that the page holds once.
+#[derive(Default)]
+struct Names {
+    places: HashMap<Name, usize>,
+    order: Vec<Name>,
+}
+
+impl Names {
+    fn place(&mut self, name: Name) -> usize {
+        *self.places.entry(name).or_insert_with(|| {
+            self.order.push(name);
+            self.order.len() - 1
+        })
+    }
+}
+
+/// Input, completion and latency in ns, device, operation, bytes, sector, process.
+fn dot(input: usize, event: &Event, names: &mut Names) -> Option<Value> {
+    let (_, latency) = event.longest()?;
+    let op = match event.op {
+        Op::Read => "R",
+        Op::Write => "W",
+        Op::Discard => "D",
+        Op::Flush => "F",
+        Op::Other => "N",
+    };
+    let comm = event.comm.map(|name| names.place(name));
+    Some(json!([
+        input,
+        event.completed?.ns(),
+        latency.ns(),
+        event.device.index(),
+        op,
+        event.bytes,
+        event.sector,
+        comm
+    ]))
+}

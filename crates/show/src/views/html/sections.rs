@@ -1,0 +1,479 @@
+//! The sections of the page, from the verdict down to the inputs.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use iowhy_model::{
+    Edges, Event, Finding, Forecast, Histogram, Name, Op, Quantile, Report, distributions,
+};
+
+use super::drawn::{self, slowest as slowest_events};
+use super::escape::{prose, text};
+use crate::map_figure::figures;
+use crate::paint::{Tone, svg};
+use crate::sources::file_name;
+use crate::words::{
+    blame, blame_headline, bound, bytes, count, duration, quantity, share, sureness,
+};
+use crate::{Style, scale::stage_words};
+
+/// Findings with all their numbers; the rest is named.
+const AT_LENGTH: usize = 5;
+/// Rows of the tables of single I/Os and of processes.
+const ROWS: usize = 20;
+/// Evidence rows of a finding: a report is read by people, the JSON has them all.
+const EVIDENCE: usize = 60;
+/// Devices with a picture; the rest has its row in the table of histograms.
+const PICTURES: usize = 16;
+
+/// Who is to blame and for what, in a line.
+pub fn title(report: &Report, finding: &Finding) -> String {
+    let (headline, _) = blame_headline(finding.verdict);
+    match device(report, finding) {
+        Some(device) => format!("{headline} ({device})"),
+        None => headline.to_string(),
+    }
+}
+
+fn device<'a>(report: &'a Report, finding: &Finding) -> Option<&'a str> {
+    let id = finding.subject.device?;
+    report.recording.devices().get(id.index()).map(|device| device.name.as_str())
+}
+
+/// The first finding in full, the others in a line each.
+pub fn verdict(report: &Report, findings: &[&Finding], out: &mut dyn Write) -> io::Result<()> {
+    let Some((first, others)) = findings.split_first() else {
+        return writeln!(
+            out,
+            "<main><h1>No finding</h1><p class=\"verdict\">The inputs hold nothing that can be \
+             judged.</p></main>"
+        );
+    };
+    let (_, tone) = blame_headline(first.verdict);
+    writeln!(
+        out,
+        "<main>\n<h1>{}</h1>\n<div class=\"verdict {}\">\n<p>{}</p>\n<p class=\"id\">{}</p>",
+        text(&title(report, first)),
+        class(tone),
+        prose(&first.sentence),
+        text(first.verdict),
+    )?;
+    writeln!(out, "<dl>")?;
+    term(out, "confidence", &confidence(first))?;
+    if let Some(explains) = explains(first) {
+        term(out, "explains", &explains)?;
+    }
+    if let Some(known) = &first.forecast {
+        term(out, "forecast", &forecast(known))?;
+    }
+    writeln!(out, "</dl>\n</div>")?;
+    list(out, "What to do next", "ol", &first.next_step)?;
+    list(out, "What would refute it", "ul", &first.refuted_by)?;
+    if !others.is_empty() {
+        writeln!(
+            out,
+            "<h3>Other findings</h3><div class=\"scroll\"><table><tr><th class=\"w\">verdict\
+             <th class=\"w\">device\
+             <th class=\"n\">confidence<th>what</tr>"
+        )?;
+        for finding in others {
+            let what = match finding.explained_by {
+                Some(by) => format!("consequence of {}", text(by)),
+                None => prose(&finding.sentence),
+            };
+            writeln!(
+                out,
+                "<tr><td class=\"w\">{}<td class=\"w\">{}<td class=\"n\">{}<td>{what}</tr>",
+                text(finding.verdict),
+                text(device(report, finding).unwrap_or("")),
+                share(finding.confidence),
+            )?;
+        }
+        writeln!(out, "</table></div>")?;
+    }
+    Ok(())
+}
+
+/// The numbers behind the findings.
+pub fn evidence(report: &Report, findings: &[&Finding], out: &mut dyn Write) -> io::Result<()> {
+    let standing = findings.iter().filter(|finding| finding.explained_by.is_none());
+    let some: Vec<&&Finding> = standing.take(AT_LENGTH).collect();
+    if some.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "<h2 id=\"evidence\">Evidence</h2>")?;
+    for (place, finding) in some.into_iter().enumerate() {
+        let open = if place == 0 { " open" } else { "" };
+        let of = device(report, finding).map_or(String::new(), |name| format!(", {name}"));
+        writeln!(
+            out,
+            "<details{open}><summary>{}{}</summary>{}<div class=\"scroll\"><table>\
+             <tr><th>quantity<th class=\"n\">value<th>threshold<th class=\"n\">n<th>basis\
+             <th>source</tr>",
+            text(finding.verdict),
+            text(&of),
+            jump(finding),
+        )?;
+        for one in finding.evidence.iter().take(EVIDENCE) {
+            writeln!(
+                out,
+                "<tr><td>{}<td class=\"n\">{}<td>{}<td class=\"n\">{}<td>{}<td>{}</tr>",
+                text(&one.quantity),
+                quantity(one.value, one.unit, true),
+                text(&bound(one.bound, one.unit, true)),
+                count(one.n, true),
+                one.how.word(),
+                text(file_name(&one.source)),
+            )?;
+        }
+        writeln!(out, "</table></div>")?;
+        let rest = finding.evidence.len().saturating_sub(EVIDENCE);
+        if rest > 0 {
+            writeln!(out, "<p class=\"note\">{rest} more rows are in the JSON download.</p>")?;
+        }
+        writeln!(out, "</details>")?;
+    }
+    Ok(())
+}
+
+/// A link to the picture of the device that a finding is about.
+fn jump(finding: &Finding) -> String {
+    let device = finding.subject.device.map(|id| id.index());
+    device.map_or(String::new(), |k| {
+        format!("<p class=\"note\"><a href=\"#device-{k}\">pictures of this device</a></p>")
+    })
+}
+
+/// A heat map for each device: still without scripts, live with them.
+pub fn pictures(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+    let mut drawn = figures(report, style);
+    if drawn.is_empty() {
+        return Ok(());
+    }
+    // The accused devices come first, in the order of the findings.
+    let rank = |device| report.findings.iter().position(|one| one.subject.device == Some(device));
+    drawn.sort_by_key(|one| rank(one.device).unwrap_or(usize::MAX));
+    let all = drawn::variants(report, style);
+    writeln!(out, "<h2 id=\"maps\">Latency over time</h2>")?;
+    for one in drawn.iter().take(PICTURES) {
+        let name = report.recording.devices().get(one.device.index());
+        let name = name.map_or("", |device| device.name.as_str());
+        let places = all.iter().enumerate().filter(|(_, (_, map))| {
+            (map.input, map.device.as_str(), map.stage) == (one.input, name, one.stage)
+        });
+        let places: Vec<String> = places.map(|(place, _)| place.to_string()).collect();
+        writeln!(
+            out,
+            "<h3 id=\"device-{}\">{} <span class=\"faint\">{}</span></h3>\n\
+             <div class=\"controls\"></div>\n<figure data-map=\"{}\">",
+            one.device.index(),
+            text(name),
+            stage_words(one.stage),
+            places.join(",")
+        )?;
+        svg(&one.figure, out)?;
+        writeln!(
+            out,
+            "<figcaption>Up: latency. Right: time on the clock of the input. Colour: I/Os per \
+             second, or time waited per second.</figcaption></figure>"
+        )?;
+    }
+    let rest = drawn.len().saturating_sub(PICTURES);
+    if rest > 0 {
+        writeln!(out, "<p class=\"note\">{rest} more devices have no picture here.</p>")?;
+    }
+    Ok(())
+}
+
+/// A row for each device, operation and stage.
+pub fn histograms(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+    let recording = &report.recording;
+    let mut rows = Vec::new();
+    for listing in &recording.listings {
+        for known in distributions(listing, &style.filter, &Edges::standard()) {
+            let counted = &known.histogram;
+            if counted.count() == 0 {
+                continue;
+            }
+            let name = recording.devices().get(known.device.index());
+            rows.push(format!(
+                "<tr><td>{}<td>{}<td>{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}\
+                 <td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}</tr>",
+                text(name.map_or("", |device| device.name.as_str())),
+                known.op.map_or("all", Op::name),
+                known.stage.name(),
+                count(counted.count(), true),
+                mean(counted),
+                percentile(counted, 0.5),
+                percentile(counted, 0.99),
+                percentile(counted, 0.999),
+                counted.max_ns.map_or("-".to_string(), |ns| duration(ns as f64, true)),
+            ));
+        }
+    }
+    if rows.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "<h2 id=\"percentiles\">Latency by device and operation</h2><div class=\"scroll\"><table>\
+         <tr><th>device<th>operation<th>stage<th class=\"n\">I/Os<th class=\"n\">mean\
+         <th class=\"n\">p50<th class=\"n\">p99<th class=\"n\">p99.9<th class=\"n\">max</tr>"
+    )?;
+    rows.iter().try_for_each(|row| writeln!(out, "{row}"))?;
+    writeln!(
+        out,
+        "</table></div><p class=\"note\">A percentile is the upper edge of its bucket; it is left \
+         out where the sample is too small for it (p99 needs {} I/Os, p99.9 {}).</p>",
+        count(Quantile::events_needed(0.99), true),
+        count(Quantile::events_needed(0.999), true),
+    )
+}
+
+/// The slowest single I/Os: a scatter with scripts, a table always.
+pub fn slowest(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+    let some = slowest_events(report, style, ROWS);
+    if some.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "<h2 id=\"slowest\">Slowest I/Os</h2>\n<div class=\"controls\"></div>\n\
+         <figure data-slow><figcaption>Each dot is one of the slowest I/Os; squares are \
+         writes.</figcaption></figure>\n<div class=\"scroll\"><table><tr><th class=\"n\">latency\
+         <th class=\"n\">Q2D<th>device<th>op<th class=\"n\">size<th class=\"n\">sector\
+         <th>process<th class=\"n\">completed at</tr>"
+    )?;
+    for (_, event) in some {
+        let recording = &report.recording;
+        let device = recording.devices().get(event.device.index());
+        let said = |ns: Option<i64>| ns.map_or("-".to_string(), |ns| duration(ns as f64, true));
+        writeln!(
+            out,
+            "<tr><td class=\"n\">{}<td class=\"n\">{}<td>{}<td>{}<td class=\"n\">{}\
+             <td class=\"n\">{}<td>{}<td class=\"n\">{} s</tr>",
+            said(event.longest().map(|(_, latency)| latency.ns())),
+            said(event.latency(iowhy_model::Stage::Queue).map(|latency| latency.ns())),
+            text(device.map_or("", |device| device.name.as_str())),
+            event.op.name(),
+            event.bytes.map_or("-".to_string(), |size| bytes(f64::from(size))),
+            event.sector.map_or("-".to_string(), |sector| sector.to_string()),
+            event.comm.map_or("-".to_string(), |name| text(recording.text(name))),
+            event.completed.map_or("-".to_string(), |at| format!("{:.6}", at.seconds())),
+        )?;
+    }
+    writeln!(out, "</table></div>")
+}
+
+/// By what the time waited is added up.
+type Key = fn(&Event) -> Option<Name>;
+
+/// Who waited: processes, control groups and files by time waited.
+pub fn who(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+    let keys: [(&str, Key); 3] = [
+        ("process", |event| event.comm),
+        ("control group", |event| event.cgroup),
+        ("file", |event| event.file),
+    ];
+    let mut headed = false;
+    for (title, key) in keys {
+        let mut sums: HashMap<Name, (u64, f64)> = HashMap::new();
+        let mut all = 0.0;
+        for listing in &report.recording.listings {
+            for event in listing.events.iter().filter(|event| style.filter.event(event)) {
+                let Some((_, latency)) = event.longest() else { continue };
+                all += latency.ns() as f64;
+                if let Some(name) = key(event) {
+                    let sum = sums.entry(name).or_default();
+                    *sum = (sum.0 + 1, sum.1 + latency.ns() as f64);
+                }
+            }
+        }
+        if sums.is_empty() {
+            continue;
+        }
+        if !headed {
+            writeln!(out, "<h2 id=\"who\">Who waited</h2>")?;
+            headed = true;
+        }
+        let mut rows: Vec<(&str, u64, f64)> = sums
+            .into_iter()
+            .map(|(name, (ios, waited))| (report.recording.text(name), ios, waited))
+            .collect();
+        rows.sort_by(|a, b| b.2.total_cmp(&a.2).then(a.0.cmp(b.0)));
+        writeln!(
+            out,
+            "<div class=\"scroll\"><table><tr><th>{title}<th class=\"n\">I/Os\
+             <th class=\"n\">time waited<th class=\"n\">share</tr>"
+        )?;
+        for (name, ios, waited) in rows.iter().take(ROWS) {
+            writeln!(
+                out,
+                "<tr><td>{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}</tr>",
+                text(name),
+                count(*ios, true),
+                duration(*waited, true),
+                share(waited / f64::max(all, 1.0)),
+            )?;
+        }
+        writeln!(out, "</table></div>")?;
+    }
+    Ok(())
+}
+
+/// Where it all comes from, and what is missing.
+pub fn inputs(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "<h2 id=\"inputs\">Inputs</h2><div class=\"scroll\"><table><tr><th>input<th>format\
+         <th>level<th class=\"n\">records<th class=\"n\">skipped<th class=\"n\">lost</tr>"
+    )?;
+    for listing in &report.recording.listings {
+        let source = &listing.source;
+        writeln!(
+            out,
+            "<tr><td>{}<td>{}<td>{}, {}<td class=\"n\">{}<td class=\"n\">{}\
+             <td class=\"n{}\">{}</tr>",
+            text(&source.place()),
+            text(&source.format),
+            source.level.letter(),
+            source.level.words(),
+            count(source.records, true),
+            count(source.skipped, true),
+            if source.lost() > 0 { " lost" } else { "" },
+            count(source.lost(), true),
+        )?;
+    }
+    writeln!(out, "</table></div>")?;
+    let mut items = Vec::new();
+    for listing in &report.recording.listings {
+        let source = &listing.source;
+        for loss in &source.losses {
+            let (n, what) = (count(loss.count, true), text(&loss.what));
+            items.push(format!("<span class=\"lost\">lost {n}</span> {what}"));
+        }
+        for note in &source.notes {
+            let quoted = match note.text.trim() {
+                "" => String::new(),
+                line => format!(": <code>{}</code>", text(line)),
+            };
+            items.push(format!(
+                "{}, line {}: {}{quoted}",
+                text(&source.input),
+                note.line,
+                prose(&note.reason)
+            ));
+        }
+    }
+    for (input, lines) in report.recording.prose.iter().filter(|(_, lines)| *lines > 0) {
+        items.push(format!("{}: {} lines are not part of any listing", text(input), lines));
+    }
+    if items.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "<ul class=\"note\">")?;
+    items.iter().try_for_each(|item| writeln!(out, "<li>{item}</li>"))?;
+    writeln!(out, "</ul>")
+}
+
+/// The commands that show the same figures.
+pub fn reproduce(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let mut files: Vec<&str> = Vec::new();
+    for listing in &report.recording.listings {
+        if !files.contains(&listing.source.input.as_str()) {
+            files.push(&listing.source.input);
+        }
+    }
+    let quoted: Vec<String> = files.iter().take(4).map(|file| shell(file)).collect();
+    let files = quoted.join(" ");
+    writeln!(out, "<h2 id=\"reproduce\">Reproduce and download</h2><dl>")?;
+    for (what, command) in [
+        ("verdict", format!("iowhy why -v {files}")),
+        ("maps", format!("iowhy map {files}")),
+        ("percentiles", format!("iowhy hist {files}")),
+        ("slowest", format!("iowhy snoop --over 10ms {files}")),
+        ("numbers", format!("iowhy why --json {files}")),
+    ] {
+        term(out, what, &format!("<code>{}</code>", text(&command)))?;
+    }
+    writeln!(out, "</dl><p id=\"downloads\" class=\"controls\"></p></main>")
+}
+
+/// A file name as one word of a shell.
+fn shell(name: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-/+=@%,:".contains(c);
+    if !name.is_empty() && name.chars().all(plain) {
+        name.to_string()
+    } else {
+        format!("'{}'", name.replace('\'', "'\\''"))
+    }
+}
+
+/// A label and a value; the value is markup.
+fn term(out: &mut dyn Write, label: &str, value: &str) -> io::Result<()> {
+    writeln!(out, "<dt>{label}</dt><dd>{value}</dd>")
+}
+
+fn list(out: &mut dyn Write, title: &str, tag: &str, items: &[String]) -> io::Result<()> {
+    if items.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "<h3>{title}</h3><{tag}>")?;
+    items.iter().try_for_each(|item| writeln!(out, "<li>{}</li>", prose(item)))?;
+    writeln!(out, "</{tag}>")
+}
+
+fn class(tone: Tone) -> &'static str {
+    match tone {
+        Tone::Good => "good",
+        Tone::Warn => "warn",
+        Tone::Bad => "bad",
+        Tone::Accent => "accent",
+        Tone::Plain | Tone::Faint | Tone::Exact(_) => "",
+    }
+}
+
+/// Confidence in percent and in words; for `insufficient` it is no probability.
+fn confidence(finding: &Finding) -> String {
+    match blame(finding.verdict) {
+        "insufficient" => "none: the evidence carries no verdict".to_string(),
+        _ => format!("{}, {}", share(finding.confidence), sureness(finding.confidence)),
+    }
+}
+
+fn explains(finding: &Finding) -> Option<String> {
+    let of = match blame(finding.verdict) {
+        "healthy" | "insufficient" => return None,
+        "report" => "the reported figure",
+        _ => "the excess latency",
+    };
+    Some(format!("{} of {of}", share(finding.explained_share)))
+}
+
+fn forecast(forecast: &Forecast) -> String {
+    let said = |ns: i64| duration(ns as f64, true);
+    let after = match forecast.range {
+        Some((from, to)) => format!("{} to {}", said(from.ns()), said(to.ns())),
+        None => said(forecast.mean.ns()),
+    };
+    format!(
+        "mean latency {} now, {after} after the cure, assuming {}",
+        said(forecast.now_mean.ns()),
+        text(&forecast.assuming)
+    )
+}
+
+fn mean(counted: &Histogram) -> String {
+    match counted.mean_ns() {
+        Some((mean, true)) => duration(mean, true),
+        Some((mean, false)) => format!("≈ {}", duration(mean, true)),
+        None => "-".to_string(),
+    }
+}
+
+fn percentile(counted: &Histogram, q: f64) -> String {
+    counted.quantile(q).map_or("-".to_string(), |known| match known.high_ns {
+        u64::MAX => format!("&gt; {}", duration(known.low_ns as f64, true)),
+        high => duration(high as f64, true),
+    })
+}
