@@ -12,6 +12,7 @@ mod folder;
 mod groups;
 mod inputs;
 mod messages;
+mod outputs;
 mod paper;
 mod plan;
 mod present;

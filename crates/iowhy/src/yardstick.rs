@@ -1,5 +1,7 @@
 //! Where the healthy service time comes from: `--baseline`, and what `--learn` keeps for next time.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use clap::Args;
@@ -8,6 +10,7 @@ use iowhy_model::{Finding, Op, Recording};
 use serde_json::Value;
 
 use crate::messages::{self, Hinted};
+use crate::outputs;
 
 /// What a device is held against, and what is kept of it.
 #[derive(Args, Clone, Debug, Default)]
@@ -36,14 +39,21 @@ impl Baselines {
     /// Keeps what was learned, if asked to, and says so.
     pub fn learn(&self, recording: &Recording, findings: &[Finding]) -> anyhow::Result<()> {
         let Some(file) = self.learn.as_deref() else { return Ok(()) };
-        let mut baseline =
-            if Path::new(file).exists() { stored(file)? } else { Baseline::default() };
+        let wrong = |why: std::io::Error| {
+            let hint = "name a new file, or one that `--learn` wrote";
+            Hinted::error(format!("cannot learn into `{file}`: {why}"), hint)
+        };
+        let there = outputs::open_to_rewrite(Path::new(file)).map_err(wrong)?;
+        let mut baseline = match &there {
+            Some(there) => learned(file, there)?,
+            None => Baseline::default(),
+        };
         let from = recording.listings.first().map_or("-", |listing| listing.source.input.as_str());
         let (learned, accused) = Baseline::learned(recording, findings, from);
         let kinds = learned.len();
         if kinds > 0 {
             baseline.add(learned);
-            write(file, &baseline)?;
+            outputs::rewrite(Path::new(file), there.as_ref(), baseline.text().as_str())?;
         }
         let but = match accused.as_slice() {
             [] => String::new(),
@@ -56,14 +66,15 @@ impl Baselines {
     }
 }
 
-/// Written beside the old one and put in its place, so that no half of it is ever read.
-fn write(file: &str, baseline: &Baseline) -> anyhow::Result<()> {
-    let beside = format!("{file}.new");
-    let done =
-        std::fs::write(&beside, baseline.text()).and_then(|()| std::fs::rename(&beside, file));
-    done.map_err(|why| {
-        Hinted::error(format!("cannot write `{file}`: {why}"), "name a file in a folder of yours")
-    })
+/// What an earlier `--learn` wrote into the file; nothing else is ever replaced.
+fn learned(name: &str, mut file: &File) -> anyhow::Result<Baseline> {
+    let mut text = String::new();
+    let wrong = |why: String| {
+        let hint = "name a new file, or one that `--learn` wrote";
+        Hinted::error(format!("cannot learn into `{name}`: {why}"), hint)
+    };
+    file.read_to_string(&mut text).map_err(|why| wrong(why.to_string()))?;
+    Baseline::parse(&text).map_err(wrong)
 }
 
 fn stored(file: &str) -> anyhow::Result<Baseline> {

@@ -73,6 +73,75 @@ fn a_capture_is_never_written_over_itself() {
     assert_eq!(std::fs::read(&copy).expect("there"), std::fs::read(sample()).expect("there"));
 }
 
+#[test]
+fn no_command_writes_over_what_is_there() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("there-already");
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir(&folder).expect("a folder");
+    let at = |name: &str| folder.join(name).display().to_string();
+    let input = at("input.txt");
+    std::fs::copy(sample(), &input).expect("a copy");
+    std::fs::hard_link(&input, at("hard")).expect("a hard link");
+    std::fs::write(at("old"), "old").expect("a file");
+    std::os::unix::fs::symlink(at("old"), at("link")).expect("a link");
+    std::os::unix::fs::symlink(at("nowhere"), at("dangling")).expect("a link");
+    let commands = |file: &str| {
+        let words = |words: &[&str]| words.iter().map(|word| word.to_string()).collect::<Vec<_>>();
+        let mut all: Vec<Vec<String>> = [
+            "csv",
+            "json",
+            "biosnoop",
+            "pylatencymap",
+            "fio-hist-log",
+            "parquet",
+            "native-capture",
+        ]
+        .iter()
+        .map(|target| words(&["convert", &input, file, "--to", target]))
+        .collect();
+        all.push(words(&["map", &input, "--svg", file]));
+        all.push(words(&["map", &input, "--png", file]));
+        all.push(words(&["why", &input, "--learn", file]));
+        all.push(words(&["record", "--for", "10ms", "-o", file]));
+        all.push(words(&["probe", "read-latency", &input, "--count", "1", "--keep", file]));
+        all
+    };
+    for file in ["hard", "old", "link", "dangling", "input.txt"].map(at).iter() {
+        for words in commands(file) {
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            for more in [&[][..], &["--force"]] {
+                // With `--force` an old file may go, and `--learn` and `record` know no input.
+                let may = words[0] == "why" || file.ends_with("old") || words[0] == "record";
+                if !more.is_empty() && (may || words[0] == "probe") {
+                    continue;
+                }
+                let output = iowhy(&[&words[..], more].concat());
+                let said = String::from_utf8_lossy(&output.stderr);
+                assert_eq!(output.status.code(), Some(2), "{words:?} {more:?}: {said}");
+            }
+        }
+    }
+    let sample = std::fs::read(sample()).expect("there");
+    assert_eq!(std::fs::read(&input).expect("there"), sample);
+    assert_eq!(std::fs::read(at("hard")).expect("there"), sample);
+    assert_eq!(std::fs::read_to_string(at("old")).expect("there"), "old");
+    let mut names: Vec<String> = std::fs::read_dir(&folder)
+        .expect("the folder")
+        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["dangling", "hard", "input.txt", "link", "old"]);
+}
+
+#[test]
+fn pictures_go_to_standard_output() {
+    let input = sample().display().to_string();
+    let svg = iowhy(&["map", &input, "--svg", "-"]);
+    assert!(svg.status.success() && svg.stdout.starts_with(b"<svg"), "{svg:?}");
+    let png = iowhy(&["map", &input, "--png", "-"]);
+    assert!(png.status.success() && png.stdout.starts_with(b"\x89PNG"), "{:?}", png.stderr);
+}
+
 fn iowhy(words: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_iowhy"));
     command.args(words).stdin(Stdio::null()).output().expect("it runs")
@@ -96,7 +165,7 @@ fn any_sample(format: &str) -> String {
 fn converted(input: &Path, target: &str) -> PathBuf {
     let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("converted.{target}"));
     let (from, to) = (input.display().to_string(), file.display().to_string());
-    let output = iowhy(&["convert", &from, &to, "--to", target]);
+    let output = iowhy(&["convert", &from, &to, "--to", target, "--force"]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{target}: {said}");
     file

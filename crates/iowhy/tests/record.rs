@@ -168,9 +168,15 @@ fn a_full_disk_ends_the_recording_and_the_file_can_be_read() {
     let (status, text, said) = ended(recording);
     let told: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text} {said}"));
     let (events, lost, read_status) = held(&name);
+    // What could not be written was cut off, so that the end follows without a hole.
+    let (_, report, _) = ended(iowhy(&["hist", "--json", &name]));
+    let report: Value = serde_json::from_str(&report).unwrap();
+    let skipped: Vec<&Value> =
+        report["inputs"].as_array().unwrap().iter().map(|input| &input["skipped"]).collect();
     rig::run("umount", &[path]);
     std::fs::remove_dir(&folder).unwrap();
     assert_eq!((status, read_status), (1, 1), "{said}");
+    assert!(skipped.iter().all(|skipped| **skipped == 0), "{report}");
     assert!(said.contains("No space left on device"), "{said}");
     assert_eq!(told["stopped_early"], true);
     assert!(events > 10_000 && told["unwritten"].as_u64() > Some(0), "{told}");
@@ -179,13 +185,44 @@ fn a_full_disk_ends_the_recording_and_the_file_can_be_read() {
 }
 
 #[test]
-fn what_cannot_be_written_to_is_refused_before_anything_is_watched() {
-    let device = "/dev/loop-control";
-    for (output, said) in [("/nowhere/at/all", "No such file"), ("/tmp", "directory"), (device, "")]
-    {
-        let (status, _, error) = ended(iowhy(&["record", "-o", output, "--for", "10ms"]));
-        assert!(status == 2 && error.contains(said) || output == device, "{output}: {error}");
+fn of_two_recorders_on_one_file_one_is_refused() {
+    if !can_run(&[]) {
+        return;
     }
+    let disk = Loop::new(8, None);
+    let name = place("two").display().to_string();
+    let how = ["record", "-o", &name, "--json", "--device", &disk.name, "--for", "30s"];
+    let first = iowhy(&how);
+    attached(&first);
+    for more in [&[][..], &["--force"]] {
+        let (status, _, said) = ended(iowhy(&[&how[..], more].concat()));
+        assert_eq!(status, 2, "{said}");
+    }
+    // A terminal that is closed ends it as Ctrl-C does: with its end mark.
+    rig::run("kill", &["-HUP", &first.id().to_string()]);
+    let (status, text, said) = ended(first);
+    assert_eq!(status, 0, "{text} {said}");
+    let (read, _, said) = ended(iowhy(&["stat", "--json", &name]));
+    std::fs::remove_file(&name).unwrap();
+    assert!(read == 0 && !said.contains("killed"), "{said}");
+}
+
+#[test]
+fn what_cannot_be_written_to_is_refused_before_anything_is_watched() {
+    let there = place("there");
+    std::fs::write(&there, "there").unwrap();
+    let there = there.to_str().unwrap();
+    for (output, said) in [
+        ("/nowhere/at/all", "No such file"),
+        ("/tmp", "directory"),
+        ("/dev/loop-control", "a device"),
+        ("/dev/iowhy-no-such-disk", "device nodes"),
+        (there, "holds something already"),
+    ] {
+        let (status, _, error) = ended(iowhy(&["record", "-o", output, "--for", "10ms"]));
+        assert!(status == 2 && error.contains(said), "{output}: {error}");
+    }
+    std::fs::remove_file(there).unwrap();
     let (status, _, said) = ended(iowhy(&["record", "-o", "-", "--rotate", "1G"]));
     assert!(status == 2 && said.contains("cannot be rotated"), "{said}");
 }

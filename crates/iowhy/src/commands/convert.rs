@@ -13,6 +13,7 @@
 //!   sources in the file's metadata (`iowhy explain parquet`);
 //! - `native-capture`: everything, as `iowhy record` keeps it.
 //!
+//! A file that holds something is replaced with `--force` only, and only once the new one is whole.
 //! The target is told by `--to`, else by the ending of the file: `.json`, `.jsonl`, `.ndjson`,
 //! `.csv`, `.parquet` or `.iowhy`. What a target cannot carry is refused with the reason: nothing
 //! is made up, so averages never become single I/Os. Where an input holds several listings, those
@@ -25,16 +26,15 @@
 
 mod streamed;
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, FromArgMatches};
-use iowhy_model::{Layer, Listing, Report, Stage};
+use iowhy_model::{Layer, Listing, Stage};
 
-use crate::arguments::{Files, Output, Selection};
+use crate::arguments::{self, Files, Selection};
 use crate::command::{Command, Status};
 use crate::messages::{self, Hinted};
+use crate::outputs::{Force, Output};
 use crate::present::{View, gathered};
 
 /// Entry in the list of commands.
@@ -60,6 +60,8 @@ struct Convert {
     /// Read every line as this format instead of recognising it
     #[arg(long, value_name = "NAME")]
     format: Option<String>,
+    #[command(flatten)]
+    force: Force,
     #[command(flatten)]
     selection: Selection,
 }
@@ -87,12 +89,11 @@ const TARGETS: &[Target] = &[
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let convert = Convert::from_arg_matches(matches)?;
     let target = convert.target()?;
-    if same_file(&convert.from, &convert.to_file) {
-        let hint = "write to another file, then move it";
-        return Err(Hinted::error("a capture cannot be written over itself", hint));
-    }
+    // Before anything is read: what cannot be written is said at once.
+    let output =
+        Output::open(&convert.to_file, convert.force, std::slice::from_ref(&convert.from))?;
     if streamed::NAMES.contains(&target.name) {
-        return streamed::run(&convert, target.name);
+        return streamed::run(&convert, target.name, output);
     }
     let files = Files { files: vec![convert.from.clone()], format: convert.format.clone() };
     let Some((mut report, filter, mut incomplete)) =
@@ -129,8 +130,9 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         incomplete = true;
     }
     // Each stretch of time by itself: folded, histograms would lose when they were counted.
-    let style = iowhy_show::Style { verbose: true, ..Output::default().style(filter) };
-    write(&report, View::named(view), &style, &convert.to_file)?;
+    let style = iowhy_show::Style { verbose: true, ..arguments::Output::default().style(filter) };
+    let view = View::named(view);
+    output.fill(|out| view.write(&report, &style, out))?;
     Ok(Status::incomplete(incomplete))
 }
 
@@ -153,31 +155,6 @@ impl Convert {
             other => Hinted::error(format!("cannot write `{other}`: no such format"), hint),
         })
     }
-}
-
-fn write(
-    report: &Report,
-    view: View,
-    style: &iowhy_show::Style,
-    file: &Path,
-) -> anyhow::Result<()> {
-    if file == Path::new("-") {
-        let mut out = BufWriter::new(std::io::stdout().lock());
-        view.write(report, style, &mut out)?;
-        return Ok(out.flush()?);
-    }
-    let cannot = |cause: std::io::Error| {
-        let hint = "name a file in a folder that you may write to";
-        Hinted::error(format!("cannot write `{}`: {cause}", file.display()), hint)
-    };
-    let mut out = BufWriter::new(File::create(file).map_err(cannot)?);
-    view.write(report, style, &mut out).map_err(cannot)?;
-    out.flush().map_err(cannot)
-}
-
-fn same_file(a: &Path, b: &Path) -> bool {
-    let real = |path: &Path| std::fs::canonicalize(path).ok();
-    real(a).is_some_and(|a| real(b) == Some(a))
 }
 
 const AVERAGES: &str = "it holds averages, which no longer know single I/Os";

@@ -100,6 +100,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         (None, None) => ONCE,
     };
     let selection = map.selection.settled_here();
+    let pictures = map.drawing.pictures(&[])?;
     let mut watch = Watch::start(&Plan {
         progress: !screen,
         ..Plan::traced(TraceMode::Histograms, &selection, map.tracing)?
@@ -123,7 +124,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     incomplete |= recording.is_incomplete();
     if !screen {
         let report = Report { recording, findings: Vec::new() };
-        map.drawing.write(&report, &style, map.output.json)?;
+        map.drawing.write(&report, &style, map.output.json, pictures)?;
     }
     Ok(Status::incomplete(incomplete))
 }
@@ -150,6 +151,7 @@ impl Map {
         if text && !self.hist && files.is_stdin() && std::io::stdout().is_terminal() {
             return self.arriving(files);
         }
+        let pictures = self.drawing.pictures(&files.files)?;
         let Some((report, filter, incomplete)) = counted(files, &self.selection)? else {
             return Ok(Status::Failed);
         };
@@ -162,7 +164,7 @@ impl Map {
             out.write_all(if self.output.json { b"" } else { b"\n" })?;
             out.flush()?;
         }
-        self.drawing.write(&report, &style, self.output.json)?;
+        self.drawing.write(&report, &style, self.output.json, pictures)?;
         Ok(Status::incomplete(incomplete))
     }
 }

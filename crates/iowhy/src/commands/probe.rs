@@ -38,6 +38,7 @@ use self::keep::Keep;
 use crate::arguments::{Output, duration};
 use crate::command::{Command, Status};
 use crate::messages::{self, Hinted, Progress};
+use crate::outputs::Force;
 use crate::stop::Stop;
 
 /// Entry in the list of commands.
@@ -119,6 +120,8 @@ struct Probe {
     #[arg(long, value_name = "FILE")]
     keep: Option<PathBuf>,
     #[command(flatten)]
+    force: Force,
+    #[command(flatten)]
     output: Output,
 }
 
@@ -132,17 +135,9 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         let hint = format!("the kinds are {}", names.join(", "));
         return Err(Hinted::error(format!("no kind of probe is called `{name}`"), hint));
     };
-    let keep = probe.keep.as_deref().map(Keep::new).transpose()?;
+    let keep = probe.keep.as_deref().map(|file| Keep::new(file, probe.force)).transpose()?;
     let mut recording = Recording::new();
-    let measured = match measure(&probe, kind, target, &mut recording) {
-        Ok(measured) => measured,
-        Err(error) => {
-            if let Some(keep) = keep {
-                keep.remove();
-            }
-            return Err(error);
-        }
-    };
+    let measured = measure(&probe, kind, target, &mut recording)?;
     // What was measured is shown also where it cannot be kept.
     let kept = keep.map_or(Ok(()), |keep| keep.write(&recording));
     let status = probe.show(kind, &measured, recording)?;

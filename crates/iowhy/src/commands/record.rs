@@ -38,6 +38,7 @@ use iowhy_model::{Fact, Nanos, Note, Sink};
 use crate::arguments::{Selection, duration, watch_time};
 use crate::command::{Command, Status};
 use crate::messages::{self, Hinted, Progress};
+use crate::outputs::Force;
 use crate::stop::Stop;
 use part::{Part, Place};
 
@@ -76,6 +77,8 @@ struct Record {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    force: Force,
+    #[command(flatten)]
     selection: Selection,
 }
 
@@ -90,7 +93,7 @@ enum Rotation {
 
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let record = Record::from_arg_matches(matches)?;
-    let place = Place::new(&record.output, record.rotate.is_some(), record.keep)?;
+    let place = Place::new(&record.output, record.rotate.is_some(), record.keep, record.force)?;
     if record.json && place.is_stdout() {
         let hint = "name a file: `-o trace.iowhy`";
         return Err(Hinted::error("the capture and the JSON cannot both go to stdout", hint));
@@ -197,8 +200,8 @@ impl Recorder {
             if due {
                 part_begun = Instant::now();
                 let next = self.place.next()?;
-                let whole = self.writer.go_on_in(next)?;
-                self.place.done(&whole);
+                let mut whole = self.writer.go_on_in(next)?;
+                self.place.done(&mut whole);
             }
         }
         Ok(())

@@ -1,14 +1,13 @@
 //! Where a map goes and in what form: paper, numbers on stdout, picture files.
 
-use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use iowhy_model::Report;
 use iowhy_show::{Growth, Palette, Style};
 
-use crate::messages::Hinted;
+use crate::outputs::{Force, Output};
 use crate::present::View;
 
 /// Rows of text for maps on no screen: sixteen for each, beside titles and legends.
@@ -24,16 +23,22 @@ pub struct Drawing {
     /// How colours follow values: `log` or `linear`; without it, linear for `classic` only
     #[arg(long, value_name = "WAY", value_parser = growth)]
     scale: Option<Growth>,
-    /// Write an SVG picture there, instead of text to stdout
+    /// Write an SVG picture there (`-` is standard output), instead of text to stdout
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// Write a PNG picture there, instead of text to stdout
+    /// Write a PNG picture there (`-` is standard output), instead of text to stdout
     #[arg(long, value_name = "FILE")]
     png: Option<PathBuf>,
     /// The cells as CSV instead of text
     #[arg(long, conflicts_with = "json")]
     csv: bool,
+    #[command(flatten)]
+    force: Force,
 }
+
+/// Picture files that were opened before anything was read or watched.
+#[derive(Default)]
+pub struct Pictures(Vec<(Output, &'static str)>);
 
 impl Drawing {
     /// Whether the map is text for a person, which a terminal may show again and again.
@@ -49,12 +54,34 @@ impl Drawing {
         Style { palette: self.palette, growth: self.scale, height, ..style }
     }
 
-    /// Writes the maps of a report wherever they are wanted.
-    pub fn write(&self, report: &Report, style: &Style, json: bool) -> anyhow::Result<()> {
+    /// Opens the picture files, so that one that cannot be written is said before the work.
+    ///
+    /// # Errors
+    /// If one must not be written to, or cannot.
+    pub fn pictures(&self, inputs: &[PathBuf]) -> anyhow::Result<Pictures> {
+        let mut opened = Vec::new();
         for (file, name) in [(&self.svg, "heatmap-svg"), (&self.png, "heatmap-png")] {
             if let Some(file) = file {
-                self.picture(report, style, file, name)?;
+                opened.push((Output::open(file, self.force, inputs)?, name));
             }
+        }
+        Ok(Pictures(opened))
+    }
+
+    /// Writes the maps of a report wherever they are wanted.
+    ///
+    /// # Errors
+    /// If a file cannot be written, or there is nothing to draw on a picture.
+    pub fn write(
+        &self,
+        report: &Report,
+        style: &Style,
+        json: bool,
+        pictures: Pictures,
+    ) -> anyhow::Result<()> {
+        for (output, name) in pictures.0 {
+            let view = View::named(name);
+            output.fill(|out| view.write(report, style, out))?;
         }
         let name = match (json, self.csv) {
             (true, _) => "heatmap-json",
@@ -65,25 +92,6 @@ impl Drawing {
         let mut out = BufWriter::new(std::io::stdout().lock());
         View::named(name).write(report, style, &mut out)?;
         Ok(out.flush()?)
-    }
-
-    fn picture(
-        &self,
-        report: &Report,
-        style: &Style,
-        file: &Path,
-        name: &str,
-    ) -> anyhow::Result<()> {
-        let cannot = |cause: std::io::Error| {
-            let shown = file.display();
-            Hinted::error(
-                format!("cannot write `{shown}`: {cause}"),
-                "name a file in a folder that you may write to",
-            )
-        };
-        let mut out = BufWriter::new(File::create(file).map_err(cannot)?);
-        View::named(name).write(report, style, &mut out).map_err(cannot)?;
-        out.flush().map_err(cannot)
     }
 }
 

@@ -1,33 +1,26 @@
 //! The I/Os of a probe kept in a file that every other command reads.
 
-use std::fs::File;
-use std::io::{self, BufWriter};
-use std::path::{Path, PathBuf};
+use std::io::BufWriter;
+use std::path::Path;
 
 use iowhy_capture::Writer;
 use iowhy_model::Recording;
 
-use crate::messages::Hinted;
+use crate::outputs::{Force, Output};
 
 /// The number of the only recording in its file.
 const ONLY: u64 = 0;
 
 /// A file made before the probe begins, so that no measurement is lost to a wrong path.
-pub struct Keep {
-    path: PathBuf,
-    file: File,
-}
+pub struct Keep(Output);
 
 impl Keep {
-    /// Makes the file; one that is there already is refused.
+    /// Makes the file; one that holds something is refused.
     ///
     /// # Errors
     /// If it cannot be made.
-    pub fn new(path: &Path) -> anyhow::Result<Keep> {
-        match File::create_new(path) {
-            Ok(file) => Ok(Keep { path: path.to_path_buf(), file }),
-            Err(cause) => Err(cannot(path, &cause)),
-        }
+    pub fn new(path: &Path, force: Force) -> anyhow::Result<Keep> {
+        Ok(Keep(Output::open(path, force, &[])?))
     }
 
     /// Writes everything that was measured.
@@ -35,18 +28,10 @@ impl Keep {
     /// # Errors
     /// If the disk is full or gone.
     pub fn write(self, recording: &Recording) -> anyhow::Result<()> {
-        let mut writer = Writer::new(BufWriter::new(self.file), ONLY);
+        let file = self.0.handle().map_err(|cause| self.0.cannot(cause))?;
+        let mut writer = Writer::new(BufWriter::new(file), ONLY);
         recording.pour(&mut writer);
-        writer.finish().map_err(|cause| cannot(&self.path, &cause))
+        writer.finish().map_err(|cause| self.0.cannot(cause))?;
+        self.0.keep()
     }
-
-    /// Takes the file away: nothing was measured.
-    pub fn remove(self) {
-        let _ = std::fs::remove_file(&self.path);
-    }
-}
-
-fn cannot(path: &Path, cause: &io::Error) -> anyhow::Error {
-    let text = format!("cannot keep the I/Os in `{}`: {cause}", path.display());
-    Hinted::error(text, "name a new file in a folder that you may write to")
 }

@@ -1,26 +1,34 @@
 //! The files of a recording: where they are, how far each is whole, and which may be removed.
 
 use std::collections::VecDeque;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::FileTypeExt;
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::messages::Hinted;
+use crate::outputs::{Force, Made, Output};
+
+/// Numbers that are passed over in search of a free one: an older recording's files.
+const TAKEN: usize = 10_000;
 
 /// A file of the recording. Each write is a whole block.
 pub struct Part {
     file: File,
     name: PathBuf,
-    /// A file that can be cut, not a pipe or a device.
-    regular: bool,
+    /// `None` once it is kept whatever happens.
+    output: Option<Output>,
     whole: u64,
 }
 
 impl Part {
+    fn of(output: Output, name: PathBuf) -> anyhow::Result<Part> {
+        let file = output.handle().map_err(|cause| output.cannot(cause))?;
+        Ok(Part { file, name, output: Some(output), whole: 0 })
+    }
+
     /// Bytes of its whole blocks.
     pub fn bytes(&self) -> u64 {
         self.whole
@@ -32,18 +40,21 @@ impl Part {
     }
 
     /// Nothing will be recorded: an empty file that was made for it goes.
-    pub fn abandon(&self) {
-        if self.regular && self.file.metadata().is_ok_and(|file| file.len() == 0) {
-            // If it stays, it is empty and in nobody's way.
-            let _ = std::fs::remove_file(&self.name);
+    pub fn abandon(&mut self) {
+        if self.whole == 0
+            && let Some(output) = self.output.take()
+        {
+            output.made().iter().for_each(Made::remove);
         }
     }
 
-    /// Cuts off the block that could not be written to its end.
+    /// Cuts off the block that could not be written to its end, so that the next one follows the
+    /// last whole one without a hole.
     pub fn back_to_whole(&mut self) {
-        if self.regular {
+        if self.output.as_ref().is_some_and(|output| !output.is_stdout()) {
             // If even this fails, the reader passes over the rest and says so.
             let _ = self.file.set_len(self.whole);
+            let _ = self.file.seek(SeekFrom::Start(self.whole));
         }
     }
 }
@@ -69,9 +80,11 @@ pub struct Place {
     path: PathBuf,
     rotates: bool,
     keep: Option<u32>,
+    force: Force,
     count: usize,
-    /// The files that are there.
+    /// The files that are there; those that may go with what tells them from others of that name.
     kept: VecDeque<PathBuf>,
+    ended: VecDeque<Option<Made>>,
     /// Bytes of all files that were ended, also those removed since.
     bytes: u64,
 }
@@ -81,13 +94,20 @@ impl Place {
     ///
     /// # Errors
     /// If nothing can be written there, or something would be lost by it.
-    pub fn new(path: &Path, rotates: bool, keep: Option<u32>) -> anyhow::Result<Place> {
+    pub fn new(
+        path: &Path,
+        rotates: bool,
+        keep: Option<u32>,
+        force: Force,
+    ) -> anyhow::Result<Place> {
         let place = Place {
             path: path.to_path_buf(),
             rotates,
             keep,
+            force,
             count: 0,
             kept: VecDeque::new(),
+            ended: VecDeque::new(),
             bytes: 0,
         };
         if rotates && place.is_stdout() {
@@ -117,38 +137,21 @@ impl Place {
     /// # Errors
     /// If it cannot be opened, or holds something already.
     pub fn next(&mut self) -> anyhow::Result<Part> {
-        if self.is_stdout() {
-            let file = rustix::io::fcntl_dupfd_cloexec(io::stdout(), 0).map_err(io::Error::from)?;
-            let file = File::from(file);
-            self.kept.push_back(self.path.clone());
-            return Ok(Part { file, name: PathBuf::from("-"), regular: false, whole: 0 });
+        let first = self.count == 0;
+        let mut name = self.path.clone();
+        if self.rotates && !self.is_stdout() {
+            name = self.numbered(self.count);
+            // In the middle of a recording an older file is no reason to end it.
+            let last = self.count + TAKEN;
+            while !first && self.count < last && name.symlink_metadata().is_ok() {
+                self.count += 1;
+                name = self.numbered(self.count);
+            }
         }
-        let name = if self.rotates { self.numbered(self.count) } else { self.path.clone() };
         self.count += 1;
-        let shown = name.display();
-        let cannot = |cause: io::Error| {
-            let hint = "name a file in a folder that you may write to";
-            Hinted::error(format!("cannot write `{shown}`: {cause}"), hint)
-        };
-        if let Ok(there) = std::fs::metadata(&name) {
-            if there.file_type().is_block_device() {
-                let hint = "name a file; a recorder never writes to a device";
-                return Err(Hinted::error(format!("`{shown}` is a block device"), hint));
-            }
-            if there.is_file() && there.len() > 0 {
-                let hint = "name another file, or remove this one first";
-                return Err(Hinted::error(format!("`{shown}` holds something already"), hint));
-            }
-        }
-        let file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(&name)
-            .map_err(cannot)?;
-        let regular = file.metadata().map_err(cannot)?.is_file();
-        self.kept.push_back(name.clone());
-        Ok(Part { file, name, regular, whole: 0 })
+        let part = Part::of(Output::open_named(&name, self.force)?, name.clone())?;
+        self.kept.push_back(name);
+        Ok(part)
     }
 
     /// Whether another file could be made with the rights that are left.
@@ -172,12 +175,16 @@ impl Place {
     }
 
     /// A file was ended; older ones may go.
-    pub fn done(&mut self, part: &Part) {
+    pub fn done(&mut self, part: &mut Part) {
         self.bytes += part.bytes();
-        while self.keep.is_some_and(|keep| self.kept.len() > keep as usize) {
-            let Some(oldest) = self.kept.pop_front() else { break };
-            // One that somebody moved away is gone already.
-            let _ = std::fs::remove_file(oldest);
+        let Some(keep) = self.keep else { return };
+        self.ended.push_back(part.output.as_ref().and_then(Output::made));
+        while self.kept.len() > keep as usize {
+            self.kept.pop_front();
+            // One that somebody moved away, or put in its place, stays.
+            if let Some(Some(oldest)) = self.ended.pop_front() {
+                oldest.remove();
+            }
         }
     }
 
