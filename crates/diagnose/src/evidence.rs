@@ -12,6 +12,8 @@ use iowhy_model::{Bound, Evidence, Fact, How, Medium, Recording, Unit};
 use crate::kernel_lines::{self, LogLine};
 use crate::names;
 
+mod aliases;
+
 /// A fact and the listing that holds it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Told<'a> {
@@ -64,14 +66,16 @@ impl<'a> Facts<'a> {
             .filter(measured)
             .map(|place| recording.listings[place].source.input.as_str())
             .collect();
-        let disks = disks(recording);
-        let numbers = numbers(recording);
+        let mut disks = disks(recording);
+        let mut aliases = numbers(recording);
+        aliases.extend(aliases::of(recording, &disks));
+        disks.retain(|disk| !aliases.contains_key(disk));
         let (mut by_disk, mut machine) = (BTreeMap::<String, Vec<Told>>::new(), Vec::new());
         for (listing, known) in recording.listings.iter().enumerate() {
             for fact in &known.facts {
                 let told = Told { fact, listing };
                 let name = fact.device.map(|id| names::disk(&recording.device_of(id).name));
-                let name = name.map(|name| numbers.get(&name).cloned().unwrap_or(name));
+                let name = name.map(|name| aliases.get(&name).cloned().unwrap_or(name));
                 let unnamed = name.is_none() && fact.key.starts_with("smart.");
                 let named = match &name {
                     // One disk and one nameless document: they belong together.

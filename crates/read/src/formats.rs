@@ -29,6 +29,7 @@ mod mounts;
 mod native_capture;
 mod netapp;
 mod nmon;
+mod nvme_cli;
 mod oracle_10046;
 mod oracle_histogram;
 mod perf_script;
@@ -37,6 +38,8 @@ mod pylatencymap;
 mod quantize;
 mod sar;
 mod smart;
+mod smartctl;
+mod smartd;
 mod solaris_iostat;
 mod vmstat;
 mod vxtrace;
@@ -75,6 +78,7 @@ pub const FORMATS: &[Format] = &[
     native_capture::FORMAT,
     netapp::FORMAT,
     nmon::FORMAT,
+    nvme_cli::FORMAT,
     oracle_10046::FORMAT,
     oracle_histogram::FORMAT,
     perf_script::FORMAT,
@@ -83,6 +87,8 @@ pub const FORMATS: &[Format] = &[
     quantize::FORMAT,
     sar::FORMAT,
     smart::FORMAT,
+    smartctl::FORMAT,
+    smartd::FORMAT,
     solaris_iostat::FORMAT,
     vmstat::FORMAT,
     vxtrace::FORMAT,

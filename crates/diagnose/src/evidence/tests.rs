@@ -96,3 +96,22 @@ fn a_limit_of_a_number_is_its_disks() {
     assert_eq!(limits(&[limit, "nullb0|device.state|live"]), []);
     assert_eq!(limits(&[numbers[1], "253:0|cgroup.io.max.riops|20", "nullb0|device.state|x"]), []);
 }
+
+#[test]
+fn a_drive_without_a_name_is_the_only_one_or_the_one_of_its_model() {
+    let pending = |facts: &[&str], disk: &str| {
+        let recording = recording(&[("smart.txt", facts)]);
+        Facts::of(&recording).about(None, disk).number("smart.raw.197").map(|(n, _)| n)
+    };
+    let lost =
+        ["HD4_EXA1|device.nameless|x", "HD4_EXA1|smart.raw.197|8", "HD4_EXA1|smart.model|HD4"];
+    let with = |more: &[&'static str]| [&lost[..], more].concat();
+    assert_eq!(pending(&lost, "HD4_EXA1"), Some(8.0));
+    assert_eq!(pending(&with(&["sda|device.state|live"]), "sda"), Some(8.0));
+    let two = with(&["sda|device.model|HD4", "sdb|device.model|HD6"]);
+    assert_eq!((pending(&two, "sda"), pending(&two, "sdb")), (Some(8.0), None));
+    let unknown = with(&["sda|device.state|live", "sdb|device.state|live"]);
+    assert_eq!(pending(&unknown, "HD4_EXA1"), Some(8.0));
+    let id = with(&["ata-HD4_EXA1-part1|smart.raw.5|1", "sda|device.state|live"]);
+    assert_eq!(pending(&id, "sda"), Some(8.0));
+}

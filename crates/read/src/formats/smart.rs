@@ -5,8 +5,10 @@
 //! `smart.firmware`, `smart.rpm`, `smart.hours`, `smart.at` (when, in seconds since 1970), `smart.celsius`
 //! and the drive's own warning for it, the raw values of ATA attributes
 //! by number (`smart.raw.5`, `smart.raw.197` ...), failed ones (`smart.failed.5`), errors logged
-//! (`smart.errors`, `smart.self-test-errors`), grown defects of SCSI drives, the link's speed and
-//! its limit, and the NVMe health log (`smart.nvme.media_errors`, `smart.nvme.percentage_used` ...).
+//! (`smart.errors`, `smart.self-test-errors`), how many entries of the error log are unreadable
+//! sectors or corrupt transfers (`smart.error-log.unc`, `smart.error-log.icrc`), the counters of the
+//! SATA link (`smart.sataphy.N`), grown defects of SCSI drives, the link's speed and its limit, and
+//! the NVMe health log (`smart.nvme.media_errors`, `smart.nvme.percentage_used` ...).
 //!
 //! ## Where it comes from
 //! `smartctl -j -a /dev/sda` (also `-x`), `nvme smart-log -o json /dev/nvme0`.
@@ -20,7 +22,8 @@
 //! values above zero of 5, 187, 188, 197, 198 are reason to look closer (Backblaze, 67 814 drives,
 //! 2016); growing ones are worse. 199 counts errors of the link, not of the platter. 1 and 7 of
 //! Seagate drives are composites. Temperatures of nvme-cli are kelvin, and are given in Celsius.
-//! `num_err_log_entries` alone is often harmless. `nvme smart-log` does not name its drive.
+//! `num_err_log_entries` alone is often harmless. `nvme smart-log` does not name its drive, which is
+//! then called `drive`. Failed self-tests that a later one refuted are not counted.
 //!
 //! ## Cannot know
 //! How a value moved: two records of different days are needed. What a drive hides behind a RAID
@@ -28,10 +31,11 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{DeviceId, Fact, Level, Sink};
+use iowhy_model::{Level, Sink};
 use serde_json::Value;
 
 use crate::document::{Document, Piece, sniff_document};
+use crate::health::{Drive, nvme_key, nvme_value};
 use crate::powers::note;
 use crate::{Format, Reader, Sniff, Step};
 
@@ -46,7 +50,7 @@ pub const FORMAT: Format = Format {
 };
 
 /// Facts by their place in smartctl's document (`smartctl --json=g` lists places so).
-const PLACES: [(&str, &str); 24] = [
+const PLACES: &[(&str, &str)] = &[
     ("at", "/local_time/time_t"),
     ("passed", "/smart_status/passed"),
     ("model", "/model_name"),
@@ -62,8 +66,6 @@ const PLACES: [(&str, &str); 24] = [
     ("link.max", "/interface_speed/max/string"),
     ("errors", "/ata_smart_error_log/summary/count"),
     ("errors", "/ata_smart_error_log/extended/count"),
-    ("self-test-errors", "/ata_smart_self_test_log/standard/error_count_total"),
-    ("self-test-errors", "/ata_smart_self_test_log/extended/error_count_total"),
     ("pending-defects", "/ata_pending_defects_log/count"),
     ("scterc.read_ds", "/ata_sct_erc/read/deciseconds"),
     ("scterc.write_ds", "/ata_sct_erc/write/deciseconds"),
@@ -72,22 +74,29 @@ const PLACES: [(&str, &str); 24] = [
     ("uncorrected.write", "/scsi_error_counter_log/write/total_uncorrected_errors"),
     ("wear.percent", "/endurance_used/current_percent"),
 ];
-/// The health log of nvme-cli by smartctl's names; a key that is not here keeps its own.
-const NVME_CLI: [(&str, &str); 6] = [
-    ("avail_spare", "available_spare"),
-    ("spare_thresh", "available_spare_threshold"),
-    ("percent_used", "percentage_used"),
-    ("controller_busy_time", "controller_busy_time"),
-    ("thm_temp1_trans_count", "thermal_temp1_transition_count"),
-    ("thm_temp2_trans_count", "thermal_temp2_transition_count"),
+/// Keys of which one stands near the top of such a document; the last ones where keys are sorted.
+const KEYS: &[&str] = &[
+    "\"json_format_version\"",
+    "\"smartctl\"",
+    "\"critical_warning\"",
+    "\"ata_smart_attributes\"",
+    "\"ata_smart_data\"",
+    "\"ata_smart_error_log\"",
+    "\"ata_sct_",
+    "\"ata_aam\"",
+    "\"ata_apm\"",
+    "\"ata_dsn\"",
+    "\"ata_device_statistics\"",
+    "\"ata_log_directory\"",
+    "\"nvme_smart_health_information_log\"",
+    "\"nvme_composite_temperature_threshold\"",
+    "\"nvme_controller_id\"",
+    "\"scsi_error_counter_log\"",
+    "\"scsi_grown_defect_list\"",
 ];
-/// 0 degrees Celsius in the whole kelvins that NVMe reports.
-const KELVIN: i64 = 273;
-/// Above this, a temperature is in kelvin.
-const HOTTEST: i64 = 200;
 
 fn sniff(lines: &[&str]) -> Sniff {
-    sniff_document(lines, &["\"json_format_version\"", "\"smartctl\"", "\"critical_warning\""])
+    sniff_document(lines, KEYS)
 }
 
 #[derive(Default)]
@@ -119,19 +128,28 @@ impl Reader for Smart {
 }
 
 fn record(document: &Value, sink: &mut dyn Sink) {
-    let name = document.pointer("/device/name").and_then(Value::as_str);
-    let name = name.map(|name| name.strip_prefix("/dev/").unwrap_or(name));
-    let device = name.map(|name| sink.device(name));
-    let mut state = |key: &str, value: String| fact(device, key, value, sink);
+    let mut drive = Drive::default();
+    let text = |place: &str| document.pointer(place).and_then(Value::as_str).unwrap_or_default();
+    // `sat+megaraid,7`: the device is that of the controller.
+    let behind = text("/device/type").split('+').find(|part| part.contains(','));
+    drive.named(behind.unwrap_or(text("/device/name")));
+    drive.model(text("/model_name"));
+    drive.serial(text("/serial_number"));
+    let place = sink.source().place();
+    let mut state = |key: &str, value: String| drive.state(&format!("smart.{key}"), value, &place);
     let mut stated = "";
-    for (key, place) in PLACES {
+    for (key, place) in PLACES.iter().copied() {
         if let Some(value) = document.pointer(place).and_then(word).filter(|_| key != stated) {
             state(key, value);
             stated = key;
         }
     }
-    let table = document.pointer("/ata_smart_attributes/table").and_then(Value::as_array);
-    for attribute in table.into_iter().flatten() {
+    if let Some(failed) = self_tests_failed(document) {
+        state("self-test-errors", failed.to_string());
+    }
+    let list =
+        |place: &str| document.pointer(place).and_then(Value::as_array).into_iter().flatten();
+    for attribute in list("/ata_smart_attributes/table") {
         let Some(id) = attribute.get("id").and_then(Value::as_u64) else { continue };
         if let Some(raw) = attribute.pointer("/raw/value").and_then(word) {
             state(&format!("raw.{id}"), raw);
@@ -141,6 +159,34 @@ fn record(document: &Value, sink: &mut dyn Sink) {
             state(&format!("failed.{id}"), failed.to_string());
         }
     }
+    let log = ["/ata_smart_error_log/extended/table", "/ata_smart_error_log/summary/table"];
+    if let Some(log) = log.into_iter().find(|place| list(place).next().is_some()) {
+        let hours = list(log).filter_map(|entry| entry.get("lifetime_hours")?.as_u64()).max();
+        if let Some(hours) = hours {
+            state("error-log.hours", hours.to_string());
+        }
+        for (key, code) in [("unc", "UNC"), ("icrc", "ICRC")] {
+            let described = |entry: &&Value| {
+                let text = entry.get("error_description").and_then(Value::as_str);
+                text.is_some_and(|text| text.split(" at ").next().is_some_and(|t| t.contains(code)))
+            };
+            let count = list(log).filter(described).count();
+            if count > 0 {
+                state(&format!("error-log.{key}"), count.to_string());
+            }
+        }
+    }
+    for counter in list("/sata_phy_event_counters/table") {
+        let id = counter.get("id").and_then(Value::as_u64);
+        if let (Some(id), Some(value)) = (id, counter.get("value").and_then(word)) {
+            state(&format!("sataphy.{id}"), value);
+        }
+    }
+    let asleep = |power: &&Value| power.get("non_operational_state") == Some(&Value::Bool(true));
+    let exits = list("/nvme_power_states").filter(asleep);
+    if let Some(us) = exits.filter_map(|power| power.get("exit_latency_us")?.as_u64()).max() {
+        state("idle-exit-us", us.to_string());
+    }
     let inner = document.get("nvme_smart_health_information_log");
     let health = inner.or_else(|| document.get("critical_warning").map(|_| document));
     // By name, whatever the order of the document.
@@ -148,14 +194,19 @@ fn record(document: &Value, sink: &mut dyn Sink) {
     for (key, value) in health {
         // nvme-cli writes the warnings as an object of bits in some versions.
         let Some(value) = word(value).or_else(|| word(value.get("value")?)) else { continue };
-        let known = NVME_CLI.iter().find(|(theirs, _)| theirs == key);
-        let key = known.map_or(key.as_str(), |(_, ours)| *ours);
-        let kelvin = value.parse().ok().filter(|degrees: &i64| *degrees > HOTTEST);
-        match kelvin.filter(|_| key.starts_with("temperature")) {
-            Some(kelvin) => state(&format!("nvme.{key}"), (kelvin - KELVIN).to_string()),
-            None => state(&format!("nvme.{key}"), value),
-        }
+        let key = nvme_key(key).unwrap_or(key);
+        state(&format!("nvme.{key}"), nvme_value(key, &value).unwrap_or(value));
     }
+    drive.pour(sink);
+}
+
+/// Self-tests that failed and that no later one refuted.
+fn self_tests_failed(document: &Value) -> Option<u64> {
+    let log = |kind: &str| document.pointer(&format!("/ata_smart_self_test_log/{kind}"));
+    let log = log("extended").or_else(|| log("standard"))?;
+    let count = |key: &str| log.get(key).and_then(Value::as_u64);
+    let outdated = count("error_count_outdated").unwrap_or(0);
+    Some(count("error_count_total")?.saturating_sub(outdated))
 }
 
 /// A plain value as text.
@@ -165,11 +216,6 @@ fn word(value: &Value) -> Option<String> {
         Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
         _ => None,
     }
-}
-
-fn fact(device: Option<DeviceId>, key: &str, value: String, sink: &mut dyn Sink) {
-    let (key, read_from) = (format!("smart.{key}"), sink.source().place());
-    sink.fact(Fact { device, key, value, read_from });
 }
 
 #[cfg(test)]
@@ -189,6 +235,6 @@ mod tests {
         assert_eq!(value("smart.nvme.temperature"), Some("36"));
         assert_eq!(value("smart.nvme.available_spare"), Some("97"));
         assert_eq!(value("smart.nvme.percentage_used"), Some("12"));
-        assert!(facts.iter().all(|fact| fact.device.is_none()));
+        assert_eq!(value("device.nameless"), Some("its listing does not name it"));
     }
 }

@@ -1,0 +1,80 @@
+//! One disk under several names: as the kernel calls it, by its id, by nobody.
+//!
+//! `smartctl` and `nvme smart-log` do not print which drive they speak of; pools of ZFS name drives by
+//! model and serial number; a partition's name says the disk.
+
+use std::collections::BTreeMap;
+
+use iowhy_model::{DeviceId, Fact, Recording};
+
+use crate::names;
+
+/// Folders and buses in front of an id (udev, 60-persistent-storage.rules).
+const BUSES: [&str; 8] =
+    ["disk/by-id/", "ata-", "scsi-", "nvme-", "usb-", "virtio-", "wwn-", "sas-"];
+
+/// Other names of disks, with the names to use for them.
+pub(super) fn of(recording: &Recording, disks: &[String]) -> BTreeMap<String, String> {
+    let facts = || recording.listings.iter().flat_map(|listing| &listing.facts);
+    let name = |id: DeviceId| names::disk(&recording.device_of(id).name);
+    let stated = |key: &'static str| {
+        facts()
+            .filter(move |fact| fact.key == key)
+            .filter_map(move |fact| Some((fact.device?, fact)))
+    };
+    let mut aliases = BTreeMap::new();
+    for (id, fact) in stated("device.alias") {
+        for alias in fact.value.split_whitespace() {
+            aliases.insert(names::disk(alias), name(id));
+        }
+    }
+    let nameless: Vec<String> = disks
+        .iter()
+        .filter(|disk| stated("device.nameless").any(|(id, _)| name(id) == **disk))
+        .cloned()
+        .collect();
+    let is_id = |disk: &String| bare(disk) != disk.as_str();
+    let real: Vec<&String> = disks
+        .iter()
+        .filter(|disk| !nameless.contains(disk) && !names::is_stacked(disk) && !is_id(disk))
+        .collect();
+    let model = |disk: &str| {
+        let of = |fact: &&Fact| {
+            let known = matches!(fact.key.as_str(), "smart.model" | "device.model");
+            known && fact.device.is_some_and(|id| name(id) == disk)
+        };
+        facts().find(of).map(|fact| fact.value.trim())
+    };
+    for lost in &nameless {
+        let same = |disk: &&&String| model(disk).is_some_and(|of| Some(of) == model(lost));
+        let alike: Vec<&&String> = real.iter().filter(same).collect();
+        let found = match (real.as_slice(), alike.as_slice()) {
+            ([only], _) if nameless.len() == 1 => Some(*only),
+            (_, [only]) => Some(**only),
+            _ => None,
+        };
+        if let Some(disk) = found {
+            aliases.insert(lost.clone(), disk.clone());
+        }
+    }
+    for id in disks.iter().filter(|disk| is_id(disk)) {
+        if aliases.contains_key(id) {
+            continue;
+        }
+        if let Some(lost) = nameless.iter().find(|lost| *lost == bare(id)) {
+            let of = aliases.get(lost).unwrap_or(lost).clone();
+            aliases.insert(id.clone(), of);
+        }
+    }
+    aliases
+}
+
+/// `ata-EXAMPLE_HD4000_EXA0001-part1` without its bus and its partition.
+fn bare(name: &str) -> &str {
+    let Some(rest) = BUSES.iter().find_map(|bus| name.strip_prefix(bus)) else { return name };
+    let rest = BUSES.iter().find_map(|bus| rest.strip_prefix(bus)).unwrap_or(rest);
+    match rest.rsplit_once("-part") {
+        Some((disk, part)) if part.bytes().all(|byte| byte.is_ascii_digit()) => disk,
+        _ => rest,
+    }
+}

@@ -1,0 +1,752 @@
+//! A drive's own health record as text: `smartctl -a`, `-x`, `-i`, `-H`, `-A` and `-l`.
+//!
+//! ## Reads
+//! What smartctl prints of ATA, SAS and NVMe drives, whole or in part: information section, health,
+//! attributes (the long and the brief table, single rows too), error log, self-test log, pending
+//! defects, error recovery limits, counters of the SATA and SAS link, the NVMe health log and its
+//! power states. The facts are those of `smart`, which reads the JSON: `smart.passed`,
+//! `smart.model`, `smart.raw.197`, `smart.errors`, `smart.nvme.percentage_used` and so on. Beside
+//! these `smart.error-log.unc` and `smart.error-log.icrc` count the entries of the error log that are
+//! unreadable sectors or corrupt transfers, `smart.sataphy.N` is counter N of the SATA link, and
+//! `smart.idle-exit-us` the longest time in which an NVMe drive wakes from a power state.
+//!
+//! ## Where it comes from
+//! `smartctl -x /dev/sda`, also `-i`, `-H`, `-A`, `-l error`, `-l selftest`, `-l sataphy`,
+//! `-l scterc`; `-d megaraid,7` behind a controller. `smartctl -j -x` holds more.
+//!
+//! ## Versions
+//! smartmontools 5.40 to 7.5. Before 6.0 there is no rotation rate, before 7.0 the NVMe sections are
+//! shorter.
+//!
+//! ## Traps
+//! The text does not name its drive. A command line, a path or a heading with a path above it does;
+//! without one the drive is called by model and serial number, as below /dev/disk/by-id. Attributes
+//! have a normalised value, which falls, and a raw one, which counts: raw values are the facts. Raw
+//! values of several numbers are passed over. Old self-test failures that a later long test refuted
+//! are not counted. See `smart` for what the values are worth.
+//!
+//! ## Cannot know
+//! How a value moved: two records of different days are needed. What a drive hides behind a RAID
+//! controller, unless smartctl was told to look there. Whether lines are missing: they bear no
+//! numbers.
+
+use iowhy_model::{Level, Sink};
+
+use crate::health::{Drive, Places, disk_behind, drive_named, leading, nvme_key, nvme_value};
+use crate::{Format, Reader, Sniff, Step, integer};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "smartctl",
+    summary: "drive health: what smartctl prints as text",
+    manual: include_str!("smartctl.rs"),
+    level: Level::E,
+    sniff,
+    reader: || Box::new(Smartctl::default()),
+};
+
+/// Lines ahead in which a command line or a heading must be followed by smartctl's own words.
+const NEAR: usize = 4;
+
+/// What begins sections, tables and notes that hold no fact of ours, after blanks.
+const ASIDE: &[&str] = &[
+    "=== START OF ",
+    "Copyright (C)",
+    "General SMART Values",
+    "Offline data collection",
+    "Total time to complete",
+    "data collection:",
+    "Self-test execution status",
+    "without error or no self-test",
+    "Auto Offline",
+    "Auto offline",
+    "capabilities:",
+    "SMART capabilities",
+    "SMART support is",
+    "Error logging capability",
+    "Short self-test routine",
+    "Extended self-test routine",
+    "Conveyance self-test routine",
+    "recommended polling time",
+    "SCT capabilities",
+    "SCT Status",
+    "SCT Error Recovery Control",
+    "SCT Feature Control",
+    "SCT Data Table",
+    "SMART Attributes Data Structure",
+    "Vendor Specific SMART Attributes",
+    "ID# ATTRIBUTE_NAME",
+    "||||||_",
+    "|||||__",
+    "||||___",
+    "|||____",
+    "||_____",
+    "|______",
+    "SMART Error Log Version",
+    "SMART Extended Comprehensive Error Log",
+    "CR     = Command",
+    "FEATR  =",
+    "COUNT  =",
+    "LBA_",
+    "LH     =",
+    "DEV    =",
+    "DC     =",
+    "ER     =",
+    "Powered_Up_Time is",
+    "DDd+hh:mm:SS.sss",
+    "When the command that caused",
+    "After command completion occurred",
+    "Commands leading to the command",
+    "ER ST SC SN CL CH DH",
+    "ER -- ST COUNT",
+    "CR FR SC SN CL CH DH DC",
+    "CR FEATR COUNT",
+    "-- -- -- --",
+    "-- == -- ==",
+    "SMART Self-test log",
+    "SMART Extended Self-test Log",
+    "SMART Selective self-test log",
+    "Selective self-test flags",
+    "SPAN  MIN_LBA",
+    "Num  Test",
+    "See vendor-specific Attribute list",
+    "Drive failure expected",
+    "Namespace ",
+    "SCT Status Version",
+    "Device Statistics (GP",
+    "Page  Offset",
+    "After scanning selected",
+    "If Selective self-test",
+    "Self-test supported",
+    "Error Information (NVMe",
+    "Manufactured in week",
+    "Specified cycle count",
+    "Specified load-unload",
+    "Accumulated start-stop",
+    "Accumulated load-unload",
+    "Grown defects during",
+    "Total blocks reassigned",
+    "Protocol Specific port log",
+    "relative target port id",
+    "generation code",
+    "number of phys",
+    "phy identifier",
+    "attached ",
+    "reason:",
+    "SAS address",
+    "Description  ",
+    "|||_",
+    "||__",
+    "|___",
+    "Warning: ",
+];
+
+fn sniff(lines: &[&str]) -> Sniff {
+    let Some(first) = lines.first() else { return Sniff::No };
+    if begins(first) {
+        return Sniff::Yes;
+    }
+    if !announces(first) {
+        return Sniff::No;
+    }
+    match lines.get(1..).unwrap_or_default() {
+        [.., last] if begins(last) => Sniff::Yes,
+        rest if rest.len() < NEAR => Sniff::More,
+        _ => Sniff::No,
+    }
+}
+
+/// A line that only smartctl prints.
+fn begins(line: &str) -> bool {
+    let text = line.trim();
+    is_banner(text)
+        || text.starts_with("=== START OF ") && text.ends_with("SECTION ===")
+        || text.starts_with("SMART overall-health self-assessment test result:")
+        || text.starts_with("SMART Health Status:")
+        || text.starts_with("SMART/Health Information (NVMe Log")
+        || text.starts_with("ID# ATTRIBUTE_NAME")
+        || text.starts_with("SATA Phy Event Counters (GP Log")
+        || text.starts_with("SMART Self-test log structure")
+        || text.starts_with("SMART Error Log Version:")
+        || text == "After command completion occurred, registers were:"
+        || logged(text).is_some()
+        || attribute(text).is_some()
+}
+
+/// `smartctl 7.2 2020-12-30 r5155 [x86_64-linux-5.10.0] (local build)`.
+fn is_banner(text: &str) -> bool {
+    text.strip_prefix("smartctl ").or_else(|| text.strip_prefix("smartctl version ")).is_some_and(
+        |rest| rest.starts_with(|c: char| c.is_ascii_digit()) && rest.contains(['[', '.']),
+    ) && text.contains('[')
+}
+
+/// A command line of smartctl, or a short heading with one path in /dev.
+fn announces(line: &str) -> bool {
+    if drive_named(line).is_none() {
+        return false;
+    }
+    let words = line.split_whitespace().count();
+    let command = line.split_whitespace().any(|word| word.rsplit('/').next() == Some("smartctl"));
+    words < 4 || command && words < 24
+}
+
+/// One row of the attribute table.
+struct Attribute<'a> {
+    id: u64,
+    name: &'a str,
+    /// When it failed, if it did.
+    failed: Option<&'static str>,
+    /// Its raw value, if that is one number.
+    raw: Option<u64>,
+}
+
+/// `  5 Reallocated_Sector_Ct   0x0033   100   100   010    Pre-fail  Always       -       0`, or in
+/// brief `  5 Reallocated_Sector_Ct   PO--CK   100   100   010    -    0`.
+fn attribute(line: &str) -> Option<Attribute<'_>> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let [id, name, flags, value, worst, threshold, rest @ ..] = words.as_slice() else {
+        return None;
+    };
+    let id = integer(id).filter(|id| (1..256).contains(id))?;
+    let named = name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.len() > 3;
+    let normal = |text: &str| text == "---" || integer(text).is_some_and(|n| n < 256);
+    if !named || ![value, worst, threshold].into_iter().all(|text| normal(text)) {
+        return None;
+    }
+    let (failed, raw) = match rest {
+        ["Pre-fail" | "Old_age", "Always" | "Offline", failed, raw @ ..]
+            if flags.starts_with("0x") =>
+        {
+            (failed, raw)
+        }
+        [failed, raw @ ..] if flags.len() >= 6 && flags.chars().all(|c| "POSRCK-+".contains(c)) => {
+            (failed, raw)
+        }
+        _ => return None,
+    };
+    let failed = match *failed {
+        "-" => None,
+        "FAILING_NOW" | "NOW" => Some("now"),
+        "In_the_past" | "Past" => Some("past"),
+        _ => return None,
+    };
+    let several = raw.get(1).is_some_and(|second| integer(second).is_some());
+    let raw = raw.first().filter(|raw| !several && !raw.contains('/')).and_then(|raw| leading(raw));
+    Some(Attribute { id, name, failed, raw })
+}
+
+/// `Error 4363 [2] occurred at disk power-on lifetime: 19435 hours (809 days + 19 hours)`: its number
+/// and its hour.
+fn logged(text: &str) -> Option<(u64, Option<u64>)> {
+    let (number, rest) = text.strip_prefix("Error ")?.split_once(' ')?;
+    let (_, hours) = rest.split_once("occurred at disk power-on lifetime:")?;
+    Some((integer(number)?, leading(hours)))
+}
+
+/// What a fact's value is made of.
+#[derive(Clone, Copy, PartialEq)]
+enum Taken {
+    /// The text behind the colon.
+    Text,
+    /// The whole number it begins with.
+    Number,
+}
+
+/// Labels in front of a colon, and the facts they are.
+const LABELS: &[(&str, &str, Taken)] = &[
+    ("Device Model", "smart.model", Taken::Text),
+    ("Model Number", "smart.model", Taken::Text),
+    ("Firmware Version", "smart.firmware", Taken::Text),
+    ("Revision", "smart.firmware", Taken::Text),
+    ("ATA Error Count", "smart.errors", Taken::Number),
+    ("Device Error Count", "smart.errors", Taken::Number),
+    ("Elements in grown defect list", "smart.grown-defects", Taken::Number),
+    ("Pending defect count", "smart.pending-defects", Taken::Number),
+    ("Non-medium error count", "smart.non-medium-errors", Taken::Number),
+    ("Current Drive Temperature", "smart.celsius", Taken::Number),
+    ("Current Temperature", "smart.celsius", Taken::Number),
+    ("Accumulated power on time, hours", "smart.hours", Taken::Number),
+    ("Percentage used endurance indicator", "smart.wear.percent", Taken::Number),
+    ("Warning Comp. Temp. Threshold", "smart.celsius.warning", Taken::Number),
+    ("Power On Hours", "smart.hours", Taken::Number),
+];
+/// Counters of a SAS link behind an equals sign, as the kernel names them in sas_phy.
+const SAS_PHY: &[(&str, &str)] = &[
+    ("Invalid DWORD count", "phy.invalid_dword_count"),
+    ("Running disparity error count", "phy.running_disparity_error_count"),
+    ("Loss of DWORD synchronization", "phy.loss_of_dword_sync_count"),
+    ("Phy reset problem", "phy.phy_reset_problem_count"),
+];
+/// Labels that hold no fact of ours.
+const KNOWN: &[&str] = &[
+    "Model Family",
+    "Vendor",
+    "Product",
+    "Serial Number",
+    "Serial number",
+    "LU WWN Device Id",
+    "Logical Unit id",
+    "User Capacity",
+    "Sector Size",
+    "Sector Sizes",
+    "Logical block size",
+    "Physical block size",
+    "Rotation Rate",
+    "Form Factor",
+    "TRIM Command",
+    "Device is",
+    "Device type",
+    "ATA Version is",
+    "ATA Standard is",
+    "SATA Version is",
+    "Local Time is",
+    "Transport protocol",
+    "Compliance",
+    "Temperature Warning",
+    "Read Cache is",
+    "Writeback Cache is",
+    "Write cache is",
+    "Rd look-ahead is",
+    "AAM feature is",
+    "APM feature is",
+    "APM level is",
+    "DSN feature is",
+    "ATA Security is",
+    "Wt Cache Reorder",
+    "PCI Vendor/Subsystem ID",
+    "IEEE OUI Identifier",
+    "Total NVM Capacity",
+    "Unallocated NVM Capacity",
+    "Controller ID",
+    "NVMe Version",
+    "Number of Namespaces",
+    "Firmware Updates (0x16)",
+    "Maximum Data Transfer Size",
+    "Drive Trip Temperature",
+];
+
+/// The table a line may stand in.
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Table {
+    #[default]
+    None,
+    /// `SCT Error Recovery Control:`, then `Read:` and `Write:`.
+    Recovery,
+    /// `ID      Size     Value  Description` of the SATA link.
+    Phy,
+    /// `Pending Defects log`, then `Index  LBA  Hours`.
+    Pending,
+    /// `St Op     Max   Active ...` of NVMe.
+    PowerStates,
+    /// The error counter log of SCSI.
+    Counters,
+}
+
+#[derive(Default)]
+struct Smartctl {
+    places: Places,
+    drive: Drive,
+    table: Table,
+    /// Something of this drive was read: a new heading is of another.
+    begun: bool,
+    vendor: String,
+    /// By attribute 194, or by 190.
+    celsius: Option<u64>,
+    /// Of the error log: its highest number, entries of unreadable sectors and of corrupt transfers.
+    errors: Option<u64>,
+    last_error_hours: Option<u64>,
+    unreadable: u64,
+    corrupt: u64,
+    /// Of the self-test log: failures, and those that are outdated; `None` if no log was seen.
+    failed_tests: Option<u64>,
+    outdated: u64,
+    pending: u64,
+    /// The longest exit latency of a power state that is not operational, microseconds.
+    idle_exit_us: Option<u64>,
+    /// Where the last line stood.
+    place: String,
+}
+
+impl Reader for Smartctl {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        let text = line.trim();
+        let heading = is_banner(text) || announces(text);
+        if heading && self.begun && !text.is_empty() {
+            return Step::Ended;
+        }
+        self.place = self.places.next(sink);
+        if let Some(name) = drive_named(text).filter(|_| announces(text)) {
+            self.drive.named(&name);
+            return Step::Took;
+        }
+        if let Some(name) = disk_behind(text) {
+            self.drive.named(&name);
+        }
+        if text.is_empty() || is_banner(text) {
+            self.table = Table::None;
+            return Step::Took;
+        }
+        let took = self.fact(text) || ASIDE.iter().any(|aside| text.starts_with(aside));
+        self.begun |= took;
+        let aside = begins(text) || is_dump(text) || line.starts_with('\t');
+        if took || aside || self.table != Table::None && indented(line) {
+            return Step::Took;
+        }
+        Step::Passed
+    }
+
+    fn resumes(&self) -> bool {
+        true
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        self.totals();
+        self.drive.pour(sink);
+    }
+}
+
+impl Smartctl {
+    fn state(&mut self, key: &str, value: impl Into<String>) {
+        self.drive.state(key, value, &self.place);
+    }
+
+    /// Takes a line that holds a fact, or could.
+    fn fact(&mut self, text: &str) -> bool {
+        if let Some(known) = attribute(text) {
+            self.attribute(&known);
+            return true;
+        }
+        self.table_row(text) || self.log(text) || self.label(text)
+    }
+
+    fn attribute(&mut self, known: &Attribute) {
+        if let Some(raw) = known.raw {
+            self.state(&format!("smart.raw.{}", known.id), raw.to_string());
+            match known.name {
+                "Power_On_Hours" | "Power_On_Hours_and_Msec" => {
+                    self.state("smart.hours", raw.to_string());
+                }
+                // As smartctl does for the JSON: 194 before 190.
+                _ if known.id == 194 || known.id == 190 && self.celsius.is_none() => {
+                    self.celsius = Some(raw);
+                }
+                _ => {}
+            }
+        }
+        if let Some(failed) = known.failed {
+            self.state(&format!("smart.failed.{}", known.id), failed);
+        }
+    }
+
+    /// Error log and self-test log.
+    fn log(&mut self, text: &str) -> bool {
+        if let Some((number, hours)) = logged(text) {
+            self.errors = self.errors.max(Some(number));
+            self.last_error_hours = self.last_error_hours.max(hours);
+            return true;
+        }
+        if let Some((_, what)) = text.split_once("  Error: ") {
+            // The codes come first, then the place.
+            let codes = what.split(" at ").next().unwrap_or(what);
+            self.unreadable += u64::from(codes.contains("UNC"));
+            self.corrupt += u64::from(codes.contains("ICRC"));
+            return true;
+        }
+        if text == "No Errors Logged" {
+            return true;
+        }
+        if let Some(row) = text.strip_prefix('#') {
+            let number = row.trim_start().split(' ').next().and_then(integer);
+            if number.is_some() && row.contains("  ") {
+                let failed = [": read failure", ": electrical", ": servo", ": unknown failure"];
+                let failed = failed.iter().any(|words| row.contains(words))
+                    || row.contains("Fatal or unknown error")
+                    || row.contains("Failed in segment")
+                    || row.contains("Completed: ") && row.contains("failure");
+                let so_far = self.failed_tests.unwrap_or(0);
+                self.failed_tests = Some(so_far + u64::from(failed));
+                return true;
+            }
+        }
+        if let Some((outdated, rest)) = text.split_once(" of ")
+            && rest.contains("failed self-tests are outdated")
+        {
+            self.outdated = integer(outdated).unwrap_or(0);
+            return true;
+        }
+        text.starts_with("No self-tests have been logged")
+            || text.starts_with("No Self-tests Logged")
+    }
+
+    fn table_row(&mut self, text: &str) -> bool {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let begun = match text {
+            _ if text.starts_with("SCT Error Recovery Control:") => Some(Table::Recovery),
+            _ if text.starts_with("SATA Phy Event Counters") => Some(Table::Phy),
+            _ if text.starts_with("Pending Defects log") => Some(Table::Pending),
+            _ if text.starts_with("Supported Power States") => Some(Table::PowerStates),
+            _ if text.starts_with("Error counter log") => Some(Table::Counters),
+            _ => None,
+        };
+        if let Some(table) = begun {
+            self.table = table;
+            return true;
+        }
+        match (self.table, words.as_slice()) {
+            (Table::Recovery, [way @ ("Read:" | "Write:"), value, ..]) => {
+                if let Some(value) = leading(value) {
+                    let way = way.trim_end_matches(':').to_ascii_lowercase();
+                    self.state(&format!("smart.scterc.{way}_ds"), value.to_string());
+                }
+                true
+            }
+            (_, [id, size, value, ..]) if is_phy(id) && size.len() == 1 => {
+                let Some(id) = leading(id) else { return false };
+                if let Some(value) = leading(value) {
+                    self.state(&format!("smart.sataphy.{id}"), value.to_string());
+                }
+                true
+            }
+            (Table::Phy, ["ID", "Size", "Value", ..]) | (Table::Pending, ["Index", ..]) => true,
+            (Table::Pending, ["No", "Defects", "Logged"]) => {
+                self.state("smart.pending-defects", "0");
+                self.table = Table::None;
+                true
+            }
+            (Table::Pending, [place, lba, ..]) if integer(place).is_some() => {
+                self.pending += u64::from(leading(lba).is_some());
+                true
+            }
+            (Table::PowerStates, ["St", ..]) => true,
+            (Table::PowerStates, [state, op, rest @ ..]) if integer(state).is_some() => {
+                if *op == "-" {
+                    let exit = rest.last().and_then(|word| integer(word));
+                    self.idle_exit_us = self.idle_exit_us.max(exit);
+                }
+                true
+            }
+            (Table::Counters, [way @ ("read:" | "write:" | "verify:"), .., bytes, uncorrected]) => {
+                let sound = bytes.contains('.') || integer(bytes).is_some();
+                if let Some(value) = integer(uncorrected).filter(|_| sound && *way != "verify:") {
+                    let way = way.trim_end_matches(':');
+                    self.state(&format!("smart.uncorrected.{way}"), value.to_string());
+                }
+                true
+            }
+            (_, [page, offset, size, value, flags, name @ ..])
+                if is_phy(page) && is_phy(offset) && integer(size).is_some() =>
+            {
+                // Device statistics (GP Log 0x04).
+                let _ = flags;
+                if name.join(" ").starts_with("Percentage Used Endurance")
+                    && let Some(value) = leading(value)
+                {
+                    self.state("smart.wear.percent", value.to_string());
+                }
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn label(&mut self, text: &str) -> bool {
+        if let Some((label, value)) = text.split_once(" = ") {
+            let known = SAS_PHY.iter().find(|(theirs, _)| *theirs == label.trim());
+            if let (Some((_, key)), Some(value)) = (known, leading(value)) {
+                self.state(key, value.to_string());
+                return true;
+            }
+        }
+        let Some((label, value)) = text.split_once(':') else { return false };
+        let label = label.split_whitespace().collect::<Vec<_>>().join(" ");
+        let value = value.trim();
+        if let Some((_, key, taken)) = LABELS.iter().find(|(theirs, ..)| *theirs == label) {
+            let value = match taken {
+                Taken::Text => Some(value.to_string()).filter(|value| !value.is_empty()),
+                Taken::Number => leading(value).map(|value| value.to_string()),
+            };
+            // The NVMe health log has hours of its own as well, as the JSON does.
+            if label == "Power On Hours"
+                && let Some(value) = &value
+            {
+                self.state("smart.nvme.power_on_hours", value.clone());
+            }
+            if *key == "smart.model" {
+                self.drive.model(value.as_deref().unwrap_or_default());
+            }
+            if let Some(value) = value {
+                self.state(key, value);
+            }
+            return true;
+        }
+        if label.starts_with("Temperature Sensor ") {
+            return true;
+        }
+        if let Some(key) = nvme_key(&label) {
+            if let Some(value) = nvme_value(key, value) {
+                if key == "temperature" {
+                    self.state("smart.celsius", value.clone());
+                }
+                self.state(&format!("smart.nvme.{key}"), value);
+            }
+            return true;
+        }
+        self.particular(&label, value)
+    }
+
+    /// Labels whose value says more than itself.
+    fn particular(&mut self, label: &str, value: &str) -> bool {
+        match label {
+            "SMART overall-health self-assessment test result" => {
+                self.state("smart.passed", value.starts_with("PASSED").to_string());
+            }
+            "SMART Health Status" => {
+                self.state("smart.passed", value.starts_with("OK").to_string())
+            }
+            "Serial Number" | "Serial number" => self.drive.serial(value),
+            "Vendor" => self.vendor = value.to_string(),
+            "Product" => {
+                let model = format!("{} {value}", self.vendor).trim().to_string();
+                self.drive.model(&model);
+                self.state("smart.model", model);
+            }
+            "Rotation Rate" if value.starts_with("Solid State") => self.state("smart.rpm", "0"),
+            "Rotation Rate" => {
+                if let Some(rpm) = leading(value) {
+                    self.state("smart.rpm", rpm.to_string());
+                }
+            }
+            "ATA Version is" => self.state("smart.protocol", "ATA"),
+            "Transport protocol" => self.state("smart.protocol", "SCSI"),
+            "NVMe Version" | "Number of Namespaces" => {
+                if self.drive.stated("smart.protocol").is_none() {
+                    self.state("smart.protocol", "NVMe");
+                }
+            }
+            "SATA Version is" => self.link(value),
+            "Write cache is" | "Writeback Cache is" => {
+                let on = match value.split(' ').next() {
+                    Some("Enabled") => "on",
+                    Some("Disabled") => "off",
+                    _ => return true,
+                };
+                self.state("drive.write_cache", on);
+            }
+            _ => return KNOWN.contains(&label),
+        }
+        true
+    }
+
+    /// `SATA 3.1, 6.0 Gb/s (current: 3.0 Gb/s)`.
+    fn link(&mut self, value: &str) {
+        let speed = |text: &str| {
+            let words: Vec<&str> = text.split_whitespace().collect();
+            let place = words.iter().position(|word| word.starts_with("Gb/s"))?;
+            Some(format!("{} Gb/s", words.get(place.checked_sub(1)?)?))
+        };
+        let (most, now) = value.split_once("(current:").unwrap_or((value, ""));
+        if let Some(now) = speed(now) {
+            self.state("smart.link.now", now);
+        }
+        if let Some(most) = speed(most) {
+            self.state("smart.link.max", most);
+        }
+    }
+
+    /// What is known only at the end of the drive's record.
+    fn totals(&mut self) {
+        if self.drive.stated("smart.errors").is_none()
+            && let Some(errors) = self.errors
+        {
+            self.state("smart.errors", errors.to_string());
+        }
+        if self.drive.stated("smart.celsius").is_none()
+            && let Some(celsius) = self.celsius
+        {
+            self.state("smart.celsius", celsius.to_string());
+        }
+        if let Some(hours) = self.last_error_hours {
+            self.state("smart.error-log.hours", hours.to_string());
+        }
+        for (key, count) in [("unc", self.unreadable), ("icrc", self.corrupt)] {
+            if count > 0 {
+                self.state(&format!("smart.error-log.{key}"), count.to_string());
+            }
+        }
+        if let Some(failed) = self.failed_tests {
+            let failed = failed.saturating_sub(self.outdated);
+            self.state("smart.self-test-errors", failed.to_string());
+        }
+        if self.pending > 0 {
+            self.state("smart.pending-defects", self.pending.to_string());
+        }
+        if let Some(exit) = self.idle_exit_us {
+            self.state("smart.idle-exit-us", exit.to_string());
+        }
+    }
+}
+
+fn indented(line: &str) -> bool {
+    line.starts_with([' ', '\t'])
+}
+
+/// `0x0001`, a counter or a page by number.
+fn is_phy(word: &str) -> bool {
+    word.len() > 3
+        && word.strip_prefix("0x").is_some_and(|hex| hex.bytes().all(|b| b.is_ascii_hexdigit()))
+}
+
+/// Registers and commands of the error log: `60 00 08 80 7e 08 4f 00  36d+21:46:24.325  READ ...`.
+fn is_dump(text: &str) -> bool {
+    let hex = |word: &&str| word.len() == 2 && word.bytes().all(|b| b.is_ascii_hexdigit());
+    text.split_whitespace().take_while(hex).count() >= 5
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scan::recorded;
+
+    fn facts(text: &str) -> Vec<(String, String)> {
+        let recording = recorded(text);
+        let all = recording.listings.iter().flat_map(|listing| &listing.facts);
+        all.map(|fact| (fact.key.clone(), fact.value.clone())).collect()
+    }
+
+    fn value(text: &str, key: &str) -> Option<String> {
+        facts(text).into_iter().find(|(known, _)| known == key).map(|(_, value)| value)
+    }
+
+    #[test]
+    fn single_rows_that_somebody_filtered_are_read() {
+        let text = "  5 Reallocated_Sector_Ct   0x0033   100   100   010    Pre-fail  Always       -       2872\n\
+                    197 Current_Pending_Sector  -O--C-   099   099   000    -    624\n";
+        assert_eq!(value(text, "smart.raw.5").as_deref(), Some("2872"));
+        assert_eq!(value(text, "smart.raw.197").as_deref(), Some("624"));
+    }
+
+    #[test]
+    fn an_excerpt_of_the_error_log_counts_what_it_shows() {
+        let text = "  After command completion occurred, registers were:\n\
+                    \x20 40 51 00 80 7e 08 0f  Error: UNC at LBA = 0x0f087e80 = 252214912\n\
+                    Error 4363 occurred at disk power-on lifetime: 19435 hours (809 days + 19 hours)\n\
+                    \x20 84 51 00 80 7e 08 0f  Error: ICRC, ABRT at LBA = 0x0f087e80 = 252214912\n";
+        assert_eq!(value(text, "smart.errors").as_deref(), Some("4363"));
+        assert_eq!(value(text, "smart.error-log.unc").as_deref(), Some("1"));
+        assert_eq!(value(text, "smart.error-log.icrc").as_deref(), Some("1"));
+    }
+
+    #[test]
+    fn two_drives_in_one_text_stay_apart() {
+        let text = "# smartctl -H /dev/sda\nsmartctl 7.2 2020-12-30 r5155 [x86_64-linux-5.10] (local build)\n\
+                    SMART overall-health self-assessment test result: PASSED\n\
+                    # smartctl -H /dev/sdb\nsmartctl 7.2 2020-12-30 r5155 [x86_64-linux-5.10] (local build)\n\
+                    SMART overall-health self-assessment test result: FAILED!\n";
+        let recording = recorded(text);
+        let of = |place: usize| {
+            let fact = &recording.listings[place].facts[0];
+            (recording.device_of(fact.device.unwrap()).name.clone(), fact.value.clone())
+        };
+        assert_eq!(of(0), ("sda".to_string(), "true".to_string()));
+        assert_eq!(of(1), ("sdb".to_string(), "false".to_string()));
+    }
+}

@@ -1,0 +1,285 @@
+//! What a drive says of itself, by one set of names: facts are kept until the drive's name is known.
+//!
+//! JSON, text, syslog lines and mails of the same tools state the same facts through here.
+
+use iowhy_model::{Fact, Sink};
+
+/// The health log of NVMe by smartctl's names: nvme-cli's keys and the labels of both tools' text,
+/// in lower case with single blanks. A key that is not here keeps its own.
+const NVME: &[(&str, &str)] = &[
+    ("avail_spare", "available_spare"),
+    ("spare_thresh", "available_spare_threshold"),
+    ("percent_used", "percentage_used"),
+    ("thm_temp1_trans_count", "thermal_temp1_transition_count"),
+    ("thm_temp2_trans_count", "thermal_temp2_transition_count"),
+    ("critical warning", "critical_warning"),
+    ("available spare", "available_spare"),
+    ("available spare threshold", "available_spare_threshold"),
+    ("percentage used", "percentage_used"),
+    ("data units read", "data_units_read"),
+    ("data units written", "data_units_written"),
+    ("host read commands", "host_reads"),
+    ("host write commands", "host_writes"),
+    ("host_read_commands", "host_reads"),
+    ("host_write_commands", "host_writes"),
+    ("controller busy time", "controller_busy_time"),
+    ("power cycles", "power_cycles"),
+    ("power on hours", "power_on_hours"),
+    ("unsafe shutdowns", "unsafe_shutdowns"),
+    ("media and data integrity errors", "media_errors"),
+    ("error information log entries", "num_err_log_entries"),
+    ("warning comp. temperature time", "warning_temp_time"),
+    ("critical comp. temperature time", "critical_comp_time"),
+    ("warning temperature time", "warning_temp_time"),
+    ("critical composite temperature time", "critical_comp_time"),
+];
+/// The same for how often and how long it throttled: smartctl's label, nvme-cli's, the name.
+const THERMAL: &[(&str, &str, &str)] = &[
+    (
+        "thermal temp. 1 transition count",
+        "thermal management t1 trans count",
+        "thermal_temp1_transition_count",
+    ),
+    (
+        "thermal temp. 2 transition count",
+        "thermal management t2 trans count",
+        "thermal_temp2_transition_count",
+    ),
+    ("thermal temp. 1 total time", "thermal management t1 total time", "thermal_temp1_total_time"),
+    ("thermal temp. 2 total time", "thermal management t2 total time", "thermal_temp2_total_time"),
+];
+/// The names that the two tables lead to and that are kept as they are.
+const PLAIN: &[&str] = &["critical_warning", "temperature"];
+/// 0 degrees Celsius in the whole kelvins that NVMe reports.
+const KELVIN: i64 = 273;
+/// Above this, a temperature is in kelvin.
+const HOTTEST: i64 = 200;
+/// How a drive is called that no line names.
+const NAMELESS: &str = "drive";
+
+/// The name of a value of the NVMe health log by smartctl's JSON, whoever printed it.
+pub(crate) fn nvme_key(label: &str) -> Option<&'static str> {
+    let words: Vec<String> = label.split_whitespace().map(str::to_ascii_lowercase).collect();
+    let label = words.join(" ");
+    let known = NVME.iter().find(|(theirs, ours)| *theirs == label || *ours == label);
+    let thermal = || THERMAL.iter().find(|(one, two, ours)| [one, two, ours].contains(&&&*label));
+    let plain = || PLAIN.iter().find(|key| **key == label).copied();
+    known.map(|(_, ours)| *ours).or_else(|| thermal().map(|(.., ours)| *ours)).or_else(plain)
+}
+
+/// A number of the NVMe health log as text: without thousands, signs of units or hexadecimal, a
+/// temperature in Celsius.
+pub(crate) fn nvme_value(key: &str, text: &str) -> Option<String> {
+    // `158 °F (343 K)`: the bracket is the same in every version.
+    let bracket = text.split_once('(').map(|(_, inside)| inside);
+    let bracket = bracket.filter(|inside| inside.contains(" K") && key.starts_with("temperature"));
+    let value = i64::try_from(leading(bracket.unwrap_or(text))?).ok()?;
+    let kelvin = key.starts_with("temperature") && value > HOTTEST;
+    Some(if kelvin { value - KELVIN } else { value }.to_string())
+}
+
+/// The whole number a text begins with: `0x04`, `12,345,678 [6.32 TB]`, `36 Celsius`, `18446h+12m`.
+pub(crate) fn leading(text: &str) -> Option<u64> {
+    let text = text.trim_start();
+    if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        let end = digits.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(digits.len());
+        return u64::from_str_radix(digits.get(..end)?, 16).ok();
+    }
+    let mut value = None;
+    let bytes = text.as_bytes();
+    for (place, byte) in bytes.iter().enumerate() {
+        let digit_follows = || bytes.get(place + 1).is_some_and(u8::is_ascii_digit);
+        match byte {
+            b'0'..=b'9' => {
+                let digit = u64::from(byte - b'0');
+                value = Some(value.unwrap_or(0u64).checked_mul(10)?.checked_add(digit)?);
+            }
+            // Groups of three, as smartctl prints large numbers.
+            b',' | b'\'' if value.is_some() && digit_follows() => {
+                let group = bytes.get(place + 1..place + 4);
+                let whole = group.is_some_and(|group| group.iter().all(u8::is_ascii_digit));
+                if !whole || bytes.get(place + 4).is_some_and(u8::is_ascii_digit) {
+                    return value;
+                }
+            }
+            _ => break,
+        }
+    }
+    value
+}
+
+/// The place of each line of a listing, counted by its reader.
+#[derive(Debug, Default)]
+pub(crate) struct Places {
+    offered: u64,
+}
+
+impl Places {
+    /// `input:line` of the line now offered; the first is that of the listing.
+    pub(crate) fn next(&mut self, sink: &mut dyn Sink) -> String {
+        let source = sink.source();
+        let first = source.lines.map_or(0, |(first, _)| first);
+        let place = format!("{}:{}", source.input, first + self.offered);
+        self.offered += 1;
+        place
+    }
+}
+
+/// A fact that waits for its device.
+#[derive(Debug)]
+struct Waiting {
+    key: String,
+    value: String,
+    read_from: String,
+}
+
+/// Facts of one drive, until its name is known.
+#[derive(Debug, Default)]
+pub(crate) struct Drive {
+    name: Option<String>,
+    model: Option<String>,
+    serial: Option<String>,
+    facts: Vec<Waiting>,
+}
+
+impl Drive {
+    /// The name somebody gave it, with or without `/dev/`.
+    pub(crate) fn named(&mut self, name: &str) {
+        let name = name.strip_prefix("/dev/").unwrap_or(name);
+        if !name.is_empty() {
+            self.name = Some(name.to_string());
+        }
+    }
+
+    pub(crate) fn model(&mut self, model: &str) {
+        self.model = Some(model.trim().to_string()).filter(|model| !model.is_empty());
+    }
+
+    /// A serial number, unless somebody made it unreadable.
+    pub(crate) fn serial(&mut self, serial: &str) {
+        let hidden = |c: char| matches!(c, '-' | '*' | 'x' | 'X' | '.' | '0' | '<' | '[' | ' ');
+        self.serial = Some(serial.trim().to_string()).filter(|serial| !serial.chars().all(hidden));
+    }
+
+    pub(crate) fn state(&mut self, key: &str, value: impl Into<String>, read_from: &str) {
+        let (key, value, read_from) = (key.to_string(), value.into(), read_from.to_string());
+        self.facts.push(Waiting { key, value, read_from });
+    }
+
+    /// The last value stated of a key.
+    pub(crate) fn stated(&self, key: &str) -> Option<&str> {
+        self.facts.iter().rfind(|fact| fact.key == key).map(|fact| fact.value.as_str())
+    }
+
+    /// Gives all facts to the device. A drive without a name is called as below /dev/disk/by-id, and
+    /// says so: who knows the machine may know which it is.
+    pub(crate) fn pour(&mut self, sink: &mut dyn Sink) {
+        let drive = std::mem::take(self);
+        let Some(first) = drive.facts.first() else { return };
+        let id = || {
+            let parts = [drive.model.as_deref()?, drive.serial.as_deref().unwrap_or_default()];
+            let words: Vec<&str> = parts.iter().flat_map(|part| part.split_whitespace()).collect();
+            Some(words.join("_"))
+        };
+        let place = first.read_from.clone();
+        let device = match &drive.name {
+            Some(name) => sink.device(name),
+            None => {
+                let device = sink.device(&id().unwrap_or_else(|| NAMELESS.to_string()));
+                let value = "its listing does not name it".to_string();
+                let key = "device.nameless".to_string();
+                sink.fact(Fact { device: Some(device), key, value, read_from: place });
+                device
+            }
+        };
+        for Waiting { key, value, read_from } in drive.facts {
+            sink.fact(Fact { device: Some(device), key, value, read_from });
+        }
+    }
+}
+
+/// The drive that a command or a heading is about: the last word that is a path in /dev, and for one
+/// behind a controller (`-d megaraid,7`, `[megaraid_disk_07]`) the controller's number for it.
+pub(crate) fn drive_named(line: &str) -> Option<String> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let path = words.iter().rev().find_map(|word| {
+        let word = word.trim_matches(['"', '\'', '`', ':', ',', ';', '=', '(', ')', '#', '*']);
+        word.strip_prefix("/dev/").filter(|name| is_name(name))
+    })?;
+    let behind = words.windows(2).find_map(|pair| match pair {
+        ["-d" | "--device", kind] => Some(*kind),
+        _ => None,
+    });
+    let glued = words.iter().find_map(|word| {
+        word.strip_prefix("--device=")
+            .or_else(|| word.strip_prefix("-d").filter(|k| k.contains(',')))
+    });
+    let kind = behind.or(glued).and_then(|kind| kind.split('+').find(|part| part.contains(',')));
+    let numbered = kind.filter(|kind| {
+        ["megaraid,", "cciss,", "3ware,", "areca,", "aacraid,", "hpt,", "sssraid,"]
+            .iter()
+            .any(|name| kind.starts_with(name))
+    });
+    Some(numbered.or(disk_behind(line).as_deref()).unwrap_or(path).to_string())
+}
+
+/// `[megaraid_disk_07]`, as smartd and smartctl name a disk behind a controller: `megaraid,7`.
+pub(crate) fn disk_behind(line: &str) -> Option<String> {
+    let (head, rest) = line.split_once("_disk_")?;
+    let controller = head.rsplit_once('[')?.1;
+    let number = rest.split_once(']')?.0.parse::<u32>().ok()?;
+    let sound = controller.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    sound.then(|| format!("{controller},{number}"))
+}
+
+/// A name below /dev that a program could be told.
+pub(crate) fn is_name(name: &str) -> bool {
+    let sound = |c: char| c.is_ascii_alphanumeric() || "-_./:,!@+".contains(c);
+    !name.is_empty() && name.len() < 128 && name.chars().all(sound)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_in_front_of_units() {
+        assert_eq!(leading("0x04"), Some(4));
+        assert_eq!(leading("12,345,678 [6.32 TB]"), Some(12_345_678));
+        assert_eq!(leading("36°C (309 Kelvin)"), Some(36));
+        assert_eq!(leading("18446h+12m+3.5s"), Some(18446));
+        assert_eq!(leading("1.5"), Some(1));
+        assert_eq!(leading("99999999999999999999"), None);
+        assert_eq!(leading("-"), None);
+    }
+
+    #[test]
+    fn one_name_for_each_value_of_the_health_log() {
+        for label in ["Percentage Used", "percentage_used", "percent_used"] {
+            assert_eq!(nvme_key(label), Some("percentage_used"));
+        }
+        assert_eq!(nvme_key("Warning  Comp. Temperature Time"), Some("warning_temp_time"));
+        assert_eq!(
+            nvme_key("Thermal Management T1 Trans Count"),
+            Some("thermal_temp1_transition_count")
+        );
+        assert_eq!(nvme_key("Percentage of blame"), None);
+        assert_eq!(nvme_value("temperature", "309"), Some("36".to_string()));
+        assert_eq!(nvme_value("temperature", "158 °F (343 K)"), Some("70".to_string()));
+        assert_eq!(nvme_value("critical_warning", "0x2"), Some("2".to_string()));
+    }
+
+    #[test]
+    fn drives_by_path_and_behind_controllers() {
+        let named = |line| drive_named(line);
+        assert_eq!(named("# smartctl -a /dev/sdb").as_deref(), Some("sdb"));
+        assert_eq!(named("smartctl -d megaraid,7 -x /dev/sda").as_deref(), Some("megaraid,7"));
+        assert_eq!(named("smartctl -d sat+megaraid,7 -x /dev/sda").as_deref(), Some("megaraid,7"));
+        assert_eq!(
+            named("Device: /dev/bus/0 [megaraid_disk_07] [SAT]").as_deref(),
+            Some("megaraid,7")
+        );
+        assert_eq!(named("smartctl -d sat -a /dev/sdc | less").as_deref(), Some("sdc"));
+        assert_eq!(named("smartctl -h"), None);
+    }
+}

@@ -1,0 +1,173 @@
+//! What smartd says of a drive, in a system log or in a mail: one sentence a line.
+
+use crate::health::{disk_behind, drive_named, leading};
+
+/// What a sentence of smartd says.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Said {
+    /// The drive it names.
+    pub(crate) drive: String,
+    /// Facts, in the order the values come; none if the sentence is only noise.
+    pub(crate) facts: Vec<(String, String)>,
+}
+
+/// Counters that smartd names when they grow, and their facts.
+const GROWING: &[(&str, &str)] = &[
+    ("ATA error count increased from ", "smart.errors"),
+    ("Self-Test Log error count increased from ", "smart.self-test-errors"),
+    ("number of Error Log entries increased from ", "smart.nvme.num_err_log_entries"),
+    ("Media and Data Integrity Errors increased from ", "smart.nvme.media_errors"),
+];
+/// Counts in front of their words.
+const COUNTS: &[(&str, &str)] = &[
+    (" Currently unreadable (pending) sectors", "smart.raw.197"),
+    (" Offline uncorrectable sectors", "smart.raw.198"),
+];
+/// Sentences of a drive that did not answer: it may sleep, or be behind something.
+const SILENT: &[&str] = &[
+    "Read SMART Self-Test Log Failed",
+    "Read SMART Self Test Log Failed",
+    "Read Summary SMART Error Log failed",
+    "failed to read SMART Attribute Data",
+    "unable to open device",
+    "unable to open ATA device",
+];
+/// How sentences without a fact begin.
+const NOISE: &[&str] = &[
+    "opened",
+    "found in smartd database",
+    "not found in smartd database",
+    "is SMART capable",
+    "state read from",
+    "state written to",
+    "SMART Prefailure Attribute:",
+    "SMART Usage Attribute:",
+    "initial Temperature",
+    "Temperature changed",
+    "previous self-test",
+    "starting scheduled",
+    "is in",
+    "Self-Test Log",
+    "enabled",
+    "CHECK POWER",
+];
+
+/// Reads one sentence, wherever it stands in the line; `None` if smartd did not say it.
+pub(crate) fn said(line: &str) -> Option<Said> {
+    let (_, rest) = line.split_once("Device: /")?;
+    let text = format!("/{rest}");
+    let (subject, sentence) = text.split_once(", ").or_else(|| text.split_once(' '))?;
+    let path = subject.split_whitespace().next()?;
+    let drive = disk_behind(subject).or_else(|| drive_named(path))?;
+    let mut said = Said { drive, facts: Vec::new() };
+    let known = state(sentence.trim(), &mut said);
+    let by_smartd = line.contains("smartd");
+    let noise = || NOISE.iter().any(|noise| sentence.trim_start().starts_with(noise));
+    (known || by_smartd && noise()).then_some(said)
+}
+
+/// Takes the facts of a sentence; whether it is known.
+fn state(sentence: &str, said: &mut Said) -> bool {
+    let mut fact = |key: &str, value: String| said.facts.push((key.to_string(), value));
+    for (words, key) in GROWING.iter().copied() {
+        if let Some(rest) = sentence.strip_prefix(words) {
+            let from_to = rest.split_once(" to ").map(|(from, to)| (leading(from), leading(to)));
+            let Some((Some(from), Some(to))) = from_to else { return false };
+            fact(key, from.to_string());
+            fact(key, to.to_string());
+            return true;
+        }
+    }
+    for (words, key) in COUNTS.iter().copied() {
+        if let Some((count, _)) = sentence.split_once(words) {
+            let healed = count.starts_with("No more");
+            let value = if healed { Some(0) } else { leading(count) };
+            if let Some(value) = value {
+                fact(key, value.to_string());
+                return true;
+            }
+        }
+        if sentence.starts_with("No more") && sentence.contains(words.trim()) {
+            fact(key, "0".to_string());
+            return true;
+        }
+    }
+    if sentence.starts_with("FAILED SMART self-check") || sentence.starts_with("SMART Failure:") {
+        fact("smart.passed", "false".to_string());
+        return true;
+    }
+    if sentence.starts_with("SMART Health Status: ") || sentence.starts_with("SMART overall") {
+        fact("smart.passed", sentence.ends_with("OK").to_string());
+        return true;
+    }
+    let failed = ["Failed SMART usage Attribute: ", "Failed SMART Prefailure Attribute: "];
+    if let Some(rest) = failed.iter().find_map(|words| sentence.strip_prefix(words)) {
+        let Some(id) = leading(rest) else { return false };
+        fact(&format!("smart.failed.{id}"), "now".to_string());
+        return true;
+    }
+    if let Some(rest) = sentence.strip_prefix("Critical Warning (") {
+        let Some(value) = leading(rest) else { return false };
+        fact("smart.nvme.critical_warning", value.to_string());
+        return true;
+    }
+    if let Some(rest) = sentence.strip_prefix("Temperature ")
+        && let Some(celsius) = leading(rest)
+        && rest.contains("Celsius reached")
+    {
+        fact("smart.celsius", celsius.to_string());
+        return true;
+    }
+    if let Some(rest) = sentence
+        .strip_prefix("SMART Prefailure Attribute: ")
+        .or_else(|| sentence.strip_prefix("SMART Usage Attribute: "))
+    {
+        // `5 Reallocated_Sector_Ct changed from 100 [Raw 0] to 99 [Raw 8]`: without its raw value an
+        // attribute is normalised, and says nothing by itself.
+        let raws = rest
+            .match_indices("[Raw ")
+            .filter_map(|(at, mark)| leading(rest.get(at + mark.len()..)?));
+        if let (Some(id), raws) = (leading(rest), raws.collect::<Vec<_>>()) {
+            raws.iter().for_each(|raw| fact(&format!("smart.raw.{id}"), raw.to_string()));
+            return rest.contains(" changed ");
+        }
+    }
+    if SILENT.iter().any(|words| sentence.starts_with(words)) {
+        fact("smart.silent", sentence.trim_end_matches('.').to_string());
+        return true;
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts(line: &str) -> Vec<(String, String)> {
+        said(line).map(|said| said.facts).unwrap_or_default()
+    }
+
+    #[test]
+    fn sentences_and_what_they_state() {
+        let fact = |key: &str, value: &str| (key.to_string(), value.to_string());
+        let stamp = "Nov 25 22:24:55 nod3 smartd[2244]: Device: /dev/sdf [SAT],";
+        assert_eq!(
+            facts(&format!("{stamp} 8 Currently unreadable (pending) sectors (changed +2)")),
+            [fact("smart.raw.197", "8")]
+        );
+        assert_eq!(
+            facts(&format!("{stamp} ATA error count increased from 12 to 15")),
+            [fact("smart.errors", "12"), fact("smart.errors", "15")]
+        );
+        let usage = format!("{stamp} SMART Usage Attribute: 194 Temperature_Celsius changed");
+        assert_eq!(said(&format!("{usage} from 176 to 181")).map(|s| s.facts), Some(vec![]));
+        assert_eq!(
+            facts(&format!("{usage} from 64 [Raw 36] to 60 [Raw 40]")),
+            [fact("smart.raw.194", "36"), fact("smart.raw.194", "40")]
+        );
+        let mail = "Device: /dev/sg2 [megaraid_disk_19], Read SMART Self-Test Log Failed";
+        assert_eq!(facts(mail), [fact("smart.silent", "Read SMART Self-Test Log Failed")]);
+        assert_eq!(said(mail).map(|said| said.drive).as_deref(), Some("megaraid,19"));
+        assert_eq!(said("Device: /dev/sda, which I bought in May, is slow"), None);
+    }
+}
