@@ -22,7 +22,7 @@ const LARGEST: u64 = 64 << 20;
 const SLOWEST: usize = 10;
 
 /// What was made of a file.
-struct Seen {
+struct FileResult {
     path: PathBuf,
     formats: Vec<String>,
     lost: u64,
@@ -67,7 +67,7 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
-fn look(path: &Path) -> Option<Seen> {
+fn look(path: &Path) -> Option<FileResult> {
     let text = fs::read(path).ok()?;
     let began = Instant::now();
     let mut recording = Recording::for_a_verdict();
@@ -81,7 +81,7 @@ fn look(path: &Path) -> Option<Seen> {
     formats.dedup();
     let lost = recording.listings.iter().map(|listing| listing.source.skipped).sum();
     let first = findings.first();
-    Some(Seen {
+    Some(FileResult {
         path: path.to_path_buf(),
         formats,
         lost,
@@ -92,13 +92,18 @@ fn look(path: &Path) -> Option<Seen> {
     })
 }
 
-fn accuses(seen: &Seen) -> bool {
+fn accuses(seen: &FileResult) -> bool {
     !matches!(seen.verdict.as_str(), "-" | "healthy" | "insufficient")
         && seen.confidence >= HEADLINE
 }
 
-fn tables(folder: &Path, seen: &[Seen], (large, unread): (usize, usize), all: bool) -> String {
-    let name = |seen: &Seen| {
+fn tables(
+    folder: &Path,
+    seen: &[FileResult],
+    (large, unread): (usize, usize),
+    all: bool,
+) -> String {
+    let name = |seen: &FileResult| {
         let short = seen.path.strip_prefix(folder).unwrap_or(&seen.path);
         short.display().to_string()
     };
@@ -145,7 +150,7 @@ fn tables(folder: &Path, seen: &[Seen], (large, unread): (usize, usize), all: bo
     for (format, count) in formats {
         let _ = writeln!(out, "| {format} | {count} |");
     }
-    let mut slowest: Vec<&Seen> = seen.iter().collect();
+    let mut slowest: Vec<&FileResult> = seen.iter().collect();
     slowest.sort_by_key(|known| std::cmp::Reverse(known.took));
     out.push_str("\n| slowest | ms |\n| --- | --- |\n");
     for known in slowest.into_iter().take(SLOWEST) {

@@ -1,13 +1,13 @@
 //! Disks that exist only as arithmetic: arrival times in, completion times out.
 //!
-//! A [`Disk`] is a mechanism (platter, flash, network volume), its diseases and a seed. It has no
+//! A [`Disk`] is a mechanism (platter, flash, network volume), its faults and a seed. It has no
 //! clock and does no I/O: the same requests at the same times always give the same answers, in a
 //! unit test as behind a real block device (`sickdisk`). Times are nanoseconds of whatever
 //! clock the caller uses.
 //!
 //! **Must never know:** a clock, a file, a thread, a detector.
 
-mod disease;
+mod fault;
 mod freeze;
 mod network;
 mod parameters;
@@ -16,7 +16,7 @@ mod shingled;
 mod spec;
 mod ssd;
 
-pub use disease::{Disease, duration};
+pub use fault::{Fault, duration};
 pub use freeze::Freeze;
 pub use network::Network;
 pub use parameters::{Model, size};
@@ -25,7 +25,7 @@ pub use shingled::Shingled;
 pub use spec::{DiskArgs, Spec};
 pub use ssd::Ssd;
 
-use disease::Illness;
+use fault::FaultsAtWork;
 
 use iowhy_model::{Op, Random};
 
@@ -55,19 +55,19 @@ pub enum Cause {
     Rotation,
     /// Moving the bytes, or reading and programming flash.
     Transfer,
-    /// Disease: the sector was read again, one turn each time.
+    /// Fault: the sector was read again, one turn each time.
     Retry,
-    /// Disease: everything takes longer than it should.
+    /// Fault: everything takes longer than it should.
     Slow,
-    /// Disease: it is hot.
+    /// Fault: it is hot.
     Heat,
-    /// Disease: the disk did nothing for a while.
+    /// Fault: the disk did nothing for a while.
     Stall,
-    /// Disease: the drive tried to rescue a sector it cannot read.
+    /// Fault: the drive tried to rescue a sector it cannot read.
     Recovery,
-    /// Disease: the firmware answers on ticks of a timer.
+    /// Fault: the firmware answers on ticks of a timer.
     Timer,
-    /// Disease: it was asleep.
+    /// Fault: it was asleep.
     Wake,
     /// Flash or shingles: a block or band was being cleaned.
     Cleaning,
@@ -154,7 +154,7 @@ impl Served {
     }
 }
 
-/// The part of a disk that healthy and sick ones share.
+/// The part of a disk that healthy and faulty ones share.
 #[derive(Clone, Debug)]
 pub enum Mechanism {
     /// Turning platters and an arm.
@@ -167,11 +167,11 @@ pub enum Mechanism {
     Network(Network),
 }
 
-/// A disk: mechanism, diseases, seed.
+/// A disk: mechanism, faults, seed.
 #[derive(Clone, Debug)]
 pub struct Disk {
     mechanism: Mechanism,
-    diseases: Vec<Disease>,
+    faults: Vec<Fault>,
     freezes: Vec<Freeze>,
     random: Random,
     start: u64,
@@ -183,16 +183,16 @@ pub struct Disk {
 
 impl Disk {
     /// A disk that begins to live at `start` (its stalls and its heat are counted from there).
-    pub fn new(mechanism: Mechanism, diseases: &[Disease], seed: u64, start: u64) -> Disk {
-        let freezes = diseases.iter().filter_map(|disease| disease.freeze(start)).collect();
-        let (diseases, random) = (diseases.to_vec(), Random::seeded(seed));
-        Disk { mechanism, diseases, freezes, random, start, busy_until: start, awake: start }
+    pub fn new(mechanism: Mechanism, faults: &[Fault], seed: u64, start: u64) -> Disk {
+        let freezes = faults.iter().filter_map(|fault| fault.freeze(start)).collect();
+        let (faults, random) = (faults.to_vec(), Random::seeded(seed));
+        Disk { mechanism, faults, freezes, random, start, busy_until: start, awake: start }
     }
 
     /// Serves a request. Requests are given in the order of their arrival.
     pub fn serve(&mut self, request: &Request) -> Served {
-        let illness = Illness { of: &self.diseases, start: self.start };
-        let waking = illness.waking(request.arrival.saturating_sub(self.busy_until));
+        let fault = FaultsAtWork { of: &self.faults, start: self.start };
+        let waking = fault.waking(request.arrival.saturating_sub(self.busy_until));
         if waking > 0 {
             self.awake = request.arrival + waking;
         }
@@ -201,16 +201,16 @@ impl Disk {
         let own = self.freezes.iter().fold(awake, |time, freeze| freeze.inside(time));
         let ready = Request { arrival: own, ..*request };
         let mut served = match &mut self.mechanism {
-            Mechanism::Rotational(disk) => disk.serve(&ready, illness, &mut self.random),
-            Mechanism::Shingled(disk) => disk.serve(&ready, illness, &mut self.random),
-            Mechanism::Ssd(disk) => disk.serve(&ready, illness, &mut self.random),
-            Mechanism::Network(disk) => disk.serve(&ready, illness, &mut self.random),
+            Mechanism::Rotational(disk) => disk.serve(&ready, fault, &mut self.random),
+            Mechanism::Shingled(disk) => disk.serve(&ready, fault, &mut self.random),
+            Mechanism::Ssd(disk) => disk.serve(&ready, fault, &mut self.random),
+            Mechanism::Network(disk) => disk.serve(&ready, fault, &mut self.random),
         };
         let due = self.freezes.iter().rev().fold(served.due, |time, freeze| freeze.outside(time));
         served.spend(Cause::Stall, (due - awake) - (served.due - own));
         served.spend(Cause::Wake, awake - request.arrival);
         served.due = due;
-        illness.hold(&mut self.random, &mut served);
+        fault.hold(&mut self.random, &mut served);
         self.busy_until = self.busy_until.max(served.due);
         served
     }
@@ -220,11 +220,11 @@ impl Disk {
 mod tests {
     use super::*;
 
-    /// Answers to 4 KiB reads of an SSD that has these diseases: 75 us each if it had none.
-    fn latencies(diseases: &[&str], arrivals: &[u64]) -> Vec<Served> {
-        let diseases: Vec<Disease> = diseases.iter().map(|d| Disease::parse(d).unwrap()).collect();
+    /// Answers to 4 KiB reads of an SSD that has these faults: 75 us each if it had none.
+    fn latencies(faults: &[&str], arrivals: &[u64]) -> Vec<Served> {
+        let faults: Vec<Fault> = faults.iter().map(|d| Fault::parse(d).unwrap()).collect();
         let model = Model::parse("ssd").unwrap();
-        let mut disk = Disk::new(model.mechanism(1 << 30), &diseases, 3, 0);
+        let mut disk = Disk::new(model.mechanism(1 << 30), &faults, 3, 0);
         let read = |arrival| Request { op: Op::Read, offset: 0, bytes: 4096, arrival };
         arrivals.iter().map(|arrival| disk.serve(&read(*arrival))).collect()
     }

@@ -2,7 +2,7 @@
 //! arithmetic, no device and no root. Never shipped; no crate that is may depend on it.
 //!
 //! - [`corpus`] judges a folder of foreign files.
-//! - [`disk`] is arithmetic: disks, healthy and sick, as functions of time.
+//! - [`disk`] is arithmetic: disks, healthy and faulty, as functions of time.
 //! - [`render`] prints a simulated scenario as each tool would have.
 //! - [`scenarios`] are simulated disks and loads of known fault.
 //! - [`score`] holds verdicts against the truth of simulated disks.

@@ -9,21 +9,21 @@ use iowhy_lab::corpus::corpus;
 use iowhy_lab::disk::{DiskArgs, Spec};
 use iowhy_lab::render;
 use iowhy_lab::score::{Case, Fitted, Score, calibration, published_tables, sweep};
-use iowhy_lab::simulate::{Load, Seen, biosnoop};
+use iowhy_lab::simulate::{Completion, Load, biosnoop};
 use iowhy_lab::weak::{self, blame};
 
 /// The laboratory of iowhy.
 #[derive(Parser)]
-struct Line {
+struct Cli {
     #[command(subcommand)]
-    what: What,
+    what: Command,
 }
 
 #[derive(Subcommand)]
-enum What {
+enum Command {
     /// Prints what biosnoop would have seen of a load on a disk, without a device and at once
     Simulate(Simulate),
-    /// Judges scenarios of known illness at every level of input and prints what was right
+    /// Judges scenarios of known fault at every level of input and prints what was right
     Score(Scored),
     /// Judges published captures of known cause, case by case
     Published(Collections),
@@ -153,12 +153,12 @@ impl Weak {
 }
 
 fn main() -> ExitCode {
-    let outcome = match Line::parse().what {
-        What::Simulate(simulate) => simulate.run(),
-        What::Score(scored) => scored.run(),
-        What::Published(collections) => collections.run(),
-        What::Corpus(folder) => folder.run(),
-        What::Weak(weak) => weak.run(),
+    let outcome = match Cli::parse().what {
+        Command::Simulate(simulate) => simulate.run(),
+        Command::Score(scored) => scored.run(),
+        Command::Published(collections) => collections.run(),
+        Command::Corpus(folder) => folder.run(),
+        Command::Weak(weak) => weak.run(),
     };
     outcome.unwrap_or_else(|error| {
         let _ = writeln!(io::stderr(), "lab: {error}");
@@ -170,7 +170,7 @@ impl Simulate {
     fn run(&self) -> io::Result<ExitCode> {
         let mut spec = self.disk.spec(PathBuf::new());
         let mut seen = self.seen(&spec, 0)?;
-        spec.diseases.clear();
+        spec.faults.clear();
         for peer in 1..=self.peers {
             spec.seed = spec.seed.wrapping_add(1);
             seen.append(&mut self.seen(&spec, peer)?);
@@ -179,11 +179,11 @@ impl Simulate {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn seen(&self, spec: &Spec, place: u8) -> io::Result<Vec<Seen>> {
+    fn seen(&self, spec: &Spec, place: u8) -> io::Result<Vec<Completion>> {
         let mut disk = spec.disk(0).map_err(io::Error::other)?;
         let device = spec.model().map_err(io::Error::other)?.device(place);
         let done = self.load.run(&mut disk, spec.bytes, spec.seed).into_iter();
-        let named = |(request, served)| Seen { device: device.clone(), request, served };
+        let named = |(request, served)| Completion { device: device.clone(), request, served };
         Ok(done.map(named).collect())
     }
 }

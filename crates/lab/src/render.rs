@@ -21,7 +21,7 @@ mod settings;
 use iowhy_model::{Level, Recording};
 
 pub use crate::scenarios::LEVELS;
-use crate::scenarios::{Chance, Done, Quirk, Scenario, Watched};
+use crate::scenarios::{Chance, DiskRun, Done, Quirk, Scenario};
 
 /// From this length on iostat may have been run every 10 s, ns: two reports.
 const TWO_LONG_REPORTS: u64 = 20_000_000_000;
@@ -94,7 +94,7 @@ pub fn recording(scenario: &Scenario, level: Level, inputs: &[Input]) -> Result<
             .map_err(|error| format!("{name}: {error}"))?;
     }
     if level >= Level::D {
-        for Watched { setup, .. } in &scenario.disks {
+        for DiskRun { setup, .. } in &scenario.disks {
             if let Some(device) = recording.find_device(&setup.name) {
                 recording.set_medium(device, setup.medium);
             }
@@ -124,7 +124,7 @@ fn elsewhere(scenario: &Scenario, factor: f64) -> Scenario {
 
 /// The requests of all disks as a tracer saw them: by completion, without the lost ones; and how
 /// many those are.
-fn traced<'a>(scenario: &'a Scenario, taste: &mut Chance) -> (Vec<(&'a Watched, Done, u32)>, u64) {
+fn traced<'a>(scenario: &'a Scenario, taste: &mut Chance) -> (Vec<(&'a DiskRun, Done, u32)>, u64) {
     let (mut seen, mut lost) = (Vec::new(), 0);
     for disk in &scenario.disks {
         let mut flying: Vec<u64> = Vec::new();

@@ -1,12 +1,11 @@
-//! Scenarios with a known illness: disks, loads, what a tracer would have seen of them, and the truth.
+//! Scenarios with a known fault: disks, loads, what a tracer would have seen of them, and the truth.
 //!
-//! A recipe turns chance into a [`Plan`]: which disks, how sick, under which load, and the verdict
+//! A recipe turns chance into a [`Plan`]: which disks, how faulty, under which load, and the verdict
 //! that an honest judge owes. [`Scenario::of`] lets the plan happen. The recipes were written from the
 //! taxonomy alone, by someone who had not read the detectors.
 //!
 //! **Must never know:** a detector, a measure, a threshold of theirs.
 
-mod ailment;
 mod bursts;
 mod cap;
 mod chance;
@@ -14,8 +13,8 @@ mod compound;
 mod confounders;
 mod cure;
 mod device;
+mod effect;
 mod evidence;
-mod faults;
 mod flash;
 mod healthy;
 mod host;
@@ -23,6 +22,7 @@ mod layers;
 mod limits;
 mod load;
 mod loads;
+mod media_and_path;
 mod misleading;
 mod mixes;
 mod parts;
@@ -30,16 +30,16 @@ mod peers;
 mod reports;
 mod shared;
 
-pub use ailment::{Ailment, Heat};
 pub use chance::Chance;
+pub use effect::{Effect, Heat};
 pub use evidence::{Complaint, Port, Trace};
 pub use host::{Host, Limit};
 pub use load::{Call, Done, Pace, Place, Stream};
 
 use iowhy_model::{Level, Medium};
 
-use crate::disk::{Disease, Disk, Model};
-use ailment::Body;
+use crate::disk::{Disk, Fault, Model};
+use effect::DiskWithEffects;
 use host::Bench;
 
 /// The levels that a scenario is rendered at.
@@ -50,12 +50,12 @@ pub const LEVELS: [Level; 5] = [Level::A, Level::B, Level::C, Level::D, Level::E
 pub struct Truth {
     /// The verdict that is owed.
     pub verdict: &'static str,
-    /// Verdicts that are right too: a second illness, or the same thing seen from another side.
+    /// Verdicts that are right too: a second fault, or the same thing seen from another side.
     pub also: Vec<&'static str>,
-    /// The device that is ill, by its place, if one is.
+    /// The device that is faulty, by its place, if one is.
     pub device: Option<usize>,
-    /// Whether a disk is sick. If none is, accusing one is the costly error.
-    pub sick: bool,
+    /// Whether a disk is faulty. If none is, accusing one is the costly error.
+    pub faulty: bool,
     /// The spindle speed, where it is the point.
     pub rpm: Option<u64>,
     /// The limit of the volume: requests or bytes per second.
@@ -63,14 +63,14 @@ pub struct Truth {
 }
 
 impl Truth {
-    /// No disk is sick, and that is the verdict.
+    /// No disk is faulty, and that is the verdict.
     pub fn sound(verdict: &'static str) -> Truth {
-        Truth { verdict, also: Vec::new(), device: None, sick: false, rpm: None, limit: None }
+        Truth { verdict, also: Vec::new(), device: None, faulty: false, rpm: None, limit: None }
     }
 
-    /// The disk at that place is sick.
-    pub fn sick(verdict: &'static str, device: usize) -> Truth {
-        Truth { sick: true, device: Some(device), ..Truth::sound(verdict) }
+    /// The disk at that place is faulty.
+    pub fn faulty(verdict: &'static str, device: usize) -> Truth {
+        Truth { faulty: true, device: Some(device), ..Truth::sound(verdict) }
     }
 
     /// The same with other right answers.
@@ -105,12 +105,12 @@ pub struct Setup {
     pub medium: Medium,
     /// The model, as on the command line.
     pub model: String,
-    /// Its diseases, likewise.
-    pub diseases: Vec<String>,
+    /// Its faults, likewise.
+    pub faults: Vec<String>,
     /// Who asks it.
     pub streams: Vec<Stream>,
     /// What befalls its requests besides.
-    pub ailments: Vec<Ailment>,
+    pub effects: Vec<Effect>,
     /// How the host treats it.
     pub host: Host,
 }
@@ -173,7 +173,7 @@ pub struct Recipe {
     pub verdict: &'static str,
     /// Whether it is only there to mislead.
     pub confounds: bool,
-    /// Whether a second illness may come to it.
+    /// Whether a second fault may come to it.
     pub compounds: bool,
     /// The levels at which an expert could tell, or could tell that he cannot.
     pub levels: &'static [Level],
@@ -190,7 +190,7 @@ const fn recipe(
     Recipe { name, verdict, confounds: false, compounds: false, levels: &LEVELS, plan }
 }
 
-/// An entry to which a second illness may come.
+/// An entry to which a second fault may come.
 const fn compound(
     verdict: &'static str,
     name: &'static str,
@@ -224,7 +224,7 @@ pub fn recipes() -> Vec<Recipe> {
         bursts::RECIPES,
         cap::RECIPES,
         device::RECIPES,
-        faults::RECIPES,
+        media_and_path::RECIPES,
         flash::RECIPES,
         healthy::RECIPES,
         layers::RECIPES,
@@ -242,7 +242,7 @@ pub fn recipes() -> Vec<Recipe> {
 
 /// A disk and what became of its requests, in order of issue.
 #[derive(Clone, Debug)]
-pub struct Watched {
+pub struct DiskRun {
     /// What it is.
     pub setup: Setup,
     /// The requests.
@@ -261,7 +261,7 @@ pub struct Scenario {
     /// The truth.
     pub truth: Truth,
     /// The disks.
-    pub disks: Vec<Watched>,
+    pub disks: Vec<DiskRun>,
     /// How long it was watched, ns.
     pub span: u64,
     /// What is wrong with the report.
@@ -279,7 +279,7 @@ pub struct Scenario {
 /// Share of the scenarios whose tracer lost events, and how many of them at most: a tenth is what the
 /// method still stands (docs/METHOD.md, 1 Replay).
 const LOSSY: (f64, f64) = (0.2, 0.08);
-/// Share of the scenarios that may have a second illness and do.
+/// Share of the scenarios that may have a second fault and do.
 const TWICE: f64 = 0.15;
 /// Size of every disk: document 000's had 80 GB.
 const BYTES: u64 = 80 << 30;
@@ -288,13 +288,13 @@ impl Scenario {
     /// Lets a recipe happen.
     ///
     /// # Errors
-    /// If the recipe names a disk or a disease that does not exist.
+    /// If the recipe names a disk or a fault that does not exist.
     pub fn of(recipe: &Recipe, seed: u64) -> Result<Scenario, String> {
         Scenario::lived(recipe, seed, |_| {})
     }
 
     /// The same load after the cure of what the recipe owes, as its finding advises it. A second
-    /// illness stays, for nobody took it away.
+    /// fault stays, for nobody took it away.
     ///
     /// # Errors
     /// If the recipe names a disk that does not exist.
@@ -313,10 +313,10 @@ impl Scenario {
         let mut disks = Vec::new();
         for setup in plan.disks {
             let model = Model::parse(&setup.model)?;
-            let diseases: Result<Vec<Disease>, String> =
-                setup.diseases.iter().map(|text| Disease::parse(text)).collect();
-            let disk = Disk::new(model.mechanism(BYTES), &diseases?, chance.bits(), 0);
-            let mut body = Body::new(disk, setup.ailments.clone(), model.turns());
+            let faults: Result<Vec<Fault>, String> =
+                setup.faults.iter().map(|text| Fault::parse(text)).collect();
+            let disk = Disk::new(model.mechanism(BYTES), &faults?, chance.bits(), 0);
+            let mut body = DiskWithEffects::new(disk, setup.effects.clone(), model.turns());
             let bench = Bench { bytes: BYTES, host: setup.host, span, most: plan.most };
             let (mut done, calls) = bench.run(&mut body, &setup.streams, &mut chance);
             if let Quirk::Timer(tick, share) = plan.quirk {
@@ -324,11 +324,11 @@ impl Scenario {
                     done.completed = done.completed.div_ceil(tick) * tick;
                 });
             }
-            let heat = body.ailments.into_iter().find_map(|ailment| match ailment {
-                Ailment::Heat(heat) => Some(heat),
+            let heat = body.effects.into_iter().find_map(|effect| match effect {
+                Effect::Heat(heat) => Some(heat),
                 _ => None,
             });
-            disks.push(Watched { setup, done, calls, heat });
+            disks.push(DiskRun { setup, done, calls, heat });
         }
         let lost = if chance.chance(LOSSY.0) { chance.scale(0.002, LOSSY.1) } else { 0.0 };
         let taste = chance.bits();
@@ -360,11 +360,12 @@ impl Scenario {
         done.map(|done| done.completed).max().unwrap_or(0)
     }
 
-    /// Share of the latency above healthy service that the disease caused, over the sick disk.
+    /// Share of the latency above healthy service that the fault caused, over the faulty disk.
     pub fn share(&self) -> Option<f64> {
         let done = &self.disks.get(self.truth.device?)?.done;
-        let (ill, wait) =
-            done.iter().fold((0, 0), |(ill, wait), done| (ill + done.ill, wait + done.waited));
-        (ill + wait > 0).then(|| ill as f64 / (ill + wait) as f64)
+        let (faulty, wait) = done
+            .iter()
+            .fold((0, 0), |(faulty, wait), done| (faulty + done.delayed, wait + done.waited));
+        (faulty + wait > 0).then(|| faulty as f64 / (faulty + wait) as f64)
     }
 }

@@ -18,7 +18,7 @@ mod tally;
 
 pub use case::{Case, Judged};
 pub use fit::Fitted;
-pub use forecast::{Foretold, forecasts, table as forecast_table};
+pub use forecast::{Forecast, forecasts, table as forecast_table};
 pub use published::{Grade, Published, pasted, published, published_table, published_tables};
 pub use sweep::sweep;
 pub use tally::{Class, Tally};
@@ -60,7 +60,7 @@ impl Score {
     pub fn accused(&self, level: Option<Level>) -> (usize, usize) {
         let here = |judged: &&Judged| level.is_none_or(|level| judged.level == level);
         let well: Vec<&Judged> =
-            self.judged.iter().filter(here).filter(|judged| !judged.sick).collect();
+            self.judged.iter().filter(here).filter(|judged| !judged.faulty).collect();
         (well.iter().filter(|judged| judged.accuses.is_some()).count(), well.len())
     }
 

@@ -111,7 +111,7 @@ impl Load {
 
 /// A request and its answer on a device of some name.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Seen {
+pub struct Completion {
     /// The device's name in the listing.
     pub device: String,
     /// What was asked, and when.
@@ -121,13 +121,13 @@ pub struct Seen {
 }
 
 /// What biosnoop would have printed: one line per request, in order of completion.
-pub fn biosnoop(seen: &[Seen]) -> String {
-    let mut order: Vec<&Seen> = seen.iter().collect();
+pub fn biosnoop(seen: &[Completion]) -> String {
+    let mut order: Vec<&Completion> = seen.iter().collect();
     order.sort_by_key(|seen| seen.served.due);
     let begun = order.first().map_or(0, |first| first.served.due);
     let mut out =
         "TIME(s)     COMM           PID    DISK    T SECTOR     BYTES  LAT(ms)\n".to_string();
-    for Seen { device, request, served } in order {
+    for Completion { device, request, served } in order {
         let _ = writeln!(
             out,
             "{:<11.6} {:<14} {:<6} {device:<7} {:<1} {:<10} {:<7} {:.2}",
@@ -173,8 +173,9 @@ mod tests {
     #[test]
     fn the_listing_is_in_order_of_completion() {
         let done = run("rotational", "read:128K,count=3").into_iter();
-        let seen = done.map(|(request, served)| Seen { device: "sdb".into(), request, served });
-        let text = biosnoop(&seen.collect::<Vec<Seen>>());
+        let seen =
+            done.map(|(request, served)| Completion { device: "sdb".into(), request, served });
+        let text = biosnoop(&seen.collect::<Vec<Completion>>());
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 4);
         assert!(lines[1].starts_with("0.000000    load           4242   sdb     R 0 "), "{text}");

@@ -1,12 +1,12 @@
-//! What holds for every disk model, healthy or sick, over thousands of random requests.
+//! What holds for every disk model, healthy or faulty, over thousands of random requests.
 #![expect(clippy::expect_used, reason = "a test may")]
 
-use iowhy_lab::disk::{Disease, Disk, Model, Request, Served};
+use iowhy_lab::disk::{Disk, Fault, Model, Request, Served};
 use iowhy_model::{Op, Random};
 
 const BYTES: u64 = 4 << 30;
 
-/// Every model beside every set of diseases it can have.
+/// Every model beside every set of faults it can have.
 fn disks(seed: u64) -> Vec<(String, Disk)> {
     let models = [
         "rotational",
@@ -19,7 +19,7 @@ fn disks(seed: u64) -> Vec<(String, Disk)> {
         "network",
         "network:iops=100,burst=3000,credits=500,rate=10M",
     ];
-    let illnesses: [&[&str]; 7] = [
+    let faults: [&[&str]; 7] = [
         &[],
         &["retry=0.9"],
         &["slow=2.5", "stall=500ms/90ms"],
@@ -31,12 +31,12 @@ fn disks(seed: u64) -> Vec<(String, Disk)> {
     let mut disks = Vec::new();
     for text in models {
         let model = Model::parse(text).expect("the model is known");
-        for illness in illnesses {
-            let diseases = illness.iter().map(|text| Disease::parse(text));
-            let diseases: Vec<Disease> = diseases.map(|d| d.expect("a disease")).collect();
-            if diseases.iter().all(|disease| model.can_have(disease)) {
-                let disk = Disk::new(model.mechanism(BYTES), &diseases, seed, 0);
-                disks.push((format!("{text} with {illness:?}"), disk));
+        for fault in faults {
+            let faults = fault.iter().map(|text| Fault::parse(text));
+            let faults: Vec<Fault> = faults.map(|d| d.expect("a fault")).collect();
+            if faults.iter().all(|fault| model.can_have(fault)) {
+                let disk = Disk::new(model.mechanism(BYTES), &faults, seed, 0);
+                disks.push((format!("{text} with {fault:?}"), disk));
             }
         }
     }
@@ -108,7 +108,7 @@ fn sickness_never_makes_a_disk_faster_in_the_mean() {
     for model in ["rotational", "shingled", "ssd", "network"] {
         let model = Model::parse(model).expect("the model is known");
         let healthy = mean(&mut Disk::new(model.mechanism(BYTES), &[], 1, 0));
-        for sick in [
+        for faulty in [
             "slow=2",
             "stall=1s/400ms",
             "eio=1G+1G/100ms",
@@ -117,10 +117,13 @@ fn sickness_never_makes_a_disk_faster_in_the_mean() {
             "recovery=0.01/1s",
             "thermal=2s/1s/4",
         ] {
-            let disease = Disease::parse(sick).expect("a disease");
-            if model.can_have(&disease) {
-                let ill = mean(&mut Disk::new(model.mechanism(BYTES), &[disease], 1, 0));
-                assert!(ill > healthy, "{model:?} with {sick}: {ill} ns, healthy {healthy} ns");
+            let fault = Fault::parse(faulty).expect("a fault");
+            if model.can_have(&fault) {
+                let faulty = mean(&mut Disk::new(model.mechanism(BYTES), &[fault], 1, 0));
+                assert!(
+                    faulty > healthy,
+                    "{model:?} with {faulty}: {faulty} ns, healthy {healthy} ns"
+                );
             }
         }
     }

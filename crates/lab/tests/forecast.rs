@@ -2,11 +2,11 @@
 //! and a fall fails.
 #![allow(clippy::expect_used, clippy::print_stdout)]
 
-use iowhy_lab::score::{Foretold, forecast_table, forecasts};
+use iowhy_lab::score::{Forecast, forecast_table, forecasts};
 
 /// Illnesses whose forecasts come from the track's own services, one each of a queue, a replay, a state
 /// and a neighbour; the others take `cargo run --release -p iowhy-lab --example forecast`.
-const ILLNESSES: [&str; 4] = ["cfg.scheduler", "device.retry", "device.write-cliff", "load.rw-mix"];
+const FAULTS: [&str; 4] = ["cfg.scheduler", "device.retry", "device.write-cliff", "load.rw-mix"];
 /// Of the forecasts that say a number, the share within a fifth of what came (issue 5).
 const FLOOR: f64 = 0.8;
 /// Forecasts that must say a number at least, so that none is hidden: 16 on 2026-11-21.
@@ -14,10 +14,10 @@ const SAID: usize = 15;
 
 #[test]
 fn the_cure_comes_as_foretold() {
-    let of = |illness| forecasts(1, 2026, Some(illness)).expect("the recipes are well written");
-    let all: Vec<Foretold> = ILLNESSES.into_iter().flat_map(of).collect();
+    let of = |fault| forecasts(1, 2026, Some(fault)).expect("the recipes are well written");
+    let all: Vec<Forecast> = FAULTS.into_iter().flat_map(of).collect();
     println!("{}", forecast_table(&all));
-    let answers: Vec<bool> = all.iter().filter_map(Foretold::is_right).collect();
+    let answers: Vec<bool> = all.iter().filter_map(Forecast::is_right).collect();
     let right = answers.iter().filter(|right| **right).count();
     assert!(answers.len() >= SAID, "only {} say a number", answers.len());
     let share = right as f64 / answers.len() as f64;

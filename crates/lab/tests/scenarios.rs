@@ -32,8 +32,9 @@ fn requests_are_queued_then_issued_then_completed() {
                 assert!(done.queued < done.issued && done.issued < done.completed, "{done:?}");
             }
         }
-        let sick = scenario.disks.iter().any(|disk| disk.done.iter().any(|done| done.ill > 0));
-        assert!(sick || !scenario.truth.sick, "{} is not sick after all", scenario.recipe);
+        let faulty =
+            scenario.disks.iter().any(|disk| disk.done.iter().any(|done| done.delayed > 0));
+        assert!(faulty || !scenario.truth.faulty, "{} is not faulty after all", scenario.recipe);
     }
 }
 

@@ -13,8 +13,8 @@ use clap::Args;
 use iowhy_live::TraceMode;
 use iowhy_model::Op;
 
+use crate::faulty_disk::{Entry, FaultyDisk, Spec, Truth, missing};
 use crate::kernels::{Count, Device, Load, count};
-use crate::sickdisk::{Entry, SickDisk, Spec, Truth, missing};
 
 /// Delays, ms, each with how many requests one deep and 32 deep take it.
 const DELAYS: [(f64, [u32; 2]); 4] =
@@ -87,18 +87,18 @@ impl Row {
     /// # Errors
     /// If the disk cannot be made or traced.
     pub fn measure(delay: f64, depth: u32, number: u32, log: &Path) -> io::Result<Row> {
-        let sick = SickDisk::start(&Spec {
+        let faulty = FaultyDisk::start(&Spec {
             model: format!("network:base={}us,jitter=0us,iops=1000000000,rate=1T", delay * 1e3),
-            diseases: Vec::new(),
+            faults: Vec::new(),
             bytes: 1 << 30,
             seed: 1,
             truth: PathBuf::from(log),
         })?;
-        let path = sick.path();
+        let path = faulty.path();
         let device = Device::named(path.trim_start_matches("/dev/"))?;
         let load = Load { op: Op::Read, bytes: 4096, depth, number };
         let counted = count(&device, TraceMode::Events, || load.run(&path))?;
-        let truth = sick.end()?;
+        let truth = faulty.end()?;
         Ok(Row::of(delay, depth, &counted, &truth))
     }
 

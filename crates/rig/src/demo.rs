@@ -1,6 +1,6 @@
-//! What iowhy does, shown on disks of known illness within one minute.
+//! What iowhy does, shown on disks of known fault within one minute.
 //!
-//! A sick disk is made, a load runs on it, and it is watched for 20 s by iostat, by biolatency and by
+//! A faulty disk is made, a load runs on it, and it is watched for 20 s by iostat, by biolatency and by
 //! iowhy, all at once. Then each says what it saw, and the truth comes last. A demonstration that
 //! is interrupted or killed leaves nothing behind.
 
@@ -16,7 +16,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use crate::built::iowhy;
-use crate::sickdisk::missing;
+use crate::faulty_disk::missing;
 
 /// Columns of a heading where the output is no terminal.
 const WIDTH: usize = 100;
@@ -46,7 +46,7 @@ pub struct Demo {
 enum Kind {
     /// One disk that has to read many sectors twice
     Dusty,
-    /// Twelve disks of a kind, one of them sick
+    /// Twelve disks of a kind, one of them faulty
     Peers,
 }
 

@@ -1,4 +1,4 @@
-//! What good and bad look like: each disease as a picture, the words of the verdict, the command.
+//! What good and bad look like: each fault as a picture, the words of the verdict, the command.
 //!
 //! The disks are those of the [`scenarios`](crate::scenarios), the time is virtual: a load is played against
 //! the model, what a tracer would have seen is written as a capture, and `iowhy` draws and judges it.
@@ -71,7 +71,7 @@ impl Gallery {
     }
 }
 
-/// The disk whose picture is shown: the first, which is the sick one if one is.
+/// The disk whose picture is shown: the first, which is the faulty one if one is.
 fn shown(scenario: &Scenario) -> String {
     iowhy_lab::disk::Model::parse(scenario.model).map(|model| model.device(0)).unwrap_or_default()
 }

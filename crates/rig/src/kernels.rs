@@ -2,7 +2,7 @@
 //!
 //! A kernel package is fetched and unpacked, never installed; an initramfs is made of its modules,
 //! busybox and our own programs; qemu boots it in software. Inside, `rig guest` asks the doctor,
-//! holds the tracer against /proc/diskstats, and has sick and healthy disks judged, and quick ones
+//! holds the tracer against /proc/diskstats, and has faulty and healthy disks judged, and quick ones
 //! below a delay that is not theirs.
 
 mod archive;
@@ -27,7 +27,7 @@ pub use guest::{Count, Device, Load, count};
 use machine::Cases;
 use table::{Results, tables};
 
-use crate::sickdisk::{SickDisk, Spec};
+use crate::faulty_disk::{FaultyDisk, Spec};
 
 /// Kernels by the beginning of their version; `newest` is the newest there is.
 pub const PATTERNS: [&str; 4] = ["5.10", "6.1", "6.12", "newest"];
@@ -84,22 +84,22 @@ impl Kernels {
 /// Three dusty disks for a machine with real drivers.
 struct Dusty {
     paths: [String; 3],
-    disks: Vec<SickDisk>,
+    disks: Vec<FaultyDisk>,
 }
 
 impl Dusty {
     fn make() -> io::Result<Dusty> {
         let mut disks = Vec::new();
         for seed in 0..3 {
-            disks.push(SickDisk::start(&Spec {
+            disks.push(FaultyDisk::start(&Spec {
                 model: "rotational".to_string(),
-                diseases: vec!["retry=0.35".to_string()],
+                faults: vec!["retry=0.35".to_string()],
                 bytes: 8 << 30,
                 seed,
                 truth: "/dev/null".into(),
             })?);
         }
-        let path = |place: usize| disks.get(place).map(SickDisk::path).unwrap_or_default();
+        let path = |place: usize| disks.get(place).map(FaultyDisk::path).unwrap_or_default();
         Ok(Dusty { paths: [path(0), path(1), path(2)], disks })
     }
 

@@ -7,12 +7,12 @@
 //! - [`gallery`] draws each fault.
 //! - [`kernels`] boots other kernels and tries tracer and diagnosis in them.
 //! - [`scenarios`] are live disks of known fault, each judged three ways.
-//! - [`sickdisk`] puts a simulated disk behind a real block device.
+//! - [`faulty_disk`] puts a simulated disk behind a real block device.
 
 pub mod built;
 pub mod claims;
 pub mod demo;
+pub mod faulty_disk;
 pub mod gallery;
 pub mod kernels;
 pub mod scenarios;
-pub mod sickdisk;

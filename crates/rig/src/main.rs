@@ -10,22 +10,22 @@ use clap::{Args, Parser, Subcommand};
 use iowhy_lab::disk::{DiskArgs, Spec};
 use iowhy_rig::claims::Claims;
 use iowhy_rig::demo::Demo;
+use iowhy_rig::faulty_disk::{FaultyDisk, missing, serve};
 use iowhy_rig::gallery::Gallery;
 use iowhy_rig::kernels::{self, Kernels};
 use iowhy_rig::scenarios::Scenarios;
-use iowhy_rig::sickdisk::{SickDisk, missing, serve};
 use rustix::fs::{MemfdFlags, memfd_create};
 
 /// Disks of known fault behind real block devices, and what is tried on them.
 #[derive(Parser)]
 #[command(name = "rig")]
-struct Line {
+struct Cli {
     #[command(subcommand)]
-    what: What,
+    what: Command,
 }
 
 #[derive(Subcommand)]
-enum What {
+enum Command {
     /// Holds the tracer against disks of known delay, and prints the table
     Claims(Claims),
     /// Shows what iowhy does, on disks of known fault, within one minute
@@ -37,7 +37,7 @@ enum What {
     /// Judges live disks of known fault three ways and holds the verdicts against their logs
     Scenarios(Scenarios),
     /// Makes a block device with a known fault, runs a command on it, and takes it away
-    Sickdisk(Sickdisk),
+    Disk(OneDisk),
     /// What runs inside such a machine
     #[command(hide = true)]
     Guest,
@@ -47,7 +47,7 @@ enum What {
 }
 
 #[derive(Args)]
-struct Sickdisk {
+struct OneDisk {
     #[command(flatten)]
     disk: DiskArgs,
     /// Healthy disks of the same model beside it, `{peers}` in the command
@@ -59,15 +59,15 @@ struct Sickdisk {
 }
 
 fn main() -> ExitCode {
-    let outcome = match Line::parse().what {
-        What::Claims(claims) => claims.run(),
-        What::Demo(demo) => demo.run().map(|()| ExitCode::SUCCESS),
-        What::Gallery(gallery) => gallery.run().map(|()| ExitCode::SUCCESS),
-        What::Kernels(kernels) => kernels.run(),
-        What::Scenarios(scenarios) => scenarios.run(),
-        What::Sickdisk(sickdisk) => sickdisk.run(),
-        What::Guest => kernels::guest().map(|()| ExitCode::SUCCESS),
-        What::Serve(disk) => {
+    let outcome = match Cli::parse().what {
+        Command::Claims(claims) => claims.run(),
+        Command::Demo(demo) => demo.run().map(|()| ExitCode::SUCCESS),
+        Command::Gallery(gallery) => gallery.run().map(|()| ExitCode::SUCCESS),
+        Command::Kernels(kernels) => kernels.run(),
+        Command::Scenarios(scenarios) => scenarios.run(),
+        Command::Disk(disk) => disk.run(),
+        Command::Guest => kernels::guest().map(|()| ExitCode::SUCCESS),
+        Command::Serve(disk) => {
             let truth = disk.truth.clone().unwrap_or_else(|| "/dev/null".into());
             serve(&disk.spec(truth)).map(|()| ExitCode::SUCCESS)
         }
@@ -78,33 +78,33 @@ fn main() -> ExitCode {
     })
 }
 
-impl Sickdisk {
+impl OneDisk {
     fn run(&self) -> io::Result<ExitCode> {
         if let Some(missing) = missing() {
-            return Err(io::Error::other(format!("a sick disk needs {missing}")));
+            return Err(io::Error::other(format!("a faulty disk needs {missing}")));
         }
         // A log that nobody named is memory that ends with this process.
         let log = File::from(memfd_create("truth", MemfdFlags::CLOEXEC)?);
         let unnamed = format!("/proc/{}/fd/{}", std::process::id(), log.as_raw_fd());
         let spec = self.disk.spec(self.disk.truth.clone().unwrap_or_else(|| unnamed.into()));
-        let sick = SickDisk::start(&spec)?;
+        let faulty = FaultyDisk::start(&spec)?;
         let mut peers = Vec::new();
         for peer in 0..self.peers {
-            peers.push(SickDisk::start(&self.healthy(peer))?);
+            peers.push(FaultyDisk::start(&self.healthy(peer))?);
         }
-        let beside: Vec<String> = peers.iter().map(SickDisk::path).collect();
+        let beside: Vec<String> = peers.iter().map(FaultyDisk::path).collect();
         let mut told = io::stderr().lock();
-        writeln!(told, "truth: {} is {} {}", sick.path(), spec.model, spec.diseases.join(" "))?;
+        writeln!(told, "truth: {} is {} {}", faulty.path(), spec.model, spec.faults.join(" "))?;
         if !beside.is_empty() {
             writeln!(told, "truth: healthy beside it: {}", beside.join(" "))?;
         }
         drop(told);
 
         let code = match &self.run {
-            Some(command) => command_on(&sick, &command.replace("{peers}", &beside.join(" ")))?,
+            Some(command) => command_on(&faulty, &command.replace("{peers}", &beside.join(" ")))?,
             None => wait_for_input()?,
         };
-        let truth = sick.end()?;
+        let truth = faulty.end()?;
         for peer in peers {
             peer.end()?;
         }
@@ -112,21 +112,21 @@ impl Sickdisk {
         Ok(code)
     }
 
-    /// A healthy disk of the same model, its log beside the sick one's.
+    /// A healthy disk of the same model, its log beside the faulty one's.
     fn healthy(&self, peer: u16) -> Spec {
         let log = |truth: &PathBuf| truth.with_extension(format!("peer-{peer}.csv"));
         let truth = self.disk.truth.as_ref().map_or_else(|| "/dev/null".into(), log);
         let mut spec = self.disk.spec(truth);
-        spec.diseases.clear();
+        spec.faults.clear();
         spec.seed = spec.seed.wrapping_add(1 + u64::from(peer));
         spec
     }
 }
 
 /// Runs the command with the device for `{dev}`, and ends as it ends.
-fn command_on(sick: &SickDisk, command: &str) -> io::Result<ExitCode> {
-    let command = command.replace("{dev}", &sick.path());
-    let status = sick.command("sh").arg("-c").arg(command).stdin(Stdio::null()).status()?;
+fn command_on(faulty: &FaultyDisk, command: &str) -> io::Result<ExitCode> {
+    let command = command.replace("{dev}", &faulty.path());
+    let status = faulty.command("sh").arg("-c").arg(command).stdin(Stdio::null()).status()?;
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     Ok(ExitCode::from(code.unwrap_or(2)))
 }

@@ -1,6 +1,6 @@
-//! The scenarios: live disks of known illness, each judged three ways and held against its own log.
+//! The scenarios: live disks of known fault, each judged three ways and held against its own log.
 //!
-//! A [`Scenario`] is a disease, a load and the verdict that is owed. A run makes its disks, lets the load
+//! A [`Scenario`] is a fault, a load and the verdict that is owed. A run makes its disks, lets the load
 //! run, and has them judged at the same time by `iowhy why`, by `iowhy snoop | iowhy why`, and from a
 //! capture that `iowhy snoop --json` wrote. The table says what was found, how sure, and how far the
 //! figures it rests on are from what the disk did.
@@ -18,14 +18,14 @@ use std::process::ExitCode;
 use clap::Args;
 
 pub use cases::SCENARIOS;
-use kept::Kept;
+use kept::RunLog;
 pub(crate) use outcome::ACCUSES;
-pub use outcome::{Answer, Judged, Outcome, Way};
+pub use outcome::{Answer, Judged, Outcome, Route};
 use run::run;
 pub use scenario::{Figure, Scenario};
 pub use tables::tables;
 
-use crate::sickdisk::missing;
+use crate::faulty_disk::missing;
 
 /// How often a run that the host disturbed is repeated.
 const AGAIN: usize = 2;
@@ -36,7 +36,7 @@ pub struct Scenarios {
     /// Seed of everything that is chance; each scenario and run adds its own
     #[arg(long, default_value_t = 2026)]
     seed: u64,
-    /// Only diseases whose name contains one of these
+    /// Only faults whose name contains one of these
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     only: Vec<String>,
     /// One run of each of a few scenarios, in less than a minute
@@ -70,7 +70,7 @@ impl Scenarios {
         if let Some(missing) = missing() {
             return Err(io::Error::other(format!("the scenarios need {missing}")));
         }
-        let kept = self.resume.as_deref().map(Kept::open).transpose()?;
+        let kept = self.resume.as_deref().map(RunLog::open).transpose()?;
         let mut all = Vec::new();
         for scenario in chosen {
             let runs = if self.fast { 1 } else { scenario.runs };
@@ -86,7 +86,7 @@ impl Scenarios {
             }
         }
         write!(io::stdout(), "{}", tables(&all))?;
-        let right = all.iter().filter(|outcome| outcome.right(Way::Live)).count();
+        let right = all.iter().filter(|outcome| outcome.right(Route::Live)).count();
         let accused = all.iter().any(|outcome| !outcome.falsely_accused().is_empty());
         let good = !accused && right * 100 >= all.len() * 95;
         Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -98,7 +98,7 @@ impl Scenarios {
         for _ in 0..AGAIN {
             let outcome = run(scenario, seed, self.keep.as_deref())?;
             writeln!(io::stderr(), "rig: {}", outcome.line())?;
-            let good = outcome.right(Way::Live) && outcome.falsely_accused().is_empty();
+            let good = outcome.right(Route::Live) && outcome.falsely_accused().is_empty();
             if good || !outcome.disturbed() {
                 return Ok(outcome);
             }

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use iowhy_rig::claims::Row;
-use iowhy_rig::sickdisk::missing;
+use iowhy_rig::faulty_disk::missing;
 
 #[test]
 fn a_delay_comes_back_through_the_tracepoints_and_no_request_is_unaccounted_for() {

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use iowhy_rig::built::iowhy;
-use iowhy_rig::sickdisk::missing;
+use iowhy_rig::faulty_disk::missing;
 
 /// What is lacking for it, said aloud.
 fn able(test: &str) -> bool {

@@ -1,4 +1,4 @@
-//! Live disks of known illness are judged rightly by `iowhy why`, by `iowhy snoop | iowhy why` and from
+//! Live disks of known fault are judged rightly by `iowhy why`, by `iowhy snoop | iowhy why` and from
 //! a capture, and no healthy one is accused: a few of the scenarios, in less than a minute. All of them:
 //! `rig scenarios`. Needs root, /dev/fuse, /dev/loop-control and a built `iowhy`.
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
@@ -6,8 +6,8 @@
 use std::process::Command;
 
 use iowhy_rig::built::iowhy;
+use iowhy_rig::faulty_disk::missing;
 use iowhy_rig::scenarios::SCENARIOS;
-use iowhy_rig::sickdisk::missing;
 
 #[test]
 fn a_few_live_disks_are_judged_rightly_three_ways() {
@@ -27,19 +27,20 @@ fn a_few_live_disks_are_judged_rightly_three_ways() {
 #[test]
 fn there_are_enough_runs_and_diseases_and_each_disease_has_its_near_miss_or_is_one() {
     assert!(SCENARIOS.iter().map(|scenario| scenario.runs).sum::<u64>() >= 40);
-    let disease = |name: &'static str| name.split('/').next().unwrap_or(name);
-    let mut diseases: Vec<&str> = SCENARIOS.iter().map(|scenario| disease(scenario.name)).collect();
-    diseases.dedup();
-    assert!(diseases.len() >= 12, "{diseases:?}");
-    let mut sorted = diseases.clone();
+    let fault = |name: &'static str| name.split('/').next().unwrap_or(name);
+    let mut faults: Vec<&str> = SCENARIOS.iter().map(|scenario| fault(scenario.name)).collect();
+    faults.dedup();
+    assert!(faults.len() >= 12, "{faults:?}");
+    let mut sorted = faults.clone();
     sorted.sort_unstable();
     sorted.dedup();
-    assert_eq!(sorted.len(), diseases.len(), "scenarios of a disease stand together: {diseases:?}");
-    // A scenario whose disk is well is a near miss of every disease it resembles.
+    assert_eq!(sorted.len(), faults.len(), "scenarios of a fault stand together: {faults:?}");
+    // A scenario whose disk is well is a near miss of every fault it resembles.
     let lacks = |name: &&&str| {
-        let of = SCENARIOS.iter().filter(|scenario| disease(scenario.name) == **name);
-        of.clone().any(|scenario| scenario.sick()) && !of.clone().any(|scenario| !scenario.sick())
+        let of = SCENARIOS.iter().filter(|scenario| fault(scenario.name) == **name);
+        of.clone().any(|scenario| scenario.faulty())
+            && !of.clone().any(|scenario| !scenario.faulty())
     };
-    let lacking: Vec<&&str> = diseases.iter().filter(lacks).collect();
+    let lacking: Vec<&&str> = faults.iter().filter(lacks).collect();
     assert!(lacking.is_empty(), "no near miss: {lacking:?}");
 }

@@ -5,7 +5,7 @@
 
 use iowhy_model::Op;
 
-use super::disease::Illness;
+use super::fault::FaultsAtWork;
 use super::{Cause, Random, Request, Served};
 
 /// The parameters of a volume.
@@ -59,7 +59,7 @@ impl Network {
     pub(super) fn serve(
         &mut self,
         request: &Request,
-        illness: Illness<'_>,
+        fault: FaultsAtWork<'_>,
         random: &mut Random,
     ) -> Served {
         let volume = self.volume;
@@ -79,8 +79,8 @@ impl Network {
         let jitter = (volume.jitter as f64 * random.unit()) as u64;
         served.spend(Cause::Command, volume.base + jitter);
         let begun = served.due - volume.base - jitter;
-        illness.prolong(&mut served, begun);
-        illness.rescue(request, random, &mut served);
+        fault.prolong(&mut served, begun);
+        fault.rescue(request, random, &mut served);
         served
     }
 }

@@ -1,11 +1,11 @@
 //! A disk as it is written on the command line: `rotational:rpm=5400,cache=8M`.
 
-use super::disease::duration;
+use super::fault::duration;
 use super::network::{Network, Volume};
 use super::rotational::{Platter, Rotational};
 use super::shingled::{Shingled, Shingles};
 use super::ssd::{Flash, Ssd};
-use super::{Disease, Mechanism};
+use super::{Fault, Mechanism};
 
 /// A kind of disk with its parameters.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -70,9 +70,9 @@ impl Model {
         }
     }
 
-    /// Whether it can have that disease.
-    pub fn can_have(&self, disease: &Disease) -> bool {
-        self.turns() || !disease.needs_platter()
+    /// Whether it can have that fault.
+    pub fn can_have(&self, fault: &Fault) -> bool {
+        self.turns() || !fault.needs_platter()
     }
 
     /// The mechanism of a disk of that many bytes.

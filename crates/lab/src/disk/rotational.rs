@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 use iowhy_model::Op;
 
-use super::disease::Illness;
+use super::fault::FaultsAtWork;
 use super::{Cause, Random, Request, Served};
 
 /// Bytes of a sector.
@@ -99,7 +99,7 @@ impl Rotational {
     pub(super) fn serve(
         &mut self,
         request: &Request,
-        illness: Illness<'_>,
+        fault: FaultsAtWork<'_>,
         random: &mut Random,
     ) -> Served {
         let mut served = Served::at(request.arrival);
@@ -108,7 +108,7 @@ impl Rotational {
             // A flush moves nothing if nothing is cached; a discard only marks.
             Op::Flush => served.wait_until(Cause::Queue, self.drained()),
             Op::Write if self.platter.write_cache > 0 => self.absorb(request, &mut served),
-            Op::Read | Op::Write => self.access(request, illness, random, &mut served),
+            Op::Read | Op::Write => self.access(request, fault, random, &mut served),
             Op::Discard | Op::Other => {}
         }
         served
@@ -118,7 +118,7 @@ impl Rotational {
     fn access(
         &mut self,
         request: &Request,
-        illness: Illness<'_>,
+        fault: FaultsAtWork<'_>,
         random: &mut Random,
         served: &mut Served,
     ) {
@@ -131,11 +131,11 @@ impl Rotational {
             served.spend(Cause::Rotation, self.rotation(request.offset, served.due));
         }
         served.spend(Cause::Transfer, self.platter.transfer(u64::from(request.bytes)));
-        illness.prolong(served, begun);
-        let (lost, gave_up) = illness.turns(request, random);
+        fault.prolong(served, begun);
+        let (lost, gave_up) = fault.turns(request, random);
         served.spend(Cause::Retry, lost * self.platter.turn());
         served.failed = gave_up;
-        illness.rescue(request, random, served);
+        fault.rescue(request, random, served);
 
         let end = request.offset + u64::from(request.bytes);
         self.cylinder = self.cylinder_of(end.saturating_sub(1));
@@ -196,11 +196,11 @@ impl Rotational {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Disease, Disk, Mechanism};
+    use super::super::{Disk, Fault, Mechanism};
     use super::*;
 
-    fn disk(platter: Platter, diseases: &[Disease]) -> Disk {
-        Disk::new(Mechanism::Rotational(Rotational::new(platter, 80 << 30)), diseases, 7, 0)
+    fn disk(platter: Platter, faults: &[Fault]) -> Disk {
+        Disk::new(Mechanism::Rotational(Rotational::new(platter, 80 << 30)), faults, 7, 0)
     }
 
     /// Sequential requests at queue depth `depth`, each issued `think` ns after the answer that
@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn dust_makes_a_ladder_of_whole_turns() {
-        let dusty = [Disease::parse("retry=0.35").unwrap()];
+        let dusty = [Fault::parse("retry=0.35").unwrap()];
         let done = run(&mut disk(Platter::default(), &dusty), Op::Read, 131_072, 2000, 1);
         let mut rungs = [0usize; 5];
         for (at, served) in done.iter().skip(1) {
@@ -293,8 +293,8 @@ mod tests {
 
     #[test]
     fn an_unreadable_stretch_fails_after_its_recovery_and_slowness_multiplies() {
-        let sick = [Disease::parse("eio=1M+8K/0.5s").unwrap(), Disease::parse("slow=3").unwrap()];
-        let mut disk = disk(Platter::default(), &sick);
+        let faulty = [Fault::parse("eio=1M+8K/0.5s").unwrap(), Fault::parse("slow=3").unwrap()];
+        let mut disk = disk(Platter::default(), &faulty);
         let read = |offset, arrival| Request { op: Op::Read, offset, bytes: 4096, arrival };
         let bad = disk.serve(&read(1 << 20, 0));
         assert!(bad.failed && bad.spent(Cause::Recovery) == 500_000_000);

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use iowhy_model::Op;
 
-use super::disease::Illness;
+use super::fault::FaultsAtWork;
 use super::rotational::{Platter, Rotational};
 use super::{Cause, Random, Request, Served};
 
@@ -71,7 +71,7 @@ impl Shingled {
     pub(super) fn serve(
         &mut self,
         request: &Request,
-        illness: Illness<'_>,
+        fault: FaultsAtWork<'_>,
         random: &mut Random,
     ) -> Served {
         self.use_pause(request.arrival);
@@ -92,7 +92,7 @@ impl Shingled {
         }
         let arrival = request.arrival.max(wait_until);
         let mut served =
-            self.disk.serve(&Request { offset: place, arrival, ..*request }, illness, random);
+            self.disk.serve(&Request { offset: place, arrival, ..*request }, fault, random);
         let due = served.due;
         served.spend(Cause::Cleaning, arrival - request.arrival);
         served.due = due;
@@ -172,15 +172,15 @@ mod tests {
         assert!(took.iter().all(|ns| *ns == 0));
         // A band of 16 MiB at 92 MB/s, twice, two seeks and one turn: 392 ms.
         let scattered = |k: u64| (k * 77 % 250) * (16 << 20) + (1 << 20);
-        let mut sick = disk();
-        let (took, end) = cleaning(&mut sick, (0..600).map(scattered), 0);
+        let mut faulty = disk();
+        let (took, end) = cleaning(&mut faulty, (0..600).map(scattered), 0);
         assert!(took[..256].iter().all(|ns| *ns == 0), "256 writes of 64 KiB fill 16 MiB");
         let first = took.iter().find(|ns| **ns > 0).copied().unwrap() as f64 / 1e6;
         assert!((first - 392.2).abs() < 0.2, "{first} ms");
         // Each cleaning frees what was kept for one band: one to three writes.
         assert!(took[256..].iter().filter(|ns| **ns > 0).count() > 100);
         // After a long pause all is clean, and there is room again.
-        let (took, _) = cleaning(&mut sick, (0..200).map(scattered), end + 600_000_000_000);
+        let (took, _) = cleaning(&mut faulty, (0..200).map(scattered), end + 600_000_000_000);
         assert!(took.iter().all(|ns| *ns == 0), "{took:?}");
     }
 

@@ -4,15 +4,15 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Disease, Disk, Model, size};
+use super::{Disk, Fault, Model, size};
 
 /// What disk to make.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Spec {
     /// The model as it is written on the command line.
     pub model: String,
-    /// Its diseases, likewise.
-    pub diseases: Vec<String>,
+    /// Its faults, likewise.
+    pub faults: Vec<String>,
     /// Its size in bytes.
     pub bytes: u64,
     /// The seed of everything that is chance.
@@ -33,15 +33,15 @@ impl Spec {
     /// The disk, beginning to live at `start`.
     ///
     /// # Errors
-    /// If model or diseases are not known or do not go together.
+    /// If model or faults are not known or do not go together.
     pub fn disk(&self, start: u64) -> Result<Disk, String> {
         let model = self.model()?;
-        let diseases = self.diseases.iter().map(|text| Disease::parse(text));
-        let diseases = diseases.collect::<Result<Vec<Disease>, String>>()?;
-        if let Some(place) = diseases.iter().position(|disease| !model.can_have(disease)) {
-            return Err(format!("`{}` needs `--model rotational`", self.diseases[place]));
+        let faults = self.faults.iter().map(|text| Fault::parse(text));
+        let faults = faults.collect::<Result<Vec<Fault>, String>>()?;
+        if let Some(place) = faults.iter().position(|fault| !model.can_have(fault)) {
+            return Err(format!("`{}` needs `--model rotational`", self.faults[place]));
         }
-        Ok(Disk::new(model.mechanism(self.bytes), &diseases, self.seed, start))
+        Ok(Disk::new(model.mechanism(self.bytes), &faults, self.seed, start))
     }
 }
 
@@ -52,8 +52,8 @@ pub struct DiskArgs {
     #[arg(long, default_value = "rotational")]
     pub model: String,
     /// `retry=0.35`, `retry=0.9@1G+64M`, `slow=3`, `stall=2s/300ms`, `eio=4M+8K/7s`; repeatable
-    #[arg(long = "disease", value_name = "DISEASE")]
-    pub diseases: Vec<String>,
+    #[arg(long = "fault", value_name = "FAULT")]
+    pub faults: Vec<String>,
     /// Size of the disk; costs only the bytes that are written
     #[arg(long, default_value = "2G", value_parser = bytes)]
     pub size: u64,
@@ -70,7 +70,7 @@ impl DiskArgs {
     pub fn spec(&self, truth: PathBuf) -> Spec {
         Spec {
             model: self.model.clone(),
-            diseases: self.diseases.clone(),
+            faults: self.faults.clone(),
             bytes: self.size,
             seed: self.seed,
             truth,

@@ -10,7 +10,7 @@
 
 use iowhy_model::Op;
 
-use super::disease::Illness;
+use super::fault::FaultsAtWork;
 use super::{Cause, Random, Request, Served};
 
 /// Bytes of a flash page as the dies are addressed.
@@ -107,7 +107,7 @@ impl Ssd {
     pub(super) fn serve(
         &mut self,
         request: &Request,
-        illness: Illness<'_>,
+        fault: FaultsAtWork<'_>,
         random: &mut Random,
     ) -> Served {
         let mut served = Served::at(request.arrival);
@@ -139,8 +139,8 @@ impl Ssd {
         for (cause, ns) in worst.why {
             served.spend(cause, ns);
         }
-        illness.prolong(&mut served, request.arrival);
-        illness.rescue(request, random, &mut served);
+        fault.prolong(&mut served, request.arrival);
+        fault.rescue(request, random, &mut served);
         served
     }
 

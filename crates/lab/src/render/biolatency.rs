@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::scenarios::{Scenario, Watched};
+use crate::scenarios::{DiskRun, Scenario};
 
 /// Width of a bar, as the tool draws it.
 const BAR: u64 = 40;
@@ -71,6 +71,6 @@ pub(super) fn table(scenario: &Scenario) -> String {
     out
 }
 
-fn latencies(disk: &Watched) -> impl Iterator<Item = u64> + '_ {
+fn latencies(disk: &DiskRun) -> impl Iterator<Item = u64> + '_ {
     disk.done.iter().map(|done| (done.completed - done.issued) / 1000)
 }

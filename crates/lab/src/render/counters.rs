@@ -134,7 +134,7 @@ mod tests {
             cgroup: None,
             sync: true,
             failed: false,
-            ill: 0,
+            delayed: 0,
             waited: 0,
         };
         vec![one(10_000_000), one(60_000_000)]

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use super::{Input, health, settings};
-use crate::scenarios::{Chance, Complaint, Scenario, Trace, Watched};
+use crate::scenarios::{Chance, Complaint, DiskRun, Scenario, Trace};
 
 /// Messages of a machine that is well.
 const QUIET: [&str; 4] = [
@@ -13,7 +13,7 @@ const QUIET: [&str; 4] = [
     "audit: type=1400 audit(1795251662.101:92): apparmor=\"STATUS\" operation=\"profile_load\"",
     "IPv6: ADDRCONF(NETDEV_CHANGE): eth0: link becomes ready",
 ];
-/// From this latency on the kernel complains of a request that has a disease of the surface, ns.
+/// From this latency on the kernel complains of a request that has a fault of the surface, ns.
 const LONG: u64 = 1_000_000_000;
 /// Share of the machines whose log holds an old fault of another port.
 const OLD_FAULT: f64 = 0.07;
@@ -64,9 +64,9 @@ fn log(scenario: &Scenario, taste: &mut Chance) -> String {
 }
 
 /// What the kernel says of each request of the disk that went wrong.
-fn complaints(disk: &Watched, what: Complaint, port: usize, up: f64) -> Vec<(f64, String)> {
+fn complaints(disk: &DiskRun, what: Complaint, port: usize, up: f64) -> Vec<(f64, String)> {
     let mut lines = Vec::new();
-    for done in disk.done.iter().filter(|done| done.failed || done.ill >= LONG) {
+    for done in disk.done.iter().filter(|done| done.failed || done.delayed >= LONG) {
         let (at, sector) = (up + done.completed as f64 / 1e9, done.offset / 512);
         let name = &disk.setup.name;
         let mut say = |text: String| lines.push((at, text));

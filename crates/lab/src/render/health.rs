@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::Input;
-use crate::scenarios::{Chance, Heat, Scenario, Trace, Watched};
+use crate::scenarios::{Chance, DiskRun, Heat, Scenario, Trace};
 use iowhy_model::Medium;
 
 /// Readings of a disk whose temperature moves.
@@ -53,7 +53,7 @@ struct Past {
 
 impl Past {
     /// `None` for a disk that smartctl does not reach.
-    fn of(disk: &Watched, taste: &mut Chance) -> Option<Past> {
+    fn of(disk: &DiskRun, taste: &mut Chance) -> Option<Past> {
         let reached = disk.setup.medium != Medium::Stacked
             && disk.setup.medium != Medium::Network
             && !disk.setup.name.starts_with('v');
@@ -74,7 +74,7 @@ impl Past {
 struct Reading<'a> {
     scenario: &'a Scenario,
     place: usize,
-    disk: &'a Watched,
+    disk: &'a DiskRun,
     past: &'a Past,
     when: u64,
     ends: bool,

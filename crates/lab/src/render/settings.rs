@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use iowhy_model::{Fact, Level, Medium, Recording, Sink, Source};
 
-use crate::scenarios::{Port, Scenario, Trace, Watched};
+use crate::scenarios::{DiskRun, Port, Scenario, Trace};
 
 /// The name of the input.
 pub(super) const NAME: &str = "sys-block.txt";
@@ -63,7 +63,7 @@ pub(super) fn text(scenario: &Scenario) -> String {
 }
 
 /// What such a file says of a disk of that kind where nobody changed it.
-fn usual(disk: &Watched, file: &str) -> Option<String> {
+fn usual(disk: &DiskRun, file: &str) -> Option<String> {
     let medium = disk.setup.medium;
     let scsi = disk.setup.name.starts_with("sd");
     let value = match file {
@@ -115,7 +115,7 @@ fn usual(disk: &Watched, file: &str) -> Option<String> {
 }
 
 /// Where the link of the disk leads.
-fn way(scenario: &Scenario, disk: &Watched, place: usize) -> String {
+fn way(scenario: &Scenario, disk: &DiskRun, place: usize) -> String {
     let name = &disk.setup.name;
     let port = scenario.traces.iter().find_map(|trace| match trace {
         Trace::Port(of, port) if *of == place => Some(*port),
@@ -145,7 +145,7 @@ fn way(scenario: &Scenario, disk: &Watched, place: usize) -> String {
 }
 
 /// The disk's number.
-pub(super) fn numbers(disk: &Watched, place: usize) -> String {
+pub(super) fn numbers(disk: &DiskRun, place: usize) -> String {
     let name = &disk.setup.name;
     let letter = name.bytes().last().unwrap_or(b'a').saturating_sub(b'a').min(15);
     match name.as_str() {

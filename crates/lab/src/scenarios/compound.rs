@@ -1,4 +1,4 @@
-//! A second illness that comes to a first.
+//! A second fault that comes to a first.
 
 use iowhy_model::Op;
 
@@ -17,14 +17,14 @@ pub(super) fn second(mut plan: Plan, chance: &mut Chance) -> Plan {
         }
         1 => {
             let every = chance.even(3.0, 8.0);
-            disk.diseases.push(format!("stall={every:.1}s/{:.0}ms", chance.scale(150.0, 500.0)));
+            disk.faults.push(format!("stall={every:.1}s/{:.0}ms", chance.scale(150.0, 500.0)));
             plan.truth.also.push("device.stall");
-            plan.truth.sick = true;
+            plan.truth.faulty = true;
         }
         _ => {
-            disk.diseases.push(format!("retry={:.2}", chance.even(0.1, 0.3)));
+            disk.faults.push(format!("retry={:.2}", chance.even(0.1, 0.3)));
             plan.truth.also.push("device.retry");
-            plan.truth.sick = true;
+            plan.truth.faulty = true;
         }
     }
     plan

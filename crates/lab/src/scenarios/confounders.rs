@@ -1,4 +1,4 @@
-//! Scenarios that look like an illness and are none, and scenarios with two at once.
+//! Scenarios that look like an fault and are none, and scenarios with two at once.
 
 use iowhy_model::Op;
 
@@ -53,7 +53,7 @@ pub(super) const RECIPES: &[Recipe] = &[
         let mut disks = even_shelf(chance, count);
         let pause =
             format!("stall={:.2}s/{:.0}ms", chance.even(1.5, 5.0), chance.scale(80.0, 600.0));
-        disks.iter_mut().for_each(|disk| disk.diseases.push(pause.clone()));
+        disks.iter_mut().for_each(|disk| disk.faults.push(pause.clone()));
         let truth = Truth::sound("healthy").or(TOGETHER);
         Plan::shelf(truth, disks, chance.even(12.0, 30.0))
     }),
@@ -107,27 +107,27 @@ pub(super) const RECIPES: &[Recipe] = &[
     }),
     misleading("device.retry", "retries-under-a-queue", |chance| {
         let (disk, _) = platter(chance, "");
-        let disk = disk.ill(format!("retry={:.2}", chance.even(0.4, 0.8)));
+        let disk = disk.with_fault(format!("retry={:.2}", chance.even(0.4, 0.8)));
         let pace = Pace::Closed(chance.whole(8, 24), 1e5);
         let load = stream(Op::Read, &[128], Place::Onwards, pace, "dd");
-        let truth = Truth::sick("device.retry", 0).or(&["load.saturated", "device.slow"]);
+        let truth = Truth::faulty("device.retry", 0).or(&["load.saturated", "device.slow"]);
         alone(truth, disk.under(load), chance)
     }),
     misleading("device.stall", "stalls-and-bursts", |chance| {
         let (disk, _) = platter(chance, "");
-        let disk = disk.ill(format!("stall={:.1}s/300ms", chance.even(1.0, 3.0)));
+        let disk = disk.with_fault(format!("stall={:.1}s/300ms", chance.even(1.0, 3.0)));
         let pace = Pace::Batches(1.5e9, chance.whole(20, 60), 8e3);
         let writes = stream(Op::Write, &[64], Place::Onwards, pace, "kworker/u8:0");
         let load = lookups(chance, 1, 2e7);
-        let truth = Truth::sick("device.stall", 0).or(&["load.burst", "load.saturated"]);
+        let truth = Truth::faulty("device.stall", 0).or(&["load.burst", "load.saturated"]);
         Plan { listed: MOST, ..alone(truth, disk.under(load).under(writes), chance) }
     }),
     misleading("device.slow", "slow-and-large", |chance| {
         let (disk, _) = platter(chance, "");
-        let disk = disk.ill(format!("slow={:.1}", chance.scale(4.0, 12.0)));
+        let disk = disk.with_fault(format!("slow={:.1}", chance.scale(4.0, 12.0)));
         let mut load = scan(chance);
         load.bytes = vec![1 << 20];
-        alone(Truth::sick("device.slow", 0).or(&["load.large-io"]), disk.under(load), chance)
+        alone(Truth::faulty("device.slow", 0).or(&["load.large-io"]), disk.under(load), chance)
     }),
 ];
 

@@ -1,11 +1,11 @@
-//! The cure of a plan: what its illness is goes, what its disks and its load are stays.
+//! The cure of a plan: what its fault is goes, what its disks and its load are stays.
 
 use iowhy_model::Op;
 
-use super::ailment::Cliff;
-use super::{Ailment, Host, Plan, Setup};
+use super::effect::Cliff;
+use super::{Effect, Host, Plan, Setup};
 
-/// Takes the illness away. A load that hurts another goes elsewhere; a cache that ends never does.
+/// Takes the fault away. A load that hurts another goes elsewhere; a cache that ends never does.
 pub(super) fn cure(plan: &mut Plan) {
     let apart = plan.truth.verdict == "load.rw-mix";
     for disk in &mut plan.disks {
@@ -17,12 +17,12 @@ pub(super) fn cure(plan: &mut Plan) {
 }
 
 fn cure_disk(disk: &mut Setup) {
-    disk.diseases.clear();
+    disk.faults.clear();
     disk.host = Host::plain(disk.host.tags);
-    disk.ailments.retain(|ailment| matches!(ailment, Ailment::Bus(_) | Ailment::Cliff(_)));
-    for ailment in &mut disk.ailments {
-        // The speed of the quick cells is the disk's, not its illness.
-        if let Ailment::Cliff(cliff) = ailment {
+    disk.effects.retain(|effect| matches!(effect, Effect::Bus(_) | Effect::Cliff(_)));
+    for effect in &mut disk.effects {
+        // The speed of the quick cells is the disk's, not its fault.
+        if let Effect::Cliff(cliff) = effect {
             *cliff = Cliff::new(f64::MAX, cliff.quick, cliff.quick, 0.0);
         }
     }

@@ -1,4 +1,4 @@
-//! Scenarios whose disk is sick: slow, reading again, or standing still.
+//! Scenarios whose disk is faulty: slow, reading again, or standing still.
 
 use iowhy_model::Op;
 
@@ -26,7 +26,7 @@ pub(super) const RECIPES: &[Recipe] = &[
     recipe("device.slow", "platter-visitors", |chance| {
         let (disk, _) = platter(chance, "");
         let factor = chance.scale(4.0, 10.0);
-        // Rate so that the sick disk is busy for six to nine tenths of the time: a queue, but
+        // Rate so that the faulty disk is busy for six to nine tenths of the time: a queue, but
         // none that a healthy disk would have.
         let rate = platter_rate(&disk) / factor * chance.even(0.6, 0.9);
         let load = visitors(chance, rate);
@@ -84,17 +84,17 @@ pub(super) const RECIPES: &[Recipe] = &[
 
 fn retry(chance: &mut Chance, severity: (f64, f64), events: (f64, f64)) -> Plan {
     let (disk, rpm) = platter(chance, "");
-    let disk = disk.ill(format!("retry={:.3}", chance.even(severity.0, severity.1)));
+    let disk = disk.with_fault(format!("retry={:.3}", chance.even(severity.0, severity.1)));
     let load = scan(chance);
     let most = chance.scale(events.0, events.1) as usize;
-    let truth = Truth { rpm: Some(rpm), ..Truth::sick("device.retry", 0) };
+    let truth = Truth { rpm: Some(rpm), ..Truth::faulty("device.retry", 0) };
     Plan::of(truth, disk.under(load), 40.0, most)
 }
 
 fn slow(disk: Setup, factor: (f64, f64), chance: &mut Chance) -> Plan {
-    let disk = disk.ill(format!("slow={:.2}", chance.scale(factor.0, factor.1)));
+    let disk = disk.with_fault(format!("slow={:.2}", chance.scale(factor.0, factor.1)));
     let most = chance.scale(40.0, 3000.0) as usize;
-    Plan::of(Truth::sick("device.slow", 0), disk, chance.even(5.0, 30.0), most)
+    Plan::of(Truth::faulty("device.slow", 0), disk, chance.even(5.0, 30.0), most)
 }
 
 /// Three stalls or more, at even intervals or (two rhythms at once) at uneven ones.
@@ -106,11 +106,11 @@ fn stall(disk: Setup, chance: &mut Chance) -> Plan {
     };
     let mut disk = {
         let first = rhythm(chance, 0.9);
-        disk.ill(first)
+        disk.with_fault(first)
     };
     if chance.chance(0.4) {
         let second = rhythm(chance, 0.3);
-        disk = disk.ill(second);
+        disk = disk.with_fault(second);
     }
-    Plan::of(Truth::sick("device.stall", 0), disk, chance.even(14.0, 30.0), MOST)
+    Plan::of(Truth::faulty("device.stall", 0), disk, chance.even(14.0, 30.0), MOST)
 }

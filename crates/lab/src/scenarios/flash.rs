@@ -2,9 +2,9 @@
 
 use iowhy_model::Op;
 
-use super::ailment::{Cliff, Heat, Shingles};
+use super::effect::{Cliff, Heat, Shingles};
 use super::parts::{lookups, nvme, platter, sata_ssd, scan, stream, visitors};
-use super::{Ailment, Chance, Pace, Place, Plan, Recipe, Setup, Trace, Truth, compound, recipe};
+use super::{Chance, Effect, Pace, Place, Plan, Recipe, Setup, Trace, Truth, compound, recipe};
 
 /// Recipes of this family.
 pub(super) const RECIPES: &[Recipe] = &[
@@ -28,19 +28,19 @@ pub(super) const RECIPES: &[Recipe] = &[
     }),
     compound("device.idle-wake", "spin-down", |chance| {
         let (disk, _) = platter(chance, "");
-        let disk = disk.with(Ailment::Sleep(seconds(chance, 8.0, 20.0), seconds(chance, 2.0, 7.0)));
+        let disk = disk.with(Effect::Sleep(seconds(chance, 8.0, 20.0), seconds(chance, 2.0, 7.0)));
         wake(disk, (5e7, 6e10), 900.0, chance)
     }),
     compound("device.idle-wake", "nvme-power-state", |chance| {
         let disk = nvme(chance, "");
         let disk =
-            disk.with(Ailment::Sleep(seconds(chance, 0.1, 0.8), seconds(chance, 0.002, 0.02)));
+            disk.with(Effect::Sleep(seconds(chance, 0.1, 0.8), seconds(chance, 0.002, 0.02)));
         wake(disk, (1e5, 4e9), 120.0, chance)
     }),
     compound("device.idle-wake", "link-power", |chance| {
         let disk = sata_ssd(chance, "");
         let disk =
-            disk.with(Ailment::Sleep(seconds(chance, 0.1, 0.5), seconds(chance, 0.005, 0.06)));
+            disk.with(Effect::Sleep(seconds(chance, 0.1, 0.5), seconds(chance, 0.005, 0.06)));
         wake(disk, (1e6, 3e9), 120.0, chance)
     }),
     recipe("device.smr", "scattered-writes", |chance| smr(chance, 0)),
@@ -77,15 +77,15 @@ fn comb(disk: Setup, step: u64, chance: &mut Chance) -> Plan {
     let (depth, think) = (chance.whole(1, 3), chance.scale(1e5, 4e6));
     let load = lookups(chance, depth, think);
     let listed = chance.scale(80.0, 2000.0) as usize;
-    let disk = disk.with(Ailment::Steps(step, share, most)).under(load);
-    Plan::of(Truth::sick("device.comb-other", 0), disk, chance.even(8.0, 30.0), listed)
+    let disk = disk.with(Effect::Steps(step, share, most)).under(load);
+    Plan::of(Truth::faulty("device.comb-other", 0), disk, chance.even(8.0, 30.0), listed)
 }
 
 /// One request after the other, with pauses of all lengths; all sizes alike.
 fn wake(disk: Setup, pauses: (f64, f64), seconds: f64, chance: &mut Chance) -> Plan {
     let mut load = lookups(chance, 1, 1.0);
     load.pace = Pace::Pauses(pauses.0, pauses.1);
-    let truth = Truth::sick("device.idle-wake", 0);
+    let truth = Truth::faulty("device.idle-wake", 0);
     let seconds = seconds * chance.even(0.6, 1.2);
     Plan::of(truth, disk.under(load), seconds, chance.scale(150.0, 1500.0) as usize)
 }
@@ -102,13 +102,13 @@ fn smr(chance: &mut Chance, reads: u32) -> Plan {
     let room = per_second * f64::from(kib << 10) * seconds * chance.even(0.2, 0.45);
     let clean = chance.scale(1.5e8, 1.2e9);
     let frees = f64::from(kib << 10) * chance.scale(3.0, 15.0);
-    let mut disk = disk.with(Ailment::Shingles(Shingles::new(room, clean, frees))).under(load);
+    let mut disk = disk.with(Effect::Shingles(Shingles::new(room, clean, frees))).under(load);
     if reads > 0 {
         let load = visitors(chance, f64::from(reads));
         disk = disk.under(load);
     }
     let model = chance.pick(&["ST8000AS0002-1NA17Z", "WDC WD40EFAX-68JH4N0", "ST2000DM008-2FR102"]);
-    Plan::of(Truth::sick("device.smr", 0), disk, seconds, 12_000).leaves([Trace::Model(0, model)])
+    Plan::of(Truth::faulty("device.smr", 0), disk, seconds, 12_000).leaves([Trace::Model(0, model)])
 }
 
 /// Under its load the disk reaches its warning temperature; it rests once.
@@ -130,8 +130,8 @@ fn thermal(disk: Setup, quick: f64, op: Op, chance: &mut Chance) -> Plan {
     let mut later = load.clone();
     load.during = (0.0, rests);
     later.during = (rests + chance.even(0.1, 0.2), 1.0);
-    let disk = disk.with(Ailment::Bus(quick)).with(Ailment::Heat(heat)).under(load).under(later);
-    let plan = Plan::of(Truth::sick("device.thermal", 0), disk, seconds, 20_000);
+    let disk = disk.with(Effect::Bus(quick)).with(Effect::Heat(heat)).under(load).under(later);
+    let plan = Plan::of(Truth::faulty("device.thermal", 0), disk, seconds, 20_000);
     Plan { most: 20_000, ..plan }
 }
 
@@ -147,7 +147,7 @@ fn cliff(disk: Setup, quick: f64, chance: &mut Chance) -> Plan {
     let room = rate * cycle * copies * chance.even(0.3, 0.55);
     let slow = quick / chance.scale(5.0, 18.0);
     let folds = room / (cycle * (1.0 - copies) * 0.6);
-    let mut disk = disk.with(Ailment::Cliff(Cliff::new(room, quick, slow, folds)));
+    let mut disk = disk.with(Effect::Cliff(Cliff::new(room, quick, slow, folds)));
     for k in 0..cycles {
         let at = |part: f64| (k as f64 + part) / cycles as f64;
         let mut load = stream(Op::Write, &[kib], Place::Onwards, Pace::Closed(depth, think), "cp");
@@ -155,7 +155,7 @@ fn cliff(disk: Setup, quick: f64, chance: &mut Chance) -> Plan {
         disk = disk.under(load);
     }
     let celsius = chance.whole(38, 55) as u64;
-    let truth = Truth::sick("device.write-cliff", 0);
+    let truth = Truth::faulty("device.write-cliff", 0);
     Plan { most: 25_000, ..Plan::of(truth, disk, cycle * cycles as f64, 25_000) }
         .leaves([Trace::Celsius(0, celsius)])
 }

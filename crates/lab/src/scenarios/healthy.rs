@@ -85,14 +85,14 @@ pub(super) const RECIPES: &[Recipe] = &[
     }),
     recipe("insufficient", "a-few-with-a-slow-one", |chance| {
         let (disk, _) = platter(chance, "");
-        let disk = disk.ill(format!("stall=7s/{:.0}ms", chance.even(150.0, 900.0)));
+        let disk = disk.with_fault(format!("stall=7s/{:.0}ms", chance.even(150.0, 900.0)));
         few(chance, |chance| {
             let load = lookups(chance, 1, 1e9);
             disk.clone().under(load)
         })
     }),
     recipe("insufficient", "a-few-on-flash", |chance| {
-        let disk = sata_ssd(chance, "").ill(format!("slow={:.1}", chance.scale(5.0, 40.0)));
+        let disk = sata_ssd(chance, "").with_fault(format!("slow={:.1}", chance.scale(5.0, 40.0)));
         few(chance, |chance| {
             let load = lookups(chance, 1, 5e8);
             disk.clone().under(load)

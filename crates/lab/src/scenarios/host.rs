@@ -3,7 +3,7 @@
 
 use iowhy_model::Op;
 
-use super::ailment::Body;
+use super::effect::DiskWithEffects;
 use super::load::Flow;
 use super::{Call, Chance, Done, Pace, Stream};
 use crate::disk::Request;
@@ -63,7 +63,7 @@ impl Bench {
     /// Lets the streams ask the disk: the requests in order of issue, and the system calls.
     pub(super) fn run(
         &self,
-        body: &mut Body,
+        body: &mut DiskWithEffects,
         streams: &[Stream],
         chance: &mut Chance,
     ) -> (Vec<Done>, Vec<Call>) {
@@ -118,7 +118,7 @@ impl Bench {
                 cgroup: flow.stream.cgroup,
                 sync: matches!(op, Op::Read | Op::Flush) || closed,
                 failed: served.failed,
-                ill: served.ill,
+                delayed: served.delayed,
                 waited: served.waited + (issued - queued),
             });
             let stream = flow.stream;

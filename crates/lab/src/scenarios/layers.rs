@@ -3,7 +3,7 @@
 use iowhy_model::{Medium, Op};
 
 use super::parts::{lookups, nvme, platter, sata_ssd, stream, volume};
-use super::{Ailment, Chance, Pace, Place, Plan, Recipe, Setup, Trace, Truth, recipe};
+use super::{Chance, Effect, Pace, Place, Plan, Recipe, Setup, Trace, Truth, recipe};
 
 /// Recipes of this family.
 pub(super) const RECIPES: &[Recipe] = &[
@@ -35,7 +35,7 @@ fn remote(disk: Setup, chance: &mut Chance) -> Plan {
     let (depth, think) = (chance.whole(1, 4), chance.scale(3e5, 4e6));
     let mut load = lookups(chance, depth, think);
     load.within = Some(room);
-    let touch = Ailment::FirstTouch(512 << 10, chance.scale(6e6, 2.5e7));
+    let touch = Effect::FirstTouch(512 << 10, chance.scale(6e6, 2.5e7));
     let name = disk.name.clone();
     let disk = disk.with(touch).under(load);
     let model = match name.as_str() {

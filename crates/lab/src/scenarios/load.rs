@@ -91,8 +91,8 @@ pub struct Done {
     pub sync: bool,
     /// Whether it failed with EIO.
     pub failed: bool,
-    /// Part of the latency that a disease caused.
-    pub ill: u64,
+    /// Part of the latency that a fault caused.
+    pub delayed: u64,
     /// Part of the latency that was waiting for others, in the host or the disk, or for a limit.
     pub waited: u64,
 }

@@ -1,13 +1,13 @@
-//! Near misses: scenarios that look like an illness of the longer list and have another, or none.
+//! Near misses: scenarios that look like an fault of the longer list and have another, or none.
 
 use iowhy_model::Op;
 
-use super::ailment::Cliff;
+use super::effect::Cliff;
 use super::parts::{
     lookups, nvme, platter, platter_of, platter_rate, sata_ssd, scan, stream, visitors, volume,
 };
 use super::peers::even_shelf;
-use super::{Ailment, Chance, MOST, Pace, Place, Plan, Recipe, Setup, Trace, Truth, misleading};
+use super::{Chance, Effect, MOST, Pace, Place, Plan, Recipe, Setup, Trace, Truth, misleading};
 
 /// Recipes of this family.
 pub(super) const RECIPES: &[Recipe] = &[
@@ -155,7 +155,7 @@ pub(super) const RECIPES: &[Recipe] = &[
         let disk = Setup { medium: iowhy_model::Medium::Stacked, ..disk };
         let pace = Pace::Poisson(chance.scale(20.0, 100.0));
         let load = stream(Op::Write, &[4, 16], Place::Anywhere, pace, "qemu-kvm");
-        let disk = disk.with(Ailment::Rescue(0.2, 60_000_000, true)).under(load);
+        let disk = disk.with(Effect::Rescue(0.2, 60_000_000, true)).under(load);
         let truth = Truth::sound("insufficient").or(&["healthy", "layer.above", "load.saturated"]);
         let say = |at, text: &str| Trace::Log(at, text.to_string());
         alone(truth, disk, chance).leaves([
@@ -167,14 +167,14 @@ pub(super) const RECIPES: &[Recipe] = &[
     misleading("device.write-cliff", "cliff-of-a-warm-disk", |chance| {
         let disk = nvme(chance, ",program=100us");
         let cliff = Cliff::new(4e8, 1e9, 1e8, 4e8);
-        let mut disk = disk.with(Ailment::Cliff(cliff));
+        let mut disk = disk.with(Effect::Cliff(cliff));
         for k in 0..3 {
             let pace = Pace::Closed(1, 2e6);
             let mut load = stream(Op::Write, &[512], Place::Onwards, pace, "cp");
             load.during = (f64::from(k) / 3.0, (f64::from(k) + 0.65) / 3.0);
             disk = disk.under(load);
         }
-        let plan = Plan::of(Truth::sick("device.write-cliff", 0), disk, 30.0, 25_000);
+        let plan = Plan::of(Truth::faulty("device.write-cliff", 0), disk, 30.0, 25_000);
         Plan { most: 25_000, ..plan }.leaves([Trace::Celsius(0, 64)])
     }),
     misleading("device.stall", "outliers-of-any-length", |chance| {
@@ -183,9 +183,9 @@ pub(super) const RECIPES: &[Recipe] = &[
         let mut disk = disk.under(load);
         for _ in 0..7 {
             let long = chance.scale(4e8, 2.5e10) as u64;
-            disk.ailments.push(Ailment::Rescue(0.0012, long, false));
+            disk.effects.push(Effect::Rescue(0.0012, long, false));
         }
-        let truth = Truth::sick("device.stall", 0).or(&["device.slow", "device.media"]);
+        let truth = Truth::faulty("device.stall", 0).or(&["device.slow", "device.media"]);
         let most = chance.scale(700.0, 2000.0) as usize;
         Plan::of(truth, disk, 900.0, most)
     }),

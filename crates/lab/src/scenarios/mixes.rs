@@ -2,9 +2,9 @@
 
 use iowhy_model::{Flags, Level, Op};
 
-use super::ailment::Cliff;
+use super::effect::Cliff;
 use super::parts::{nvme, platter_of, sata_ssd, stream, visitors};
-use super::{Ailment, Chance, Pace, Place, Plan, Recipe, Setup, Trace, Truth, compound, recipe};
+use super::{Chance, Effect, Pace, Place, Plan, Recipe, Setup, Trace, Truth, compound, recipe};
 
 /// Recipes of this family.
 pub(super) const RECIPES: &[Recipe] = &[
@@ -12,13 +12,13 @@ pub(super) const RECIPES: &[Recipe] = &[
         let rpm = chance.pick(&[5400, 7200, 7200]);
         let disk = platter_of(chance, rpm, "");
         let turn = 60_000_000_000 / rpm;
-        let disk = disk.with(Ailment::Partial(4096, turn));
+        let disk = disk.with(Effect::Partial(4096, turn));
         misaligned(disk, Some(chance.pick(&[1u64, 2, 4]) << 30), chance)
     }),
     recipe("cfg.misaligned", "flash-pages", |chance| {
         let disk = sata_ssd(chance, "");
         let cost = chance.scale(4e5, 2.5e6) as u64;
-        misaligned(disk.with(Ailment::Partial(4096, cost)), None, chance)
+        misaligned(disk.with(Effect::Partial(4096, cost)), None, chance)
     }),
     Recipe { levels: &[Level::E], ..recipe("cfg.misaligned", "parity-of-a-stripe", parity) },
     compound("load.discard", "deletes-in-bulk", |chance| {
@@ -73,7 +73,7 @@ pub(super) const RECIPES: &[Recipe] = &[
             Pace::Poisson(chance.scale(20.0, 80.0)),
             "kworker/u8:2",
         );
-        let disk = disk.with(Ailment::Barrier(cost as u64)).under(load).under(plain);
+        let disk = disk.with(Effect::Barrier(cost as u64)).under(load).under(plain);
         flushed(disk, chance)
     }),
     compound("load.rw-mix", "writes-before-reads", |chance| {
@@ -96,8 +96,8 @@ fn mix(disk: Setup, quick: f64, chance: &mut Chance) -> Plan {
     let pace = Pace::Closed(chance.whole(1, 2), chance.scale(4e5, 3e6));
     let reads = stream(Op::Read, &[4], Place::Anywhere, pace, "mysqld");
     let disk = disk
-        .with(Ailment::Cliff(Cliff::new(f64::MAX, quick, quick, 0.0)))
-        .with(Ailment::Clash(chance.scale(4.0, 12.0)))
+        .with(Effect::Cliff(Cliff::new(f64::MAX, quick, quick, 0.0)))
+        .with(Effect::Clash(chance.scale(4.0, 12.0)))
         .under(reads)
         .under(writes);
     let most = chance.scale(400.0, 6000.0) as usize;
@@ -109,7 +109,7 @@ fn flush(disk: Setup, cost: f64, chance: &mut Chance) -> Plan {
     let pace = Pace::Closed(1, chance.scale(1e5, 3e6));
     let mut load = stream(Op::Write, &[4, 8, 16], Place::Onwards, pace, "postgres");
     load.flush_every = chance.whole(1, 3);
-    let mut disk = disk.with(Ailment::Barrier(cost as u64)).under(load);
+    let mut disk = disk.with(Effect::Barrier(cost as u64)).under(load);
     if chance.chance(0.5) {
         let reads = visitors(chance, 15.0);
         disk = disk.under(reads);
@@ -133,7 +133,7 @@ fn discards(
 ) -> Plan {
     let rate = chance.scale(60.0, 250.0);
     let reads = visitors(chance, rate);
-    let mut disk = disk.with(Ailment::Trim(each as u64, per_mib as u64)).under(reads);
+    let mut disk = disk.with(Effect::Trim(each as u64, per_mib as u64)).under(reads);
     disk.streams.extend(trims);
     Plan::of(Truth::sound("load.discard"), disk, chance.even(16.0, 40.0), 12_000)
         .leaves([Trace::Mount(0, "ext4", options)])

@@ -2,7 +2,7 @@
 
 use iowhy_model::{Flags, Medium, Op};
 
-use super::{Ailment, Chance, Host, Pace, Place, Setup, Stream};
+use super::{Chance, Effect, Host, Pace, Place, Setup, Stream};
 
 /// A turning disk of some speed with its name; `more` goes behind its parameters.
 pub(super) fn platter(chance: &mut Chance, more: &str) -> (Setup, u64) {
@@ -64,20 +64,20 @@ pub(super) fn burst_volume(chance: &mut Chance, baseline: u64, credits: u64) -> 
 }
 
 fn disk(name: String, medium: Medium, model: String, tags: usize) -> Setup {
-    let (diseases, streams, ailments) = (Vec::new(), Vec::new(), Vec::new());
-    Setup { name, medium, model, diseases, streams, ailments, host: Host::plain(tags) }
+    let (faults, streams, effects) = (Vec::new(), Vec::new(), Vec::new());
+    Setup { name, medium, model, faults, streams, effects, host: Host::plain(tags) }
 }
 
 impl Setup {
-    /// With a disease more.
-    pub(super) fn ill(mut self, disease: String) -> Setup {
-        self.diseases.push(disease);
+    /// With a fault more.
+    pub(super) fn with_fault(mut self, fault: String) -> Setup {
+        self.faults.push(fault);
         self
     }
 
     /// With something that befalls its requests.
-    pub(super) fn with(mut self, ailment: Ailment) -> Setup {
-        self.ailments.push(ailment);
+    pub(super) fn with(mut self, effect: Effect) -> Setup {
+        self.effects.push(effect);
         self
     }
 

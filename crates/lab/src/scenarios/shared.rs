@@ -2,7 +2,7 @@
 
 use super::parts::{platter_rate, visitors};
 use super::peers::even_shelf;
-use super::{Ailment, Chance, Plan, Port, Recipe, Trace, Truth, recipe};
+use super::{Chance, Effect, Plan, Port, Recipe, Trace, Truth, recipe};
 
 /// Recipes of this family.
 pub(super) const RECIPES: &[Recipe] = &[
@@ -34,7 +34,7 @@ fn shared(count: usize, behind: usize, chance: &mut Chance) -> Plan {
         let rate = platter_rate(disk) * share;
         disk.streams = vec![visitors(chance, rate)];
         if place < behind {
-            disk.ailments.push(Ailment::Together(times.clone(), factor));
+            disk.effects.push(Effect::Together(times.clone(), factor));
         }
     }
     let port = |place| if place < behind { Port::Expander(1) } else { Port::Ata(place + 1) };

@@ -46,8 +46,8 @@ pub struct Judged {
     pub admitted: bool,
     /// Whether the first verdict that blames something is right.
     pub blame_right: bool,
-    /// Whether a disk is sick.
-    pub sick: bool,
+    /// Whether a disk is faulty.
+    pub faulty: bool,
     /// The accusation of a disk that is well, if there is one.
     pub accuses: Option<&'static str>,
 }
@@ -147,8 +147,8 @@ impl Case {
                 && owed != "insufficient"
                 && first.is_some_and(|first| first.verdict == "insufficient"),
             blame_right: blame.is_some_and(|blame| answers.right(blame)),
-            sick: scenario.truth.sick,
-            accuses: (!scenario.truth.sick).then(|| answers.accusation(&findings)).flatten(),
+            faulty: scenario.truth.faulty,
+            accuses: (!scenario.truth.faulty).then(|| answers.accusation(&findings)).flatten(),
         })
     }
 
@@ -201,7 +201,7 @@ impl Case {
             let _ = writeln!(out, "{:?} served {} requests", disk.setup, disk.done.len());
         }
         if let Some(share) = scenario.share() {
-            let _ = writeln!(out, "the disease caused {:.0} % of the excess", share * 100.0);
+            let _ = writeln!(out, "the fault caused {:.0} % of the excess", share * 100.0);
         }
         out.push_str("\n== findings\n");
         for finding in judge(&recording, &Options::default()) {
@@ -237,9 +237,9 @@ struct Answers<'a> {
 impl Answers<'_> {
     fn right(&self, finding: &Finding) -> bool {
         let about = finding.subject.device.map(|id| self.recording.device_of(id).name.as_str());
-        let ill = self.truth.device.and_then(|place| self.scenario.disks.get(place));
-        let same = match (about, ill) {
-            (Some(about), Some(ill)) => about == ill.setup.name,
+        let faulty = self.truth.device.and_then(|place| self.scenario.disks.get(place));
+        let same = match (about, faulty) {
+            (Some(about), Some(faulty)) => about == faulty.setup.name,
             _ => true,
         };
         same && (finding.verdict == self.truth.verdict
@@ -247,7 +247,7 @@ impl Answers<'_> {
             || accepted(self.truth.verdict, self.level).contains(&finding.verdict))
     }
 
-    /// A disk named as sick, aloud, which nothing else explains.
+    /// A disk named as faulty, aloud, which nothing else explains.
     fn accusation(&self, findings: &[Finding]) -> Option<&'static str> {
         let accuses = |finding: &&Finding| {
             let verdict = finding.verdict;

@@ -70,7 +70,7 @@ fn counts(opinion: &Opinion, of: Fitted) -> bool {
     let closes = matches!(opinion.verdict, "healthy" | "insufficient");
     let computed = opinion.verdict.starts_with("report.");
     // A histogram without sizes acquits by how common health is, which no corpus of as many scenarios per
-    // illness tells.
+    // fault tells.
     let by_prior = (opinion.verdict, opinion.level.letter()) == ("healthy", 'B');
     !by_prior
         && match of {

@@ -1,9 +1,9 @@
 //! The forecast of the cure, held against the cure: the same load on the same disks, with the
-//! disease taken away and the host out of the way, and what their latency then really is. A second
-//! illness stays: its cure is another one. Findings that name the illness and say no forecast are
+//! fault taken away and the host out of the way, and what their latency then really is. A second
+//! fault stays: its cure is another one. Findings that name the fault and say no forecast are
 //! counted apart.
 //!
-//! A finding that names the illness forecasts the mean latency after the advised fix. Here the fix
+//! A finding that names the fault forecasts the mean latency after the advised fix. Here the fix
 //! is applied to the scenario, both are shown through the real writers and readers, and the forecast
 //! is right if it is within a fifth of what the cured scenario shows. Where it says a wide range and no
 //! number, only the range is held against what came.
@@ -26,7 +26,7 @@ const LEVELS: [Level; 2] = [Level::C, Level::D];
 
 /// One forecast and what came of it.
 #[derive(Clone, Debug)]
-pub struct Foretold {
+pub struct Forecast {
     /// `device.retry/mild:17`.
     pub case: String,
     /// How rich the input was.
@@ -49,7 +49,7 @@ pub struct Foretold {
     pub came_p99_ms: f64,
 }
 
-impl Foretold {
+impl Forecast {
     /// Whether it came as foretold.
     pub fn is_right(&self) -> Option<bool> {
         Some((self.foretold_ms? / self.came_ms - 1.0).abs() <= WITHIN)
@@ -71,12 +71,12 @@ impl Foretold {
     }
 }
 
-/// Forecasts of the illness that is the case, over so many scenarios of each recipe that has a cure; of
-/// one illness only, if it is named.
+/// Forecasts of the fault that is the case, over so many scenarios of each recipe that has a cure; of
+/// one fault only, if it is named.
 ///
 /// # Errors
 /// If a recipe is written wrong, or a rendering is not read.
-pub fn forecasts(cases: usize, seed: u64, only: Option<&str>) -> Result<Vec<Foretold>, String> {
+pub fn forecasts(cases: usize, seed: u64, only: Option<&str>) -> Result<Vec<Forecast>, String> {
     let mut all = Vec::new();
     let wanted = |verdict: &str| has_cure(verdict) && only.is_none_or(|only| only == verdict);
     for recipe in recipes().into_iter().filter(|recipe| wanted(recipe.verdict)) {
@@ -97,19 +97,19 @@ fn has_cure(verdict: &str) -> bool {
         || matches!(verdict, "cap.cgroup" | "cfg.scheduler" | "load.discard" | "load.rw-mix")
 }
 
-fn foretold(case: &Case, level: Level) -> Result<Option<Foretold>, String> {
+fn foretold(case: &Case, level: Level) -> Result<Option<Forecast>, String> {
     let named = |error: String| format!("{} at {}: {error}", case.name(), level.letter());
-    let (ill, well) = (case.scenario()?, case.cured()?);
+    let (faulty, well) = (case.scenario()?, case.cured()?);
     let read = |scenario| -> Result<Recording, String> {
         let inputs = render::inputs(scenario, level)?;
         render::recording(scenario, level, &inputs)
     };
-    let (before, after) = (read(&ill).map_err(named)?, read(&well).map_err(named)?);
+    let (before, after) = (read(&faulty).map_err(named)?, read(&well).map_err(named)?);
     let findings = judge(&before, &Options::default());
-    let of_truth = |finding: &&Finding| finding.verdict == ill.truth.verdict;
+    let of_truth = |finding: &&Finding| finding.verdict == faulty.truth.verdict;
     let Some(finding) = findings.first().filter(of_truth) else { return Ok(None) };
     let Some(device) = finding.subject.device else { return Ok(None) };
-    let none = Foretold {
+    let none = Forecast {
         case: case.name(),
         level,
         verdict: finding.verdict,
@@ -124,13 +124,13 @@ fn foretold(case: &Case, level: Level) -> Result<Option<Foretold>, String> {
     let Some(forecast) = &finding.forecast else { return Ok(Some(none)) };
     let now_ms = forecast.now_mean.ms();
     // The forecast says what it calls now: the requests whose mean that is are looked for again.
-    let which = Which::ALL
+    let which = EventFilter::ALL
         .into_iter()
         .filter_map(|which| Some((which, (which.seen(&before, device)?.0 / now_ms).ln().abs())));
     let which = which.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(which, _)| which);
     let name = &before.device_of(device).name;
     let came = which.zip(after.find_device(name)).and_then(|(which, id)| which.seen(&after, id));
-    Ok(came.map(|(came_ms, came_p99_ms)| Foretold {
+    Ok(came.map(|(came_ms, came_p99_ms)| Forecast {
         now_ms,
         foretold_ms: forecast.is_narrow().then(|| forecast.mean.ms()),
         middle_ms: Some(forecast.mean.ms()),
@@ -144,19 +144,19 @@ fn foretold(case: &Case, level: Level) -> Result<Option<Foretold>, String> {
 
 /// Some of the requests of a disk, from their arrival or their start.
 #[derive(Clone, Copy)]
-struct Which {
+struct EventFilter {
     op: Option<Op>,
     durable: bool,
     arrived: bool,
 }
 
-impl Which {
-    const ALL: [Which; 5] = [
-        Which { op: None, durable: false, arrived: false },
-        Which { op: Some(Op::Read), durable: false, arrived: false },
-        Which { op: Some(Op::Write), durable: false, arrived: false },
-        Which { op: None, durable: true, arrived: false },
-        Which { op: None, durable: false, arrived: true },
+impl EventFilter {
+    const ALL: [EventFilter; 5] = [
+        EventFilter { op: None, durable: false, arrived: false },
+        EventFilter { op: Some(Op::Read), durable: false, arrived: false },
+        EventFilter { op: Some(Op::Write), durable: false, arrived: false },
+        EventFilter { op: None, durable: true, arrived: false },
+        EventFilter { op: None, durable: false, arrived: true },
     ];
 
     /// Mean and 99th percentile, ms.
@@ -188,7 +188,7 @@ impl Which {
 }
 
 /// What came of the forecasts, by verdict and in all.
-pub fn table(all: &[Foretold]) -> String {
+pub fn table(all: &[Forecast]) -> String {
     let mut verdicts: Vec<&str> = all.iter().map(|one| one.verdict).collect();
     verdicts.sort_unstable();
     verdicts.dedup();
@@ -198,7 +198,7 @@ pub fn table(all: &[Foretold]) -> String {
          |---|---|---|---|---|---|---|---|---|---|\n",
     );
     for verdict in verdicts.into_iter().map(Some).chain([None]) {
-        let of: Vec<&Foretold> =
+        let of: Vec<&Forecast> =
             all.iter().filter(|one| verdict.is_none_or(|verdict| one.verdict == verdict)).collect();
         let foretold = of.iter().filter_map(|one| Some(one.foretold_ms? / one.came_ms));
         let mut ratios: Vec<f64> = foretold.collect();
@@ -207,7 +207,7 @@ pub fn table(all: &[Foretold]) -> String {
             let ratio = ratios.get((share * ratios.len() as f64) as usize);
             ratio.map_or("-".to_string(), |ratio| format!("{ratio:.2}"))
         };
-        let (p99s, _) = counted(&of, Foretold::is_p99_right);
+        let (p99s, _) = counted(&of, Forecast::is_p99_right);
         // Writing to a string cannot fail.
         let _ = writeln!(
             out,
@@ -215,20 +215,20 @@ pub fn table(all: &[Foretold]) -> String {
             verdict.map_or("all".to_string(), |verdict| format!("`{verdict}`")),
             of.len(),
             ratios.len(),
-            counted(&of, Foretold::is_right).1,
+            counted(&of, Forecast::is_right).1,
             at(0.5),
             at(0.25),
             at(0.75),
-            counted(&of, Foretold::is_in_range).1,
-            counted(&of, Foretold::is_middle_right).1,
-            counted(&of, Foretold::is_p99_right).1,
+            counted(&of, Forecast::is_in_range).1,
+            counted(&of, Forecast::is_middle_right).1,
+            counted(&of, Forecast::is_p99_right).1,
         );
     }
     out
 }
 
 /// How many of them answer, and the share that says yes.
-fn counted(of: &[&Foretold], asked: fn(&Foretold) -> Option<bool>) -> (usize, String) {
+fn counted(of: &[&Forecast], asked: fn(&Forecast) -> Option<bool>) -> (usize, String) {
     let answers: Vec<bool> = of.iter().filter_map(|one| asked(one)).collect();
     let right = answers.iter().filter(|right| **right).count();
     let share = 100.0 * right as f64 / answers.len() as f64;

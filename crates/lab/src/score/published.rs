@@ -62,7 +62,7 @@ impl Grade {
 
 /// What the judge said of a published capture.
 #[derive(Clone, Debug)]
-pub struct Told {
+pub struct Answer {
     /// The first verdict.
     pub verdict: String,
     /// Its confidence.
@@ -90,7 +90,7 @@ impl Published {
     }
 
     /// Shows it to the judge.
-    pub fn told(&self) -> Told {
+    pub fn told(&self) -> Answer {
         let (recording, read) = self.recording();
         let findings = judge(&recording, &Options::default());
         let device = |finding: &Finding| {
@@ -98,7 +98,7 @@ impl Published {
             id.map(|id| recording.device_of(id).name.clone()).unwrap_or_default()
         };
         let is_sick = |name: &str| {
-            self.label == "DISK" && self.device.as_ref().is_none_or(|sick| sick == name)
+            self.label == "DISK" && self.device.as_ref().is_none_or(|faulty| faulty == name)
         };
         let accusing = findings.iter().find(|finding| {
             finding.blames_a_disk()
@@ -110,7 +110,8 @@ impl Published {
         let accuses = accusing.map(|finding| finding.verdict.to_string());
         let first = findings.first();
         let about = first.map(device).unwrap_or_default();
-        let is_same = about.is_empty() || self.device.as_ref().is_none_or(|sick| *sick == about);
+        let is_same =
+            about.is_empty() || self.device.as_ref().is_none_or(|faulty| *faulty == about);
         let grade = match first {
             _ if read == 0 => Grade::Unread,
             Some(first)
@@ -123,7 +124,7 @@ impl Published {
             Some(first) if first.verdict != "insufficient" => Grade::Wrong,
             _ => Grade::Insufficient,
         };
-        Told {
+        Answer {
             verdict: first.map_or("-", |first| first.verdict).to_string(),
             confidence: first.map_or(0.0, |first| first.confidence),
             device: about,
@@ -245,7 +246,7 @@ pub fn published_table(title: &str, cases: &[Published]) -> String {
         "## {title}\n\n| case | what was | sure | expected | answer | confidence | device | read | grade | accuses wrongly |\n\
          | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
     );
-    let told: Vec<(&Published, Told)> = cases.iter().map(|case| (case, case.told())).collect();
+    let told: Vec<(&Published, Answer)> = cases.iter().map(|case| (case, case.told())).collect();
     for (case, told) in &told {
         let expected =
             if case.expected.is_empty() { "any of its listings'" } else { &case.expected };

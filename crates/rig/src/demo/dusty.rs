@@ -8,7 +8,7 @@ use iowhy_model::Op;
 
 use super::watchers::{Watchers, print};
 use super::{Stage, heading, say};
-use crate::sickdisk::{Entry, SickDisk, Spec, Truth};
+use crate::faulty_disk::{Entry, FaultyDisk, Spec, Truth};
 use iowhy_lab::disk::Cause;
 
 /// Large enough that the reader does not come to its end while it is watched.
@@ -21,12 +21,12 @@ const BYTES: u64 = 64 << 30;
 pub fn show(stage: &Stage) -> io::Result<()> {
     let spec = Spec {
         model: "rotational:rpm=7200".to_string(),
-        diseases: vec!["retry=0.35".to_string()],
+        faults: vec!["retry=0.35".to_string()],
         bytes: BYTES,
         seed: stage.seed,
         truth: stage.file("truth.csv"),
     };
-    let disk = SickDisk::start(&spec)?;
+    let disk = FaultyDisk::start(&spec)?;
     let path = disk.path();
     let device = path.trim_start_matches("/dev/");
     say(
@@ -58,7 +58,7 @@ pub fn show(stage: &Stage) -> io::Result<()> {
     say(&format!("{above} take 2, 10, 19 or 27 ms: one turn, 8.33 ms, apart."))?;
     heading("iostat: averages")?;
     print(stage, "iostat", "sysstat")?;
-    say("A busy disk, none too quick. Is too much asked of it, or is it sick? It does not say.")?;
+    say("A busy disk, none too quick. Is too much asked of it, or is it faulty? It does not say.")?;
     heading("biolatency: a histogram")?;
     print(stage, "biolatency", "libbpf-tools")?;
     say("Some reads take far longer than most. Why, it does not say.")?;

@@ -1,15 +1,15 @@
-//! A shelf of disks that do the same work, one of them sick: nobody knows a disk as its peers do.
+//! A shelf of disks that do the same work, one of them faulty: nobody knows a disk as its peers do.
 
 use std::io;
 
 use super::watchers::{Watchers, print};
 use super::{Stage, heading, say};
-use crate::sickdisk::{Drive, SickDisk, Spec};
+use crate::faulty_disk::{Drive, FaultyDisk, Spec};
 
 /// Disks on the shelf; four are enough to compare, a dozen looks like a real one.
 const DISKS: u64 = 12;
-/// Which of them is sick.
-const SICK: usize = 4;
+/// Which of them is faulty.
+const FAULTY: usize = 4;
 /// What each is asked: a few small reads a second, anywhere.
 const LOAD: &str = "read:8K,random,think=40ms";
 const BYTES: u64 = 64 << 30;
@@ -22,24 +22,24 @@ pub fn show(stage: &Stage) -> io::Result<()> {
     std::fs::create_dir_all(stage.file("truth"))?;
     let mut disks = Vec::new();
     for place in 0..DISKS {
-        let diseases =
-            if place == SICK as u64 { vec!["retry=0.8".to_string()] } else { Vec::new() };
-        disks.push(SickDisk::start(&Spec {
+        let faults =
+            if place == FAULTY as u64 { vec!["retry=0.8".to_string()] } else { Vec::new() };
+        disks.push(FaultyDisk::start(&Spec {
             model: "rotational:rpm=7200".to_string(),
-            diseases,
+            faults,
             bytes: BYTES,
             seed: stage.seed.wrapping_add(place),
             truth: stage.file("truth").join(format!("{place}.csv")),
         })?);
     }
-    let paths: Vec<String> = disks.iter().map(SickDisk::path).collect();
+    let paths: Vec<String> = disks.iter().map(FaultyDisk::path).collect();
     let devices: Vec<&str> = paths.iter().map(|path| path.trim_start_matches("/dev/")).collect();
     let (first, last) = (devices.first().unwrap_or(&""), devices.last().unwrap_or(&""));
     say(&format!(
         "A shelf of {DISKS} disks, {first} to {last}: 7200 rpm each, real block devices of this"
     ))?;
     say(
-        "kernel, served from memory. Each gets a few small reads a second, anywhere. One is sick.",
+        "kernel, served from memory. Each gets a few small reads a second, anywhere. One is faulty.",
     )?;
     stage.announce("iostat and iowhy")?;
 
@@ -71,12 +71,12 @@ pub fn show(stage: &Stage) -> io::Result<()> {
     for (device, truth) in devices.iter().zip(&truths) {
         let n = truth.entries.len().max(1) as f64;
         let mean = truth.entries.iter().map(|entry| entry.latency()).sum::<u64>() as f64 / n / 1e6;
-        let sick =
-            if Some(device) == devices.get(SICK) { "  <- retries 80 % of its reads" } else { "" };
-        say(&format!("{device}  {mean:>5.1} ms mean of {n} reads{sick}"))?;
+        let faulty =
+            if Some(device) == devices.get(FAULTY) { "  <- retries 80 % of its reads" } else { "" };
+        say(&format!("{device}  {mean:>5.1} ms mean of {n} reads{faulty}"))?;
     }
-    if let (Some(sick), Some(healthy)) = (devices.get(SICK), devices.get(SICK + 1)) {
-        stage.pictures("map-sick", &[sick])?;
+    if let (Some(faulty), Some(healthy)) = (devices.get(FAULTY), devices.get(FAULTY + 1)) {
+        stage.pictures("map-faulty", &[faulty])?;
         stage.pictures("map-healthy", &[healthy])?;
     }
     stage.farewell()

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::{Stage, say};
-use crate::sickdisk::SickDisk;
+use crate::faulty_disk::FaultyDisk;
 
 /// How much longer than it was told to a watcher may take to start and to end.
 const GRACE: Duration = Duration::from_secs(8);
@@ -25,7 +25,7 @@ impl Watchers {
     ///
     /// # Errors
     /// If iowhy cannot be started.
-    pub fn start(stage: &Stage, disk: &SickDisk, devices: &[&str]) -> io::Result<Watchers> {
+    pub fn start(stage: &Stage, disk: &FaultyDisk, devices: &[&str]) -> io::Result<Watchers> {
         let seconds = stage.watch.as_secs().to_string();
         let mut watchers =
             Watchers { watching: Vec::new(), until: Instant::now() + stage.watch + GRACE };
@@ -59,7 +59,7 @@ impl Watchers {
     ///
     /// # Errors
     /// If iowhy cannot be started.
-    pub fn wait(mut self, stage: &Stage, disk: &SickDisk, devices: &[&str]) -> io::Result<()> {
+    pub fn wait(mut self, stage: &Stage, disk: &FaultyDisk, devices: &[&str]) -> io::Result<()> {
         if io::stdout().is_terminal() {
             let mut live = disk.command(&stage.iowhy.to_string_lossy());
             let seconds = stage.watch.as_secs();

@@ -84,7 +84,7 @@ pub const PICTURES: &[Picture] = &[
         "Two straight lines and a step between them. Left of it the volume spends its credits, right of it it gives what was paid for.",
     ),
     picture(
-        "peers/one-sick",
+        "peers/one-faulty",
         "Bad: one disk of eight",
         "Seen alone: a slow disk. Its seven neighbours do the same work four times quicker, and that is the proof.",
     ),
@@ -138,7 +138,7 @@ pub fn beginning(seed: u64) -> String {
          I/Os, the lower one by the time that was waited in them. Good and bad disks can be told apart by eye, once one\n\
          has seen a few of each. Here they are: first what the picture shows, then the histogram, then what `iowhy why`\n\
          says of it, then how to make it.\n\n\
-         Every picture is a model of a disk with a known illness, played in virtual time; this page is written by\n\
+         Every picture is a model of a disk with a known fault, played in virtual time; this page is written by\n\
          `rig gallery` (seed {seed}) and comes out the same each time. The same disks live, behind the kernel's own block\n\
          layer, are the scenarios: [SCENARIOS](SCENARIOS.md). Where the verdict is not what it should be, that is left standing.\n"
     )
@@ -186,8 +186,8 @@ fn wrapped(text: &str) -> String {
 
 /// How to make it, live.
 fn command(scenario: &Scenario) -> String {
-    let diseases: Vec<String> =
-        scenario.diseases.iter().map(|disease| format!(" --disease {disease}")).collect();
+    let faults: Vec<String> =
+        scenario.faults.iter().map(|fault| format!(" --fault {fault}")).collect();
     let loads = scenario.loads.join("`, `");
     let beside = match scenario.beside {
         (0, _) => String::new(),
@@ -195,10 +195,10 @@ fn command(scenario: &Scenario) -> String {
         (n, false) => format!(" and {n} healthy disks (`--peers {n}`)"),
     };
     format!(
-        "The disk: `rig sickdisk --model {}{}`{beside}; the load: `{loads}`.\n\
+        "The disk: `rig disk --model {}{}`{beside}; the load: `{loads}`.\n\
          Live, and judged: `sudo rig scenarios --only {} --keep here`.\n",
         scenario.model,
-        diseases.concat(),
+        faults.concat(),
         scenario.name
     )
 }

@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use iowhy_model::Random;
 
+use crate::faulty_disk::Drive;
 use crate::scenarios::Scenario;
-use crate::sickdisk::Drive;
-use iowhy_lab::disk::{Disease, Disk, Model, Request, Served};
+use iowhy_lab::disk::{Disk, Fault, Model, Request, Served};
 
 /// Size of every disk.
 const BYTES: u64 = 16 << 30;
@@ -26,17 +26,17 @@ struct Sender {
 /// The capture that `iowhy snoop --json` would have written of a scenario.
 ///
 /// # Errors
-/// If a model, disease or load of it is not known.
+/// If a model, fault or load of it is not known.
 pub fn capture(scenario: &Scenario, seed: u64) -> Result<String, String> {
     let model = Model::parse(scenario.model)?;
     let mut seen = Vec::new();
     for place in 0..=scenario.beside.0 {
-        let sick = place == 0 || scenario.beside.1;
-        let diseases = if sick { scenario.diseases } else { &[] };
-        let diseases: Result<Vec<Disease>, String> =
-            diseases.iter().map(|disease| Disease::parse(disease)).collect();
+        let faulty = place == 0 || scenario.beside.1;
+        let faults = if faulty { scenario.faults } else { &[] };
+        let faults: Result<Vec<Fault>, String> =
+            faults.iter().map(|fault| Fault::parse(fault)).collect();
         let seed = seed.wrapping_add(u64::from(place));
-        let mut disk = Disk::new(model.mechanism(BYTES), &diseases?, seed, 0);
+        let mut disk = Disk::new(model.mechanism(BYTES), &faults?, seed, 0);
         let name = model.device(u8::try_from(place).unwrap_or(u8::MAX));
         let done = play(&mut disk, scenario, seed)?;
         seen.extend(done.into_iter().map(|(request, served)| (name.clone(), request, served)));
@@ -130,7 +130,7 @@ mod tests {
     use crate::scenarios::SCENARIOS;
 
     #[test]
-    fn every_ward_can_be_played_and_plays_the_same_again() {
+    fn every_scenario_can_be_played_and_plays_the_same_again() {
         for scenario in SCENARIOS.iter().filter(|scenario| scenario.seconds <= 12) {
             let once = capture(scenario, 3).unwrap();
             assert!(once.lines().count() > 20, "{}: {} lines", scenario.name, once.lines().count());

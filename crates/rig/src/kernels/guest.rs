@@ -19,8 +19,8 @@ use iowhy_model::{Op, Recording};
 use serde_json::{Value, json};
 
 use super::machine::{DONE, MARK};
+use crate::faulty_disk::{FaultyDisk, Spec};
 use crate::scenarios::ACCUSES;
-use crate::sickdisk::{SickDisk, Spec};
 pub use count::{Count, Device, count};
 pub use load::Load;
 
@@ -31,7 +31,7 @@ const CASES: &[Case] = &[
     ("kernel", kernel),
     ("doctor", doctor),
     ("null_blk", null_block),
-    ("sick disk", sick_disk),
+    ("faulty disk", sick_disk),
     ("scsi timeout", scsi_timeout),
     ("scsi medium error", scsi_medium_error),
     ("dm-linear", stacks::linear),
@@ -156,8 +156,8 @@ fn null_block() -> io::Result<Vec<Value>> {
 
 /// The disk of FUSE and loop: reads, writes with their flushes, discards.
 fn sick_disk() -> io::Result<Vec<Value>> {
-    let sick = SickDisk::start(&spec(Some("retry=0.35")))?;
-    let device = Device::named(sick.path().trim_start_matches("/dev/"))?;
+    let faulty = FaultyDisk::start(&spec(Some("retry=0.35")))?;
+    let device = Device::named(faulty.path().trim_start_matches("/dev/"))?;
     let mut told = Vec::new();
     for mode in [TraceMode::Events, TraceMode::Histograms] {
         for (op, depth, number) in [(Op::Read, 8, 2000), (Op::Write, 2, 300), (Op::Discard, 1, 32)]
@@ -167,7 +167,7 @@ fn sick_disk() -> io::Result<Vec<Value>> {
             told.extend(lines(&counted, mode, &format!("{depth} deep")));
         }
     }
-    sick.end()?;
+    faulty.end()?;
     Ok(told)
 }
 
@@ -234,14 +234,14 @@ fn scsi_timeout() -> io::Result<Vec<Value>> {
 }
 
 /// What `iowhy why` says of a disk that is read from end to end.
-fn verdict(disk: &str, disease: Option<&str>) -> io::Result<Vec<Value>> {
-    let sick = SickDisk::start(&spec(disease))?;
-    let path = sick.path();
+fn verdict(disk: &str, fault: Option<&str>) -> io::Result<Vec<Value>> {
+    let faulty = FaultyDisk::start(&spec(fault))?;
+    let path = faulty.path();
     let device = path.trim_start_matches("/dev/");
     let first = judged(&[device], WATCH, |over| load::read_on(&path, over))?;
-    sick.end()?;
+    faulty.end()?;
     let verdict = first["verdict"].as_str().unwrap_or("none");
-    let (expected, right) = match disease {
+    let (expected, right) = match fault {
         Some(_) => ("device.retry", verdict == "device.retry"),
         None => ("no accusation", !accuses(&first) && verdict != "none"),
     };
@@ -283,10 +283,10 @@ fn accuses(finding: &Value) -> bool {
 }
 
 /// A disk of 7200 rpm; a seed, so that it always does the same.
-fn spec(disease: Option<&str>) -> Spec {
+fn spec(fault: Option<&str>) -> Spec {
     Spec {
         model: "rotational".to_string(),
-        diseases: disease.into_iter().map(str::to_string).collect(),
+        faults: fault.into_iter().map(str::to_string).collect(),
         bytes: 2 << 30,
         seed: 7,
         truth: "/tmp/truth.csv".into(),

@@ -17,7 +17,7 @@ pub const DONE: &str = "rig-guest done";
 
 /// What a machine printed.
 #[derive(Debug, Default)]
-pub struct Printed {
+pub struct Console {
     /// Every line on its serial port.
     pub lines: Vec<String>,
     /// Whether it came to its end.
@@ -51,7 +51,7 @@ impl Drop for Machine {
 ///
 /// # Errors
 /// If qemu cannot be started.
-pub fn boot(image: &Image, cases: Cases<'_>, patience: Duration) -> io::Result<Printed> {
+pub fn boot(image: &Image, cases: Cases<'_>, patience: Duration) -> io::Result<Console> {
     let began = Instant::now();
     let mut machine = Machine(qemu(image, cases).spawn()?);
     let output = machine.0.stdout.take().ok_or_else(|| io::Error::other("no serial port"))?;
@@ -65,7 +65,7 @@ pub fn boot(image: &Image, cases: Cases<'_>, patience: Duration) -> io::Result<P
             }
         }
     });
-    let mut printed = Printed::default();
+    let mut printed = Console::default();
     // Ends when qemu closes its output, or when the patience does.
     while let Ok(line) = told.recv_timeout(patience.saturating_sub(began.elapsed())) {
         printed.done |= line == DONE;

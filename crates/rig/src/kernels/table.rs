@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::machine::{MARK, Printed};
+use super::machine::{Console, MARK};
 
 /// One kernel's results.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub struct Results {
 
 impl Results {
     /// Takes our lines out of what was printed.
-    pub fn of(package: &str, printed: &Printed) -> Results {
+    pub fn of(package: &str, printed: &Console) -> Results {
         // The firmware's last words stand before the first.
         let ours = printed.lines.iter().filter_map(|line| line.split_once(MARK));
         Results {

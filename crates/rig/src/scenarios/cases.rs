@@ -1,4 +1,4 @@
-//! The table of scenarios: for each disease at least one disk that has it, and a near miss, a healthy one
+//! The table of scenarios: for each fault at least one disk that has it, and a near miss, a healthy one
 //! that looks like it.
 
 use super::{Figure, Scenario};
@@ -6,7 +6,7 @@ use super::{Figure, Scenario};
 const BASE: Scenario = Scenario {
     name: "",
     model: "rotational",
-    diseases: &[],
+    faults: &[],
     beside: (0, false),
     loads: &["read:128K"],
     before: 0,
@@ -31,7 +31,7 @@ const PEACE: &[&str] = &[
 pub const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "retry/7200",
-        diseases: &["retry=0.35"],
+        faults: &["retry=0.35"],
         owed: &["device.retry"],
         figure: Figure::Rpm(7200.0),
         runs: 3,
@@ -41,7 +41,7 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "retry/5400",
         model: "rotational:rpm=5400",
-        diseases: &["retry=0.25"],
+        faults: &["retry=0.25"],
         owed: &["device.retry"],
         figure: Figure::Rpm(5400.0),
         ..BASE
@@ -49,7 +49,7 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "retry/10000",
         model: "rotational:rpm=10000",
-        diseases: &["retry=0.4"],
+        faults: &["retry=0.4"],
         owed: &["device.retry"],
         figure: Figure::Rpm(10_000.0),
         ..BASE
@@ -57,14 +57,14 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "retry/15000",
         model: "rotational:rpm=15000,spt=700",
-        diseases: &["retry=0.5"],
+        faults: &["retry=0.5"],
         owed: &["device.retry"],
         figure: Figure::Rpm(15_000.0),
         ..BASE
     },
     Scenario {
         name: "retry/added",
-        diseases: &["retry=0.6"],
+        faults: &["retry=0.6"],
         owed: &["device.retry"],
         figure: Figure::Added,
         ..BASE
@@ -94,7 +94,7 @@ pub const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         name: "slow/platter",
-        diseases: &["slow=4"],
+        faults: &["slow=4"],
         loads: &["read:8K,random,think=20ms"],
         owed: &["device.slow"],
         figure: Figure::Added,
@@ -104,7 +104,7 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "slow/flash",
         model: "ssd",
-        diseases: &["slow=400"],
+        faults: &["slow=400"],
         loads: &["read:4K,random,think=2ms"],
         owed: &["device.slow"],
         figure: Figure::Added,
@@ -122,7 +122,7 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "stall/flash",
         model: "ssd",
-        diseases: &["stall=2s/400ms"],
+        faults: &["stall=2s/400ms"],
         loads: &["read:4K,random,think=3ms", "read:16K,random,think=9ms"],
         seconds: 15,
         owed: &["device.stall"],
@@ -132,7 +132,7 @@ pub const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         name: "stall/platter",
-        diseases: &["stall=3s/700ms"],
+        faults: &["stall=3s/700ms"],
         loads: &["read:64K"],
         seconds: 15,
         owed: &["device.stall"],
@@ -190,8 +190,8 @@ pub const SCENARIOS: &[Scenario] = &[
         ..BASE
     },
     Scenario {
-        name: "peers/one-sick",
-        diseases: &["retry=0.8"],
+        name: "peers/one-faulty",
+        faults: &["retry=0.8"],
         beside: (7, false),
         loads: &["read:8K,random,think=40ms"],
         seconds: 15,
@@ -202,7 +202,7 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "peers/slow-flash",
         model: "ssd",
-        diseases: &["slow=30"],
+        faults: &["slow=30"],
         beside: (5, false),
         loads: &["read:4K,random,think=10ms"],
         seconds: 10,
@@ -221,7 +221,7 @@ pub const SCENARIOS: &[Scenario] = &[
         // A fan that shakes the shelf: it comes and goes, for all at once. Six disks that are always
         // as slow are of another kind, for all that latencies can tell.
         name: "together/all-slow",
-        diseases: &["thermal=5s/3s/6"],
+        faults: &["thermal=5s/3s/6"],
         beside: (5, true),
         loads: &["read:8K,random,think=40ms"],
         seconds: 15,
@@ -269,7 +269,7 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "thermal/flash",
         model: "ssd:read=300us",
-        diseases: &["thermal=9s/4s/20"],
+        faults: &["thermal=9s/4s/20"],
         loads: &["read:4K,random,think=2ms"],
         seconds: 20,
         owed: &["device.thermal", "device.slow"],
@@ -302,7 +302,7 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "recovery/flash",
         model: "ssd",
-        diseases: &["recovery=0.004/900ms"],
+        faults: &["recovery=0.004/900ms"],
         loads: &["read:4K,random,think=4ms"],
         seconds: 20,
         owed: &["device.recovery", "device.stall", "device.slow"],
@@ -319,7 +319,7 @@ pub const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         name: "media/eio",
-        diseases: &["eio=32M+2M/400ms"],
+        faults: &["eio=32M+2M/400ms"],
         loads: &["read:128K,think=5ms"],
         seconds: 12,
         owed: &["device.media"],
@@ -329,7 +329,7 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "comb/flash",
         model: "ssd",
-        diseases: &["comb=0.45/5ms"],
+        faults: &["comb=0.45/5ms"],
         loads: &["read:4K,random,think=3ms"],
         seconds: 12,
         owed: &["device.comb-other", "device.slow"],
@@ -340,7 +340,7 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "comb/hundred-hertz",
         model: "ssd",
-        diseases: &["comb=0.4/10ms"],
+        faults: &["comb=0.4/10ms"],
         loads: &["read:4K,random,think=3ms"],
         seconds: 12,
         owed: &["device.comb-other", "device.slow"],
@@ -356,7 +356,7 @@ pub const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         name: "wake/platter",
-        diseases: &["wake=600ms/500ms"],
+        faults: &["wake=600ms/500ms"],
         loads: &["read:8K,random,rate=2.5"],
         seconds: 30,
         owed: &["device.idle-wake", "device.slow", "device.stall"],

@@ -10,18 +10,18 @@ use super::{Answer, Judged, Outcome, SCENARIOS, Scenario};
 
 /// The runs of a file.
 #[derive(Debug)]
-pub struct Kept {
+pub struct RunLog {
     path: PathBuf,
     known: Vec<Outcome>,
 }
 
-impl Kept {
+impl RunLog {
     /// Reads what is there already. A run of a scenario that has changed since, or a line that was cut
     /// off, is as good as none.
     ///
     /// # Errors
     /// If the file is there and cannot be read.
-    pub fn open(path: &Path) -> io::Result<Kept> {
+    pub fn open(path: &Path) -> io::Result<RunLog> {
         let mut known = Vec::new();
         match File::open(path) {
             Ok(file) => {
@@ -33,7 +33,7 @@ impl Kept {
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
-        Ok(Kept { path: path.to_path_buf(), known })
+        Ok(RunLog { path: path.to_path_buf(), known })
     }
 
     /// The run of a scenario with a seed, if it is there.
@@ -70,7 +70,7 @@ fn line(outcome: &Outcome) -> Value {
         "truth": outcome.truth,
         "requests": outcome.requests,
         "late_ns": outcome.late,
-        "sick": outcome.sick,
+        "faulty": outcome.faulty,
         "answers": answers,
     })
 }
@@ -87,7 +87,7 @@ fn outcome(line: &Value) -> Option<Outcome> {
         truth: line["truth"].as_f64(),
         requests: usize::try_from(line["requests"].as_u64()?).ok()?,
         late: line["late_ns"].as_u64()?,
-        sick: serde_json::from_value(line["sick"].clone()).ok()?,
+        faulty: serde_json::from_value(line["faulty"].clone()).ok()?,
         judged: Judged { answers: [at(0), at(1), at(2)] },
     })
 }
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_comes_back_as_it_was_kept_and_one_of_another_ward_does_not() {
+    fn a_run_comes_back_as_it_was_kept_and_one_of_another_scenario_does_not() {
         let said = |verdict: &str| {
             Some(Answer {
                 verdict: verdict.to_string(),
@@ -123,12 +123,12 @@ mod tests {
             truth: Some(7200.0),
             requests: 930,
             late: 2_000_000,
-            sick: vec!["loop7".to_string()],
+            faulty: vec!["loop7".to_string()],
             judged: Judged { answers: [said("device.retry"), None, said("healthy")] },
         };
         let path = std::env::temp_dir().join(format!("iowhy-kept-{}", std::process::id()));
-        Kept { path: path.clone(), known: Vec::new() }.add(&run).unwrap();
-        let kept = Kept::open(&path).unwrap();
+        RunLog { path: path.clone(), known: Vec::new() }.add(&run).unwrap();
+        let kept = RunLog::open(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
         let known = kept.find(&SCENARIOS[0], 11).unwrap();
         assert_eq!((line(known), &known.judged), (line(&run), &run.judged));

@@ -5,12 +5,12 @@ use std::ops::Range;
 use serde_json::Value;
 
 use super::{Figure, Scenario};
-use crate::sickdisk::{Entry, Truth};
+use crate::faulty_disk::{Entry, Truth};
 use iowhy_lab::disk::Cause;
 
 /// The way by which a verdict came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Way {
+pub enum Route {
     /// `iowhy why`, watching.
     Live,
     /// `iowhy snoop | iowhy why`.
@@ -19,18 +19,18 @@ pub enum Way {
     Capture,
 }
 
-impl Way {
+impl Route {
     /// All of them.
-    pub const ALL: [Way; 3] = [Way::Live, Way::Pipe, Way::Capture];
+    pub const ALL: [Route; 3] = [Route::Live, Route::Pipe, Route::Capture];
 }
 
 /// From this confidence on a finding is an accusation; below it is shown as a guess (METHOD).
 pub const ACCUSES: f64 = 0.6;
 
-/// A disk that answers so late is sick by the host's fault, ns: `device.stall` begins at 50 ms (METHOD).
+/// A disk that answers so late is faulty by the host's fault, ns: `device.stall` begins at 50 ms (METHOD).
 const DISTURBED: u64 = 40_000_000;
 
-/// What a disease adds to a request.
+/// What a fault adds to a request.
 const ADDED: [Cause; 7] = [
     Cause::Retry,
     Cause::Slow,
@@ -59,7 +59,7 @@ pub struct Answer {
 /// The verdicts of a run, one per way.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Judged {
-    /// In the order of [`Way::ALL`]; `None` where there was no report.
+    /// In the order of [`Route::ALL`]; `None` where there was no report.
     pub answers: [Option<Answer>; 3],
 }
 
@@ -76,7 +76,7 @@ pub struct Outcome {
     pub requests: usize,
     /// How late the disks' answers were at most, ns: that is the host's doing, not the model's.
     pub late: u64,
-    pub(super) sick: Vec<String>,
+    pub(super) faulty: Vec<String>,
     pub(super) judged: Judged,
 }
 
@@ -146,33 +146,33 @@ impl Outcome {
                 Some(sum as f64 / watched.len().max(1) as f64 / 1e6)
             }
         };
-        let ill = match scenario.beside {
-            _ if !scenario.sick() => 0,
+        let faulty = match scenario.beside {
+            _ if !scenario.faulty() => 0,
             (_, true) => devices.len(),
             (_, false) => 1,
         };
-        let sick = devices.iter().take(ill).cloned().collect();
+        let faulty = devices.iter().take(faulty).cloned().collect();
         let all = truths.iter().flat_map(|truth| &truth.entries);
         let all = all.filter(|entry| span.contains(&entry.arrival));
         let late = all.map(|entry| entry.reply.saturating_sub(entry.due)).max().unwrap_or(0);
-        Outcome { scenario, seed, truth, requests: watched.len(), late, sick, judged }
+        Outcome { scenario, seed, truth, requests: watched.len(), late, faulty, judged }
     }
 
     /// The verdict that came by a way.
-    pub fn answer(&self, way: Way) -> Option<&Answer> {
+    pub fn answer(&self, way: Route) -> Option<&Answer> {
         self.judged.answers.get(way as usize)?.as_ref()
     }
 
     /// Whether that verdict is right, and about the right disk.
-    pub fn right(&self, way: Way) -> bool {
+    pub fn right(&self, way: Route) -> bool {
         self.answer(way).is_some_and(|answer| {
-            let device = |name: &String| self.sick.is_empty() || self.sick.contains(name);
+            let device = |name: &String| self.faulty.is_empty() || self.faulty.contains(name);
             self.scenario.owed.contains(&answer.verdict.as_str())
                 && answer.device.as_ref().is_none_or(device)
         })
     }
 
-    /// Whether the host kept a disk off the processor for long enough to make it look sick.
+    /// Whether the host kept a disk off the processor for long enough to make it look faulty.
     pub fn disturbed(&self) -> bool {
         self.late > DISTURBED
     }
@@ -181,12 +181,12 @@ impl Outcome {
     pub fn falsely_accused(&self) -> Vec<&(String, String)> {
         let answers = self.judged.answers.iter().flatten();
         let accused = answers.flat_map(|answer| &answer.accused);
-        accused.filter(|(device, _)| !self.sick.contains(device)).collect()
+        accused.filter(|(device, _)| !self.faulty.contains(device)).collect()
     }
 
     /// The run in one line.
     pub fn line(&self) -> String {
-        let said = Way::ALL.map(|way| match self.answer(way) {
+        let said = Route::ALL.map(|way| match self.answer(way) {
             Some(answer) => {
                 let right = if self.right(way) { "" } else { " WRONG" };
                 format!("{} {:.0} %{right}", answer.verdict, 100.0 * answer.confidence)

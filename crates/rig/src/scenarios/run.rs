@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::{Answer, Judged, Outcome, Scenario};
 use crate::built::iowhy;
-use crate::sickdisk::{Drive, Driven, SickDisk, Spec, Truth};
+use crate::faulty_disk::{Drive, FaultyDisk, RunningDrive, Spec, Truth};
 
 /// Size of every disk.
 const BYTES: u64 = 16 << 30;
@@ -21,7 +21,7 @@ const GRACE: Duration = Duration::from_secs(30);
 
 /// The disks of a run, the first of them the one it is about.
 struct Beds {
-    disks: Vec<SickDisk>,
+    disks: Vec<FaultyDisk>,
     folder: PathBuf,
 }
 
@@ -40,7 +40,7 @@ pub fn run(scenario: &'static Scenario, seed: u64, keep: Option<&Path>) -> io::R
     let begun = monotonic();
     let reports = beds.judge(scenario);
     let span = begun..monotonic();
-    loads.into_iter().try_for_each(Driven::stop)?;
+    loads.into_iter().try_for_each(RunningDrive::stop)?;
     let (devices, folder) = (beds.devices(), beds.folder.clone());
     let truths = beds.end()?;
     if keep.is_none() {
@@ -55,13 +55,13 @@ pub fn run(scenario: &'static Scenario, seed: u64, keep: Option<&Path>) -> io::R
 
 impl Beds {
     fn make(scenario: &Scenario, seed: u64, folder: PathBuf) -> io::Result<Beds> {
-        let (peers, ill) = scenario.beside;
+        let (peers, faulty) = scenario.beside;
         let mut disks = Vec::new();
         for place in 0..=u64::from(peers) {
-            let diseases = if place == 0 || ill { scenario.diseases } else { &[] };
-            disks.push(SickDisk::start(&Spec {
+            let faults = if place == 0 || faulty { scenario.faults } else { &[] };
+            disks.push(FaultyDisk::start(&Spec {
                 model: scenario.model.to_string(),
-                diseases: diseases.iter().map(ToString::to_string).collect(),
+                faults: faults.iter().map(ToString::to_string).collect(),
                 bytes: BYTES,
                 seed: seed.wrapping_add(place),
                 truth: folder.join(format!("truth-{place}.csv")),
@@ -74,7 +74,7 @@ impl Beds {
         self.disks.iter().map(|disk| disk.path().trim_start_matches("/dev/").to_string()).collect()
     }
 
-    fn loads(&self, scenario: &Scenario, seed: u64) -> io::Result<Vec<Driven>> {
+    fn loads(&self, scenario: &Scenario, seed: u64) -> io::Result<Vec<RunningDrive>> {
         let mut driven = Vec::new();
         for (place, disk) in self.disks.iter().enumerate() {
             for (one, load) in scenario.loads.iter().enumerate() {
@@ -86,7 +86,7 @@ impl Beds {
         Ok(driven)
     }
 
-    /// What came of each way, in the order of [`Way`](super::Way).
+    /// What came of each way, in the order of [`Route`](super::Route).
     fn judge(&self, scenario: &Scenario) -> io::Result<[Option<Value>; 3]> {
         let until = Instant::now() + Duration::from_secs(scenario.seconds) + GRACE;
         let capture = self.folder.join("capture.json");
@@ -127,7 +127,7 @@ impl Beds {
     }
 
     fn end(self) -> io::Result<Vec<Truth>> {
-        self.disks.into_iter().map(SickDisk::end).collect()
+        self.disks.into_iter().map(FaultyDisk::end).collect()
     }
 }
 

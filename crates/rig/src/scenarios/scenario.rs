@@ -1,15 +1,15 @@
-//! A disk of known illness under a load, and what is owed.
+//! A disk of known fault under a load, and what is owed.
 
-/// A disk of known illness under a load.
+/// A disk of known fault under a load.
 #[derive(Clone, Copy, Debug)]
 pub struct Scenario {
-    /// The disease, and behind a `/` which of its cases.
+    /// The fault, and behind a `/` which of its cases.
     pub name: &'static str,
     /// The model, as on the command line.
     pub model: &'static str,
-    /// Its diseases, likewise.
-    pub diseases: &'static [&'static str],
-    /// Other disks of the model under the same load: how many, and whether they are ill too.
+    /// Its faults, likewise.
+    pub faults: &'static [&'static str],
+    /// Other disks of the model under the same load: how many, and whether they are faulty too.
     pub beside: (u16, bool),
     /// Who asks each disk.
     pub loads: &'static [&'static str],
@@ -36,25 +36,25 @@ pub enum Figure {
     Rpm(f64),
     /// A limit, in its own unit per second.
     Cap(f64),
-    /// The mean latency that the disease adds, from the log of the disk.
+    /// The mean latency that the fault adds, from the log of the disk.
     Added,
 }
 
 impl Scenario {
     /// What is the case, in a line.
     pub fn tells(&self) -> String {
-        let ill = if self.diseases.is_empty() { "-".to_string() } else { self.diseases.join(" ") };
+        let faulty = if self.faults.is_empty() { "-".to_string() } else { self.faults.join(" ") };
         let peers = match self.beside {
             (0, _) => String::new(),
             (n, true) => format!(" and {n} like it"),
             (n, false) => format!(" beside {n} healthy"),
         };
-        format!("{} {ill}{peers}, {}: owed {}", self.model, self.loads.join(" + "), self.owed[0])
+        format!("{} {faulty}{peers}, {}: owed {}", self.model, self.loads.join(" + "), self.owed[0])
     }
 
-    /// Whether a disk is sick, by a disease or by what it is, so that accusing one is right.
-    pub fn sick(&self) -> bool {
+    /// Whether a disk is faulty, by a fault or by what it is, so that accusing one is right.
+    pub fn faulty(&self) -> bool {
         let by_nature = ["device.", "peer."].iter().any(|of| self.owed[0].starts_with(of));
-        by_nature || !self.diseases.is_empty()
+        by_nature || !self.faults.is_empty()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Figure, Outcome, Way};
+use super::{Figure, Outcome, Route};
 
 /// All runs, and what they come to.
 pub fn tables(all: &[Outcome]) -> String {
@@ -11,7 +11,7 @@ pub fn tables(all: &[Outcome]) -> String {
          | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );
     for one in all {
-        let said = Way::ALL.map(|way| cell(one, way));
+        let said = Route::ALL.map(|way| cell(one, way));
         let (figure, found, truth) = figures(one);
         let (scenario, seed, requests, owed) =
             (one.scenario.name, one.seed, one.requests, one.scenario.owed[0]);
@@ -26,7 +26,7 @@ pub fn tables(all: &[Outcome]) -> String {
 }
 
 /// A verdict as a cell: in bold where it is wrong, with a star where it is right but not the one owed.
-fn cell(outcome: &Outcome, way: Way) -> String {
+fn cell(outcome: &Outcome, way: Route) -> String {
     let Some(answer) = outcome.answer(way) else { return "**none**".to_string() };
     let text = format!("{} {:.0} %", answer.verdict, 100.0 * answer.confidence);
     match outcome.right(way) {
@@ -38,7 +38,7 @@ fn cell(outcome: &Outcome, way: Way) -> String {
 
 /// The figure's name, what the live verdict said of it, and what it was.
 fn figures(outcome: &Outcome) -> (&'static str, String, String) {
-    let said = outcome.answer(Way::Live).and_then(|answer| answer.figure);
+    let said = outcome.answer(Route::Live).and_then(|answer| answer.figure);
     let text = |value: Option<f64>, of: &dyn Fn(f64) -> String| value.map_or("-".to_string(), of);
     let (name, of): (_, &dyn Fn(f64) -> String) = match outcome.scenario.figure {
         Figure::None => return ("", String::new(), String::new()),
@@ -52,7 +52,7 @@ fn figures(outcome: &Outcome) -> (&'static str, String, String) {
 fn sums(all: &[Outcome]) -> String {
     let mut out = String::new();
     let n = all.len();
-    for (way, words) in Way::ALL.into_iter().zip(["live", "snoop piped", "capture"]) {
+    for (way, words) in Route::ALL.into_iter().zip(["live", "snoop piped", "capture"]) {
         let right = all.iter().filter(|outcome| outcome.right(way)).count();
         let exact = all.iter().filter(|outcome| {
             outcome
@@ -82,7 +82,7 @@ fn sums(all: &[Outcome]) -> String {
         0 => "none".to_string(),
         _ => accused.into_iter().collect::<Vec<String>>().join(", "),
     };
-    let _ = writeln!(out, "- diseases: {} ({})", names.len(), names.join(", "));
+    let _ = writeln!(out, "- faults: {} ({})", names.len(), names.join(", "));
     let _ = writeln!(out, "- healthy disks accused, by any way: {accused}");
     out
 }

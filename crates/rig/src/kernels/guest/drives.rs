@@ -1,4 +1,4 @@
-//! The dusty disk behind real drivers: qemu's own SCSI, NVMe and virtio drives, each over a sick disk
+//! The dusty disk behind real drivers: qemu's own SCSI, NVMe and virtio drives, each over a faulty disk
 //! of the host, in real time.
 
 use std::fs;

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io;
 
-use crate::sickdisk::kernel::{MAPPER_HEADER, tell_mapper};
+use crate::faulty_disk::kernel::{MAPPER_HEADER, tell_mapper};
 
 /// `DM_DEV_CREATE` and its kin, `include/uapi/linux/dm-ioctl.h`.
 const CREATE: u32 = 3;

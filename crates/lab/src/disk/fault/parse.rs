@@ -1,14 +1,14 @@
-//! Diseases as they are written.
+//! Faults as they are written.
 
 use super::super::size;
-use super::{Disease, RECOVERY_NS, Zone};
+use super::{Fault, RECOVERY_NS, Zone};
 
-impl Disease {
+impl Fault {
     /// Reads one from the command line.
     ///
     /// # Errors
     /// If it is none; the text says what would be.
-    pub fn parse(text: &str) -> Result<Disease, String> {
+    pub fn parse(text: &str) -> Result<Fault, String> {
         let (name, value) = text.split_once('=').unwrap_or((text, ""));
         let (found, form) = match name {
             "comb" => (comb(value), "`comb=0.3/4ms`: 30 % of the answers wait for a 4 ms tick"),
@@ -21,20 +21,20 @@ impl Disease {
             "wake" => (wake(value), "`wake=5s/900ms`: 900 ms to wake from a sleep after 5 s"),
             _ => (None, "one of comb, eio, recovery, retry, slow, stall, thermal, wake"),
         };
-        found.ok_or_else(|| format!("`{text}` is no disease; write {form}"))
+        found.ok_or_else(|| format!("`{text}` is no fault; write {form}"))
     }
 }
 
-fn retry(value: &str) -> Option<Disease> {
+fn retry(value: &str) -> Option<Fault> {
     let (chance, place) = value.split_once('@').unwrap_or((value, ""));
     let chance = chance.parse().ok().filter(|chance| (0.0..=1.0).contains(chance))?;
     let zone = if place.is_empty() { Zone::WHOLE } else { zone(place)? };
-    Some(Disease::Retry { chance, zone })
+    Some(Fault::Retry { chance, zone })
 }
 
-fn slow(value: &str) -> Option<Disease> {
+fn slow(value: &str) -> Option<Fault> {
     let factor = value.parse().ok().filter(|factor| (1.0..1e6).contains(factor))?;
-    Some(Disease::Slow { factor })
+    Some(Fault::Slow { factor })
 }
 
 /// `START+LENGTH`.
@@ -43,16 +43,16 @@ fn zone(text: &str) -> Option<Zone> {
     Some(Zone { start: size(start)?, length: size(length)? })
 }
 
-fn stall(value: &str) -> Option<Disease> {
+fn stall(value: &str) -> Option<Fault> {
     let (every, length) = value.split_once('/')?;
     let (every, length) = (duration(every)?, duration(length)?);
-    (length < every).then_some(Disease::Stall { every, length })
+    (length < every).then_some(Fault::Stall { every, length })
 }
 
-fn unreadable(value: &str) -> Option<Disease> {
+fn unreadable(value: &str) -> Option<Fault> {
     let (place, recovery) = value.split_once('/').unwrap_or((value, ""));
     let recovery = if recovery.is_empty() { RECOVERY_NS } else { duration(recovery)? };
-    Some(Disease::Unreadable { zone: zone(place)?, recovery })
+    Some(Fault::Unreadable { zone: zone(place)?, recovery })
 }
 
 /// A probability and a time: `0.3/4ms`.
@@ -62,27 +62,27 @@ fn chance_and_time(value: &str) -> Option<(f64, u64)> {
     Some((chance, duration(time)?))
 }
 
-fn rescue(value: &str) -> Option<Disease> {
+fn rescue(value: &str) -> Option<Fault> {
     let (chance, limit) = chance_and_time(value)?;
-    Some(Disease::Recovery { chance, limit })
+    Some(Fault::Recovery { chance, limit })
 }
 
-fn comb(value: &str) -> Option<Disease> {
+fn comb(value: &str) -> Option<Fault> {
     let (chance, period) = chance_and_time(value)?;
-    Some(Disease::Comb { chance, period })
+    Some(Fault::Comb { chance, period })
 }
 
-fn wake(value: &str) -> Option<Disease> {
+fn wake(value: &str) -> Option<Fault> {
     let (idle, time) = value.split_once('/')?;
-    Some(Disease::Wake { idle: duration(idle)?, time: duration(time)? })
+    Some(Fault::Wake { idle: duration(idle)?, time: duration(time)? })
 }
 
-fn thermal(value: &str) -> Option<Disease> {
+fn thermal(value: &str) -> Option<Fault> {
     let mut parts = value.split('/');
     let (every, length) = (duration(parts.next()?)?, duration(parts.next()?)?);
     let factor = parts.next()?.parse().ok().filter(|factor| (1.0..1e6).contains(factor))?;
     let one_more = parts.next().is_some();
-    (length < every && !one_more).then_some(Disease::Thermal { every, length, factor })
+    (length < every && !one_more).then_some(Fault::Thermal { every, length, factor })
 }
 
 /// `300ms`, `2s`, `40us`, in ns.
@@ -99,33 +99,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn diseases_are_read_as_they_are_written() {
-        let retry = Disease::parse("retry=0.35").unwrap();
-        assert_eq!(retry, Disease::Retry { chance: 0.35, zone: Zone::WHOLE });
+    fn faults_are_read_as_they_are_written() {
+        let retry = Fault::parse("retry=0.35").unwrap();
+        assert_eq!(retry, Fault::Retry { chance: 0.35, zone: Zone::WHOLE });
         let zone = Zone { start: 1 << 30, length: 64 << 20 };
-        assert_eq!(Disease::parse("retry=0.9@1G+64M"), Ok(Disease::Retry { chance: 0.9, zone }));
+        assert_eq!(Fault::parse("retry=0.9@1G+64M"), Ok(Fault::Retry { chance: 0.9, zone }));
         assert_eq!(
-            Disease::parse("stall=2s/300ms"),
-            Ok(Disease::Stall { every: 2_000_000_000, length: 300_000_000 })
+            Fault::parse("stall=2s/300ms"),
+            Ok(Fault::Stall { every: 2_000_000_000, length: 300_000_000 })
         );
         let zone = Zone { start: 4 << 20, length: 8192 };
         assert_eq!(
-            Disease::parse("eio=4M+8K/0.5s"),
-            Ok(Disease::Unreadable { zone, recovery: 500_000_000 })
+            Fault::parse("eio=4M+8K/0.5s"),
+            Ok(Fault::Unreadable { zone, recovery: 500_000_000 })
         );
         assert_eq!(
-            Disease::parse("thermal=20s/8s/4"),
-            Ok(Disease::Thermal { every: 20_000_000_000, length: 8_000_000_000, factor: 4.0 })
+            Fault::parse("thermal=20s/8s/4"),
+            Ok(Fault::Thermal { every: 20_000_000_000, length: 8_000_000_000, factor: 4.0 })
         );
         assert_eq!(
-            Disease::parse("comb=0.3/4ms"),
-            Ok(Disease::Comb { chance: 0.3, period: 4_000_000 })
+            Fault::parse("comb=0.3/4ms"),
+            Ok(Fault::Comb { chance: 0.3, period: 4_000_000 })
         );
         for bad in ["comb=0.3", "wake=2s", "thermal=2s/3s/4", "recovery=2/7s"] {
-            assert!(Disease::parse(bad).is_err(), "{bad}");
+            assert!(Fault::parse(bad).is_err(), "{bad}");
         }
         for bad in ["retry=2", "retry", "slow=0.5", "stall=1s/2s", "eio=5", "dust=1", "slow=-1"] {
-            assert!(Disease::parse(bad).is_err(), "{bad}");
+            assert!(Fault::parse(bad).is_err(), "{bad}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use iowhy_model::Op;
 
-use super::Fate;
+use super::Outcome;
 use crate::disk::Request;
 use crate::scenarios::Chance;
 
@@ -34,7 +34,7 @@ impl Cliff {
         Cliff { room, quick, slow, folds, filled: 0.0, last: 0, free: 0 }
     }
 
-    pub(super) fn befall(&mut self, request: &Request, fate: &mut Fate) {
+    pub(super) fn befall(&mut self, request: &Request, fate: &mut Outcome) {
         if request.op != Op::Write {
             return;
         }
@@ -77,7 +77,7 @@ impl Shingles {
         Shingles { room, clean, frees, filled: 0.0, end: 0, last: 0, cleaning: 0 }
     }
 
-    pub(super) fn befall(&mut self, request: &Request, fate: &mut Fate, chance: &mut Chance) {
+    pub(super) fn befall(&mut self, request: &Request, fate: &mut Outcome, chance: &mut Chance) {
         // After a rest it begins to clean by itself.
         if request.arrival > self.last + 5 * REST && self.filled > 0.3 * self.room {
             let begun = self.last + 5 * REST;

@@ -20,9 +20,9 @@ const NUMBERS: std::ops::Range<u32> = 700..900;
 /// How long the kernel or the serving process may take for anything.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A sick disk that is there until it is dropped.
+/// A faulty disk that is there until it is dropped.
 #[derive(Debug)]
-pub struct SickDisk {
+pub struct FaultyDisk {
     serving: Child,
     orders: Option<ChildStdin>,
     /// The open device; it detaches when this is closed.
@@ -32,19 +32,19 @@ pub struct SickDisk {
     turn: Option<u64>,
 }
 
-impl SickDisk {
+impl FaultyDisk {
     /// Makes the disk. Needs root, /dev/fuse and /dev/loop-control.
     ///
     /// # Errors
     /// If one of them is missing, or the spec is wrong; nothing is left behind then.
-    pub fn start(spec: &Spec) -> io::Result<SickDisk> {
+    pub fn start(spec: &Spec) -> io::Result<FaultyDisk> {
         spec.disk(0).map_err(io::Error::other)?;
         let model = spec.model().map_err(io::Error::other)?;
         let mut serving = serving(spec)?;
         let orders = serving.stdin.take();
         let answers = serving.stdout.take();
         let turn = model.turn();
-        let mut disk = SickDisk {
+        let mut disk = FaultyDisk {
             serving,
             orders,
             device: None,
@@ -172,12 +172,12 @@ impl SickDisk {
     }
 }
 
-impl Drop for SickDisk {
+impl Drop for FaultyDisk {
     fn drop(&mut self) {
         if self.orders.is_some()
             && let Err(error) = self.clear_away()
         {
-            let _ = writeln!(io::stderr(), "rig: cannot clear the sick disk away: {error}");
+            let _ = writeln!(io::stderr(), "rig: cannot clear the faulty disk away: {error}");
         }
     }
 }
@@ -188,8 +188,8 @@ fn serving(spec: &Spec) -> io::Result<Child> {
     let mut command = Command::new("unshare");
     command.arg("--mount").arg("--").arg(built::rig()?).arg("serve");
     command.arg("--model").arg(&spec.model);
-    for disease in &spec.diseases {
-        command.arg("--disease").arg(disease);
+    for fault in &spec.faults {
+        command.arg("--fault").arg(fault);
     }
     command.arg("--size").arg(spec.bytes.to_string());
     command.arg("--seed").arg(spec.seed.to_string());
@@ -224,7 +224,7 @@ fn within<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     }
 }
 
-/// What is missing on this machine for a sick disk; `None` if nothing is.
+/// What is missing on this machine for a faulty disk; `None` if nothing is.
 pub fn missing() -> Option<String> {
     if !rustix::process::geteuid().is_root() {
         return Some("root".to_string());

@@ -1,7 +1,7 @@
-//! What befalls a request beside what the disk models do: illnesses of links, caches, sectors and
+//! What befalls a request beside what the disk models do: faults of links, caches, sectors and
 //! power states, which the models of [`crate::disk`] do not know.
 //!
-//! Each is a small machine with a state of its own. A [`Body`] is a disk and what it has.
+//! Each is a small machine with a state of its own. A [`DiskWithEffects`] is a disk and what it has.
 
 mod heat;
 mod surface;
@@ -19,7 +19,7 @@ use crate::disk::{Cause, Disk, Request};
 
 /// Something that befalls requests. Times in ns.
 #[derive(Clone, Debug)]
-pub enum Ailment {
+pub enum Effect {
     /// A share of the requests is held for one to so many steps of equal length.
     Steps(u64, f64, usize),
     /// A share of the requests is rescued until the limit, and what comes behind it waits.
@@ -31,7 +31,7 @@ pub enum Ailment {
     Away(Vec<(u64, u64)>),
     /// From some time on, no more than so many bytes per second pass.
     Narrow(u64, f64),
-    /// No illness: bytes move at so many per second.
+    /// No fault: bytes move at so many per second.
     Bus(f64),
     /// It gets hot and slows itself down.
     Heat(Heat),
@@ -59,17 +59,17 @@ pub enum Ailment {
 
 /// What became of a request.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Fate {
+pub(super) struct Outcome {
     pub(super) due: u64,
     pub(super) failed: bool,
-    pub(super) ill: u64,
+    pub(super) delayed: u64,
     pub(super) waited: u64,
 }
 
 /// A disk and what it suffers from.
-pub(super) struct Body {
+pub(super) struct DiskWithEffects {
     disk: Disk,
-    pub(super) ailments: Vec<Ailment>,
+    pub(super) effects: Vec<Effect>,
     /// Whether it does one thing after the other.
     serial: bool,
     /// Until when nothing is served.
@@ -83,34 +83,39 @@ pub(super) struct Body {
     touched: HashSet<u64>,
 }
 
-impl Body {
-    pub(super) fn new(disk: Disk, ailments: Vec<Ailment>, serial: bool) -> Body {
+impl DiskWithEffects {
+    pub(super) fn new(disk: Disk, effects: Vec<Effect>, serial: bool) -> DiskWithEffects {
         let touched = HashSet::new();
-        Body { disk, ailments, serial, blocked: 0, last: 0, writing: 0, bus: 0, touched }
+        DiskWithEffects { disk, effects, serial, blocked: 0, last: 0, writing: 0, bus: 0, touched }
     }
 
     /// Serves a request; requests come in the order of their issue.
-    pub(super) fn serve(&mut self, request: &Request, flags: Flags, chance: &mut Chance) -> Fate {
+    pub(super) fn serve(
+        &mut self,
+        request: &Request,
+        flags: Flags,
+        chance: &mut Chance,
+    ) -> Outcome {
         let arrival = request.arrival.max(self.blocked);
         let served = self.disk.serve(&Request { arrival, ..*request });
-        let ill = [Cause::Retry, Cause::Slow, Cause::Stall, Cause::Recovery];
+        let faulty = [Cause::Retry, Cause::Slow, Cause::Stall, Cause::Recovery];
         let waited = [Cause::Queue, Cause::Cap, Cause::Cleaning];
         let sum = |of: &[Cause]| of.iter().map(|cause| served.spent(*cause)).sum::<u64>();
-        let mut fate = Fate {
+        let mut fate = Outcome {
             due: served.due,
             failed: served.failed,
-            ill: sum(&ill) + (arrival - request.arrival),
+            delayed: sum(&faulty) + (arrival - request.arrival),
             waited: sum(&waited),
         };
-        let mut ailments = std::mem::take(&mut self.ailments);
-        for ailment in &mut ailments {
+        let mut effects = std::mem::take(&mut self.effects);
+        for effect in &mut effects {
             let before = fate.due;
-            self.befall(ailment, request, flags, &mut fate, chance);
-            if !matches!(ailment, Ailment::Bus(_)) {
-                fate.ill += fate.due.saturating_sub(before);
+            self.befall(effect, request, flags, &mut fate, chance);
+            if !matches!(effect, Effect::Bus(_)) {
+                fate.delayed += fate.due.saturating_sub(before);
             }
         }
-        self.ailments = ailments;
+        self.effects = effects;
         if self.serial && fate.due > served.due {
             self.blocked = self.blocked.max(fate.due);
         }
@@ -123,27 +128,27 @@ impl Body {
 
     fn befall(
         &mut self,
-        ailment: &mut Ailment,
+        effect: &mut Effect,
         request: &Request,
         flags: Flags,
-        fate: &mut Fate,
+        fate: &mut Outcome,
         chance: &mut Chance,
     ) {
         let moves = matches!(request.op, Op::Read | Op::Write);
-        match ailment {
-            Ailment::Steps(step, share, most) if moves && chance.chance(*share) => {
+        match effect {
+            Effect::Steps(step, share, most) if moves && chance.chance(*share) => {
                 fate.due += *step * chance.whole(1, *most) as u64;
             }
-            Ailment::Rescue(share, limit, fails) if moves && chance.chance(*share) => {
+            Effect::Rescue(share, limit, fails) if moves && chance.chance(*share) => {
                 // The timer is exact, what follows it is not: a per mille.
                 fate.due = request.arrival + *limit + chance.wait(*limit as f64 * 1e-3) as u64;
                 fate.failed |= *fails;
                 self.blocked = self.blocked.max(fate.due);
             }
-            Ailment::Scars(places, tries, fails) => {
+            Effect::Scars(places, tries, fails) => {
                 surface::scars(places, *tries, *fails, request, fate, chance);
             }
-            Ailment::Away(times) => {
+            Effect::Away(times) => {
                 for (at, length) in times.iter() {
                     if fate.due > *at && request.arrival < at + length {
                         // What was in flight is sent again when the link is back.
@@ -152,25 +157,23 @@ impl Body {
                     }
                 }
             }
-            Ailment::Narrow(from, rate) if request.arrival >= *from => {
+            Effect::Narrow(from, rate) if request.arrival >= *from => {
                 fate.due += (f64::from(request.bytes) / *rate * 1e9) as u64;
                 self.blocked = self.blocked.max(fate.due);
             }
-            Ailment::Bus(rate) if moves => {
+            Effect::Bus(rate) if moves => {
                 let moved = (f64::from(request.bytes) / *rate * 1e9) as u64;
                 self.bus = self.bus.max(request.arrival) + moved;
                 fate.due = fate.due.max(self.bus);
             }
-            Ailment::Heat(heat) => heat.befall(request, fate),
-            Ailment::Cliff(cliff) => cliff.befall(request, fate),
-            Ailment::Shingles(shingles) => shingles.befall(request, fate, chance),
-            Ailment::Sleep(after, cost)
-                if self.last > 0 && request.arrival > self.last + *after =>
-            {
+            Effect::Heat(heat) => heat.befall(request, fate),
+            Effect::Cliff(cliff) => cliff.befall(request, fate),
+            Effect::Shingles(shingles) => shingles.befall(request, fate, chance),
+            Effect::Sleep(after, cost) if self.last > 0 && request.arrival > self.last + *after => {
                 fate.due += (*cost as f64 * chance.even(0.98, 1.02)) as u64;
                 self.blocked = self.blocked.max(request.arrival + *cost);
             }
-            Ailment::Barrier(cost) => {
+            Effect::Barrier(cost) => {
                 let must = request.op == Op::Flush
                     || (request.op == Op::Write
                         && (flags.has(Flags::FUA) || flags.has(Flags::PREFLUSH)));
@@ -182,34 +185,34 @@ impl Body {
                     }
                 }
             }
-            Ailment::Trim(each, per_mib) if request.op == Op::Discard => {
+            Effect::Trim(each, per_mib) if request.op == Op::Discard => {
                 let mib = u64::from(request.bytes) >> 20;
                 fate.due += (*each + mib * *per_mib) * chance.whole(80, 120) as u64 / 100;
                 self.blocked = self.blocked.max(fate.due);
             }
-            Ailment::Clash(times) if request.op == Op::Read && self.writing > request.arrival => {
+            Effect::Clash(times) if request.op == Op::Read && self.writing > request.arrival => {
                 let own = fate.due - request.arrival;
                 fate.due += (own as f64 * (*times - 1.0) * chance.even(0.7, 1.3)) as u64;
             }
-            Ailment::Partial(block, cost) if request.op == Op::Write => {
+            Effect::Partial(block, cost) if request.op == Op::Write => {
                 let end = request.offset + u64::from(request.bytes);
                 if !request.offset.is_multiple_of(*block) || !end.is_multiple_of(*block) {
                     fate.due += *cost;
                 }
             }
-            Ailment::FirstTouch(stretch, cost)
+            Effect::FirstTouch(stretch, cost)
                 if moves && self.touched.insert(request.offset / (*stretch).max(1)) =>
             {
                 fate.due += (*cost * chance.scale(0.4, 2.2)) as u64;
             }
-            Ailment::Resent(share, after) if moves && chance.chance(*share) => {
+            Effect::Resent(share, after) if moves && chance.chance(*share) => {
                 fate.due += *after * [1, 1, 1, 3][chance.whole(0, 3)];
             }
-            Ailment::Together(times, factor) => {
+            Effect::Together(times, factor) => {
                 let within = |(at, until): &&(u64, u64)| (*at..*until).contains(&request.arrival);
                 if times.iter().any(|time| within(&time)) {
                     // Its own service: waiting is not slowed down a second time.
-                    let waited = fate.waited + fate.ill;
+                    let waited = fate.waited + fate.delayed;
                     let own = (fate.due - request.arrival).saturating_sub(waited);
                     fate.due += (own as f64 * (*factor - 1.0)) as u64;
                 }

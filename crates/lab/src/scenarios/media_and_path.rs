@@ -2,7 +2,7 @@
 
 use super::parts::{lookups, nvme, platter, platter_rate, sata_ssd, scan, visitors};
 use super::peers::even_shelf;
-use super::{Ailment, Chance, Complaint, Plan, Port, Recipe, Setup, Trace, Truth, compound};
+use super::{Chance, Complaint, Effect, Plan, Port, Recipe, Setup, Trace, Truth, compound};
 
 /// Recipes of this family.
 pub(super) const RECIPES: &[Recipe] = &[
@@ -69,9 +69,9 @@ fn media(disk: Setup, fails: bool, chance: &mut Chance) -> Plan {
     let mut load = lookups(chance, 1, 2e6);
     load.bytes = vec![chance.pick(&[16, 32, 64]) << 10];
     load.within = Some(room);
-    let disk = disk.with(Ailment::Scars(places, tries, fails)).under(load);
+    let disk = disk.with(Effect::Scars(places, tries, fails)).under(load);
     let (pending, remapped) = (chance.whole(8, 64) as u64, chance.whole(0, 24) as u64);
-    let truth = Truth::sick("device.media", 0);
+    let truth = Truth::faulty("device.media", 0);
     let most = chance.scale(1200.0, 4000.0) as usize;
     let mut traces = vec![
         Trace::Attribute(0, 197, pending / 2, pending),
@@ -95,7 +95,7 @@ fn path(mut disks: Vec<Setup>, behind: usize, chance: &mut Chance) -> Plan {
         .collect();
     let count = disks.len();
     disks.iter_mut().take(behind).for_each(|disk| {
-        disk.ailments.push(Ailment::Away(times.clone()));
+        disk.effects.push(Effect::Away(times.clone()));
     });
     let mut traces = Vec::new();
     let is_nvme = disks.iter().any(|disk| disk.name.starts_with("nvme"));
@@ -118,8 +118,8 @@ fn path(mut disks: Vec<Setup>, behind: usize, chance: &mut Chance) -> Plan {
         say(length, format!("ata{port}: SATA link up 3.0 Gbps (SStatus 123 SControl 320)"));
     }
     for place in 0..count {
-        let ill = place < behind;
-        let port = match (count > 1, ill) {
+        let faulty = place < behind;
+        let port = match (count > 1, faulty) {
             (true, true) => Port::Expander(7),
             (true, false) => Port::Ata(10 + place),
             _ => Port::Ata(3),
@@ -127,14 +127,14 @@ fn path(mut disks: Vec<Setup>, behind: usize, chance: &mut Chance) -> Plan {
         if !is_nvme {
             traces.push(Trace::Port(place, port));
         }
-        if ill && !is_nvme {
+        if faulty && !is_nvme {
             let before = chance.whole(0, 40) as u64;
             traces.push(Trace::Attribute(place, 199, before, before + times.len() as u64 * 9));
             traces.push(Trace::Link(place, "3.0 Gb/s", "6.0 Gb/s"));
         }
     }
-    let truth = Truth { sick: true, ..Truth::sound("device.path") };
-    let truth = if count == 1 { Truth::sick("device.path", 0) } else { truth };
+    let truth = Truth { faulty: true, ..Truth::sound("device.path") };
+    let truth = if count == 1 { Truth::faulty("device.path", 0) } else { truth };
     Plan { listed: 20_000, ..Plan::shelf(truth, disks, seconds) }.leaves(traces)
 }
 
@@ -145,7 +145,7 @@ fn recovery(disk: Setup, (limit, drive): (f64, u64), chance: &mut Chance) -> Pla
     let load = if flash { lookups(chance, 1, 5e6) } else { scan(chance) };
     let fails = chance.chance(0.5);
     let share = chance.even(8.0, 14.0) / most as f64;
-    let disk = disk.with(Ailment::Rescue(share, (limit * 1e9) as u64, fails)).under(load);
+    let disk = disk.with(Effect::Rescue(share, (limit * 1e9) as u64, fails)).under(load);
     let seconds = (limit * 25.0).max(120.0);
     let mut traces =
         vec![Trace::Complaints(0, if drive > 0 { Complaint::Medium } else { Complaint::Timeout })];
@@ -157,5 +157,5 @@ fn recovery(disk: Setup, (limit, drive): (f64, u64), chance: &mut Chance) -> Pla
     }
     // What a drive gives up is a place that it cannot read.
     let also: &[&str] = if drive > 0 { &["device.media"] } else { &[] };
-    Plan::of(Truth::sick("device.recovery", 0).or(also), disk, seconds, most).leaves(traces)
+    Plan::of(Truth::faulty("device.recovery", 0).or(also), disk, seconds, most).leaves(traces)
 }

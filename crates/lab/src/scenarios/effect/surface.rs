@@ -2,7 +2,7 @@
 
 use iowhy_model::Op;
 
-use super::Fate;
+use super::Outcome;
 use crate::disk::Request;
 use crate::scenarios::Chance;
 
@@ -12,7 +12,7 @@ pub(super) fn scars(
     tries: u64,
     fails: bool,
     request: &Request,
-    fate: &mut Fate,
+    fate: &mut Outcome,
     chance: &mut Chance,
 ) {
     let end = request.offset + u64::from(request.bytes);

@@ -10,7 +10,7 @@ pub use parse::duration;
 
 use super::{Cause, Freeze, Random, Request, Served};
 
-/// Turns a drive tries before it gives a sector up, if the disease does not say otherwise. Document
+/// Turns a drive tries before it gives a sector up, if the fault does not say otherwise. Document
 /// 000 shows reads that lost up to 28 turns and still came.
 const TURNS_TRIED: u32 = 100;
 /// Time a drive with error recovery control spends on a sector it cannot read ("Error recovery
@@ -36,9 +36,9 @@ impl Zone {
     }
 }
 
-/// A disease.
+/// A fault.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Disease {
+pub enum Fault {
     /// Each access, and each repetition, costs another turn with that probability.
     Retry {
         /// The probability, 0 to 1.
@@ -97,57 +97,57 @@ pub enum Disease {
     },
 }
 
-impl Disease {
+impl Fault {
     /// The freezes it brings, counted from `start`.
     pub(super) fn freeze(&self, start: u64) -> Option<Freeze> {
         match *self {
-            Disease::Stall { every, length } => Some(Freeze { start, every, length }),
+            Fault::Stall { every, length } => Some(Freeze { start, every, length }),
             _ => None,
         }
     }
 
     /// Whether only a turning disk can have it.
     pub fn needs_platter(&self) -> bool {
-        matches!(self, Disease::Retry { .. })
+        matches!(self, Fault::Retry { .. })
     }
 
     /// The factor of its heat, `age` ns after the disk began to live.
     fn heat(&self, age: u64) -> f64 {
         match *self {
-            Disease::Thermal { every, length, factor } if age % every >= every - length => factor,
+            Fault::Thermal { every, length, factor } if age % every >= every - length => factor,
             _ => 1.0,
         }
     }
 }
 
-/// What diseases do to a request, whatever the disk is made of.
+/// What faults do to a request, whatever the disk is made of.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Illness<'a> {
-    /// The diseases.
-    pub(super) of: &'a [Disease],
+pub(super) struct FaultsAtWork<'a> {
+    /// The faults.
+    pub(super) of: &'a [Fault],
     /// When the disk began to live, ns.
     pub(super) start: u64,
 }
 
-impl Illness<'_> {
+impl FaultsAtWork<'_> {
     /// What was healthy service since `begun` takes longer because of slowness and heat.
     pub(super) fn prolong(&self, served: &mut Served, begun: u64) {
         let healthy = served.due.saturating_sub(begun);
         let longer = |factor: f64| (healthy as f64 * (factor - 1.0)) as u64;
         let age = begun.saturating_sub(self.start);
-        for disease in self.of {
-            if let Disease::Slow { factor } = disease {
+        for fault in self.of {
+            if let Fault::Slow { factor } = fault {
                 served.spend(Cause::Slow, longer(*factor));
             }
-            served.spend(Cause::Heat, longer(disease.heat(age)));
+            served.spend(Cause::Heat, longer(fault.heat(age)));
         }
     }
 
     /// How many turns are lost to retries, and whether the drive gave up in the end.
     pub(super) fn turns(&self, request: &Request, random: &mut Random) -> (u64, bool) {
         let mut turns = 0;
-        for disease in self.of {
-            let Disease::Retry { chance, zone } = disease else { continue };
+        for fault in self.of {
+            let Fault::Retry { chance, zone } = fault else { continue };
             while zone.touches(request) && random.chance(*chance) {
                 turns += 1;
                 if turns >= u64::from(TURNS_TRIED) {
@@ -161,14 +161,14 @@ impl Illness<'_> {
     /// The drive tries to rescue what it cannot read: in vain on an unreadable stretch, with
     /// success elsewhere.
     pub(super) fn rescue(&self, request: &Request, random: &mut Random, served: &mut Served) {
-        for disease in self.of {
-            match disease {
-                Disease::Unreadable { zone, recovery } if zone.touches(request) => {
+        for fault in self.of {
+            match fault {
+                Fault::Unreadable { zone, recovery } if zone.touches(request) => {
                     served.spend(Cause::Recovery, *recovery);
                     served.failed = true;
                     return;
                 }
-                Disease::Recovery { chance, limit } if random.chance(*chance) => {
+                Fault::Recovery { chance, limit } if random.chance(*chance) => {
                     served.spend(Cause::Recovery, *limit);
                 }
                 _ => {}
@@ -178,8 +178,8 @@ impl Illness<'_> {
 
     /// The answer is held back until a tick of the firmware's timer.
     pub(super) fn hold(&self, random: &mut Random, served: &mut Served) {
-        for disease in self.of {
-            let Disease::Comb { chance, period } = disease else { continue };
+        for fault in self.of {
+            let Fault::Comb { chance, period } = fault else { continue };
             let missed = (0..TICKS).take_while(|_| random.chance(*chance)).count() as u64;
             served.spend(Cause::Timer, missed * period);
         }
@@ -187,8 +187,8 @@ impl Illness<'_> {
 
     /// How long a disk needs to wake that has had nothing to do for `idle` ns.
     pub(super) fn waking(&self, since: u64) -> u64 {
-        let times = self.of.iter().map(|disease| match disease {
-            Disease::Wake { idle, time } if since >= *idle => *time,
+        let times = self.of.iter().map(|fault| match fault {
+            Fault::Wake { idle, time } if since >= *idle => *time,
             _ => 0,
         });
         times.max().unwrap_or(0)

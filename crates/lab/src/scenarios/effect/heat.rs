@@ -1,6 +1,6 @@
 //! A flash disk that gets hot under load and slows itself down in steps.
 
-use super::Fate;
+use super::Outcome;
 use crate::disk::Request;
 
 /// A disk's temperature, and what it does about it.
@@ -55,7 +55,7 @@ impl Heat {
         }
     }
 
-    pub(super) fn befall(&mut self, request: &Request, fate: &mut Fate) {
+    pub(super) fn befall(&mut self, request: &Request, fate: &mut Outcome) {
         let now = request.arrival.max(self.at);
         let passed = (now - self.at) as f64;
         self.celsius = self.ambient + (self.celsius - self.ambient) * (-passed / self.cools).exp();

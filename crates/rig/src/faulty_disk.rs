@@ -1,4 +1,4 @@
-//! A block device with a known disease, without hardware.
+//! A block device with a known fault, without hardware.
 //!
 //! A process of its own serves one file by FUSE from memory; each request is answered when the
 //! [`disk`](iowhy_lab::disk) model says. A private loop device with direct I/O makes that file a
@@ -19,7 +19,7 @@ mod replies;
 mod truth;
 
 pub use daemon::serve;
-pub use device::{SickDisk, missing};
-pub use drive::{Drive, Driven};
+pub use device::{FaultyDisk, missing};
+pub use drive::{Drive, RunningDrive};
 pub use iowhy_lab::disk::Spec;
 pub use truth::{Entry, HEADING, Truth};

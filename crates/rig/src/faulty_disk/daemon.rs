@@ -18,7 +18,7 @@ use super::{Spec, device, kernel, truth};
 
 /// The variable that marks what runs on the disk, down to the last grandchild. Its value is the
 /// serving process's number. (A process group would not do: fio's jobs leave theirs.)
-pub(super) const MARK: &str = "LAB_SICKDISK";
+pub(super) const MARK: &str = "RIG_FAULTY_DISK";
 
 /// Where the file is mounted. The namespace is private, so nothing is hidden from others.
 pub(super) const MOUNT_POINT: &str = "/mnt";
@@ -52,7 +52,7 @@ pub fn serve(spec: &Spec) -> io::Result<()> {
     }
     let mut log = truth::create(&spec.truth)?;
     let replies = Arc::new(Replies::default());
-    let memory = File::from(rustix::fs::memfd_create("sickdisk", MemfdFlags::CLOEXEC)?);
+    let memory = File::from(rustix::fs::memfd_create("disk", MemfdFlags::CLOEXEC)?);
     memory.set_len(spec.bytes)?;
     let disk = Mutex::new(spec.disk(now()).map_err(io::Error::other)?);
     let file = DiskFile { memory, bytes: spec.bytes, disk, replies: replies.clone() };
@@ -61,7 +61,7 @@ pub fn serve(spec: &Spec) -> io::Result<()> {
     std::thread::spawn(move || timer.run());
     let mut config = Config::default();
     config.mount_options =
-        vec![MountOption::FSName("sickdisk".into()), MountOption::DefaultPermissions];
+        vec![MountOption::FSName("disk".into()), MountOption::DefaultPermissions];
     config.acl = SessionACL::Owner;
     config.n_threads = Some(1);
     let session = fuser::spawn_mount(file, MOUNT_POINT, &config)?;

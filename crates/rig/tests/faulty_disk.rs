@@ -1,4 +1,4 @@
-//! The sick disk behind the kernel's own block layer: what it does is what the model says, and
+//! The faulty disk behind the kernel's own block layer: what it does is what the model says, and
 //! nothing stays behind. Needs root, /dev/fuse and /dev/loop-control.
 #![expect(clippy::expect_used, clippy::unwrap_used, clippy::print_stderr, reason = "a test may")]
 
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use iowhy_lab::disk::Cause;
 use iowhy_model::Op;
-use iowhy_rig::sickdisk::{Entry, Truth, missing};
+use iowhy_rig::faulty_disk::{Entry, Truth, missing};
 
 /// One turn at 7200 rpm, ms.
 const TURN: f64 = 8.333_333;
@@ -31,7 +31,7 @@ fn log(test: &str) -> PathBuf {
 
 fn rig(test: &str, arguments: &[&str], run: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rig"));
-    command.arg("sickdisk").args(arguments).arg("--truth").arg(log(test)).args(["--run", run]);
+    command.arg("disk").args(arguments).arg("--truth").arg(log(test)).args(["--run", run]);
     command
 }
 
@@ -59,7 +59,7 @@ fn a_dusty_disk_answers_on_the_rungs_of_a_ladder() {
     let Some(_alone) = alone("a_dusty_disk_answers_on_the_rungs_of_a_ladder") else { return };
     let read = "dd if={dev} of=/dev/null bs=128k count=400 iflag=direct status=none \
                 && cat /sys/block/$(basename {dev})/stat";
-    let (truth, output) = run("ladder", &["--disease", "retry=0.35"], read);
+    let (truth, output) = run("ladder", &["--fault", "retry=0.35"], read);
     assert!(output.status.success());
     let reads = of(&truth, Op::Read);
     assert_eq!(reads.len(), 400);
@@ -125,7 +125,7 @@ fn a_capped_volume_obeys_littles_law() {
 fn an_unreadable_stretch_gives_eio_to_the_program() {
     let Some(_alone) = alone("an_unreadable_stretch_gives_eio_to_the_program") else { return };
     let read = "dd if={dev} of=/dev/null bs=4k count=64 iflag=direct";
-    let (truth, output) = run("eio", &["--disease", "eio=64K+8K/50ms"], read);
+    let (truth, output) = run("eio", &["--fault", "eio=64K+8K/50ms"], read);
     assert!(!output.status.success());
     let failed: Vec<&Entry> = truth.entries.iter().filter(|entry| entry.failed).collect();
     assert!(!failed.is_empty());
@@ -150,7 +150,7 @@ fn nothing_stays_behind_whoever_is_killed() {
             assert!(vanishes(Path::new(gone)), "{gone} is still there; killed: {victim}");
         }
         let mounts = std::fs::read_to_string("/proc/mounts").unwrap();
-        assert!(!mounts.contains("sickdisk"), "{mounts}");
+        assert!(!mounts.contains("disk"), "{mounts}");
         let _ = std::fs::remove_file(log("killed"));
     }
 }

@@ -24,14 +24,14 @@ pub(super) enum Answer {
 /// Answers in the order they are due, and the log of those given.
 #[derive(Default)]
 pub(super) struct Replies {
-    waiting: Mutex<BinaryHeap<Waiting>>,
+    waiting: Mutex<BinaryHeap<PendingReply>>,
     earlier: Condvar,
     given: Mutex<Vec<Entry>>,
     /// Nobody measures any more: answer everything at once, log nothing.
     over: AtomicBool,
 }
 
-struct Waiting {
+struct PendingReply {
     answer: Answer,
     entry: Entry,
 }
@@ -46,12 +46,12 @@ impl Replies {
     /// Gives the answer when `entry.due` comes; at once if it is past.
     pub(super) fn add(&self, answer: Answer, entry: Entry) {
         if entry.due <= now() || self.over.load(Ordering::Relaxed) {
-            self.give(Waiting { answer, entry });
+            self.give(PendingReply { answer, entry });
             return;
         }
         let mut waiting = lock(&self.waiting);
         let first = waiting.peek().is_none_or(|next| entry.due < next.entry.due);
-        waiting.push(Waiting { answer, entry });
+        waiting.push(PendingReply { answer, entry });
         drop(waiting);
         if first {
             self.earlier.notify_one();
@@ -59,7 +59,7 @@ impl Replies {
     }
 
     /// Answers all that waits, and all that comes, at once: what is still dirty when a run is
-    /// over must not take a sick disk's time.
+    /// over must not take a faulty disk's time.
     pub(super) fn hurry(&self) {
         // Under the lock, so that the thread that answers is asleep or will see it.
         let waiting = lock(&self.waiting);
@@ -100,7 +100,7 @@ impl Replies {
         }
     }
 
-    fn give(&self, Waiting { answer, mut entry }: Waiting) {
+    fn give(&self, PendingReply { answer, mut entry }: PendingReply) {
         entry.reply = now();
         match answer {
             Answer::Read(reply, _) if entry.failed => reply.error(Errno::EIO),
@@ -121,22 +121,22 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl PartialEq for Waiting {
+impl PartialEq for PendingReply {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Waiting {}
+impl Eq for PendingReply {}
 
-impl PartialOrd for Waiting {
+impl PartialOrd for PendingReply {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
 /// The heap gives out its greatest: the one due first, of equals the one that came first.
-impl Ord for Waiting {
+impl Ord for PendingReply {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         let key = |waiting: &Self| (waiting.entry.due, waiting.entry.arrival);
         key(other).cmp(&key(self))

@@ -33,7 +33,7 @@ pub struct Drive {
 
 /// A load that runs until it is told to stop.
 #[derive(Debug)]
-pub struct Driven {
+pub struct RunningDrive {
     over: Arc<AtomicBool>,
     threads: Vec<JoinHandle<io::Result<()>>>,
 }
@@ -68,14 +68,14 @@ impl Drive {
     ///
     /// # Errors
     /// If the device cannot be opened.
-    pub fn start(self, path: &str, bytes: u64, seed: u64, name: &str) -> io::Result<Driven> {
+    pub fn start(self, path: &str, bytes: u64, seed: u64, name: &str) -> io::Result<RunningDrive> {
         let flags = OFlags::DIRECT.bits() as i32;
         let device =
             Arc::new(File::options().read(true).write(true).custom_flags(flags).open(path)?);
         let over = Arc::new(AtomicBool::new(false));
         let (next, begun) = (AtomicU64::new(0), Instant::now());
         let shared = Arc::new(Shared { over: over.clone(), next, begun });
-        let mut driven = Driven { over, threads: Vec::new() };
+        let mut driven = RunningDrive { over, threads: Vec::new() };
         for one in 0..self.senders() {
             let (device, shared) = (device.clone(), shared.clone());
             let random = Random::seeded(seed.wrapping_add(one as u64));
@@ -158,7 +158,7 @@ impl Drive {
     }
 }
 
-impl Driven {
+impl RunningDrive {
     /// Ends it, once its last requests are answered.
     ///
     /// # Errors
@@ -171,7 +171,7 @@ impl Driven {
     }
 }
 
-impl Drop for Driven {
+impl Drop for RunningDrive {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
     }
