@@ -225,10 +225,24 @@ fn a_filter_never_judges_a_part_as_if_it_were_the_whole() {
     assert!(err.contains("without the quick ones"), "{err}");
     let (_, out, _) = parts(&iowhy(&["why", "--json", "--size", "128k", path]));
     let notes = report(&out)["inputs"][0]["notes"].to_string();
-    assert!(notes.contains("3 of 3 I/Os were judged"), "{notes}");
+    assert!(notes.contains("3 of 3 I/Os are those asked for (of 131072 bytes)"), "{notes}");
     let (status, _, err) = parts(&iowhy(&["stat", "--pid", "1", "1", "1"]));
     assert_eq!(status, 2);
     assert!(err.contains("its counters hold them all"), "{err}");
+}
+
+#[test]
+fn a_filter_changes_what_is_told_and_never_the_verdict() {
+    let capture = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/two-readers/biosnoop.txt");
+    let verdicts = |arguments: &[&str]| {
+        let (_, out, _) = parts(&iowhy(&[arguments, &["--json", capture]].concat()));
+        report(&out)["findings"].to_string()
+    };
+    let whole = verdicts(&["why"]);
+    assert!(whole.contains("load.saturated"), "{whole}");
+    for part in [&["--comm", "dd"][..], &["--op", "read"], &["--pid", "88"], &["--size", "1m"]] {
+        assert_eq!(verdicts(&[&["why"], part].concat()), whole, "{part:?}");
+    }
 }
 
 #[test]

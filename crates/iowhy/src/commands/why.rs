@@ -9,6 +9,9 @@
 //! question open, the first next step is the probe that settles it, as a command to paste; `--ask`
 //! offers to run it, if it only reads, and judges again with what it found.
 //!
+//! A device is judged by all that it did. `--device` chooses which; `--op`, `--size`, `--comm`, `--pid`,
+//! `--cgroup` and `--flag` choose whose latency is told beside the verdict.
+//!
 //! ## Examples
 //! `iowhy`: watch everything for 10 s.
 //! `iowhy why --device sdb --for 30s`: one device, longer.
@@ -24,7 +27,7 @@ use std::time::Duration;
 use clap::{Args, FromArgMatches};
 use iowhy_diagnose::{Options, judge};
 use iowhy_live::TraceMode;
-use iowhy_model::{EVENTS_JUDGED, Filter, Listing, Nanos, Note, Op, Recording, Report, Tally};
+use iowhy_model::{EVENTS_JUDGED, Filter, Listing, Nanos, Op, Recording, Report, Tally};
 
 use crate::agreement::Agreement;
 use crate::arguments::{Files, Output, Selection, Tracing, watch_time};
@@ -32,6 +35,7 @@ use crate::command::{Command, Status};
 use crate::commands::probe::{ask, settles};
 use crate::messages::Hinted;
 use crate::present::knows_devices;
+use crate::scope;
 use crate::watch::{self, Plan, Watch};
 use crate::yardstick::Baselines;
 
@@ -120,10 +124,9 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     }
     let filter = why.selection.filter(&mut recording);
     if filter != Filter::default() {
-        select(&mut recording, &filter, why.selection.per_event());
+        let asked_for = scope::narrow(&mut recording, &filter, &why.selection);
         // Watched live, a device that did nothing is an answer.
-        let narrowed = why.selection.per_event() || !filter.ops.is_empty();
-        if (narrowed || !live) && is_idle(&recording) {
+        if asked_for == Some(0) || !live && is_idle(&recording) {
             return Err(Hinted::error(
                 "no I/O matches the filters, so there is nothing to judge",
                 "averages and ready-made histograms cannot be filtered by operation, size or process",
@@ -176,28 +179,6 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     Ok(Status::incomplete(incomplete))
 }
 
-/// Leaves out what is not to be judged, and says so at each listing that lost something by it.
-fn select(recording: &mut Recording, filter: &Filter, per_event: bool) {
-    for listing in &mut recording.listings {
-        let all = listing.events.len();
-        listing.events.retain(|event| filter.event(event));
-        // Averages of a device are of all its operations together.
-        let averages = !per_event && filter.ops.is_empty();
-        listing.intervals.retain(|interval| averages && filter.device(interval.device));
-        listing
-            .distributions
-            .retain(|known| !per_event && filter.device(known.device) && filter.op(known.op));
-        if per_event && all > 0 {
-            let judged = listing.events.len();
-            listing.source.notes.push(Note {
-                line: 0,
-                text: String::new(),
-                reason: format!("{judged} of {all} I/Os were judged, by the filters given"),
-            });
-        }
-    }
-}
-
 /// Watches this machine for a verdict: every I/O, the counters and the settings.
 ///
 /// # Errors
@@ -208,12 +189,16 @@ pub fn watch(
     overhead: bool,
 ) -> anyhow::Result<Recording> {
     let how = Tracing { before: true, overhead, ftrace: false };
+    // Whose latency is told, is asked of the recording: the judge sees all that the devices did.
+    let asked = selection.settled_here();
+    asked.in_the_kernel()?;
+    let devices = Selection { device: asked.device, ..Selection::default() };
     let mut watch = Watch::start(&Plan {
         sample: Some(Duration::from_secs(1)),
         cgroups: true,
         surroundings: true,
         progress: true,
-        ..Plan::traced(TraceMode::Events, &selection.settled_here(), how)?
+        ..Plan::traced(TraceMode::Events, &devices, how)?
     })?;
     watch.recording().keep_stretches(EVENTS_JUDGED);
     let length = length.map_or(WATCH, |length| Duration::from_nanos(length.ns() as u64));
@@ -221,10 +206,7 @@ pub fn watch(
     watch::state_facts(watch.recording())?;
     let plug_clock = watch.plug_clock();
     let mut recording = watch.end()?;
-    // Of some I/Os only, the trace cannot say what the counters say of all.
-    if !selection.per_event() {
-        Agreement::default().state(&mut recording, plug_clock);
-    }
+    Agreement::default().state(&mut recording, plug_clock);
     Ok(recording)
 }
 
