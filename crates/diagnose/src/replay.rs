@@ -8,7 +8,6 @@
 
 use crate::measures::service::{self, Pace, Visit};
 use crate::measures::spread;
-use std::cell::OnceCell;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -84,8 +83,8 @@ pub fn replay(visits: &[Visit], s0_ns: f64) -> Option<Replay> {
 /// A load is taken as closed if this share of its requests finds all others in flight: a program
 /// that keeps so many of them up. Random arrivals find as many in flight as they happen to.
 const STEADY: f64 = 0.9;
-/// Share of the median time between completions by which an answer may be noted too late: the 10 us
-/// that biosnoop rounds latencies to, on a platter (docs/METHOD.md, 18 Forecast).
+/// Share of the median time between completions by which an answer may be noted too late, and then
+/// shows after the request that followed it: the 10 us that biosnoop rounds latencies to, on a platter (docs/METHOD.md, 18 Forecast).
 const SLACK: f64 = 0.02;
 
 /// The latencies of the same load if its services were these, ns, in the order of starts: what an
@@ -206,8 +205,10 @@ pub struct Load<'a> {
     gap_ns: f64,
     /// Never more than one request at a time.
     alone: bool,
-    /// What [`Load::is_steady`] says, once asked.
-    steady: OnceCell<(bool, Vec<Option<u32>>)>,
+    /// Most that were in flight when one came, itself included.
+    deepest: usize,
+    /// Nearly every request was issued when all the others were in flight.
+    steady: bool,
 }
 
 impl<'a> Load<'a> {
@@ -216,25 +217,34 @@ impl<'a> Load<'a> {
         let pace = Pace::of(visits)?;
         let mut by_start: Vec<u32> = (0..visits.len() as u32).collect();
         by_start.sort_by_key(|i| visits.get(*i as usize).map(Visit::started_ns));
-        let mut done = 0;
-        let mut alone = true;
+        let gaps: Vec<f64> = visits
+            .windows(2)
+            .map(|pair| pair[1].completed_ns.saturating_sub(pair[0].completed_ns) as f64)
+            .collect();
+        let gap_ns = spread::median(&gaps).unwrap_or(0.0);
+        let slack = (SLACK * gap_ns) as i64;
+        let mut depths: Vec<u32> = Vec::new();
+        let (mut done, mut alone) = (0, true);
         let before: Vec<Option<u32>> = by_start
             .iter()
             .enumerate()
             .map(|(rank, i)| {
                 let start = visits.get(*i as usize).map_or(0, Visit::started_ns);
-                let is_done = |visit: &Visit| visit.completed_ns <= start;
-                while visits.get(done).is_some_and(is_done) {
+                let is_done = |visit: &Visit| visit.completed_ns <= start.saturating_add(slack);
+                // Its own answer never comes before it, however short it was.
+                while done < rank && visits.get(done).is_some_and(is_done) {
                     done += 1;
                 }
                 alone &= done >= rank;
+                let depth = rank + 1 - done;
+                depths.resize(depths.len().max(depth + 1), 0);
+                if let Some(depth) = depths.get_mut(depth) {
+                    *depth += 1;
+                }
                 (done as u32).checked_sub(1)
             })
             .collect();
-        let gaps: Vec<f64> = visits
-            .windows(2)
-            .map(|pair| pair[1].completed_ns.saturating_sub(pair[0].completed_ns) as f64)
-            .collect();
+        let most = depths.iter().skip(2).copied().max().unwrap_or(0);
         let waits: Vec<f64> = visits.iter().map(Visit::waited_ns).collect();
         Some(Load {
             visits,
@@ -242,9 +252,10 @@ impl<'a> Load<'a> {
             before,
             pace,
             mean_ns: spread::mean(&waits)?,
-            gap_ns: spread::median(&gaps).unwrap_or(0.0),
+            gap_ns,
             alone,
-            steady: OnceCell::new(),
+            deepest: depths.len() - 1,
+            steady: f64::from(most) >= STEADY * visits.len() as f64,
         })
     }
 
@@ -255,14 +266,17 @@ impl<'a> Load<'a> {
         }
         let usual_ns = spread::median(services_ns)?;
         let window_ns = (FOLLOWS_GAP * self.gap_ns).min(FOLLOWS_S0 * usual_ns);
+        let (_, window_ns) = self.closed(window_ns);
+        Some(self.run(services_ns, servers, window_ns))
+    }
+
+    /// Whether requests wait for answers, and for how long after one they may still follow it, ns.
+    fn closed(&self, window_ns: f64) -> (bool, f64) {
+        if self.alone || self.steady {
+            return (true, f64::INFINITY);
+        }
         let follows = 2 * self.followers(window_ns) > self.visits.len();
-        let (steady, causes) = self.steady.get_or_init(|| self.is_steady());
-        let (window_ns, causes) = match (self.alone || *steady, follows) {
-            (true, _) => (f64::INFINITY, causes),
-            (false, true) => (window_ns, &self.before),
-            (false, false) => (-1.0, &self.before),
-        };
-        Some(self.run(services_ns, servers, causes, window_ns))
+        (follows, if follows { window_ns } else { -1.0 })
     }
 
     fn replay(&self, s0_ns: f64) -> Option<Replay> {
@@ -273,14 +287,12 @@ impl<'a> Load<'a> {
         let mut services = service::services(self.visits, servers);
         let repaired = repair(&mut services, s0_ns);
         let window_ns = (FOLLOWS_GAP * self.gap_ns).min(FOLLOWS_S0 * s0_ns);
-        let closed = self.alone || 2 * self.followers(window_ns) > self.visits.len();
-        let window_ns = match (closed, self.alone) {
-            (true, true) => f64::INFINITY,
-            (true, false) => window_ns,
-            (false, _) => -1.0,
-        };
-        let latencies = self.run(&services, servers, &self.before, window_ns);
-        let healthy_mean_ns = spread::mean(&latencies)?;
+        let (closed, window_ns) = self.closed(window_ns);
+        let latencies = self.run(&services, servers, window_ns);
+        // Nobody waits for more than all that were ever in flight before him.
+        let longest_ns = services.iter().copied().fold(0.0, f64::max);
+        let bound_ns = (self.deepest as f64 / servers as f64).ceil() * longest_ns;
+        let healthy_mean_ns = spread::mean(&latencies)?.min(bound_ns.max(s0_ns));
         let excess = self.mean_ns - s0_ns;
         let stays = ((healthy_mean_ns - s0_ns) / excess).clamp(0.0, 1.0);
         let (workload_share, device_share) =
@@ -299,29 +311,6 @@ impl<'a> Load<'a> {
         })
     }
 
-    /// Whether nearly every request was issued when all the others were in flight, and for each start
-    /// the last completion by then. A clock that rounds may show an answer after the request that
-    /// followed it, hence the slack.
-    fn is_steady(&self) -> (bool, Vec<Option<u32>>) {
-        let slack = (SLACK * self.gap_ns) as i64;
-        let (mut done, mut depths) = (0, vec![0; self.pace.deepest + 2]);
-        let causes = self.by_start.iter().enumerate().map(|(rank, i)| {
-            let start = self.visits.get(*i as usize).map_or(0, Visit::started_ns);
-            let is_done = |visit: &Visit| visit.completed_ns <= start.saturating_add(slack);
-            // Its own answer never comes before it, however short it was.
-            while done < rank && self.visits.get(done).is_some_and(is_done) {
-                done += 1;
-            }
-            if let Some(depth) = depths.get_mut(rank + 1 - done) {
-                *depth += 1;
-            }
-            (done as u32).checked_sub(1)
-        });
-        let causes: Vec<Option<u32>> = causes.collect();
-        let most = depths.iter().skip(2).copied().max().unwrap_or(0);
-        (f64::from(most) >= STEADY * self.visits.len() as f64, causes)
-    }
-
     /// Starts that follow a completion within the window.
     fn followers(&self, window_ns: f64) -> usize {
         let pairs = self.by_start.iter().zip(&self.before);
@@ -336,26 +325,21 @@ impl<'a> Load<'a> {
     }
 
     /// First come, first served by `servers`; a start within `window_ns` of a completion moves
-    /// with that completion. Latencies in the order of starts.
-    fn run(
-        &self,
-        services: &[f64],
-        servers: usize,
-        causes: &[Option<u32>],
-        window_ns: f64,
-    ) -> Vec<f64> {
+    /// with that completion, and the clock of all later ones with it: what does not follow itself
+    /// still comes after what did. Latencies in the order of starts.
+    fn run(&self, services: &[f64], servers: usize, window_ns: f64) -> Vec<f64> {
         let origin = self.visits.iter().map(Visit::started_ns).min().unwrap_or(0);
         let mut free: BinaryHeap<Reverse<u64>> = (0..servers).map(|_| Reverse(0)).collect();
         let mut completed: Vec<f64> = vec![0.0; self.visits.len()];
         let mut latencies = Vec::with_capacity(self.visits.len());
-        for (i, before) in self.by_start.iter().zip(causes) {
+        let (mut shift, mut last) = (0.0, 0.0f64);
+        for (i, before) in self.by_start.iter().zip(&self.before) {
             let Some(visit) = self.visits.get(*i as usize) else { continue };
             let gap = self.gap(*i, *before).filter(|gap| *gap <= window_ns);
             let cause = before.and_then(|before| completed.get(before as usize));
-            let start = match gap.zip(cause) {
-                Some((gap, cause)) => cause + gap,
-                None => visit.started_ns().saturating_sub(origin) as f64,
-            };
+            let was = visit.started_ns().saturating_sub(origin) as f64;
+            let start = gap.zip(cause).map_or(was + shift, |(gap, cause)| cause + gap).max(last);
+            (shift, last) = (start - was, start);
             let server = free.pop().map_or(0.0, |Reverse(at)| at as f64);
             let end = start.max(server) + services.get(*i as usize).copied().unwrap_or(0.0);
             free.push(Reverse(end as u64));

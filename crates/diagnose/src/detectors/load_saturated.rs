@@ -92,7 +92,7 @@ fn from_events(scene: &Scene, track: &Track) -> Option<Finding> {
         "{} is asked for more than a healthy device gives: requests wait {} on average, and would \
          still wait {} on one that is healthy",
         phrase::disk(&track.disk),
-        phrase::ns(track.mean_ns()),
+        phrase::ns(middle.mean_ns),
         phrase::ns(middle.healthy_mean_ns)
     );
     charge.confidence = (f64::from(vote.workload) + 0.5) / 10.5;
