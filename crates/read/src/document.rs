@@ -10,7 +10,12 @@ pub(crate) const DOCUMENT_LIMIT: usize = 64 << 20;
 
 /// Whether a document with one of `keys` (quoted, as in `"sysstat"`) begins at the first line.
 pub(crate) fn sniff_document(lines: &[&str], keys: &[&str]) -> Sniff {
-    if !lines.first().is_some_and(|line| line.trim_start().starts_with(['{', '['])) {
+    let first = lines.first().map_or("", |line| line.trim_start());
+    let list = first.strip_prefix('[').map(str::trim_start);
+    // `[2026-11-21 10:00:00] {` is a log.
+    if !first.starts_with('{')
+        && !list.is_some_and(|rest| rest.is_empty() || rest.starts_with(['{', '[', ']']))
+    {
         return Sniff::No;
     }
     let mut nesting = Nesting::default();

@@ -5,11 +5,15 @@ use std::collections::VecDeque;
 use std::io::{BufRead, ErrorKind, Read, Result};
 
 use crate::Taken;
+use crate::letters::{ESCAPE, cleaned};
 
 /// Longest line kept, bytes; of a longer one the rest is dropped and the loss is noted.
 pub const LINE_LIMIT: usize = 1 << 20;
 /// Bytes taken over at a time: small enough for a core's own cache.
 const BLOCK: usize = 1 << 17;
+/// Most lines, and bytes, that a row of an HTML table may be spread over.
+const ROW_LINES: usize = 200;
+const ROW_BYTES: usize = 1 << 14;
 
 /// Where a line stands; [`Lines::text`] tells what it says, until the next one is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +24,8 @@ pub(crate) struct Line {
     pub(crate) cut: bool,
     /// Whether a line end stands behind it; the last line of an input may have none.
     pub(crate) ended: bool,
+    /// Whether it is a row of an HTML table that stood on several lines.
+    joined: bool,
     start: usize,
     end: usize,
 }
@@ -37,6 +43,8 @@ pub(crate) struct Lines<'a> {
     /// Lines found ahead of time.
     pending: VecDeque<Line>,
     found: u64,
+    /// The place behind the last escape: no line that begins later bears a colour.
+    escaped: usize,
     /// Number of the current line.
     pub(crate) number: u64,
     /// Bytes of all lines found.
@@ -46,8 +54,9 @@ pub(crate) struct Lines<'a> {
 impl<'a> Lines<'a> {
     pub(crate) fn new(reader: &'a mut dyn BufRead) -> Self {
         let pending = VecDeque::new();
-        let (base, current, fresh, found, number, bytes) = (0, 0, 0, 0, 0, 0);
-        Lines { reader, buffer: Vec::new(), base, current, fresh, pending, found, number, bytes }
+        let (base, current, fresh, found, escaped, number, bytes) = (0, 0, 0, 0, 0, 0, 0);
+        let buffer = Vec::new();
+        Lines { reader, buffer, base, current, fresh, pending, found, escaped, number, bytes }
     }
 
     /// The next line; the one before can no longer be read.
@@ -77,22 +86,26 @@ impl<'a> Lines<'a> {
         self.pending.iter().map(|line| self.text(*line))
     }
 
-    /// What a line says, without its end. Broken characters are replaced; so are no-break
-    /// blanks, with which tables copied from a web page are aligned.
+    /// What a line says, without its end. Broken characters are replaced; so are colours and the
+    /// letters that stand where a tool printed others ([`cleaned`]).
     pub(crate) fn text(&self, line: Line) -> Cow<'_, str> {
         let bytes = self.bytes_of(line.start, line.end);
         let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
+        if line.joined {
+            let row = String::from_utf8_lossy(bytes).replace(['\n', '\r'], " ");
+            return Cow::Owned(cleaned(&row).into_owned());
+        }
         match str::from_utf8(bytes) {
-            Ok(text) if text.is_ascii() || !text.contains('\u{a0}') => Cow::Borrowed(text),
-            Ok(text) => Cow::Owned(text.replace('\u{a0}', " ")),
-            Err(_) => Cow::Owned(String::from_utf8_lossy(bytes).replace('\u{a0}', " ")),
+            Ok(text) if line.start >= self.escaped && text.is_ascii() => Cow::Borrowed(text),
+            Ok(text) => cleaned(text),
+            Err(_) => Cow::Owned(cleaned(&String::from_utf8_lossy(bytes)).into_owned()),
         }
     }
 
     /// The whole lines behind the current one that need no more reading; empty if some were
     /// looked at ahead of time.
     pub(crate) fn block(&self) -> &[u8] {
-        if !self.pending.is_empty() {
+        if !self.pending.is_empty() || self.fresh < self.escaped {
             return &[];
         }
         let fresh = self.buffer.get(self.fresh - self.base..).unwrap_or_default();
@@ -123,8 +136,31 @@ impl<'a> Lines<'a> {
         self.buffer.get(start - self.base..end - self.base).unwrap_or_default()
     }
 
-    /// Finds the end of the line that begins at `fresh`.
+    /// Finds the line that begins at `fresh`; a row of an HTML table is one line.
     fn find(&mut self) -> Result<Option<Line>> {
+        let Some(mut line) = self.physical()? else { return Ok(None) };
+        if !self.opens_row(&line) {
+            return Ok(Some(line));
+        }
+        for _ in 0..ROW_LINES {
+            let text = self.bytes_of(line.start, line.end);
+            if text.len() > ROW_BYTES || memchr::memmem::find(text, b"</tr").is_some() {
+                break;
+            }
+            let Some(more) = self.physical()? else { break };
+            line = Line { joined: true, end: more.end, ended: more.ended, ..line };
+        }
+        Ok(Some(line))
+    }
+
+    /// Whether a row of an HTML table begins here and goes on below.
+    fn opens_row(&self, line: &Line) -> bool {
+        let text = self.bytes_of(line.start, line.end).trim_ascii_start();
+        text.starts_with(b"<tr") && !line.cut
+    }
+
+    /// Finds the end of the line that begins at `fresh`.
+    fn physical(&mut self) -> Result<Option<Line>> {
         let start = self.fresh;
         let mut searched = start;
         let mut dropped = 0;
@@ -153,7 +189,7 @@ impl<'a> Lines<'a> {
         let cut = end - start > LINE_LIMIT;
         let ended = next > end;
         let end = end.min(start + LINE_LIMIT);
-        Ok(Some(Line { number: self.found, cut, ended, start, end }))
+        Ok(Some(Line { number: self.found, cut, ended, joined: false, start, end }))
     }
 
     /// Takes over more of the input and forgets what stands before the current line; false at
@@ -170,6 +206,9 @@ impl<'a> Lines<'a> {
             }
         };
         let part = &chunk[..chunk.len().min(BLOCK)];
+        if let Some(place) = memchr::memrchr(ESCAPE, part) {
+            self.escaped = self.base + self.buffer.len() + place + 1;
+        }
         self.buffer.extend_from_slice(part);
         let taken = part.len();
         self.reader.consume(taken);

@@ -1,16 +1,20 @@
 //! Walks an input once and finds each listing in it, wherever it stands.
 //!
-//! Outside a listing every line is offered to all formats; the one that says yes reads on from
-//! there. Inside, its reader gets each line first; what it passes is prose unless another format
+//! Outside a listing every line is offered to all formats, as it is and without what may have been
+//! put around it ([`Wrapping`]); the one that says yes reads on from there. Inside, its reader gets each line first; what it passes is prose unless another format
 //! claims it. After prose a new heading begins a new listing, even of the same format: two
 //! screens in one document are two clocks.
 
+use std::borrow::Cow;
 use std::io::BufRead;
 
 use iowhy_model::{Note, Sink, Source};
 
 use crate::damage::{BEFORE, BROKEN, CUT, is_broken, is_half};
+use crate::encoding::Decoded;
+use crate::letters::script_of_digits;
 use crate::lines::{LINE_LIMIT, Line, Lines};
+use crate::wrapping::{Wrapping, opens_page};
 use crate::{Error, FORMATS, Format, Reader, Sniff, Step};
 
 /// Most lines a format may ask for before it decides.
@@ -45,12 +49,15 @@ pub fn scan(
     only: Option<&'static Format>,
     sink: &mut dyn Sink,
 ) -> Result<Scan, Error> {
+    let broken = |cause, line, byte| Error::Broken { input: input.to_string(), line, byte, cause };
+    let mut decoded = Decoded::of(reader).map_err(|cause| broken(cause, 1, 0))?;
     let mut scanner = Scanner {
         input,
-        lines: Lines::new(reader),
+        lines: Lines::new(&mut decoded),
         only,
         open: None,
         sniffed: None,
+        page: false,
         broken: 0,
         half: None,
         scan: Scan::default(),
@@ -59,8 +66,7 @@ pub fn scan(
     scanner.close(sink);
     let scan = Scan { lines: scanner.lines.number, bytes: scanner.lines.bytes, ..scanner.scan };
     if let Err(cause) = outcome {
-        let line = scan.lines + 1;
-        return Err(Error::Broken { input: input.to_string(), line, byte: scan.bytes, cause });
+        return Err(broken(cause, scan.lines + 1, scan.bytes));
     }
     match scan {
         Scan { listings: 0, bytes: 0, .. } => Err(Error::Empty { input: input.to_string() }),
@@ -75,7 +81,9 @@ struct Scanner<'a> {
     only: Option<&'static Format>,
     open: Option<Open>,
     /// The line sniffed last, by its number, and the answer.
-    sniffed: Option<(u64, Option<&'static Format>)>,
+    sniffed: Option<(u64, Option<Begins>)>,
+    /// Whether the input is a page of HTML.
+    page: bool,
     /// Broken lines since the last listing.
     broken: u64,
     /// What to say of the last line of the input, if it has no end and stands in a listing.
@@ -83,10 +91,19 @@ struct Scanner<'a> {
     scan: Scan,
 }
 
+/// A listing that begins at a line.
+#[derive(Clone)]
+struct Begins {
+    format: &'static Format,
+    wrapping: Wrapping,
+}
+
 /// The listing being read.
 struct Open {
     format: &'static Format,
     reader: Box<dyn Reader>,
+    /// What stands around its lines.
+    wrapping: Wrapping,
     /// Prose has stood between its last line and now.
     prose_since: bool,
 }
@@ -96,7 +113,7 @@ impl Scanner<'_> {
         while let Some(line) = self.lines.next()? {
             if !self.continues(line, sink)? {
                 match self.sniff(line)? {
-                    Some(format) => self.begin(format, line, sink)?,
+                    Some(begins) => self.begin(begins, line, sink)?,
                     None => self.prose(line, sink),
                 }
             }
@@ -107,7 +124,8 @@ impl Scanner<'_> {
 
     /// Offers the open listing all that has been read of the input, if it can take it at once.
     fn block(&mut self, sink: &mut dyn Sink) {
-        let Some(open) = self.open.as_mut().filter(|open| !open.prose_since) else { return };
+        let plain = |open: &&mut Open| !open.prose_since && open.wrapping.is_none();
+        let Some(open) = self.open.as_mut().filter(plain) else { return };
         let taken = open.reader.block(self.lines.block(), sink);
         if taken.lines > 0 {
             self.lines.skip(taken);
@@ -117,11 +135,13 @@ impl Scanner<'_> {
 
     /// Offers a line to the open listing; false if it may begin another one.
     fn continues(&mut self, line: Line, sink: &mut dyn Sink) -> std::io::Result<bool> {
-        let Some(open) = &mut self.open else { return Ok(false) };
+        let Some(open) = &self.open else { return Ok(false) };
         let ours = open.reader.resumes().then_some(open.format.name);
-        if open.prose_since
-            && let Some(format) = self.sniff(line)?
-            && ours != Some(format.name)
+        // Who quoted the one did not quote the other.
+        let other = !open.wrapping.is_none() && !open.wrapping.stands(&self.lines.text(line));
+        if (open.prose_since || other)
+            && let Some(begins) = self.sniff(line)?
+            && (ours != Some(begins.format.name) || other)
         {
             self.close(sink);
             return Ok(false);
@@ -130,7 +150,13 @@ impl Scanner<'_> {
         let step = if line.cut {
             Step::Skipped(format!("the line is longer than {LINE_LIMIT} bytes"))
         } else {
-            open.reader.line(&self.lines.text(line), sink)
+            let text = self.lines.text(line);
+            let foreign = script_of_digits(&text).map(foreign_digits);
+            match open.reader.line(&open.wrapping.off(text), sink) {
+                Step::Skipped(reason) => Step::Skipped(foreign.unwrap_or(reason)),
+                Step::Passed => foreign.map_or(Step::Passed, Step::Skipped),
+                step => step,
+            }
         };
         match step {
             Step::Took => {
@@ -157,22 +183,19 @@ impl Scanner<'_> {
         Ok(true)
     }
 
-    fn begin(
-        &mut self,
-        format: &'static Format,
-        line: Line,
-        sink: &mut dyn Sink,
-    ) -> std::io::Result<()> {
+    fn begin(&mut self, begins: Begins, line: Line, sink: &mut dyn Sink) -> std::io::Result<()> {
+        let Begins { format, wrapping } = begins;
         let mut source = Source::new(format.name, self.input, format.level);
         source.lines = Some((line.number, line.number));
         sink.begin(source);
         self.scan.listings += 1;
         sink.lost(BEFORE, std::mem::take(&mut self.broken));
-        let open = self.open.insert(Open { format, reader: (format.reader)(), prose_since: false });
+        let reader = (format.reader)();
+        let open = self.open.insert(Open { format, reader, wrapping, prose_since: false });
         if let Some(binary) = open.reader.binary() {
             return binary.read(&mut self.lines.rest(), sink);
         }
-        match open.reader.line(&self.lines.text(line), sink) {
+        match open.reader.line(&open.wrapping.off(self.lines.text(line)), sink) {
             Step::Took => self.took(line, sink),
             Step::Skipped(reason) => sink.skip(self.note(line, reason)),
             // Only where the format was forced: nobody asked whether a listing begins here.
@@ -227,6 +250,11 @@ impl Scanner<'_> {
             self.scan.cut += 1;
         }
         let text = self.lines.text(line);
+        self.page |= opens_page(&text);
+        let text = match &self.open {
+            Some(open) => open.wrapping.off(text),
+            None => text,
+        };
         let text = text.trim();
         if text.is_empty() {
             return;
@@ -250,38 +278,79 @@ impl Scanner<'_> {
     }
 
     /// The format that says a listing of its own begins at this line; asked once per line.
-    fn sniff(&mut self, line: Line) -> std::io::Result<Option<&'static Format>> {
+    fn sniff(&mut self, line: Line) -> std::io::Result<Option<Begins>> {
         if line.cut {
             return Ok(None);
         }
         let formats = match self.only {
-            Some(only) if self.open.is_none() => return Ok(Some(only)),
+            Some(format) if self.open.is_none() => {
+                let wrapping = self.wrapping_of(std::slice::from_ref(format), line)?;
+                return Ok(Some(Begins { format, wrapping }));
+            }
             // Prose in a listing of a forced format does not end it; a heading of its own does.
             Some(only) => std::slice::from_ref(only),
             None => FORMATS,
         };
-        match self.sniffed {
-            Some((number, answer)) if number == line.number => Ok(answer),
+        match &self.sniffed {
+            Some((number, answer)) if *number == line.number => Ok(answer.clone()),
             _ => {
                 let answer = self.ask(formats, line)?;
-                self.sniffed = Some((line.number, answer));
+                self.sniffed = Some((line.number, answer.clone()));
                 Ok(answer)
             }
         }
     }
 
+    /// What stands around the first line of a listing of a forced format.
+    fn wrapping_of(&mut self, formats: &'static [Format], line: Line) -> std::io::Result<Wrapping> {
+        Ok(self.ask(formats, line)?.map_or_else(Wrapping::default, |begins| begins.wrapping))
+    }
+
+    /// The format that says yes to the line as it is, or to what is left of it without something
+    /// that stands around it.
+    fn ask(&mut self, formats: &'static [Format], line: Line) -> std::io::Result<Option<Begins>> {
+        let bare = if self.page { Wrapping::page() } else { Wrapping::default() };
+        let found = self.ask_wrapped(formats, line, &bare)?;
+        let mut begins = found.map(|format| Begins { format, wrapping: bare });
+        let mut left = usize::MAX;
+        for wrapping in Wrapping::candidates(&self.lines.text(line)) {
+            let found = match &begins {
+                Some(Begins { format, wrapping: known })
+                    if !wrapping.is_plain_to_see()
+                        && !is_lax(format, &known.off(self.lines.text(line))) =>
+                {
+                    continue;
+                }
+                // It finds its words anywhere in a line; what stands before them is not its own.
+                Some(Begins { format, .. }) => {
+                    self.ask_wrapped(std::slice::from_ref(format), line, &wrapping)?
+                }
+                None => self.ask_wrapped(formats, line, &wrapping)?,
+            };
+            // Bytes are not quoted.
+            let found = found.filter(|format| (format.reader)().binary().is_none());
+            let text = wrapping.off(self.lines.text(line)).trim().len();
+            if let Some(format) = found.filter(|_| text < left) {
+                (begins, left) = (Some(Begins { format, wrapping }), text);
+            }
+        }
+        Ok(begins)
+    }
+
     /// The first of these formats that says yes; two are a bug of ours (a test looks for it).
-    fn ask(
+    fn ask_wrapped(
         &mut self,
         formats: &'static [Format],
         line: Line,
+        wrapping: &Wrapping,
     ) -> std::io::Result<Option<&'static Format>> {
         for ahead in 0..HEAD_LIMIT {
             if ahead > 0 && !self.lines.look_ahead(ahead)? {
                 break;
             }
-            let mut texts = vec![self.lines.text(line)];
-            texts.extend(self.lines.ahead().take(ahead));
+            let texts =
+                std::iter::once(self.lines.text(line)).chain(self.lines.ahead().take(ahead));
+            let texts: Vec<Cow<'_, str>> = texts.map(|text| wrapping.off(text)).collect();
             let head: Vec<&str> = texts.iter().map(|text| &**text).collect();
             let mut more = false;
             for format in formats {
@@ -297,6 +366,31 @@ impl Scanner<'_> {
         }
         Ok(None)
     }
+}
+
+/// Whether a format says yes to a line whatever stands before it.
+fn is_lax(format: &Format, line: &str) -> bool {
+    let says = |line: String| (format.sniff)(&[&line]) == Sniff::Yes;
+    says(format!("; {line}")) || says(format!(";{}", line.trim_start()))
+}
+
+/// Why a line in digits of another script is not read.
+fn foreign_digits(script: &str) -> String {
+    format!("its digits are {script}: only 0 to 9 are read; run the tool with `LC_ALL=C`")
+}
+
+/// The reader found that what follows is another run of the same tool, on a clock of its own: a
+/// listing of the same format begins below the last line taken.
+pub(crate) fn another_run(sink: &mut dyn Sink) {
+    let old = sink.source();
+    let mut source = Source::new(&old.format, &old.input, old.level);
+    source.lines = old.lines.map(|(_, last)| (last + 1, last + 1));
+    source.sees_queue = old.sees_queue;
+    source.sampling = old.sampling;
+    source.resolution = old.resolution;
+    source.host.clone_from(&old.host);
+    sink.end();
+    sink.begin(source);
 }
 
 /// What is known to be lost of the open listing.
@@ -381,6 +475,7 @@ mod tests {
     #[test]
     fn a_line_after_prose_is_sniffed_once() {
         let (scan, _) = scanned("# heading\nwords\nmore\nyet more\n");
-        assert_eq!((scan.prose, ASKED.get()), (3, 3));
+        // Four lines, and the heading once more for what stands around it.
+        assert_eq!((scan.prose, ASKED.get()), (3, 4));
     }
 }

@@ -37,6 +37,7 @@
 use iowhy_model::{DeviceId, Event, Flags, Layer, Level, Name, Nanos, Op, Sink, Time};
 
 use crate::last::Last;
+use crate::scan::another_run;
 use crate::words::Words;
 use crate::{Format, Reader, Sniff, Step, Taken, device_name, fixed, integer};
 
@@ -135,6 +136,46 @@ struct Biosnoop {
     /// Nanoseconds to add to a time of day for each midnight passed, and the time before.
     midnight: i64,
     before: i64,
+    run: Run,
+}
+
+/// The clock of one run of the tool: it begins at zero.
+#[derive(Default)]
+struct Run {
+    rows: u64,
+    latest: i64,
+    /// It fell before, so that the lines are in some other order.
+    shuffled: bool,
+}
+
+/// A clock that falls by this and more, to less than half, is that of another run; rows of one run
+/// are out of order by the time that buffers of single processors wait.
+const FALL_NS: i64 = 1_000_000_000;
+/// Rows in order before a fall says so.
+const IN_ORDER: u64 = 16;
+
+impl Run {
+    fn would_end_before(&self, event: &Event) -> bool {
+        let now = event.completed.map_or(i64::MAX, Time::ns);
+        now < self.latest - FALL_NS && now < self.latest / 2 && !self.shuffled
+    }
+
+    fn goes_on(&mut self, event: &Event) {
+        self.rows += 1;
+        self.latest = self.latest.max(event.completed.map_or(0, Time::ns));
+    }
+
+    /// Whether the event is the first of another run.
+    fn ends_before(&mut self, event: &Event) -> bool {
+        let falls = self.would_end_before(event);
+        let ends = falls && self.rows >= IN_ORDER;
+        self.shuffled |= falls && !ends;
+        if ends {
+            *self = Run::default();
+        }
+        self.goes_on(event);
+        ends
+    }
 }
 
 /// The columns of one line, as text.
@@ -152,6 +193,7 @@ struct Row<'a> {
 
 impl Reader for Biosnoop {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        let line = line.trim_start();
         if !matches!(line.as_bytes(), [b'0'..=b'9' | b'-', ..]) {
             return self.other(line, sink);
         }
@@ -162,6 +204,9 @@ impl Reader for Biosnoop {
         match self.event(line, sink) {
             Ok(mut event) => {
                 event.error = self.failed.take();
+                if self.run.ends_before(&event) {
+                    another_run(sink);
+                }
                 sink.event(event);
                 Step::Took
             }
@@ -178,6 +223,10 @@ impl Reader for Biosnoop {
         for end in memchr::memchr_iter(b'\n', block) {
             let line = block.get(taken.bytes..end).unwrap_or_default();
             let Some(event) = self.usual(line) else { break };
+            if self.run.would_end_before(&event) {
+                break;
+            }
+            self.run.goes_on(&event);
             sink.event(event);
             taken = Taken { lines: taken.lines + 1, bytes: end + 1 };
         }
@@ -189,6 +238,9 @@ impl Biosnoop {
     /// A line that is no event: the heading, a notice of the tool, or prose.
     fn other(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         if let Some(columns) = Columns::of(line) {
+            if self.begun {
+                return Step::Ended;
+            }
             self.columns = columns;
             sink.source().sees_queue = columns.queue;
             return Step::Took;

@@ -1,8 +1,10 @@
 //! The kernel's log: messages that speak of a failing disk, link, controller or of stuck tasks.
 //!
 //! ## Reads
-//! Lines of `dmesg`, `dmesg -T`, `/var/log/messages` and `journalctl -k`. A message of a known kind
-//! becomes a fact `kernel.log.KIND` of its device, whose value is the time as printed, in
+//! Lines of `dmesg` with or without `-T` (in any language), `-x`, `-r`, `-d`, `-e` and `--time-format iso`,
+//! of `/var/log/messages`, and of `journalctl -k` in all its forms (`-o short` and its kin, `cat`,
+//! `json`, `json-pretty`, `export`, `verbose`). Messages copied without any time are read too. A
+//! message of a known kind becomes a fact `kernel.log.KIND` of its device, whose value is the time as printed, in
 //! brackets, and the message. Kinds are `medium` (the surface could not be read), `link` (cable,
 //! connector, port), `phy` (the link went down, nothing else), `timeout` (no answer from the
 //! drive), `controller` (NVMe or host adapter reset), `offline`, `io-error`, `hung-task`,
@@ -30,11 +32,16 @@
 //! What the kernel did not say: the log may have wrapped or been limited in rate. What the drive
 //! repaired silently. Whether whole lines are missing: they bear no numbers.
 
+mod journal;
+mod line;
+
 use std::collections::BTreeMap;
 
-use iowhy_model::{Fact, Level, Sink};
+use iowhy_model::{Fact, Level, Note, Sink};
 
-use crate::{Format, Moment, Reader, Sniff, Step, decimal};
+use self::journal::Journal;
+use self::line::{is_bare, is_of_another, split};
+use crate::{Format, Reader, Sniff, Step};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -95,55 +102,11 @@ const KINDS: [(&str, &[&str]); 38] = [
 ];
 
 fn sniff(lines: &[&str]) -> Sniff {
-    Sniff::from(lines.first().is_some_and(|line| split(line).is_some()))
-}
-
-/// The time as printed, and the message.
-fn split(line: &str) -> Option<(&str, &str)> {
-    let text = line.trim_start();
-    // `<3>`: the level, as /dev/kmsg and `dmesg -r` write it.
-    let text = match text.strip_prefix('<').and_then(|rest| rest.split_once('>')) {
-        Some((level, rest)) if level.len() < 4 && decimal(level).is_some() => rest,
-        _ => text,
-    };
-    if let Some((stamp, rest)) = text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        let stamp = stamp.trim();
-        let since_boot = stamp.split_once('.').is_some_and(|(whole, fraction)| {
-            let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-            digits(whole) && digits(fraction) && fraction.len() == 6
-        });
-        let dated = stamp.len() >= 19 && stamp.contains(' ') && Moment::read(stamp).is_some();
-        let message = rest.strip_prefix(' ')?.trim_start();
-        return (since_boot || dated).then_some((stamp, message));
+    let Some(first) = lines.first() else { return Sniff::No };
+    if split(first).is_some() || is_bare(first) && kind(first).is_some() {
+        return Sniff::Yes;
     }
-    let (head, message) = text.split_once(" kernel: ")?;
-    let words: Vec<&str> = head.split_whitespace().collect();
-    // `Nov 21 08:36:47 HOST` or `2026-11-21T08:36:47+0000 HOST`.
-    let (_, stamp) = words.split_last()?;
-    let dated = match stamp {
-        [_, _, time] => time.contains(':'),
-        [iso] => Moment::read(iso).is_some(),
-        _ => false,
-    };
-    let stamp = head.rsplit_once(' ').map(|(stamp, _)| stamp.trim())?;
-    // Syslog repeats the stamp of the kernel's own clock now and then.
-    let message = split(message).map_or(message, |(_, message)| message);
-    dated.then_some((stamp, message))
-}
-
-/// Whether a line of a system log is some program's: `Nov 21 08:36:47 web sshd[812]: ...`.
-fn is_of_another(line: &str) -> bool {
-    let words: Vec<&str> = line.split_whitespace().take(5).collect();
-    let speaks = |word: &&&str| word.ends_with(':');
-    match words.as_slice() {
-        [_, day, time, _, program] if Moment::read(time).is_some() => {
-            decimal(day).is_some() && program.ends_with(':')
-        }
-        [iso, _, rest @ ..] => {
-            iso.len() > 18 && Moment::read(iso).is_some() && rest.first().filter(speaks).is_some()
-        }
-        _ => false,
-    }
+    journal::sniff(lines)
 }
 
 fn kind(message: &str) -> Option<&'static str> {
@@ -194,6 +157,22 @@ struct KernelLog {
     /// The port of the last message that named one: its `res` line does not.
     port: String,
     counts: BTreeMap<(&'static str, String), u64>,
+    /// In what form the log came.
+    form: Form,
+}
+
+/// How messages are told apart.
+#[derive(Default)]
+enum Form {
+    /// The first line tells.
+    #[default]
+    Unknown,
+    /// A time and a message on each line.
+    Lines,
+    /// Messages without a time.
+    Bare,
+    /// Entries of the journal.
+    Journal(Journal),
 }
 
 impl Reader for KernelLog {
@@ -201,17 +180,73 @@ impl Reader for KernelLog {
         let first = sink.source().lines.map_or(0, |(first, _)| first);
         let place = format!("{}:{}", sink.source().input, first + self.offered);
         self.offered += 1;
-        let Some((stamp, message)) = split(line) else {
-            let others = line.trim().is_empty() || is_of_another(line);
-            return if others { Step::Took } else { Step::Passed };
-        };
+        if matches!(self.form, Form::Unknown) {
+            self.form = match line {
+                _ if split(line).is_some() => Form::Lines,
+                _ if is_bare(line) => Form::Bare,
+                _ if journal::sniff(&[line]) != Sniff::No => Form::Journal(Journal::default()),
+                _ => Form::Unknown,
+            };
+        }
+        let goes_on = self.goes_on(line);
+        match &mut self.form {
+            Form::Journal(journal) => {
+                let (entry, step) = journal.line(line);
+                if let Some(entry) = entry {
+                    self.message(&entry.stamp, &entry.message, place, sink);
+                }
+                step
+            }
+            Form::Bare if is_bare(line) || goes_on => {
+                self.message("", line, place, sink);
+                Step::Took
+            }
+            _ => {
+                let Some((stamp, message)) = split(line) else {
+                    let others = line.trim().is_empty() || is_of_another(line);
+                    return if others { Step::Took } else { Step::Passed };
+                };
+                self.message(stamp, message, place, sink);
+                Step::Took
+            }
+        }
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        let place = sink.source().place();
+        if let Form::Journal(journal) = &mut self.form
+            && let Some(entry) = journal.finish()
+        {
+            self.message(&entry.stamp, &entry.message, place.clone(), sink);
+        }
+        if matches!(self.form, Form::Bare) {
+            let reason =
+                "messages without a time: which came first, and how long ago, is not known";
+            sink.note(Note { line: 0, text: String::new(), reason: reason.to_string() });
+        }
+        for ((kind, name), count) in std::mem::take(&mut self.counts) {
+            fact(&name, format!("kernel.log.{kind}.count"), count.to_string(), place.clone(), sink);
+        }
+        fact("", "kernel.log.lines".to_string(), self.lines.to_string(), place.clone(), sink);
+        fact("", "kernel.log.end".to_string(), std::mem::take(&mut self.end), place, sink);
+    }
+}
+
+impl KernelLog {
+    /// Whether a line without a time is the second one of a message (`res 41/40:...`).
+    fn goes_on(&self, line: &str) -> bool {
+        !self.port.is_empty() && (line.starts_with("res ") || line.starts_with("cmd "))
+    }
+
+    /// Takes a message of the kernel.
+    fn message(&mut self, stamp: &str, message: &str, place: String, sink: &mut dyn Sink) {
         self.lines += 1;
         self.end = stamp.to_string();
         let named = device(message);
         if let Some(port) = named.filter(|name| name.starts_with("ata")) {
             self.port = port.to_string();
         }
-        let Some(kind) = kind(message) else { return Step::Took };
+        let Some(kind) = kind(message) else { return };
         let port = Some(self.port.as_str()).filter(|_| message.starts_with("res "));
         let name = named.or(port).unwrap_or_default();
         let count = self.counts.entry((kind, name.to_string())).or_default();
@@ -219,16 +254,6 @@ impl Reader for KernelLog {
         if *count <= KEPT {
             fact(name, format!("kernel.log.{kind}"), format!("[{stamp}] {message}"), place, sink);
         }
-        Step::Took
-    }
-
-    fn finish(&mut self, sink: &mut dyn Sink) {
-        let place = sink.source().place();
-        for ((kind, name), count) in std::mem::take(&mut self.counts) {
-            fact(&name, format!("kernel.log.{kind}.count"), count.to_string(), place.clone(), sink);
-        }
-        fact("", "kernel.log.lines".to_string(), self.lines.to_string(), place.clone(), sink);
-        fact("", "kernel.log.end".to_string(), std::mem::take(&mut self.end), place, sink);
     }
 }
 
@@ -275,6 +300,33 @@ mod tests {
         assert!(is_of_another("Nov 21 08:36:47 web sshd[812]: Accepted"));
         assert!(is_of_another(&format!("{iso} web sshd[812]: Accepted")));
         assert!(!is_of_another("As you see, the disk is slow: 80 ms"));
+        for (line, printed) in [
+            ("kern  :err   : [    1.234567] ata4: x", "1.234567"),
+            ("kern  :info  : [Sat Nov 21 08:36:47 2026] x", "Sat Nov 21 08:36:47 2026"),
+            ("[Сб ноя 21 08:36:47 2026] x", "Сб ноя 21 08:36:47 2026"),
+            ("[六 11月 21 08:36:47 2026] x", "六 11月 21 08:36:47 2026"),
+            ("[sam. nov. 21 08:36:47 2026] x", "sam. nov. 21 08:36:47 2026"),
+            ("[    1.234567][  T123] x", "1.234567"),
+            ("[    1.234567] [    C0] x", "1.234567"),
+            ("[    1.234567 <    0.000012>] x", "1.234567"),
+            ("[<    0.000012>] x", ""),
+            ("[  +0.000012] x", ""),
+            ("[Nov21 08:36] x", "Nov21 08:36"),
+            ("2026-11-21T08:36:47,123456+00:00 x", "2026-11-21T08:36:47,123456+00:00"),
+            ("[    1.234567] web kernel: x", "1.234567"),
+            ("Sat 2026-11-21 08:36:47 UTC web kernel: x", "Sat 2026-11-21 08:36:47 UTC"),
+            ("1763714207.123456 web kernel: x", "1763714207.123456"),
+        ] {
+            let (stamp, message) = split(line).unwrap_or_else(|| panic!("{line}"));
+            assert_eq!((stamp, message.trim_start_matches("ata4: ")), (printed, "x"), "{line}");
+        }
+        for other in [
+            "[1763714207.123456] 64 bytes from 10.0.0.1: icmp_seq=1 ttl=64 time=0.1 ms",
+            "[Sat Nov 21 08:36:47 2026] [error] [client 10.0.0.1] File does not exist",
+            "[2026-11-21 08:36:47] INFO started",
+        ] {
+            assert_eq!(split(other), None, "{other}");
+        }
         for other in ["[2, 4) 5 |@@|", "[12.5] a footnote", "[...]", "the kernel: a view"] {
             assert_eq!(stamp(other), None, "{other}");
         }

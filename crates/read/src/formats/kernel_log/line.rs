@@ -1,0 +1,177 @@
+//! One line of a kernel log in any of its printed forms: the time as printed, and the message.
+
+use crate::{Moment, decimal, integer};
+
+/// Seconds since boot are fewer: thirty years.
+const LONGEST_UPTIME: usize = 9;
+
+/// The time as printed, and the message; the time is empty where only a difference was printed.
+pub(super) fn split(line: &str) -> Option<(&str, &str)> {
+    let text = without_level(line.trim_start());
+    if let Some((stamp, rest)) = text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        let stamp = bracketed(stamp.trim())?;
+        let message = without_caller(rest.strip_prefix(' ').unwrap_or(rest));
+        // Web servers print the same time, and then what kind of message it is.
+        let of_kernel =
+            !message.starts_with('[') && (rest.starts_with(' ') || message.len() < rest.len());
+        return of_kernel.then(|| {
+            (
+                stamp,
+                message.split_once(" kernel: ").map_or(message, |(host, rest)| {
+                    // `journalctl -o short-monotonic` names the host.
+                    if host.contains(' ') { message } else { rest }
+                }),
+            )
+        });
+    }
+    if let Some((stamp, message)) = text.split_once(' ')
+        && stamp.contains(',')
+        && Moment::read(stamp).is_some()
+    {
+        // `dmesg --time-format iso` is alone in printing a comma.
+        return Some((stamp, without_caller(message)));
+    }
+    let (head, message) = text.split_once(" kernel: ")?;
+    if !head.starts_with(char::is_alphanumeric) {
+        return None;
+    }
+    let words: Vec<&str> = head.split_whitespace().collect();
+    // `Nov 21 08:36:47 HOST`, `2026-11-21T08:36:47+0000 HOST`, `Sat 2026-11-21 08:36:47 UTC HOST`.
+    let (_, stamp) = words.split_last().filter(|_| words.len() < 8)?;
+    let clock =
+        |word: &&str| (word.contains(':') || word.contains('.')) && Moment::read(word).is_some();
+    let dated = stamp.iter().any(clock);
+    let stamp = head.rsplit_once(' ').map(|(stamp, _)| stamp.trim())?;
+    // Syslog repeats the stamp of the kernel's own clock now and then.
+    let message = split(message).map_or(message, |(_, message)| message);
+    dated.then_some((stamp, message))
+}
+
+/// The text behind `<3>`, as /dev/kmsg and `dmesg -r` write the level, or behind `kern  :err   : `, as
+/// `dmesg -x` does.
+fn without_level(text: &str) -> &str {
+    const FACILITIES: [&str; 8] =
+        ["kern", "user", "daemon", "syslog", "auth", "authpriv", "local0", "mail"];
+    if let Some((level, rest)) = text.strip_prefix('<').and_then(|rest| rest.split_once('>'))
+        && level.len() < 4
+        && integer(level).is_some()
+    {
+        return rest;
+    }
+    let mut parts = text.splitn(3, ':');
+    match (parts.next(), parts.next(), parts.next()) {
+        (Some(facility), Some(level), Some(rest))
+            if FACILITIES.contains(&facility.trim_end())
+                && level.len() <= 8
+                && !level.contains(']') =>
+        {
+            rest.strip_prefix(' ').unwrap_or(rest)
+        }
+        _ => text,
+    }
+}
+
+/// The time of what stands in brackets before a message; `None` if that is no time.
+fn bracketed(stamp: &str) -> Option<&str> {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let fine = |text: &str| {
+        text.split_once('.').is_some_and(|(whole, fraction)| {
+            digits(whole)
+                && whole.len() <= LONGEST_UPTIME
+                && digits(fraction)
+                && fraction.len() == 6
+        })
+    };
+    // `dmesg -d` puts the difference behind, or alone; `-e` prints it from the second on.
+    let difference = |text: &str| {
+        let inner = text.strip_prefix('<').and_then(|text| text.strip_suffix('>'));
+        inner.or_else(|| text.strip_prefix('+')).is_some_and(|inner| fine(inner.trim()))
+    };
+    if fine(stamp) {
+        return Some(stamp);
+    }
+    if difference(stamp) {
+        return Some("");
+    }
+    if let Some((first, _)) =
+        stamp.split_once(' ').filter(|(first, rest)| fine(first) && difference(rest.trim()))
+    {
+        return Some(first);
+    }
+    is_date(stamp).then_some(stamp)
+}
+
+/// `Sat Nov 21 08:36:47 2026` in any language, and `Nov21 08:36` of `dmesg -e`.
+fn is_date(stamp: &str) -> bool {
+    let words: Vec<&str> = stamp.split_whitespace().collect();
+    let time = |word: &str| {
+        let parts: Vec<&str> = word.split(':').collect();
+        (2..=3).contains(&parts.len())
+            && parts.iter().all(|part| part.len() == 2 && decimal(part).is_some())
+    };
+    match words[..] {
+        [date, clock] => {
+            let day = date.trim_start_matches(char::is_alphabetic);
+            day.len() < date.len() && day.len() < 3 && integer(day).is_some() && time(clock)
+        }
+        [name, .., clock, year] if words.len() < 7 => {
+            let named = name.chars().next().is_some_and(char::is_alphabetic);
+            named && time(clock) && year.len() == 4 && integer(year).is_some()
+        }
+        _ => false,
+    }
+}
+
+/// The message behind `[ T1234]` or `[    C0]`: which task or processor spoke.
+fn without_caller(message: &str) -> &str {
+    let caller = message.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    match caller {
+        Some((caller, rest))
+            if caller.trim().strip_prefix(['T', 'C']).is_some_and(|n| integer(n).is_some()) =>
+        {
+            rest.trim_start()
+        }
+        _ => message.trim_start(),
+    }
+}
+
+/// Whether a line without any time begins as messages of the block layer and its drivers do.
+pub(super) fn is_bare(line: &str) -> bool {
+    const BEGIN: [&str; 16] = [
+        "blk_update_request: ",
+        "end_request: ",
+        "print_req_error: ",
+        "Buffer I/O error on dev",
+        "critical medium error, dev ",
+        "critical target error, dev ",
+        "I/O error, dev ",
+        "INFO: task ",
+        "mpt2sas_cm",
+        "mpt3sas_cm",
+        "usb ",
+        "megaraid_sas ",
+        "md/raid",
+        "EXT4-fs ",
+        "XFS (",
+        "Aborting journal on device ",
+    ];
+    let numbered = |prefix: &str| {
+        let rest = line.strip_prefix(prefix);
+        rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    BEGIN.iter().any(|begin| line.starts_with(begin))
+        || (numbered("ata") || numbered("sd ") || numbered("nvme nvme") || numbered("scsi host"))
+            && line.contains(": ")
+}
+
+/// Whether a line of a system log is some program's: `Nov 21 08:36:47 web sshd[812]: ...`.
+pub(super) fn is_of_another(line: &str) -> bool {
+    let words: Vec<&str> = line.split_whitespace().take(12).collect();
+    // A log of a log bears two times.
+    let mut head = words.iter().take(8);
+    let clock = head.rposition(|word| word.contains(':') && Moment::read(word).is_some());
+    let Some(clock) = clock else { return false };
+    let rest = words.get(clock + 1..).unwrap_or_default();
+    let dated = clock > 0 || words.first().is_some_and(|word| word.len() > 18);
+    dated && rest.iter().take(4).skip(1).any(|word| word.ends_with(':'))
+}

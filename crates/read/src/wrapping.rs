@@ -1,0 +1,395 @@
+//! What stands around a listing where somebody quoted, logged, numbered or tabled it, and how it
+//! is taken off each line.
+//!
+//! A line that begins no listing as it is may do so without its wrapping. The wrapping found at
+//! the first line of a listing is taken off all its lines; a line that does not bear it is read as
+//! it is, for mail programs break lines and quote only the first half. To add a rule: its function
+//! and its entry in [`RULES`].
+
+use std::borrow::Cow;
+
+/// Takes one kind of wrapping off a line. Without a width it measures one, and gives it back for
+/// the lines below.
+type Off = for<'a> fn(&'a str, Option<usize>) -> Option<(Cow<'a, str>, usize)>;
+
+/// One kind of wrapping.
+struct Rule {
+    name: &'static str,
+    /// The rules it must stand right behind, if any.
+    behind: &'static [&'static str],
+    off: Off,
+}
+
+/// All kinds, in the order in which they are tried.
+const RULES: [Rule; 9] = [
+    Rule { name: "quote", behind: &[], off: quote },
+    Rule { name: "tags", behind: &[], off: tags },
+    Rule { name: "cells", behind: &[], off: cells },
+    Rule { name: "bar", behind: &[], off: bar },
+    Rule { name: "label", behind: &[], off: label },
+    Rule { name: "stamp", behind: &[], off: stamp },
+    Rule { name: "program", behind: &["stamp", "program"], off: program },
+    Rule { name: "number", behind: &[], off: number },
+    Rule { name: "indent", behind: &[], off: indent },
+];
+
+/// Most rules around one line: a log line, quoted in a mail, indented.
+const DEEPEST: usize = 4;
+/// Most wrappings tried on one line.
+const TRIED: usize = 8;
+
+/// The rules that stand around the lines of a listing, outermost first; none around most.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub(crate) struct Wrapping {
+    layers: Vec<(usize, usize)>,
+}
+
+impl Wrapping {
+    /// That of a page of HTML.
+    pub(crate) fn page() -> Wrapping {
+        let tags = RULES.iter().position(|rule| rule.name == "tags");
+        Wrapping { layers: tags.map(|place| (place, 0)).into_iter().collect() }
+    }
+
+    /// Whether no tool begins its lines so.
+    pub(crate) fn is_plain_to_see(&self) -> bool {
+        let last = self.layers.last().and_then(|(rule, _)| RULES.get(*rule));
+        last.is_some_and(|rule| matches!(rule.name, "quote" | "tags"))
+    }
+
+    /// Nothing stands around the lines.
+    pub(crate) fn is_none(&self) -> bool {
+        self.layers.is_empty()
+    }
+
+    /// The line without it; as it is where it does not bear it.
+    pub(crate) fn off<'a>(&self, line: Cow<'a, str>) -> Cow<'a, str> {
+        self.layers.iter().fold(line, |line, (rule, width)| match line {
+            Cow::Borrowed(text) => apply(*rule, text, *width).unwrap_or(line),
+            Cow::Owned(text) => {
+                let bare = apply(*rule, &text, *width).map(Cow::into_owned);
+                Cow::Owned(bare.unwrap_or(text))
+            }
+        })
+    }
+
+    /// Whether a line bears it, as far as one can see. A blank one does, and that rows begin at
+    /// different columns is common.
+    pub(crate) fn stands(&self, line: &str) -> bool {
+        let mut layers = self
+            .layers
+            .iter()
+            .filter(|(rule, _)| RULES.get(*rule).is_some_and(|rule| rule.name != "indent"));
+        let Some((rule, width)) = layers.next() else { return true };
+        line.trim().is_empty() || apply(*rule, line.trim_start(), *width).is_some()
+    }
+
+    /// What may stand around a line, the simplest first.
+    pub(crate) fn candidates(line: &str) -> Vec<Wrapping> {
+        let mut found: Vec<(Wrapping, Cow<'_, str>)> = Vec::new();
+        if !may_be_wrapped(line) {
+            return Vec::new();
+        }
+        found.push((Wrapping::default(), Cow::Borrowed(line)));
+        let mut next = 0;
+        while let Some((wrapping, text)) = found.get(next).cloned() {
+            next += 1;
+            let last = wrapping.layers.last().and_then(|(rule, _)| RULES.get(*rule));
+            for (place, rule) in RULES.iter().enumerate() {
+                let fits = last.is_some_and(|last| rule.behind.contains(&last.name));
+                let fits = fits || rule.behind.is_empty();
+                // Who speaks may stand in several words; all else stands there once.
+                let again = rule.behind.is_empty()
+                    && wrapping.layers.iter().any(|(known, _)| *known == place);
+                if !fits || again || found.len() > TRIED || wrapping.layers.len() == DEEPEST {
+                    continue;
+                }
+                let Some((bare, width)) = (rule.off)(&text, None) else { continue };
+                if !bare.trim().is_empty() {
+                    let mut more = wrapping.clone();
+                    more.layers.push((place, width));
+                    let bare = Cow::Owned(bare.into_owned());
+                    found.push((more, bare));
+                }
+            }
+        }
+        found.into_iter().skip(1).map(|(wrapping, _)| wrapping).collect()
+    }
+}
+
+fn apply(rule: usize, line: &str, width: usize) -> Option<Cow<'_, str>> {
+    let rule = RULES.get(rule)?;
+    (rule.off)(line, Some(width)).map(|(bare, _)| bare)
+}
+
+/// A cheap look: most lines are not wrapped, and none of the rules need be asked.
+fn may_be_wrapped(line: &str) -> bool {
+    let bytes = line.as_bytes();
+    let Some(first) = bytes.first() else { return false };
+    let opens = matches!(first, b' ' | b'\t' | b'>' | b'|' | b'[' | b'(' | b'<' | b'0'..=b'9');
+    // `Nov 21 10:00:00`: a short word and a time behind it.
+    let dated = || bytes.iter().take(6).any(|byte| *byte == b' ') && line.contains(':');
+    opens || memchr::memchr3(b'|', b'<', b'&', bytes).is_some() || dated()
+}
+
+/// `> `, at any depth.
+fn quote(line: &str, _: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
+    let mut rest = line;
+    let mut depth = 0;
+    while let Some(inner) = rest.trim_start_matches([' ', '\t']).strip_prefix('>')
+        && !inner.starts_with('=')
+    {
+        // The second blank belongs to the text.
+        rest = inner.strip_prefix(' ').unwrap_or(inner);
+        depth += 1;
+    }
+    (depth > 0).then_some((Cow::Borrowed(rest), 0))
+}
+
+/// A bar before each line.
+fn bar(line: &str, _: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
+    let rest = line.trim_start().strip_prefix('|')?;
+    Some((Cow::Borrowed(rest.strip_prefix(' ').unwrap_or(rest)), 0))
+}
+
+/// The cells of a Markdown table, and the rules between its rows.
+fn cells(line: &str, _: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
+    let line = line.trim();
+    let rule = |c: char| matches!(c, '|' | '-' | '+' | '=' | ':' | ' ');
+    let bars = line.matches('|').count();
+    if line.starts_with(['|', '+']) && line.contains("--") && line.chars().all(rule) {
+        return Some((Cow::Borrowed(""), 0));
+    }
+    let framed = line.starts_with('|') && line.ends_with('|');
+    let open = !line.contains('*') && line.matches(" | ").count() == bars;
+    (bars > 2 && (framed || open))
+        .then(|| (Cow::Owned(line.replace(['|', '`'], " ").replace("**", " ")), 0))
+}
+
+/// `web_1  | `, as docker compose and other log collectors write it.
+fn label(line: &str, _: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
+    let (label, rest) = line.split_once('|')?;
+    let name = label.trim();
+    let letter = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
+    let named = name.bytes().all(letter) && name.bytes().any(|b| b.is_ascii_alphabetic());
+    (named && label.ends_with(' '))
+        .then(|| (Cow::Borrowed(rest.strip_prefix(' ').unwrap_or(rest)), 0))
+}
+
+/// The number of a line: `cat -n`, `nl`, `grep -n`, an editor.
+fn number(line: &str, _: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
+    let text = line.trim_start_matches(' ');
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let rest = text.get(digits..).filter(|_| (1..=7).contains(&digits))?;
+    let rest = match rest.as_bytes() {
+        [b'-', b'0'..=b'9', ..] => return None,
+        [b'\t' | b':' | b'-' | b'|' | b')', ..] => rest.get(1..)?,
+        [b' ', b' ', ..] => rest.get(2..)?,
+        [b'.', b' ', ..] => rest.get(2..)?,
+        [] => "",
+        _ => return None,
+    };
+    Some((Cow::Borrowed(rest), 0))
+}
+
+/// Blanks before each line, as many as before the first.
+fn indent(line: &str, width: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
+    let blanks = line.bytes().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    let width = width.unwrap_or(blanks).min(blanks);
+    let rest = line.get(width..)?;
+    (width > 0).then_some((Cow::Borrowed(rest), width))
+}
+
+/// The time that a log puts before each line: of `ts`, syslog, journalctl, containers.
+fn stamp(line: &str, _: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
+    let (open, text) = match line.strip_prefix(['[', '(']) {
+        Some(text) => (true, text),
+        None => (false, line),
+    };
+    let rest =
+        dated(text).or_else(|| named_day(text)).or_else(|| clock(text)).or_else(|| epoch(text))?;
+    let rest = if open { rest.strip_prefix([']', ')'])? } else { rest };
+    let rest = rest.strip_prefix(':').unwrap_or(rest);
+    let bare = rest.strip_prefix([' ', '\t']).or(Some(rest).filter(|rest| rest.is_empty()))?;
+    Some((Cow::Borrowed(bare), 0))
+}
+
+/// `2026-11-21T10:00:00.123+01:00`, `2026/11/21 10:00:00`.
+fn dated(text: &str) -> Option<&str> {
+    let separator = |text| one_of(text, &['-', '/', '.']);
+    let text = separator(digits(separator(digits(text, 4..=4)?)?, 1..=2)?)?;
+    let text = digits(text, 1..=2)?;
+    zone(time(one_of(text, &['T', ' ', '_'])?)?)
+}
+
+/// `Sat Nov 21 10:00:00 2026`, `Nov  1 10:00:00`, `21 Nov 10:00:00`: names of any language.
+fn named_day(text: &str) -> Option<&str> {
+    let word = |text: &'_ str| -> Option<usize> {
+        let end = text.find(' ')?;
+        let name = text.get(..end)?.trim_end_matches(['.', ',']);
+        let letters =
+            (2..=5).contains(&name.chars().count()) && name.chars().all(char::is_alphabetic);
+        letters.then_some(end)
+    };
+    let mut rest = text;
+    let mut names = 0;
+    while let Some(end) = word(rest).filter(|_| names < 2) {
+        rest = rest.get(end..)?.trim_start_matches(' ');
+        names += 1;
+    }
+    let rest = digits(rest, 1..=2).filter(|_| names > 0)?;
+    let rest = rest.strip_prefix(' ')?;
+    let rest = year(rest).and_then(|rest| rest.strip_prefix(' ')).unwrap_or(rest);
+    let rest = time(rest)?;
+    let year = rest.strip_prefix(' ').and_then(year);
+    let year = year.filter(|rest| rest.starts_with([' ', ']', ')', ':']));
+    zone(year.unwrap_or(rest))
+}
+
+fn year(text: &str) -> Option<&str> {
+    digits(text, 4..=4).filter(|_| text.starts_with("20"))
+}
+
+/// `10:00:00.123`, `10:00:00 AM`.
+fn clock(text: &str) -> Option<&str> {
+    let rest = time(text)?;
+    let half = [" AM", " PM", " am", " pm"].iter().find_map(|half| rest.strip_prefix(half));
+    zone(half.unwrap_or(rest))
+}
+
+/// Seconds since 1970 with a fraction.
+fn epoch(text: &str) -> Option<&str> {
+    digits(digits(text, 10..=10)?.strip_prefix('.')?, 1..=9)
+}
+
+fn time(text: &str) -> Option<&str> {
+    let text = digits(digits(text, 1..=2)?.strip_prefix(':')?, 2..=2)?;
+    let text = digits(text.strip_prefix(':')?, 2..=2)?;
+    let fraction = text.strip_prefix(['.', ',']).and_then(|text| digits(text, 1..=9));
+    Some(fraction.unwrap_or(text))
+}
+
+/// What may follow a time: `Z`, `+0100`, `+01:00`, ` UTC`.
+fn zone(text: &str) -> Option<&str> {
+    if let Some(rest) = text.strip_prefix('Z') {
+        return Some(rest);
+    }
+    let signed = |text| digits(one_of(text, &['+', '-'])?, 2..=4);
+    let minutes = |text: &'_ str| text.strip_prefix(':').map(|rest| rest.len());
+    if let Some(rest) = signed(text).or_else(|| text.strip_prefix(' ').and_then(signed)) {
+        return match minutes(rest) {
+            Some(_) => {
+                Some(rest.strip_prefix(':').and_then(|rest| digits(rest, 2..=2)).unwrap_or(rest))
+            }
+            None => Some(rest),
+        };
+    }
+    let named = [" UTC", " GMT", " CET", " CEST", " EST", " EDT", " PST", " PDT"];
+    Some(named.iter().find_map(|name| text.strip_prefix(name)).unwrap_or(text))
+}
+
+/// The text behind so many digits, and no more.
+fn digits(text: &str, count: std::ops::RangeInclusive<usize>) -> Option<&str> {
+    let found = text.bytes().take_while(u8::is_ascii_digit).count();
+    if count.contains(&found) { text.get(found..) } else { None }
+}
+
+fn one_of<'a>(text: &'a str, letters: &[char]) -> Option<&'a str> {
+    text.strip_prefix(letters)
+}
+
+/// Who wrote a line of a log: `host prog[123]: `, `stdout F `, `[info] `, `INFO `.
+fn program(line: &str, _: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
+    const LEVELS: [&str; 12] = [
+        "TRACE", "DEBUG", "INFO", "NOTICE", "WARN", "WARNING", "ERROR", "stdout F", "stderr F",
+        "stdout P", "stderr P", "-",
+    ];
+    let text = line.trim_start_matches(' ');
+    let level = LEVELS.iter().find_map(|level| text.strip_prefix(level)?.strip_prefix(' '));
+    let bracket = || text.strip_prefix('[')?.split_once("] ").map(|(_, rest)| rest);
+    Some((Cow::Borrowed(level.or_else(bracket).or_else(|| speaker(text))?), 0))
+}
+
+/// `prog: `, `prog[123]: `, either with a host before it.
+fn speaker(text: &str) -> Option<&str> {
+    let (head, rest) = text.split_once(": ")?;
+    let mut words = head.split(' ');
+    let letter = |c: char| {
+        c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '(' | ')' | '[' | ']' | '@')
+    };
+    let plain = |word: &str| !word.is_empty() && word.chars().all(letter);
+    let named = |word: &str| plain(word) && word.contains(|c: char| c.is_alphabetic());
+    let fits = match (words.next(), words.next(), words.next()) {
+        (Some(program), None, _) => named(program),
+        (Some(host), Some(program), None) => plain(host) && named(program),
+        _ => false,
+    };
+    fits.then_some(rest)
+}
+
+/// Tags that part what stands on both sides, and those that do not.
+const PARTING: [&str; 12] =
+    ["td", "th", "tr", "table", "tbody", "thead", "br", "p", "div", "li", "ul", "dd"];
+const INLINE: [&str; 11] =
+    ["span", "b", "i", "code", "font", "tt", "em", "strong", "u", "a", "pre"];
+
+/// Whether a line opens what only a page of HTML holds.
+pub(crate) fn opens_page(line: &str) -> bool {
+    const OPEN: [&str; 6] = ["<pre", "<html", "<body", "<table", "<code", "<!doctype"];
+    memchr::memchr_iter(b'<', line.as_bytes()).any(|place| {
+        let text = line.get(place..).unwrap_or_default();
+        OPEN.iter()
+            .any(|tag| text.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag)))
+    })
+}
+
+/// HTML: tags and entities. Not every line of a page bears one.
+fn tags(line: &str, width: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
+    if memchr::memchr2(b'<', b'&', line.as_bytes()).is_none() {
+        return width.map(|width| (Cow::Borrowed(line), width));
+    }
+    let mut bare = String::with_capacity(line.len());
+    let mut rest = line;
+    let mut any = false;
+    while let Some(place) = rest.find(['<', '&']) {
+        let (before, from) = rest.split_at(place);
+        bare.push_str(before);
+        let (put, after) = match tag(from).or_else(|| entity(from)) {
+            Some(found) => {
+                any = true;
+                found
+            }
+            None => from.split_at(1),
+        };
+        bare.push_str(put);
+        rest = after;
+    }
+    bare.push_str(rest);
+    (any || width.is_some()).then_some((Cow::Owned(bare), 0))
+}
+
+/// What a tag at the start of a text is replaced by, and what follows it.
+fn tag(text: &str) -> Option<(&'static str, &str)> {
+    let (inside, after) = text.strip_prefix('<')?.split_once('>')?;
+    let inside = inside.strip_prefix('/').unwrap_or(inside);
+    let end = inside.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(inside.len());
+    let name = inside.get(..end)?.to_ascii_lowercase();
+    if PARTING.contains(&name.as_str()) {
+        return Some((" ", after));
+    }
+    INLINE.contains(&name.as_str()).then_some(("", after))
+}
+
+fn entity(text: &str) -> Option<(&'static str, &str)> {
+    const ENTITIES: [(&str, &str); 8] = [
+        ("&gt;", ">"),
+        ("&lt;", "<"),
+        ("&amp;", "&"),
+        ("&quot;", "\""),
+        ("&nbsp;", " "),
+        ("&#39;", "'"),
+        ("&#160;", " "),
+        ("&#62;", ">"),
+    ];
+    ENTITIES.iter().find_map(|(name, letter)| Some((*letter, text.strip_prefix(name)?)))
+}

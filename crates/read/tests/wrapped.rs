@@ -1,0 +1,117 @@
+//! Every sample reads the same whatever stands around it.
+//!
+//! `SAMPLES=iostat` looks at one folder only.
+
+#![allow(clippy::disallowed_methods, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::path::{Path, PathBuf};
+
+use iowhy_model::Recording;
+use iowhy_read::scan;
+
+/// A way to put something around a line, given its place.
+type Wrap = fn(usize, &str) -> String;
+
+const WRAPS: &[(&str, Wrap)] = &[
+    ("quoted", |_, line| format!("> {line}")),
+    ("quoted thrice", |_, line| format!("> >> {line}")),
+    ("indented", |_, line| format!("    {line}")),
+    ("barred", |_, line| format!("| {line}")),
+    ("cat -n", |place, line| format!("{:6}\t{line}", place + 1)),
+    ("grep -n", |place, line| format!("{}:{line}", place + 1)),
+    ("ts", |place, line| {
+        format!("Nov {:2} 10:{:02}:{:02} {line}", 1 + place / 3600, place / 60 % 60, place % 60)
+    }),
+    ("ts -s", |place, line| format!("00:{:02}:{:02} {line}", place / 60 % 60, place % 60)),
+    ("syslog", |_, line| format!("Nov 21 10:00:00 web-1 collect[4711]: {line}")),
+    ("iso", |_, line| format!("2026-11-21T10:00:00.123456+01:00 {line}")),
+    ("container", |_, line| format!("2026-11-21T10:00:00.123456789Z stdout F {line}")),
+    ("bracketed", |_, line| format!("[2026-11-21 10:00:00] {line}")),
+    ("compose", |_, line| format!("web_1  | {line}")),
+    ("quoted log", |_, line| format!("> Nov 21 10:00:00 web collect: {line}")),
+    ("coloured", |_, line| match line.split_once(' ') {
+        Some((first, rest)) => format!("\u{1b}[34;1m{first}\u{1b}[0m {rest}\u{1b}[K"),
+        None => format!("\u{1b}[1m{line}\u{1b}[0m"),
+    }),
+    ("html", |place, line| {
+        let text = line.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        if place == 0 { format!("<pre><code>{text}") } else { text }
+    }),
+];
+
+fn samples() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("samples");
+    let only = std::env::var("SAMPLES").ok();
+    let mut found: Vec<PathBuf> = std::fs::read_dir(folder)
+        .unwrap()
+        .flatten()
+        .filter(|entry| only.as_ref().is_none_or(|only| **only == *entry.file_name()))
+        .flat_map(|entry| std::fs::read_dir(entry.path()).unwrap().flatten())
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|end| end == "txt"))
+        .collect();
+    found.sort();
+    found
+}
+
+/// Format, records and skipped lines of each listing.
+fn counts(bytes: &[u8]) -> Vec<(String, u64, u64)> {
+    let mut recording = Recording::new();
+    let _ = scan("sample", &mut &*bytes, None, &mut recording);
+    let sources = recording.listings.iter().map(|listing| &listing.source);
+    sources.map(|source| (source.format.clone(), source.records, source.skipped)).collect()
+}
+
+/// Wrappings that change what a sample says, by its format.
+const DIFFER: &[(&str, &str)] = &[
+    // A screen on one line ends with a bar, as a row of cells does.
+    ("biolatency", "barred"),
+    // Its own times look the same.
+    ("biolatency", "ts -s"),
+    // A line that begins in mid-air is no longer told from prose.
+    ("oracle-10046", "indented"),
+    ("quantize", "indented"),
+];
+
+#[test]
+fn a_wrapped_sample_reads_like_a_bare_one() {
+    let mut wrong = Vec::new();
+    for path in samples() {
+        let bytes = std::fs::read(&path).unwrap();
+        let Ok(text) = String::from_utf8(bytes) else { continue };
+        let bare = counts(text.as_bytes());
+        let folder = path.parent().unwrap().file_name().unwrap().to_string_lossy().into_owned();
+        for (name, wrap) in WRAPS {
+            if DIFFER.contains(&(folder.replace('_', "-").as_str(), name)) {
+                continue;
+            }
+            let lines = text.lines().enumerate();
+            let wrapped: String = lines.map(|(place, line)| wrap(place, line) + "\n").collect();
+            let now = counts(wrapped.as_bytes());
+            if now != bare {
+                wrong.push(format!("{} {name}: {bare:?} became {now:?}", path.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn an_encoding_changes_nothing() {
+    for path in samples() {
+        let bytes = std::fs::read(&path).unwrap();
+        let Ok(text) = String::from_utf8(bytes) else { continue };
+        let bare = counts(text.as_bytes());
+        let units: Vec<u16> = text.encode_utf16().collect();
+        let little: Vec<u8> =
+            [0xff, 0xfe].into_iter().chain(units.iter().flat_map(|u| u.to_le_bytes())).collect();
+        let big: Vec<u8> =
+            [0xfe, 0xff].into_iter().chain(units.iter().flat_map(|u| u.to_be_bytes())).collect();
+        let marked = format!("\u{feff}{text}");
+        for (name, encoded) in
+            [("utf-16le", &little[..]), ("utf-16be", &big), ("bom", marked.as_bytes())]
+        {
+            assert_eq!(counts(encoded), bare, "{} {name}", path.display());
+        }
+    }
+}
