@@ -8,7 +8,9 @@ use clap::{Args, Parser, Subcommand};
 use iowhy_lab::corpus::corpus;
 use iowhy_lab::disk::{DiskArgs, Spec};
 use iowhy_lab::render;
-use iowhy_lab::score::{Case, Fitted, Score, calibration, published_tables, sweep};
+use iowhy_lab::score::{
+    Case, Fitted, Score, calibration, forecast_table, forecasts, published_tables, sweep,
+};
 use iowhy_lab::simulate::{Completion, Load, biosnoop};
 use iowhy_lab::weak::{self, blame};
 
@@ -23,6 +25,8 @@ struct Cli {
 enum Command {
     /// Prints what biosnoop would have seen of a load on a disk, without a device and at once
     Simulate(Simulate),
+    /// Prints how often the forecast of the cure came true in scenarios that were really cured
+    Forecast(Forecast),
     /// Judges scenarios of known fault at every level of input and prints what was right
     Score(Scored),
     /// Judges published captures of known cause, case by case
@@ -61,6 +65,22 @@ struct Folder {
     /// Lists every recognised file, not only those with an accusation
     #[arg(long)]
     all: bool,
+}
+
+#[derive(Args)]
+struct Forecast {
+    /// Scenarios of each recipe
+    #[arg(long, default_value_t = 10)]
+    cases: usize,
+    /// Seed of the scenarios
+    #[arg(long, default_value_t = 7)]
+    seed: u64,
+    /// Only this verdict
+    #[arg(long, value_name = "VERDICT")]
+    only: Option<String>,
+    /// Prints each forecast before the table
+    #[arg(long)]
+    each: bool,
 }
 
 #[derive(Args)]
@@ -155,6 +175,7 @@ impl Weak {
 fn main() -> ExitCode {
     let outcome = match Cli::parse().what {
         Command::Simulate(simulate) => simulate.run(),
+        Command::Forecast(forecast) => forecast.run(),
         Command::Score(scored) => scored.run(),
         Command::Published(collections) => collections.run(),
         Command::Corpus(folder) => folder.run(),
@@ -202,6 +223,19 @@ impl Collections {
 impl Folder {
     fn run(&self) -> io::Result<ExitCode> {
         write!(io::stdout(), "{}", corpus(&self.folder, self.all)?)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Forecast {
+    fn run(&self) -> io::Result<ExitCode> {
+        let all = forecasts(self.cases, self.seed, self.only.as_deref());
+        let all = all.map_err(io::Error::other)?;
+        let mut out = io::stdout().lock();
+        for one in all.iter().filter(|_| self.each) {
+            writeln!(out, "{}", one.line())?;
+        }
+        writeln!(out, "{}", forecast_table(&all))?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -5,7 +5,7 @@
 use iowhy_lab::score::{Forecast, forecast_table, forecasts};
 
 /// Illnesses whose forecasts come from the track's own services, one each of a queue, a replay, a state
-/// and a neighbour; the others take `cargo run --release -p iowhy-lab --example forecast`.
+/// and a neighbour; the others take `cargo run --release -p iowhy-lab -- forecast`.
 const FAULTS: [&str; 4] = ["cfg.scheduler", "device.retry", "device.write-cliff", "load.rw-mix"];
 /// Of the forecasts that say a number, the share within a fifth of what came (issue 5).
 const FLOOR: f64 = 0.8;

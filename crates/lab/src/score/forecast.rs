@@ -66,6 +66,28 @@ impl Forecast {
         Some((from..=to).contains(&self.came_ms))
     }
 
+    /// One line of a list.
+    pub fn line(&self) -> String {
+        let off = match (self.is_right(), self.is_in_range()) {
+            (Some(false), _) => "  off",
+            (_, Some(false)) => "  outside the range",
+            _ => "",
+        };
+        format!(
+            "{} {} {} now {:.3} ms, forecast {:.3?} ms in {:.3?} ms, came {:.3} ms; \
+             p99 {:.3?} ms, came {:.3} ms{off}",
+            self.case,
+            self.level.letter(),
+            self.verdict,
+            self.now_ms,
+            self.middle_ms,
+            self.range_ms,
+            self.came_ms,
+            self.p99_ms,
+            self.came_p99_ms,
+        )
+    }
+
     fn is_p99_right(&self) -> Option<bool> {
         Some((self.p99_ms? / self.came_p99_ms - 1.0).abs() <= WITHIN)
     }

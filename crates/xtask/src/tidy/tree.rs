@@ -72,7 +72,7 @@ impl Source {
 pub struct Tree {
     /// Where it is.
     pub root: PathBuf,
-    /// Rust files under `crates/`.
+    /// Rust files under `crates/` and `bench/`.
     pub sources: Vec<Source>,
     /// Every file that is or is about to be committed, relative to the root.
     pub files: Vec<String>,
@@ -89,7 +89,7 @@ impl Tree {
             None => walk(root, root)?,
         };
         let mut sources = Vec::new();
-        for path in files.iter().filter(|path| path.starts_with("crates/") && is_rust(path)) {
+        for path in files.iter().filter(|path| is_ours(path) && is_rust(path)) {
             sources.push(Source::new(path, &std::fs::read_to_string(root.join(path))?));
         }
         let tests: Vec<String> = sources.iter().flat_map(Source::test_files).collect();
@@ -139,6 +139,11 @@ impl Tree {
                 .is_some_and(|name| !name.contains('/'))
         })
     }
+}
+
+/// Whether the file is a crate's.
+fn is_ours(path: &str) -> bool {
+    path.starts_with("crates/") || path.starts_with("bench/")
 }
 
 fn is_rust(path: &str) -> bool {

@@ -2,7 +2,7 @@
 
 #![allow(clippy::print_stdout, clippy::disallowed_methods, clippy::unwrap_used)]
 
-#[path = "../tests/make_blktrace/mod.rs"]
+#[path = "../../../crates/read/tests/make_blktrace/mod.rs"]
 mod make_blktrace;
 
 fn main() {

@@ -1,6 +1,6 @@
 //! Loads, leaves and kills iowhy at random moments, and looks whether anything stays behind.
 //!
-//! `cargo run -p iowhy-live --example lifecycle -- [TIMES]`, as root; `bench/lifecycle` is that.
+//! `cargo run -p iowhy-bench --bin lifecycle -- [TIMES]`, as root; `bench/lifecycle` is that.
 //! 200 times a command of iowhy starts beside a load and, after a random time of up to 1.5 s, is
 //! killed, interrupted, terminated or left to end. After each the kernel must hold no BPF program,
 //! map or link it did not hold before, but for those other processes have open. Then a tracer
@@ -8,7 +8,7 @@
 //! The load reads back what it wrote.
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
-#[path = "../tests/rig/mod.rs"]
+#[path = "../../../crates/live/tests/rig/mod.rs"]
 mod rig;
 
 use std::collections::BTreeSet;
@@ -175,9 +175,9 @@ fn settled(before: &BTreeSet<(&'static str, u32)>) -> bool {
     })
 }
 
-/// The command, built beside this example.
+/// The command, built beside this program.
 fn binary() -> Option<PathBuf> {
     let here = std::env::current_exe().ok()?;
-    let found = here.parent()?.parent()?.join("iowhy");
+    let found = here.parent()?.join("iowhy");
     found.exists().then_some(found)
 }

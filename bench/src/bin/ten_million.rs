@@ -1,13 +1,13 @@
 //! Ten million I/Os, and every one accounted for: measured + lost = what the kernel counts.
 //!
-//! `cargo run --release -p iowhy-live --example ten_million -- [PERCENT]`, as root;
+//! `cargo run --release -p iowhy-bench --bin ten_million -- [PERCENT]`, as root;
 //! `bench/exactness` is that. Over schedulers, depths 1 to 256, batches of io_uring, writeback with
 //! fsync, and discards, each request is taken as an event and in the histograms of the kernel at
 //! once: the sums of D2C must be the same to the nanosecond, and no latency negative or longer
 //! than the run. PERCENT makes it shorter. Status 1 if anything does not hold.
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
-#[path = "../tests/rig/mod.rs"]
+#[path = "../../../crates/live/tests/rig/mod.rs"]
 mod rig;
 
 use std::process::ExitCode;

@@ -1,7 +1,7 @@
 //! What tracing costs, in one run: nanoseconds per I/O in BPF, and fio's rate beside nothing
 //! attached, for histograms, for every event, for Debian's biolatency and for bpftrace.
 //!
-//! `cargo run --release -p iowhy-live --example overhead -- [ROUNDS [SLICE_MS]] [together|free]`, as root.
+//! `cargo run --release -p iowhy-bench --bin overhead -- [ROUNDS [SLICE_MS]] [together|free]`, as root.
 //!
 //! One fio reads 4 KiB blocks at random from holes of a private loop device, io_uring, depth 32,
 //! for the whole time: on the first CPU, the device's workers, which complete, and this program on
@@ -17,7 +17,7 @@
 //! The row "nothing" is a turn in which nothing is attached: how far to trust the rest.
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
-#[path = "../tests/rig/mod.rs"]
+#[path = "../../../crates/live/tests/rig/mod.rs"]
 mod rig;
 
 use std::process::{Child, Command, Stdio};

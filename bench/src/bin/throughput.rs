@@ -1,6 +1,6 @@
 //! How fast the readers are: text made here, read by [`scan`] into a sink that only counts.
 //!
-//! `cargo run --release -p iowhy-read --example throughput [MB [FORMAT]]`; or with a file, or the
+//! `cargo run --release -p iowhy-bench --bin throughput [MB [FORMAT]]`; or with a file, or the
 //! files of one binary trace, which are merged, as arguments. Time is the thread's own on the CPU,
 //! so that a busy machine does less harm.
 
@@ -14,7 +14,7 @@ use iowhy_model::{
 };
 use iowhy_read::{blktrace, scan};
 
-#[path = "../tests/make_blktrace/mod.rs"]
+#[path = "../../../crates/read/tests/make_blktrace/mod.rs"]
 mod make_blktrace;
 
 /// Keeps nothing but one histogram of all latencies.

@@ -1,13 +1,13 @@
 //! Three ways to time the same requests, in the same run: iowhy's own clock, the times the kernel
 //! keeps in each request, and /proc/diskstats with iostat.
 //!
-//! `cargo run --release -p iowhy-live --example truth`, as root; `bench/truth` is that. Needs clang,
+//! `cargo run --release -p iowhy-bench --bin truth`, as root; `bench/truth` is that. Needs clang,
 //! fio and iostat. Each load runs three times; the line is the run with the median of iowhy's
 //! D2C. Q2D is from start to issue, D2C from issue to completion, Q2C both: means over all
 //! requests of the run.
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
-#[path = "../tests/rig/mod.rs"]
+#[path = "../../../crates/live/tests/rig/mod.rs"]
 mod rig;
 
 use std::path::Path;
@@ -198,7 +198,8 @@ impl Fields {
 
 /// The object, compiled now.
 fn compiled() -> Vec<u8> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("bpf/request_fields.bpf.c");
+    let source =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/live/bpf/request_fields.bpf.c");
     let object = std::env::temp_dir().join(format!("iowhy-truth-{}.o", std::process::id()));
     let (from, to) = (source.display().to_string(), object.display().to_string());
     rig::run("clang", &["-target", "bpf", "-O2", "-g", "-nostdinc", "-c", &from, "-o", &to]);
