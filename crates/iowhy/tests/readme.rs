@@ -34,6 +34,22 @@ fn the_readme_names_every_command_format_and_verdict() {
 }
 
 #[test]
+fn the_verdict_in_the_readme_is_the_programs() {
+    let readme = page("README.md");
+    let (_, rest) = readme.split_once("$ ./run why --example dusty-disk\n").unwrap();
+    let (shown, _) = rest.split_once("```").unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_iowhy"))
+        .args(["why", "--example", "dusty-disk", "--width", "80"])
+        .env("LANG", "C.UTF-8")
+        .env_remove("LC_ALL")
+        .env_remove("LC_CTYPE")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert_eq!(shown, String::from_utf8(output.stdout).unwrap());
+}
+
+#[test]
 fn the_links_of_the_readme_lead_somewhere() {
     let readme = page("README.md");
     for link in readme.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {

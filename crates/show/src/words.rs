@@ -29,7 +29,7 @@ pub fn blame_headline(verdict: &str) -> (&'static str, Tone) {
         "above" => ("THE DELAY IS ABOVE THE BLOCK LAYER", Tone::Warn),
         "report" => ("THE REPORT MISLEADS", Tone::Accent),
         "healthy" => ("NOBODY IS TO BLAME", Tone::Good),
-        _ => ("THE EVIDENCE DOES NOT SUFFICE", Tone::Accent),
+        _ => ("NO VERDICT: NOT ENOUGH EVIDENCE", Tone::Accent),
     }
 }
 

@@ -80,9 +80,13 @@ fn views_look_as_accepted() {
 #[test]
 fn all_there_is_looks_as_accepted() {
     let verbose = |width, colour| Style { verbose: true, ..style(width, colour) };
-    for (view, what, report) in
-        [("histogram", "live", reports::live()), ("table", "live", reports::live())]
-    {
+    for (view, what, report) in [
+        ("histogram", "live", reports::live()),
+        ("summary", "dusty", reports::dusty()),
+        ("summary", "hostile", reports::hostile::hostile()),
+        ("summary", "many", reports::many::many()),
+        ("table", "live", reports::live()),
+    ] {
         for (width, colour) in [(80, Colour::None), (120, Colour::True)] {
             let name = format!("{view}--{what}--{width}-verbose.txt");
             check(&name, &drawn(view, &report, &verbose(width, colour)));

@@ -48,11 +48,17 @@ impl<'a> Paper<'a> {
     /// A paragraph behind a mark that stands in its first line only; what is in backticks is
     /// drawn as a command.
     pub fn paragraph(&mut self, mark: &Line, text: &str, ink: impl Into<Ink>) -> io::Result<()> {
+        let lines = self.wrapped(mark, text, ink);
+        self.lines(&lines)
+    }
+
+    /// The lines of such a paragraph.
+    pub fn wrapped(&self, mark: &Line, text: &str, ink: impl Into<Ink>) -> Vec<Line> {
         let (ink, indent) = (ink.into(), mark.width());
         let mut code = false;
-        let lines = wrap(text, self.width().saturating_sub(indent));
-        for (place, words) in lines.iter().enumerate() {
-            let mut line = if place == 0 { mark.clone() } else { Line::new() };
+        let mut lines = Vec::new();
+        for words in wrap(text, self.width().saturating_sub(indent)) {
+            let mut line = if lines.is_empty() { mark.clone() } else { Line::new() };
             line.pad(indent);
             for (piece, part) in words.split('`').enumerate() {
                 if piece > 0 {
@@ -61,9 +67,9 @@ impl<'a> Paper<'a> {
                 }
                 line.push(part, if code { Ink::from(Tone::Accent) } else { ink });
             }
-            self.line(&line)?;
+            lines.push(line);
         }
-        Ok(())
+        lines
     }
 
     /// An item of a list.

@@ -29,6 +29,7 @@ use crate::words::{blame_headline, share};
 use crate::{Style, View};
 
 mod evidence;
+mod screen;
 mod verdict;
 
 /// Entry in the list of views.
@@ -46,6 +47,10 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
     let mut paper = Paper::new(style, out);
     let (explained, main): (Vec<&Finding>, Vec<&Finding>) =
         wanted(report, style).partition(|finding| finding.explained_by.is_some());
+    if !style.verbose && !main.is_empty() {
+        let all: Vec<&Finding> = main.into_iter().chain(explained).collect();
+        return screen::write(&mut paper, report, &all);
+    }
     let at_length = if style.verbose { usize::MAX } else { AT_LENGTH };
     for (place, finding) in main.iter().take(at_length).enumerate() {
         if place > 0 {

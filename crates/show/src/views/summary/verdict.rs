@@ -137,7 +137,7 @@ fn sureness_line(paper: &mut Paper, finding: &Finding) -> io::Result<()> {
 }
 
 /// What a verdict explains a share of: a contradiction in the figures explains no latency.
-fn explained(finding: &Finding) -> &'static str {
+pub fn explained(finding: &Finding) -> &'static str {
     match blame(finding.verdict) {
         "report" => "of the reported figure",
         _ => "of the excess latency",
@@ -145,7 +145,7 @@ fn explained(finding: &Finding) -> &'static str {
 }
 
 /// Whether a verdict names a cause: only then is there anything to explain.
-fn accuses(finding: &Finding) -> bool {
+pub fn accuses(finding: &Finding) -> bool {
     !matches!(blame(finding.verdict), "healthy" | "insufficient")
 }
 

@@ -1,0 +1,105 @@
+//! The verdict of every case fits on a screen of 80 columns and 24 rows, and what it advises can
+//! be pasted into a shell.
+
+#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+/// Rows of the screen less the prompt before and after.
+const ROWS: usize = 20;
+const COLUMNS: usize = 80;
+
+/// Every case with the files it is judged from.
+fn cases() -> Vec<(String, Vec<PathBuf>)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
+    let mut all: Vec<(String, Vec<PathBuf>)> = std::fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .map(|case| {
+            let name = case.file_name().unwrap().to_string_lossy().into_owned();
+            let mut files: Vec<PathBuf> = std::fs::read_dir(&case)
+                .unwrap()
+                .map(|entry| entry.unwrap().path())
+                .filter(|path| path.file_name().unwrap() != "case.md")
+                .collect();
+            files.sort();
+            (name, files)
+        })
+        .filter(|(_, files)| !files.is_empty())
+        .collect();
+    all.sort();
+    assert!(all.len() >= 30, "cases are missing from {}", folder.display());
+    all
+}
+
+fn why(files: &[PathBuf], option: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_iowhy"))
+        .arg("why")
+        .args(option)
+        .args(files)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn the_verdict_of_every_case_fits_on_a_screen() {
+    let mut failures = Vec::new();
+    for (name, files) in cases() {
+        let text = why(&files, &["--width", "80"]);
+        let widest = text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+        let rows = text.lines().count();
+        if rows == 0 || rows > ROWS || widest > COLUMNS {
+            failures.push(format!("{name}: {rows} rows of up to {widest} columns\n{text}"));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn the_whole_reasoning_is_one_key_away() {
+    let (_, files) = cases().into_iter().find(|(name, _)| name == "dusty-disk").unwrap();
+    let text = why(&files, &["-v"]);
+    for part in ["Evidence", "What would refute it", "Next", "Inputs"] {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+}
+
+#[test]
+fn every_command_that_is_advised_is_one_a_shell_reads() {
+    let mut commands: Vec<(String, String)> = Vec::new();
+    for (name, files) in cases() {
+        let report: Value = serde_json::from_str(&why(&files, &["--json"])).unwrap();
+        for finding in report["findings"].as_array().unwrap() {
+            for step in finding["next_step"].as_array().unwrap() {
+                let step = step.as_str().unwrap();
+                assert_eq!(step.matches('`').count() % 2, 0, "{name}: {step}");
+                let pieces = step.split('`').skip(1).step_by(2);
+                commands.extend(pieces.map(|piece| (name.clone(), piece.to_string())));
+            }
+        }
+    }
+    assert!(commands.len() > 50, "{} commands", commands.len());
+    let mut failures = Vec::new();
+    for (name, command) in commands {
+        let mut shell = Command::new("bash")
+            .args(["-n", "/dev/stdin"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        shell.stdin.take().unwrap().write_all(command.as_bytes()).unwrap();
+        let output = shell.wait_with_output().unwrap();
+        if !output.status.success() {
+            let why = String::from_utf8_lossy(&output.stderr).into_owned();
+            failures.push(format!("{name}: {command}: {why}"));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
