@@ -62,8 +62,8 @@ impl Block {
         out
     }
 
-    /// From bytes; `None` if they hold anything that no recording can hold.
-    pub fn from_bytes(bytes: &[u8]) -> Option<Block> {
+    /// From bytes of a version; `None` if they hold anything that no recording can hold.
+    pub fn from_bytes(version: u16, bytes: &[u8]) -> Option<Block> {
         let mut from = Bytes(bytes);
         let mut block = Block::default();
         for _ in 0..from.count()? {
@@ -79,7 +79,7 @@ impl Block {
         }
         let mut left = BLOCK_EVENTS;
         for _ in 0..from.count()? {
-            let section = read_section(left, &mut from)?;
+            let section = read_section(version, left, &mut from)?;
             left = left.checked_sub(section.events.len())?;
             block.sections.push(section);
         }
@@ -104,7 +104,7 @@ impl Block {
     }
 }
 
-fn read_section(most: usize, from: &mut Bytes) -> Option<Section> {
+fn read_section(version: u16, most: usize, from: &mut Bytes) -> Option<Section> {
     let listing = from.number()?;
     let source = records::read_source(from)?;
     let events = events::read(most, from)?;
@@ -123,7 +123,10 @@ fn read_section(most: usize, from: &mut Bytes) -> Option<Section> {
         section.distributions.push(records::read_distribution(from)?);
     }
     for _ in 0..from.count()? {
-        section.facts.push(records::read_fact(from)?);
+        section.facts.push(match version {
+            1 => records::read_text_fact(from)?,
+            _ => records::read_fact(from)?,
+        });
     }
     Some(section)
 }

@@ -5,8 +5,8 @@
 pub const MAGIC: [u8; 8] = *b"\x89IOWHY\x01\n";
 /// Added to the end mark of a block that repeats.
 const REPEATS: u16 = 1 << 8;
-/// The only version of what stands behind a header.
-const VERSION: u16 = 1;
+/// The version of what is written behind a header. Version 1 had facts as texts.
+pub const VERSION: u16 = 2;
 
 /// What comes after a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,6 +22,8 @@ pub enum End {
 /// What a block says of itself before its content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
+    /// The version of its content: [`VERSION`], or one before.
+    pub version: u16,
     /// What comes after it.
     pub end: End,
     /// What it holds was said before, in the file before this one.
@@ -57,7 +59,7 @@ impl Header {
             End::Elsewhere => 2,
         };
         let mut out = MAGIC.to_vec();
-        out.extend(VERSION.to_le_bytes());
+        out.extend(self.version.to_le_bytes());
         out.extend((end + u16::from(self.repeats) * REPEATS).to_le_bytes());
         out.extend(self.bytes.to_le_bytes());
         for word in [self.stream, self.sequence, self.events_before] {
@@ -74,7 +76,11 @@ impl Header {
         let bytes: &[u8; Header::BYTES] = bytes.get(..Header::BYTES)?.try_into().ok()?;
         let (said, checksum) = bytes.split_at(Header::BYTES - 4);
         let sound = crc32fast::hash(said).to_le_bytes() == *checksum;
-        if !sound || !said.starts_with(&MAGIC) || said[8..10] != VERSION.to_le_bytes() {
+        if !sound || !said.starts_with(&MAGIC) {
+            return None;
+        }
+        let version = u16::from_le_bytes([said[8], said[9]]);
+        if !(1..=VERSION).contains(&version) {
             return None;
         }
         let mark = u16::from_le_bytes([said[10], said[11]]);
@@ -85,6 +91,7 @@ impl Header {
             _ => return None,
         };
         Some(Header {
+            version,
             end,
             repeats: mark & REPEATS > 0,
             bytes: four(bytes, 12),
@@ -117,6 +124,7 @@ mod tests {
     #[test]
     fn a_header_comes_back_and_any_flipped_bit_is_seen() {
         let header = Header {
+            version: VERSION,
             end: End::Elsewhere,
             repeats: true,
             bytes: 77,

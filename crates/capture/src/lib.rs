@@ -18,7 +18,7 @@ mod records;
 mod writer;
 
 pub use block::{Block, Section};
-pub use header::{End, Header, MAGIC};
+pub use header::{End, Header, MAGIC, VERSION};
 pub use writer::Writer;
 
 /// Events in a block at most. Three blocks a second at 100,000 events per second, and the columns

@@ -3,8 +3,8 @@
 
 use crate::bytes::{Bytes, maybe, number, real, signed, text};
 use iowhy_model::{
-    DeviceId, Distribution, Edges, Fact, Histogram, Interval, Layer, Level, Loss, Name, Nanos,
-    Note, Op, Rates, Sampling, Source, Stage, Time,
+    DeviceId, Distribution, Edges, Fact, FactKey, FactValue, Histogram, Interval, Layer, Level,
+    Loss, Message, Name, Nanos, Note, Op, Rates, Sampling, Source, Stage, Time,
 };
 
 const LEVELS: [Level; 5] = [Level::A, Level::B, Level::C, Level::D, Level::E];
@@ -172,13 +172,103 @@ pub fn read_distribution(from: &mut Bytes) -> Option<Distribution> {
 /// Writes a fact; the device is a place in the block's own list.
 pub fn write_fact(fact: &Fact, out: &mut Vec<u8>) {
     maybe(fact.device, out, |device, out| number(device.index() as u64, out));
-    [&fact.key, &fact.value, &fact.read_from].into_iter().for_each(|one| text(one, out));
+    text(&fact.key.name(), out);
+    write_value(&fact.value, out);
+    maybe(fact.at, out, write_time);
+    text(&fact.read_from, out);
 }
 
 /// Reads a fact.
 pub fn read_fact(from: &mut Bytes) -> Option<Fact> {
     let device = from.maybe(|from| from.small().map(DeviceId::at))?;
-    Some(Fact { device, key: from.text()?, value: from.text()?, read_from: from.text()? })
+    let key = FactKey::named(&from.text()?);
+    let value = read_value(from)?;
+    let at = from.maybe(read_time)?;
+    Some(Fact { device, key, value, at, read_from: from.text()? })
+}
+
+/// Reads a fact of version 1, whose value was a text.
+pub fn read_text_fact(from: &mut Bytes) -> Option<Fact> {
+    let device = from.maybe(|from| from.small().map(DeviceId::at))?;
+    let (key, value) = (from.text()?, from.text()?);
+    Some(Fact::from_text(device, &key, &value, from.text()?))
+}
+
+/// How many bytes a value takes, nearly.
+pub fn value_bytes(value: &FactValue) -> usize {
+    match value {
+        FactValue::Text(text) => text.len(),
+        FactValue::Words(words) => words.iter().map(String::len).sum(),
+        FactValue::Message(message) => message.stamp.len() + message.text.len(),
+        _ => size_of::<f64>(),
+    }
+}
+
+/// A value behind the number of its type; a type keeps its number for ever.
+fn write_value(value: &FactValue, out: &mut Vec<u8>) {
+    let mut measured = |kind: u8, value: f64| {
+        out.push(kind);
+        real(value, out);
+    };
+    match value {
+        FactValue::Number(value) => measured(4, *value),
+        FactValue::BytesPerSecond(value) => measured(6, *value),
+        FactValue::BitsPerSecond(value) => measured(7, *value),
+        FactValue::PerSecond(value) => measured(8, *value),
+        FactValue::Celsius(value) => measured(10, *value),
+        FactValue::Share(value) => measured(11, *value),
+        FactValue::Date(value) => measured(12, *value),
+        FactValue::Text(one) => {
+            out.push(0);
+            text(one, out);
+        }
+        FactValue::Words(words) => {
+            out.push(1);
+            number(words.len() as u64, out);
+            words.iter().for_each(|word| text(word, out));
+        }
+        FactValue::Flag(is) => out.extend([2, u8::from(*is)]),
+        FactValue::Count(count) => {
+            out.push(3);
+            number(*count, out);
+        }
+        FactValue::Bytes(bytes) => {
+            out.push(5);
+            number(*bytes, out);
+        }
+        FactValue::Duration(length) => {
+            out.push(9);
+            write_length(*length, out);
+        }
+        FactValue::Message(message) => {
+            out.push(13);
+            text(&message.stamp, out);
+            text(&message.text, out);
+        }
+    }
+}
+
+fn read_value(from: &mut Bytes) -> Option<FactValue> {
+    Some(match from.byte()? {
+        0 => FactValue::Text(from.text()?),
+        1 => {
+            let count = from.count()?;
+            FactValue::Words((0..count).map(|_| from.text()).collect::<Option<_>>()?)
+        }
+        2 => FactValue::Flag(from.byte()? != 0),
+        3 => FactValue::Count(from.number()?),
+        4 => FactValue::Number(from.real()?),
+        5 => FactValue::Bytes(from.number()?),
+        6 => FactValue::BytesPerSecond(from.real()?),
+        7 => FactValue::BitsPerSecond(from.real()?),
+        8 => FactValue::PerSecond(from.real()?),
+        9 => FactValue::Duration(read_length(from)?),
+        10 => FactValue::Celsius(from.real()?),
+        11 => FactValue::Share(from.real()?),
+        12 => FactValue::Date(from.real()?),
+        13 => FactValue::Message(Message::new(&from.text()?, &from.text()?)),
+        _ => return None,
+    })
 }
 
 fn write_rates(rates: &Rates, out: &mut Vec<u8>) {

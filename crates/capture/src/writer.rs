@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use crate::block::{Block, Section};
-use crate::{BLOCK_EVENTS, End, Header};
+use crate::{BLOCK_EVENTS, End, Header, VERSION, records};
 use iowhy_model::{
     Device, DeviceId, Distribution, Event, Fact, Filter, Interval, Level, Medium, Name, Sink,
     Source,
@@ -181,6 +181,7 @@ impl<W: Write> Writer<W> {
         if self.error.is_none() {
             let content = self.take().to_bytes();
             let header = Header {
+                version: VERSION,
                 end,
                 repeats,
                 bytes: content.len() as u32,
@@ -357,7 +358,8 @@ impl<W: Write> Sink for Writer<W> {
     }
 
     fn fact(&mut self, fact: Fact) {
-        let bytes = fact.key.len() + fact.value.len() + fact.read_from.len();
+        let bytes =
+            fact.key.name().len() + records::value_bytes(&fact.value) + fact.read_from.len();
         if self.facts.len() < FACTS_REPEATED {
             self.facts.push((self.current, fact.clone()));
         }

@@ -1,13 +1,15 @@
 //! What the input says beside latencies: kernel log, SMART, mounts, queues, limits, pressure.
 //!
-//! Readers and collectors leave facts: a dotted key, a value as text, where it was read. Here they
-//! are sorted by disk and typed, so that a detector asks `scene.about(listing, disk)` and gets a
+//! Readers and collectors leave facts: a key, a typed value, where it was read. Here they are sorted
+//! by disk, so that a detector asks `scene.about(listing, disk)` and gets a
 //! number with its place. Facts of an input that measured I/O speak of that input alone; facts of
 //! one that measured none (a saved `dmesg`, a `smartctl` document) speak of all.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use iowhy_model::{Bound, Evidence, Fact, How, Medium, Recording, Unit};
+use iowhy_model::{
+    Bound, Evidence, Fact, FactKey, FactValue, How, Medium, Message, Recording, Unit, key,
+};
 
 use crate::kernel_lines::{self, LogLine};
 use crate::names;
@@ -24,15 +26,14 @@ pub struct Told<'a> {
 }
 
 impl<'a> Told<'a> {
-    /// Its value as text.
+    /// Its value, if that is a text; else the empty one.
     pub fn text(&self) -> &'a str {
-        self.fact.value.trim()
+        self.fact.value.text().unwrap_or_default()
     }
 
-    /// Its value as a number; what follows the first word, such as a unit, is passed over.
+    /// Its value as a number in the unit of its type: seconds, bytes, a share of one.
     pub fn number(&self) -> Option<f64> {
-        let word = self.text().split_whitespace().next()?;
-        word.trim_end_matches('%').parse().ok().filter(|value: &f64| value.is_finite())
+        self.fact.value.number()
     }
 
     /// Where it was read: a file and line, or a path.
@@ -76,7 +77,7 @@ impl<'a> Facts<'a> {
                 let told = Told { fact, listing };
                 let name = fact.device.map(|id| names::disk(&recording.device_of(id).name));
                 let name = name.map(|name| aliases.get(&name).cloned().unwrap_or(name));
-                let unnamed = name.is_none() && fact.key.starts_with("smart.");
+                let unnamed = name.is_none() && fact.key.is_under("smart");
                 let named = match &name {
                     // One disk and one nameless document: they belong together.
                     None if unnamed && disks.len() == 1 => {
@@ -116,9 +117,9 @@ impl<'a> Facts<'a> {
 
     /// The time of the last line of the kernel's log in a listing, on its own clock.
     pub fn log_end(&self, listing: usize) -> Option<f64> {
-        let is_end = |told: &&Told| told.listing == listing && told.fact.key == "kernel.log.end";
+        let is_end = |told: &&Told| told.listing == listing && told.fact.key == key::KERNEL_LOG_END;
         let end = self.machine.iter().find(is_end)?;
-        kernel_lines::seconds(end.text())
+        Message::seconds(end.text())
     }
 
     fn reaches(&self, told: &Told, input: Option<&str>) -> bool {
@@ -153,8 +154,8 @@ pub struct Mount<'a> {
 pub struct Limit<'a> {
     /// The group, if a path was printed.
     pub group: Option<&'a str>,
-    /// `rbps`, `wbps`, `riops`, `wiops` of io.max, or `target` of io.latency, in microseconds.
-    pub what: &'a str,
+    /// `rbps`, `wbps`, `riops`, `wiops` of io.max, or `target` of io.latency, in seconds.
+    pub what: &'static str,
     /// The limit.
     pub value: f64,
     /// Where it was read.
@@ -163,7 +164,7 @@ pub struct Limit<'a> {
 
 impl<'s, 'a> About<'s, 'a> {
     /// All readings of a fact of the disk, in the order they were read.
-    pub fn all(self, key: &'s str) -> impl Iterator<Item = Told<'a>> + 's {
+    pub fn all(self, key: FactKey) -> impl Iterator<Item = Told<'a>> + 's {
         let known = self.facts.by_disk.get(self.disk).into_iter().flatten();
         known
             .filter(move |told| told.fact.key == key && self.facts.reaches(told, self.input))
@@ -171,18 +172,18 @@ impl<'s, 'a> About<'s, 'a> {
     }
 
     /// The last reading of a fact of the disk.
-    pub fn last(self, key: &'s str) -> Option<Told<'a>> {
+    pub fn last(self, key: FactKey) -> Option<Told<'a>> {
         self.all(key).last()
     }
 
     /// The last reading of a fact as a number.
-    pub fn number(self, key: &'s str) -> Option<(f64, Told<'a>)> {
+    pub fn number(self, key: FactKey) -> Option<(f64, Told<'a>)> {
         let told = self.last(key)?;
         Some((told.number()?, told))
     }
 
     /// How far a counter rose between its first and last reading; `None` below two readings.
-    pub fn rise(self, key: &'s str) -> Option<(f64, Told<'a>)> {
+    pub fn rise(self, key: FactKey) -> Option<(f64, Told<'a>)> {
         let readings: Vec<(f64, Told)> =
             self.all(key).filter_map(|told| Some((told.number()?, told))).collect();
         match readings.as_slice() {
@@ -193,13 +194,13 @@ impl<'s, 'a> About<'s, 'a> {
 
     /// A fact about the machine, such as `pressure.io.some.avg10` or `vmstat.st.mean`: the last
     /// reading.
-    pub fn machine(self, key: &str) -> Option<Told<'a>> {
+    pub fn machine(self, key: FactKey) -> Option<Told<'a>> {
         let mut all = self.facts.machine.iter().filter(|told| told.fact.key == key);
         all.rfind(|told| self.facts.reaches(told, self.input)).copied()
     }
 
     /// A fact about the machine as a number.
-    pub fn machine_number(self, key: &str) -> Option<(f64, Told<'a>)> {
+    pub fn machine_number(self, key: FactKey) -> Option<(f64, Told<'a>)> {
         let told = self.machine(key)?;
         Some((told.number()?, told))
     }
@@ -219,18 +220,18 @@ impl<'s, 'a> About<'s, 'a> {
 
     /// How many lines of the kernel's log were read: then its silence is known.
     pub fn log_lines(self) -> Option<(f64, Told<'a>)> {
-        self.machine_number("kernel.log.lines")
+        self.machine_number(key::KERNEL_LOG_LINES)
     }
 
     /// Model as SMART or the system gives it.
     pub fn model(self) -> Option<Told<'a>> {
-        self.last("smart.model").or_else(|| self.last("device.model"))
+        self.last(key::SMART_MODEL).or_else(|| self.last(key::DEVICE_MODEL))
     }
 
     /// What the disk is made of, by what SMART says, which asks the drive itself, or by what a copy of
     /// /sys does.
     pub fn medium(self) -> Option<(Medium, Told<'a>)> {
-        let stated = self.last("device.medium");
+        let stated = self.last(key::DEVICE_MEDIUM);
         self.by_smart()
             .or_else(|| Some((Medium::from_name(stated?.text())?, stated?)))
             .or_else(|| self.by_queue())
@@ -239,41 +240,41 @@ impl<'s, 'a> About<'s, 'a> {
     /// What the kernel takes it for. It is believed only of names that real disks have: virtual ones
     /// say 1 by default, whatever lies behind them.
     fn by_queue(self) -> Option<(Medium, Told<'a>)> {
-        let told = self.last("queue.rotational")?;
+        let told = self.last(key::QUEUE_ROTATIONAL)?;
         let real = ["sd", "hd", "nvme"].contains(&names::kind(self.disk));
         let is_virtual = |model: Told| VIRTUAL.iter().any(|word| model.text().contains(word));
         if !real || self.model().is_some_and(is_virtual) {
             return None;
         }
-        let medium = match (told.text(), names::kind(self.disk)) {
-            ("1", _) => Medium::Rotational,
-            ("0", "nvme") => Medium::Nvme,
-            ("0", _) => Medium::Flash,
+        let medium = match (&told.fact.value, names::kind(self.disk)) {
+            (FactValue::Flag(true), _) => Medium::Rotational,
+            (FactValue::Flag(false), "nvme") => Medium::Nvme,
+            (FactValue::Flag(false), _) => Medium::Flash,
             _ => return None,
         };
         Some((medium, told))
     }
 
     fn by_smart(self) -> Option<(Medium, Told<'a>)> {
-        if let Some(told) = self.last("smart.protocol").filter(|told| told.text() == "NVMe") {
+        if let Some(told) = self.last(key::SMART_PROTOCOL).filter(|told| told.text() == "NVMe") {
             return Some((Medium::Nvme, told));
         }
-        let (rpm, told) = self.number("smart.rpm")?;
+        let (rpm, told) = self.number(key::SMART_RPM)?;
         Some((if rpm > 0.0 { Medium::Rotational } else { Medium::Flash }, told))
     }
 
     /// Mounted file systems on the disk or its partitions.
     pub fn mounts(self) -> Vec<Mount<'a>> {
-        let same = |key: &'s str, options: &Told| {
+        let same = |key: FactKey, options: &Told| {
             self.all(key).find(|told| {
                 (told.listing, told.read_from()) == (options.listing, options.read_from())
                     && told.fact.device == options.fact.device
             })
         };
-        self.all("mount.options")
+        self.all(key::MOUNT_OPTIONS)
             .filter_map(|told| {
-                let point = same("mount.point", &told)?.text();
-                let kind = same("mount.type", &told).map(|told| told.text());
+                let point = same(key::MOUNT_POINT, &told)?.text();
+                let kind = same(key::MOUNT_TYPE, &told).map(|told| told.text());
                 Some(Mount { point, kind, options: told.text(), told })
             })
             .collect()
@@ -285,8 +286,7 @@ impl<'s, 'a> About<'s, 'a> {
         known
             .filter(|told| self.facts.reaches(told, self.input))
             .filter_map(|told| {
-                let key = told.fact.key.strip_prefix("cgroup.io.")?;
-                let what = key.strip_prefix("max.").or_else(|| key.strip_prefix("latency."))?;
+                let (_, what) = LIMITS.iter().find(|(key, _)| *key == told.fact.key)?;
                 let path = told.read_from();
                 let group = path.strip_prefix("/sys/fs/cgroup").and_then(|path| {
                     path.rsplit_once('/').map(|(group, _)| group.trim_start_matches('/'))
@@ -296,6 +296,15 @@ impl<'s, 'a> About<'s, 'a> {
             .collect()
     }
 }
+
+/// Limits of control groups by their names in io.max and io.latency.
+const LIMITS: [(FactKey, &str); 5] = [
+    (key::CGROUP_MAX_RBPS, "rbps"),
+    (key::CGROUP_MAX_WBPS, "wbps"),
+    (key::CGROUP_MAX_RIOPS, "riops"),
+    (key::CGROUP_MAX_WIOPS, "wiops"),
+    (key::CGROUP_LATENCY_TARGET, "target"),
+];
 
 /// Words in the models of disks that a hypervisor or a provider makes.
 const VIRTUAL: [&str; 8] =
@@ -352,9 +361,9 @@ fn disks(recording: &Recording) -> Vec<String> {
 /// numbers, and those of virtio, NVMe and device mapper are handed out at boot.
 fn numbers(recording: &Recording) -> BTreeMap<String, String> {
     let facts = recording.listings.iter().flat_map(|listing| &listing.facts);
-    let stated = facts.filter(|fact| fact.key == "device.number").filter_map(|fact| {
+    let stated = facts.filter(|fact| fact.key == key::DEVICE_NUMBER).filter_map(|fact| {
         let disk = names::disk(&recording.device_of(fact.device?).name);
-        Some((fact.value.trim().to_string(), disk))
+        Some((fact.value.text()?.to_string(), disk))
     });
     stated.collect()
 }

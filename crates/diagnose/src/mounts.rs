@@ -1,6 +1,6 @@
 //! What the mounts of the input say: options that make I/O direct or synchronous, and the way out.
 
-use iowhy_model::Fact;
+use iowhy_model::{Fact, key};
 
 use crate::scene::Scene;
 
@@ -23,11 +23,8 @@ const VXFS: [&str; 2] = ["mincache=", "convosync="];
 /// A mount option that makes I/O direct or synchronous, and how it is written.
 pub fn option<'a>(scene: &Scene<'a>) -> Option<(&'a Fact, String)> {
     scene.recording.listings.iter().flat_map(|known| &known.facts).find_map(|fact| {
-        if !fact.key.ends_with("options") {
-            return None;
-        }
-        let found: Vec<String> = fact
-            .value
+        let options = fact.value.text().filter(|_| fact.key == key::MOUNT_OPTIONS)?;
+        let found: Vec<String> = options
             .split(['/', ',', ' '])
             .filter(|option| OPTIONS.contains(option))
             .map(|option| format!("`{option}`"))
@@ -41,7 +38,7 @@ pub fn option<'a>(scene: &Scene<'a>) -> Option<(&'a Fact, String)> {
 pub fn remount(scene: &Scene) -> String {
     let mounted = option(scene).map(|(fact, _)| (fact, mount_point(scene, fact)));
     match mounted {
-        Some((fact, Some(point))) if VXFS.iter().any(|option| fact.value.contains(option)) => {
+        Some((fact, Some(point))) if VXFS.iter().any(|option| has(fact, option)) => {
             format!(
                 "remount without it and time the job again: `mount -o \
              remount,mincache=closesync,convosync=delay {point}`"
@@ -56,12 +53,16 @@ pub fn remount(scene: &Scene) -> String {
     }
 }
 
+fn has(options: &Fact, option: &str) -> bool {
+    options.value.text().is_some_and(|text| text.contains(option))
+}
+
 /// Where the file system whose options these are is mounted.
 fn mount_point<'a>(scene: &Scene<'a>, options: &Fact) -> Option<&'a str> {
     let known = scene.recording.listings.iter().find(|known| known.facts.contains(options))?;
     let same = |fact: &&Fact| {
-        fact.key == "mount.point"
+        fact.key == key::MOUNT_POINT
             && (fact.device, &fact.read_from) == (options.device, &options.read_from)
     };
-    known.facts.iter().find(same).map(|fact| fact.value.as_str())
+    known.facts.iter().find(same).and_then(|fact| fact.value.text())
 }

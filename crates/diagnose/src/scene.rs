@@ -6,8 +6,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use iowhy_model::{
-    DeviceId, Distribution, Fact, Finding, Interval, Layer, Level, Listing, Medium, Op, Recording,
-    Source,
+    DeviceId, Distribution, Finding, Interval, Layer, Level, Listing, Medium, Op, Recording, Source,
 };
 
 use crate::audit::{self, Doubt};
@@ -271,11 +270,6 @@ impl<'a> Scene<'a> {
     /// What the input says of a disk beside latencies, as far as it concerns a listing's input.
     pub fn about<'s>(&'s self, listing: usize, disk: &'s str) -> About<'s, 'a> {
         self.facts.about(Some(self.input(listing)), disk)
-    }
-
-    /// The value of a fact, by key, anywhere in the recording.
-    pub fn fact(&self, key: &str) -> Option<&'a Fact> {
-        self.recording.listings.iter().flat_map(|known| &known.facts).find(|fact| fact.key == key)
     }
 
     /// The rows of each device, a listing at a time.

@@ -6,6 +6,7 @@ mod world;
 use iowhy_diagnose::Options;
 use iowhy_model::{
     Distribution, Edges, Fact, Finding, Histogram, Layer, Level, Medium, Nanos, Op, Sink, Stage,
+    key,
 };
 use world::{Row, World, accuses, brief, of};
 
@@ -86,13 +87,10 @@ fn quick_reads(reads: usize, watched_s: i64, mount: Option<(&str, &str)>) -> Vec
     world.chain("sda", Op::Read, 4096, &vec![0.1; reads]);
     let listing = &mut world.recording.listings[0];
     listing.source.watched = Some(Nanos(watched_s * 1_000_000_000));
-    for (key, value) in mount.map_or(Vec::new(), |(p, o)| vec![("point", p), ("options", o)]) {
-        listing.facts.push(Fact {
-            device: None,
-            key: format!("mount.{key}"),
-            value: value.to_string(),
-            read_from: "mounts.txt:1".to_string(),
-        });
+    for (key, value) in
+        mount.map_or(Vec::new(), |(p, o)| vec![(key::MOUNT_POINT, p), (key::MOUNT_OPTIONS, o)])
+    {
+        listing.facts.push(Fact::read(None, key, value, "mounts.txt:1"));
     }
     world.judge()
 }

@@ -5,7 +5,7 @@
 mod world;
 
 use iowhy_diagnose::{Options, judge};
-use iowhy_model::{Fact, Level, Medium, Op, Sink, Unit};
+use iowhy_model::{Fact, Level, Medium, Op, Sink, Unit, key};
 use world::beside::{cited, near, read, smart, with_long_ones};
 use world::{World, accuses, blames_a_device, brief, confidence, of};
 
@@ -162,9 +162,8 @@ fn a_timeout_is_noticed_up_to_a_second_late() {
         let mut world = with_long_ones(long_s);
         world.listing("sysfs", Level::E);
         let device = Some(world.recording.device("sdb"));
-        let read_from = "/sys/block/sdb/device/timeout".to_string();
-        let (key, value) = ("device.timeout_s".to_string(), "3".to_string());
-        world.recording.fact(Fact { device, key, value, read_from });
+        let read_from = "/sys/block/sdb/device/timeout";
+        world.recording.fact(Fact::read(device, key::DEVICE_TIMEOUT, "3", read_from));
         world.judge()
     };
     // Commands that never answer, at a timeout of 3 s: abort and second try come on top.

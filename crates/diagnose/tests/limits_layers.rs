@@ -5,7 +5,7 @@
 mod poured;
 mod world;
 
-use iowhy_model::{Event, Finding, Layer, Level, Medium, Nanos, Op, Sink, Source};
+use iowhy_model::{Event, Finding, Layer, Level, Medium, Nanos, Op, Sink, Source, key};
 use poured::{Io, cited, fact, median, near, ns, pour, row, traced};
 use world::{World, accuses, blames_a_device, brief, of};
 
@@ -114,7 +114,7 @@ fn cap_cgroup_by_its_limit() {
         let mut world = traced(Level::E);
         world.medium("sdb", Medium::Flash);
         steady(&mut world, "sdb", 120);
-        fact(&mut world, Some("sdb"), "cgroup.io.max.wiops", limit, IO_MAX);
+        fact(&mut world, Some("sdb"), key::CGROUP_MAX_WIOPS, limit, IO_MAX);
         world.judge()
     };
     let findings = judged("120");
@@ -147,13 +147,13 @@ fn cap_cgroup_by_the_wait_of_bios() {
         fact(
             &mut world,
             Some("sdb"),
-            "queue.nr_requests",
+            key::QUEUE_NR_REQUESTS,
             tags,
             "/sys/block/sdb/queue/nr_requests",
         );
         if set {
             let path = "/sys/fs/cgroup/batch/io.latency";
-            fact(&mut world, Some("sdb"), "cgroup.io.latency.target", "5000", path);
+            fact(&mut world, Some("sdb"), key::CGROUP_LATENCY_TARGET, "5000", path);
         }
         world.judge()
     };
@@ -230,7 +230,7 @@ fn cfg_misaligned() {
         offset_writes(&mut world, off_ms);
         if let Some(block) = block {
             let path = "/sys/block/sda/queue/physical_block_size";
-            fact(&mut world, Some("sda"), "queue.physical_block_size", block, path);
+            fact(&mut world, Some("sda"), key::QUEUE_PHYSICAL_BLOCK_SIZE, block, path);
         }
         world.judge()
     };
@@ -286,7 +286,7 @@ fn layer_remote() {
         let mut world = traced(Level::E);
         touches(&mut world, device, first_ms);
         if let Some(model) = model {
-            fact(&mut world, Some(device), "device.model", model, "/sys/block/x/device/model");
+            fact(&mut world, Some(device), key::DEVICE_MODEL, model, "/sys/block/x/device/model");
         }
         world.judge()
     };
@@ -346,7 +346,7 @@ fn mapped(above_ms: f64, below_ms: f64, told: bool) -> Vec<Finding> {
     world.listing("block-trace", Level::D);
     world.medium("sda", Medium::Flash);
     if told {
-        fact(&mut world, Some("dm-0"), "device.slaves", "sda", "/sys/block/dm-0/slaves");
+        fact(&mut world, Some("dm-0"), key::DEVICE_SLAVES, "sda", "/sys/block/dm-0/slaves");
     }
     for (disk, latency) in [("dm-0", above_ms), ("sda", below_ms)] {
         let reads = (0..200u32).map(|k| {

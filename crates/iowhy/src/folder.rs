@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use iowhy_model::{Fact, Level, Sink, Source};
+use iowhy_model::{Fact, FactKey, Level, Sink, Source, key};
 use iowhy_read::{Format, blktrace};
 
 use crate::messages::{self, Hinted};
@@ -190,7 +190,7 @@ fn system_folders(files: &[PathBuf], folder: &Path) -> Vec<PathBuf> {
 /// States what a copy of /sys says of its disks; what a link would take from outside is left out.
 fn state_block(sys: &Path, root: &Path, sink: &mut dyn Sink) -> usize {
     let inside = |path: &str| fs::canonicalize(path).is_ok_and(|real| real.starts_with(root));
-    let mut facts: Vec<(String, &'static str, String, String)> = Vec::new();
+    let mut facts: Vec<(String, FactKey, String, String)> = Vec::new();
     for device in iowhy_live::devices(sys).unwrap_or_default() {
         let block = sys.join("block").join(&device.name).display().to_string();
         if !inside(&block) {
@@ -199,7 +199,12 @@ fn state_block(sys: &Path, root: &Path, sink: &mut dyn Sink) -> usize {
         if let Some(medium) = device.medium {
             let path = format!("{block}/queue/rotational");
             if inside(&path) {
-                facts.push((device.name.clone(), "device.medium", medium.name().to_string(), path));
+                facts.push((
+                    device.name.clone(),
+                    key::DEVICE_MEDIUM,
+                    medium.name().to_string(),
+                    path,
+                ));
             }
         }
         let queue = device.facts.into_iter().filter(|(_, _, path)| inside(path));
@@ -211,13 +216,13 @@ fn state_block(sys: &Path, root: &Path, sink: &mut dyn Sink) -> usize {
         return 0;
     }
     sink.begin(Source::new("surroundings", &sys.display().to_string(), Level::E));
-    for (disk, key, value, read_from) in &facts {
-        let device = Some(sink.device(disk));
-        let (key, value, read_from) = (key.to_string(), value.clone(), read_from.clone());
-        sink.fact(Fact { device, key, value, read_from });
+    let count = facts.len();
+    for (disk, key, value, read_from) in facts {
+        let device = Some(sink.device(&disk));
+        sink.fact(Fact::read(device, key, &value, read_from));
     }
     sink.end();
-    facts.len()
+    count
 }
 
 #[cfg(test)]
@@ -277,11 +282,16 @@ mod tests {
         let outcome = pour(&archive.0, None, &mut recording).unwrap();
         assert_eq!((outcome.read, outcome.passed, outcome.left_out), (3, 2, 1), "{outcome:?}");
         let facts: Vec<_> = recording.listings.iter().flat_map(|known| &known.facts).collect();
+        assert!(facts.iter().any(
+            |fact| fact.key == key::QUEUE_SCHEDULER && fact.value.text() == Some("mq-deadline")
+        ));
         assert!(
-            facts.iter().any(|fact| fact.key == "queue.scheduler" && fact.value == "mq-deadline")
+            facts
+                .iter()
+                .map(|fact| fact.value.to_string())
+                .all(|text| text != "bfq" && !text.contains("sdz"))
         );
-        assert!(facts.iter().all(|fact| fact.value != "bfq" && !fact.value.contains("sdz")));
-        assert!(facts.iter().any(|fact| fact.key == "kernel.log.link"));
+        assert!(facts.iter().any(|fact| fact.key == key::KERNEL_LOG.of("link")));
     }
 
     #[test]

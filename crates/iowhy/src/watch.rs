@@ -311,8 +311,7 @@ pub fn state_facts(recording: &mut Recording) -> anyhow::Result<()> {
     for device in known_devices()? {
         let Some(id) = recording.find_device(&device.name) else { continue };
         for (key, value, read_from) in device.facts {
-            let key = key.to_string();
-            recording.fact(Fact { device: Some(id), key, value, read_from });
+            recording.fact(Fact::read(Some(id), key, &value, read_from));
         }
     }
     Ok(())

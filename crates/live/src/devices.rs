@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use iowhy_model::Medium;
+use iowhy_model::{FactKey, Medium, key};
 
 use crate::Error;
 use crate::watched::{is_without_requests, parse_numbers};
@@ -32,7 +32,7 @@ pub struct BlockDevice {
     /// It makes no requests of the bios it is handed: dm, md, zram.
     pub without_requests: bool,
     /// Queue settings, `queue.scheduler` and so on, each with the path it was read from.
-    pub facts: Vec<(&'static str, String, String)>,
+    pub facts: Vec<(FactKey, String, String)>,
 }
 
 impl BlockDevice {
@@ -49,26 +49,26 @@ impl BlockDevice {
 }
 
 /// What is read of each device: the fact's name and the file.
-const FACTS: [(&str, &str); 18] = [
-    ("queue.scheduler", "queue/scheduler"),
-    ("queue.rotational", "queue/rotational"),
-    ("queue.nr_requests", "queue/nr_requests"),
-    ("queue.write_cache", "queue/write_cache"),
-    ("queue.fua", "queue/fua"),
-    ("queue.read_ahead_kb", "queue/read_ahead_kb"),
-    ("queue.max_sectors_kb", "queue/max_sectors_kb"),
-    ("queue.logical_block_size", "queue/logical_block_size"),
-    ("queue.physical_block_size", "queue/physical_block_size"),
-    ("queue.wbt_lat_usec", "queue/wbt_lat_usec"),
-    ("queue.discard_max_bytes", "queue/discard_max_bytes"),
-    ("queue.iostats", "queue/iostats"),
-    ("queue.zoned", "queue/zoned"),
-    ("device.queue_depth", "device/queue_depth"),
-    ("device.timeout_s", "device/timeout"),
-    ("device.state", "device/state"),
+const FACTS: [(FactKey, &str); 18] = [
+    (key::QUEUE_SCHEDULER, "queue/scheduler"),
+    (key::QUEUE_ROTATIONAL, "queue/rotational"),
+    (key::QUEUE_NR_REQUESTS, "queue/nr_requests"),
+    (key::QUEUE_WRITE_CACHE, "queue/write_cache"),
+    (key::QUEUE_FUA, "queue/fua"),
+    (key::QUEUE_READ_AHEAD, "queue/read_ahead_kb"),
+    (key::QUEUE_MAX_SECTORS, "queue/max_sectors_kb"),
+    (key::QUEUE_LOGICAL_BLOCK_SIZE, "queue/logical_block_size"),
+    (key::QUEUE_PHYSICAL_BLOCK_SIZE, "queue/physical_block_size"),
+    (key::QUEUE_WBT_LATENCY, "queue/wbt_lat_usec"),
+    (key::QUEUE_DISCARD_MAX_BYTES, "queue/discard_max_bytes"),
+    (key::QUEUE_IOSTATS, "queue/iostats"),
+    (key::QUEUE_ZONED, "queue/zoned"),
+    (key::DEVICE_QUEUE_DEPTH, "device/queue_depth"),
+    (key::DEVICE_TIMEOUT, "device/timeout"),
+    (key::DEVICE_STATE, "device/state"),
     // Limits of control groups name a device by its number only.
-    ("device.number", "dev"),
-    ("device.read_only", "ro"),
+    (key::DEVICE_NUMBER, "dev"),
+    (key::DEVICE_READ_ONLY, "ro"),
 ];
 
 /// The block devices below a /sys folder, sorted by name.
@@ -95,7 +95,7 @@ fn read_device(folder: &Path) -> Option<BlockDevice> {
     let model = (!model.is_empty()).then_some(model);
     let facts = FACTS.into_iter().filter_map(|(key, file)| {
         let value = read(folder, file)?;
-        let value = if key == "queue.scheduler" { chosen(&value) } else { value };
+        let value = if key == key::QUEUE_SCHEDULER { chosen(&value) } else { value };
         Some((key, value, folder.join(file).display().to_string()))
     });
     Some(BlockDevice {

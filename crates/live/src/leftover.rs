@@ -8,7 +8,7 @@
 
 use std::path::Path;
 
-use iowhy_model::{Fact, Note, Sink, Time};
+use iowhy_model::{Fact, FactValue, Nanos, Note, Sink, Time, key};
 
 use crate::Error;
 use crate::bpf::Programs;
@@ -114,14 +114,15 @@ impl AtTheEnd {
 
     fn state(&self, name: &str, old: &[&Held], sink: &mut dyn Sink) {
         let Some(oldest) = old.first() else { return };
-        let age = (self.at.ns() - oldest.since) as f64 / 1e9;
-        let device = sink.device(name);
-        sink.fact(Fact {
-            device: Some(device),
-            key: "trace.in_flight".to_string(),
-            value: format!("{}, the oldest for {age:.6} s", old.len()),
-            read_from: "block-trace".to_string(),
-        });
+        let age = Nanos(self.at.ns() - oldest.since);
+        let device = Some(sink.device(name));
+        let facts = [
+            (key::TRACE_IN_FLIGHT, FactValue::Count(old.len() as u64)),
+            (key::TRACE_IN_FLIGHT_OLDEST, FactValue::Duration(age)),
+        ];
+        for (key, value) in facts {
+            sink.fact(Fact::new(device, key, value, "block-trace"));
+        }
     }
 }
 

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use iowhy_model::{FactKey, key};
+
 use crate::devices;
 use crate::devices::name_of;
 
@@ -12,7 +14,7 @@ pub struct SysFact {
     /// The disk.
     pub disk: String,
     /// The fact's key.
-    pub key: &'static str,
+    pub key: FactKey,
     /// Its value as it stands there.
     pub value: String,
     /// The path.
@@ -21,19 +23,19 @@ pub struct SysFact {
 
 /// Files below a disk's folder, and the facts they are. `device/device` of an NVMe disk is its PCI
 /// function (Documentation/ABI/testing/sysfs-bus-pci, sysfs-block).
-const FILES: [(&str, &str); 12] = [
-    ("device.model", "device/model"),
-    ("device.firmware", "device/firmware_rev"),
-    ("device.firmware", "device/rev"),
-    ("device.ioerr_cnt", "device/ioerr_cnt"),
-    ("device.iotmo_cnt", "device/iotmo_cnt"),
-    ("device.link_speed", "device/device/current_link_speed"),
-    ("device.max_link_speed", "device/device/max_link_speed"),
-    ("device.link_width", "device/device/current_link_width"),
-    ("device.max_link_width", "device/device/max_link_width"),
-    ("md.sync_action", "md/sync_action"),
-    ("md.degraded", "md/degraded"),
-    ("md.stripe_cache_size", "md/stripe_cache_size"),
+const FILES: [(FactKey, &str); 12] = [
+    (key::DEVICE_MODEL, "device/model"),
+    (key::DEVICE_FIRMWARE, "device/firmware_rev"),
+    (key::DEVICE_FIRMWARE, "device/rev"),
+    (key::DEVICE_IO_ERRORS, "device/ioerr_cnt"),
+    (key::DEVICE_IO_TIMEOUTS, "device/iotmo_cnt"),
+    (key::DEVICE_LINK_SPEED, "device/device/current_link_speed"),
+    (key::DEVICE_LINK_SPEED_MAX, "device/device/max_link_speed"),
+    (key::DEVICE_LINK_WIDTH, "device/device/current_link_width"),
+    (key::DEVICE_LINK_WIDTH_MAX, "device/device/max_link_width"),
+    (key::MD_SYNC_ACTION, "md/sync_action"),
+    (key::MD_DEGRADED, "md/degraded"),
+    (key::MD_STRIPE_CACHE_SIZE, "md/stripe_cache_size"),
 ];
 
 /// All such facts of all disks below a /sys folder.
@@ -49,16 +51,19 @@ pub fn facts(sys: &Path) -> Vec<SysFact> {
             let path = folder.join(file);
             facts.extend(word(&path).map(|value| fact(key, value, &path)));
         }
-        let below = [("device.slaves", &disk.slaves), ("device.holders", &disk.holders)];
-        for (key, names) in below.into_iter().filter(|(_, names)| !names.is_empty()) {
-            let path = folder.join(key.trim_start_matches("device."));
+        let below = [
+            (key::DEVICE_SLAVES, "slaves", &disk.slaves),
+            (key::DEVICE_HOLDERS, "holders", &disk.holders),
+        ];
+        for (key, file, names) in below.into_iter().filter(|(.., names)| !names.is_empty()) {
+            let path = folder.join(file);
             facts.push(fact(key, names.join(" "), &path));
         }
         let way = fs::canonicalize(&folder).unwrap_or_default();
         let parts: Vec<String> =
             way.components().map(|part| part.as_os_str().to_string_lossy().into_owned()).collect();
         if let Some(port) = parts.iter().find(|part| numbered(part, "ata")) {
-            facts.push(fact("device.port", port.clone(), &way));
+            facts.push(fact(key::DEVICE_PORT, port.clone(), &way));
             facts.extend(
                 sata_link(sys, port).into_iter().map(|(key, value, path)| fact(key, value, &path)),
             );
@@ -68,16 +73,17 @@ pub fn facts(sys: &Path) -> Vec<SysFact> {
         let host = parts.iter().position(|part| numbered(part, "host"));
         let parent =
             host.and_then(|host| parts.get(..host)?.iter().rfind(|part| is_function(part)));
-        facts.extend(parent.map(|parent| fact("device.parent", parent.clone(), &way)));
+        facts.extend(parent.map(|parent| fact(key::DEVICE_PARENT, parent.clone(), &way)));
     }
     facts
 }
 
 /// Speed of a SATA link and the limit of its hardware: link N is port N's.
-fn sata_link(sys: &Path, port: &str) -> Vec<(&'static str, String, PathBuf)> {
+fn sata_link(sys: &Path, port: &str) -> Vec<(FactKey, String, PathBuf)> {
     let link = sys.join("class/ata_link").join(port.replacen("ata", "link", 1));
-    let files = [("device.link_speed", "sata_spd"), ("device.max_link_speed", "hw_sata_spd_limit")];
-    let known = |(key, file): (&'static str, &str)| {
+    let files =
+        [(key::DEVICE_LINK_SPEED, "sata_spd"), (key::DEVICE_LINK_SPEED_MAX, "hw_sata_spd_limit")];
+    let known = |(key, file): (FactKey, &str)| {
         let path = link.join(file);
         let value = word(&path).filter(|value| value.starts_with(|c: char| c.is_ascii_digit()))?;
         Some((key, value, path))

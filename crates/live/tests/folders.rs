@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use iowhy_live::{Collector, DiskStats, devices, examine_at};
-use iowhy_model::{Medium, Op, Recording};
+use iowhy_model::{Medium, Op, Recording, key};
 
 /// A folder that goes away with its guard.
 struct Folder(PathBuf);
@@ -158,7 +158,8 @@ fn what_a_device_is_made_of() {
     assert_eq!(sda.partitions, [("sda1".to_string(), 8, 1)]);
     assert_eq!(sda.holders, ["dm-0"]);
     assert_eq!(of("dm-0").slaves, ["sda"]);
-    let scheduler = sda.facts.iter().find(|(key, ..)| *key == "queue.scheduler").expect("a fact");
+    let scheduler =
+        sda.facts.iter().find(|(key, ..)| *key == key::QUEUE_SCHEDULER).expect("a fact");
     assert_eq!(scheduler.1, "mq-deadline");
 }
 

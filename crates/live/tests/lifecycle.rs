@@ -10,7 +10,7 @@ use std::time::Duration;
 use iowhy_live::{
     BlockEvents, BlockTrace, Collector, Tallies, TraceMode, TraceOptions, give_up_rights,
 };
-use iowhy_model::{Op, Recording, Stage};
+use iowhy_model::{Op, Recording, Stage, key};
 use rig::{Loop, can_run};
 
 /// Requests of an operation in the Q2C histograms of a recording.
@@ -165,12 +165,13 @@ fn a_request_that_hangs_is_stated_with_its_age_and_not_lost() {
     assert!(dd.wait().expect("dd").success());
     ended.expect("the tracer ends");
     let listing = &recording.listings[0];
-    let fact = listing.facts.iter().find(|fact| fact.key == "trace.in_flight");
-    let value = &fact.expect("the write hangs").value;
-    println!("in flight at the end: {value}");
-    let (count, age) = value.split_once(", the oldest for ").expect("count and age");
-    let age: f64 = age.trim_end_matches(" s").parse().expect("seconds");
-    assert_eq!(count, "1");
+    let number = |key| {
+        let fact = listing.facts.iter().find(|fact| fact.key == key).expect("the write hangs");
+        fact.value.number().expect("a number")
+    };
+    let (count, age) = (number(key::TRACE_IN_FLIGHT), number(key::TRACE_IN_FLIGHT_OLDEST));
+    println!("in flight at the end: {count}, the oldest for {age} s");
+    assert_eq!(count, 1.0);
     assert!((0.1..5.0).contains(&age), "{age}");
     assert_eq!(listing.source.lost(), 0, "{:?}", listing.source.losses);
     assert!(!listing.events.iter().any(|event| event.op == Op::Write));

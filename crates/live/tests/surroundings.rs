@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use iowhy_live::{Collector, Surroundings};
-use iowhy_model::{Fact, Recording};
+use iowhy_model::{Fact, FactKey, FactValue, Recording, key};
 
 /// A folder that goes away with its guard.
 struct Machine(PathBuf);
@@ -36,12 +36,12 @@ impl Drop for Machine {
     }
 }
 
-fn fact<'r>(recording: &'r Recording, key: &str) -> &'r Fact {
+fn fact(recording: &Recording, key: FactKey) -> &Fact {
     let mut all = recording.listings.iter().flat_map(|listing| &listing.facts);
     all.find(|fact| fact.key == key).unwrap_or_else(|| panic!("no fact `{key}`"))
 }
 
-fn on(recording: &Recording, key: &str) -> String {
+fn on(recording: &Recording, key: FactKey) -> String {
     let device = fact(recording, key).device.expect("a device");
     recording.device_of(device).name.clone()
 }
@@ -77,26 +77,27 @@ fn every_fact_says_where_it_was_read() {
     around.end(&mut recording).expect("an end");
 
     // 30 of 100 ticks.
-    let stolen = fact(&recording, "vmstat.st.mean");
-    assert_eq!((stolen.value.as_str(), stolen.read_from.as_str()), ("30.0 %", "/proc/stat"));
-    assert_eq!(fact(&recording, "vm.nr_dirty").value, "120 pages");
-    assert_eq!(fact(&recording, "pressure.io.some.avg10").value, "12.50");
-    assert_eq!(fact(&recording, "mount.options").read_from, "/proc/self/mountinfo:1");
-    assert_eq!(on(&recording, "kernel.log.medium"), "sda");
-    assert!(fact(&recording, "kernel.log.medium").value.starts_with("[86411.204830] "));
-    let limit = fact(&recording, "cgroup.io.max.wiops");
-    assert_eq!(
-        (limit.value.as_str(), on(&recording, "cgroup.io.max.wiops").as_str()),
-        ("120", "sda")
-    );
+    let stolen = fact(&recording, key::VMSTAT_MEAN.of("st"));
+    assert_eq!((&stolen.value, stolen.read_from.as_str()), (&FactValue::Share(0.3), "/proc/stat"));
+    assert_eq!(fact(&recording, key::VM.of("nr_dirty")).value, FactValue::Count(120));
+    assert_eq!(fact(&recording, key::PRESSURE_AVG10.of("io.some")).value, FactValue::Share(0.125));
+    assert_eq!(fact(&recording, key::MOUNT_OPTIONS).read_from, "/proc/self/mountinfo:1");
+    assert_eq!(on(&recording, key::KERNEL_LOG.of("medium")), "sda");
+    let message =
+        fact(&recording, key::KERNEL_LOG.of("medium")).value.message().expect("a message");
+    assert_eq!((message.stamp.as_str(), message.at_s), ("86411.204830", Some(86411.204830)));
+    let limit = fact(&recording, key::CGROUP_MAX_WIOPS);
+    assert_eq!(limit.value, FactValue::PerSecond(120.0));
+    assert_eq!(on(&recording, key::CGROUP_MAX_WIOPS), "sda");
     assert_eq!(limit.read_from, "/sys/fs/cgroup/a.slice/io.max");
-    assert_eq!(fact(&recording, "device.port").value, "ata3");
-    assert_eq!(fact(&recording, "device.parent").value, "0000:00:1f.2");
-    assert_eq!(fact(&recording, "device.model").value, "EXAMPLE HD4000");
-    assert_eq!(fact(&recording, "device.link_speed").value, "3.0 Gbps");
-    assert_eq!(fact(&recording, "device.max_link_speed").value, "6.0 Gbps");
-    assert!(fact(&recording, "device.celsius").value.starts_with("56.0 C at "));
-    assert_eq!(fact(&recording, "device.celsius.warning").value, "60.0 C");
+    assert_eq!(fact(&recording, key::DEVICE_PORT).value.text(), Some("ata3"));
+    assert_eq!(fact(&recording, key::DEVICE_PARENT).value.text(), Some("0000:00:1f.2"));
+    assert_eq!(fact(&recording, key::DEVICE_MODEL).value.text(), Some("EXAMPLE HD4000"));
+    assert_eq!(fact(&recording, key::DEVICE_LINK_SPEED).value, FactValue::BitsPerSecond(3e9));
+    assert_eq!(fact(&recording, key::DEVICE_LINK_SPEED_MAX).value, FactValue::BitsPerSecond(6e9));
+    let warmth = fact(&recording, key::DEVICE_CELSIUS);
+    assert!(warmth.value == FactValue::Celsius(56.0) && warmth.at.is_some(), "{warmth:?}");
+    assert_eq!(fact(&recording, key::DEVICE_CELSIUS_WARNING).value, FactValue::Celsius(60.0));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Who spoke: format, place, clock, and what was lost, skipped or never measured.
 
-use crate::{DeviceId, Nanos};
+use crate::Nanos;
 
 /// How rich an input is; a detector asks before it trusts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -81,20 +81,6 @@ pub struct Note {
     pub text: String,
     /// Why it was not used, or what to beware of.
     pub reason: String,
-}
-
-/// A fact about a device or the machine that is no measurement: a mount option, a queue setting,
-/// a load generator's parameter.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Fact {
-    /// The device it is about, if one was named.
-    pub device: Option<DeviceId>,
-    /// What is stated, dotted and lower-case: `mount.options`, `queue.rotational`, `fio.iodepth`.
-    pub key: String,
-    /// The value as it was read.
-    pub value: String,
-    /// Where it was read: a file and line, or a path in /sys.
-    pub read_from: String,
 }
 
 /// One stretch of input in one format on one clock: who spoke, and how far to trust it.

@@ -2,7 +2,7 @@
 //!
 //! JSON, text, syslog lines and mails of the same tools state the same facts through here.
 
-use iowhy_model::{Fact, Sink};
+use iowhy_model::{Fact, FactKey, FactValue, Sink, key};
 
 /// The health log of NVMe by smartctl's names: nvme-cli's keys and the labels of both tools' text,
 /// in lower case with single blanks. A key that is not here keeps its own.
@@ -186,14 +186,13 @@ impl Drive {
             Some(name) => sink.device(name),
             None => {
                 let device = sink.device(&id().unwrap_or_else(|| NAMELESS.to_string()));
-                let value = "its listing does not name it".to_string();
-                let key = "device.nameless".to_string();
-                sink.fact(Fact { device: Some(device), key, value, read_from: place });
+                let (key, value) = (key::DEVICE_NAMELESS, FactValue::Flag(true));
+                sink.fact(Fact::new(Some(device), key, value, place));
                 device
             }
         };
         for Waiting { key, value, read_from } in drive.facts {
-            sink.fact(Fact { device: Some(device), key, value, read_from });
+            sink.fact(Fact::read(Some(device), FactKey::named(&key), &value, read_from));
         }
     }
 }

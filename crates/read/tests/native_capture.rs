@@ -4,13 +4,37 @@
 
 use iowhy_capture::{BLOCK_EVENTS, Header, MAGIC, Writer};
 use iowhy_model::{
-    Distribution, Edges, Event, Fact, Flags, Histogram, Interval, Layer, Level, Listing, Medium,
-    Nanos, Note, Op, Rates, Recording, Sampling, Sink, Source, Stage, Time,
+    DeviceId, Distribution, Edges, Event, Fact, FactValue, Flags, Histogram, Interval, Layer,
+    Level, Listing, Medium, Message, Nanos, Note, Op, Rates, Recording, Sampling, Sink, Source,
+    Stage, Time, key,
 };
 use iowhy_read::scan;
 
 /// Events of the recording, in blocks of a third each.
 const EVENTS: i64 = 3000;
+
+/// One fact of each type of value, and one with a time.
+fn facts(sda: DeviceId) -> Vec<Fact> {
+    let message = FactValue::Message(Message::new("86411.204830", "I/O error, dev sda, sector 8"));
+    let values = [
+        (key::QUEUE_SCHEDULER, FactValue::Text("none".to_string())),
+        (key::DEVICE_SLAVES, FactValue::Words(vec!["sdb".to_string(), "sdc".to_string()])),
+        (key::SMART_PASSED, FactValue::Flag(true)),
+        (key::SMART_RAW.of("197"), FactValue::Count(u64::MAX)),
+        (key::IOSTAT_SIZE_DENIED, FactValue::Number(2.5)),
+        (key::QUEUE_READ_AHEAD, FactValue::Bytes(131_072)),
+        (key::CGROUP_MAX_WBPS, FactValue::BytesPerSecond(1e9)),
+        (key::DEVICE_LINK_SPEED, FactValue::BitsPerSecond(6e9)),
+        (key::CGROUP_MAX_WIOPS, FactValue::PerSecond(120.0)),
+        (key::DEVICE_TIMEOUT, FactValue::Duration(Nanos(30_000_000_000))),
+        (key::VMSTAT_MEAN.of("st"), FactValue::Share(0.3)),
+        (key::SMART_AT, FactValue::Date(1_763_800_000.0)),
+        (key::KERNEL_LOG.of("io-error"), message),
+    ];
+    let facts = values.map(|(key, value)| Fact::new(Some(sda), key, value, "/sys"));
+    let warmth = Fact::new(Some(sda), key::DEVICE_CELSIUS, FactValue::Celsius(56.0), "/sys");
+    facts.into_iter().chain([warmth.at(Time::from_ns(12))]).collect()
+}
 
 /// Pours the same into any sink; `flush` is called three times.
 fn pour<S: Sink>(sink: &mut S, flush: impl Fn(&mut S)) {
@@ -23,9 +47,9 @@ fn pour<S: Sink>(sink: &mut S, flush: impl Fn(&mut S)) {
     let (sda, sdb) = (sink.device("sda"), sink.device("sdb"));
     sink.set_medium(sda, Medium::Rotational);
     let (dd, slice) = (sink.name("dd"), sink.name("/system.slice"));
-    let key = "queue.scheduler".to_string();
-    let value = "none".to_string();
-    sink.fact(Fact { device: Some(sda), key, value, read_from: "/sys".to_string() });
+    for fact in facts(sda) {
+        sink.fact(fact);
+    }
     for k in 0..EVENTS {
         sink.resume(trace);
         let mut event = Event::new(if k % 3 == 0 { sdb } else { sda }, Op::Write, Layer::Block);
@@ -131,8 +155,9 @@ fn everything_comes_back_as_it_was_poured() {
         );
         assert_eq!(is.skipped, 0);
     }
-    assert!(again.facts_of(None).any(|fact| fact.value == "block-trace"));
-    assert!(again.facts_of(Some(sda)).any(|fact| fact.key == "queue.scheduler"));
+    assert!(again.facts_of(None).any(|fact| fact.value.text() == Some("block-trace")));
+    let came_back: Vec<&Fact> = again.facts_of(Some(sda)).collect();
+    assert_eq!(came_back, facts(sda).iter().collect::<Vec<_>>());
 }
 
 #[test]
@@ -179,9 +204,7 @@ fn parts_read_as_one_when_joined_and_each_by_itself() {
     let mut writer = Writer::new(Vec::new(), 7);
     writer.begin(Source::new("block-trace", "live", Level::D));
     let sda = writer.device("sda");
-    let key = "clock.realtime_offset_ns".to_string();
-    let value = "5".to_string();
-    writer.fact(Fact { device: None, key, value, read_from: String::new() });
+    writer.fact(Fact::read(None, key::CLOCK_OFFSET, "5", ""));
     let mut parts = Vec::new();
     for part in 0..3 {
         for k in 0..(BLOCK_EVENTS + 10) as i64 {
@@ -194,7 +217,7 @@ fn parts_read_as_one_when_joined_and_each_by_itself() {
     writer.finish().unwrap();
     parts[2] = std::mem::take(writer.out());
     let facts = |recording: &Recording| {
-        recording.facts_of(None).filter(|fact| fact.key.starts_with("clock")).count()
+        recording.facts_of(None).filter(|fact| fact.key.is_under("clock")).count()
     };
     for part in &parts {
         let recording = read(part);

@@ -7,7 +7,9 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
-use iowhy_model::{Fact, Layer, Level, Listing, Nanos, Op, Recording, Stage};
+use iowhy_model::{
+    Fact, FactKey, FactValue, Layer, Level, Listing, Nanos, Op, Recording, Stage, key,
+};
 use iowhy_read::scan;
 
 /// Format, first and last line of a listing.
@@ -40,8 +42,8 @@ fn place(listing: &Listing) -> Place<'_> {
     (&listing.source.format, first, last)
 }
 
-fn fact<'a>(listing: &'a Listing, key: &str) -> &'a Fact {
-    listing.facts.iter().find(|fact| fact.key == key).expect(key)
+fn fact(listing: &Listing, key: FactKey) -> &Fact {
+    listing.facts.iter().find(|fact| fact.key == key).expect("the fact")
 }
 
 #[test]
@@ -62,10 +64,10 @@ fn document_001_the_write_test_and_its_contradictions() {
     assert_eq!(run.histogram.min_ns, Some(8_335_624));
     assert_eq!(run.histogram.max_ns, Some(24_998_846));
     for (key, value) in [
-        ("write_test.size", "1024"),
-        ("write_test.n", "2000"),
-        ("write_test.took_s", "4.450788"),
-        ("write_test.throughput_printed", "3 mb/s"),
+        (key::WRITE_TEST_SIZE, FactValue::Bytes(1024)),
+        (key::WRITE_TEST_N, FactValue::Count(2000)),
+        (key::WRITE_TEST_TOOK, FactValue::Duration(Nanos(4_450_788_000))),
+        (key::WRITE_TEST_THROUGHPUT_PRINTED, FactValue::Text("3 mb/s".to_string())),
     ] {
         assert_eq!(fact(listing, key).value, value);
     }
@@ -92,15 +94,16 @@ fn document_002_two_fio_runs_on_one_device() {
         assert_eq!((writes.ios_per_s, writes.bytes_per_s), (ios, Some(kib * 1024.0)));
         assert_eq!(writes.await_ns, None);
         for (key, value) in [
-            ("fio.ioengine", "libaio"),
-            ("fio.blocksize", "4k"),
-            ("fio.readwrite", "write"),
-            ("fio.iodepth", "128"),
-            ("fio.direct", "1"),
-            ("fio.numjobs", jobs),
-            ("fio.filename", "/dev/nvme1n1"),
+            ("ioengine", "libaio"),
+            ("blocksize", "4k"),
+            ("readwrite", "write"),
+            ("iodepth", "128"),
+            ("direct", "1"),
+            ("numjobs", jobs),
+            ("filename", "/dev/nvme1n1"),
         ] {
-            assert_eq!((fact(run, key).device, fact(run, key).value.as_str()), (Some(nvme), value));
+            let fact = fact(run, key::FIO.of(key));
+            assert_eq!((fact.device, fact.value.text()), (Some(nvme), Some(value)));
         }
     }
 }
@@ -133,11 +136,11 @@ fn document_004_two_traces_without_completions() {
     assert!(bad.events.iter().all(|e| e.device == id("c5t1d0") || e.device == id("c4t17d0")));
     let iostat = of(&recording, "solaris-iostat");
     assert!(iostat[0].intervals.iter().any(|interval| interval.device == id("c5t1d0")));
-    assert_eq!(fact(bad, "mirror.of").device, Some(id("c4t17d0")));
-    assert_eq!(fact(bad, "mirror.of").value, "c5t1d0");
-    assert_eq!(fact(bad, "mirror.writes").value, "5");
-    assert_eq!(fact(good, "mirror.writes").value, "8");
-    assert_eq!(fact(good, "mirror.of").device, Some(id("c4t16d0")));
+    assert_eq!(fact(bad, key::MIRROR_OF).device, Some(id("c4t17d0")));
+    assert_eq!(fact(bad, key::MIRROR_OF).value.text(), Some("c5t1d0"));
+    assert_eq!(fact(bad, key::MIRROR_WRITES).value, FactValue::Count(5));
+    assert_eq!(fact(good, key::MIRROR_WRITES).value, FactValue::Count(8));
+    assert_eq!(fact(good, key::MIRROR_OF).device, Some(id("c4t16d0")));
 }
 
 #[test]
@@ -145,18 +148,21 @@ fn document_004_the_mount_that_bypasses_the_cache() {
     let Some(recording) = document("004") else { return };
     let [mounts] = of(&recording, "mounts")[..] else { panic!("one mount") };
     let volume = recording.find_device("vx/dsk/oradg/oradgvol01").expect("the volume");
-    let facts: Vec<(&str, &str)> =
-        mounts.facts.iter().map(|fact| (fact.key.as_str(), fact.value.as_str())).collect();
+    let facts: Vec<(FactKey, &str)> = mounts
+        .facts
+        .iter()
+        .map(|fact| (fact.key.clone(), fact.value.text().expect("a text")))
+        .collect();
     assert_eq!(
         facts,
         [
-            ("mount.point", "/u02"),
+            (key::MOUNT_POINT, "/u02"),
             (
-                "mount.options",
+                key::MOUNT_OPTIONS,
                 "read/write/setuid/mincache=direct/convosync=direct/delaylog/largefiles/\
                  ioerror=mwdisable/dev=3bd4ff0"
             ),
-            ("mount.since", "Mon Dec 5 22:21:31 2005"),
+            (key::MOUNT_SINCE, "Mon Dec 5 22:21:31 2005"),
         ]
     );
     assert!(mounts.facts.iter().all(|fact| fact.device == Some(volume)));

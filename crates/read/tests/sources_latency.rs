@@ -6,7 +6,9 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
-use iowhy_model::{Distribution, Layer, Level, Listing, Nanos, Op, Recording, Stage, Time};
+use iowhy_model::{
+    Distribution, FactKey, Layer, Level, Listing, Nanos, Op, Recording, Stage, Time, key,
+};
 use iowhy_read::scan;
 
 /// Formats of this test; the documents hold iostat tables besides, which have their own.
@@ -171,19 +173,22 @@ fn document_003_outliers_and_their_table() {
     assert_eq!(sdy.histogram.max_ns, Some(1_167_977_000));
     assert!(listing.distributions.iter().all(|known| known.length == Some(Nanos(10_000_000_000))));
 
-    let facts: Vec<(&str, &str, &str)> = listing
+    let facts: Vec<(FactKey, f64, &str)> = listing
         .facts
         .iter()
-        .map(|fact| (fact.key.as_str(), fact.value.as_str(), fact.read_from.as_str()))
+        .map(|fact| (fact.key.clone(), fact.value.number().unwrap(), fact.read_from.as_str()))
         .collect();
     let at = |line: u64| format!("003_fa7b85bbffe34e4a.txt:{line}");
     assert_eq!(
         facts,
         [
-            ("outlier.threshold_us", "500000", at(23).as_str()),
-            ("outlier.latency_us", "714984 at sector 166891231", at(27).as_str()),
-            ("outlier.latency_us", "582708 at sector 165679327", at(28).as_str()),
-            ("outlier.latency_us", "1162550 at sector 167102975", at(29).as_str()),
+            (key::OUTLIER_THRESHOLD, 0.5, at(23).as_str()),
+            (key::OUTLIER_LATENCY, 0.714984, at(27).as_str()),
+            (key::OUTLIER_SECTOR, 166891231.0, at(27).as_str()),
+            (key::OUTLIER_LATENCY, 0.582708, at(28).as_str()),
+            (key::OUTLIER_SECTOR, 165679327.0, at(28).as_str()),
+            (key::OUTLIER_LATENCY, 1.16255, at(29).as_str()),
+            (key::OUTLIER_SECTOR, 167102975.0, at(29).as_str()),
         ]
     );
     assert!(listing.facts[1..].iter().all(|fact| fact.device == Some(sdy.device)));

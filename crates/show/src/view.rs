@@ -6,9 +6,6 @@ use iowhy_model::{Filter, Report, Stage};
 
 use crate::Palette;
 
-/// The key of a fact: the sector behind the last I/O of a device before this listing.
-pub const LAST_END: &str = "snoop.last_end";
-
 /// A view of the list in `views.rs`: draws one report to one writer.
 #[derive(Clone, Copy)]
 pub struct View {

@@ -27,7 +27,7 @@
 //! ## Next step
 //! Raise or lift the limit of the group that is named, and time the program again.
 
-use iowhy_model::{Bound, DeviceId, Evidence, Finding, Level, Name, Op, Unit};
+use iowhy_model::{Bound, DeviceId, Evidence, Finding, Level, Name, Op, Unit, key};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, finding, held, lines};
@@ -70,7 +70,7 @@ const LIMIT_SET: f64 = 3.0;
 const WAITS: f64 = 0.5;
 const IDLE: f64 = 0.5;
 const NOT_FULL: f64 = 0.9;
-const PRESSURE: f64 = 20.0;
+const PRESSURE: f64 = 0.2;
 /// Requests or samples that decide (docs/METHOD.md, 10 Rules).
 const FEWEST: usize = 30;
 const SAMPLES: usize = 5;
@@ -239,7 +239,7 @@ fn by_arrival(
         payer = payer.or(event.cgroup.filter(|_| wait > 0.0));
     }
     let share = if whole > 0.0 { before / whole } else { 0.0 };
-    let tags = scene.about(place.listing, place.disk).number("queue.nr_requests");
+    let tags = scene.about(place.listing, place.disk).number(key::QUEUE_NR_REQUESTS);
     let started = requests.events.iter().filter_map(|event| requests::stretch(event));
     let started: Vec<(i64, i64)> = started.collect();
     let outstanding = crate::measures::spans::open_at_start(&started, &started);
@@ -294,7 +294,7 @@ fn by_arrival(
         ),
     ];
     charge.evidence.extend(limits.first().map(|limit| {
-        let unit = if limit.what == "target" { Unit::Count } else { Unit::PerSecond };
+        let unit = if limit.what == "target" { Unit::Seconds } else { Unit::PerSecond };
         let what = format!("limit ({})", limit.what);
         evidence::cited(scene.recording, &limit.told, &what, limit.value, unit)
     }));
@@ -313,7 +313,7 @@ fn by_arrival(
 fn by_pressure(scene: &Scene, place: &Place, limits: &[Limit]) -> Option<Finding> {
     let limit = limits.first()?;
     let waiting = pressure(scene, place)?;
-    if waiting.value < PRESSURE / 100.0 || place.busy > IDLE {
+    if waiting.value < PRESSURE || place.busy > IDLE {
         return None;
     }
     let source = scene.source(place.listing);
@@ -329,7 +329,7 @@ fn by_pressure(scene: &Scene, place: &Place, limits: &[Limit]) -> Option<Finding
     let what = format!("limit ({})", limit.what);
     let clauses = [
         LIMIT_SET,
-        weigh::above(waiting.value, PRESSURE / 100.0).min(1.0),
+        weigh::above(waiting.value, PRESSURE).min(1.0),
         weigh::below(place.busy, IDLE).min(1.0),
     ];
     charge.evidence = vec![
@@ -349,9 +349,9 @@ fn by_pressure(scene: &Scene, place: &Place, limits: &[Limit]) -> Option<Finding
 /// How long tasks wait for I/O, if the kernel's account of it is at hand.
 fn pressure(scene: &Scene, place: &Place) -> Option<Evidence> {
     let about = scene.about(place.listing, place.disk);
-    let (percent, told) = about.machine_number("pressure.io.some.avg10")?;
+    let (share, told) = about.machine_number(key::PRESSURE_AVG10.of("io.some"))?;
     let what = "time in which a task waits for I/O (pressure, some, 10 s)";
-    Some(evidence::cited(scene.recording, &told, what, percent / 100.0, Unit::Share))
+    Some(evidence::cited(scene.recording, &told, what, share, Unit::Share))
 }
 
 fn group_of(limit: &Limit) -> String {

@@ -25,7 +25,7 @@
 //! ## Next step
 //! Begin partitions at multiples of 1 MiB, match file system and stripe, enlarge the stripe cache.
 
-use iowhy_model::{Bound, Event, Finding, Forecast, Level, Nanos, Op, Unit};
+use iowhy_model::{Bound, Event, Finding, Forecast, Level, Nanos, Op, Unit, key};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, finding, held, lines};
@@ -83,9 +83,9 @@ fn accuse(scene: &Scene) -> Vec<Finding> {
 
 fn off_block(scene: &Scene, requests: &Requests) -> Option<Finding> {
     let about = scene.about(requests.listing, &requests.disk);
-    let stated = about.number("queue.physical_block_size");
+    let stated = about.number(key::QUEUE_PHYSICAL_BLOCK_SIZE);
     let block = stated.map_or(LIKELY_BLOCK, |(block, _)| block);
-    let offset = about.number("device.alignment_offset").map_or(0.0, |(offset, _)| offset);
+    let offset = about.number(key::DEVICE_ALIGNMENT_OFFSET).map_or(0.0, |(offset, _)| offset);
     if block <= 512.0 {
         return None;
     }

@@ -26,7 +26,7 @@
 //! ## Next step
 //! Another scheduler, more requests, a deeper queue; and measure again.
 
-use iowhy_model::{Bound, Finding, Level, Medium, Unit};
+use iowhy_model::{Bound, Finding, Level, Medium, Unit, key};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, estimated, finding, held, lines};
@@ -94,11 +94,11 @@ fn charge(scene: &Scene, requests: &Requests) -> Option<Finding> {
     let about = scene.about(requests.listing, &requests.disk);
     // How many the device takes at once; a platter does one thing at a time.
     let turns = scene.media(requests.device).iter().any(|known| known.0 == Medium::Rotational);
-    let stated = about.number("device.queue_depth");
+    let stated = about.number(key::DEVICE_QUEUE_DEPTH);
     let depth = stated.map_or(DEPTH, |(depth, _)| depth.max(1.0));
     let room = if turns { 1 } else { ((depth * ROOM).ceil() as u32).max(1) };
     let found = held_back::held_back(&stages, room).filter(|found| found.n >= FEWEST)?;
-    let tags = about.number("queue.nr_requests");
+    let tags = about.number(key::QUEUE_NR_REQUESTS);
     let full = match &tags {
         Some((tags, _)) => f64::from(found.outstanding) >= FULL * tags,
         // Who waits for a free one gets it the moment one is, when all the others are in use; whom a
@@ -227,7 +227,7 @@ fn sentence(disk: &str, found: &HeldBack, for_tags: bool, wait_ns: f64) -> Strin
 
 fn advise(charge: &mut Finding, scene: &Scene, requests: &Requests, for_tags: bool) {
     let disk = phrase::disk(&requests.disk);
-    let scheduler = scene.about(requests.listing, &requests.disk).last("queue.scheduler");
+    let scheduler = scene.about(requests.listing, &requests.disk).last(key::QUEUE_SCHEDULER);
     charge.refuted_by = lines(&[
         "with scheduler `none` the wait only moves from the queue to the device",
         "the device completes no more when it is given more at once",

@@ -28,7 +28,7 @@
 //! Copy what matters off the disk, find the file behind the sector and restore it, run the long
 //! self-test; replace the disk if 5, 197 or 198 grow.
 
-use iowhy_model::{Bound, Event, Finding, Level, Medium, Unit};
+use iowhy_model::{Bound, Event, FactKey, Finding, Level, Medium, Unit, key};
 
 use crate::Detector;
 use crate::detector::{Needs, finding, lines};
@@ -75,16 +75,16 @@ const PLACE: f64 = 2.5;
 /// SMART: fact, words, what it is worth above zero, and when it grew. Weights follow the risk ratios
 /// of Pinheiro et al. (FAST 2007) and the five attributes of Backblaze (2016): pending and offline
 /// uncorrectable tell of now; 5 and 187 tell of then, unless they grow.
-const SMART: [(&str, &str, f64, f64); 9] = [
-    ("smart.raw.197", "sectors waiting for reallocation (SMART 197)", 2.5, 3.5),
-    ("smart.raw.198", "sectors unreadable offline (SMART 198)", 2.5, 3.5),
-    ("smart.pending-defects", "pending defects in the drive's log", 2.5, 3.5),
-    ("smart.self-test-errors", "self-tests that failed", 2.0, 3.0),
-    ("smart.uncorrected.read", "reads the drive could not correct", 1.5, 3.0),
-    ("smart.nvme.media_errors", "media errors (NVMe health log)", 1.0, 3.0),
-    ("smart.raw.5", "reallocated sectors (SMART 5)", 0.0, 2.5),
-    ("smart.raw.187", "uncorrectable errors reported (SMART 187)", 0.0, 2.5),
-    ("smart.grown-defects", "grown defects", 0.0, 2.5),
+const SMART: [(FactKey, &str, f64, f64); 9] = [
+    (key::SMART_RAW.of("197"), "sectors waiting for reallocation (SMART 197)", 2.5, 3.5),
+    (key::SMART_RAW.of("198"), "sectors unreadable offline (SMART 198)", 2.5, 3.5),
+    (key::SMART_PENDING_DEFECTS, "pending defects in the drive's log", 2.5, 3.5),
+    (key::SMART_SELF_TEST_ERRORS, "self-tests that failed", 2.0, 3.0),
+    (key::SMART_UNCORRECTED_READ, "reads the drive could not correct", 1.5, 3.0),
+    (key::SMART_NVME.of("media_errors"), "media errors (NVMe health log)", 1.0, 3.0),
+    (key::SMART_RAW.of("5"), "reallocated sectors (SMART 5)", 0.0, 2.5),
+    (key::SMART_RAW.of("187"), "uncorrectable errors reported (SMART 187)", 0.0, 2.5),
+    (key::SMART_GROWN_DEFECTS, "grown defects", 0.0, 2.5),
 ];
 /// On flash a waiting sector may be a matter of firmware (identical drives healed by themselves).
 const ON_FLASH: f64 = 1.0;
@@ -144,16 +144,14 @@ fn from_log(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
     let Some(first) = told.first() else { return 0.0 };
     let what = "medium errors in the kernel's log";
     grounds.log_lines(scene, what, &told, Some(Bound::Above(0.0)));
-    if let Some(line) = told.iter().find(|line| line.sector.is_some()) {
-        let sector = line.sector.unwrap_or(0) as f64;
+    if let Some(line) = told.iter().find(|line| line.message.sector.is_some()) {
+        let sector = line.message.sector.unwrap_or(0) as f64;
         grounds.fact(scene, &line.told, "first sector it names", (sector, Unit::Count), None);
     }
-    let at = first.told.text().split_once(']').map_or("", |(stamp, _)| stamp);
+    let at = &first.message.stamp;
     let n = told.len();
     let lines = if n == 1 { "a medium error".to_string() } else { format!("{n} medium errors") };
-    grounds
-        .words
-        .push(format!("{lines} in the kernel's log, the first at {}", &at.trim_start_matches('[')));
+    grounds.words.push(format!("{lines} in the kernel's log, the first at {}", at));
     LOGGED
 }
 
@@ -207,11 +205,12 @@ fn from_smart(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
     let flash = matches!(medium, Some(Medium::Flash | Medium::Nvme));
     let mut most: f64 = 0.0;
     for (key, words, standing, growing) in SMART {
-        let Some((value, told)) = about.number(key).filter(|(value, _)| *value > 0.0) else {
+        let Some((value, told)) = about.number(key.clone()).filter(|(value, _)| *value > 0.0)
+        else {
             continue;
         };
-        let grew = about.rise(key).map(|(rise, _)| rise).filter(|rise| *rise > 0.0);
-        let heals = flash && key == "smart.raw.197";
+        let grew = about.rise(key.clone()).map(|(rise, _)| rise).filter(|rise| *rise > 0.0);
+        let heals = flash && key == key::SMART_RAW.of("197");
         let nats = match grew {
             Some(_) => growing,
             None if heals => standing.min(ON_FLASH),
@@ -228,7 +227,7 @@ fn from_smart(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
         }
         most = most.max(nats);
     }
-    if let Some((value, told)) = about.number("smart.nvme.critical_warning")
+    if let Some((value, told)) = about.number(key::SMART_NVME.of("critical_warning"))
         && value as u64 & UNRELIABLE != 0
     {
         let what = "NVMe critical warning, bit 2: reliability degraded";

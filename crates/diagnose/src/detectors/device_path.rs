@@ -24,7 +24,7 @@
 //! ## Next step
 //! Reseat or replace the cable, try another port, look at the link's width and speed.
 
-use iowhy_model::{Bound, DeviceId, Finding, Level, Unit};
+use iowhy_model::{Bound, DeviceId, Finding, Level, Unit, key};
 
 use crate::Detector;
 use crate::detector::{Needs, finding, lines};
@@ -175,11 +175,14 @@ fn nameless_ports(scene: &Scene) -> Vec<Finding> {
 
 /// What the kernel says of link and controller.
 fn from_log(scene: &Scene, told: &[&LogLine], grounds: &mut Grounds) -> f64 {
-    let says = |line: &&&LogLine, words: &[&str]| words.iter().any(|w| line.message.contains(w));
+    let says =
+        |line: &&&LogLine, words: &[&str]| words.iter().any(|w| line.message.text.contains(w));
     let of = |kind: &str| told.iter().filter(|line| line.kind == kind).copied().collect::<Vec<_>>();
-    let media: Vec<f64> = of("medium").iter().filter_map(|line| line.at_s).collect();
+    let media: Vec<f64> = of("medium").iter().filter_map(|line| line.message.at_s).collect();
     let follows = |line: &&&LogLine| {
-        line.at_s.is_some_and(|at| media.iter().any(|error| (at - error).abs() < COLLATERAL_S))
+        line.message
+            .at_s
+            .is_some_and(|at| media.iter().any(|error| (at - error).abs() < COLLATERAL_S))
     };
     let links = of("link");
     let corrupt: Vec<&LogLine> = links.iter().filter(|l| says(l, &CORRUPT)).copied().collect();
@@ -203,7 +206,7 @@ fn from_log(scene: &Scene, told: &[&LogLine], grounds: &mut Grounds) -> f64 {
         let Some(first) = lines.first() else { continue };
         let nats = if is_stale(scene, first, lines) { nats + STALE } else { nats };
         grounds.log_lines(scene, what, lines, Some(Bound::Above(0.0)));
-        grounds.words.push(format!("{} {what} (`{}`)", lines.len(), short(first.message)));
+        grounds.words.push(format!("{} {what} (`{}`)", lines.len(), short(&first.message.text)));
         most = most.max(nats);
     }
     most
@@ -212,7 +215,7 @@ fn from_log(scene: &Scene, told: &[&LogLine], grounds: &mut Grounds) -> f64 {
 /// Whether even the last of these lines is a day older than the log's end.
 fn is_stale(scene: &Scene, first: &LogLine, lines: &[&LogLine]) -> bool {
     let end = scene.facts.log_end(first.told.listing);
-    let last = lines.iter().filter_map(|line| line.at_s).reduce(f64::max);
+    let last = lines.iter().filter_map(|line| line.message.at_s).reduce(f64::max);
     end.zip(last).is_some_and(|(end, last)| end - last > STALE_S)
 }
 
@@ -224,11 +227,13 @@ fn short(message: &str) -> String {
 /// CRC errors of the link, if they grew.
 fn from_counter(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
     let about = suspect.about();
-    let Some((value, told)) = about.number("smart.raw.199").filter(|(value, _)| *value > 0.0)
+    let Some((value, told)) =
+        about.number(key::SMART_RAW.of("199")).filter(|(value, _)| *value > 0.0)
     else {
         return 0.0;
     };
-    let grew = about.rise("smart.raw.199").map(|(rise, _)| rise).filter(|rise| *rise > 0.0);
+    let grew =
+        about.rise(key::SMART_RAW.of("199")).map(|(rise, _)| rise).filter(|rise| *rise > 0.0);
     grounds.fact(scene, &told, "CRC errors of the link (SMART 199)", (value, Unit::Count), None);
     let Some(rise) = grew else { return 0.0 };
     let above = Some(Bound::Above(0.0));
@@ -255,8 +260,10 @@ fn from_failures(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64
 /// A link that runs below what both ends can do.
 fn slow_link(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
     let about = suspect.about();
-    let pairs =
-        [("smart.link.now", "smart.link.max"), ("device.link_speed", "device.max_link_speed")];
+    let pairs = [
+        (key::SMART_LINK_SPEED, key::SMART_LINK_SPEED_MAX),
+        (key::DEVICE_LINK_SPEED, key::DEVICE_LINK_SPEED_MAX),
+    ];
     for (now, most) in pairs {
         let (Some((now, told)), Some((most, _))) = (about.number(now), about.number(most)) else {
             continue;

@@ -24,7 +24,7 @@
 //! ## Next step
 //! Set the drive's limit below the kernel's, and find out what it tries to recover.
 
-use iowhy_model::{Bound, Finding, Level, Unit};
+use iowhy_model::{Bound, Finding, Level, Unit, key};
 
 use crate::Detector;
 use crate::detector::{Needs, finding, lines};
@@ -75,13 +75,13 @@ type Limit<'a> = (f64, f64, Option<(Told<'a>, &'static str)>);
 fn limits<'a>(suspect: &Suspect<'_, 'a>) -> Vec<Limit<'a>> {
     let about = suspect.about();
     let stated = [
-        ("smart.scterc.read_ds", 0.1, 0.0, "the drive's limit for recovering a read"),
-        ("smart.scterc.write_ds", 0.1, 0.0, "the drive's limit for recovering a write"),
-        ("device.timeout_s", 1.0, NOTICED_S, "the kernel's command timeout"),
+        (key::SMART_SCTERC_READ, 0.0, "the drive's limit for recovering a read"),
+        (key::SMART_SCTERC_WRITE, 0.0, "the drive's limit for recovering a write"),
+        (key::DEVICE_TIMEOUT, NOTICED_S, "the kernel's command timeout"),
     ];
-    let stated = stated.into_iter().filter_map(|(key, scale, late_s, words)| {
+    let stated = stated.into_iter().filter_map(|(key, late_s, words)| {
         let (value, told) = about.number(key).filter(|(value, _)| *value > 0.0)?;
-        Some((value * scale, late_s, Some((told, words))))
+        Some((value, late_s, Some((told, words))))
     });
     let mut limits: Vec<Limit> = stated.collect();
     // Usually reads and writes have the same limit: then it is said once, as that of reads.

@@ -24,7 +24,7 @@
 //! Write in sequence and leave it idle at times; never rebuild an array onto it; choose a
 //! conventional (CMR) disk.
 
-use iowhy_model::{Bound, Finding, Level, Op, Unit};
+use iowhy_model::{Bound, Finding, Level, Op, Unit, key};
 
 use crate::Detector;
 use crate::detector::{Needs, finding, lines};
@@ -185,7 +185,7 @@ fn sequential_rise(track: &Track, writes: &Windows, found: &Decline) -> Option<(
 /// What the model or the queue says.
 fn by_name(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
     let about = suspect.about();
-    if let Some(told) = about.last("queue.zoned").filter(|told| told.text() != "none") {
+    if let Some(told) = about.last(key::QUEUE_ZONED).filter(|told| told.text() != "none") {
         let what = format!("zoned: `{}`", told.text());
         grounds.fact(scene, &told, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
         grounds.words.push(format!("it says it is zoned ({})", told.text()));

@@ -24,7 +24,7 @@
 //! ## Next step
 //! Free space, TRIM and firmware of flash; SMART and cable of a disk; hedge reads meanwhile.
 
-use iowhy_model::{Bound, Finding, Level, Unit};
+use iowhy_model::{Bound, Finding, Level, Unit, key};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, finding, held, lines};
@@ -72,7 +72,7 @@ const AT_THE_EDGES: f64 = 2.0;
 
 /// Processor time stolen by the host from which on a silence may be the guest's own, % (a guest that is
 /// not run completes nothing, whatever the device does).
-const STEAL: f64 = 5.0;
+const STEAL: f64 = 0.05;
 
 fn accuse(scene: &Scene) -> Vec<Finding> {
     let alone =
@@ -83,8 +83,8 @@ fn accuse(scene: &Scene) -> Vec<Finding> {
 /// Whether the host took the processors away while this was watched.
 fn is_stolen(scene: &Scene, track: &Track) -> bool {
     let about = scene.about(track.listing, &track.disk);
-    ["vmstat.st.mean", "vmstat.st.max"]
-        .iter()
+    [key::VMSTAT_MEAN.of("st"), key::VMSTAT_MAX.of("st")]
+        .into_iter()
         .any(|key| about.machine_number(key).is_some_and(|(steal, _)| steal > STEAL))
 }
 

@@ -25,7 +25,7 @@
 //! ## Next step
 //! Airflow, heatsink, spread the writes; watch temperature and speed together.
 
-use iowhy_model::{Bound, Finding, Forecast, Level, Nanos, Unit};
+use iowhy_model::{Bound, FactKey, Finding, Forecast, Level, Nanos, Unit, key};
 
 use crate::Detector;
 use crate::detector::{Needs, finding, lines};
@@ -56,21 +56,21 @@ pub const DETECTOR: Detector = Detector {
 /// Prior of a throttle when someone complains (docs/METHOD.md, 11 Confidence).
 const PRIOR: f64 = 0.12;
 /// Counters of the NVMe health log that only heat moves (NVM Express base specification).
-const COUNTERS: [(&str, &str); 4] = [
+const COUNTERS: [(FactKey, &str); 4] = [
     (
-        "smart.nvme.thermal_temp1_transition_count",
+        key::SMART_NVME.of("thermal_temp1_transition_count"),
         "changes into light throttling since the record before",
     ),
     (
-        "smart.nvme.thermal_temp2_transition_count",
+        key::SMART_NVME.of("thermal_temp2_transition_count"),
         "changes into heavy throttling since the record before",
     ),
     (
-        "smart.nvme.warning_temp_time",
+        key::SMART_NVME.of("warning_temp_time"),
         "minutes above the warning temperature since the record before",
     ),
     (
-        "smart.nvme.critical_comp_time",
+        key::SMART_NVME.of("critical_comp_time"),
         "minutes above the critical temperature since the record before",
     ),
 ];
@@ -162,7 +162,7 @@ fn signs_of_heat(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64
         grounds.words.push(format!("{} {words}", phrase::thousands(rise)));
         most = most.max(ROSE);
     }
-    if let Some((value, told)) = about.number("smart.nvme.critical_warning")
+    if let Some((value, told)) = about.number(key::SMART_NVME.of("critical_warning"))
         && value as u64 & TOO_WARM != 0
     {
         let what = "NVMe critical warning, bit 1: temperature";
@@ -170,13 +170,13 @@ fn signs_of_heat(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64
         grounds.words.push("it warns of its temperature".to_string());
         most = most.max(WARNS);
     }
-    let celsius = ["device.celsius", "smart.celsius", "smart.nvme.temperature"];
-    let warning = ["device.celsius.warning", "smart.celsius.warning"];
-    let readings = celsius.iter().flat_map(|key| about.all(key));
+    let celsius = [key::DEVICE_CELSIUS, key::SMART_CELSIUS, key::SMART_NVME_TEMPERATURE];
+    let warning = [key::DEVICE_CELSIUS_WARNING, key::SMART_CELSIUS_WARNING];
+    let readings = celsius.into_iter().flat_map(|key| about.all(key));
     let warmest =
         readings.filter_map(|told| Some((told.number()?, told))).max_by(|a, b| a.0.total_cmp(&b.0));
     if let (Some((degrees, told)), Some((warns, _))) =
-        (warmest, warning.iter().find_map(|key| about.number(key)))
+        (warmest, warning.into_iter().find_map(|key| about.number(key)))
     {
         let bound = Some(Bound::Above(warns - BELOW_WARNING - 0.1));
         grounds.fact(
@@ -225,23 +225,20 @@ fn step(suspect: &Suspect) -> Option<Step> {
     })
 }
 
-/// Temperatures sampled beside the I/O (`71.9 C at 12.003 s`) as (degrees, s on the capture's clock). A
+/// Temperatures sampled beside the I/O as (degrees, s on the capture's clock). A
 /// series of SMART records that is as long as the capture is taken to have run beside it.
 fn samples<'a>(suspect: &Suspect<'_, 'a>, track: &Track) -> Vec<(f64, f64, Told<'a>)> {
     let about = suspect.about();
     let live: Vec<(f64, f64, Told)> = about
-        .all("device.celsius")
-        .filter_map(|told| {
-            let (_, at) = told.text().split_once(" at ")?;
-            Some((told.number()?, at.split_whitespace().next()?.parse().ok()?, told))
-        })
+        .all(key::DEVICE_CELSIUS)
+        .filter_map(|told| Some((told.number()?, told.fact.at?.seconds(), told)))
         .collect();
     if !live.is_empty() {
         return live;
     }
-    let times: Vec<f64> = about.all("smart.at").filter_map(|told| told.number()).collect();
+    let times: Vec<f64> = about.all(key::SMART_AT).filter_map(|told| told.number()).collect();
     let degrees: Vec<(f64, Told)> =
-        about.all("smart.celsius").filter_map(|told| Some((told.number()?, told))).collect();
+        about.all(key::SMART_CELSIUS).filter_map(|told| Some((told.number()?, told))).collect();
     let (Some(first), Some(last)) = (times.first(), times.last()) else { return Vec::new() };
     let begun_s = track.visits.iter().map(|visit| visit.issued_ns).min().unwrap_or(0) as f64 / 1e9;
     let as_long = ((last - first) / (track.span_ns() / 1e9) - 1.0).abs() < AS_LONG;

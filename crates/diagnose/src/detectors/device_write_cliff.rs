@@ -22,7 +22,7 @@
 //! ## Next step
 //! Smaller bursts with pauses, free space and TRIM, or a drive made for steady writes.
 
-use iowhy_model::{Bound, Finding, Forecast, Level, Medium, Nanos, Op, Unit};
+use iowhy_model::{Bound, Finding, Forecast, Level, Medium, Nanos, Op, Unit, key};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, finding, held, lines};
@@ -200,12 +200,12 @@ fn charge(scene: &Scene, case: &Case) -> Option<Finding> {
 fn is_hot(scene: &Scene, case: &Case) -> bool {
     let about = scene.about(case.listing, case.disk);
     let counters = [
-        "smart.nvme.thermal_temp1_transition_count",
-        "smart.nvme.thermal_temp2_transition_count",
-        "smart.nvme.warning_temp_time",
-        "smart.nvme.critical_comp_time",
+        key::SMART_NVME.of("thermal_temp1_transition_count"),
+        key::SMART_NVME.of("thermal_temp2_transition_count"),
+        key::SMART_NVME.of("warning_temp_time"),
+        key::SMART_NVME.of("critical_comp_time"),
     ];
-    counters.iter().any(|key| about.rise(key).is_some_and(|(rise, _)| rise > 0.0))
+    counters.into_iter().any(|key| about.rise(key).is_some_and(|(rise, _)| rise > 0.0))
 }
 
 /// All writes as in the quick states: bursts that stay below the cache.

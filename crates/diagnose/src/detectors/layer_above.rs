@@ -30,7 +30,7 @@
 use std::collections::BTreeMap;
 
 use iowhy_model::{
-    Bound, DeviceId, Finding, Forecast, Interval, Layer, Level, Listing, Nanos, Stage, Unit,
+    Bound, DeviceId, Finding, Forecast, Interval, Layer, Level, Listing, Nanos, Stage, Unit, key,
 };
 
 use crate::Detector;
@@ -72,7 +72,7 @@ const IDLE: f64 = 0.5;
 /// Two captures of one time differ in length by less than this.
 const SAME_TIME: f64 = 1.5;
 /// Above 20 % of the time somebody waits for memory or for I/O (as in `cap.cgroup`).
-const PRESSURE: f64 = 20.0;
+const PRESSURE: f64 = 0.2;
 
 /// What was measured in one layer.
 #[derive(Clone, Copy, Default)]
@@ -147,8 +147,8 @@ fn charge_between(
     seen: &BTreeMap<DeviceId, Seen>,
 ) -> Option<Finding> {
     let name = &scene.recording.device_of(upper).name;
-    let made_of = scene.about(place, name).last("device.slaves")?;
-    let lowers: Vec<String> = made_of.text().split(' ').map(str::to_string).collect();
+    let made_of = scene.about(place, name).last(key::DEVICE_SLAVES)?;
+    let lowers: Vec<String> = made_of.fact.value.words().unwrap_or_default().to_vec();
     let above = seen.get(&upper)?;
     let mut below = Seen::default();
     for lower in &lowers {
@@ -265,14 +265,17 @@ fn charge(scene: &Scene, place: usize, above: &Seen) -> Option<Finding> {
     let about = scene.about(*at, "");
     for (key, what) in [
         (
-            "pressure.memory.some.avg10",
+            key::PRESSURE_AVG10.of("memory.some"),
             "time in which a task waits for memory (pressure, some, 10 s)",
         ),
-        ("pressure.io.some.avg10", "time in which a task waits for I/O (pressure, some, 10 s)"),
+        (
+            key::PRESSURE_AVG10.of("io.some"),
+            "time in which a task waits for I/O (pressure, some, 10 s)",
+        ),
     ] {
-        let high = about.machine_number(key).filter(|(percent, _)| *percent > PRESSURE);
-        charge.evidence.extend(high.map(|(percent, told)| {
-            evidence::cited(scene.recording, &told, what, percent / 100.0, Unit::Share)
+        let high = about.machine_number(key).filter(|(share, _)| *share > PRESSURE);
+        charge.evidence.extend(high.map(|(share, told)| {
+            evidence::cited(scene.recording, &told, what, share, Unit::Share)
         }));
     }
     let together = if same_time { SIDE_BY_SIDE } else { 0.0 };

@@ -27,7 +27,7 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{Bound, Evidence, Finding, Level, Unit};
+use iowhy_model::{Bound, Evidence, Finding, Level, Unit, key};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, finding, held, lines};
@@ -74,7 +74,7 @@ const SLOW: f64 = 2.0;
 const EVENLY: f64 = 2.0;
 /// Steal of the processor from which on the host is to blame, % (vmstat(8); peers of a busy host stay
 /// below), and what it and log lines of an adapter add, nats.
-const STEAL: f64 = 5.0;
+const STEAL: f64 = 0.05;
 const STOLEN: f64 = 2.0;
 const LOGGED: f64 = 3.0;
 
@@ -159,7 +159,7 @@ fn families(scene: &Scene, members: Vec<Member>) -> Vec<(Option<String>, Vec<Mem
     let members: Vec<Member> =
         members.into_iter().filter(|member| !crate::names::is_stacked(&member.disk)).collect();
     let parent = |member: &Member| {
-        let told = scene.about(member.listing, &member.disk).last("device.parent");
+        let told = scene.about(member.listing, &member.disk).last(key::DEVICE_PARENT);
         told.map(|told| told.text().to_string())
     };
     let parents: Option<Vec<String>> = members.iter().map(parent).collect();
@@ -291,10 +291,10 @@ fn culprit(
     let Some(first) = slow.first() else { return (None, 0.0, Vec::new()) };
     let about = scene.about(listing, &first.disk);
     if let Some((steal, told)) =
-        about.machine_number("vmstat.st.mean").filter(|(st, _)| *st > STEAL)
+        about.machine_number(key::VMSTAT_MEAN.of("st")).filter(|(st, _)| *st > STEAL)
     {
-        let share = (steal / 100.0, Unit::Share);
-        let bound = Bound::Above(STEAL / 100.0);
+        let share = (steal, Unit::Share);
+        let bound = Bound::Above(STEAL);
         let what = "processor time stolen by the host";
         let cited = evidence::cited_held(scene.recording, &told, what, share, bound);
         return (Some("the host takes the processors away"), STOLEN, vec![(cited, told.listing)]);

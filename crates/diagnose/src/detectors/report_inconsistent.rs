@@ -26,7 +26,7 @@
 //! ## Next step
 //! Measure again with one tool that sees every I/O.
 
-use iowhy_model::{Bound, Distribution, Finding, Level, Unit};
+use iowhy_model::{Bound, Distribution, Finding, Level, Unit, key};
 
 use crate::Detector;
 use crate::audit::{Contradiction, Doubt, LINK_BYTES_PER_S, LITTLE_TOLERANCE};
@@ -83,7 +83,7 @@ fn size_denied(scene: &Scene) -> Vec<Finding> {
     let mut findings = Vec::new();
     for suspect in suspects::suspects(scene) {
         let Some((listing, (times, told))) =
-            suspect.listing.zip(suspect.about().number("iostat.size_denied"))
+            suspect.listing.zip(suspect.about().number(key::IOSTAT_SIZE_DENIED))
         else {
             continue;
         };
@@ -241,7 +241,7 @@ fn throughput(
         .listing(listing)
         .facts
         .iter()
-        .find(|fact| fact.key.ends_with(".throughput_printed"))
+        .find(|fact| fact.key == key::WRITE_TEST_THROUGHPUT_PRINTED)
         .map(|fact| fact.value.clone());
     let megabits = bytes_per_s * 8.0 / 1e6;
     let clause = printed.map_or(String::new(), |printed| {

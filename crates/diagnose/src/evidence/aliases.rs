@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{DeviceId, Fact, Recording};
+use iowhy_model::{DeviceId, Fact, FactKey, Recording, key};
 
 use crate::names;
 
@@ -17,20 +17,20 @@ const BUSES: [&str; 8] =
 pub(super) fn of(recording: &Recording, disks: &[String]) -> BTreeMap<String, String> {
     let facts = || recording.listings.iter().flat_map(|listing| &listing.facts);
     let name = |id: DeviceId| names::disk(&recording.device_of(id).name);
-    let stated = |key: &'static str| {
+    let stated = |key: FactKey| {
         facts()
             .filter(move |fact| fact.key == key)
             .filter_map(move |fact| Some((fact.device?, fact)))
     };
     let mut aliases = BTreeMap::new();
-    for (id, fact) in stated("device.alias") {
-        for alias in fact.value.split_whitespace() {
+    for (id, fact) in stated(key::DEVICE_ALIAS) {
+        for alias in fact.value.words().unwrap_or_default() {
             aliases.insert(names::disk(alias), name(id));
         }
     }
     let nameless: Vec<String> = disks
         .iter()
-        .filter(|disk| stated("device.nameless").any(|(id, _)| name(id) == **disk))
+        .filter(|disk| stated(key::DEVICE_NAMELESS).any(|(id, _)| name(id) == **disk))
         .cloned()
         .collect();
     let is_id = |disk: &String| bare(disk) != disk.as_str();
@@ -40,10 +40,10 @@ pub(super) fn of(recording: &Recording, disks: &[String]) -> BTreeMap<String, St
         .collect();
     let model = |disk: &str| {
         let of = |fact: &&Fact| {
-            let known = matches!(fact.key.as_str(), "smart.model" | "device.model");
+            let known = fact.key == key::SMART_MODEL || fact.key == key::DEVICE_MODEL;
             known && fact.device.is_some_and(|id| name(id) == disk)
         };
-        facts().find(of).map(|fact| fact.value.trim())
+        facts().find(of).and_then(|fact| fact.value.text())
     };
     for lost in &nameless {
         let same = |disk: &&&String| model(disk).is_some_and(|of| Some(of) == model(lost));

@@ -1,7 +1,7 @@
 //! Facts sorted, typed and cited, in small recordings.
 
 use super::*;
-use iowhy_model::{Level, Sink, Source};
+use iowhy_model::{Level, Sink, Source, key};
 
 #[test]
 fn names_of_parts_lead_to_their_disk() {
@@ -19,8 +19,8 @@ fn recording(listings: &[(&str, &[&str])]) -> Recording {
         for line in *facts {
             let words: Vec<&str> = line.splitn(3, '|').collect();
             let device = (!words[0].is_empty()).then(|| recording.device(words[0]));
-            let (key, value) = (words[1].to_string(), words[2].to_string());
-            recording.fact(Fact { device, key, value, read_from: format!("{input}:1") });
+            let key = FactKey::named(words[1]);
+            recording.fact(Fact::read(device, key, words[2], format!("{input}:1")));
         }
         recording.end();
     }
@@ -39,18 +39,18 @@ fn facts_are_typed_and_say_where_they_were_read() {
     let facts = Facts::of(&recording);
     let sdb = facts.about(None, "sdb");
     assert_eq!(
-        sdb.number("smart.raw.197").map(|(n, t)| (n, t.read_from())),
+        sdb.number(key::SMART_RAW.of("197")).map(|(n, t)| (n, t.read_from())),
         Some((24.0, "later.json:1"))
     );
-    assert_eq!(sdb.rise("smart.raw.197").map(|(n, _)| n), Some(8.0));
-    assert_eq!(sdb.rise("smart.rpm"), None);
+    assert_eq!(sdb.rise(key::SMART_RAW.of("197")).map(|(n, _)| n), Some(8.0));
+    assert_eq!(sdb.rise(key::SMART_RPM), None);
     assert_eq!(sdb.medium().map(|(medium, _)| medium), Some(Medium::Rotational));
     assert_eq!(sdb.mounts()[0].point, "/srv");
     let limit = sdb.limits()[0];
     assert_eq!((limit.what, limit.value), ("wiops", 120.0));
     let nvme = facts.about(None, "nvme0n1");
-    assert_eq!(nvme.number("smart.celsius").map(|(n, _)| n), Some(71.0));
-    assert_eq!(nvme.machine_number("pressure.io.some.avg10").map(|(n, _)| n), Some(12.5));
+    assert_eq!(nvme.number(key::SMART_CELSIUS).map(|(n, _)| n), Some(71.0));
+    assert_eq!(nvme.machine_number(key::PRESSURE_AVG10.of("io.some")).map(|(n, _)| n), Some(0.125));
     assert_eq!(facts.disks().collect::<Vec<_>>(), ["nvme0n1", "sdb"]);
 }
 
@@ -78,8 +78,8 @@ fn facts_of_a_capture_stay_with_it() {
     recording.resume(0);
     recording.event(event);
     let facts = Facts::of(&recording);
-    assert!(facts.about(Some("own.txt"), "sdb").last("smart.raw.197").is_some());
-    assert!(facts.about(Some("other.txt"), "sdb").last("smart.raw.197").is_none());
+    assert!(facts.about(Some("own.txt"), "sdb").last(key::SMART_RAW.of("197")).is_some());
+    assert!(facts.about(Some("other.txt"), "sdb").last(key::SMART_RAW.of("197")).is_none());
 }
 
 #[test]
@@ -101,10 +101,10 @@ fn a_limit_of_a_number_is_its_disks() {
 fn a_drive_without_a_name_is_the_only_one_or_the_one_of_its_model() {
     let pending = |facts: &[&str], disk: &str| {
         let recording = recording(&[("smart.txt", facts)]);
-        Facts::of(&recording).about(None, disk).number("smart.raw.197").map(|(n, _)| n)
+        Facts::of(&recording).about(None, disk).number(key::SMART_RAW.of("197")).map(|(n, _)| n)
     };
     let lost =
-        ["HD4_EXA1|device.nameless|x", "HD4_EXA1|smart.raw.197|8", "HD4_EXA1|smart.model|HD4"];
+        ["HD4_EXA1|device.nameless|1", "HD4_EXA1|smart.raw.197|8", "HD4_EXA1|smart.model|HD4"];
     let with = |more: &[&'static str]| [&lost[..], more].concat();
     assert_eq!(pending(&lost, "HD4_EXA1"), Some(8.0));
     assert_eq!(pending(&with(&["sda|device.state|live"]), "sda"), Some(8.0));

@@ -2,7 +2,7 @@
 #![allow(dead_code)]
 
 use iowhy_model::{
-    Event, Fact, Finding, Flags, Interval, Layer, Level, Nanos, Op, Rates, Sink, Time,
+    Event, Fact, FactKey, Finding, Flags, Interval, Layer, Level, Nanos, Op, Rates, Sink, Time,
 };
 
 use crate::world::{World, brief, of};
@@ -46,10 +46,9 @@ pub fn pour(world: &mut World, device: &str, mut ios: Vec<Io>) {
     }
 }
 
-pub fn fact(world: &mut World, device: Option<&str>, key: &str, value: &str, read_from: &str) {
+pub fn fact(world: &mut World, device: Option<&str>, key: FactKey, value: &str, read_from: &str) {
     let device = device.map(|name| world.recording.device(name));
-    let (key, value) = (key.to_string(), value.to_string());
-    world.recording.fact(Fact { device, key, value, read_from: read_from.to_string() });
+    world.recording.fact(Fact::read(device, key, value, read_from));
 }
 
 pub fn traced(level: Level) -> World {

@@ -158,8 +158,7 @@ impl Recorder {
                 writer.set_medium(id, medium);
             }
             for (key, value, read_from) in &device.facts {
-                let (key, value) = (key.to_string(), value.clone());
-                writer.fact(Fact { device: Some(id), key, value, read_from: read_from.clone() });
+                writer.fact(Fact::read(Some(id), key.clone(), value, read_from.clone()));
             }
         }
         counters.begin(&mut writer)?;

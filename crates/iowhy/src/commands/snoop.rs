@@ -37,8 +37,7 @@ use std::time::Duration;
 
 use clap::{Args, FromArgMatches};
 use iowhy_live::TraceMode;
-use iowhy_model::{DeviceId, Fact, Level, Nanos, Recording, Report, Sink, Time};
-use iowhy_show::LAST_END;
+use iowhy_model::{DeviceId, Fact, FactValue, Level, Nanos, Recording, Report, Sink, Time, key};
 
 use crate::arguments::{Output, Selection, Task, Tracing, Words, watch_time};
 use crate::command::{Command, Status};
@@ -182,12 +181,8 @@ impl Places {
     /// States them as facts, and remembers those of this report.
     fn state(&mut self, recording: &mut Recording) {
         for (device, end) in &self.0 {
-            recording.fact(Fact {
-                device: Some(*device),
-                key: LAST_END.to_string(),
-                value: end.to_string(),
-                read_from: "snoop".to_string(),
-            });
+            let value = FactValue::Count(*end);
+            recording.fact(Fact::new(Some(*device), key::SNOOP_LAST_END, value, "snoop"));
         }
         for event in recording.listings.iter().flat_map(|listing| &listing.events) {
             if let (Some(sector), Some(bytes)) = (event.sector, event.bytes) {
@@ -239,7 +234,10 @@ impl Table {
 /// What the clock of a trace lacks to nanoseconds since 1970.
 fn wall_clock(recording: &Recording) -> Option<i64> {
     let mut facts = recording.listings.iter().flat_map(|listing| &listing.facts);
-    facts.find(|fact| fact.key == "clock.realtime_offset_ns")?.value.parse().ok()
+    match facts.find(|fact| fact.key == key::CLOCK_OFFSET)?.value {
+        FactValue::Duration(offset) => Some(offset.ns()),
+        _ => None,
+    }
 }
 
 /// Nanoseconds since 1970 at the first completion; 0 before there is one.

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use iowhy_model::{Fact, Level, Medium, Recording, Sink, Source};
+use iowhy_model::{Fact, FactKey, Level, Medium, Recording, Sink, Source, key};
 
 use crate::scenarios::{DiskRun, Port, Scenario, Trace};
 
@@ -12,19 +12,19 @@ pub(super) const NAME: &str = "sys-block.txt";
 
 /// The file's name below the disk's folder, and the fact that the live reader makes of it
 /// (`crates/live/src/devices.rs`).
-const FILES: [(&str, &str); 12] = [
-    ("queue/scheduler", "queue.scheduler"),
-    ("queue/rotational", "queue.rotational"),
-    ("queue/nr_requests", "queue.nr_requests"),
-    ("queue/write_cache", "queue.write_cache"),
-    ("queue/fua", "queue.fua"),
-    ("queue/logical_block_size", "queue.logical_block_size"),
-    ("queue/physical_block_size", "queue.physical_block_size"),
-    ("queue/discard_max_bytes", "queue.discard_max_bytes"),
-    ("queue/zoned", "queue.zoned"),
-    ("device/queue_depth", "device.queue_depth"),
-    ("device/timeout", "device.timeout_s"),
-    ("device/model", "device.model"),
+const FILES: [(&str, FactKey); 12] = [
+    ("queue/scheduler", key::QUEUE_SCHEDULER),
+    ("queue/rotational", key::QUEUE_ROTATIONAL),
+    ("queue/nr_requests", key::QUEUE_NR_REQUESTS),
+    ("queue/write_cache", key::QUEUE_WRITE_CACHE),
+    ("queue/fua", key::QUEUE_FUA),
+    ("queue/logical_block_size", key::QUEUE_LOGICAL_BLOCK_SIZE),
+    ("queue/physical_block_size", key::QUEUE_PHYSICAL_BLOCK_SIZE),
+    ("queue/discard_max_bytes", key::QUEUE_DISCARD_MAX_BYTES),
+    ("queue/zoned", key::QUEUE_ZONED),
+    ("device/queue_depth", key::DEVICE_QUEUE_DEPTH),
+    ("device/timeout", key::DEVICE_TIMEOUT),
+    ("device/model", key::DEVICE_MODEL),
 ];
 
 /// `grep -r . /sys/block`, as far as it concerns the scenario, and the links of `ls -l /sys/block`.
@@ -177,12 +177,11 @@ pub(super) fn states(name: &str, text: &str, recording: &mut Recording) -> bool 
     for line in text.lines() {
         if let Some((link, target)) = line.split_once(" -> ") {
             let disk = link.rsplit(' ').next().unwrap_or_default();
-            state(recording, disk, "topology.path", target.trim_start_matches("../devices/"));
             let port = target
                 .split('/')
                 .find(|part| part.strip_prefix("ata").is_some_and(|n| n.parse::<u32>().is_ok()));
             if let Some(port) = port {
-                state(recording, disk, "device.port", port);
+                state(recording, disk, key::DEVICE_PORT, port);
             }
             continue;
         }
@@ -192,22 +191,22 @@ pub(super) fn states(name: &str, text: &str, recording: &mut Recording) -> bool 
         };
         if let Some(holder) = file.strip_prefix("holders/").and_then(|rest| rest.split('/').next())
         {
-            state(recording, disk, "device.holders", holder);
+            state(recording, disk, key::DEVICE_HOLDERS, holder);
         }
         if file == "dev" {
-            state(recording, disk, "device.number", value);
+            state(recording, disk, key::DEVICE_NUMBER, value);
         }
         if let Some((_, key)) = FILES.iter().find(|(known, _)| *known == file) {
             let chosen = value.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
-            state(recording, disk, key, chosen.map_or(value, |(chosen, _)| chosen));
+            state(recording, disk, key.clone(), chosen.map_or(value, |(chosen, _)| chosen));
         }
     }
     recording.end();
     true
 }
 
-fn state(recording: &mut Recording, disk: &str, key: &str, value: &str) {
+fn state(recording: &mut Recording, disk: &str, key: FactKey, value: &str) {
     let device = Some(recording.device(disk));
     let read_from = format!("/sys/block/{disk}");
-    recording.fact(Fact { device, key: key.to_string(), value: value.to_string(), read_from });
+    recording.fact(Fact::read(device, key, value, read_from));
 }

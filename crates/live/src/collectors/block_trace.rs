@@ -52,7 +52,7 @@
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use iowhy_model::{Fact, Level, Nanos, Note, Op, Sampling, Sink, Source, Time};
+use iowhy_model::{Fact, FactValue, Level, Nanos, Note, Op, Sampling, Sink, Source, Time, key};
 
 use crate::attach::KernelShape;
 use crate::bpf::{Programs, Settings};
@@ -357,20 +357,16 @@ impl Running {
     fn state_tallies(&self, sink: &mut dyn Sink) {
         for (device, op, tallies) in self.tallies.all(&self.watched) {
             let numbers = [
-                ("requeues", tallies.requeued),
-                ("errors", tallies.failed),
-                ("not_in_diskstats", tallies.not_accounted),
-                ("below_limit", tallies.too_fast),
-                ("filtered", tallies.filtered),
+                (key::TRACE_REQUEUES, tallies.requeued),
+                (key::TRACE_ERRORS, tallies.failed),
+                (key::TRACE_NOT_IN_DISKSTATS, tallies.not_accounted),
+                (key::TRACE_BELOW_LIMIT, tallies.too_fast),
+                (key::TRACE_FILTERED, tallies.filtered),
             ];
             let device = sink.device(&device);
-            for (key, count) in numbers.into_iter().filter(|(_, count)| *count > 0) {
-                sink.fact(Fact {
-                    device: Some(device),
-                    key: format!("trace.{}.{key}", op.name()),
-                    value: count.to_string(),
-                    read_from: NAME.to_string(),
-                });
+            for (family, count) in numbers.into_iter().filter(|(_, count)| *count > 0) {
+                let value = FactValue::Count(count);
+                sink.fact(Fact::new(Some(device), family.of(op.name()), value, NAME));
             }
         }
     }
@@ -387,14 +383,8 @@ fn source(level: Level, shape: &KernelShape) -> Source {
 /// The listing's zero is the boot of the machine; this fact tells views the real time.
 fn state_clock(sink: &mut dyn Sink, began: Time) {
     let offset = clock::wall_offset_ns();
-    let facts =
-        [("clock.realtime_offset_ns", offset), ("clock.began_realtime_ns", began.ns() + offset)];
-    for (key, value) in facts {
-        sink.fact(Fact {
-            device: None,
-            key: key.to_string(),
-            value: value.to_string(),
-            read_from: "clock_gettime".to_string(),
-        });
+    let facts = [(key::CLOCK_OFFSET, offset), (key::CLOCK_BEGAN, began.ns() + offset)];
+    for (key, ns) in facts {
+        sink.fact(Fact::new(None, key, FactValue::Duration(Nanos(ns)), "clock_gettime"));
     }
 }

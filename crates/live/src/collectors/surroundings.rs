@@ -22,7 +22,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use iowhy_model::{Fact, Level, Sampling, Sink, Source};
+use iowhy_model::{Fact, FactKey, FactValue, Level, Sampling, Sink, Source, key};
 
 use crate::sysfs::{self, Sensor};
 use crate::{Collector, Error, clock};
@@ -97,13 +97,12 @@ impl Collector for Surroundings {
 
     fn poll(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
         sink.resume(self.listing);
-        let at = clock::now().seconds();
+        let at = clock::now();
         for sensor in &self.sensors {
             let Some(celsius) = sensor.celsius() else { continue };
             let device = Some(sink.device(&sensor.disk));
-            let value = format!("{celsius:.1} C at {at:.3} s");
-            let read_from = sensor.path.display().to_string();
-            sink.fact(Fact { device, key: "device.celsius".to_string(), value, read_from });
+            let (value, path) = (FactValue::Celsius(celsius), sensor.path.display().to_string());
+            sink.fact(Fact::new(device, key::DEVICE_CELSIUS, value, path).at(at));
         }
         Ok(())
     }
@@ -114,13 +113,12 @@ impl Collector for Surroundings {
         for sensor in &self.sensors {
             let Some((celsius, path)) = sensor.warning() else { continue };
             let device = Some(sink.device(&sensor.disk));
-            let (key, value) = ("device.celsius.warning".to_string(), format!("{celsius:.1} C"));
-            sink.fact(Fact { device, key, value, read_from: path.display().to_string() });
+            let (key, value) = (key::DEVICE_CELSIUS_WARNING, FactValue::Celsius(celsius));
+            sink.fact(Fact::new(device, key, value, path.display().to_string()));
         }
         for fact in sysfs::facts(&self.root.join("sys")) {
             let device = Some(sink.device(&fact.disk));
-            let (key, value) = (fact.key.to_string(), fact.value);
-            sink.fact(Fact { device, key, value, read_from: fact.path });
+            sink.fact(Fact::read(device, fact.key, &fact.value, fact.path));
         }
         self.state_machine(sink);
         sink.end();
@@ -150,21 +148,22 @@ impl Surroundings {
         if let (Some((before, all_before)), Some((stolen, all))) = (self.ticks, now)
             && all > all_before
         {
-            let share = 100.0 * (stolen - before).max(0.0) / (all - all_before);
-            machine("vmstat.st.mean", format!("{share:.1} %"), "/proc/stat", sink);
+            let share = FactValue::Share((stolen - before).max(0.0) / (all - all_before));
+            machine(key::VMSTAT_MEAN.of("st"), share, "/proc/stat", sink);
         }
         let vmstat = self.text("/proc/vmstat").unwrap_or_default();
         for line in vmstat.lines() {
             if let Some((name, pages)) = line.split_once(' ').filter(|(n, _)| VMSTAT.contains(n)) {
-                machine(&format!("vm.{name}"), format!("{pages} pages"), "/proc/vmstat", sink);
+                let key = key::VM.member(name);
+                let value = key.read(pages);
+                machine(key, value, "/proc/vmstat", sink);
             }
         }
     }
 }
 
-fn machine(key: &str, value: String, path: &str, sink: &mut dyn Sink) {
-    let (key, read_from) = (key.to_string(), path.to_string());
-    sink.fact(Fact { device: None, key, value, read_from });
+fn machine(key: FactKey, value: FactValue, path: &str, sink: &mut dyn Sink) {
+    sink.fact(Fact::new(None, key, value, path));
 }
 
 /// Stolen ticks and all ticks of the first line of /proc/stat: user nice system idle iowait irq

@@ -25,7 +25,7 @@
 
 use iowhy_model::{
     DeviceId, Distribution, Edges, Event, Fact, Flags, Histogram, Layer, Level, Name, Nanos, Op,
-    Sampling, Sink, Source, Stage, Time,
+    Sampling, Sink, Source, Stage, Time, key,
 };
 use serde_json::Value;
 
@@ -222,8 +222,8 @@ impl Capture {
         if known != self.from
             && let Some(format) = text(object, "format")?
         {
-            let (key, read_from) = ("capture.format".to_string(), sink.source().place());
-            sink.fact(Fact { device: None, key, value: format.to_string(), read_from });
+            let place = sink.source().place();
+            sink.fact(Fact::read(None, key::CAPTURE_FORMAT, format, place));
         }
         Ok(())
     }

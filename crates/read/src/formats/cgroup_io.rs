@@ -25,7 +25,7 @@
 //! Which limit was felt: rates have to be held against it. The group, if no path was printed.
 //! Whether whole lines are missing: they bear no numbers.
 
-use iowhy_model::{Fact, Level, Sink};
+use iowhy_model::{Fact, FactKey, Level, Sink};
 
 use crate::{Format, Reader, Sniff, Step, device_of_numbers, integer};
 
@@ -111,9 +111,9 @@ impl Reader for CgroupIo {
         let device = Some(sink.device(&row.device));
         let place = sink.source().place();
         for (field, value) in row.fields.iter().filter(|(_, value)| *value != "max") {
-            let key = format!("cgroup.io.{}.{field}", row.file);
+            let key = FactKey::named(&format!("cgroup.io.{}.{field}", row.file));
             let read_from = row.path.map_or_else(|| place.clone(), str::to_string);
-            sink.fact(Fact { device, key, value: (*value).to_string(), read_from });
+            sink.fact(Fact::read(device, key, value, read_from));
         }
         Step::Took
     }

@@ -30,7 +30,7 @@
 
 use std::collections::BTreeSet;
 
-use iowhy_model::{Distribution, Fact, Layer, Level, Nanos, Note, Sink, Stage};
+use iowhy_model::{Distribution, Fact, Layer, Level, Nanos, Note, Sink, Stage, key};
 
 use crate::fio_latencies::{Latencies, disk_interval, shares_histogram};
 use crate::fio_lines::{self, Disk, Which};
@@ -195,8 +195,8 @@ impl Fio {
         let device = (!self.device().is_empty()).then(|| sink.device(self.device()));
         for (key, value) in options {
             if self.stated.insert(key.clone()) {
-                let (key, read_from) = (format!("fio.{key}"), sink.source().place());
-                sink.fact(Fact { device, key, value, read_from });
+                let place = sink.source().place();
+                sink.fact(Fact::read(device, key::FIO.member(key), &value, place));
             }
         }
     }

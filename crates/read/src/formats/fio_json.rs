@@ -29,7 +29,9 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{DeviceId, Distribution, Fact, Histogram, Layer, Level, Nanos, Op, Sink, Stage};
+use iowhy_model::{
+    DeviceId, Distribution, Fact, Histogram, Layer, Level, Nanos, Op, Sink, Stage, key,
+};
 use serde_json::Value;
 
 use crate::buckets::{COUNT_LIMIT, histogram_of};
@@ -280,8 +282,8 @@ fn disk_of(value: &Value) -> Option<(&str, Disk)> {
 }
 
 fn fact(device: DeviceId, key: &str, value: &str, sink: &mut dyn Sink) {
-    let (key, value, read_from) = (format!("fio.{key}"), value.to_string(), sink.source().place());
-    sink.fact(Fact { device: Some(device), key, value, read_from });
+    let place = sink.source().place();
+    sink.fact(Fact::read(Some(device), key::FIO.member(key), value, place));
 }
 
 #[cfg(test)]

@@ -33,8 +33,8 @@
 mod line;
 
 use iowhy_model::{
-    DeviceId, Distribution, Event, Fact, Interval, Layer, Level, Nanos, Op, Rates, Sink, Stage,
-    Time,
+    DeviceId, Distribution, Event, Fact, FactValue, Interval, Layer, Level, Nanos, Op, Rates, Sink,
+    Stage, Time, key,
 };
 
 use self::line::{Kind, Line, kind_and_job};
@@ -130,9 +130,8 @@ impl Reader for FioLog {
                 continue;
             };
             let (device, read_from) = (self.device, sink.source().place());
-            let key = format!("fio.bw.mean.{}", op.name());
-            let value = format!("{:.0} KiB/s", sum / *count as f64);
-            sink.fact(Fact { device, key, value, read_from });
+            let value = FactValue::BytesPerSecond(1024.0 * (sum / *count as f64).round());
+            sink.fact(Fact::new(device, key::FIO_BANDWIDTH_MEAN.of(op.name()), value, read_from));
         }
     }
 }
@@ -308,7 +307,7 @@ mod tests {
         assert_eq!(last.of(Op::Read).unwrap().ios_per_s, 110.0);
         assert_eq!(last.length, Some(Nanos(500 * MS)));
         let facts = read("s_bw.log", "500, 90, 1, 0, 0\n1000, 110, 1, 0, 0\n");
-        assert_eq!(facts.listings[0].facts[0].value, "100 KiB/s");
+        assert_eq!(facts.listings[0].facts[0].value, FactValue::BytesPerSecond(102_400.0));
     }
 
     #[test]

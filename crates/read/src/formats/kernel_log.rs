@@ -37,7 +37,7 @@ mod line;
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{Fact, Level, Note, Sink};
+use iowhy_model::{Fact, FactKey, FactValue, Level, Message, Note, Sink, key};
 
 use self::journal::Journal;
 use self::line::{is_bare, is_of_another, split};
@@ -225,10 +225,12 @@ impl Reader for KernelLog {
             sink.note(Note { line: 0, text: String::new(), reason: reason.to_string() });
         }
         for ((kind, name), count) in std::mem::take(&mut self.counts) {
-            fact(&name, format!("kernel.log.{kind}.count"), count.to_string(), place.clone(), sink);
+            let value = FactValue::Count(count);
+            fact(&name, key::KERNEL_LOG_COUNT.of(kind), value, place.clone(), sink);
         }
-        fact("", "kernel.log.lines".to_string(), self.lines.to_string(), place.clone(), sink);
-        fact("", "kernel.log.end".to_string(), std::mem::take(&mut self.end), place, sink);
+        let (lines, end) = (FactValue::Count(self.lines), std::mem::take(&mut self.end));
+        fact("", key::KERNEL_LOG_LINES, lines, place.clone(), sink);
+        fact("", key::KERNEL_LOG_END, FactValue::Text(end), place, sink);
     }
 }
 
@@ -252,14 +254,15 @@ impl KernelLog {
         let count = self.counts.entry((kind, name.to_string())).or_default();
         *count += 1;
         if *count <= KEPT {
-            fact(name, format!("kernel.log.{kind}"), format!("[{stamp}] {message}"), place, sink);
+            let value = FactValue::Message(Message::new(stamp, message));
+            fact(name, key::KERNEL_LOG.of(kind), value, place, sink);
         }
     }
 }
 
-fn fact(name: &str, key: String, value: String, read_from: String, sink: &mut dyn Sink) {
+fn fact(name: &str, key: FactKey, value: FactValue, read_from: String, sink: &mut dyn Sink) {
     let device = (!name.is_empty()).then(|| sink.device(name));
-    sink.fact(Fact { device, key, value, read_from });
+    sink.fact(Fact::new(device, key, value, read_from));
 }
 
 #[cfg(test)]

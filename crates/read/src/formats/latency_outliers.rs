@@ -25,7 +25,10 @@
 //! completion. I/Os beyond the 100 000 in flight and 1 000 devices the script keeps. Whether whole
 //! lines are missing: they bear no numbers.
 
-use iowhy_model::{DeviceId, Distribution, Fact, Histogram, Layer, Level, Nanos, Sink, Stage};
+use iowhy_model::{
+    DeviceId, Distribution, Fact, FactKey, FactValue, Histogram, Layer, Level, Nanos, Sink, Stage,
+    key,
+};
 
 use crate::buckets::COUNT_LIMIT;
 use crate::{Format, Reader, Sniff, Step, integer};
@@ -114,12 +117,12 @@ impl Reader for Outliers {
         match Part::of(line) {
             Some(Part::Banner | Part::Aside) => self.in_table &= line.trim() != "-----",
             Some(Part::Threshold(us)) => {
-                self.fact(None, "outlier.threshold_us", us.to_string(), sink);
+                self.fact(None, key::OUTLIER_THRESHOLD, micros(us), sink);
             }
             Some(Part::Warning { device, sector, latency_us }) => {
                 let device = sink.device(device);
-                let value = format!("{latency_us} at sector {sector}");
-                self.fact(Some(device), "outlier.latency_us", value, sink);
+                self.fact(Some(device), key::OUTLIER_LATENCY, micros(latency_us), sink);
+                self.fact(Some(device), key::OUTLIER_SECTOR, FactValue::Count(sector), sink);
             }
             Some(Part::Heading(seconds)) => self.seconds = Some(seconds),
             Some(Part::Columns) => self.in_table = true,
@@ -133,12 +136,16 @@ impl Reader for Outliers {
     }
 }
 
+fn micros(us: u64) -> FactValue {
+    FactValue::Duration(Nanos(i64::try_from(us.saturating_mul(1000)).unwrap_or(i64::MAX)))
+}
+
 impl Outliers {
-    fn fact(&self, device: Option<DeviceId>, key: &str, value: String, sink: &mut dyn Sink) {
+    fn fact(&self, device: Option<DeviceId>, key: FactKey, value: FactValue, sink: &mut dyn Sink) {
         let source = sink.source();
         let line = source.lines.map_or(0, |(first, _)| first) + self.lines - 1;
         let read_from = format!("{}:{line}", source.input);
-        sink.fact(Fact { device, key: key.to_string(), value, read_from });
+        sink.fact(Fact::new(device, key, value, read_from));
     }
 
     fn row(&self, line: &str, sink: &mut dyn Sink) -> Step {
@@ -191,8 +198,10 @@ mod tests {
         assert_eq!(sdy.histogram.mean_ns(), Some((98_298_000.0, true)));
         assert_eq!(sdy.histogram.max_ns, Some(1_167_977_000));
         assert_eq!(sdy.length, Some(Nanos(10_000_000_000)));
-        assert_eq!(listing.facts[0].value, "500000");
-        assert_eq!(listing.facts[1].value, "714984 at sector 166891231");
+        let micros = |us: i64| FactValue::Duration(Nanos(us * 1000));
+        assert_eq!(listing.facts[0].value, micros(500_000));
+        assert_eq!(listing.facts[1].value, micros(714_984));
+        assert_eq!(listing.facts[2].value, FactValue::Count(166_891_231));
         assert_eq!(listing.facts[1].read_from, "test:3");
         assert_eq!(listing.facts[1].device, Some(sdy.device));
     }

@@ -22,7 +22,7 @@
 //! Defaults that nobody printed, flags given to open(2), and what lies below a volume. Whether
 //! whole lines are missing: they bear no numbers.
 
-use iowhy_model::{Fact, Level, Sink};
+use iowhy_model::{Fact, Level, Sink, key};
 
 use crate::{Format, Reader, Sniff, Step, integer};
 
@@ -65,15 +65,14 @@ impl Reader for Mounts {
         let Some(device) = storage_name(&mount.source) else { return Step::Took };
         let device = Some(sink.device(device));
         let facts = [
-            ("point", Some(mount.point)),
-            ("type", mount.kind),
-            ("options", Some(mount.options)),
-            ("since", mount.since),
+            (key::MOUNT_POINT, Some(mount.point)),
+            (key::MOUNT_TYPE, mount.kind),
+            (key::MOUNT_OPTIONS, Some(mount.options)),
+            (key::MOUNT_SINCE, mount.since),
         ];
         for (key, value) in facts {
             let Some(value) = value else { continue };
-            let key = format!("mount.{key}");
-            sink.fact(Fact { device, key, value, read_from: place.clone() });
+            sink.fact(Fact::read(device, key, &value, place.clone()));
         }
         Step::Took
     }

@@ -29,7 +29,7 @@
 use std::io::BufRead;
 
 use iowhy_capture::{BLOCK_BYTES, Block, End, Header, MAGIC, Section};
-use iowhy_model::{DeviceId, Fact, Level, Name, Note, Sink, Source};
+use iowhy_model::{DeviceId, Fact, Level, Name, Note, Sink, Source, key};
 use memchr::memmem;
 
 use crate::{Binary, Format, Reader, Sniff, Step};
@@ -114,7 +114,7 @@ impl Binary for NativeCapture {
             self.enter(&header, sink);
             let content = self.rest().get(Header::BYTES..whole).unwrap_or_default();
             let sound = header.fits(content);
-            match Block::from_bytes(content).filter(|_| sound) {
+            match Block::from_bytes(header.version, content).filter(|_| sound) {
                 Some(block) => {
                     self.at += whole;
                     self.pour(&header, block, sink);
@@ -310,8 +310,7 @@ fn begin(said: &Source, first: bool, sink: &mut dyn Sink) -> usize {
         (source.skipped, source.losses, source.notes) = (skipped, losses, notes);
     }
     let here = sink.begin(source);
-    let (key, value) = ("capture.format".to_string(), said.format.clone());
-    sink.fact(Fact { device: None, key, value, read_from: input });
+    sink.fact(Fact::read(None, key::CAPTURE_FORMAT, &said.format, input));
     here
 }
 

@@ -419,6 +419,8 @@ fn columns(line: &str) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
+    use iowhy_model::{FactValue, key};
+
     use crate::scan::recorded;
 
     #[test]
@@ -427,10 +429,10 @@ mod tests {
                     Temperature Sensor 2: 40 °C\n";
         let recording = recorded(text);
         let facts = &recording.listings[0].facts;
-        let value = |key: &str| facts.iter().find(|f| f.key == key).map(|f| f.value.as_str());
+        let value = |key| facts.iter().find(|f| f.key == key).map(|f| &f.value);
         assert_eq!(recording.listings[0].source.format, "nvme-cli");
-        assert_eq!(value("smart.nvme.critical_warning"), Some("2"));
-        assert_eq!(value("smart.nvme.temperature"), Some("84"));
-        assert_eq!(value("smart.nvme.sensor.2"), Some("40"));
+        assert_eq!(value(key::SMART_NVME.of("critical_warning")), Some(&FactValue::Count(2)));
+        assert_eq!(value(key::SMART_NVME_TEMPERATURE), Some(&FactValue::Celsius(84.0)));
+        assert_eq!(value(key::SMART_NVME_SENSOR.of("2")), Some(&FactValue::Celsius(40.0)));
     }
 }

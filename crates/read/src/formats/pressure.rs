@@ -24,7 +24,7 @@
 //! `pressure.some...`. Which device, which task. Whether whole lines are missing: they bear no
 //! numbers.
 
-use iowhy_model::{Fact, Level, Sink};
+use iowhy_model::{Fact, FactKey, Level, Sink};
 
 use crate::{Format, Reader, Sniff, Step, decimal, integer};
 
@@ -111,9 +111,8 @@ impl Reader for Pressure {
         let path = row.path.or(self.path.as_deref()).unwrap_or(&input);
         let of = resource(path).map_or(String::new(), |resource| format!("{resource}."));
         for (field, value) in row.fields {
-            let key = format!("pressure.{of}{}.{field}", row.share);
-            let read_from = path.to_string();
-            sink.fact(Fact { device: None, key, value: value.to_string(), read_from });
+            let key = FactKey::named(&format!("pressure.{of}{}.{field}", row.share));
+            sink.fact(Fact::read(None, key, value, path));
         }
         Step::Took
     }

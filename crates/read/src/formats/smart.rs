@@ -220,7 +220,7 @@ fn word(value: &Value) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use iowhy_model::Recording;
+    use iowhy_model::{FactValue, Recording, key};
 
     #[test]
     fn two_tools_one_set_of_names() {
@@ -229,12 +229,12 @@ mod tests {
         let mut recording = Recording::new();
         crate::scan("test", &mut text.as_bytes(), None, &mut recording).unwrap();
         let facts = &recording.listings[0].facts;
-        let value =
-            |key: &str| facts.iter().find(|fact| fact.key == key).map(|fact| fact.value.as_str());
-        assert_eq!(value("smart.nvme.critical_warning"), Some("4"));
-        assert_eq!(value("smart.nvme.temperature"), Some("36"));
-        assert_eq!(value("smart.nvme.available_spare"), Some("97"));
-        assert_eq!(value("smart.nvme.percentage_used"), Some("12"));
-        assert_eq!(value("device.nameless"), Some("its listing does not name it"));
+        let value = |key| facts.iter().find(|fact| fact.key == key).map(|fact| &fact.value);
+        let warning = key::SMART_NVME.of("critical_warning");
+        assert_eq!(value(warning), Some(&FactValue::Count(4)));
+        assert_eq!(value(key::SMART_NVME_TEMPERATURE), Some(&FactValue::Celsius(36.0)));
+        assert_eq!(value(key::SMART_NVME_AVAILABLE_SPARE), Some(&FactValue::Share(0.97)));
+        assert_eq!(value(key::SMART_NVME_PERCENTAGE_USED), Some(&FactValue::Share(0.12)));
+        assert_eq!(value(key::DEVICE_NAMELESS), Some(&FactValue::Flag(true)));
     }
 }

@@ -704,12 +704,14 @@ fn is_dump(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use iowhy_model::FactValue;
+
     use crate::scan::recorded;
 
     fn facts(text: &str) -> Vec<(String, String)> {
         let recording = recorded(text);
         let all = recording.listings.iter().flat_map(|listing| &listing.facts);
-        all.map(|fact| (fact.key.clone(), fact.value.clone())).collect()
+        all.map(|fact| (fact.key.to_string(), fact.value.to_string())).collect()
     }
 
     fn value(text: &str, key: &str) -> Option<String> {
@@ -746,7 +748,7 @@ mod tests {
             let fact = &recording.listings[place].facts[0];
             (recording.device_of(fact.device.unwrap()).name.clone(), fact.value.clone())
         };
-        assert_eq!(of(0), ("sda".to_string(), "true".to_string()));
-        assert_eq!(of(1), ("sdb".to_string(), "false".to_string()));
+        assert_eq!(of(0), ("sda".to_string(), FactValue::Flag(true)));
+        assert_eq!(of(1), ("sdb".to_string(), FactValue::Flag(false)));
     }
 }

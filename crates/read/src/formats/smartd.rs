@@ -23,7 +23,7 @@
 //! ## Cannot know
 //! What smartd was not told to watch. Whether whole lines are missing: they bear no numbers.
 
-use iowhy_model::{Fact, Level, Sink};
+use iowhy_model::{Fact, FactKey, Level, Sink, key};
 
 use crate::health::Places;
 use crate::{Format, Reader, Sniff, Step, smartd_lines};
@@ -79,7 +79,7 @@ impl Reader for Smartd {
             let device = Some(sink.device(&said.drive));
             self.drive = said.drive;
             for (key, value) in said.facts {
-                sink.fact(Fact { device, key, value, read_from: place.clone() });
+                sink.fact(Fact::read(device, FactKey::named(&key), &value, place.clone()));
             }
             return Step::Took;
         }
@@ -87,8 +87,7 @@ impl Reader for Smartd {
             && let Some(model) = model(text).filter(|_| !self.drive.is_empty())
         {
             let device = Some(sink.device(&self.drive));
-            let key = "smart.model".to_string();
-            sink.fact(Fact { device, key, value: model, read_from: place });
+            sink.fact(Fact::read(device, key::SMART_MODEL, &model, place));
             return Step::Took;
         }
         match MAIL.iter().any(|words| text.starts_with(words)) || is_of_smartd(text) {

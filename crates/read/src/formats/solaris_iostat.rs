@@ -28,7 +28,7 @@
 
 mod row;
 
-use iowhy_model::{Fact, Interval, Level, Nanos, Sink, Time};
+use iowhy_model::{Fact, Interval, Level, Nanos, Sink, Time, key};
 
 use self::row::{Scale, interval, is_column, is_value};
 use crate::invocation::invocation;
@@ -208,9 +208,8 @@ impl SolarisIostat {
         if let Some(mount) = mount.filter(|mount| mount.starts_with('/'))
             && self.reports == 0
         {
-            let (key, value) = ("mount.point".to_string(), mount.to_string());
             let read_from = sink.source().input.clone();
-            sink.fact(Fact { device: Some(device), key, value, read_from });
+            sink.fact(Fact::read(Some(device), key::MOUNT_POINT, mount, read_from));
         }
         let scale = Scale { micros: self.micros, seconds: self.length() };
         let columns = self.columns.iter().map(String::as_str);

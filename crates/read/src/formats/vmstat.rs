@@ -25,7 +25,7 @@
 //! Which device, which task, how many requests. Whether whole lines are missing: they bear no
 //! numbers.
 
-use iowhy_model::{Fact, Level, Sink};
+use iowhy_model::{Fact, FactKey, FactValue, Level, Sink, key};
 
 use crate::{Format, Reader, Sniff, Step, decimal};
 
@@ -39,19 +39,37 @@ pub const FORMAT: Format = Format {
     reader: || Box::new(Vmstat::default()),
 };
 
+/// What a column counts.
+#[derive(Clone, Copy)]
+enum Measured {
+    Tasks,
+    KibPerSecond,
+    Percent,
+}
+
+impl Measured {
+    fn of(self, value: f64) -> FactValue {
+        match self {
+            Measured::Tasks => FactValue::Number(value),
+            Measured::KibPerSecond => FactValue::BytesPerSecond(value * 1024.0),
+            Measured::Percent => FactValue::Share(value / 100.0),
+        }
+    }
+}
+
 /// Columns that become facts, and their unit.
-const COLUMNS: [(&str, &str); 11] = [
-    ("r", "tasks"),
-    ("b", "tasks"),
-    ("si", "KiB/s"),
-    ("so", "KiB/s"),
-    ("bi", "KiB/s"),
-    ("bo", "KiB/s"),
-    ("us", "%"),
-    ("sy", "%"),
-    ("id", "%"),
-    ("wa", "%"),
-    ("st", "%"),
+const COLUMNS: [(&str, Measured); 11] = [
+    ("r", Measured::Tasks),
+    ("b", Measured::Tasks),
+    ("si", Measured::KibPerSecond),
+    ("so", Measured::KibPerSecond),
+    ("bi", Measured::KibPerSecond),
+    ("bo", Measured::KibPerSecond),
+    ("us", Measured::Percent),
+    ("sy", Measured::Percent),
+    ("id", Measured::Percent),
+    ("wa", Measured::Percent),
+    ("st", Measured::Percent),
 ];
 
 fn sniff(lines: &[&str]) -> Sniff {
@@ -115,7 +133,7 @@ impl Reader for Vmstat {
         if intervals == 0 {
             for ((name, unit), value) in COLUMNS.iter().zip(&self.first) {
                 let Some(value) = value else { continue };
-                fact(&format!("since-boot.{name}"), format!("{value} {unit}"), sink);
+                fact(key::VMSTAT_SINCE_BOOT.of(name), unit.of(*value), sink);
             }
             return;
         }
@@ -124,10 +142,10 @@ impl Reader for Vmstat {
                 continue;
             }
             let mean = sum / intervals as f64;
-            fact(&format!("{name}.mean"), format!("{mean:.1} {unit}"), sink);
-            fact(&format!("{name}.max"), format!("{max} {unit}"), sink);
+            fact(key::VMSTAT_MEAN.of(name), unit.of(mean), sink);
+            fact(key::VMSTAT_MAX.of(name), unit.of(*max), sink);
         }
-        fact("intervals", intervals.to_string(), sink);
+        fact(key::VMSTAT_INTERVALS, FactValue::Count(intervals), sink);
     }
 }
 
@@ -151,14 +169,14 @@ impl Vmstat {
     }
 }
 
-fn fact(key: &str, value: String, sink: &mut dyn Sink) {
-    let (key, read_from) = (format!("vmstat.{key}"), sink.source().place());
-    sink.fact(Fact { device: None, key, value, read_from });
+fn fact(key: FactKey, value: FactValue, sink: &mut dyn Sink) {
+    let place = sink.source().place();
+    sink.fact(Fact::new(None, key, value, place));
 }
 
 #[cfg(test)]
 mod tests {
-    use iowhy_model::Recording;
+    use iowhy_model::{FactValue, Recording, key};
 
     #[test]
     fn the_first_row_is_no_interval() {
@@ -171,12 +189,12 @@ mod tests {
         let mut recording = Recording::new();
         crate::scan("test", &mut text.as_bytes(), None, &mut recording).unwrap();
         let facts = &recording.listings[0].facts;
-        let value =
-            |key: &str| facts.iter().find(|fact| fact.key == key).map(|fact| fact.value.as_str());
-        assert_eq!(value("vmstat.so.mean"), Some("20.0 KiB/s"));
-        assert_eq!(value("vmstat.wa.max"), Some("40 %"));
-        assert_eq!(value("vmstat.st.max"), None);
-        assert_eq!(value("vmstat.intervals"), Some("2"));
+        let value = |key| facts.iter().find(|fact| fact.key == key).map(|fact| &fact.value);
+        let swapped_out = FactValue::BytesPerSecond(20.0 * 1024.0);
+        assert_eq!(value(key::VMSTAT_MEAN.of("so")), Some(&swapped_out));
+        assert_eq!(value(key::VMSTAT_MAX.of("wa")), Some(&FactValue::Share(0.4)));
+        assert_eq!(value(key::VMSTAT_MAX.of("st")), None);
+        assert_eq!(value(key::VMSTAT_INTERVALS), Some(&FactValue::Count(2)));
         assert_eq!(recording.listings[0].source.skipped, 1);
     }
 }

@@ -28,7 +28,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use iowhy_model::{Event, Fact, Layer, Level, Nanos, Note, Op, Sink, Time};
+use iowhy_model::{Event, Fact, FactValue, Layer, Level, Nanos, Note, Op, Sink, Time, key};
 
 use crate::buckets::COUNT_LIMIT;
 use crate::{Format, Reader, Sniff, Step, integer};
@@ -116,10 +116,10 @@ impl Reader for Vxtrace {
         }
         for ((first, second), count) in std::mem::take(&mut self.mirrors) {
             let device = Some(sink.device(&second));
-            for (key, value) in [("mirror.of", first), ("mirror.writes", count.to_string())] {
-                let (key, read_from) = (key.to_string(), sink.source().place());
-                sink.fact(Fact { device, key, value, read_from });
-            }
+            let place = sink.source().place();
+            let (of, writes) = (FactValue::Text(first), FactValue::Count(count));
+            sink.fact(Fact::new(device, key::MIRROR_OF, of, place.clone()));
+            sink.fact(Fact::new(device, key::MIRROR_WRITES, writes, place));
         }
     }
 }

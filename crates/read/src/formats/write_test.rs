@@ -23,7 +23,9 @@
 //! The device, the order of the latencies, and where on the disk each call went. Whether whole
 //! lines are missing: they bear no numbers.
 
-use iowhy_model::{Distribution, Fact, Histogram, Layer, Level, Nanos, Note, Op, Sink, Stage};
+use iowhy_model::{
+    Distribution, Fact, FactValue, Histogram, Layer, Level, Nanos, Note, Op, Sink, Stage, key,
+};
 
 use crate::buckets::COUNT_LIMIT;
 use crate::{Format, Reader, Sniff, Step, decimal, histogram_of, integer};
@@ -119,14 +121,14 @@ impl Reader for WriteTest {
 impl Run {
     fn pour(&self, sink: &mut dyn Sink) {
         let facts = [
-            ("size", self.size.to_string()),
-            ("n", self.n.to_string()),
-            ("took_s", self.took_s.to_string()),
-            ("throughput_printed", self.throughput.clone()),
+            (key::WRITE_TEST_SIZE, FactValue::Bytes(self.size)),
+            (key::WRITE_TEST_N, FactValue::Count(self.n)),
+            (key::WRITE_TEST_TOOK, FactValue::Duration(Nanos::from_seconds(self.took_s))),
+            (key::WRITE_TEST_THROUGHPUT_PRINTED, FactValue::Text(self.throughput.clone())),
         ];
         for (key, value) in facts {
-            let (key, read_from) = (format!("write_test.{key}"), sink.source().place());
-            sink.fact(Fact { device: None, key, value, read_from });
+            let place = sink.source().place();
+            sink.fact(Fact::new(None, key, value, place));
         }
         let Some(histogram) = self.histogram() else { return };
         let device = sink.device("");

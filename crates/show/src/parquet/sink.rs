@@ -6,7 +6,7 @@ use iowhy_model::{
     DeviceId, Distribution, Event, Fact, Filter, Interval, Layer, Level, Listing, Name, Recording,
     Sink, Source, Time,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::ParquetFile;
 use super::rows::{Column, Kind};
@@ -164,7 +164,7 @@ impl<W: Write> ParquetSink<W> {
 
     fn fact_object(&self, fact: &Fact) -> Value {
         let device = fact.device.map(|id| self.known.device_of(id).name.clone());
-        json!({ "device": device, "key": fact.key, "value": fact.value, "read_from": fact.read_from })
+        crate::facts::object(fact, device.as_deref())
     }
 
     /// The kind of rows, once and for all; histograms kept back are written or left out.

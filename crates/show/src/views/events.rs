@@ -26,10 +26,12 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use iowhy_model::{DeviceId, Event, Level, Listing, Nanos, Recording, Report, Stage, Time};
+use iowhy_model::{
+    DeviceId, Event, FactValue, Level, Listing, Nanos, Recording, Report, Stage, Time, key,
+};
 
 use crate::paint::{Ink, Line, Tone, clean};
-use crate::{Colour, LAST_END, Style, View};
+use crate::{Colour, Style, View};
 
 /// Entry in the list of views.
 pub const VIEW: View = View {
@@ -101,8 +103,12 @@ fn latency(event: &Event) -> Option<Nanos> {
 
 /// Where the last I/O of each device before this listing ended, by the facts stated.
 fn ends_before(listing: &Listing) -> HashMap<DeviceId, u64> {
-    let facts = listing.facts.iter().filter(|fact| fact.key == LAST_END);
-    facts.filter_map(|fact| Some((fact.device?, fact.value.parse().ok()?))).collect()
+    let facts = listing.facts.iter().filter(|fact| fact.key == key::SNOOP_LAST_END);
+    let ends = facts.filter_map(|fact| match fact.value {
+        FactValue::Count(end) => Some((fact.device?, end)),
+        _ => None,
+    });
+    ends.collect()
 }
 
 /// The letter of an I/O, with the blank behind it.

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use iowhy_model::{Fact, Nanos, Sink, Time};
+use iowhy_model::{Fact, FactValue, Nanos, Sink, Time, key};
 
 use crate::Moment;
 use crate::disk_columns::{Draft, are_whole};
@@ -42,9 +42,6 @@ struct Run {
     /// Devices of which it was said that their size is not throughput over rate.
     denied: HashSet<String>,
 }
-
-/// Throughput over rate, as a multiple of the printed size.
-const SIZE_DENIED: &str = "iostat.size_denied";
 
 impl Reports {
     /// The command that was typed.
@@ -126,9 +123,9 @@ impl Reports {
             // What runs from boot is of no complaint, and judged nowhere.
             let denied = draft.size_denied().filter(|_| !since_boot);
             if let Some(times) = denied.filter(|_| self.run.denied.insert(name)) {
-                let (device, value) = (Some(device), format!("{times:.4}"));
-                let read_from = "a row of iostat: throughput, rate and size".to_string();
-                sink.fact(Fact { device, key: SIZE_DENIED.to_string(), value, read_from });
+                let (key, value) = (key::IOSTAT_SIZE_DENIED, FactValue::Number(times));
+                let read_from = "a row of iostat: throughput, rate and size";
+                sink.fact(Fact::new(Some(device), key, value, read_from));
             }
             interval.since_boot = since_boot;
             interval.length = length.map(Nanos::from_seconds);

@@ -1,0 +1,169 @@
+//! The list of keys. A new key is one line here: its constant, its name, the kind of its value, what
+//! it states. Both tables are sorted by name; a test says which line is not.
+
+use super::{FactKey, Family, KeyEntry, Kind};
+
+macro_rules! keys {
+    (
+        keys { $($key:ident $name:literal $kind:ident $title:literal;)* }
+        families { $($family:ident $pattern:literal $of:ident $about:literal;)* }
+    ) => {
+        /// Every key and every family of keys, by its constant.
+        pub mod key {
+            use super::{FactKey, Family, KeyEntry, Kind};
+            $(
+                #[doc = $title]
+                pub const $key: FactKey = FactKey {
+                    entry: &KeyEntry { name: $name, title: $title, kind: Kind::$kind },
+                    member: None,
+                };
+            )*
+            $(
+                #[doc = $about]
+                pub const $family: Family = Family {
+                    entry: &KeyEntry { name: $pattern, title: $about, kind: Kind::$of },
+                };
+            )*
+        }
+        pub(super) const KEYS: &[KeyEntry] = &[
+            $(KeyEntry { name: $name, title: $title, kind: Kind::$kind },)*
+        ];
+        pub(super) const FAMILIES: &[KeyEntry] = &[
+            $(KeyEntry { name: $pattern, title: $about, kind: Kind::$of },)*
+        ];
+    };
+}
+
+keys! {
+keys {
+    CAPTURE_FORMAT "capture.format" Text "format or collector that a capture was made from";
+    CGROUP_LATENCY_TARGET "cgroup.io.latency.target" Microseconds "latency that a control group is promised";
+    CGROUP_MAX_RBPS "cgroup.io.max.rbps" BytesPerSecond "limit of bytes read";
+    CGROUP_MAX_RIOPS "cgroup.io.max.riops" PerSecond "limit of reads";
+    CGROUP_MAX_WBPS "cgroup.io.max.wbps" BytesPerSecond "limit of bytes written";
+    CGROUP_MAX_WIOPS "cgroup.io.max.wiops" PerSecond "limit of writes";
+    CLOCK_BEGAN "clock.began_realtime_ns" Nanoseconds "time of day when the watch began, since 1970";
+    CLOCK_OFFSET "clock.realtime_offset_ns" Nanoseconds "time of day at the zero of the clock, since 1970";
+    DEVICE_ALIAS "device.alias" Words "other names of the device";
+    DEVICE_ALIGNMENT_OFFSET "device.alignment_offset" Bytes "bytes from an aligned place to the first byte";
+    DEVICE_CELSIUS "device.celsius" Celsius "temperature of the drive";
+    DEVICE_CELSIUS_WARNING "device.celsius.warning" Celsius "temperature from which on the drive warns";
+    DEVICE_FIRMWARE "device.firmware" Text "firmware";
+    DEVICE_HOLDERS "device.holders" Words "devices that are made of it";
+    DEVICE_IO_ERRORS "device.ioerr_cnt" Text "commands that failed, as the SCSI layer counts them";
+    DEVICE_IO_TIMEOUTS "device.iotmo_cnt" Text "commands that ran out of time, as the SCSI layer counts them";
+    DEVICE_LINK_SPEED "device.link_speed" BitsPerSecond "speed of the link";
+    DEVICE_LINK_WIDTH "device.link_width" Count "lanes of the link";
+    DEVICE_LINK_SPEED_MAX "device.max_link_speed" BitsPerSecond "speed that the link could have";
+    DEVICE_LINK_WIDTH_MAX "device.max_link_width" Count "lanes that the link could have";
+    DEVICE_MEDIUM "device.medium" Text "what the device is made of";
+    DEVICE_MODEL "device.model" Text "model";
+    DEVICE_NAMELESS "device.nameless" Flag "whether the listing does not name the drive";
+    DEVICE_NUMBER "device.number" Text "device number, major:minor";
+    DEVICE_PARENT "device.parent" Text "PCI function of the host adapter";
+    DEVICE_PORT "device.port" Text "port of the host adapter";
+    DEVICE_QUEUE_DEPTH "device.queue_depth" Count "commands that the device takes at once";
+    DEVICE_READ_ONLY "device.read_only" Flag "whether the device is read-only";
+    DEVICE_SLAVES "device.slaves" Words "devices that it is made of";
+    DEVICE_STATE "device.state" Text "state of the device in the kernel";
+    DEVICE_TIMEOUT "device.timeout_s" Seconds "time limit of a command";
+    DRIVE_WRITE_CACHE "drive.write_cache" Text "write cache of the drive, by its own word";
+    IOSTAT_SIZE_DENIED "iostat.size_denied" Number "throughput over rate times size, in the rows of a device";
+    KERNEL_LOG_END "kernel.log.end" Text "time of the last line of the kernel's log, as printed";
+    KERNEL_LOG_LINES "kernel.log.lines" Count "lines of the kernel's log";
+    MD_DEGRADED "md.degraded" Count "members that an array lacks";
+    MD_STRIPE_CACHE_SIZE "md.stripe_cache_size" Count "stripes that an array keeps in memory";
+    MD_SYNC_ACTION "md.sync_action" Text "what an array does beside its work";
+    MIRROR_OF "mirror.of" Text "the other half of a mirror";
+    MIRROR_WRITES "mirror.writes" Count "writes that went to both halves of a mirror";
+    MOUNT_OPTIONS "mount.options" Text "mount options";
+    MOUNT_POINT "mount.point" Text "mount point";
+    MOUNT_SINCE "mount.since" Text "when it was mounted, as printed";
+    MOUNT_TYPE "mount.type" Text "type of the file system";
+    NVME_APST "nvme.apst" Flag "whether the drive goes to sleep by itself";
+    OUTLIER_LATENCY "outlier.latency_us" Microseconds "latency of one slow I/O";
+    OUTLIER_SECTOR "outlier.sector" Count "first sector of that I/O";
+    OUTLIER_THRESHOLD "outlier.threshold_us" Microseconds "latency from which on an I/O is reported";
+    QUEUE_DISCARD_MAX_BYTES "queue.discard_max_bytes" Bytes "largest discard";
+    QUEUE_FUA "queue.fua" Flag "whether single writes can be forced to the medium";
+    QUEUE_IOSTATS "queue.iostats" Flag "whether the kernel counts the I/O of the device";
+    QUEUE_LOGICAL_BLOCK_SIZE "queue.logical_block_size" Bytes "smallest I/O";
+    QUEUE_MAX_SECTORS "queue.max_sectors_kb" Kib "largest request that the kernel makes";
+    QUEUE_NR_REQUESTS "queue.nr_requests" Count "requests that the queue holds";
+    QUEUE_PHYSICAL_BLOCK_SIZE "queue.physical_block_size" Bytes "block of the medium";
+    QUEUE_READ_AHEAD "queue.read_ahead_kb" Kib "read-ahead";
+    QUEUE_ROTATIONAL "queue.rotational" Flag "whether the kernel takes it for a turning disk";
+    QUEUE_SCHEDULER "queue.scheduler" Text "I/O scheduler";
+    QUEUE_WBT_LATENCY "queue.wbt_lat_usec" Microseconds "latency that writeback throttling aims at";
+    QUEUE_WRITE_CACHE "queue.write_cache" Text "write cache";
+    QUEUE_ZONED "queue.zoned" Text "kind of zones";
+    SMART_AT "smart.at" Date "when SMART was read";
+    SMART_CELSIUS "smart.celsius" Celsius "temperature of the drive";
+    SMART_CELSIUS_WARNING "smart.celsius.warning" Celsius "temperature from which on the drive warns";
+    SMART_ERROR_LOG_HOURS "smart.error-log.hours" Hours "power-on time at the last error in the drive's log";
+    SMART_ERROR_LOG_ICRC "smart.error-log.icrc" Count "errors of the link in the drive's log";
+    SMART_ERROR_LOG_UNC "smart.error-log.unc" Count "unreadable sectors in the drive's log";
+    SMART_ERRORS "smart.errors" Count "errors in the drive's log";
+    SMART_EXIT_STATUS "smart.exit-status" Count "exit status of smartctl";
+    SMART_FIRMWARE "smart.firmware" Text "firmware";
+    SMART_GROWN_DEFECTS "smart.grown-defects" Count "grown defects";
+    SMART_HOURS "smart.hours" Hours "power-on time";
+    SMART_IDLE_EXIT "smart.idle-exit-us" Microseconds "longest way back from a sleeping power state";
+    SMART_LINK_SPEED_MAX "smart.link.max" BitsPerSecond "speed that the link could have";
+    SMART_LINK_SPEED "smart.link.now" BitsPerSecond "speed of the link";
+    SMART_MODEL "smart.model" Text "model";
+    SMART_NON_MEDIUM_ERRORS "smart.non-medium-errors" Count "errors not of the medium";
+    SMART_NVME_AVAILABLE_SPARE "smart.nvme.available_spare" Percent "spare blocks left";
+    SMART_NVME_AVAILABLE_SPARE_THRESHOLD "smart.nvme.available_spare_threshold" Percent "spare blocks below which the drive warns";
+    SMART_NVME_ERROR_LOG_MEDIA "smart.nvme.error-log.media" Count "media errors in the NVMe error log";
+    SMART_NVME_PERCENTAGE_USED "smart.nvme.percentage_used" Percent "endurance used";
+    SMART_NVME_TEMPERATURE "smart.nvme.temperature" Celsius "temperature of the drive";
+    SMART_PASSED "smart.passed" Flag "whether the drive says it is healthy";
+    SMART_PENDING_DEFECTS "smart.pending-defects" Count "pending defects in the drive's log";
+    SMART_PROTOCOL "smart.protocol" Text "protocol";
+    SMART_RPM "smart.rpm" Count "turns per minute";
+    SMART_SCTERC_READ "smart.scterc.read_ds" Deciseconds "time limit for recovering a read";
+    SMART_SCTERC_WRITE "smart.scterc.write_ds" Deciseconds "time limit for recovering a write";
+    SMART_SELF_TEST_ERRORS "smart.self-test-errors" Count "self-tests that failed";
+    SMART_SILENT "smart.silent" Text "what keeps the drive from saying anything";
+    SMART_UNCORRECTED_READ "smart.uncorrected.read" Count "reads the drive could not correct";
+    SMART_UNCORRECTED_WRITE "smart.uncorrected.write" Count "writes the drive could not correct";
+    SMART_WEAR "smart.wear.percent" Percent "endurance used";
+    SNOOP_LAST_END "snoop.last_end" Count "sector behind the last I/O of the report before";
+    TRACE_IN_FLIGHT "trace.in_flight" Count "requests that the end of the watch left in flight";
+    TRACE_IN_FLIGHT_OLDEST "trace.in_flight.oldest" Seconds "age of the oldest of them";
+    VMSTAT_INTERVALS "vmstat.intervals" Count "intervals of vmstat";
+    WRITE_TEST_N "write_test.n" Count "writes";
+    WRITE_TEST_SIZE "write_test.size" Bytes "bytes of a write";
+    WRITE_TEST_THROUGHPUT_PRINTED "write_test.throughput_printed" Text "throughput as the test printed it";
+    WRITE_TEST_TOOK "write_test.took_s" Seconds "time of all writes";
+}
+families {
+    UNKNOWN "*" Any "a fact of a later version";
+    CGROUP "cgroup.io.*" Any "field of a control group's I/O files";
+    CGROUP_STAT "cgroup.io.stat.*" Count "I/O of a control group since it was made";
+    FIO "fio.*" Text "option of a job of fio";
+    FIO_BANDWIDTH_MEAN "fio.bw.mean.*" Any "mean throughput of a job of fio";
+    KERNEL_LOG "kernel.log.*" Message "message of the kernel";
+    KERNEL_LOG_COUNT "kernel.log.*.count" Count "messages of the kernel of one kind";
+    PHY "phy.*" Count "counter of a SAS phy";
+    PRESSURE_AVG10 "pressure.*.avg10" Percent "share of the last 10 s in which tasks waited for a resource";
+    PRESSURE_AVG300 "pressure.*.avg300" Percent "share of the last 300 s in which tasks waited for a resource";
+    PRESSURE_AVG60 "pressure.*.avg60" Percent "share of the last 60 s in which tasks waited for a resource";
+    PRESSURE_TOTAL "pressure.*.total" Microseconds "time since boot in which tasks waited for a resource";
+    SMART_FAILED "smart.failed.*" Text "when a SMART attribute failed";
+    SMART_NVME "smart.nvme.*" Count "field of the NVMe health log";
+    SMART_NVME_SENSOR "smart.nvme.sensor.*" Celsius "temperature of one sensor";
+    SMART_RAW "smart.raw.*" Count "raw value of a SMART attribute";
+    SMART_SATA_PHY "smart.sataphy.*" Count "counter of the SATA link";
+    TRACE_BELOW_LIMIT "trace.*.below_limit" Count "requests quicker than the limit of `--over`";
+    TRACE_ERRORS "trace.*.errors" Count "requests that failed";
+    TRACE_FILTERED "trace.*.filtered" Count "requests that no filter wanted";
+    TRACE_NOT_IN_DISKSTATS "trace.*.not_in_diskstats" Count "requests that /proc/diskstats does not count";
+    TRACE_REQUEUES "trace.*.requeues" Count "requests that were put back";
+    VM "vm.*" Any "counter of /proc/vmstat";
+    VMSTAT_MAX "vmstat.*.max" Any "largest value of a column of vmstat";
+    VMSTAT_MEAN "vmstat.*.mean" Any "mean of a column of vmstat";
+    VMSTAT_SINCE_BOOT "vmstat.since-boot.*" Any "column of vmstat since boot";
+}
+}

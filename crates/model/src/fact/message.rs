@@ -1,0 +1,100 @@
+//! A message of a log: when it was printed, what it says, and the sector it names.
+
+/// A message of a log.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Message {
+    /// Its time as printed.
+    pub stamp: String,
+    /// Seconds on the log's own clock: since boot, or since a day of its own. Only differences
+    /// within one log mean anything.
+    pub at_s: Option<f64>,
+    /// The message without its time.
+    pub text: String,
+    /// The sector it names.
+    pub sector: Option<u64>,
+}
+
+impl Message {
+    /// A message and its time as printed.
+    pub fn new(stamp: &str, text: &str) -> Message {
+        Message {
+            stamp: stamp.to_string(),
+            at_s: seconds(stamp),
+            text: text.to_string(),
+            sector: sector(text),
+        }
+    }
+
+    /// Seconds of a time as logs print it, on the log's own clock.
+    pub fn seconds(stamp: &str) -> Option<f64> {
+        seconds(stamp)
+    }
+}
+
+/// Seconds of a printed time: `86411.201337` since boot, else day and time of day.
+fn seconds(stamp: &str) -> Option<f64> {
+    if let Ok(since_boot) = stamp.trim().parse::<f64>() {
+        return Some(since_boot).filter(|s| s.is_finite());
+    }
+    let words: Vec<&str> = stamp.split([' ', 'T', ',']).filter(|word| !word.is_empty()).collect();
+    let time = words.iter().find_map(|word| time_of_day(word))?;
+    let mut days = 0.0;
+    for pair in words.windows(2) {
+        if let (Some(month), Ok(day)) = (month(pair[0]), pair[1].parse::<f64>()) {
+            days = month * 31.0 + day;
+        }
+    }
+    for word in &words {
+        let mut parts = word.split('-').map(str::parse::<f64>);
+        if let (Some(Ok(_)), Some(Ok(month)), Some(Ok(day)), None) =
+            (parts.next(), parts.next(), parts.next(), parts.next())
+        {
+            days = month * 31.0 + day;
+        }
+    }
+    Some(days * 86_400.0 + time)
+}
+
+/// `02:14:07`, with a fraction or a zone behind it.
+fn time_of_day(word: &str) -> Option<f64> {
+    let mut parts = word.splitn(3, ':');
+    let (hours, minutes, rest) = (parts.next()?, parts.next()?, parts.next()?);
+    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+    let seconds: f64 = rest.get(..end)?.parse().ok()?;
+    Some(hours.parse::<f64>().ok()? * 3600.0 + minutes.parse::<f64>().ok()? * 60.0 + seconds)
+}
+
+fn month(word: &str) -> Option<f64> {
+    let names =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    names.iter().position(|name| word == *name).map(|place| place as f64 + 1.0)
+}
+
+/// `..., sector 8654860 op 0x0:(READ)`.
+fn sector(message: &str) -> Option<u64> {
+    let (_, rest) = message.split_once("sector ")?;
+    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    rest.get(..end)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_of_a_log_give_differences() {
+        assert_eq!(seconds("86411.201337"), Some(86411.201337));
+        let apart = |a, b| seconds(b).unwrap() - seconds(a).unwrap();
+        assert_eq!(apart("Nov  3 02:14:07", "Nov  3 02:14:37"), 30.0);
+        assert_eq!(apart("Sat Nov 21 23:59:59 2026", "Sun Nov 22 00:00:01 2026"), 2.0);
+        assert_eq!(apart("2026-11-21T08:36:47+0000", "2026-11-21T08:36:49+0000"), 2.0);
+        assert_eq!(seconds("yesterday"), None);
+    }
+
+    #[test]
+    fn a_sector_is_found() {
+        let message = "blk_update_request: critical medium error, dev sdb, sector 8654860 op 0x0";
+        assert_eq!(sector(message), Some(8_654_860));
+        assert_eq!(sector("ata3.00: error: { UNC }"), None);
+    }
+}
