@@ -39,16 +39,8 @@ impl Files {
         !self.files.is_empty()
     }
 
-    /// Reads every input; what one of them lacks is said at once and does not stop the others.
-    pub fn read(&self) -> anyhow::Result<Gathered> {
-        let mut recording = Recording::new();
-        let (failed, prose) = self.pour(&mut recording)?;
-        recording.prose = prose;
-        Ok(Gathered { recording, failed })
-    }
-
-    /// The same in a fixed amount of memory, however long the inputs are: single I/Os beyond
-    /// so many are only counted, histograms beyond many are added up with their neighbours.
+    /// Reads every input in a fixed amount of memory, however long they are; what one of them lacks
+    /// is said at once and does not stop the others. Single I/Os beyond so many are only counted, histograms beyond many are added up with their neighbours.
     pub fn read_counting(&self, mut tally: Tally) -> anyhow::Result<Gathered> {
         let (failed, prose) = self.pour(&mut tally)?;
         let mut recording = tally.recording();

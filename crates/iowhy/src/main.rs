@@ -16,6 +16,7 @@ mod outputs;
 mod paper;
 mod plan;
 mod present;
+mod rows;
 mod scope;
 mod selection;
 mod stop;

@@ -1,6 +1,6 @@
 //! One report to one view: from captures at once, or from this machine one after another.
 
-use std::io::Write;
+use std::io::{BufWriter, Write};
 use std::time::Duration;
 
 use iowhy_model::{Filter, Recording, Report, Tally};
@@ -9,8 +9,8 @@ use iowhy_show::Style;
 use crate::agreement::{self, Agreement};
 use crate::arguments::{Files, Output, Repeat, Selection};
 use crate::command::Status;
-use crate::inputs::Gathered;
 use crate::messages;
+use crate::rows::{Drawn, Rows};
 use crate::watch::Watch;
 
 /// A view of the list, by name.
@@ -30,6 +30,11 @@ impl View {
     /// Whether it draws no single I/Os, so that counts are enough for it.
     fn is_of_histograms(&self) -> bool {
         self.0.is_some_and(|view| matches!(view.name, "histogram" | "hist-json"))
+    }
+
+    /// Whether a line is drawn for each single I/O.
+    fn is_of_rows(&self) -> bool {
+        self.0.is_some_and(|view| matches!(view.name, "events" | "events-json"))
     }
 
     /// Draws a report.
@@ -52,50 +57,75 @@ impl View {
         selection: &Selection,
         output: &Output,
     ) -> anyhow::Result<Status> {
-        let gather = if self.is_of_histograms() { counted } else { gathered };
-        let Some((report, filter, incomplete)) = gather(files, selection)? else {
+        let mut out = BufWriter::new(std::io::stdout().lock());
+        if self.is_of_rows() {
+            return self.of_rows(files, selection, output, &mut out);
+        }
+        let Some((report, filter, incomplete)) = counted(files, selection)? else {
             return Ok(Status::Failed);
         };
-        let mut out = std::io::stdout().lock();
         self.write(&report, &output.style(filter), &mut out)?;
         out.flush()?;
         Ok(Status::incomplete(incomplete))
     }
 }
 
-/// What captures hold, what of it is wanted, and whether anything was lost; `None` if nothing was
-/// recognised, which has then been said.
-pub fn gathered(
-    files: &Files,
-    selection: &Selection,
-) -> anyhow::Result<Option<(Report, Filter, bool)>> {
-    known(files.read()?, selection)
+impl View {
+    /// Draws single I/Os of captures of any length.
+    fn of_rows(
+        &self,
+        files: &Files,
+        selection: &Selection,
+        output: &Output,
+        out: &mut dyn Write,
+    ) -> anyhow::Result<Status> {
+        let name = self.0.map_or("", |view| view.name);
+        let style = output.style(Filter::default());
+        let mut rows = Rows::new(out, selection, style, Box::new(move |_| Ok(name)));
+        let (failed, prose) = files.pour(&mut rows)?;
+        let (recording, incomplete) = match rows.finish(prose)? {
+            Drawn::Parts { recording, incomplete, .. } => (recording, incomplete),
+            Drawn::Whole(mut recording) => {
+                if recording.listings.is_empty() || !knows_devices(&recording, selection) {
+                    return Ok(Status::Failed);
+                }
+                let filter = selection.filter(&mut recording);
+                let incomplete = recording.is_incomplete();
+                let report = Report { recording, findings: Vec::new() };
+                self.write(&report, &output.style(filter), out)?;
+                out.flush()?;
+                return Ok(Status::incomplete(failed > 0 || incomplete));
+            }
+        };
+        if !knows_devices(&recording, selection) {
+            return Ok(Status::Failed);
+        }
+        Ok(Status::incomplete(failed > 0 || incomplete))
+    }
 }
 
-/// The same for views that draw no single I/Os: with a filter that only they can answer they are
-/// kept, else counted as they come.
+/// What captures of any length hold, counted as it comes for views that draw no single I/Os: what
+/// of it is wanted, and whether anything was lost; `None` if nothing was recognised, which has then
+/// been said.
 pub fn counted(
     files: &Files,
     selection: &Selection,
 ) -> anyhow::Result<Option<(Report, Filter, bool)>> {
-    if selection.per_event() {
-        return gathered(files, selection);
+    let mut tally = Tally::default();
+    if selection.per_event() || !selection.op.is_empty() {
+        // What only single I/Os tell has to be asked before they are counted. No device is made
+        // known by being asked for.
+        let rest = Selection { device: Vec::new(), ..selection.clone() };
+        let filter = rest.filter(&mut tally);
+        tally.only(filter);
     }
-    known(files.read_counting(Tally::default())?, selection)
-}
-
-fn known(
-    mut gathered: Gathered,
-    selection: &Selection,
-) -> anyhow::Result<Option<(Report, Filter, bool)>> {
-    if gathered.recording.listings.is_empty() {
+    let mut gathered = files.read_counting(tally)?;
+    let recording = &mut gathered.recording;
+    if recording.listings.is_empty() || !knows_devices(recording, selection) {
         return Ok(None);
     }
-    if !knows_devices(&gathered.recording, selection) {
-        return Ok(None);
-    }
-    let filter = selection.filter(&mut gathered.recording);
-    let incomplete = gathered.failed > 0 || gathered.recording.is_incomplete();
+    let filter = selection.filter_of_counted(recording);
+    let incomplete = gathered.failed > 0 || recording.is_incomplete();
     let report = Report { recording: gathered.recording, findings: Vec::new() };
     Ok(Some((report, filter, incomplete)))
 }

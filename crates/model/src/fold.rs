@@ -71,7 +71,8 @@ impl Filter {
     /// Histograms of a listing that had to be left out because they cannot be filtered.
     pub fn left_out(&self, listing: &Listing) -> u64 {
         let filled = listing.distributions.iter().filter(|known| known.histogram.count() > 0);
-        filled.filter(|known| self.distribution(known).is_none()).count() as u64
+        let unknown = filled.filter(|known| self.distribution(known).is_none()).count() as u64;
+        unknown + listing.left_out
     }
 
     /// Whether an event passes.

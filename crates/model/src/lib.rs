@@ -8,6 +8,7 @@
 //! network, a thread or a terminal.
 
 mod comparison;
+mod counted;
 mod device;
 mod distribution;
 mod event;
@@ -29,6 +30,7 @@ mod tally;
 mod time;
 
 pub use comparison::{Compared, Comparison, Difference, Explained, Said};
+pub use counted::Counted;
 pub use device::{Device, DeviceId, Medium, Name};
 pub use distribution::Distribution;
 pub use event::{Event, Layer, Stage};

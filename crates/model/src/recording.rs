@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::num::NonZeroU32;
 
 use crate::{
-    Device, DeviceId, Distribution, Event, Fact, Interval, Level, Medium, Name, Note, Sampling,
-    Sink, Source,
+    Counted, Device, DeviceId, Distribution, Event, Fact, Interval, Level, Medium, Name, Note,
+    Sampling, Sink, Source,
 };
 
 mod keeping;
@@ -34,6 +34,12 @@ pub struct Listing {
     pub facts: Vec<Fact>,
     /// Events folded into `distributions` because there were more than [`EVENTS_KEPT`].
     pub folded: u64,
+    /// The averages of those, one for each device.
+    pub counted: Vec<Counted>,
+    /// Histograms that had to be left out because they could not be filtered ([`Tally::only`]).
+    ///
+    /// [`Tally::only`]: crate::Tally::only
+    pub left_out: u64,
     /// Whether the events left are then one whole stretch of time, that in which most was waited,
     /// rather than the slowest from here and there ([`Recording::for_a_verdict`]).
     pub stretch: bool,
@@ -184,6 +190,8 @@ impl Listing {
             distributions: Vec::new(),
             facts: Vec::new(),
             folded: 0,
+            counted: Vec::new(),
+            left_out: 0,
             stretch: false,
         }
     }

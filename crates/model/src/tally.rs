@@ -2,8 +2,8 @@
 
 use crate::tally::columns::Columns;
 use crate::{
-    DeviceId, Distribution, Event, Fact, Interval, Listing, Medium, Name, Note, Recording, Sink,
-    Source,
+    DeviceId, Distribution, Event, Fact, Filter, Interval, Listing, Medium, Name, Note, Recording,
+    Sink, Source,
 };
 
 mod columns;
@@ -29,6 +29,7 @@ pub struct Tally {
     /// Once neighbours were added up: over what stretches, as a power of two of ns.
     stretch: Option<u32>,
     columns: Option<Columns>,
+    filter: Filter,
 }
 
 impl Default for Tally {
@@ -41,7 +42,14 @@ impl Tally {
     /// Counts events only past so many in a listing.
     pub fn keeping(events: usize) -> Tally {
         let recording = Recording::with_budget(events.saturating_add(1));
-        Tally { recording, events, histograms: HISTOGRAMS, stretch: None, columns: None }
+        let filter = Filter::default();
+        Tally { recording, events, histograms: HISTOGRAMS, stretch: None, columns: None, filter }
+    }
+
+    /// Counts only what passes. Histograms of which only single I/Os could tell are left out, and
+    /// counted as such; whoever draws the rest filters it no more by what this filter asks.
+    pub fn only(&mut self, filter: Filter) {
+        self.filter = filter;
     }
 
     /// Leaves events to a recording for a verdict and adds up histograms only.
@@ -86,6 +94,8 @@ impl Tally {
             && let Some(listing) = self.listing()
         {
             listing.folded += columns.events;
+            // Of earlier parts nothing is left but what was taken.
+            listing.counted.clone_from(&columns.counted);
             listing.distributions.extend(columns.distributions());
         }
     }
@@ -118,6 +128,10 @@ impl Sink for Tally {
     }
 
     fn event(&mut self, event: Event) {
+        if !self.filter.event(&event) {
+            self.recording.source().records += 1;
+            return;
+        }
         if let Some(columns) = &mut self.columns {
             self.recording.source().records += 1;
             return columns.count(&event);
@@ -135,6 +149,14 @@ impl Sink for Tally {
     }
 
     fn distribution(&mut self, distribution: Distribution) {
+        if self.filter.per_event() && self.filter.distribution(&distribution) != Some(true) {
+            self.recording.source().records += 1;
+            let unknown = self.filter.distribution(&distribution).is_none();
+            if let Some(listing) = self.listing().filter(|_| unknown) {
+                listing.left_out += u64::from(distribution.histogram.count() > 0);
+            }
+            return;
+        }
         let (most, stretch) = (self.histograms, self.stretch);
         if let (Some(stretch), Some(listing)) = (stretch, self.listing())
             && neighbours::join(&mut listing.distributions, &distribution, stretch)

@@ -85,7 +85,10 @@ pub fn inputs(recording: &Recording) -> Value {
 /// The source as a line of its own, in front of the lines that are its. Later stretches of one
 /// watch have it only if something was lost since.
 pub fn source_line(of: &Listing, style: &Style, out: &mut dyn Write) -> io::Result<()> {
-    if !style.heading && of.source.losses.is_empty() {
+    let source_of = &of.source;
+    let silent =
+        source_of.losses.is_empty() && source_of.notes.is_empty() && source_of.skipped == 0;
+    if !style.heading && silent {
         return Ok(());
     }
     let mut fields = Map::new();

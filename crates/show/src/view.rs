@@ -64,6 +64,9 @@ pub struct Style {
     pub filter: Filter,
     /// Which part of the latency to draw; the longest known if `None`.
     pub stage: Option<Stage>,
+    /// The number of the listing of which the report is one part, where a capture is drawn in parts:
+    /// its clock begins at zero then where the view's does.
+    pub part: Option<usize>,
     /// Whether single I/Os are marked as sequential or random.
     pub pattern: bool,
     /// Nanoseconds since 1970 (UTC) at the zero of the events' clock, for lines with the time of day.
@@ -84,6 +87,7 @@ impl Style {
             verbose: false,
             filter: Filter::default(),
             stage: None,
+            part: None,
             pattern: false,
             time_of_day: None,
         }

@@ -23,7 +23,10 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, FromArgMatches};
 use iowhy_diagnose::{Options, compare};
-use iowhy_model::{DeviceId, Event, Filter, Listing, Nanos, Note, Recording, Time};
+use iowhy_model::{
+    DeviceId, Distribution, Event, Fact, Filter, Interval, Listing, Medium, Name, Nanos, Note,
+    Recording, Sink, Source, Tally, Time,
+};
 
 use crate::arguments::{Files, Output, duration};
 use crate::command::{Command, Status};
@@ -66,12 +69,14 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let mut incomplete = false;
     for side in &sides {
         let files = Files { files: vec![side.file.clone()], format: None };
-        let found = files.read()?;
-        if found.failed > 0 || found.recording.listings.is_empty() {
+        let mut cutting = Cutting::new(side);
+        let (failed, prose) = files.pour(&mut cutting)?;
+        let (mut recording, zeros) = cutting.recording();
+        if failed > 0 || recording.listings.is_empty() {
             return Ok(Status::Failed);
         }
-        let mut recording = found.recording;
-        side.cut(&mut recording)?;
+        recording.prose = prose;
+        side.cut(&mut recording, &zeros)?;
         incomplete |= recording.is_incomplete();
         gathered.push(recording);
     }
@@ -143,26 +148,32 @@ impl Side {
     }
 
     /// Leaves out what is not of this side.
-    fn cut(&self, recording: &mut Recording) -> anyhow::Result<()> {
-        if let Some(name) = &self.device {
-            let Some(id) = recording.find_device(name) else {
-                let known: Vec<&str> =
-                    recording.devices().iter().map(|device| device.name.as_str()).collect();
-                return Err(Hinted::error(
-                    format!("`{}` says nothing of `{name}`", self.file.display()),
-                    format!("it speaks of {}", known.join(", ")),
-                ));
-            };
+    fn cut(&self, recording: &mut Recording, zeros: &[Option<i64>]) -> anyhow::Result<()> {
+        if let Some(id) = self.device.as_ref().and_then(|name| recording.find_device(name)) {
             recording.listings.iter_mut().for_each(|listing| only(listing, id));
-        }
-        if let Some(stretch) = self.stretch {
-            recording.listings.iter_mut().for_each(|listing| within(listing, stretch));
         }
         let empty = |listing: &Listing| {
             listing.events.is_empty()
                 && listing.intervals.is_empty()
                 && listing.distributions.is_empty()
         };
+        if let Some(name) = &self.device
+            && recording.listings.iter().all(empty)
+            && self.stretch.is_none()
+        {
+            let others = recording.devices().iter().map(|device| device.name.as_str());
+            let known: Vec<&str> = others.filter(|other| other != name).collect();
+            return Err(Hinted::error(
+                format!("`{}` says nothing of `{name}`", self.file.display()),
+                format!("it speaks of {}", known.join(", ")),
+            ));
+        }
+        if let Some(stretch) = self.stretch {
+            let zeros = zeros.iter().copied().chain(std::iter::repeat(None));
+            for (listing, zero) in recording.listings.iter_mut().zip(zeros) {
+                within(listing, stretch, zero);
+            }
+        }
         if recording.listings.iter().all(empty) {
             return Err(Hinted::error(
                 format!("there is no I/O in {}", self.name()),
@@ -193,12 +204,137 @@ fn only(listing: &mut Listing, device: DeviceId) {
     listing.distributions.retain(|known| known.device == device);
 }
 
+/// I/Os of a listing that are looked at before it is clear when it began: sources give them nearly
+/// in order.
+const LOOKED_AT: usize = 100_000;
+
+/// A side while it is read: kept as for a verdict, and cut before it is, so that what does not
+/// belong to it takes no room.
+struct Cutting {
+    tally: Tally,
+    stretch: Option<(i64, i64)>,
+    /// The first moment of each listing, as far as its I/Os tell.
+    zeros: Vec<Option<i64>>,
+    /// I/Os of the open listing while that is not clear.
+    held: Vec<Event>,
+    open: usize,
+}
+
+impl Cutting {
+    fn new(side: &Side) -> Cutting {
+        let mut tally = Tally::for_a_verdict();
+        if let Some(name) = &side.device {
+            let devices = vec![tally.device(name)];
+            tally.only(Filter { devices, ..Filter::default() });
+        }
+        let (zeros, held) = (Vec::new(), Vec::new());
+        Cutting { tally, stretch: side.stretch, zeros, held, open: 0 }
+    }
+
+    fn recording(mut self) -> (Recording, Vec<Option<i64>>) {
+        self.settle();
+        (self.tally.recording(), self.zeros)
+    }
+
+    /// Takes the first moment of what is held as that of the listing.
+    fn settle(&mut self) {
+        let held = std::mem::take(&mut self.held);
+        let zero = held.iter().filter_map(start).min();
+        if let (Some(zero), Some(known)) = (zero, self.zeros.get_mut(self.open)) {
+            known.get_or_insert(zero.ns());
+        }
+        held.into_iter().for_each(|event| self.pass(event));
+    }
+
+    fn pass(&mut self, event: Event) {
+        let zero = self.zeros.get(self.open).copied().flatten();
+        let inside = match (self.stretch, zero, start(&event)) {
+            (Some((from, to)), Some(zero), Some(at)) => {
+                (from..to).contains(&at.ns().saturating_sub(zero))
+            }
+            (Some(_), _, _) => false,
+            (None, _, _) => true,
+        };
+        if inside {
+            self.tally.event(event);
+        } else {
+            self.tally.source().records += 1;
+        }
+    }
+}
+
+impl Sink for Cutting {
+    fn begin(&mut self, source: Source) -> usize {
+        self.settle();
+        self.open = self.tally.begin(source);
+        self.zeros.resize(self.open + 1, None);
+        if let Some(zero) = self.zeros.get_mut(self.open) {
+            *zero = None;
+        }
+        self.open
+    }
+
+    fn resume(&mut self, listing: usize) {
+        self.settle();
+        self.open = listing;
+        self.tally.resume(listing);
+    }
+
+    fn source(&mut self) -> &mut Source {
+        self.tally.source()
+    }
+
+    fn device(&mut self, name: &str) -> DeviceId {
+        self.tally.device(name)
+    }
+
+    fn set_medium(&mut self, device: DeviceId, medium: Medium) {
+        self.tally.set_medium(device, medium);
+    }
+
+    fn name(&mut self, text: &str) -> Name {
+        self.tally.name(text)
+    }
+
+    fn event(&mut self, event: Event) {
+        let clear = self.zeros.get(self.open).is_some_and(Option::is_some);
+        if self.stretch.is_none() || clear {
+            return self.pass(event);
+        }
+        self.held.push(event);
+        if self.held.len() >= LOOKED_AT {
+            self.settle();
+        }
+    }
+
+    fn interval(&mut self, interval: Interval) {
+        self.tally.interval(interval);
+    }
+
+    fn distribution(&mut self, distribution: Distribution) {
+        self.tally.distribution(distribution);
+    }
+
+    fn fact(&mut self, fact: Fact) {
+        self.tally.fact(fact);
+    }
+
+    fn end(&mut self) {
+        self.settle();
+        self.tally.end();
+    }
+}
+
+/// When an I/O began, as far as that was seen.
+fn start(event: &Event) -> Option<Time> {
+    event.queued.or(event.issued).or(event.completed)
+}
+
 /// Keeps what began within the stretch; histograms cannot be cut and are left out.
-fn within(listing: &mut Listing, (from, to): (i64, i64)) {
-    let start = |event: &Event| event.queued.or(event.issued).or(event.completed);
+fn within(listing: &mut Listing, (from, to): (i64, i64), zero: Option<i64>) {
     let moments = listing.events.iter().filter_map(start);
     let rows = listing.intervals.iter().filter_map(|row| row.start);
-    let Some(zero) = moments.chain(rows).min() else {
+    let Some(zero) = zero.map(Time::from_ns).or_else(|| moments.chain(rows).min()) else {
         // Rows without a time of their own follow each other second by second.
         let mut at = 0i64;
         listing.intervals.retain(|row| {

@@ -26,16 +26,19 @@
 
 mod streamed;
 
+use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 use clap::{Args, FromArgMatches};
-use iowhy_model::{Layer, Listing, Stage};
+use iowhy_model::{Filter, Layer, Listing, Report, Stage};
+use iowhy_show::Style;
 
 use crate::arguments::{self, Files, Selection};
 use crate::command::{Command, Status};
 use crate::messages::{self, Hinted};
 use crate::outputs::{Force, Output};
-use crate::present::{View, gathered};
+use crate::present::{View, counted, knows_devices};
+use crate::rows::{Drawn, Refused, Rows};
 
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
@@ -96,44 +99,87 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         return streamed::run(&convert, target.name, output);
     }
     let files = Files { files: vec![convert.from.clone()], format: convert.format.clone() };
-    let Some((mut report, filter, mut incomplete)) =
-        gathered(&files, &convert.selection.settled())?
-    else {
-        return Ok(Status::Failed);
-    };
-    let mut refused: Vec<String> = Vec::new();
-    let mut written: Option<&'static str> = None;
-    report.recording.listings.retain(|listing| {
-        let outcome = match ((target.view)(listing), written) {
-            (Ok(view), Some(other)) if view != other => Err("another kind is written already"),
-            (outcome, _) => outcome,
+    // Each stretch of time by itself: folded, histograms would lose when they were counted.
+    let style = Style { verbose: true, ..arguments::Output::default().style(Filter::default()) };
+    let selection = convert.selection.settled();
+    if target.name == "pylatencymap" {
+        // Counted as it comes: its records are counts.
+        let Some((report, filter, incomplete)) = counted(&files, &selection)? else {
+            return Ok(Status::Failed);
         };
-        match outcome {
-            Ok(view) => written = Some(view),
-            Err(reason) => {
-                refused.push(format!(
-                    "{} ({}): {reason}",
-                    listing.source.place(),
-                    listing.source.format
-                ));
+        return whole(target, report, Style { filter, ..style }, incomplete, output);
+    }
+    let handle = output.handle().map_err(|cause| output.cannot(cause))?;
+    let mut out = BufWriter::new(handle);
+    let mut rows = Rows::new(&mut out, &selection, style.clone(), Box::new(target.view));
+    let (failed, prose) = files.pour(&mut rows)?;
+    match rows.finish(prose).map_err(|cause| output.cannot(cause))? {
+        Drawn::Parts { recording, refused, incomplete } => {
+            if !knows_devices(&recording, &selection) {
+                return Ok(Status::Failed);
             }
+            out.flush().map_err(|cause| output.cannot(cause))?;
+            output.keep()?;
+            Ok(Status::incomplete(failed > 0 || incomplete || say(&refused)))
         }
-        outcome.is_ok()
-    });
-    let Some(view) = written else {
-        let reason = refused.first().cloned().unwrap_or_default();
+        Drawn::Whole(mut recording) => {
+            if recording.listings.is_empty() || !knows_devices(&recording, &selection) {
+                return Ok(Status::Failed);
+            }
+            let filter = selection.filter(&mut recording);
+            let incomplete = failed > 0 || recording.is_incomplete();
+            let report = Report { recording, findings: Vec::new() };
+            whole(target, report, Style { filter, ..style }, incomplete, output)
+        }
+    }
+}
+
+/// Writes a report at once, what of it the target can carry.
+fn whole(
+    target: &Target,
+    mut report: Report,
+    style: Style,
+    incomplete: bool,
+    output: Output,
+) -> anyhow::Result<Status> {
+    let listings = std::mem::take(&mut report.recording.listings);
+    // The richest decides: averages that happen to stand before single I/Os do not.
+    let richness =
+        |listing: &Listing| (!listing.events.is_empty(), !listing.distributions.is_empty());
+    let views = listings.iter().filter_map(|one| Some((richness(one), (target.view)(one).ok()?)));
+    let best = views.reduce(|best, next| if next.0 > best.0 { next } else { best });
+    let view = best.map(|(_, view)| view);
+    let outcomes: Vec<Result<(), &str>> = listings
+        .iter()
+        .map(|listing| match (target.view)(listing) {
+            Ok(own) if Some(own) != view => Err("another kind is written already"),
+            outcome => outcome.map(|_| ()),
+        })
+        .collect();
+    let written: Vec<&Listing> =
+        listings.iter().zip(&outcomes).filter(|(_, one)| one.is_ok()).map(|(one, _)| one).collect();
+    let refused = listings.iter().zip(&outcomes);
+    let refused: Vec<Refused> = refused
+        .filter_map(|(listing, outcome)| Some(Refused::of(listing, outcome.err()?, &written)))
+        .collect();
+    let Some(view) = view else {
+        let reason = refused.first().map_or("", |refused| &refused.reason);
         let text = format!("cannot convert to {}: {reason}", target.name);
         return Err(Hinted::error(text, "`iowhy explain convert` says what each format carries"));
     };
-    for reason in &refused {
-        messages::warn(&format!("left out: {reason}"), None);
-        incomplete = true;
-    }
-    // Each stretch of time by itself: folded, histograms would lose when they were counted.
-    let style = iowhy_show::Style { verbose: true, ..arguments::Output::default().style(filter) };
+    let kept = listings.into_iter().zip(outcomes).filter(|(_, outcome)| outcome.is_ok());
+    report.recording.listings = kept.map(|(listing, _)| listing).collect();
     let view = View::named(view);
     output.fill(|out| view.write(&report, &style, out))?;
-    Ok(Status::incomplete(incomplete))
+    Ok(Status::incomplete(say(&refused) || incomplete))
+}
+
+/// Says what was left out; whether anything is missing by it.
+fn say(refused: &[Refused]) -> bool {
+    for one in refused {
+        messages::warn(&format!("left out: {}", one.reason), None);
+    }
+    refused.iter().any(|one| one.is_loss)
 }
 
 impl Convert {

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::ops::Range;
 
 use super::Listing;
-use crate::{Distribution, Edges, Event, Histogram};
+use crate::{Counted, Distribution, Edges, Event, Histogram};
 
 /// Events that the end of a long listing must have to be a stretch of its own: as many as are
 /// replayed (docs/METHOD.md, 1 Replay).
@@ -56,6 +56,7 @@ impl Listing {
         let mut unmeasured = 0;
         // Drained in place, so that no second copy is held while they are counted.
         for event in self.events.drain(which) {
+            Counted::count(&mut self.counted, &event);
             let Some((stage, latency)) = event.longest() else {
                 unmeasured += 1;
                 continue;

@@ -1,6 +1,8 @@
 //! Single I/Os counted over time, in columns that widen as the time they cover grows.
 
-use crate::{DeviceId, Distribution, Edges, Event, Histogram, Layer, Nanos, Op, Stage, Time};
+use crate::{
+    Counted, DeviceId, Distribution, Edges, Event, Histogram, Layer, Nanos, Op, Stage, Time,
+};
 
 /// Columns of all series together (1.9 KB each: 31 MB).
 const COLUMNS: i64 = 1 << 14;
@@ -17,6 +19,8 @@ pub(super) struct Columns {
     last: i64,
     /// Events counted.
     pub(super) events: u64,
+    /// What they add up to, by device.
+    pub(super) counted: Vec<Counted>,
     /// The longest stage of each event, over time.
     timed: Vec<Timed>,
     /// Its other stages, all in one.
@@ -38,7 +42,9 @@ impl Columns {
         let (first, last) = (times().min().unwrap_or(0), times().max().unwrap_or(0));
         let edges = Edges::standard();
         let (timed, whole) = (Vec::new(), Vec::new());
-        let mut columns = Columns { edges, shift: SHIFT, first, last, events: 0, timed, whole };
+        let counted = Vec::new();
+        let mut columns =
+            Columns { edges, shift: SHIFT, first, last, events: 0, counted, timed, whole };
         columns.shift = columns.fitting(SHIFT, 1);
         events.iter().for_each(|event| columns.count(event));
         columns
@@ -47,6 +53,7 @@ impl Columns {
     /// Counts an event; one without a latency has nothing to count.
     pub(super) fn count(&mut self, event: &Event) {
         self.events += 1;
+        Counted::count(&mut self.counted, event);
         let (Some((longest, latency)), Some(at)) = (event.longest(), event.completed) else {
             return;
         };

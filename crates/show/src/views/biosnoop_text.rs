@@ -33,13 +33,16 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
         let events = || listing.events.iter().filter(|event| style.filter.event(event));
         let timed = || events().filter(|event| event.layer == Layer::Block);
         let Some(zero) = timed().filter_map(|event| event.completed).min() else { continue };
+        let zero = if style.part.is_some() { Time::from_ns(0) } else { zero };
         let queue = timed().any(|event| event.latency(Stage::Queue).is_some());
         let column = if queue { " QUE(ms)" } else { "" };
-        writeln!(
-            out,
-            "{:<14} {:<14} {:<7} {:<9} {:<1} {:<10} {:<7}{column} LAT(ms)",
-            "TIME(s)", "COMM", "PID", "DISK", "T", "SECTOR", "BYTES"
-        )?;
+        if style.heading {
+            writeln!(
+                out,
+                "{:<14} {:<14} {:<7} {:<9} {:<1} {:<10} {:<7}{column} LAT(ms)",
+                "TIME(s)", "COMM", "PID", "DISK", "T", "SECTOR", "BYTES"
+            )?;
+        }
         for event in timed() {
             line(&report.recording, event, zero, queue, out)?;
         }

@@ -57,7 +57,7 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
         let queue = sees_queue(listing);
         if style.heading && (any || live) {
             // Prose between two listings keeps them apart when they are read again.
-            if headed {
+            if headed || style.part.is_some_and(|part| part > 0) {
                 writeln!(out, "\n# {}, {}", clean(&listing.source.place()), listing.source.format)?;
             }
             headed = true;

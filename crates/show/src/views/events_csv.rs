@@ -29,8 +29,11 @@ const HEADING: &str = "input,device,op,flags,queued_ns,issued_ns,completed_ns,se
                        comm,depth,error,layer";
 
 fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "{HEADING}")?;
+    if style.heading && style.part.is_none_or(|part| part == 0) {
+        writeln!(out, "{HEADING}")?;
+    }
     for (input, listing) in report.recording.listings.iter().enumerate() {
+        let input = style.part.unwrap_or(input);
         for event in listing.events.iter().filter(|event| style.filter.event(event)) {
             line(&report.recording, input, event, out)?;
         }

@@ -60,6 +60,7 @@ fn lines(listing: &Listing, style: &Style) -> BTreeMap<(i64, u8), Counts> {
     let starts = listing.distributions.iter().filter_map(|known| known.start);
     let times = starts.chain(listing.events.iter().filter_map(|event| event.completed));
     let zero = times.map(|time| time.ns()).min().unwrap_or(0);
+    let zero = if style.part.is_some() { 0 } else { zero };
     let ms = |ns: i64| ns.saturating_sub(zero) / 1_000_000;
     let mut lines: BTreeMap<(i64, u8), Counts> = BTreeMap::new();
     for known in &listing.distributions {

@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use iowhy_model::{
-    DeviceId, Distribution, Edges, Event, Histogram, Interval, Layer, Listing, Nanos, Op, Rates,
-    Recording, Report, Sampling, Stage, distributions,
+    Counted, DeviceId, Distribution, Edges, Histogram, Interval, Layer, Listing, Op, Recording,
+    Report, Sampling, Stage, distributions,
 };
 
 use super::layout::COLUMNS;
@@ -76,7 +76,7 @@ pub fn stretches(report: &Report, style: &Style) -> Vec<Stretch> {
         .collect();
     for (listing, folded) in recording.listings.iter().zip(&folded) {
         // Another tool's histograms have no rates: they are the histogram view's.
-        if listing.events.is_empty() && !live(listing) {
+        if listing.events.is_empty() && listing.counted.is_empty() && !live(listing) {
             continue;
         }
         // What a live trace saw of a sampled device already stands in that device's row.
@@ -219,55 +219,22 @@ fn of_events(
     style: &Style,
 ) -> Vec<(DeviceId, Row)> {
     let mut devices: Vec<DeviceId> = listing.events.iter().map(|event| event.device).collect();
+    devices.extend(listing.counted.iter().map(|known| known.device));
     devices.extend(listing.distributions.iter().map(|known| known.device));
     devices.sort_unstable();
     devices.dedup();
     let of_device = |device| {
-        let events: Vec<&Event> = listing
-            .events
-            .iter()
-            .filter(|event| event.device == device && style.filter.event(event))
-            .collect();
-        let mut row = of_interval(recording, &counted(device, &events, listing.source.watched));
+        let before = listing.counted.iter().find(|known| known.device == device);
+        let mut counted = before.cloned().unwrap_or_else(|| Counted::new(device));
+        let events = listing.events.iter().filter(|event| event.device == device);
+        events.filter(|event| style.filter.event(event)).for_each(|event| counted.add(event));
+        let mut row = of_interval(recording, &counted.interval(listing.source.watched));
         add_latencies(&mut row, folded, device);
         row.idle = row.cells.iter().all(Option::is_none);
-        row.few = !events.is_empty() && (events.len() as f64) < FEW;
+        row.few = counted.ios() > 0 && (counted.ios() as f64) < FEW;
         (device, row)
     };
     devices.into_iter().filter(|id| style.filter.device(*id)).map(of_device).collect()
-}
-
-/// Averages of single I/Os over the time they cover: the time watched, else first issue to last
-/// completion.
-fn counted(device: DeviceId, events: &[&Event], watched: Option<Nanos>) -> Interval {
-    let mut interval = Interval::new(device, Layer::Block);
-    let first = events.iter().filter_map(|event| event.queued.or(event.issued)).min();
-    let last = events.iter().filter_map(|event| event.completed).max();
-    let span = watched.or_else(|| Some(last? - first?)).filter(|span| span.ns() > 0);
-    let Some(span) = span else { return interval };
-    interval.length = Some(span);
-    let mut waited = 0.0;
-    for op in Op::ALL {
-        let of_op: Vec<&&Event> = events.iter().filter(|event| event.op == op).collect();
-        let waits: Vec<f64> =
-            of_op.iter().filter_map(|event| Some(event.longest()?.1.ns() as f64)).collect();
-        if of_op.is_empty() {
-            continue;
-        }
-        let sum: f64 = waits.iter().sum();
-        waited += sum;
-        let bytes: Option<u64> = of_op.iter().map(|event| event.bytes.map(u64::from)).sum();
-        let rates = Rates {
-            ios_per_s: of_op.len() as f64 / span.seconds(),
-            merges_per_s: None,
-            bytes_per_s: bytes.map(|bytes| bytes as f64 / span.seconds()),
-            await_ns: (!waits.is_empty()).then(|| sum / waits.len() as f64),
-        };
-        interval.rates.push((op, rates));
-    }
-    // Little's law: time waited per time elapsed is the mean number in flight.
-    interval.queue_len = Some(waited / span.ns() as f64);
-    interval
 }
 
 #[cfg(test)]

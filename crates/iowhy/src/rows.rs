@@ -1,0 +1,344 @@
+//! Captures of any length in views that draw every single I/O: drawn in parts while they are read.
+//!
+//! Up to [`KEPT`] I/Os a capture is kept whole and drawn at the end. Past that, what is surely in
+//! order is drawn and let go, so that no row is lost and memory stays the same.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use iowhy_model::{
+    DeviceId, Distribution, Event, Fact, Interval, Level, Listing, Medium, Name, Recording, Report,
+    Sink, Source, Time,
+};
+use iowhy_show::Style;
+
+use crate::arguments::Selection;
+use crate::present::View;
+
+/// Single I/Os kept before a part is drawn; half of them stay to be put in order with what follows
+/// (some 100 bytes each: 13 MB).
+const KEPT: usize = 1 << 17;
+
+/// The name of the view that draws a listing, or why none can.
+type Choose = Box<dyn Fn(&Listing) -> Result<&'static str, &'static str>>;
+
+/// A sink that draws rows.
+pub struct Rows<'a> {
+    recording: Recording,
+    current: usize,
+    out: &'a mut dyn Write,
+    selection: &'a Selection,
+    style: Style,
+    choose: Choose,
+    /// I/Os of a listing kept before a part is drawn: more where a second that cannot be cut is longer.
+    stretched: usize,
+    /// Whether parts end where a second of the capture ends.
+    whole_seconds: bool,
+    /// Listings of which a part was drawn, or which were refused.
+    parts: BTreeMap<usize, Part>,
+    /// The view of all parts.
+    view: Option<&'static str>,
+    failed: Option<std::io::Error>,
+    incomplete: bool,
+}
+
+/// What became of a listing so far.
+struct Part {
+    refused: Option<&'static str>,
+    zero: Option<Time>,
+    queue: bool,
+    /// Its own records, already stated.
+    records: u64,
+}
+
+/// What came of it.
+pub enum Drawn {
+    /// Nothing was drawn yet: it is short enough to be drawn whole.
+    Whole(Recording),
+    /// All of it was drawn.
+    Parts {
+        /// What is known beside the rows.
+        recording: Recording,
+        /// Listings left out.
+        refused: Vec<Refused>,
+        /// Whether anything was lost or could not be read.
+        incomplete: bool,
+    },
+}
+
+/// A listing that was left out.
+pub struct Refused {
+    /// Which, and why.
+    pub reason: String,
+    /// Whether something is missing: averages beside the I/Os that they average are not.
+    pub is_loss: bool,
+}
+
+impl Refused {
+    /// Of a listing, beside those that were written.
+    pub fn of(listing: &Listing, reason: &str, written: &[&Listing]) -> Refused {
+        let source = &listing.source;
+        let is_beside = written.iter().any(|other| other.source.input == source.input);
+        Refused {
+            reason: format!("{} ({}): {reason}", source.place(), source.format),
+            is_loss: !(source.level == Level::A && is_beside),
+        }
+    }
+}
+
+impl<'a> Rows<'a> {
+    /// Draws to `out` what is selected, each listing with the view chosen for it.
+    pub fn new(
+        out: &'a mut dyn Write,
+        selection: &'a Selection,
+        style: Style,
+        choose: Choose,
+    ) -> Rows<'a> {
+        Rows {
+            recording: Recording::with_budget(usize::MAX),
+            current: 0,
+            out,
+            selection,
+            style,
+            choose,
+            stretched: KEPT,
+            whole_seconds: false,
+            parts: BTreeMap::new(),
+            view: None,
+            failed: None,
+            incomplete: false,
+        }
+    }
+
+    /// Draws the rest; the prose of the inputs is for what follows.
+    ///
+    /// # Errors
+    /// If it could not be written.
+    pub fn finish(mut self, prose: Vec<(String, u64)>) -> std::io::Result<Drawn> {
+        self.recording.prose = prose;
+        if self.parts.is_empty() {
+            return Ok(Drawn::Whole(self.recording));
+        }
+        for listing in 0..self.recording.listings.len() {
+            self.draw(listing, true);
+        }
+        if let Some(failed) = self.failed {
+            return Err(failed);
+        }
+        self.out.flush()?;
+        let listings = &self.recording.listings;
+        let drawn: Vec<&Listing> = self
+            .parts
+            .iter()
+            .filter(|(_, part)| part.refused.is_none())
+            .filter_map(|(listing, _)| listings.get(*listing))
+            .collect();
+        let refused = self.parts.iter().filter_map(|(listing, part)| {
+            Some(Refused::of(listings.get(*listing)?, part.refused?, &drawn))
+        });
+        let refused = refused.collect();
+        let incomplete = self.incomplete || self.recording.is_incomplete();
+        Ok(Drawn::Parts { recording: self.recording, refused, incomplete })
+    }
+
+    /// Draws all listings before, and of this one what is surely in order.
+    fn make_room(&mut self, listing: usize) {
+        // What holds single I/Os decides what is written, not averages that happen to stand before.
+        if self.view.is_none() {
+            let this = self.recording.listings.get(listing);
+            self.view = this.and_then(|this| (self.choose)(this).ok());
+            // Its lines are sums over a second.
+            self.whole_seconds = self.view == Some("fio-hist-log");
+        }
+        for before in 0..listing {
+            let done = self.recording.listings.get(before).is_none_or(|one| one.events.is_empty());
+            if !done || !self.parts.contains_key(&before) {
+                self.draw(before, true);
+            }
+        }
+        self.draw(listing, false);
+    }
+
+    /// Draws a listing: all that is left of it, or what is surely in order.
+    fn draw(&mut self, number: usize, whole: bool) {
+        let Some(listing) = self.recording.listings.get_mut(number) else { return };
+        let drawn = self.parts.contains_key(&number);
+        let refused = match self.parts.get(&number) {
+            Some(part) => part.refused,
+            None => match ((self.choose)(listing), self.view) {
+                (Ok(view), None) => {
+                    self.view = Some(view);
+                    None
+                }
+                (Ok(view), Some(other)) if view != other => Some("another kind is written already"),
+                (Ok(_), Some(_)) => None,
+                (Err(reason), _) => Some(reason),
+            },
+        };
+        listing.events.sort_by_key(|event| event.completed.or(event.issued).or(event.queued));
+        let zero = match self.parts.get(&number).and_then(|part| part.zero) {
+            Some(zero) => zero,
+            None => {
+                listing.events.iter().find_map(|event| event.completed).unwrap_or(Time::from_ns(0))
+            }
+        };
+        let mut cut = listing.events.len();
+        if !whole {
+            cut /= 2;
+            let second = |event: &Event| {
+                event.completed.map(|at| (at - zero).ns().div_euclid(1_000_000_000))
+            };
+            while self.whole_seconds
+                && cut > 0
+                && listing.events.get(cut).map(second) == listing.events.get(cut - 1).map(second)
+            {
+                cut -= 1;
+            }
+            // The longest second there is has to be kept.
+            self.stretched = if cut == 0 { listing.events.len() * 2 } else { KEPT };
+        }
+        let events: Vec<Event> = listing.events.drain(..cut).collect();
+        if refused.is_some() {
+            let part = Part { refused, zero: Some(zero), queue: false, records: 0 };
+            self.parts.insert(number, part);
+            return;
+        }
+        if events.is_empty() && !whole {
+            return;
+        }
+        let mut part = Listing::of(listing.source.clone());
+        let queue = events.iter().any(|event| event.queued.is_some());
+        // Which lines they are of is known at the end only, and one source is one.
+        part.source.lines = None;
+        let before = self.parts.get(&number);
+        part.source.records -= before.map_or(0, |part| part.records).min(part.source.records);
+        part.events = events;
+        if whole {
+            part.distributions = std::mem::take(&mut listing.distributions);
+            part.intervals = std::mem::take(&mut listing.intervals);
+            part.facts = listing.facts.clone();
+        } else {
+            // All losses are told once, in the end.
+            part.source.skipped = 0;
+            part.source.losses.clear();
+            part.source.notes.clear();
+        }
+        if matches!(self.view, Some("biosnoop-text" | "fio-hist-log")) {
+            part.events.iter_mut().for_each(|event| shift(event, zero));
+        }
+        let heading =
+            !drawn || before.is_some_and(|part| queue != part.queue && !part_is_json(self.view));
+        let records = listing.source.records;
+        self.parts.insert(number, Part { refused: None, zero: Some(zero), queue, records });
+        self.write(part, number, heading);
+    }
+
+    /// Draws one part.
+    fn write(&mut self, part: Listing, number: usize, heading: bool) {
+        self.incomplete |= part.source.skipped > 0 || part.source.lost() > 0;
+        let (Some(view), None) = (self.view, &self.failed) else { return };
+        let listings = std::mem::replace(&mut self.recording.listings, vec![part]);
+        let mut style = self.style.clone();
+        style.heading = heading;
+        style.part = Some(number);
+        let report = self.selected(&mut style).map(|()| Report {
+            recording: std::mem::take(&mut self.recording),
+            findings: Vec::new(),
+        });
+        if let Some(report) = report {
+            if let Err(error) = View::named(view).write(&report, &style, self.out) {
+                self.failed = Some(error);
+            }
+            self.recording = report.recording;
+        }
+        self.recording.listings = listings;
+    }
+
+    /// Puts what is selected into the style; `None` if nothing of it is known so far.
+    fn selected(&mut self, style: &mut Style) -> Option<()> {
+        let wanted = self.selection.devices();
+        let known: Vec<DeviceId> =
+            wanted.iter().filter_map(|name| self.recording.find_device(name)).collect();
+        if known.is_empty() && !wanted.is_empty() {
+            return None;
+        }
+        // No device is made known by being asked for.
+        let rest = Selection { device: Vec::new(), ..self.selection.clone() };
+        style.filter = rest.filter(&mut self.recording);
+        style.filter.devices = known;
+        Some(())
+    }
+}
+
+/// Each line names what it says: another heading would say nothing.
+fn part_is_json(view: Option<&str>) -> bool {
+    matches!(view, Some("events-json" | "events-csv" | "fio-hist-log"))
+}
+
+fn shift(event: &mut Event, zero: Time) {
+    let from_zero = |time: Time| Time::from_ns((time - zero).ns());
+    event.arrived = event.arrived.map(from_zero);
+    event.queued = event.queued.map(from_zero);
+    event.issued = event.issued.map(from_zero);
+    event.completed = event.completed.map(from_zero);
+}
+
+impl Sink for Rows<'_> {
+    fn begin(&mut self, source: Source) -> usize {
+        self.current = self.recording.begin(source);
+        self.current
+    }
+
+    fn resume(&mut self, listing: usize) {
+        self.recording.resume(listing);
+        self.current = listing;
+    }
+
+    fn source(&mut self) -> &mut Source {
+        self.recording.source()
+    }
+
+    fn device(&mut self, name: &str) -> DeviceId {
+        self.recording.device(name)
+    }
+
+    fn set_medium(&mut self, device: DeviceId, medium: Medium) {
+        self.recording.set_medium(device, medium);
+    }
+
+    fn name(&mut self, text: &str) -> Name {
+        self.recording.name(text)
+    }
+
+    fn event(&mut self, event: Event) {
+        self.recording.event(event);
+        let room = self.stretched;
+        let full = |listing: &Listing| listing.events.len() >= room;
+        if self.recording.listings.get(self.current).is_some_and(full) {
+            self.make_room(self.current);
+        }
+    }
+
+    fn interval(&mut self, interval: Interval) {
+        self.recording.interval(interval);
+    }
+
+    fn distribution(&mut self, distribution: Distribution) {
+        self.recording.distribution(distribution);
+    }
+
+    fn fact(&mut self, fact: Fact) {
+        self.recording.fact(fact);
+    }
+
+    fn end(&mut self) {
+        self.recording.end();
+        // Many listings, each of them short.
+        let events = self.recording.listings.iter().map(|listing| listing.events.len());
+        if events.sum::<usize>() >= KEPT
+            && let Some(last) = self.recording.listings.len().checked_sub(1)
+        {
+            self.make_room(last);
+        }
+    }
+}
