@@ -33,8 +33,8 @@ const FILES: [(FactKey, &str); 12] = [
     (key::DEVICE_LINK_SPEED_MAX, "device/device/max_link_speed"),
     (key::DEVICE_LINK_WIDTH, "device/device/current_link_width"),
     (key::DEVICE_LINK_WIDTH_MAX, "device/device/max_link_width"),
-    (key::MD_SYNC_ACTION, "md/sync_action"),
-    (key::MD_DEGRADED, "md/degraded"),
+    (key::ARRAY_ACTION, "md/sync_action"),
+    (key::ARRAY_DEGRADED, "md/degraded"),
     (key::MD_STRIPE_CACHE_SIZE, "md/stripe_cache_size"),
 ];
 

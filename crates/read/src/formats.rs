@@ -8,11 +8,13 @@ mod blkparse;
 pub mod blktrace;
 mod bpftrace;
 mod bpftrace_json;
+mod btrfs_stats;
 mod capture;
 mod cgroup_io;
 mod collectl;
 mod diskspd;
 mod diskstats;
+mod drive_settings;
 mod fio;
 mod fio_json;
 mod fio_log;
@@ -25,7 +27,12 @@ mod iostat;
 mod iostat_json;
 mod kernel_log;
 mod latency_outliers;
+mod lsblk;
+mod lspci;
+mod mdstat;
+mod memory;
 mod mounts;
+mod multipath;
 mod native_capture;
 mod netapp;
 mod nmon;
@@ -36,14 +43,17 @@ mod perf_script;
 mod pressure;
 mod pylatencymap;
 mod quantize;
+mod raid_controller;
 mod sar;
 mod smart;
 mod smartctl;
 mod smartd;
 mod solaris_iostat;
+mod sysfs;
 mod vmstat;
 mod vxtrace;
 mod write_test;
+mod zpool_status;
 
 use crate::Format;
 
@@ -57,11 +67,13 @@ pub const FORMATS: &[Format] = &[
     blktrace::FORMAT,
     bpftrace::FORMAT,
     bpftrace_json::FORMAT,
+    btrfs_stats::FORMAT,
     capture::FORMAT,
     cgroup_io::FORMAT,
     collectl::FORMAT,
     diskspd::FORMAT,
     diskstats::FORMAT,
+    drive_settings::FORMAT,
     fio::FORMAT,
     fio_json::FORMAT,
     fio_log::FORMAT,
@@ -74,7 +86,12 @@ pub const FORMATS: &[Format] = &[
     iostat_json::FORMAT,
     kernel_log::FORMAT,
     latency_outliers::FORMAT,
+    lsblk::FORMAT,
+    lspci::FORMAT,
+    mdstat::FORMAT,
+    memory::FORMAT,
     mounts::FORMAT,
+    multipath::FORMAT,
     native_capture::FORMAT,
     netapp::FORMAT,
     nmon::FORMAT,
@@ -85,14 +102,17 @@ pub const FORMATS: &[Format] = &[
     pressure::FORMAT,
     pylatencymap::FORMAT,
     quantize::FORMAT,
+    raid_controller::FORMAT,
     sar::FORMAT,
     smart::FORMAT,
     smartctl::FORMAT,
     smartd::FORMAT,
     solaris_iostat::FORMAT,
+    sysfs::FORMAT,
     vmstat::FORMAT,
     vxtrace::FORMAT,
     write_test::FORMAT,
+    zpool_status::FORMAT,
 ];
 
 /// The format of a given name.

@@ -125,6 +125,18 @@ impl Places {
     }
 }
 
+/// States a fact of a device, by its name with or without `/dev/`.
+pub(crate) fn state(
+    sink: &mut dyn Sink,
+    device: &str,
+    key: &str,
+    value: impl Into<String>,
+    read_from: &str,
+) {
+    let device = Some(sink.device(device.strip_prefix("/dev/").unwrap_or(device)));
+    sink.fact(Fact::read(device, FactKey::named(key), &value.into(), read_from));
+}
+
 /// A fact that waits for its device.
 #[derive(Debug)]
 struct Waiting {

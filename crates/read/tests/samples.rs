@@ -145,6 +145,18 @@ fn every_sample_reads_as_its_golden_says() {
     assert!(wrong.is_empty(), "UPDATE_GOLDEN=1 accepts:\n{}", wrong.join("\n"));
 }
 
+#[test]
+fn a_fact_of_a_sample_has_a_key_of_the_list() {
+    for sample in samples() {
+        let mut recording = Recording::new();
+        let _ = scan("sample", &mut &sample.bytes[..], None, &mut recording);
+        for fact in recording.listings.iter().flat_map(|listing| &listing.facts) {
+            let unknown = fact.key.member_of(iowhy_model::key::UNKNOWN);
+            assert_eq!(unknown, None, "{}: a key without a line", sample.path.display());
+        }
+    }
+}
+
 /// Lent in drops, an input has no block for a reader to take at once, only lines.
 #[test]
 fn a_sample_reads_the_same_in_one_piece_and_in_drops() {

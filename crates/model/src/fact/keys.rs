@@ -36,6 +36,14 @@ macro_rules! keys {
 
 keys! {
 keys {
+    ARRAY_ACTION "array.action" Text "what an array does beside its work";
+    ARRAY_DEGRADED "array.degraded" Count "members that an array lacks";
+    ARRAY_LEFT "array.left_s" Seconds "time that this will take yet";
+    ARRAY_PERCENT "array.percent" Percent "share of it that is done";
+    ARRAY_SPEED "array.speed" BytesPerSecond "speed of it";
+    ARRAY_STATE "array.state" Text "state of an array, pool or volume";
+    ARRAY_WRITE_CACHE "array.write_cache" Text "what a RAID controller does with writes";
+    ARRAY_WRITE_CACHE_ASKED "array.write_cache.asked" Text "what it was configured to do with writes";
     CAPTURE_FORMAT "capture.format" Text "format or collector that a capture was made from";
     CGROUP_LATENCY_TARGET "cgroup.io.latency.target" Microseconds "latency that a control group is promised";
     CGROUP_MAX_RBPS "cgroup.io.max.rbps" BytesPerSecond "limit of bytes read";
@@ -44,8 +52,12 @@ keys {
     CGROUP_MAX_WIOPS "cgroup.io.max.wiops" PerSecond "limit of writes";
     CLOCK_BEGAN "clock.began_realtime_ns" Nanoseconds "time of day when the watch began, since 1970";
     CLOCK_OFFSET "clock.realtime_offset_ns" Nanoseconds "time of day at the zero of the clock, since 1970";
+    CONTROLLER_BATTERY "controller.battery" Text "state of the battery of a RAID controller's cache";
+    CONTROLLER_CACHE "controller.cache" Text "state of a RAID controller's cache";
+    CONTROLLER_STATE "controller.state" Text "state of a RAID controller";
     DEVICE_ALIAS "device.alias" Words "other names of the device";
     DEVICE_ALIGNMENT_OFFSET "device.alignment_offset" Bytes "bytes from an aligned place to the first byte";
+    DEVICE_BYTES "device.bytes" Bytes "size";
     DEVICE_CELSIUS "device.celsius" Celsius "temperature of the drive";
     DEVICE_CELSIUS_WARNING "device.celsius.warning" Celsius "temperature from which on the drive warns";
     DEVICE_FIRMWARE "device.firmware" Text "firmware";
@@ -67,23 +79,29 @@ keys {
     DEVICE_SLAVES "device.slaves" Words "devices that it is made of";
     DEVICE_STATE "device.state" Text "state of the device in the kernel";
     DEVICE_TIMEOUT "device.timeout_s" Seconds "time limit of a command";
+    DEVICE_TRANSPORT "device.transport" Text "bus that the device is attached by";
     DRIVE_WRITE_CACHE "drive.write_cache" Text "write cache of the drive, by its own word";
     IOSTAT_SIZE_DENIED "iostat.size_denied" Number "throughput over rate times size, in the rows of a device";
     KERNEL_LOG_END "kernel.log.end" Text "time of the last line of the kernel's log, as printed";
     KERNEL_LOG_LINES "kernel.log.lines" Count "lines of the kernel's log";
-    MD_DEGRADED "md.degraded" Count "members that an array lacks";
     MD_STRIPE_CACHE_SIZE "md.stripe_cache_size" Count "stripes that an array keeps in memory";
-    MD_SYNC_ACTION "md.sync_action" Text "what an array does beside its work";
+    MEMBER_STATE "member.state" Text "state of a member of an array, if it is not at work";
+    MEMORY_AVAILABLE "memory.available.percent" Percent "memory that is available";
+    MEMORY_DIRTY "memory.dirty" Bytes "memory that waits to be written";
+    MEMORY_WRITEBACK "memory.writeback" Bytes "memory that is being written";
     MIRROR_OF "mirror.of" Text "the other half of a mirror";
     MIRROR_WRITES "mirror.writes" Count "writes that went to both halves of a mirror";
     MOUNT_OPTIONS "mount.options" Text "mount options";
     MOUNT_POINT "mount.point" Text "mount point";
     MOUNT_SINCE "mount.since" Text "when it was mounted, as printed";
     MOUNT_TYPE "mount.type" Text "type of the file system";
+    MULTIPATH_FAILED "multipath.failed" Count "paths of a volume that do not work";
+    MULTIPATH_PATHS "multipath.paths" Count "paths of a volume";
     NVME_APST "nvme.apst" Flag "whether the drive goes to sleep by itself";
     OUTLIER_LATENCY "outlier.latency_us" Microseconds "latency of one slow I/O";
     OUTLIER_SECTOR "outlier.sector" Count "first sector of that I/O";
     OUTLIER_THRESHOLD "outlier.threshold_us" Microseconds "latency from which on an I/O is reported";
+    PATH_STATE "path.state" Text "state of a path, if it does not work";
     QUEUE_DISCARD_MAX_BYTES "queue.discard_max_bytes" Bytes "largest discard";
     QUEUE_FUA "queue.fua" Flag "whether single writes can be forced to the medium";
     QUEUE_IOSTATS "queue.iostats" Flag "whether the kernel counts the I/O of the device";
@@ -130,6 +148,8 @@ keys {
     SMART_UNCORRECTED_WRITE "smart.uncorrected.write" Count "writes the drive could not correct";
     SMART_WEAR "smart.wear.percent" Percent "endurance used";
     SNOOP_LAST_END "snoop.last_end" Count "sector behind the last I/O of the report before";
+    SWAP_USED "swap.used" Bytes "swap in use on a device";
+    SWAP_USED_SHARE "swap.used.percent" Percent "swap in use";
     TRACE_IN_FLIGHT "trace.in_flight" Count "requests that the end of the watch left in flight";
     TRACE_IN_FLIGHT_OLDEST "trace.in_flight.oldest" Seconds "age of the oldest of them";
     VMSTAT_INTERVALS "vmstat.intervals" Count "intervals of vmstat";
@@ -146,6 +166,9 @@ families {
     FIO_BANDWIDTH_MEAN "fio.bw.mean.*" Any "mean throughput of a job of fio";
     KERNEL_LOG "kernel.log.*" Message "message of the kernel";
     KERNEL_LOG_COUNT "kernel.log.*.count" Count "messages of the kernel of one kind";
+    MEMBER_ERRORS "member.errors.*" Count "errors that an array or controller counted of a member";
+    MEMBER_EVENTS "member.events.*" Count "events of one class that a pool reported of a member";
+    PCI_ERRORS "pci.errors.*" Flag "whether such errors of a PCI function were seen";
     PHY "phy.*" Count "counter of a SAS phy";
     PRESSURE_AVG10 "pressure.*.avg10" Percent "share of the last 10 s in which tasks waited for a resource";
     PRESSURE_AVG300 "pressure.*.avg300" Percent "share of the last 300 s in which tasks waited for a resource";

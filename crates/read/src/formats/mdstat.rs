@@ -1,0 +1,332 @@
+//! Linux software RAID: `/proc/mdstat` and `mdadm --detail`.
+//!
+//! ## Reads
+//! Each array's members, how many are missing, and what it does beside its work: resync, recovery,
+//! check, repair, reshape, with progress and speed. Facts of the array are `device.slaves`,
+//! `array.state` as printed, `array.degraded` (members it lacks), `array.action` (`idle`, `resync`,
+//! `recover`, `check`, `repair`, `reshape`, or with ` delayed` behind it), `array.percent`,
+//! `array.speed` (bytes per second) and `array.left_s`; of a member `member.state` (`faulty`, `spare`,
+//! `rebuilding`, `write-mostly`, `removed`).
+//!
+//! ## Where it comes from
+//! `cat /proc/mdstat`, `mdadm --detail /dev/md0`.
+//!
+//! ## Versions
+//! Linux 2.6 to 6.x, mdadm 2.6 to 4.3. `mdadm --detail` gives no speed.
+//!
+//! ## Traps
+//! `[3/2] [U_U]`: of three members two work. A recovery, a check or a resync reads and writes the
+//! members beside all other I/O, and the kernel lets it run at `sync_speed_min` at least. An array
+//! that is `inactive` lists members without a level. Members are printed with their partition.
+//!
+//! ## Cannot know
+//! Why a member was thrown out: the kernel's log says. Whether whole lines are missing: they bear no
+//! numbers.
+
+use iowhy_model::{Level, Sink};
+
+use crate::health::{Places, leading, state};
+use crate::{Format, Reader, Sniff, Step, decimal, integer};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "mdstat",
+    summary: "Linux software RAID: /proc/mdstat, mdadm --detail",
+    manual: include_str!("mdstat.rs"),
+    level: Level::E,
+    sniff,
+    reader: || Box::new(Mdstat::default()),
+};
+
+/// Labels of `mdadm --detail` without a fact of ours.
+const LABELS: &[&str] = &[
+    "Version",
+    "Creation Time",
+    "Raid Level",
+    "Array Size",
+    "Used Dev Size",
+    "Device Size",
+    "Total Devices",
+    "Preferred Minor",
+    "Persistence",
+    "Update Time",
+    "Active Devices",
+    "Working Devices",
+    "Failed Devices",
+    "Spare Devices",
+    "Layout",
+    "Chunk Size",
+    "Rounding",
+    "Name",
+    "UUID",
+    "Events",
+    "Intent Bitmap",
+    "Consistency Policy",
+    "Container",
+    "Member",
+    "Member Arrays",
+    "Number   Major   Minor",
+    "Write Journal",
+    "Delta Devices",
+    "New Layout",
+    "New Chunksize",
+    "New Level",
+    "Flags",
+    "Internal Bitmap",
+];
+
+fn sniff(lines: &[&str]) -> Sniff {
+    match lines {
+        [first, ..] if first.trim_start().starts_with("Personalities :") => Sniff::Yes,
+        [first, ..] if array(first).is_some() => Sniff::Yes,
+        [first] if detail(first).is_some() => Sniff::More,
+        [first, second, ..] if detail(first).is_some() => {
+            let text = second.trim();
+            let label = text.split_once(':').map(|(label, _)| label.trim());
+            Sniff::from(matches!(label, Some("Version" | "Container")))
+        }
+        _ => Sniff::No,
+    }
+}
+
+/// `/dev/md0:` above the details of an array.
+fn detail(line: &str) -> Option<&str> {
+    let name = line.trim().strip_prefix("/dev/")?.strip_suffix(':')?;
+    name.starts_with("md").then_some(name)
+}
+
+/// An array's line: its name, state and members.
+struct Array<'a> {
+    name: &'a str,
+    state: &'a str,
+    /// Names and marks, `(F)` and so on.
+    members: Vec<(&'a str, &'a str)>,
+}
+
+/// `md0 : active raid6 sde1[6] sdf1[7](S) sdc1[3](F)`.
+fn array(line: &str) -> Option<Array<'_>> {
+    let (name, rest) = line.trim().split_once(" : ")?;
+    let sound = name.starts_with("md") && !name.contains(' ');
+    let state = rest.split_whitespace().next().filter(|state| {
+        matches!(*state, "active" | "inactive" | "broken" | "clear" | "readonly" | "clean")
+    })?;
+    let members: Vec<(&str, &str)> = rest.split_whitespace().filter_map(member).collect();
+    (sound && !members.is_empty()).then_some(Array { name, state, members })
+}
+
+/// `sdc1[3](F)`: the name and the marks.
+fn member(word: &str) -> Option<(&str, &str)> {
+    let (name, rest) = word.split_once('[')?;
+    let (number, marks) = rest.split_once(']')?;
+    (!name.is_empty() && integer(number).is_some()).then_some((name, marks))
+}
+
+#[derive(Default)]
+struct Mdstat {
+    places: Places,
+    /// The array being read.
+    array: String,
+    /// Its work was stated.
+    busy: bool,
+    /// It stands in `mdadm --detail`.
+    detailed: bool,
+    raid_devices: Option<u64>,
+    active: Option<u64>,
+    members: Vec<String>,
+    place: String,
+}
+
+impl Reader for Mdstat {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        let text = line.trim();
+        if let Some(known) = array(line) {
+            self.close(sink);
+            self.place = self.places.next(sink);
+            self.array = known.name.to_string();
+            let state_of = if line.contains("(read-only)") { "read-only" } else { known.state };
+            state(sink, known.name, "array.state", state_of, &self.place);
+            self.members = known.members.iter().map(|(name, _)| name.to_string()).collect();
+            for (member, marks) in known.members {
+                for (mark, word) in [
+                    ("(F)", "faulty"),
+                    ("(S)", "spare"),
+                    ("(W)", "write-mostly"),
+                    ("(R)", "replacement"),
+                ] {
+                    if marks.contains(mark) {
+                        state(sink, member, "member.state", word, &self.place);
+                    }
+                }
+            }
+            return Step::Took;
+        }
+        if let Some(name) = detail(line) {
+            if !self.array.is_empty() {
+                return Step::Ended;
+            }
+            self.place = self.places.next(sink);
+            (self.array, self.detailed) = (name.to_string(), true);
+            return Step::Took;
+        }
+        self.place = self.places.next(sink);
+        let took = text.is_empty()
+            || text.starts_with("Personalities :")
+            || text.starts_with("unused devices:")
+            || text.starts_with("read_ahead ")
+            || text.starts_with("bitmap:")
+            || text.starts_with("Number") && text.contains("RaidDevice")
+            || !self.array.is_empty() && (self.status(text, sink) || self.detail_row(text, sink));
+        if took { Step::Took } else { Step::Passed }
+    }
+
+    fn resumes(&self) -> bool {
+        true
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        self.close(sink);
+    }
+}
+
+impl Mdstat {
+    /// The array is over: what was known only at its end.
+    fn close(&mut self, sink: &mut dyn Sink) {
+        let array = std::mem::take(&mut self.array);
+        let (busy, detailed) = (std::mem::take(&mut self.busy), std::mem::take(&mut self.detailed));
+        let members = std::mem::take(&mut self.members);
+        let missing = self.raid_devices.take().zip(self.active.take());
+        if array.is_empty() {
+            return;
+        }
+        if !members.is_empty() {
+            state(sink, &array, "device.slaves", members.join(" "), &self.place);
+        }
+        if let Some((all, active)) = missing.filter(|_| detailed) {
+            let missing = all.saturating_sub(active);
+            state(sink, &array, "array.degraded", missing.to_string(), &self.place);
+        }
+        if !busy {
+            state(sink, &array, "array.action", "idle", &self.place);
+        }
+    }
+
+    /// Lines of /proc/mdstat below an array.
+    fn status(&mut self, text: &str, sink: &mut dyn Sink) -> bool {
+        if let Some((_, rest)) = text.split_once(" blocks") {
+            // `[3/2] [U_U]`
+            let counts = rest.match_indices('[').find_map(|(at, _)| {
+                let (inside, _) = rest.get(at + 1..)?.split_once(']')?;
+                let (all, working) = inside.split_once('/')?;
+                Some((integer(all)?, integer(working)?))
+            });
+            if let Some((all, working)) = counts {
+                let missing = all.saturating_sub(working).to_string();
+                state(sink, &self.array, "array.degraded", missing, &self.place);
+            }
+            return true;
+        }
+        if let Some((action, rest)) = text.split_once('=').filter(|_| !text.starts_with('[')) {
+            // `resync=DELAYED`
+            if let Some(action) = action_of(action.trim()) {
+                let waits = rest.trim().to_ascii_lowercase();
+                let value = format!("{action} {waits}");
+                self.busy = true;
+                state(sink, &self.array, "array.action", value, &self.place);
+                return true;
+            }
+        }
+        let Some((bar, rest)) = text.split_once("]  ") else { return false };
+        if !bar.starts_with('[') {
+            return false;
+        }
+        let words: Vec<&str> = rest.split_whitespace().collect();
+        let [action, "=", percent, ..] = words.as_slice() else { return false };
+        let Some(action) = action_of(action) else { return false };
+        self.busy = true;
+        state(sink, &self.array, "array.action", action, &self.place);
+        if let Some(percent) = decimal(percent.trim_end_matches('%')) {
+            state(sink, &self.array, "array.percent", percent.to_string(), &self.place);
+        }
+        for word in &words {
+            if let Some(minutes) = word.strip_prefix("finish=")
+                && let Some(minutes) = decimal(minutes.trim_end_matches("min"))
+            {
+                let seconds = format!("{:.0}", minutes * 60.0);
+                state(sink, &self.array, "array.left_s", seconds, &self.place);
+            }
+            if let Some(speed) = word.strip_prefix("speed=")
+                && let Some(kib) = integer(speed.trim_end_matches("K/sec"))
+            {
+                let speed = kib.saturating_mul(1024).to_string();
+                state(sink, &self.array, "array.speed", speed, &self.place);
+            }
+        }
+        true
+    }
+
+    /// Lines of `mdadm --detail`.
+    fn detail_row(&mut self, text: &str, sink: &mut dyn Sink) -> bool {
+        if !self.detailed {
+            return false;
+        }
+        if let Some((label, value)) = text.split_once(" : ").or_else(|| text.split_once(" :")) {
+            let (label, value) = (label.trim(), value.trim());
+            match label {
+                "State" => {
+                    state(sink, &self.array, "array.state", value, &self.place);
+                }
+                "Raid Devices" => self.raid_devices = leading(value),
+                "Active Devices" => self.active = leading(value),
+                _ => {
+                    let action = label
+                        .strip_suffix(" Status")
+                        .and_then(|word| action_of(&word.to_ascii_lowercase()));
+                    let Some(action) = action else { return LABELS.contains(&label) };
+                    self.busy = true;
+                    state(sink, &self.array, "array.action", action, &self.place);
+                    if let Some(percent) = leading(value) {
+                        let percent = percent.to_string();
+                        state(sink, &self.array, "array.percent", percent, &self.place);
+                    }
+                }
+            }
+            return true;
+        }
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let numbered = |word: &&str| integer(word).is_some() || *word == "-";
+        let [number, major, minor, place, words @ ..] = words.as_slice() else { return false };
+        if ![number, major, minor, place].into_iter().all(numbered) {
+            return false;
+        }
+        let Some((device, words)) =
+            words.split_last().filter(|(last, _)| last.starts_with("/dev/"))
+        else {
+            return words.contains(&"removed");
+        };
+        self.members.push(device.trim_start_matches("/dev/").to_string());
+        let said = words.join(" ");
+        let member = match &words {
+            _ if words.contains(&"faulty") => "faulty",
+            _ if words.contains(&"rebuilding") => "rebuilding",
+            ["spare", ..] => "spare",
+            _ if said.starts_with("active sync") => return true,
+            _ => said.as_str(),
+        };
+        if !member.is_empty() {
+            state(sink, device, "member.state", member, &self.place);
+        }
+        true
+    }
+}
+
+/// The kernel's word in sync_action for what mdstat and mdadm print.
+fn action_of(word: &str) -> Option<&'static str> {
+    match word {
+        "resync" => Some("resync"),
+        "recovery" | "rebuild" => Some("recover"),
+        "check" => Some("check"),
+        "repair" => Some("repair"),
+        "reshape" => Some("reshape"),
+        _ => None,
+    }
+}

@@ -1,0 +1,132 @@
+//! Paths to a volume: `multipath -ll`.
+//!
+//! ## Reads
+//! Each volume with its paths. Facts of the volume are `device.alias` (its name), `device.model`,
+//! `device.slaves` (the paths), `multipath.paths` and `multipath.failed`; of a path that does not
+//! work `path.state`, as printed.
+//!
+//! ## Where it comes from
+//! `multipath -ll`, `multipathd show topology`.
+//!
+//! ## Versions
+//! multipath-tools 0.4.9 to 0.11; the older layout in brackets, `[active][ready]`, too.
+//!
+//! ## Traps
+//! A path in a group that is only `enabled` waits for its turn and is well. `queue_if_no_path` makes
+//! requests wait for ever when all paths fail.
+//!
+//! ## Cannot know
+//! Latencies of a path. Whether lines are missing: they bear no numbers.
+
+use iowhy_model::{Level, Sink};
+
+use crate::health::{Places, state};
+use crate::{Format, Reader, Sniff, Step, integer};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "multipath",
+    summary: "paths to a volume: multipath -ll",
+    manual: include_str!("multipath.rs"),
+    level: Level::E,
+    sniff,
+    reader: || Box::new(Multipath::default()),
+};
+
+fn sniff(lines: &[&str]) -> Sniff {
+    match lines {
+        [first] if volume(first).is_some() => Sniff::More,
+        [first, second, ..] if volume(first).is_some() => {
+            let text = second.trim();
+            Sniff::from(text.starts_with("size=") || text.starts_with("[size="))
+        }
+        _ => Sniff::No,
+    }
+}
+
+/// `mpatha (3600601...) dm-2 DGC,VRAID`: name, kernel's name, model.
+fn volume(line: &str) -> Option<(&str, &str, String)> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let place = words.iter().position(|word| {
+        word.strip_prefix("dm-").is_some_and(|number| integer(number).is_some())
+    })?;
+    let name = words.first().filter(|_| place > 0 && place < 4)?;
+    let model = words.get(place + 1..)?.join(" ").replace(',', " ");
+    Some((name, words.get(place)?, model))
+}
+
+/// `1:0:0:1 sdb 8:16 active ready running`: the disk, and what is said of it.
+fn path(line: &str) -> Option<(&str, String)> {
+    let text = line.replace(['[', ']'], " ");
+    let address = |word: &&str| word.matches(':').count() == 3;
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let place = words.iter().position(address)?;
+    let disk = words.get(place + 1)?;
+    let after: Vec<&str> =
+        text.split_whitespace().skip_while(|word| word != disk).skip(2).collect();
+    let number = words.get(place + 2)?;
+    number.contains(':').then(|| (*disk, after.join(" ")))
+}
+
+#[derive(Default)]
+struct Multipath {
+    places: Places,
+    volume: String,
+    paths: Vec<String>,
+    failed: u64,
+    place: String,
+}
+
+impl Reader for Multipath {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        self.place = self.places.next(sink);
+        let text = line.trim();
+        if let Some((name, kernel, model)) = volume(line) {
+            self.close(sink);
+            self.volume = kernel.to_string();
+            if name != kernel {
+                state(sink, kernel, "device.alias", name, &self.place);
+            }
+            if !model.is_empty() {
+                state(sink, kernel, "device.model", model, &self.place);
+            }
+            return Step::Took;
+        }
+        if let Some((disk, said)) = path(line) {
+            self.paths.push(disk.to_string());
+            let bad = ["failed", "faulty", "offline", "shaky", "ghost faulty"];
+            if bad.iter().any(|word| said.contains(word)) {
+                self.failed += 1;
+                state(sink, disk, "path.state", said, &self.place);
+            }
+            return Step::Took;
+        }
+        let ours = text.is_empty()
+            || text.starts_with("size=")
+            || text.starts_with("[size=")
+            || text.contains("policy='")
+            || text.contains("round-robin 0 [");
+        if ours { Step::Took } else { Step::Passed }
+    }
+
+    fn resumes(&self) -> bool {
+        true
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        self.close(sink);
+    }
+}
+
+impl Multipath {
+    fn close(&mut self, sink: &mut dyn Sink) {
+        let (volume, paths) = (std::mem::take(&mut self.volume), std::mem::take(&mut self.paths));
+        let failed = std::mem::take(&mut self.failed);
+        if volume.is_empty() || paths.is_empty() {
+            return;
+        }
+        state(sink, &volume, "device.slaves", paths.join(" "), &self.place);
+        state(sink, &volume, "multipath.paths", paths.len().to_string(), &self.place);
+        state(sink, &volume, "multipath.failed", failed.to_string(), &self.place);
+    }
+}

@@ -1,0 +1,195 @@
+//! Files of /sys as somebody printed them: queue settings of disks, counters of SAS phys.
+//!
+//! ## Reads
+//! A path and its value on one line, as `grep` prints them; a path in arrows above its value, as
+//! `head` does; and `cat` with one path above the value. Of a disk these are the facts that iowhy
+//! reads itself: `queue.scheduler`, `queue.rotational`, `queue.nr_requests`, `queue.write_cache` and
+//! the rest of its queue, `device.queue_depth`, `device.timeout_s`, `device.model`, `device.state`. Of a
+//! phy `phy.invalid_dword_count`, `phy.running_disparity_error_count`, `phy.loss_of_dword_sync_count`
+//! and `phy.phy_reset_problem_count`.
+//!
+//! ## Where it comes from
+//! `grep . /sys/block/*/queue/scheduler`, `head /sys/block/sd*/queue/*`, `cat
+//! /sys/block/sda/queue/scheduler`, `grep . /sys/class/sas_phy/*/*_count`.
+//!
+//! ## Versions
+//! Linux 2.6.33 to 6.x.
+//!
+//! ## Traps
+//! Of several schedulers the one in brackets is in force. `rotational` of a virtual disk is what the
+//! hypervisor says. Counters of a phy go on since its controller was started: growth counts. A phy is
+//! no disk: `phy-0:3` is port 3 of host 0.
+//!
+//! ## Cannot know
+//! What the drive says of itself. Whether lines are missing: they bear no numbers.
+
+use iowhy_model::{Level, Sink};
+
+use crate::health::{Places, state};
+use crate::{Format, Reader, Sniff, Step, integer};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "sysfs",
+    summary: "files of /sys printed by grep, head or cat: queues of disks, counters of SAS phys",
+    manual: include_str!("sysfs.rs"),
+    level: Level::E,
+    sniff,
+    reader: || Box::new(Sysfs::default()),
+};
+
+/// Files below a disk's folder and their facts (Documentation/ABI/stable/sysfs-block).
+const FILES: &[(&str, &str)] = &[
+    ("queue/scheduler", "queue.scheduler"),
+    ("queue/rotational", "queue.rotational"),
+    ("queue/nr_requests", "queue.nr_requests"),
+    ("queue/write_cache", "queue.write_cache"),
+    ("queue/fua", "queue.fua"),
+    ("queue/read_ahead_kb", "queue.read_ahead_kb"),
+    ("queue/max_sectors_kb", "queue.max_sectors_kb"),
+    ("queue/logical_block_size", "queue.logical_block_size"),
+    ("queue/physical_block_size", "queue.physical_block_size"),
+    ("queue/wbt_lat_usec", "queue.wbt_lat_usec"),
+    ("queue/discard_max_bytes", "queue.discard_max_bytes"),
+    ("queue/iostats", "queue.iostats"),
+    ("queue/zoned", "queue.zoned"),
+    ("device/queue_depth", "device.queue_depth"),
+    ("device/timeout", "device.timeout_s"),
+    ("device/state", "device.state"),
+    ("device/model", "device.model"),
+    ("device/rev", "device.firmware"),
+    ("device/firmware_rev", "device.firmware"),
+    ("dev", "device.number"),
+    ("ro", "device.read_only"),
+    ("alignment_offset", "device.alignment_offset"),
+    ("md/degraded", "array.degraded"),
+    ("md/sync_action", "array.action"),
+];
+/// Counters of a phy (Documentation/ABI/testing/sysfs-class-sas_phy is missing;
+/// drivers/scsi/scsi_transport_sas.c).
+const PHY: &[&str] = &[
+    "invalid_dword_count",
+    "running_disparity_error_count",
+    "loss_of_dword_sync_count",
+    "phy_reset_problem_count",
+];
+/// Other files of the same folders, which hold no fact of ours.
+const OTHERS: [&str; 3] = ["/queue/", "/sas_phy/", "/md/"];
+
+/// A file: its device, and the fact it holds, if it holds one of ours.
+fn file(path: &str) -> Option<(&str, Option<String>)> {
+    let path = path.trim().strip_prefix("/sys/")?;
+    if path.contains(['*', ' ', '{']) {
+        return None;
+    }
+    if let Some((_, rest)) = path.split_once("sas_phy/") {
+        let (phy, name) = rest.split_once('/')?;
+        return Some((phy, PHY.contains(&name).then(|| format!("phy.{name}"))));
+    }
+    let (_, rest) = path.split_once("block/")?;
+    let (disk, name) = rest.split_once('/')?;
+    let known = FILES.iter().find(|(file, _)| *file == name);
+    let other = || OTHERS.iter().any(|folder| path.contains(folder));
+    (known.is_some() || other()).then(|| (disk, known.map(|(_, key)| key.to_string())))
+}
+
+/// `==> /sys/block/sda/queue/rotational <==`.
+fn headed(line: &str) -> Option<&str> {
+    line.trim().strip_prefix("==> ")?.strip_suffix(" <==")
+}
+
+/// `$ cat /sys/block/sda/queue/scheduler`: one path, and nothing behind it.
+fn shown(line: &str) -> Option<&str> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let [before @ .., "cat", path] = words.as_slice() else { return None };
+    (before.len() < 4).then_some(*path)
+}
+
+/// `/sys/block/sda/queue/scheduler:[none] mq-deadline`.
+fn glued(line: &str) -> Option<(&str, &str)> {
+    let text = line.trim();
+    let mut from = 0;
+    while let Some(colon) = text.get(from..)?.find(':') {
+        let (path, value) = text.split_at_checked(from + colon)?;
+        // A phy's name and a PCI path have colons too.
+        if file(path).is_some() {
+            return Some((path, value.get(1..)?.trim()));
+        }
+        from += colon + 1;
+    }
+    None
+}
+
+fn sniff(lines: &[&str]) -> Sniff {
+    let Some(first) = lines.first() else { return Sniff::No };
+    let path = headed(first).or_else(|| shown(first));
+    let ours = path.is_some_and(|path| file(path).is_some_and(|(_, key)| key.is_some()));
+    Sniff::from(ours || glued(first).is_some())
+}
+
+#[derive(Default)]
+struct Sysfs {
+    places: Places,
+    /// The path whose value stands on the next line.
+    path: Option<String>,
+}
+
+impl Reader for Sysfs {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        let place = self.places.next(sink);
+        let text = line.trim();
+        if let Some(path) = headed(line).or_else(|| shown(line)).filter(|path| file(path).is_some())
+        {
+            self.path = Some(path.to_string());
+            return Step::Took;
+        }
+        if let Some((path, value)) = glued(line) {
+            stated(path, value, &place, sink);
+            return Step::Took;
+        }
+        if text.is_empty() {
+            return Step::Took;
+        }
+        match self.path.take() {
+            Some(path) => {
+                stated(&path, text, &place, sink);
+                Step::Took
+            }
+            None => Step::Passed,
+        }
+    }
+
+    fn resumes(&self) -> bool {
+        true
+    }
+}
+
+fn stated(path: &str, value: &str, place: &str, sink: &mut dyn Sink) {
+    let Some((device, Some(key))) = file(path) else { return };
+    let bracket = value.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    let value = match bracket.filter(|_| key == "queue.scheduler") {
+        Some((chosen, _)) => chosen,
+        None => value,
+    };
+    let counter = key.starts_with("phy.");
+    if !value.is_empty() && (!counter || integer(value).is_some()) {
+        state(sink, &device.replace('!', "/"), &key, value, place);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_and_values() {
+        assert_eq!(
+            glued("/sys/block/sda/queue/scheduler:[none] mq-deadline"),
+            Some(("/sys/block/sda/queue/scheduler", "[none] mq-deadline"))
+        );
+        let phy = "/sys/class/sas_phy/phy-0:3/invalid_dword_count:118";
+        assert_eq!(glued(phy), Some(("/sys/class/sas_phy/phy-0:3/invalid_dword_count", "118")));
+        assert_eq!(glued("see /sys/block/sda/queue/scheduler: it matters"), None);
+        assert_eq!(shown("$ cat /sys/block/*/queue/scheduler").and_then(file), None);
+    }
+}

@@ -1,0 +1,450 @@
+//! Pools of ZFS: `zpool status`, the mails and lines of zed, and `zpool events -v`.
+//!
+//! ## Reads
+//! State and work of each pool, state and error counts of each member. Facts of the pool are
+//! `array.state`, `device.slaves`, `array.action` (`idle`, `scrub`, `resilver`), `array.percent`,
+//! `array.speed` (bytes per second) and `array.left_s`; of a member `member.state` where it is not
+//! online, and `member.errors.read`, `member.errors.write`, `member.errors.checksum`,
+//! `member.errors.slow` (`-s`). Events count as `member.events.io`, `.checksum`, `.delay`,
+//! `.deadman` and so on, by class.
+//!
+//! ## Where it comes from
+//! `zpool status`, also `-v`, `-s`, `-P`, `-L`; the mail that zed sends; `zpool events -v`.
+//!
+//! ## Versions
+//! OpenZFS 0.6 to 2.3, illumos, FreeBSD.
+//!
+//! ## Traps
+//! Error counts are since the pool was imported or cleared. Reads that fail while no write and no
+//! checksum does are of the disk; all three together, or those of several members, may be of a cable
+//! or an adapter. A member that is OFFLINE was taken out by somebody. Checksum errors alone are data
+//! that came back changed, from wherever. Members are named as the pool was made: by id, path or
+//! GUID; where an id stands beside a path, it is `device.alias`.
+//!
+//! ## Cannot know
+//! Latencies (`zpool iostat` shows them). Whether lines are missing: they bear no numbers.
+
+use std::collections::BTreeMap;
+
+use iowhy_model::{Level, Sink};
+
+use crate::health::{Places, leading, state};
+use crate::{Format, Reader, Sniff, Step, bytes, decimal, integer};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "zpool-status",
+    summary: "pools of ZFS: zpool status, zpool events -v, mails of zed",
+    manual: include_str!("zpool_status.rs"),
+    level: Level::E,
+    sniff,
+    reader: || Box::new(ZpoolStatus::default()),
+};
+
+/// States a member or pool can be in (zpoolconcepts(7)).
+const STATES: &[&str] = &[
+    "ONLINE",
+    "DEGRADED",
+    "FAULTED",
+    "OFFLINE",
+    "REMOVED",
+    "UNAVAIL",
+    "SUSPENDED",
+    "AVAIL",
+    "INUSE",
+];
+/// Rows that group members (zpoolconcepts(7)).
+const GROUPS: &[&str] = &["mirror", "raidz", "draid", "replacing", "spare", "indirect", "root"];
+/// Headings inside the table.
+const CLASSES: &[&str] = &["logs", "cache", "spares", "special", "dedup"];
+/// Labels of the listing, in front of a colon.
+const LABELS: &[&str] = &[
+    "pool",
+    "state",
+    "status",
+    "action",
+    "see",
+    "scan",
+    "scrub",
+    "config",
+    "errors",
+    "remove",
+    "checkpoint",
+    "comment",
+    "dedup",
+    "expand",
+];
+/// Keys of an event, in zed's mails with a colon.
+const KEYS: &[&str] = &[
+    "eid",
+    "class",
+    "state",
+    "host",
+    "time",
+    "vpath",
+    "vphys",
+    "vguid",
+    "devid",
+    "pool",
+    "subclass",
+    "priority",
+    "size",
+    "error",
+    "impact",
+    "cksum_expected",
+    "cksum_actual",
+];
+
+fn sniff(lines: &[&str]) -> Sniff {
+    let Some(first) = lines.first() else { return Sniff::No };
+    let text = first.trim();
+    if is_header(text) || is_event(text) {
+        return Sniff::Yes;
+    }
+    let numbered = text.strip_prefix("eid: ").is_some_and(|id| integer(id.trim()).is_some());
+    let pool = text.strip_prefix("pool: ").is_some_and(|name| !name.trim().contains(' '));
+    let next = |label: &str| match lines.get(1) {
+        None => Sniff::More,
+        Some(second) => Sniff::from(second.trim().starts_with(label)),
+    };
+    match (pool, numbered) {
+        (true, _) => next("state:"),
+        (_, true) => next("class:"),
+        _ => Sniff::No,
+    }
+}
+
+/// `NAME  STATE  READ WRITE CKSUM`, perhaps with SLOW.
+fn is_header(text: &str) -> bool {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    matches!(words.as_slice(), ["NAME", "STATE", "READ", "WRITE", "CKSUM", ..])
+}
+
+/// `May 31 2025 13:16:36.123456789 ereport.fs.zfs.io`.
+fn is_event(text: &str) -> bool {
+    text.rsplit_once(' ').is_some_and(|(stamp, class)| {
+        stamp.contains(':')
+            && (class.starts_with("ereport.fs.zfs.") || class.starts_with("sysevent.fs.zfs."))
+    })
+}
+
+#[derive(Default)]
+struct ZpoolStatus {
+    places: Places,
+    pool: String,
+    /// Its work was stated.
+    scan: bool,
+    /// The label whose text goes on.
+    label: &'static str,
+    members: Vec<String>,
+    /// Of the event being read: its class, its state, its member.
+    class: String,
+    event_state: String,
+    path: String,
+    /// Events of a member by class.
+    events: BTreeMap<(String, String), u64>,
+    /// A mail or an event is being read.
+    event: bool,
+    place: String,
+}
+
+impl Reader for ZpoolStatus {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        let text = line.trim();
+        self.place = self.places.next(sink);
+        if text.is_empty() {
+            return Step::Took;
+        }
+        if is_event(text) || text.starts_with("eid: ") {
+            self.close_event(sink);
+            self.event = true;
+            self.class = text.rsplit(' ').next().unwrap_or_default().to_string();
+            return Step::Took;
+        }
+        if self.event && self.event_line(text, sink) {
+            return Step::Took;
+        }
+        if is_header(text) || self.label == "config" && CLASSES.contains(&text) {
+            self.label = "config";
+            return Step::Took;
+        }
+        if self.row(text, sink) {
+            return Step::Took;
+        }
+        if let Some((label, value)) = text.split_once(':')
+            && let Some(label) = LABELS.iter().find(|known| **known == label.trim())
+        {
+            self.labelled(label, value.trim(), sink);
+            return Step::Took;
+        }
+        match self.label {
+            "scan" | "scrub" => {
+                let known = self.progress(text, sink);
+                if known { Step::Took } else { Step::Passed }
+            }
+            // Sentences that go on, and names of damaged files.
+            "status" | "action" if line.starts_with(['\t', ' ']) => Step::Took,
+            "errors" if text.starts_with('/') || text.contains(":<0x") || text.contains(":/") => {
+                Step::Took
+            }
+            _ => Step::Passed,
+        }
+    }
+
+    fn resumes(&self) -> bool {
+        true
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        self.close_event(sink);
+        self.close_pool(sink);
+        for ((member, class), count) in std::mem::take(&mut self.events) {
+            let key = format!("member.events.{class}");
+            state(sink, &member, &key, count.to_string(), &self.place);
+        }
+    }
+}
+
+impl ZpoolStatus {
+    fn labelled(&mut self, label: &'static str, value: &str, sink: &mut dyn Sink) {
+        self.label = label;
+        match label {
+            "pool" => {
+                self.close_pool(sink);
+                self.pool = value.to_string();
+            }
+            "state" if !self.pool.is_empty() => {
+                let value = value.to_ascii_lowercase();
+                state(sink, &self.pool, "array.state", value, &self.place);
+            }
+            "scan" | "scrub" => self.scan(value, sink),
+            _ => {}
+        }
+    }
+
+    /// `resilver in progress since Wed Nov 29 11:53:46 2023`, `scrub repaired 0B in ...`.
+    fn scan(&mut self, value: &str, sink: &mut dyn Sink) {
+        let words: Vec<&str> = value.split_whitespace().collect();
+        let action = match words.as_slice() {
+            ["scrub", "in", "progress", ..] => "scrub",
+            ["resilver", "in", "progress", ..] => "resilver",
+            ["scrub", "paused", ..] => "scrub paused",
+            _ => "idle",
+        };
+        self.scan = true;
+        if !self.pool.is_empty() {
+            state(sink, &self.pool, "array.action", action, &self.place);
+        }
+        // Old versions say all on one line: `..., 12.31% done, 1h2m to go`.
+        self.progress(value, sink);
+    }
+
+    /// `14.2T scanned out of 37.5T at 775M/s, 8h45m to go`, `2.24T resilvered, 37.87% done`.
+    fn progress(&mut self, text: &str, sink: &mut dyn Sink) -> bool {
+        let mut known = false;
+        if self.pool.is_empty() {
+            return known;
+        }
+        for part in text.split(',').map(str::trim) {
+            if let Some(percent) = part.strip_suffix("% done").and_then(decimal) {
+                known = true;
+                state(sink, &self.pool, "array.percent", percent.to_string(), &self.place);
+            }
+            if let Some(left) = part.strip_suffix(" to go").and_then(seconds) {
+                known = true;
+                state(sink, &self.pool, "array.left_s", left.to_string(), &self.place);
+            }
+            // Of scanned and issued, the second is what reads the disks; it comes later and counts.
+            if let Some((_, speed)) = part.split_once(" at ")
+                && let Some(speed) = speed.strip_suffix("/s").and_then(bytes)
+            {
+                known = true;
+                let speed = format!("{speed:.0}");
+                state(sink, &self.pool, "array.speed", speed, &self.place);
+            }
+        }
+        known
+            || ["scanned", "issued", "resilvered", "repaired", "to go"]
+                .iter()
+                .any(|w| text.contains(w))
+    }
+
+    /// A row of the table.
+    fn row(&mut self, text: &str, sink: &mut dyn Sink) -> bool {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let [name, member_state, rest @ ..] = words.as_slice() else { return false };
+        if !STATES.contains(member_state) || name.ends_with(':') {
+            return false;
+        }
+        let counts: Option<Vec<u64>> = rest.iter().take(3).map(|word| count(word)).collect();
+        let counts = counts.filter(|counts| counts.len() == 3);
+        if counts.is_none() && !matches!(*member_state, "AVAIL" | "INUSE") {
+            return false;
+        }
+        let group = GROUPS.iter().any(|group| {
+            name.strip_prefix(group).is_some_and(|rest| rest.is_empty() || rest.contains('-'))
+        });
+        if group || *name == self.pool {
+            return true;
+        }
+        // `1234567890  UNAVAIL  0 0 0  was /dev/sdb1`
+        let was = words.iter().position(|word| *word == "was").and_then(|at| words.get(at + 1));
+        let name = was.unwrap_or(name);
+        let name = name.strip_prefix("/dev/").unwrap_or(name);
+        self.members.push(name.to_string());
+        if *member_state != "ONLINE" {
+            let value = member_state.to_ascii_lowercase();
+            state(sink, name, "member.state", value, &self.place);
+        }
+        let kinds = ["read", "write", "checksum"];
+        for (kind, count) in kinds.iter().zip(counts.into_iter().flatten()) {
+            let key = format!("member.errors.{kind}");
+            state(sink, name, &key, count.to_string(), &self.place);
+        }
+        if let Some(slow) = rest.get(3).and_then(|word| count(word)) {
+            state(sink, name, "member.errors.slow", slow.to_string(), &self.place);
+        }
+        true
+    }
+
+    /// A line of an event: `vpath: /dev/sde1` or `vdev_path = "/dev/sde1"`.
+    fn event_line(&mut self, text: &str, sink: &mut dyn Sink) -> bool {
+        let (key, value) = match text.split_once(" = ") {
+            Some((key, value)) => (key.trim(), value.trim().trim_matches('"')),
+            None => match text.split_once(':') {
+                Some((key, value)) if KEYS.contains(&key) => (key, value.trim()),
+                _ => return false,
+            },
+        };
+        match key {
+            "class" => self.class = value.to_string(),
+            "vpath" | "vdev_path" => self.path = value.to_string(),
+            "state" | "vdev_state" => self.event_state = value.to_string(),
+            // The line ends the mail: the pool's GUID.
+            "devid" | "vdev_devid" if !self.path.is_empty() && !value.is_empty() => {
+                let path = of_disk(&self.path).to_string();
+                state(sink, &path, "device.alias", of_disk(value), &self.place);
+            }
+            // A listing of the same name begins with the same word; zed gives the pool's GUID.
+            "pool" if !text.contains('=') && !value.starts_with(['0', '\'']) => {
+                self.close_event(sink);
+                return false;
+            }
+            _ => {}
+        }
+        true
+    }
+
+    fn close_event(&mut self, sink: &mut dyn Sink) {
+        let (class, path) = (std::mem::take(&mut self.class), std::mem::take(&mut self.path));
+        let event_state = std::mem::take(&mut self.event_state);
+        if !std::mem::take(&mut self.event) || path.is_empty() {
+            return;
+        }
+        let member = of_disk(&path).trim_start_matches("/dev/").to_string();
+        let known = STATES.iter().find(|known| **known == event_state.as_str());
+        if let Some(known) = known.filter(|known| **known != "ONLINE") {
+            let value = known.to_ascii_lowercase();
+            state(sink, &member, "member.state", value, &self.place);
+        }
+        if let Some((_, kind)) = class.rsplit_once("zfs.")
+            && class.starts_with("ereport")
+        {
+            *self.events.entry((member, kind.to_string())).or_default() += 1;
+        }
+    }
+
+    fn close_pool(&mut self, sink: &mut dyn Sink) {
+        let (pool, members) = (std::mem::take(&mut self.pool), std::mem::take(&mut self.members));
+        let scan = std::mem::take(&mut self.scan);
+        if pool.is_empty() {
+            return;
+        }
+        if !members.is_empty() {
+            state(sink, &pool, "device.slaves", members.join(" "), &self.place);
+        }
+        if !scan {
+            state(sink, &pool, "array.action", "idle", &self.place);
+        }
+    }
+}
+
+/// `457`, `1.2K`.
+fn count(text: &str) -> Option<u64> {
+    if !text.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    integer(text).or_else(|| {
+        let (digits, scale) = match text.char_indices().last()? {
+            (at, 'K') => (text.get(..at)?, 1e3),
+            (at, 'M') => (text.get(..at)?, 1e6),
+            _ => return None,
+        };
+        Some((decimal(digits)? * scale) as u64)
+    })
+}
+
+/// `8h45m`, `11:48:52`, `2 days 03:04:05`, `0 days 11:48:52`, in seconds.
+fn seconds(text: &str) -> Option<u64> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let (days, clock) = match words.as_slice() {
+        [clock] => (0, *clock),
+        [days, "days" | "day", clock] => (integer(days)?, *clock),
+        _ => return None,
+    };
+    let parts: Vec<Option<u64>> = clock.split(':').map(integer).collect();
+    let day = match parts.as_slice() {
+        [Some(hours), Some(minutes), Some(seconds)] => hours * 3600 + minutes * 60 + seconds,
+        _ => {
+            let mut sum = 0u64;
+            let mut rest = clock;
+            while !rest.is_empty() {
+                let end = rest.find(|c: char| c.is_ascii_alphabetic())?;
+                let number = leading(rest.get(..end)?)?;
+                let unit = match rest.as_bytes().get(end)? {
+                    b'd' => 86_400,
+                    b'h' => 3600,
+                    b'm' => 60,
+                    b's' => 1,
+                    _ => return None,
+                };
+                sum = sum.checked_add(number.checked_mul(unit)?)?;
+                rest = rest.get(end + 1..)?;
+            }
+            sum
+        }
+    };
+    days.checked_mul(86_400)?.checked_add(day)
+}
+
+/// The disk of a partition's path or id: `/dev/sde1`, `ata-X-part1`.
+fn of_disk(path: &str) -> &str {
+    let name = path.strip_prefix("/dev/").unwrap_or(path);
+    if let Some((disk, part)) = name.rsplit_once("-part")
+        && integer(part).is_some()
+    {
+        return disk;
+    }
+    let bare = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    match bare.strip_suffix('p') {
+        Some(disk) if disk.ends_with(|c: char| c.is_ascii_digit()) => disk,
+        _ if bare.starts_with("sd") || bare.starts_with("vd") || bare.starts_with("hd") => bare,
+        _ => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_of_time_and_counts() {
+        assert_eq!(seconds("8h45m"), Some(31_500));
+        assert_eq!(seconds("11:48:52"), Some(42_532));
+        assert_eq!(seconds("2 days 00:00:01"), Some(172_801));
+        assert_eq!(seconds("no estimated completion time"), None);
+        assert_eq!((count("457"), count("1.2K"), count("too")), (Some(457), Some(1200), None));
+        assert_eq!((of_disk("/dev/sde1"), of_disk("nvme0n1p4")), ("sde", "nvme0n1"));
+        assert_eq!(of_disk("ata-EX_HD_1-part1"), "ata-EX_HD_1");
+    }
+}
