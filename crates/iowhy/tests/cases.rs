@@ -1,4 +1,4 @@
-//! Runs every story under `tests/cases/`: input, command, expected verdict.
+//! Runs every story under `tests/cases/`: input, command, expected verdict; each is a test of its own.
 //!
 //! A `case.md` tells the story, then names the command under `## Command` and what must come out
 //! under `## Expected`, one statement a line:
@@ -19,27 +19,31 @@
 
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
-use std::path::Path;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
 
+use libtest_mimic::{Arguments, Trial};
 use serde_json::Value;
 
 /// Below this a finding is a mention, not an accusation (docs/METHOD.md, 11 Confidence).
 const ACCUSES: f64 = 0.6;
 
-#[test]
-fn every_case_gives_its_verdict() {
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
-    let mut cases: Vec<_> =
-        std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap().path()).collect();
+    let entries = std::fs::read_dir(&folder).expect("the folder of cases").flatten();
+    let mut cases: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     cases.sort();
-    assert!(cases.len() >= 8, "cases are missing from {}", folder.display());
-    let mut failures = Vec::new();
-    for case in &cases {
-        failures.extend(run(case));
-    }
-    assert!(failures.is_empty(), "\n{}\n", failures.join("\n"));
-    println!("{} cases", cases.len());
+    let trials = cases.into_iter().map(|case| {
+        let name = case.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Trial::test(name, move || match &run(&case)[..] {
+            [] => Ok(()),
+            wrong => Err(wrong.join("\n").into()),
+        })
+    });
+    let trials: Vec<Trial> = trials.collect();
+    assert!(trials.len() >= 8, "cases are missing from {}", folder.display());
+    libtest_mimic::run(&arguments, trials).exit_code()
 }
 
 fn run(case: &Path) -> Vec<String> {

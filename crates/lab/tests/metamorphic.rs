@@ -200,7 +200,7 @@ fn captures_keep_their_verdict() {
 }
 
 #[test]
-#[ignore = "takes a minute: `cargo test --release -p iowhy-lab --test metamorphic -- --ignored`"]
+#[ignore = "long: a minute; alone: `cargo test --release -p iowhy-lab --test metamorphic -- --ignored`"]
 fn scenarios_keep_their_verdict() {
     let scenarios = scenarios();
     let (mut wrong, mut all) = (Vec::new(), 0);

@@ -126,7 +126,7 @@ fn middle(runs: &[Figures], figure: usize) -> (f64, f64, f64) {
 }
 
 #[test]
-#[ignore = "takes two minutes; run it with `cargo test --release -p iowhy-probe --test beside_fio -- --ignored --nocapture`"]
+#[ignore = "long: two minutes; alone: `cargo test --release -p iowhy-probe --test beside_fio -- --ignored --nocapture`"]
 fn the_same_reads_by_turns() {
     if let Some(what) = missing().or(output("fio", &["--version"]).is_none().then(|| "fio".into()))
     {

@@ -1,9 +1,10 @@
-//! Every sample is sniffed by all formats, read, compared with its golden, then cut and bitten.
+//! Every sample is sniffed by all formats, read, compared with its golden, then cut and damaged: five
+//! tests for each, named after it.
 //!
 //! A sample is `samples/<format>/<tool-version>--<what>.txt` (`.bin` if it is binary), the format's
 //! name with `_` for `-`.
 //! `UPDATE_GOLDEN=1 cargo test -p iowhy-read` writes the goldens; a missing one fails.
-//! `SAMPLES=iostat` looks at one folder only.
+//! `cargo test -p iowhy-read --test samples iostat/` looks at one folder only.
 //! The plain-text dump is for these tests only; users get views.
 
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -11,9 +12,11 @@
 use std::fmt::Write;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use iowhy_model::{Distribution, Event, Interval, Listing, Nanos, Random, Recording, Stage, Time};
 use iowhy_read::{FORMATS, Format, Sniff, find, scan};
+use libtest_mimic::{Arguments, Trial};
 
 /// Most lines a format may ask for before it decides; the scanner's own limit.
 const HEAD_LIMIT: usize = 16;
@@ -21,10 +24,27 @@ const HEAD_LIMIT: usize = 16;
 const HEADINGS: [&str; 5] =
     ["## Reads", "## Where it comes from", "## Versions", "## Traps", "## Cannot know"];
 
+#[derive(Clone)]
 struct Sample {
     format: &'static Format,
     path: PathBuf,
     bytes: Vec<u8>,
+}
+
+impl Sample {
+    /// `iostat/12.5.4--x`.
+    fn name(&self) -> String {
+        let name = self.path.strip_prefix(folder()).unwrap_or(&self.path);
+        name.with_extension("").display().to_string()
+    }
+
+    /// A generator of its own, whatever other samples there are.
+    fn dice(&self) -> Random {
+        let seed = self.name().bytes().fold(7, |sum: u64, byte| {
+            sum.wrapping_mul(0x0100_0000_01b3).wrapping_add(u64::from(byte))
+        });
+        Random::seeded(seed)
+    }
 }
 
 fn folder() -> PathBuf {
@@ -34,10 +54,8 @@ fn folder() -> PathBuf {
 /// Folders of samples with the format each is of, if it is in the list.
 fn folders() -> Vec<(PathBuf, Option<&'static Format>)> {
     let entries = std::fs::read_dir(folder()).expect("the samples folder").flatten();
-    let only = std::env::var("SAMPLES").ok();
     entries
         .map(|entry| (entry.path(), entry.file_name().to_string_lossy().into_owned()))
-        .filter(|(_, name)| only.as_ref().is_none_or(|only| only == name))
         .map(|(path, name)| (path, find(&name.replace('_', "-"))))
         .collect()
 }
@@ -53,9 +71,40 @@ fn samples() -> Vec<Sample> {
             }
         }
     }
-    found.sort_by(|a, b| a.path.cmp(&b.path));
-    assert!(!found.is_empty());
+    // The largest takes longest, so it begins first.
+    found.sort_by(|a, b| b.bytes.len().cmp(&a.bytes.len()).then(a.path.cmp(&b.path)));
     found
+}
+
+/// Panics if a sample does not hold to something.
+type Check = fn(&Sample);
+
+/// What is tried on each sample.
+const TRIED: [(&str, Check); 5] = [
+    ("claimed", exactly_one_format_claims_each_listing),
+    ("golden", it_reads_as_its_golden_says),
+    ("facts", every_fact_has_a_key_of_the_list),
+    ("in_drops", it_reads_the_same_in_one_piece_and_in_drops),
+    ("damaged", cut_or_damaged_anywhere_it_still_reads_without_panic),
+];
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    let mut trials = Vec::new();
+    for (what, tried) in TRIED.into_iter().rev() {
+        for sample in samples() {
+            let name = format!("{what}::{}", sample.name());
+            trials.push(Trial::test(name, move || {
+                tried(&sample);
+                Ok(())
+            }));
+        }
+    }
+    trials.push(Trial::test("the_list_is_sorted_documented_and_sampled", || {
+        the_list_is_sorted_documented_and_sampled();
+        Ok(())
+    }));
+    libtest_mimic::run(&arguments, trials).exit_code()
 }
 
 /// The formats that say a listing of theirs begins at the first of these lines.
@@ -93,110 +142,82 @@ fn read_from(input: &mut dyn BufRead) -> String {
     out
 }
 
-#[test]
-fn exactly_one_format_claims_each_listing() {
-    for sample in samples() {
-        let text = String::from_utf8_lossy(&sample.bytes);
-        let lines: Vec<&str> = text.lines().collect();
-        let mut first = None;
-        for start in 0..lines.len() {
-            let names = claimants(&lines[start..]);
-            assert!(names.len() < 2, "{}:{}: {names:?}", sample.path.display(), start + 1);
-            first = first.or(names.first().copied());
-        }
-        // What stands around a listing is taken off by the scanner, not by its format.
-        let wrapped = first.is_none() && sample.path.to_string_lossy().contains("quoted");
-        assert!(
-            wrapped || first == Some(sample.format.name),
-            "{}: {first:?}",
-            sample.path.display()
+fn exactly_one_format_claims_each_listing(sample: &Sample) {
+    let text = String::from_utf8_lossy(&sample.bytes);
+    let lines: Vec<&str> = text.lines().collect();
+    let mut first = None;
+    for start in 0..lines.len() {
+        let names = claimants(&lines[start..]);
+        assert!(names.len() < 2, "line {}: {names:?}", start + 1);
+        first = first.or(names.first().copied());
+    }
+    // What stands around a listing is taken off by the scanner, not by its format.
+    let wrapped = first.is_none() && sample.path.to_string_lossy().contains("quoted");
+    assert!(wrapped || first == Some(sample.format.name), "{first:?}");
+}
+
+fn it_reads_as_its_golden_says(sample: &Sample) {
+    let golden = sample.path.with_extension("golden");
+    let now = read(&sample.bytes);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&golden, &now).unwrap();
+        return;
+    }
+    let then = std::fs::read_to_string(&golden).expect("a golden; UPDATE_GOLDEN=1 writes one");
+    if then != now {
+        let line = then.lines().zip(now.lines()).position(|(a, b)| a != b);
+        let line = line.unwrap_or(then.lines().count().min(now.lines().count()));
+        let of = |text: &str| text.lines().nth(line).unwrap_or("(end)").to_string();
+        panic!(
+            "line {} of the golden\n  was: {}\n  now: {}\nUPDATE_GOLDEN=1 accepts",
+            line + 1,
+            of(&then),
+            of(&now)
         );
     }
 }
 
-#[test]
-fn every_sample_reads_as_its_golden_says() {
-    let update = std::env::var_os("UPDATE_GOLDEN").is_some();
-    let mut wrong = Vec::new();
-    for sample in samples() {
-        let golden = sample.path.with_extension("golden");
-        let now = read(&sample.bytes);
-        if update {
-            std::fs::write(&golden, &now).unwrap();
-            continue;
-        }
-        let path = sample.path.display();
-        match std::fs::read_to_string(&golden) {
-            Err(_) => wrong.push(format!("{path}: no golden")),
-            Ok(then) if then == now => {}
-            Ok(then) => {
-                let line = then.lines().zip(now.lines()).position(|(a, b)| a != b);
-                let line = line.unwrap_or(then.lines().count().min(now.lines().count()));
-                let of = |text: &str| text.lines().nth(line).unwrap_or("(end)").to_string();
-                wrong.push(format!(
-                    "{path}: line {} of the golden\n  was: {}\n  now: {}",
-                    line + 1,
-                    of(&then),
-                    of(&now)
-                ));
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "UPDATE_GOLDEN=1 accepts:\n{}", wrong.join("\n"));
-}
-
-#[test]
-fn a_fact_of_a_sample_has_a_key_of_the_list() {
-    for sample in samples() {
-        let mut recording = Recording::new();
-        let _ = scan("sample", &mut &sample.bytes[..], None, &mut recording);
-        for fact in recording.listings.iter().flat_map(|listing| &listing.facts) {
-            let unknown = fact.key.member_of(iowhy_model::key::UNKNOWN);
-            assert_eq!(unknown, None, "{}: a key without a line", sample.path.display());
-        }
+fn every_fact_has_a_key_of_the_list(sample: &Sample) {
+    let mut recording = Recording::new();
+    let _ = scan("sample", &mut &sample.bytes[..], None, &mut recording);
+    for fact in recording.listings.iter().flat_map(|listing| &listing.facts) {
+        assert_eq!(fact.key.member_of(iowhy_model::key::UNKNOWN), None, "a key without a line");
     }
 }
 
 /// Lent in drops, an input has no block for a reader to take at once, only lines.
-#[test]
-fn a_sample_reads_the_same_in_one_piece_and_in_drops() {
-    let mut dice = Random::seeded(7);
-    for sample in samples() {
-        for bites in [0, 1, 2, 20] {
-            let mut bytes = sample.bytes.clone();
-            for _ in 0..bites {
-                let (from, to) = (dice.place(bytes.len()), dice.place(bytes.len()));
-                bytes[to] = bytes[from];
-            }
-            let mut drops = BufReader::with_capacity(61, &bytes[..]);
-            assert_eq!(read_from(&mut drops), read(&bytes), "{}", sample.path.display());
+fn it_reads_the_same_in_one_piece_and_in_drops(sample: &Sample) {
+    let mut dice = sample.dice();
+    for bites in [0, 1, 2, 20] {
+        let mut bytes = sample.bytes.clone();
+        for _ in 0..bites {
+            let (from, to) = (dice.place(bytes.len()), dice.place(bytes.len()));
+            bytes[to] = bytes[from];
         }
+        let mut drops = BufReader::with_capacity(61, &bytes[..]);
+        assert_eq!(read_from(&mut drops), read(&bytes));
     }
 }
 
-#[test]
-fn a_sample_cut_or_bitten_anywhere_still_reads_without_panic() {
-    let mut dice = Random::seeded(8);
-    for sample in samples() {
-        let bytes = &sample.bytes;
-        let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
-        for cut in ends.map(|(place, _)| place + 1) {
-            read(&bytes[..cut]);
-            read(&bytes[cut..]);
-        }
-        for _ in 0..200 {
-            read(&bytes[..dice.place(bytes.len() + 1)]);
-        }
-        for _ in 0..500 {
-            let mut bitten = bytes.clone();
-            let place = dice.place(bitten.len());
-            bitten[place] = dice.bits() as u8;
-            read(&bitten);
-        }
+fn cut_or_damaged_anywhere_it_still_reads_without_panic(sample: &Sample) {
+    let mut dice = sample.dice();
+    let bytes = &sample.bytes;
+    let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+    for cut in ends.map(|(place, _)| place + 1) {
+        read(&bytes[..cut]);
+        read(&bytes[cut..]);
+    }
+    for _ in 0..200 {
+        read(&bytes[..dice.place(bytes.len() + 1)]);
+    }
+    for _ in 0..500 {
+        let mut bitten = bytes.clone();
+        let place = dice.place(bitten.len());
+        bitten[place] = dice.bits() as u8;
+        read(&bitten);
     }
 }
 
-#[test]
 fn the_list_is_sorted_documented_and_sampled() {
     assert!(FORMATS.is_sorted_by(|a, b| a.name < b.name), "FORMATS is not sorted by name");
     for (path, format) in folders() {

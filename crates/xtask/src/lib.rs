@@ -1,4 +1,7 @@
-//! The repository's own rules: [`tidy`] holds the laws of docs/ARCHITECTURE.md as tests over the source
-//! text. Uses no other crate of this tree, so it is built in a moment.
+//! What this repository does with itself. Uses no other crate of this tree, so it is built in a moment.
+//!
+//! - [`suite`] runs all tests: `xtask test`, which `./test` calls.
+//! - [`tidy`] holds the laws of docs/ARCHITECTURE.md as tests over the source text.
 
+pub mod suite;
 pub mod tidy;

@@ -1,0 +1,97 @@
+//! All tests of the workspace, several programs at a time: `xtask test [--long] [NAME...]`.
+//!
+//! `cargo test` runs one test program after the other, and most of those that need a device wait most
+//! of the time. Here [`build`] asks cargo for the programs, [`run`] runs them in three lanes side by
+//! side (what watches the kernel's block layer, what runs the finished program, everything pure), and
+//! [`tally`] reads what libtest printed. A test must therefore own its folder, its devices and its names.
+
+mod build;
+mod run;
+mod tally;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::time::Instant;
+
+pub use build::Program;
+pub use tally::Tally;
+
+/// What comes before the tests: a name, and what cargo is told.
+const STEPS: [(&str, &[&str]); 2] = [
+    ("format", &["fmt", "--all", "--check"]),
+    (
+        "lints",
+        &["clippy", "--quiet", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"],
+    ),
+];
+
+/// What was asked for.
+#[derive(Clone, Default, Debug)]
+pub struct Suite {
+    /// With the tests that take long by nature.
+    pub long: bool,
+    /// Only programs whose package or name contains one of these; all if there is none.
+    pub only: Vec<String>,
+}
+
+impl Suite {
+    /// Builds and runs; prints each program's result as it ends, then failures, what was left out and, as
+    /// the last line, the counts.
+    ///
+    /// # Errors
+    /// If cargo or a program cannot be started.
+    pub fn run(&self) -> io::Result<ExitCode> {
+        let mut out = io::stdout();
+        let mut broken = 0;
+        for (name, arguments) in STEPS.iter().filter(|_| self.only.is_empty()) {
+            writeln!(out, "== {name}")?;
+            if !build::cargo(arguments).status()?.success() {
+                writeln!(out, "== failed: cargo {}", arguments.join(" "))?;
+                broken += 1;
+            }
+        }
+        if let Ok(said) = std::env::var("IOWHY_BROKEN") {
+            writeln!(out, "== failed: {said}")?;
+            broken += 1;
+        }
+        writeln!(out, "== tests")?;
+        let started = Instant::now();
+        let Some(programs) = build::programs()? else {
+            writeln!(out, "iowhy: 0 passed, {} failed, 0 skipped", broken + 1)?;
+            return Ok(ExitCode::FAILURE);
+        };
+        let built = started.elapsed();
+        let wanted = |program: &Program| {
+            self.only.is_empty() || self.only.iter().any(|name| program.is_called(name))
+        };
+        let programs: Vec<Program> = programs.into_iter().filter(wanted).collect();
+        let started = Instant::now();
+        let ended = run::all(&programs, self.long)?;
+        let mut sum = Tally::default();
+        for (program, text, good) in &ended {
+            let mut tally = Tally::of(text);
+            // A program that broke before it could count has failed, too.
+            if !good && tally.failed == 0 {
+                tally.failed = 1;
+                tally.failures.push_str(text);
+            }
+            if tally.failed > 0 {
+                writeln!(out, "---- {} failed:\n{}", program.title(), tally.failures)?;
+            }
+            sum.add(tally);
+        }
+        for line in &sum.remarks {
+            writeln!(out, "{line}")?;
+        }
+        if !sum.long.is_empty() && !self.long {
+            let names = sum.long.join(", ");
+            writeln!(out, "left out, `./test --long` runs them: {names}")?;
+        }
+        let (built, ran) = (built.as_secs(), started.elapsed().as_secs());
+        writeln!(out, "build {built} s, tests {ran} s in {} programs", ended.len())?;
+        let Tally { passed, skipped, .. } = sum;
+        let failed = sum.failed + broken;
+        writeln!(out, "iowhy: {passed} passed, {failed} failed, {skipped} skipped")?;
+        Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+}
