@@ -3,7 +3,7 @@
 //! The audit runs before anything is judged: a row that contradicts itself is not used against a
 //! device. `report.inconsistent` states what was found.
 
-use iowhy_model::{Interval, Layer, Op, Recording};
+use iowhy_model::{DeviceId, Interval, Layer, Listing, Op, Rates, Recording, key};
 
 use crate::measures::elasticity;
 
@@ -21,8 +21,8 @@ const FAINT_TOLERANCE: f64 = 0.5;
 const FAINT_REQUESTS: f64 = 30.0;
 /// Flushes in the queue at once: one runs while the next are gathered into one (block/blk-flush.c).
 const FLUSHES: f64 = 2.0;
-/// A synchronous run in which the sum of all waits exceeds the time it took by this much was not
-/// synchronous, or its clock or counts are wrong.
+/// A run in which the sum of all waits exceeds the time it took, times what it had in flight at most, by
+/// this much, had more in flight than it says, or its clock or counts are wrong.
 const OVERRUN: f64 = 1.10;
 
 /// A contradiction.
@@ -71,6 +71,8 @@ pub enum Contradiction {
         mean_ms: f64,
         /// How long the run says it took, s.
         took_s: f64,
+        /// Requests in flight at most, as the run states.
+        at_once: f64,
     },
 }
 
@@ -86,8 +88,7 @@ pub fn audit(recording: &Recording) -> Vec<Doubt> {
             }
         }
         for (place, distribution) in known.distributions.iter().enumerate() {
-            // Only one program that waits for each of its calls must fit into its own time; a
-            // watcher of the whole system (it knows when it began) sees many waits side by side.
+            // A watcher of the whole system (it knows when it began) sees many waits side by side.
             if distribution.layer == Layer::Block || distribution.start.is_some() {
                 continue;
             }
@@ -96,19 +97,31 @@ pub fn audit(recording: &Recording) -> Vec<Doubt> {
             else {
                 continue;
             };
+            // Waits overlap as far as the run had requests in flight; where nobody states how many,
+            // no sum of waits is too long.
+            let Some(at_once) = at_once(known, distribution.device) else { continue };
             let n = histogram.count();
-            if took.ns() > 0 && mean * n as f64 > OVERRUN * took.ns() as f64 {
+            if took.ns() > 0 && mean * n as f64 > OVERRUN * at_once * took.ns() as f64 {
                 let kind = Contradiction::Overrun {
                     distribution: place,
                     n,
                     mean_ms: mean / 1e6,
                     took_s: took.seconds(),
+                    at_once,
                 };
                 doubts.push(Doubt { listing, kind });
             }
         }
     }
     doubts
+}
+
+/// Requests that a run on a device has in flight at most, where its source states it: one where the
+/// program waits for each call, depth times jobs of a load generator.
+pub fn at_once(listing: &Listing, device: DeviceId) -> Option<f64> {
+    let facts = listing.facts.iter().filter(|fact| fact.key == key::RUN_AT_ONCE);
+    let about = facts.filter(|fact| fact.device.is_none_or(|about| about == device));
+    about.filter_map(|fact| fact.value.number()).reduce(f64::max)
 }
 
 /// Whether a device breaks Little's law in most of its rows, and over all of them together. A row
@@ -149,20 +162,25 @@ pub fn agrees(interval: &Interval) -> bool {
     little(0, interval).is_none() && too_fast(0, interval).is_none()
 }
 
-/// One request is served by one link; its bytes over its latency cannot exceed the link.
+/// One request is served by one link; its bytes over its latency cannot exceed the link. Discards
+/// transfer nothing.
 fn too_fast(place: usize, interval: &Interval) -> Option<Contradiction> {
-    let (bytes, await_ns) = (interval.mean_bytes()?, interval.mean_await_ns()?);
-    // Below the printed step of 10 us a latency is all rounding.
-    if interval.layer != Layer::Block || await_ns < 10_000.0 {
+    if interval.layer != Layer::Block {
         return None;
     }
-    let bytes_per_s = bytes / await_ns * 1e9;
-    let (interval, await_ms) = (place, await_ns / 1e6);
-    (bytes_per_s > LINK_BYTES_PER_S).then_some(Contradiction::TooFast {
-        interval,
-        bytes,
-        await_ms,
-        bytes_per_s,
+    let moved = |(op, rates): &(Op, Rates)| {
+        let known = matches!(op, Op::Read | Op::Write).then_some(rates)?;
+        Some((known.mean_bytes()?, known.await_ns?))
+    };
+    let parts = interval.rates.iter().filter_map(moved);
+    let discards = interval.of(Op::Discard).is_some_and(|known| known.ios_per_s > 0.0);
+    let whole = interval.mean_bytes().zip(interval.mean_await_ns()).filter(|_| !discards);
+    parts.chain(whole).find_map(|(bytes, await_ns)| {
+        // Below the printed step of 10 us a latency is all rounding.
+        let bytes_per_s = bytes / await_ns * 1e9;
+        let (interval, await_ms) = (place, await_ns / 1e6);
+        let told = await_ns >= 10_000.0 && bytes_per_s > LINK_BYTES_PER_S;
+        told.then_some(Contradiction::TooFast { interval, bytes, await_ms, bytes_per_s })
     })
 }
 

@@ -47,6 +47,8 @@ const NS_PER_MS: f64 = 1e6;
 /// How far bytes over requests may be from the printed size: nothing but rounding lies between them,
 /// and a tenth is more than that of any row worth judging.
 const SIZE_TOLERANCE: f64 = 0.10;
+/// Half of the last digit of a figure that is printed to a hundredth.
+const HALF_DIGIT: f64 = 0.005;
 
 /// A row that is being put together, perhaps from several tables of one report.
 #[derive(Clone, Debug, Default)]
@@ -71,6 +73,8 @@ struct Part {
     ios: Option<f64>,
     merges: Option<f64>,
     bytes: Option<f64>,
+    /// The unit its bytes are printed in.
+    unit: Option<f64>,
     size: Option<f64>,
     await_ns: Option<f64>,
 }
@@ -121,10 +125,12 @@ impl Draft {
         match &column[1..] {
             "/s" => part.ios = of(1.0),
             "rqm/s" => part.merges = of(1.0),
-            "kB/s" => part.bytes = of(KIB),
-            "MB/s" => part.bytes = of(MIB),
-            "GB/s" => part.bytes = of(GIB),
-            "sec/s" => part.bytes = part.bytes.or(of(SECTOR)),
+            "kB/s" => (part.bytes, part.unit) = (of(KIB), Some(KIB)),
+            "MB/s" => (part.bytes, part.unit) = (of(MIB), Some(MIB)),
+            "GB/s" => (part.bytes, part.unit) = (of(GIB), Some(GIB)),
+            "sec/s" if part.bytes.is_none() => {
+                (part.bytes, part.unit) = (of(SECTOR), Some(SECTOR));
+            }
             "areq-sz" => part.size = of(KIB),
             "_await" => part.await_ns = of(NS_PER_MS),
             _ => {}
@@ -142,15 +148,19 @@ impl Draft {
     /// differ: both are made of the same counters, so one was changed or is of another unit.
     pub(crate) fn size_denied(&self) -> Option<f64> {
         let sum = |of: fn(&Part) -> Option<f64>| self.parts[..3].iter().filter_map(of).sum::<f64>();
-        let all = (sum(|part| part.bytes), sum(|part| part.ios), self.size);
-        let parts = self.parts.iter().map(|part| (part.bytes, part.ios, part.size));
-        let parts = parts.filter_map(|(bytes, ios, size)| Some((bytes?, ios?, size)));
-        let denied = |(bytes, ios, size): (f64, f64, Option<f64>)| {
+        let unit = |part: &Part| part.unit.unwrap_or(KIB);
+        let units = sum(|part| part.bytes.map(|_| part.unit.unwrap_or(KIB)));
+        let all = (sum(|part| part.bytes), sum(|part| part.ios), self.size, units);
+        let parts = self.parts.iter().map(|part| (part.bytes, part.ios, part.size, unit(part)));
+        let parts = parts.filter_map(|(bytes, ios, size, unit)| Some((bytes?, ios?, size, unit)));
+        let denied = |(bytes, ios, size, unit): (f64, f64, Option<f64>, f64)| {
             let size = size.filter(|size| *size > 0.0 && ios > 0.0 && bytes > 0.0)?;
-            let times = bytes / ios / size;
-            // Rates and sizes are printed to a hundredth, of a request, a kB or a sector.
-            let rounding = 0.005 / ios + 0.005 * KIB / size + 0.005 * KIB / bytes;
-            ((times - 1.0).abs() > SIZE_TOLERANCE + rounding).then_some(times)
+            // Each figure may be off by half of its last digit, a hundredth of its unit.
+            let (low, high) = (bytes - HALF_DIGIT * unit, bytes + HALF_DIGIT * unit);
+            let least = low / (ios + HALF_DIGIT) / (size + HALF_DIGIT * KIB);
+            let most = high / (ios - HALF_DIGIT).max(0.0) / (size - HALF_DIGIT * KIB).max(0.0);
+            let denied = most < 1.0 - SIZE_TOLERANCE || least > 1.0 + SIZE_TOLERANCE;
+            denied.then_some(bytes / ios / size)
         };
         std::iter::once(all).chain(parts).filter(|_| self.hundredths).find_map(denied)
     }

@@ -154,9 +154,28 @@ pub(crate) fn disk_interval(disk: &Disk, length: Nanos, device: DeviceId) -> Opt
         };
         interval.rates.push((op, rates));
     }
-    interval.queue_len = disk.queue_ms.map(|queue| queue as f64 / length.ms());
+    // in_queue includes the time of flushes, which fio counts nowhere else: beside writes the queue is
+    // that of the reads and writes alone.
+    let waited = disk.ticks_ms.map(|ticks| ticks.iter().sum::<u64>());
+    let writes = ios.get(1).is_some_and(|count| *count > 0);
+    let queue =
+        disk.queue_ms.map(|queue| waited.filter(|_| writes).map_or(queue, |ms| ms.min(queue)));
+    interval.queue_len = queue.map(|queue| queue as f64 / length.ms());
     interval.busy = disk.util_percent.map(|percent| percent / 100.0);
     Some(interval)
+}
+
+/// Engines of fio that have one request of a job in flight, whatever depth is asked for (fio's HOWTO).
+const SYNCHRONOUS: [&str; 9] =
+    ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "splice", "ftruncate", "falloc"];
+
+/// Requests that a job of an engine at a depth has in flight at most, times so many jobs of its kind.
+pub(crate) fn at_once(engine: Option<&str>, depth: Option<&str>, jobs: Option<u64>) -> Option<u64> {
+    if engine.is_some_and(|engine| SYNCHRONOUS.contains(&engine)) {
+        return jobs;
+    }
+    let depth: u64 = depth?.trim().parse().ok()?;
+    depth.checked_mul(jobs?)
 }
 
 /// Counts of the shares per latency range, each rounded for itself: fio prints hundredths of a

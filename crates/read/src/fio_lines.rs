@@ -131,10 +131,12 @@ pub(crate) fn job(line: &str) -> Option<(&str, Vec<(String, String)>)> {
     Some((name, found))
 }
 
-/// `NAME: (groupid=0, jobs=1): err= 0: ...`: the name.
-pub(crate) fn group(line: &str) -> Option<&str> {
+/// `NAME: (groupid=0, jobs=1): err= 0: ...`: the name, and how many jobs.
+pub(crate) fn group(line: &str) -> Option<(&str, Option<u64>)> {
     let (name, rest) = line.trim().split_once(": (groupid=")?;
-    rest.contains(": err=").then_some(name)
+    let (head, _) = rest.split_once(": err=")?;
+    let jobs = field(head.trim_end_matches(')'), "jobs").and_then(integer);
+    Some((name, jobs))
 }
 
 /// `write: io=2555.8MB, bw=43615KB/s, iops=10903, runt= 60004msec`, or

@@ -13,8 +13,9 @@
 //!
 //! ## Rule
 //! Queue length and rate times latency differ by more than 10 % and more than rounding can do; or a
-//! printed size is not throughput over rate; or all waits of a run that does one thing at a time
-//! add up to more than the run took; or a printed throughput is not size times count over time; or
+//! printed size is not throughput over rate, half a digit off in each; or all waits of a run add up to
+//! more than the run took times the requests it had in flight at most (one at a time, depth times jobs;
+//! where nobody states how many, nothing follows); or a printed throughput is not size times count over time; or
 //! one request moves faster than any link; or a histogram's mean and the averages of the same
 //! device in the same document are more than two times apart, or two listings of averages, though
 //! as much was in flight. The share it states is not of latency: it is the part of the reported
@@ -26,7 +27,7 @@
 //! ## Next step
 //! Measure again with one tool that sees every I/O.
 
-use iowhy_model::{Bound, Distribution, Finding, Level, Unit, key};
+use iowhy_model::{Bound, Distribution, Finding, Level, Sampling, Unit, key};
 
 use crate::Detector;
 use crate::audit::{Contradiction, Doubt, LINK_BYTES_PER_S, LITTLE_TOLERANCE};
@@ -66,6 +67,8 @@ const MEANS_APART: f64 = 2.0;
 /// be trusted.
 const SIDE_NOTE: f64 = 0.5;
 
+/// Requests whose mean is known to a fifth (docs/METHOD.md, 14 Counters: few requests).
+const FEW_REQUESTS: f64 = 30.0;
 /// Rows whose median is worth comparing, and how far two queues may be apart to be as long (a choice).
 const FEW_ROWS: usize = 3;
 const AS_MUCH: f64 = 1.5;
@@ -108,9 +111,9 @@ fn size_denied(scene: &Scene) -> Vec<Finding> {
 
 fn charge(scene: &Scene, doubt: &Doubt) -> Option<Finding> {
     match doubt.kind {
-        Contradiction::Overrun { distribution, n, mean_ms, took_s } => {
+        Contradiction::Overrun { distribution, n, mean_ms, took_s, at_once } => {
             let known = scene.listing(doubt.listing).distributions.get(distribution)?;
-            Some(overrun(scene, doubt.listing, known, (n, mean_ms, took_s)))
+            Some(overrun(scene, doubt.listing, known, (n, mean_ms, took_s), at_once))
         }
         Contradiction::Little { interval, per_s, await_ms, queue_len, deviation } => {
             let known = scene.listing(doubt.listing).intervals.get(interval)?;
@@ -183,6 +186,7 @@ fn overrun(
     listing: usize,
     known: &Distribution,
     (n, mean_ms, took_s): (u64, f64, f64),
+    at_once: f64,
 ) -> Finding {
     let source = scene.source(listing);
     let disk = scene.disk(known.device);
@@ -191,13 +195,13 @@ fn overrun(
     let mut charge = finding(DETECTOR.name, Some(known.device), vec![listing]);
     let rate = throughput(scene, listing, known, n, took_s);
     charge.sentence = format!(
-        "the run contradicts itself: {} waits of {} one after another take {:.1} s, but it took \
-         {:.2} s, so {:.1} were under way at once or a figure is wrong{}",
+        "the run contradicts itself: {} waits of {} add up to {:.1} s, but it took {:.2} s with at \
+         most {} in flight, so a figure is wrong{}",
         n,
         phrase::ms(mean_ms),
         sum_s,
         took_s,
-        concurrency,
+        phrase::digits(at_once),
         rate.as_ref().map_or(String::new(), |rate| rate.clause.clone())
     );
     charge.evidence = vec![
@@ -205,7 +209,11 @@ fn overrun(
         read_off("mean latency", mean_ms, Unit::Ms, n, source),
         read_off("the run took", took_s, Unit::Seconds, n, source),
         computed("sum of all waits", sum_s, Unit::Seconds, n, source),
-        held(computed("mean concurrency", concurrency, Unit::Ratio, n, source), Bound::Above(1.1)),
+        read_off("in flight at most", at_once, Unit::Requests, n, source),
+        held(
+            computed("mean number in flight", concurrency, Unit::Requests, n, source),
+            Bound::Above(1.1 * at_once),
+        ),
     ];
     if let Some(rate) = rate {
         charge.evidence.push(computed(
@@ -218,7 +226,7 @@ fn overrun(
     }
     charge.confidence = CERTAIN;
     // The share of the summed waits that cannot have happened within the run.
-    charge.explained_share = 1.0 - took_s / sum_s;
+    charge.explained_share = 1.0 - at_once * took_s / sum_s;
     advise(&mut charge, &disk);
     charge
 }
@@ -326,6 +334,7 @@ fn row_beside<'s, 'a>(
         .iter()
         .filter(|row| row.disk == disk && row.listing.abs_diff(listing) == 1)
         .filter(|row| scene.input(row.listing) == scene.input(listing))
+        .filter(|row| row.requests() >= FEW_REQUESTS)
         .filter_map(|row| Some((row, row.await_ms()?, apart(row)?)))
         .filter(|(_, _, apart)| apart.is_finite())
         .min_by(|a, b| a.2.total_cmp(&b.2))
@@ -341,6 +350,11 @@ fn trace_apart(scene: &Scene, track: &Track) -> Option<Finding> {
     }
     let (row, wait, apart) = row_beside(scene, (track.listing, &track.disk), mean_ms)?;
     let (of, other) = (scene.source(track.listing), scene.source(row.listing));
+    // Our own trace beside our own reading of the counters: they watched the same requests, and what
+    // differs are flushes, merges and the moment a request began.
+    if of.sampling != Sampling::Reported && other.sampling != Sampling::Reported {
+        return None;
+    }
     let n = latencies.len() as u64;
     let mut charge = finding(DETECTOR.name, Some(row.device), vec![track.listing, row.listing]);
     charge.sentence = format!(

@@ -115,6 +115,7 @@ keys {
     QUEUE_WBT_LATENCY "queue.wbt_lat_usec" Microseconds "latency that writeback throttling aims at";
     QUEUE_WRITE_CACHE "queue.write_cache" Text "write cache";
     QUEUE_ZONED "queue.zoned" Text "kind of zones";
+    RUN_AT_ONCE "run.at_once" Count "requests that a run has in flight at most";
     SMART_AT "smart.at" Date "when SMART was read";
     SMART_CELSIUS "smart.celsius" Celsius "temperature of the drive";
     SMART_CELSIUS_WARNING "smart.celsius.warning" Celsius "temperature from which on the drive warns";

@@ -28,11 +28,13 @@
 //! What the device did: queueing in fio's own depth and in the host is part of `clat`. Whether
 //! whole lines are missing: they bear no numbers.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use iowhy_model::{Distribution, Fact, Layer, Level, Nanos, Note, Sink, Stage, key};
+use iowhy_model::{
+    DeviceId, Distribution, Fact, FactValue, Layer, Level, Nanos, Note, Sink, Stage, key,
+};
 
-use crate::fio_latencies::{Latencies, disk_interval, shares_histogram};
+use crate::fio_latencies::{Latencies, at_once, disk_interval, shares_histogram};
 use crate::fio_lines::{self, Disk, Which};
 use crate::{Format, Reader, Sniff, Step};
 
@@ -93,6 +95,10 @@ struct Fio {
     heading: Option<(Which, u64)>,
     runtime: Option<Nanos>,
     estimated: bool,
+    /// Jobs of the group that is being read.
+    jobs: Option<u64>,
+    /// Engine and depth of each job, as its heading says.
+    depths: BTreeMap<String, (Option<String>, Option<String>)>,
 }
 
 impl Reader for Fio {
@@ -115,6 +121,8 @@ impl Reader for Fio {
         self.in_command = false;
         if let Some((name, options)) = job {
             self.job = name.to_string();
+            let of = |key: &str| options.iter().find(|(k, _)| k == key).map(|(_, v)| v.clone());
+            self.depths.insert(name.to_string(), (of("ioengine"), of("iodepth")));
             self.options(options, sink);
             return Step::Took;
         }
@@ -133,9 +141,10 @@ impl Reader for Fio {
 
 impl Fio {
     fn output(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        if let Some(name) = fio_lines::group(line) {
+        if let Some((name, jobs)) = fio_lines::group(line) {
             self.close_group(sink);
             self.job = name.to_string();
+            self.jobs = jobs;
         } else if let Some(rates) = fio_lines::direction(line) {
             self.runtime = self.runtime.max(Some(rates.runtime));
             self.directions.push(Latencies::of(rates));
@@ -215,6 +224,7 @@ impl Fio {
         if let [only] = &mut directions[..] {
             only.shares = shares.clone();
         }
+        self.state_at_once(device, sink);
         let mut total = 0;
         for direction in &directions {
             sink.interval(direction.interval(device));
@@ -242,6 +252,15 @@ impl Fio {
             sink.distribution(one);
         }
         self.confess(sink);
+    }
+
+    /// States how many requests the group has in flight at most, if heading and group say it.
+    fn state_at_once(&mut self, device: DeviceId, sink: &mut dyn Sink) {
+        let Some((engine, depth)) = self.depths.get(&self.job) else { return };
+        let jobs = self.jobs.take();
+        let Some(most) = at_once(engine.as_deref(), depth.as_deref(), jobs) else { return };
+        let place = sink.source().place();
+        sink.fact(Fact::new(Some(device), key::RUN_AT_ONCE, FactValue::Count(most), place));
     }
 
     /// Says once that counts are not fio's own.

@@ -36,7 +36,7 @@ use serde_json::Value;
 
 use crate::buckets::{COUNT_LIMIT, histogram_of};
 use crate::document::{Document, Piece, sniff_document};
-use crate::fio_latencies::{Latencies, disk_interval};
+use crate::fio_latencies::{Latencies, at_once, disk_interval};
 use crate::fio_lines::{Direction, Disk, Summary, Which, long_name, one_device};
 use crate::powers::note;
 use crate::{Format, Reader, Sniff, Step, decimal, fio_bins, integer};
@@ -139,6 +139,14 @@ impl FioJson {
         // By name, whatever the order of the document.
         for (key, value) in options.into_iter().flat_map(BTreeMap::from_iter) {
             fact(device, long_name(key), value.as_str().unwrap_or_default(), sink);
+        }
+        let stated = |name: &str| options.iter().find_map(|known| known.get(name)?.as_str());
+        // Whoever states a depth states the number of jobs too, if it is not one.
+        let jobs = stated("numjobs").map_or(Some(1), |jobs| jobs.trim().parse().ok());
+        let depth = stated("iodepth");
+        if let Some(most) = depth.and_then(|_| at_once(stated("ioengine"), depth, jobs)) {
+            let place = sink.source().place();
+            sink.fact(Fact::new(Some(device), key::RUN_AT_ONCE, FactValue::Count(most), place));
         }
         if let Some(error) = job.get("error").and_then(Value::as_u64).filter(|error| *error > 0) {
             fact(device, "error", &error.to_string(), sink);

@@ -130,6 +130,9 @@ impl Run {
             let place = sink.source().place();
             sink.fact(Fact::new(None, key, value, place));
         }
+        // It waits for each of its writes before the next.
+        let place = sink.source().place();
+        sink.fact(Fact::new(None, key::RUN_AT_ONCE, FactValue::Count(1), place));
         let Some(histogram) = self.histogram() else { return };
         let device = sink.device("");
         let mut distribution = Distribution::new(device, Layer::Syscall, Stage::Total, histogram);
