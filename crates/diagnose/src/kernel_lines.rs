@@ -21,6 +21,17 @@ pub struct LogLine<'a> {
     pub told: Told<'a>,
 }
 
+impl LogLine<'_> {
+    /// The logical unit of the SCSI address it begins with: 1 of `sd 4:0:0:1: [sde]`.
+    pub fn unit(&self) -> Option<u32> {
+        let mut words = self.message.split_whitespace();
+        let address = words.find(|word| word.matches(':').count() >= 3)?.trim_end_matches(':');
+        let parts: Vec<&str> = address.split(':').collect();
+        let numbers = parts.iter().all(|part| part.parse::<u32>().is_ok());
+        parts.get(3).filter(|_| numbers && parts.len() == 4)?.parse().ok()
+    }
+}
+
 /// A port and a disk that complain within this many seconds are one: libata's error handling and
 /// the SCSI layer's verdict follow each other within one command's timeout, not longer than
 /// retries of a read take (`drivers/ata/libata-eh.c` waits 5 s before a second try of a reset).

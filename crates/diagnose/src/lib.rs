@@ -29,6 +29,7 @@ pub mod replay;
 mod replayed;
 mod requests;
 mod row;
+mod runs;
 mod scene;
 mod states;
 mod suspects;
@@ -75,5 +76,6 @@ pub fn judge(recording: &Recording, options: &Options) -> Vec<Finding> {
     let mut findings = std::mem::take(&mut scene.so_far);
     weigh::order(&scene, &mut findings);
     weigh::weigh_first(&scene, &mut findings);
+    weigh::bound(&scene, &mut findings);
     findings
 }

@@ -52,9 +52,16 @@ impl Row<'_> {
         (self.per_s() <= 0.0).then_some(queue)
     }
 
-    /// Mean latency, ms.
+    /// Mean latency, ms. A latency of 0.00 beside I/O is none: the device keeps no times (md, some
+    /// stacked and remote ones), or the figure is too coarse to say.
     pub fn await_ms(&self) -> Option<f64> {
-        self.interval.mean_await_ns().map(|ns| ns / 1e6)
+        let has_none = self.per_s() > 0.0;
+        self.interval.mean_await_ns().map(|ns| ns / 1e6).filter(|ms| *ms > 0.0 || !has_none)
+    }
+
+    /// Whether requests completed and no time is known of any.
+    pub fn lacks_times(&self) -> bool {
+        self.per_s() > 0.0 && self.await_ms().is_none()
     }
 
     /// Time lost per second, by all requests together.

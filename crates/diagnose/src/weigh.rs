@@ -10,11 +10,17 @@ use crate::scene::Scene;
 pub const SURE_ENOUGH: f64 = 0.6;
 /// And if it explains at least this share of the excess.
 pub const EXPLAINS_ENOUGH: f64 = 0.3;
-/// Acquittals that are right less often than this are withdrawn. Below one half, for the lab shows
-/// twelve ill worlds for each that is well, and the field does not.
-const ACQUITS: f64 = 0.4;
+/// Acquittals that are right less often than this are withdrawn: a headline needs as much whatever its
+/// family.
+const ACQUITS: f64 = SURE_ENOUGH;
 /// No verdict is surer than this.
 const SUREST: f64 = 0.99;
+/// What averages and histograms carry at best, and one row of them or few requests: of the published
+/// captures judged from averages 20 of 23 were right where a verdict stood, (20 + 1) / (23 + 2).
+const AVERAGES: f64 = 0.90;
+const ONE_ROW: f64 = 0.80;
+/// Requests that are few.
+const FEW: u64 = 30;
 /// A specific verdict that explains this much silences its generic parent.
 const EXPLAINS_AWAY: f64 = 0.7;
 /// A listing half as sure as the surest one still agrees with it.
@@ -244,6 +250,33 @@ pub fn weigh_first(scene: &Scene, findings: &mut [Finding]) {
         let known = calibration::of_first(first.verdict, level, first.confidence);
         let least = if stands(first) { SURE_ENOUGH } else { 0.0 };
         first.confidence = not_lifted_to_blame(first, known).clamp(least, SUREST);
+    }
+}
+
+/// No finding is surer than its input can make it, whatever it was worth in the laboratory. The order
+/// stays: what is bounded is bounded for all of a kind.
+pub fn bound(scene: &Scene, findings: &mut [Finding]) {
+    if scene.options.calibrated != Calibrated::First {
+        return;
+    }
+    for finding in findings.iter_mut().filter(|finding| finding.verdict != "insufficient") {
+        finding.confidence = finding.confidence.min(carries(scene, finding));
+    }
+}
+
+/// What an input can carry at best (docs/METHOD.md, 11 Confidence).
+fn carries(scene: &Scene, finding: &Finding) -> f64 {
+    let level = scene.level(&finding.subject.listings);
+    let rests_on = |listing: &usize| finding.subject.listings.contains(listing);
+    let rows = scene.rows.iter().filter(|row| rests_on(&row.listing)).count();
+    let counted = scene.shapes.iter().filter(|shape| rests_on(&shape.listing));
+    let counted: u64 = counted.map(|shape| shape.known.histogram.count()).sum();
+    match level {
+        Level::A if rows <= 1 => ONE_ROW,
+        Level::A => AVERAGES,
+        Level::B if counted < FEW => ONE_ROW,
+        Level::B => AVERAGES,
+        _ => SUREST,
     }
 }
 

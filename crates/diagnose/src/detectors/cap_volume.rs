@@ -33,6 +33,7 @@ use crate::measures::cap::{self, Limit, Plateau, Tier};
 use crate::measures::service::Visit;
 use crate::phrase;
 use crate::row::Row;
+use crate::runs;
 use crate::scene::Scene;
 use crate::track::Track;
 use crate::weigh;
@@ -80,7 +81,7 @@ const WAITING: f64 = 1.5;
 fn accuse(scene: &Scene) -> Vec<Finding> {
     let rows = scene.rows_by_listing().into_iter().flat_map(|rows| from_rows(scene, &rows));
     let tracks = scene.tracks.iter().flat_map(|track| from_track(scene, track));
-    rows.chain(tracks).collect()
+    rows.chain(tracks).chain(runs::capped(scene, DETECTOR.name, PRIOR)).collect()
 }
 
 /// What was found on one device, from either kind of input.

@@ -61,6 +61,9 @@ const MEDIUM_ERRNOS: [u16; 2] = [61, 84];
 const EIO: u16 = 5;
 /// What the kernel's own word is worth, nats: with the prior it makes nineteen in twenty.
 const LOGGED: f64 = 4.3;
+/// The same from a logical unit that is not 0: an array or a network volume speaks. With the prior below
+/// one half.
+const OF_A_TARGET: f64 = 0.5;
 /// What requests that failed are worth, by status.
 const FAILED_MEDIUM: f64 = 3.0;
 const FAILED_TWICE: f64 = 2.5;
@@ -151,7 +154,11 @@ fn from_log(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
     let at = &first.message.stamp;
     let n = told.len();
     let lines = if n == 1 { "a medium error".to_string() } else { format!("{n} medium errors") };
-    grounds.words.push(format!("{lines} in the kernel's log, the first at {}", at));
+    grounds.words.push(format!("{lines} in the kernel's log, the first at {at}"));
+    // A unit of a target reports in the target's name: what its media are like is not known here.
+    if told.iter().any(|line| line.unit().is_some_and(|unit| unit > 0)) {
+        return OF_A_TARGET;
+    }
     LOGGED
 }
 

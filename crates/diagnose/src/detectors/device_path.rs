@@ -50,7 +50,10 @@ pub const DETECTOR: Detector = Detector {
 };
 
 /// Words that only a link at fault writes (drivers/ata/libata-eh.c).
-const CORRUPT: [&str; 9] = [
+const CORRUPT: [&str; 12] = [
+    "PCIe Bus Error",
+    "BadTLP",
+    "BadDLLP",
     "BadCRC",
     "ICRC",
     "UnrecovData",
@@ -71,6 +74,8 @@ const RESET: [&str; 6] = [
     "Power-on or device reset",
     "uas_eh_",
 ];
+/// The command was done and its interrupt never came (drivers/nvme/host/pci.c).
+const POLLED: &str = "completion polled";
 /// What each is worth, nats.
 const CORRUPTED: f64 = 3.5;
 const WAS_RESET: f64 = 3.0;
@@ -134,6 +139,9 @@ fn accusation(device: DeviceId, listings: Vec<usize>, confidence: f64) -> Findin
 fn next_step(disk: &str) -> Vec<String> {
     vec![
         "reseat or swap the cable, then the port; do the lines stop?".to_string(),
+        "link power management off: `echo max_performance | tee \
+         /sys/class/scsi_host/host*/link_power_management_policy`; PCIe: `pcie_aspm=off`"
+            .to_string(),
         format!("`smartctl -j -x /dev/{disk} > smart.json` now and tomorrow: does 199 (UDMA CRC) grow?"),
         "link: `dmesg | grep -i 'link up'`; PCIe: `lspci -vv` (LnkSta against LnkCap); NVMe that falls \
          asleep: `nvme_core.default_ps_max_latency_us=0`"
@@ -189,11 +197,16 @@ fn from_log(scene: &Scene, told: &[&LogLine], grounds: &mut Grounds) -> f64 {
     let resets: Vec<&LogLine> =
         links.iter().filter(|l| !says(l, &CORRUPT) && !follows(l)).copied().collect();
     let controllers = of("controller");
+    let polled = |line: &&&LogLine| line.message.contains(POLLED);
+    let unheard: Vec<&LogLine> = controllers.iter().filter(polled).copied().collect();
     let lost: Vec<&LogLine> = controllers.iter().filter(|l| says(l, &RESET)).copied().collect();
-    let aborted: Vec<&LogLine> = controllers.iter().filter(|l| !says(l, &RESET)).copied().collect();
+    let rest = controllers.iter().filter(|l| !says(l, &RESET) && !polled(l));
+    let aborted: Vec<&LogLine> = rest.copied().collect();
     let gone = of("offline");
+    let wakes = of("phy");
     let mut most: f64 = 0.0;
-    let kinds: [(&[&LogLine], &str, f64); 5] = [
+    let kinds: [(&[&LogLine], &str, f64); 6] = [
+        (&unheard, "completions whose interrupt was lost, in the kernel's log", WAS_RESET),
         (&corrupt, "link errors in the kernel's log", CORRUPTED),
         (&lost, "controller or device resets in the kernel's log", WAS_RESET),
         (&gone, "requests to a device gone offline, in the kernel's log", WAS_RESET),
@@ -208,6 +221,14 @@ fn from_log(scene: &Scene, told: &[&LogLine], grounds: &mut Grounds) -> f64 {
         grounds.log_lines(scene, what, lines, Some(Bound::Above(0.0)));
         grounds.words.push(format!("{} {what} (`{}`)", lines.len(), short(&first.message.text)));
         most = most.max(nats);
+    }
+    if let Some(first) = wakes.first().filter(|_| corrupt.is_empty() && most > 0.0) {
+        let what = "link wake-ups without a corrupted frame, in the kernel's log";
+        grounds.log_lines(scene, what, &wakes, None);
+        grounds.words.push(format!(
+            "the link wakes up ({}) and corrupts no frame, so link power management comes before the cable",
+            short(first.message)
+        ));
     }
     most
 }

@@ -24,10 +24,11 @@
 //! ## Next step
 //! Free space, TRIM and firmware of flash; SMART and cable of a disk; hedge reads meanwhile.
 
-use iowhy_model::{Bound, Finding, Level, Unit, key};
+use iowhy_model::{Bound, DeviceId, Finding, Level, Unit, key};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, finding, held, lines};
+use crate::kernel_lines::LogLine;
 use crate::measures::service::Visit;
 use crate::measures::spread;
 use crate::measures::stall::{self, Stalls};
@@ -35,7 +36,7 @@ use crate::names;
 use crate::phrase;
 use crate::replayed::from_latencies;
 use crate::scene::{EVENTS_NEEDED, Scene};
-use crate::suspects::SHAPE_ALONE;
+use crate::suspects::{self, Grounds, SHAPE_ALONE};
 use crate::track::Track;
 use crate::weigh;
 
@@ -70,6 +71,10 @@ const UNBROKEN: f64 = 0.5;
 const LOST: f64 = 0.05;
 const AT_THE_EDGES: f64 = 2.0;
 
+/// What commands that the kernel gave up are worth, nats: with the prior 0.79 for several.
+const TIMED_OUT: f64 = 1.7;
+/// Odds of a volume by name from which on the host behind it comes first (`vd`: 0.7).
+const VOLUME: f64 = 0.5;
 /// Processor time stolen by the host from which on a silence may be the guest's own, % (a guest that is
 /// not run completes nothing, whatever the device does).
 const STEAL: f64 = 0.05;
@@ -77,7 +82,68 @@ const STEAL: f64 = 0.05;
 fn accuse(scene: &Scene) -> Vec<Finding> {
     let alone =
         scene.tracks.iter().filter(|track| !track.stalls_with_others && !is_stolen(scene, track));
-    alone.filter_map(|track| Some(charge(scene, track, &of_track(scene, track)?))).collect()
+    let traced = alone.filter_map(|track| Some(charge(scene, track, &of_track(scene, track)?)));
+    traced.chain(timed_out(scene)).collect()
+}
+
+/// Disks and ports on which the kernel gave commands up, and says nothing of medium or link: the
+/// device, its firmware, its power states or the driver did not answer.
+fn timed_out(scene: &Scene) -> Vec<Finding> {
+    let mut all: Vec<(DeviceId, String, Vec<&LogLine>)> = Vec::new();
+    let suspects = suspects::suspects(scene);
+    for suspect in &suspects {
+        let logged: Vec<&LogLine> = suspect.about().log().collect();
+        all.push((suspect.device, phrase::disk(&suspect.disk).to_string(), logged));
+    }
+    for line in scene.facts.nameless() {
+        let Some(device) = line.told.fact.device else { continue };
+        match all.iter_mut().find(|(known, _, _)| *known == device) {
+            Some((_, _, logged)) => logged.push(line),
+            None => {
+                let name = scene.recording.device_of(device).name.clone();
+                all.push((device, name, vec![line]));
+            }
+        }
+    }
+    let charges = all.into_iter().filter_map(|(device, name, logged)| {
+        let of = |kinds: &[&str]| -> Vec<&LogLine> {
+            logged.iter().filter(|line| kinds.contains(&line.kind)).copied().collect()
+        };
+        let lines = of(&["timeout", "command"]);
+        if lines.is_empty() || !of(&["medium", "link"]).is_empty() || may_be_remote(scene, device) {
+            return None;
+        }
+        let mut grounds = Grounds::default();
+        let what = "commands that failed or timed out, in the kernel's log";
+        grounds.log_lines(scene, what, &lines, Some(Bound::Above(0.0)));
+        grounds.clauses = vec![TIMED_OUT + weigh::above(lines.len() as f64, 1.0).min(1.0)];
+        let mut charge = finding(DETECTOR.name, Some(device), grounds.listings.clone());
+        charge.sentence = format!(
+            "{name} stopped answering: {} commands failed or timed out in the kernel's log, without a word of \
+             medium or cable: the drive, its firmware or the driver",
+            lines.len()
+        );
+        charge.confidence = grounds.believe(PRIOR);
+        charge.explained_share = 1.0;
+        charge.evidence = grounds.evidence;
+        charge.refuted_by = vec![
+            "another kernel version serves the same disk without a timeout: then it is the driver".to_string(),
+            "BadCRC, ICRC or UNC beside these lines: then it is the link or the medium".to_string(),
+        ];
+        charge.next_step = vec![
+            "does it begin with a kernel or firmware update? try the version before".to_string(),
+            format!("`smartctl -x /dev/{name}`: errors, firmware; queueing off: `libata.force=noncq`"),
+            "power states off: `nvme_core.default_ps_max_latency_us=0`, `max_performance` for SATA links"
+                .to_string(),
+        ];
+        Some(charge)
+    });
+    charges.collect()
+}
+
+/// Whether the device is a volume behind the host rather than a drive: then its host is asked first.
+fn may_be_remote(scene: &Scene, device: DeviceId) -> bool {
+    scene.network_odds(device) > VOLUME
 }
 
 /// Whether the host took the processors away while this was watched.

@@ -26,15 +26,16 @@
 use iowhy_model::{Bound, Finding, Forecast, Level, Medium, Nanos, Op, Unit};
 
 use crate::Detector;
-use crate::detector::{Needs, computed, finding, held, lines};
+use crate::detector::{Needs, computed, finding, held, lines, read_off};
 use crate::evidence::Told;
+use crate::kernel_lines::LogLine;
 use crate::measures::first_touch::{self, Read};
 use crate::measures::spread;
 use crate::names;
 use crate::phrase;
 use crate::requests::{self, Requests};
 use crate::scene::Scene;
-use crate::suspects::SHAPE_ALONE;
+use crate::suspects::{self, Grounds, SHAPE_ALONE};
 use crate::weigh;
 
 /// Entry in the list of detectors.
@@ -57,6 +58,11 @@ pub const DETECTOR: Detector = Detector {
 const PRIOR: f64 = 0.08;
 const VIRTUAL_MODEL: f64 = 3.0;
 const VIRTUAL_NAME: f64 = 1.5;
+/// Odds of a volume by name from which on it is one (`vd`: 0.7).
+const VOLUME: f64 = 0.5;
+/// What requests without any completion on a virtual disk are worth, and errors that a target reports.
+const STUCK: f64 = 0.92;
+const OF_A_TARGET: f64 = 0.75;
 /// Bounds of the rule (docs/METHOD.md, 10 Rules).
 const TIMES: f64 = 3.0;
 const EACH: usize = 10;
@@ -91,7 +97,76 @@ const VIRTUAL: [&str; 18] = [
 ];
 
 fn accuse(scene: &Scene) -> Vec<Finding> {
-    scene.requests().iter().filter_map(|requests| charge(scene, requests)).collect()
+    let touched = scene.requests().iter().filter_map(|requests| charge(scene, requests));
+    touched.chain(stuck(scene)).chain(reported_by_a_target(scene)).collect()
+}
+
+/// A virtual disk on which requests stay in flight and none completes to the end of the listing: the
+/// host or the network behind it does not answer.
+fn stuck(scene: &Scene) -> Vec<Finding> {
+    let charges = scene.rows_by_listing().into_iter().filter_map(|rows| {
+        let row = rows.last().filter(|row| scene.network_odds(row.device) >= VOLUME)?;
+        let outstanding = row.outstanding()?;
+        let silent = rows.iter().rev().take_while(|row| row.outstanding().is_some()).count();
+        let source = scene.source(row.listing);
+        let mut charge = finding(DETECTOR.name, Some(row.device), vec![row.listing]);
+        charge.sentence = format!(
+            "{} is a virtual disk that does not answer: {} requests are in flight and none completes, so its \
+             latency reads 0.00; what serves it (host, hypervisor, network) is stuck",
+            phrase::disk(&row.disk),
+            phrase::digits(outstanding)
+        );
+        charge.evidence = vec![
+            held(
+                read_off("requests in flight (aqu-sz)", outstanding, Unit::Requests, 1, source),
+                Bound::Above(1.0),
+            ),
+            read_off("completions", row.per_s(), Unit::PerSecond, 1, source),
+            computed("rows without a completion", silent as f64, Unit::Count, silent as u64, source),
+        ];
+        charge.confidence = STUCK;
+        charge.explained_share = 1.0;
+        charge.refuted_by = lines(&["completions appear in the next interval"]);
+        charge.next_step = vec![
+            "on the host: is the image's own disk busy or stuck? `iostat -x 1`, `dmesg`".to_string(),
+            format!("`dmesg --ctime | grep -i -e {} -e hung`: since when?", row.disk),
+        ];
+        Some(charge)
+    });
+    charges.collect()
+}
+
+/// Medium errors of a logical unit other than 0: a drive that is attached directly is unit 0, further
+/// units belong to a target (an array, iSCSI, a replicated volume) that reports errors in its own name.
+fn reported_by_a_target(scene: &Scene) -> Vec<Finding> {
+    let suspects = suspects::suspects(scene);
+    let charges = suspects.iter().filter_map(|suspect| {
+        let logged: Vec<&LogLine> = suspect.about().logged("medium").collect();
+        let unit = logged.iter().find_map(|line| line.unit()).filter(|unit| *unit > 0)?;
+        let mut grounds = Grounds::default();
+        let what = "medium errors in the kernel's log";
+        grounds.log_lines(scene, what, &logged, Some(Bound::Above(0.0)));
+        let first = logged.first()?;
+        let of = (f64::from(unit), Unit::Count);
+        grounds.fact(scene, &first.told, "logical unit (LUN)", of, Some(Bound::Above(0.0)));
+        let mut charge =
+            finding(DETECTOR.name, Some(suspect.device), grounds.listings(suspect));
+        charge.sentence = format!(
+            "{} is unit {unit} of a SCSI target, so its medium errors are the target's words: an array or a \
+             network volume behind it lost data or time, and no disk of this host is shown to be bad",
+            phrase::disk(&suspect.disk)
+        );
+        charge.confidence = OF_A_TARGET;
+        charge.explained_share = 1.0;
+        charge.evidence = grounds.evidence;
+        charge.refuted_by = lines(&["the unit is a local disk behind a multiplexing enclosure"]);
+        charge.next_step = vec![
+            format!("who serves it? `lsscsi -t | grep {}`, `iscsiadm -m session -P 3`", suspect.disk),
+            "read the log of the target (array, Longhorn, LIO, tgt) for the same minute".to_string(),
+        ];
+        Some(charge)
+    });
+    charges.collect()
 }
 
 /// Why the device is taken for virtual, in words, and what that is worth; nothing for a name that

@@ -30,6 +30,7 @@ use crate::measures::service::{Visit, busy_ns};
 use crate::measures::spread;
 use crate::phrase;
 use crate::row::Row;
+use crate::runs;
 use crate::scene::{EVENTS_NEEDED, Scene};
 use crate::track::Track;
 use crate::weigh;
@@ -90,7 +91,7 @@ struct Large<'a> {
 fn accuse(scene: &Scene) -> Vec<Finding> {
     let tracks = scene.tracks.iter().filter_map(|track| from_track(scene, track));
     let rows = scene.rows_by_listing().into_iter().filter_map(|rows| from_rows(scene, &rows));
-    tracks.chain(rows).collect()
+    tracks.chain(rows).chain(runs::deep(scene, DETECTOR.name, true)).collect()
 }
 
 fn from_track(scene: &Scene, track: &Track) -> Option<Finding> {

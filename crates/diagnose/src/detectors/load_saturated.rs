@@ -34,6 +34,7 @@ use crate::phrase;
 use crate::replay::Side;
 use crate::replayed::{forecast, vote_evidence};
 use crate::row::{self, Row};
+use crate::runs;
 use crate::scene::{EVENTS_NEEDED, Scene};
 use crate::track::Track;
 use crate::weigh;
@@ -76,7 +77,7 @@ const STEEPEST: f64 = 2.0;
 fn accuse(scene: &Scene) -> Vec<Finding> {
     let traced = scene.tracks.iter().filter_map(|track| from_events(scene, track));
     let averaged = scene.rows_by_listing().into_iter().filter_map(|rows| from_rows(scene, &rows));
-    traced.chain(averaged).collect()
+    traced.chain(averaged).chain(runs::deep(scene, DETECTOR.name, false)).collect()
 }
 
 fn from_events(scene: &Scene, track: &Track) -> Option<Finding> {

@@ -37,6 +37,7 @@ use crate::measures::service::Visit;
 use crate::measures::spread;
 use crate::phrase;
 use crate::row::{Row, Shape};
+use crate::runs;
 use crate::scene::{EVENTS_NEEDED, Scene};
 use crate::suspects;
 use crate::track::Track;
@@ -58,6 +59,10 @@ pub const DETECTOR: Detector = Detector {
 
 /// Arithmetic is certain; what is left is that the listing was read in another sense than meant.
 const CERTAIN: f64 = 0.95;
+/// Requests in flight below which a contradiction is a remark, and what it is worth then: below the bar of
+/// a verdict.
+const MATTERS: f64 = 1.0;
+const FAINT: f64 = 0.55;
 /// Two listings of one document may have watched different times.
 const TWO_WINDOWS: f64 = 0.85;
 /// How far a histogram's mean and the averages of the same device may be apart (docs/METHOD.md, 9
@@ -78,6 +83,7 @@ fn accuse(scene: &Scene) -> Vec<Finding> {
         scene.doubts.iter().filter_map(|doubt| charge(scene, doubt)).collect();
     findings.extend(size_denied(scene));
     findings.extend(means_apart(scene));
+    findings.extend(runs::cached(scene, DETECTOR.name));
     findings
 }
 
@@ -146,7 +152,9 @@ fn charge(scene: &Scene, doubt: &Doubt) -> Option<Finding> {
                     Bound::Above(LITTLE_TOLERANCE),
                 ),
             ];
-            charge.confidence = CERTAIN;
+            // Less than one request in flight either way: true, and of no consequence.
+            let faint = product.max(queue_len) < MATTERS;
+            charge.confidence = if faint { FAINT } else { CERTAIN };
             // The share of the larger figure that the other denies.
             charge.explained_share = (product - queue_len).abs() / product.max(queue_len);
             advise(&mut charge, &disk);
@@ -211,7 +219,7 @@ fn overrun(
         computed("sum of all waits", sum_s, Unit::Seconds, n, source),
         read_off("in flight at most", at_once, Unit::Requests, n, source),
         held(
-            computed("mean number in flight", concurrency, Unit::Requests, n, source),
+            computed("mean concurrency", concurrency, Unit::Ratio, n, source),
             Bound::Above(1.1 * at_once),
         ),
     ];

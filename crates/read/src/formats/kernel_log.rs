@@ -60,7 +60,7 @@ const KEPT: u64 = 100;
 /// a message of the kernel that must be there (drivers/ata/libata-eh.c, drivers/scsi/scsi_logging.c,
 /// block/blk-core.c, drivers/nvme/host/pci.c, kernel/hung_task.c; cases in the issue trackers
 /// named on the project's page on evidence).
-const KINDS: [(&str, &[&str]); 38] = [
+const KINDS: [(&str, &[&str]); 40] = [
     ("medium", &["critical medium error"]),
     ("medium", &["Sense Key : Medium Error"]),
     ("medium", &["Unrecovered read error"]),
@@ -76,6 +76,7 @@ const KINDS: [(&str, &[&str]); 38] = [
     ("link", &["interface fatal error"]),
     ("link", &["hard resetting link"]),
     ("link", &["limiting SATA link speed"]),
+    ("link", &["PCIe Bus Error"]),
     ("link", &["SATA link down"]),
     ("phy", &["SErr", "PHYRdyChg"]),
     ("phy", &["SErr", "CommWake"]),
@@ -85,6 +86,7 @@ const KINDS: [(&str, &[&str]); 38] = [
     ("timeout", &["failed command: FLUSH CACHE"]),
     ("timeout", &["(timeout)"]),
     ("timeout", &["timing out command"]),
+    ("command", &["failed command: "]),
     ("controller", &["nvme", "timeout, "]),
     ("controller", &["nvme", "controller is down"]),
     ("controller", &["nvme", "resetting controller"]),
@@ -132,12 +134,23 @@ fn device(message: &str) -> Option<&str> {
         let word = word.trim_end_matches(':');
         word.split_once('.').map_or(word, |(port, _)| port)
     });
-    words.find(|word| {
+    let port = words.find(|word| {
         let numbered = |prefix: &str| {
             word.strip_prefix(prefix).is_some_and(|n| n.starts_with(|c: char| c.is_ascii_digit()))
         };
         numbered("ata") || numbered("nvme") || numbered("mpt3sas_cm") || numbered("mmcblk")
-    })
+    });
+    port.or_else(|| message.split_whitespace().find_map(pci))
+}
+
+/// The address of a PCI device, `0000:03:00.0`.
+fn pci(word: &str) -> Option<&str> {
+    let word = word.trim_end_matches(':');
+    let (slot, function) = word.split_once('.')?;
+    let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let lengths: Vec<usize> = slot.split(':').map(str::len).collect();
+    let fits = lengths == [4, 2, 2] && slot.split(':').all(is_hex);
+    (fits && function.len() == 1 && is_hex(function)).then_some(word)
 }
 
 fn is_disk(name: &str) -> bool {

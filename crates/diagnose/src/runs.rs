@@ -1,0 +1,282 @@
+//! What a load generator reports of its own requests: how many at once, how fast, how long each took.
+//!
+//! A generator makes its own queue: it keeps so many requests in flight, and by Little's law each then
+//! waits for that number over the rate. What it reports is the program's view, so it tells of a limit or of
+//! the generator's depth, and never that a disk is ill.
+
+use iowhy_model::{Bound, DeviceId, Finding, Layer, Op, Rates, Unit};
+
+use crate::audit;
+use crate::baseline::Request;
+use crate::detector::{computed, estimated, finding, held, lines, read_off};
+use crate::measures::cap::{self, Limit};
+use crate::phrase;
+use crate::scene::Scene;
+use crate::weigh;
+
+/// A run of a load generator on one device, reads and writes together.
+pub struct Run {
+    listing: usize,
+    device: DeviceId,
+    name: String,
+    /// Requests in flight at most, if the run states it.
+    at_once: Option<f64>,
+    per_s: f64,
+    bytes_per_s: f64,
+    await_ms: Option<f64>,
+    seconds: f64,
+    /// What most of its requests are.
+    op: Op,
+}
+
+/// From so many requests in flight on, the queue is the generator's own doing (a choice: a single disk
+/// reorders up to 32, SATA's limit, and gains nothing beyond).
+const DEEP: f64 = 8.0;
+/// Mean latency over S0 (docs/METHOD.md, 1 Replay).
+const WAITS: f64 = 3.0;
+/// From this size on the transfer is most of a request (docs/METHOD.md, 10 Rules).
+const LARGE: f64 = 524_288.0;
+/// Shorter runs may live on credits: gp2's bucket lasts half an hour, but a cap's first second shows.
+const LONG_S: f64 = 30.0;
+/// How near to a limit that is sold the mean of a whole run must be: a tenth of `cap.volume`'s band.
+const NEAR: f64 = 0.0015;
+/// No request that leaves the host is answered within so many ns on average: a PCIe round trip, interrupt
+/// and context switch included, takes more (NVMe over a null device: 6 to 8 µs at depth 1; memory: 1 to
+/// 3 µs).
+const MEMORY_NS: f64 = 5_000.0;
+/// What the depth of a generator explains: it is known, and so are rate and latency.
+const STATED: f64 = 0.90;
+const INFERRED: f64 = 0.80;
+
+/// All runs that the listings report.
+pub fn runs(scene: &Scene) -> Vec<Run> {
+    let mut all = Vec::new();
+    for (place, listing) in scene.recording.listings.iter().enumerate() {
+        let mut open: Option<(Run, Vec<Op>, f64)> = None;
+        for row in listing.intervals.iter().filter(|row| row.layer == Layer::Application) {
+            let parts: Vec<(Option<Op>, Rates)> = match row.mixed {
+                Some(mixed) => vec![(None, mixed)],
+                None => row.rates.iter().map(|(op, rates)| (Some(*op), *rates)).collect(),
+            };
+            for (op, rates) in parts.into_iter().filter(|(_, rates)| rates.ios_per_s > 0.0) {
+                let op = op.unwrap_or(Op::Read);
+                let joins = open
+                    .as_ref()
+                    .is_some_and(|(run, ops, _)| run.device == row.device && !ops.contains(&op));
+                if !joins {
+                    all.extend(open.take().map(|(run, _, _)| run));
+                    let name = scene.recording.device_of(row.device).name.clone();
+                    let run = Run {
+                        listing: place,
+                        device: row.device,
+                        name,
+                        at_once: audit::at_once(listing, row.device),
+                        per_s: 0.0,
+                        bytes_per_s: 0.0,
+                        await_ms: None,
+                        seconds: row.length.map_or(0.0, |length| length.seconds()),
+                        op,
+                    };
+                    open = Some((run, Vec::new(), 0.0));
+                }
+                let Some((run, ops, most)) = &mut open else { continue };
+                ops.push(op);
+                if rates.ios_per_s > *most {
+                    (*most, run.op) = (rates.ios_per_s, op);
+                }
+                let all = run.per_s + rates.ios_per_s;
+                if let Some(ns) = rates.await_ns {
+                    let before = run.await_ms.unwrap_or(0.0) * run.per_s;
+                    run.await_ms = Some((before + ns / 1e6 * rates.ios_per_s) / all);
+                }
+                run.per_s = all;
+                run.bytes_per_s += rates.bytes_per_s.unwrap_or(0.0);
+            }
+        }
+        all.extend(open.map(|(run, _, _)| run));
+    }
+    all.retain(|run| run.op == Op::Read || run.op == Op::Write);
+    all
+}
+
+impl Run {
+    fn bytes(&self) -> f64 {
+        if self.bytes_per_s > 0.0 { self.bytes_per_s / self.per_s } else { 4096.0 }
+    }
+
+    /// Requests in flight: as stated, else by Little's law.
+    fn in_flight(&self) -> Option<f64> {
+        self.at_once.or(self.await_ms.map(|ms| self.per_s * ms / 1000.0))
+    }
+
+    /// Mean latency, ms: as reported, else by Little's law.
+    fn latency_ms(&self) -> Option<f64> {
+        self.await_ms.or(self.at_once.map(|n| n / self.per_s * 1000.0))
+    }
+
+    /// The limit that is sold and on which the whole run stands, and how far from it.
+    fn tier(&self) -> Option<(Limit, cap::Tier, f64)> {
+        let rates = [(Limit::Iops, self.per_s), (Limit::BytesPerSecond, self.bytes_per_s)];
+        rates.into_iter().find_map(|(limit, rate)| {
+            let (tier, off) = cap::nearest_tier(limit, rate)?;
+            (off.abs() <= NEAR).then_some((limit, tier, off))
+        })
+    }
+}
+
+/// Runs whose own depth makes the latency, with the verdict `of_large` for large requests and the other
+/// for all others.
+pub fn deep(scene: &Scene, verdict: &'static str, of_large: bool) -> Vec<Finding> {
+    runs(scene)
+        .iter()
+        .filter(|run| (run.bytes() >= LARGE) == of_large)
+        .filter_map(|run| {
+            let (in_flight, latency) = (run.in_flight()?, run.latency_ms()?);
+            let request = Request { op: run.op, bytes: run.bytes(), sequential: None };
+            let s0 = scene.s0(run.device, request, None);
+            let turn_ms = 1000.0 / run.per_s;
+            // One after the other the device would need no longer than a healthy one: it keeps pace.
+            let keeps_pace = turn_ms <= s0.slowest_ms();
+            if in_flight < DEEP || latency < WAITS * s0.median_ms() || !keeps_pace {
+                return None;
+            }
+            let source = scene.source(run.listing);
+            let mut charge = finding(verdict, Some(run.device), vec![run.listing]);
+            charge.sentence = format!(
+                "{} keeps {} requests of {} in flight: at {} IOPS each waits {} for the others, and the \
+                 depth of the queue makes that latency, not the disk",
+                phrase::disk(&run.name),
+                phrase::digits(in_flight),
+                phrase::bytes(run.bytes()),
+                phrase::thousands(run.per_s),
+                phrase::ms(latency)
+            );
+            let depth = match run.at_once {
+                Some(n) => read_off("in flight at most (depth times jobs)", n, Unit::Requests, 1, source),
+                None => computed("in flight, rate times latency", in_flight, Unit::Requests, 1, source),
+            };
+            charge.evidence = vec![
+                held(depth, Bound::Above(DEEP)),
+                read_off("completions", run.per_s, Unit::PerSecond, 1, source),
+                held(
+                    match run.await_ms {
+                        Some(ms) => read_off("mean latency", ms, Unit::Ms, 1, source),
+                        None => computed("mean latency, depth over rate", latency, Unit::Ms, 1, source),
+                    },
+                    Bound::Above(WAITS * s0.median_ms()),
+                ),
+                held(
+                    computed("time per completion", turn_ms, Unit::Ms, 1, source),
+                    Bound::Below(s0.slowest_ms()),
+                ),
+                computed("mean request size", run.bytes(), Unit::Bytes, 1, source),
+                estimated("healthy service time", s0.median_ms(), Unit::Ms, 1, source),
+            ];
+            charge.confidence = if run.at_once.is_some() { STATED } else { INFERRED };
+            charge.explained_share = (1.0 - turn_ms.max(s0.median_ms()) / latency).max(0.0);
+            charge.refuted_by = lines(&[
+                "the same run at depth 1 is as slow",
+                "the throughput is far below what the device gave before",
+            ]);
+            charge.next_step = vec![
+                "measure latency at the depth of the real program: `--iodepth=1 --numjobs=1`".to_string(),
+                "compare throughput, not latency, with the data sheet of the device".to_string(),
+            ];
+            Some(charge)
+        })
+        .collect()
+}
+
+/// Runs that stand on a limit that is sold, however many requests they keep in flight.
+pub fn capped(scene: &Scene, verdict: &'static str, prior: f64) -> Vec<Finding> {
+    let paced = |run: &Run| {
+        let facts = &scene.listing(run.listing).facts;
+        facts.iter().any(|fact| fact.key.starts_with("fio.rate") && fact.value != "0")
+    };
+    runs(scene)
+        .iter()
+        .filter(|run| run.seconds >= LONG_S && !paced(run) && scene.may_be_limited(run.device))
+        .filter_map(|run| {
+            let in_flight = run.in_flight().filter(|n| *n >= DEEP)?;
+            let (limit, tier, off) = run.tier()?;
+            let source = scene.source(run.listing);
+            let (rate, unit, words) = match limit {
+                Limit::Iops => (run.per_s, Unit::PerSecond, format!("{} IOPS", phrase::thousands(run.per_s))),
+                Limit::BytesPerSecond => (
+                    run.bytes_per_s,
+                    Unit::BytesPerSecond,
+                    format!("{} per second", phrase::bytes(run.bytes_per_s)),
+                ),
+            };
+            let mut charge = finding(verdict, Some(run.device), vec![run.listing]);
+            charge.sentence = format!(
+                "{} is held at {words} over {:.0} s, {} from a limit that is sold ({}), with {} requests in \
+                 flight",
+                phrase::disk(&run.name),
+                run.seconds,
+                phrase::percent(off.abs()),
+                tier.known_from,
+                phrase::digits(in_flight)
+            );
+            charge.evidence = vec![
+                read_off("throughput, reads and writes", rate, unit, 1, source),
+                computed(&format!("nearest known limit ({})", tier.known_from), tier.value, unit, 1, source),
+                held(computed("distance from it", off.abs(), Unit::Share, 1, source), Bound::Below(NEAR)),
+                held(
+                    computed("requests in flight", in_flight, Unit::Requests, 1, source),
+                    Bound::Above(DEEP),
+                ),
+                read_off("the run took", run.seconds, Unit::Seconds, 1, source),
+            ];
+            charge.confidence = weigh::believe(prior, &[3.0, weigh::below(off.abs(), NEAR).max(1.0)]);
+            charge.explained_share = 0.8;
+            charge.refuted_by = lines(&[
+                "throughput goes higher in any second of the same load",
+                "the run was paced by its own options",
+            ]);
+            charge.next_step = vec![
+                "ask the provider for the provisioned limit: `aws ec2 describe-volumes` or its equivalent"
+                    .to_string(),
+                "a larger tier, or fewer and larger I/Os; check the instance's own limit too".to_string(),
+            ];
+            Some(charge)
+        })
+        .collect()
+}
+
+/// Runs answered from memory: their figures are not of the device they name.
+pub fn cached(scene: &Scene, verdict: &'static str) -> Vec<Finding> {
+    runs(scene)
+        .iter()
+        .filter_map(|run| {
+            let ns = run.await_ms? * 1e6;
+            if ns <= 0.0 || ns >= MEMORY_NS || run.bytes() < 512.0 {
+                return None;
+            }
+            let source = scene.source(run.listing);
+            let mut charge = finding(verdict, Some(run.device), vec![run.listing]);
+            charge.sentence = format!(
+                "the figures of {} are not the disk's: no block device answers in {} on average, so the page \
+                 cache did",
+                phrase::disk(&run.name),
+                phrase::ns(ns)
+            );
+            charge.evidence = vec![
+                held(
+                    read_off("mean latency", ns / 1e6, Unit::Ms, 1, source),
+                    Bound::Below(MEMORY_NS / 1e6),
+                ),
+                read_off("completions", run.per_s, Unit::PerSecond, 1, source),
+            ];
+            charge.confidence = STATED;
+            charge.explained_share = 1.0;
+            charge.refuted_by = lines(&["the device is memory itself: a RAM disk, zram, null_blk"]);
+            charge.next_step = vec![
+                "measure past the page cache: `fio --direct=1`, `dd iflag=direct` or `oflag=direct`".to_string(),
+                "an asynchronous engine (`--ioengine=io_uring`) if more than one request is to be in flight"
+                    .to_string(),
+            ];
+            Some(charge)
+        })
+        .collect()
+}
