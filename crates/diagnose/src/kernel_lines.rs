@@ -11,7 +11,7 @@ use crate::names;
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogLine<'a> {
     /// What it is about: `medium`, `link`, `phy`, `timeout`, `controller`, `offline`, `io-error`,
-    /// `hung-task`, `firmware`.
+    /// `hung-task`, `firmware`, `command`.
     pub kind: &'a str,
     /// The disk, if the message or its neighbours tell.
     pub disk: Option<String>,
@@ -24,7 +24,7 @@ pub struct LogLine<'a> {
 impl LogLine<'_> {
     /// The logical unit of the SCSI address it begins with: 1 of `sd 4:0:0:1: [sde]`.
     pub fn unit(&self) -> Option<u32> {
-        let mut words = self.message.split_whitespace();
+        let mut words = self.message.text.split_whitespace();
         let address = words.find(|word| word.matches(':').count() >= 3)?.trim_end_matches(':');
         let parts: Vec<&str> = address.split(':').collect();
         let numbers = parts.iter().all(|part| part.parse::<u32>().is_ok());

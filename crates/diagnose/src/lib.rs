@@ -24,6 +24,7 @@ mod members;
 mod mounts;
 mod names;
 mod phrase;
+mod programs;
 pub mod regimes;
 pub mod replay;
 mod replayed;

@@ -4,7 +4,7 @@
 //! waits for that number over the rate. What it reports is the program's view, so it tells of a limit or of
 //! the generator's depth, and never that a disk is ill.
 
-use iowhy_model::{Bound, DeviceId, Finding, Layer, Op, Rates, Unit};
+use iowhy_model::{Bound, DeviceId, Fact, Finding, Layer, Op, Rates, Unit, key};
 
 use crate::audit;
 use crate::baseline::Request;
@@ -100,6 +100,16 @@ pub fn runs(scene: &Scene) -> Vec<Run> {
 }
 
 impl Run {
+    /// Bytes per second.
+    pub fn throughput(&self) -> f64 {
+        self.bytes_per_s
+    }
+
+    /// The place of its listing.
+    pub fn place(&self) -> usize {
+        self.listing
+    }
+
     fn bytes(&self) -> f64 {
         if self.bytes_per_s > 0.0 { self.bytes_per_s / self.per_s } else { 4096.0 }
     }
@@ -191,7 +201,9 @@ pub fn deep(scene: &Scene, verdict: &'static str, of_large: bool) -> Vec<Finding
 pub fn capped(scene: &Scene, verdict: &'static str, prior: f64) -> Vec<Finding> {
     let paced = |run: &Run| {
         let facts = &scene.listing(run.listing).facts;
-        facts.iter().any(|fact| fact.key.starts_with("fio.rate") && fact.value != "0")
+        let option =
+            |fact: &Fact| fact.key.member_of(key::FIO).is_some_and(|name| name.starts_with("rate"));
+        facts.iter().any(option)
     };
     runs(scene)
         .iter()

@@ -256,7 +256,7 @@ pub fn weigh_first(scene: &Scene, findings: &mut [Finding]) {
 /// No finding is surer than its input can make it, whatever it was worth in the laboratory. The order
 /// stays: what is bounded is bounded for all of a kind.
 pub fn bound(scene: &Scene, findings: &mut [Finding]) {
-    if scene.options.calibrated != Calibrated::First {
+    if scene.options.calibrated == Calibrated::No {
         return;
     }
     for finding in findings.iter_mut().filter(|finding| finding.verdict != "insufficient") {

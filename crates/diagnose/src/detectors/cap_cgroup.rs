@@ -36,6 +36,7 @@ use crate::measures::limit::{self, Held};
 use crate::measures::spans::Spans;
 use crate::measures::windows::Windows;
 use crate::phrase;
+use crate::programs;
 use crate::replayed::from_means;
 use crate::requests::{self, Requests};
 use crate::row::Row;
@@ -81,7 +82,7 @@ const SECOND_NS: i64 = 1_000_000_000;
 fn accuse(scene: &Scene) -> Vec<Finding> {
     let traced = scene.requests().iter().filter_map(|requests| from_events(scene, requests));
     let rows = scene.rows_by_listing().into_iter().filter_map(|rows| from_rows(scene, &rows));
-    traced.chain(rows).collect()
+    traced.chain(rows).chain(programs::held_by_limit(scene, DETECTOR.name)).collect()
 }
 
 /// One device in one listing, and how busy it was.

@@ -78,10 +78,11 @@ const PLACE: f64 = 2.5;
 /// SMART: fact, words, what it is worth above zero, and when it grew. Weights follow the risk ratios
 /// of Pinheiro et al. (FAST 2007) and the five attributes of Backblaze (2016): pending and offline
 /// uncorrectable tell of now; 5 and 187 tell of then, unless they grow.
-const SMART: [(FactKey, &str, f64, f64); 9] = [
+const SMART: [(FactKey, &str, f64, f64); 10] = [
     (key::SMART_RAW.of("197"), "sectors waiting for reallocation (SMART 197)", 2.5, 3.5),
     (key::SMART_RAW.of("198"), "sectors unreadable offline (SMART 198)", 2.5, 3.5),
     (key::SMART_PENDING_DEFECTS, "pending defects in the drive's log", 2.5, 3.5),
+    (key::SMART_ERROR_LOG_UNC, "unreadable sectors in the drive's error log", 1.0, 3.0),
     (key::SMART_SELF_TEST_ERRORS, "self-tests that failed", 2.0, 3.0),
     (key::SMART_UNCORRECTED_READ, "reads the drive could not correct", 1.5, 3.0),
     (key::SMART_NVME.of("media_errors"), "media errors (NVMe health log)", 1.0, 3.0),
@@ -89,6 +90,8 @@ const SMART: [(FactKey, &str, f64, f64); 9] = [
     (key::SMART_RAW.of("187"), "uncorrectable errors reported (SMART 187)", 0.0, 2.5),
     (key::SMART_GROWN_DEFECTS, "grown defects", 0.0, 2.5),
 ];
+/// Errors in a drive's log that are no single event any more (a choice).
+const MANY_ERRORS: f64 = 100.0;
 /// On flash a waiting sector may be a matter of firmware (identical drives healed by themselves).
 const ON_FLASH: f64 = 1.0;
 /// Bit of the NVMe critical warning: reliability degraded (NVM Express base specification).
@@ -233,6 +236,17 @@ fn from_smart(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
             grounds.words.push(format!("{} {words}", phrase::thousands(value)));
         }
         most = most.max(nats);
+    }
+    // A log that has counted hundreds of errors and shows unreadable sectors among the last five.
+    let unreadable = about.number(key::SMART_ERROR_LOG_UNC).is_some_and(|(value, _)| value > 0.0);
+    if let Some((errors, told)) = about.number(key::SMART_ERRORS)
+        && unreadable
+        && errors >= MANY_ERRORS
+    {
+        let above = Some(Bound::Above(MANY_ERRORS - 1.0));
+        grounds.fact(scene, &told, "errors in the drive's log", (errors, Unit::Count), above);
+        grounds.words.push(format!("{} errors in the drive's log", phrase::thousands(errors)));
+        most = most.max(FAILED_MEDIUM);
     }
     if let Some((value, told)) = about.number(key::SMART_NVME.of("critical_warning"))
         && value as u64 & UNRELIABLE != 0

@@ -197,7 +197,7 @@ fn from_log(scene: &Scene, told: &[&LogLine], grounds: &mut Grounds) -> f64 {
     let resets: Vec<&LogLine> =
         links.iter().filter(|l| !says(l, &CORRUPT) && !follows(l)).copied().collect();
     let controllers = of("controller");
-    let polled = |line: &&&LogLine| line.message.contains(POLLED);
+    let polled = |line: &&&LogLine| line.message.text.contains(POLLED);
     let unheard: Vec<&LogLine> = controllers.iter().filter(polled).copied().collect();
     let lost: Vec<&LogLine> = controllers.iter().filter(|l| says(l, &RESET)).copied().collect();
     let rest = controllers.iter().filter(|l| !says(l, &RESET) && !polled(l));
@@ -227,7 +227,7 @@ fn from_log(scene: &Scene, told: &[&LogLine], grounds: &mut Grounds) -> f64 {
         grounds.log_lines(scene, what, &wakes, None);
         grounds.words.push(format!(
             "the link wakes up ({}) and corrupts no frame, so link power management comes before the cable",
-            short(first.message)
+            short(&first.message.text)
         ));
     }
     most

@@ -21,9 +21,10 @@
 //! ## Next step
 //! Look above the block layer: file system locks, CPU, memory, the network.
 
-use iowhy_model::{Bound, Evidence, Finding, Layer, Level, Unit};
+use iowhy_model::{Bound, Evidence, Finding, Layer, Level, Stage, Unit};
 
 use crate::Detector;
+use crate::audit;
 use crate::closing;
 use crate::detector::{Needs, computed, estimated, finding, held, lines};
 use crate::measures::missed_turn;
@@ -67,6 +68,10 @@ const SUSPECTED: f64 = 0.30;
 const ACQUITS: f64 = 0.6;
 /// Rows that must be as good.
 const ALL_BUT: f64 = 0.95;
+/// Requests of a program that pings, where the slowest of them is as a healthy device's; and what memory
+/// answers within, ns.
+const FEWEST: u64 = 3;
+const MEMORY_NS: f64 = 20_000.0;
 /// Disks of which all evidence is shown.
 const FEW: usize = 3;
 /// What an acquittal by the slowest class in question is worth: the class is a guess.
@@ -197,9 +202,17 @@ fn of_rows(scene: &Scene, rows: &[&Row]) -> Option<Bill> {
 fn of_shape(scene: &Scene, shape: &Shape) -> Option<Bill> {
     let histogram = &shape.known.histogram;
     let n = histogram.count();
-    // What a program waited for is not the device's alone.
-    let tells = shape.known.layer == Layer::Block && n >= EVENTS_NEEDED as u64;
-    let (mean_ns, _) = histogram.mean_ns().filter(|_| tells)?;
+    // What a program waited for is not the device's alone: where even that is short the device is well,
+    // unless memory answered.
+    let by_program = shape.known.layer == Layer::Application && shape.known.stage == Stage::Total;
+    let at_once = audit::at_once(scene.listing(shape.listing), shape.known.device);
+    let alone = by_program && at_once == Some(1.0);
+    let largest_ms = histogram.max_ns.map_or(f64::INFINITY, |ns| ns as f64 / 1e6);
+    let few = n >= FEWEST && largest_ms < WITHIN_SLOWEST * shape.s0.slowest_ms();
+    let many = n >= EVENTS_NEEDED as u64;
+    let tells = (shape.known.layer == Layer::Block && many) || (alone && (many || few));
+    let (mean_ns, _) =
+        histogram.mean_ns().filter(|(ns, _)| tells && (*ns > MEMORY_NS || !alone))?;
     let source = scene.source(shape.listing);
     let far = (TAIL * shape.s0.slowest_ms() * 1e6) as u64;
     let tail: u64 = histogram.filled().filter(|(low, _, _)| *low > far).map(|(_, _, n)| n).sum();

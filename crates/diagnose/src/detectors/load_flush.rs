@@ -36,6 +36,7 @@ use crate::measures::flushing::{self, Flushing, Kind, Served};
 use crate::measures::spans::Spans;
 use crate::measures::spread;
 use crate::phrase;
+use crate::programs;
 use crate::requests::{self, Requests};
 use crate::row::Row;
 use crate::scene::Scene;
@@ -74,7 +75,7 @@ const FEWEST: usize = 10;
 fn accuse(scene: &Scene) -> Vec<Finding> {
     let traced = scene.requests().iter().filter_map(|requests| from_events(scene, requests));
     let rows = scene.rows_by_listing().into_iter().filter_map(|rows| from_rows(scene, &rows));
-    traced.chain(rows).collect()
+    traced.chain(rows).chain(programs::flushes(scene, DETECTOR.name)).collect()
 }
 
 fn from_events(scene: &Scene, requests: &Requests) -> Option<Finding> {

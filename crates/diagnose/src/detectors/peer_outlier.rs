@@ -33,7 +33,7 @@ use crate::measures::peers::{self, Peer, Standing, View};
 use crate::members::{self, Measured, Member};
 use crate::row::Shape;
 use crate::scene::Scene;
-use crate::{phrase, weigh};
+use crate::{phrase, programs, weigh};
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -64,6 +64,7 @@ fn accuse(scene: &Scene) -> Vec<Finding> {
             members::families(scene, listing).into_iter().map(move |f| (listing, f))
         })
         .flat_map(|(listing, family)| judge_family(scene, listing, &family))
+        .chain(programs::laggard(scene, DETECTOR.name))
         .collect()
 }
 

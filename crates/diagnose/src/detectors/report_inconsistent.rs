@@ -59,6 +59,9 @@ pub const DETECTOR: Detector = Detector {
 
 /// Arithmetic is certain; what is left is that the listing was read in another sense than meant.
 const CERTAIN: f64 = 0.95;
+/// Lines that are no accident of copying, and what a listing without one usable line is worth.
+const FEW_LINES: u64 = 3;
+const UNUSABLE: f64 = 0.75;
 /// Requests in flight below which a contradiction is a remark, and what it is worth then: below the bar of
 /// a verdict.
 const MATTERS: f64 = 1.0;
@@ -84,7 +87,41 @@ fn accuse(scene: &Scene) -> Vec<Finding> {
     findings.extend(size_denied(scene));
     findings.extend(means_apart(scene));
     findings.extend(runs::cached(scene, DETECTOR.name));
+    findings.extend(unusable(scene));
     findings
+}
+
+/// Listings of which not one line could be used: the tool does not fit the kernel it ran on, or the copy is
+/// damaged. Whatever it prints must be thrown away.
+fn unusable(scene: &Scene) -> Vec<Finding> {
+    let all = scene.recording.listings.iter().enumerate();
+    let dead = all.filter(|(_, listing)| {
+        let source = &listing.source;
+        source.records == 0 && source.skipped >= FEW_LINES && source.level == Level::C
+    });
+    dead.map(|(place, listing)| {
+        let source = &listing.source;
+        let mut charge = finding(DETECTOR.name, None, vec![place]);
+        let reason = source.notes.first().map_or("unusable", |note| note.reason.as_str());
+        charge.sentence = format!(
+            "none of the {} lines of this {} listing can be true ({reason}): the tool does not fit the kernel it \
+             ran on, or the copy is damaged",
+            source.skipped, source.format
+        );
+        let what = "lines that could not be used";
+        let above = Bound::Above(FEW_LINES as f64 - 1.0);
+        charge.evidence = vec![
+            held(read_off(what, source.skipped as f64, Unit::Count, source.skipped, source), above),
+            computed("lines that could", 0.0, Unit::Count, source.skipped, source),
+        ];
+        charge.confidence = UNUSABLE;
+        charge.explained_share = 1.0;
+        charge.refuted_by = lines(&["the same tool on another kernel prints sane lines"]);
+        charge.next_step =
+            vec!["use a release of the tool that knows this kernel, or `iowhy record`".to_string()];
+        charge
+    })
+    .collect()
 }
 
 /// The size that is printed is not throughput over rate, though all three come of the same counters.

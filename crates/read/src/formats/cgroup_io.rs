@@ -13,7 +13,8 @@
 //!
 //! ## Versions
 //! Version 2 since Linux 4.5, its `io.latency` since 4.19; fields of `io.cost` are read as they
-//! come. Version 1: `blkio.throttle.write_iops_device` and its kin.
+//! come. Version 1: `blkio.throttle.write_iops_device` and its kin, also as the shell line that sets it,
+//! `echo "8:32 1048576" > .../blkio.throttle.read_bps_device`.
 //!
 //! ## Traps
 //! Devices are numbers: `8:16` is named `sdb`, `253:0`, of no fixed meaning, stays. A limit anywhere
@@ -68,8 +69,24 @@ struct Row<'a> {
     fields: Vec<(&'a str, &'a str)>,
 }
 
+/// `echo "8:32 1048576" > PATH/blkio.throttle.read_bps_device`: how a limit of version 1 is set.
+fn set_by_shell(text: &str) -> Option<Row<'_>> {
+    let (head, path) = text.split_once('>')?;
+    let (_, said) = head.split_once("echo ")?;
+    let (numbers, value) = said.trim().trim_matches(['"', '\'']).split_once(' ')?;
+    let path = path.trim_start_matches('>').trim().trim_matches(['"', '\'']);
+    let name = path.rsplit('/').next()?;
+    let (_, limit) = THROTTLES.iter().find(|(file, _)| *file == name)?;
+    let device = device_of_numbers(numbers).filter(|_| numbers.contains(':'))?;
+    integer(value.trim())?;
+    Some(Row { path: Some(path), file: "max", device, fields: vec![(limit, value.trim())] })
+}
+
 fn row(line: &str) -> Option<Row<'_>> {
     let text = line.trim();
+    if text.contains("echo ") {
+        return set_by_shell(text);
+    }
     let (first, rest) = text.split_once(' ')?;
     // `PATH:8:16` or `8:16`.
     let (path, numbers) = match first.match_indices(':').rev().nth(1) {

@@ -30,7 +30,7 @@
 use std::collections::BTreeMap;
 
 use iowhy_model::{
-    DeviceId, Distribution, Fact, Histogram, Layer, Level, Nanos, Op, Sink, Stage, key,
+    DeviceId, Distribution, Fact, FactValue, Histogram, Layer, Level, Nanos, Op, Sink, Stage, key,
 };
 use serde_json::Value;
 

@@ -1,0 +1,242 @@
+//! What programs waited for, above the block layer: their flushes, peers among services, and what a limit
+//! left of a run.
+//!
+//! A program's wait includes whatever stands below it. It never shows that a disk is ill; it does show that a
+//! flush is what is waited for, that one service of several equal ones lags far behind, or that a run went as
+//! fast as a limit allows.
+
+use std::collections::BTreeMap;
+
+use iowhy_model::{Bound, DeviceId, Finding, Layer, Op, Unit, key};
+
+use crate::detector::{computed, finding, held, lines, read_off};
+use crate::measures::spread;
+use crate::phrase;
+use crate::runs;
+use crate::scene::Scene;
+
+/// A durable write on flash or in a protected cache takes less than a millisecond; from so many ms on a
+/// program that commits one by one feels it (1000 commits per second are then out of reach ten times over).
+const FELT_MS: f64 = 2.0;
+/// A flush costs this many times a plain write, or it is not the flush (docs/METHOD.md, 10 Rules).
+const TIMES_PLAIN: f64 = 3.0;
+/// What such a wait is worth: with a plain write beside it, and alone.
+const BESIDE_WRITES: f64 = 0.90;
+const ALONE: f64 = 0.85;
+/// Flushes below which a mean is one occasion, and what that is worth.
+const FEW: f64 = 5.0;
+const ONCE: f64 = 0.82;
+
+/// Flushes of one device as a program waited for them.
+#[derive(Default)]
+struct Waits {
+    flushes: Vec<f64>,
+    /// How many there were, where known.
+    n: f64,
+    writes: Vec<f64>,
+    /// The device with the quickest flushes, in the order of the listing.
+    device: Option<DeviceId>,
+}
+
+/// Programs that wait for flushes: one finding per listing.
+pub fn flushes(scene: &Scene, verdict: &'static str) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for (place, listing) in scene.recording.listings.iter().enumerate() {
+        let mut waits = Waits::default();
+        for row in listing.intervals.iter().filter(|row| row.layer != Layer::Block) {
+            for (op, rates) in &row.rates {
+                let Some(ms) = rates.await_ns.map(|ns| ns / 1e6).filter(|ms| *ms > 0.0) else {
+                    continue;
+                };
+                match op {
+                    Op::Flush => {
+                        waits.flushes.push(ms);
+                        waits.n +=
+                            rates.ios_per_s * row.length.map_or(1.0, |length| length.seconds());
+                        waits.device.get_or_insert(row.device);
+                    }
+                    Op::Write => waits.writes.push(ms),
+                    _ => {}
+                }
+            }
+        }
+        for event in listing.events.iter().filter(|event| event.layer != Layer::Block) {
+            let began = event.issued.or(event.queued);
+            let Some((began, ended)) = began.zip(event.completed) else { continue };
+            let ms = ended.ns().saturating_sub(began.ns()) as f64 / 1e6;
+            match event.op {
+                Op::Flush => {
+                    waits.flushes.push(ms);
+                    waits.n += 1.0;
+                    waits.device.get_or_insert(event.device);
+                }
+                Op::Write => waits.writes.push(ms),
+                _ => {}
+            }
+        }
+        found.extend(waiting(scene, place, &waits, verdict));
+    }
+    found
+}
+
+fn waiting(scene: &Scene, place: usize, waits: &Waits, verdict: &'static str) -> Option<Finding> {
+    // Of several ways to flush the quickest is what the device can do.
+    let least = waits.flushes.iter().copied().reduce(f64::min)?;
+    let mean = spread::mean(&waits.flushes)?;
+    let shown = if waits.n >= FEW { least.max(mean.min(10.0 * least)) } else { mean };
+    let plain = spread::median(&waits.writes).filter(|ms| *ms > 0.0);
+    let cheap = plain.is_some_and(|plain| shown < TIMES_PLAIN * plain);
+    if shown < FELT_MS || cheap {
+        return None;
+    }
+    let source = scene.source(place);
+    let n = waits.n.max(1.0) as u64;
+    let mut charge = finding(verdict, waits.device, vec![place]);
+    let beside =
+        plain.map_or(String::new(), |plain| format!(", a plain write {}", phrase::ms(plain)));
+    charge.sentence = format!(
+        "programs wait for flushes: one takes {} on average{beside}; whoever commits one by one gets {} per \
+         second at best",
+        phrase::ms(shown),
+        phrase::digits((1000.0 / shown).max(0.01))
+    );
+    charge.evidence = vec![held(
+        read_off("mean wait for a flush", shown, Unit::Ms, n, source),
+        Bound::Above(FELT_MS),
+    )];
+    if let Some(plain) = plain {
+        charge.evidence.push(read_off("wait for a plain write", plain, Unit::Ms, n, source));
+        charge.evidence.push(held(
+            computed("flush over plain write", shown / plain, Unit::Ratio, n, source),
+            Bound::Above(TIMES_PLAIN),
+        ));
+    }
+    charge.confidence = match plain {
+        _ if waits.n < FEW => ONCE,
+        Some(_) => BESIDE_WRITES,
+        None => ALONE,
+    };
+    charge.explained_share = 1.0 - plain.unwrap_or(0.0) / shown;
+    charge.refuted_by = lines(&[
+        "the same program without flushes is as slow",
+        "the block layer shows no flush and no durable write meanwhile: then the file system waits for itself",
+    ]);
+    charge.next_step = vec![
+        "what does the device take for one? `iowhy probe flush-cost DIR`".to_string(),
+        "group commits; a drive or controller cache that is protected against power loss"
+            .to_string(),
+    ];
+    Some(charge)
+}
+
+/// One of three or more services is this many times slower than the middle one, and slow in absolute terms.
+const FAR: f64 = 10.0;
+const SLOW_MS: f64 = 50.0;
+/// What that is worth: the load of each is not known.
+const LAGS: f64 = 0.90;
+
+/// One of several equal services far behind the others, where a listing gives one mean wait for each.
+pub fn laggard(scene: &Scene, verdict: &'static str) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for (place, listing) in scene.recording.listings.iter().enumerate() {
+        let mut means: BTreeMap<DeviceId, Vec<f64>> = BTreeMap::new();
+        for row in listing.intervals.iter().filter(|row| row.layer == Layer::Application) {
+            // Rates would tell runs of one program after the other; here only waits are known.
+            let waits = row.rates.iter().filter(|(_, rates)| rates.ios_per_s <= 0.0);
+            let ms = waits.filter_map(|(_, rates)| rates.await_ns).map(|ns| ns / 1e6);
+            let ms: Vec<f64> = ms.chain(row.await_ns.map(|ns| ns / 1e6)).collect();
+            means.entry(row.device).or_default().extend(ms);
+        }
+        let mut all: Vec<(DeviceId, f64)> = means
+            .into_iter()
+            .filter_map(|(device, ms)| Some((device, spread::mean(&ms)?)))
+            .collect();
+        all.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let Some((worst, ms)) = all.first().copied().filter(|_| all.len() >= 3) else { continue };
+        let others: Vec<f64> = all.iter().skip(1).map(|(_, ms)| *ms).collect();
+        let Some(middle) = spread::median(&others).filter(|middle| *middle > 0.0) else { continue };
+        let second = others.first().copied().unwrap_or(0.0);
+        if ms < FAR * middle || ms < SLOW_MS || second > ms / 3.0 {
+            continue;
+        }
+        let source = scene.source(place);
+        let name = scene.recording.device_of(worst).name.clone();
+        let mut charge = finding(verdict, Some(worst), vec![place]);
+        charge.sentence = format!(
+            "{name} is {} times slower than its {} peers: {} on average against {}",
+            phrase::digits(ms / middle),
+            others.len(),
+            phrase::ms(ms),
+            phrase::ms(middle)
+        );
+        charge.evidence = vec![
+            held(read_off("its mean wait", ms, Unit::Ms, 1, source), Bound::Above(SLOW_MS)),
+            read_off("that of its peers, median", middle, Unit::Ms, others.len() as u64, source),
+            held(
+                computed("the first over the second", ms / middle, Unit::Ratio, 1, source),
+                Bound::Above(FAR),
+            ),
+        ];
+        charge.confidence = LAGS;
+        charge.explained_share = 1.0 - middle / ms;
+        charge.refuted_by = lines(&["it holds hotter data, or is rebuilt or scrubbed meanwhile"]);
+        charge.next_step = vec![
+            format!("which device has {name}? then `iostat -x 1` and `smartctl -x` on it and on a peer"),
+            "flash without discards slows down one after the other: does `fstrim` or a rebuild cure it?"
+                .to_string(),
+        ];
+        found.push(charge);
+    }
+    found
+}
+
+/// A run that a limit holds goes at 0.4 to 1.05 of it: small requests waste part of each slice (kernel,
+/// block/blk-throttle.c).
+const OF_LIMIT: (f64, f64) = (0.4, 1.05);
+/// What one run at a limit that is set is worth, and several.
+const ONE_RUN: f64 = 0.85;
+const RUNS: f64 = 0.93;
+
+/// Runs that went as fast as a control group's limit allows.
+pub fn held_by_limit(scene: &Scene, verdict: &'static str) -> Option<Finding> {
+    let keys = [key::CGROUP_MAX_RBPS, key::CGROUP_MAX_WBPS];
+    let mut limits = Vec::new();
+    for (place, listing) in scene.recording.listings.iter().enumerate() {
+        let set = listing.facts.iter().filter(|fact| keys.contains(&fact.key));
+        limits.extend(set.filter_map(|fact| Some((place, fact, fact.value.number()?))));
+    }
+    let (at, fact, limit) = limits.into_iter().min_by(|a, b| a.2.total_cmp(&b.2))?;
+    let all = runs::runs(scene);
+    let held_back: Vec<_> = all
+        .iter()
+        .filter(|run| (OF_LIMIT.0 * limit..=OF_LIMIT.1 * limit).contains(&run.throughput()))
+        .collect();
+    let first = held_back.first()?;
+    let fastest = held_back.iter().map(|run| run.throughput()).fold(0.0, f64::max);
+    let source = scene.source(first.place());
+    let mut charge = finding(verdict, fact.device, vec![first.place(), at]);
+    charge.sentence = format!(
+        "a control group's limit of {} per second holds the I/O back: {} of {} runs went at {} per second or \
+         less, just below it",
+        phrase::bytes(limit),
+        held_back.len(),
+        all.len(),
+        phrase::bytes(fastest)
+    );
+    let n = held_back.len() as u64;
+    charge.evidence = vec![
+        read_off("limit of the control group", limit, Unit::BytesPerSecond, 1, scene.source(at)),
+        held(
+            computed("throughput over the limit", fastest / limit, Unit::Ratio, n, source),
+            Bound::Between(OF_LIMIT.0, OF_LIMIT.1),
+        ),
+    ];
+    charge.confidence = if held_back.len() > 1 { RUNS } else { ONE_RUN };
+    charge.explained_share = 1.0;
+    charge.refuted_by = lines(&["the same run outside the control group is as slow"]);
+    charge.next_step = vec![
+        format!("raise or lift the limit that {} sets, and run again", fact.read_from),
+        "buffered writes pass a limit of cgroup v1: compare direct with direct".to_string(),
+    ];
+    Some(charge)
+}
