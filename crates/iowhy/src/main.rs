@@ -6,6 +6,7 @@
 
 mod agreement;
 mod arguments;
+mod clean;
 mod command;
 mod commands;
 mod folder;
@@ -29,7 +30,10 @@ use command::Status;
 
 fn main() -> ExitCode {
     let line = arguments::with_default_command(std::env::args_os().collect());
-    let matches = commands::line().get_matches_from(line);
+    let matches = match commands::line().try_get_matches_from(line) {
+        Ok(matches) => matches,
+        Err(told) => return messages::of_the_command_line(&told).into(),
+    };
     let Some((name, given)) = matches.subcommand() else { return Status::Failed.into() };
     let Some(command) = commands::find(name) else { return Status::Failed.into() };
     match (command.run)(given) {

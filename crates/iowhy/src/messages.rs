@@ -2,6 +2,9 @@
 
 use std::io::{IsTerminal, Write};
 
+use crate::clean;
+use crate::command::Status;
+
 /// Prints an error and everything that caused it on one line, then its hint if it has one.
 pub fn error(error: &anyhow::Error) {
     let hint = error.chain().find_map(|cause| {
@@ -15,6 +18,28 @@ pub fn error(error: &anyhow::Error) {
     say(&format!("{error:#}"), hint.as_deref());
 }
 
+/// Prints what was asked for (`--help`, `--version`), or what is wrong with the command line. Names of
+/// files stand in it, which a shell may have put there.
+pub fn of_the_command_line(told: &clap::Error) -> Status {
+    let text = told.render();
+    if told.use_stderr() {
+        // Nothing can be done if stderr is gone.
+        let _ = write!(std::io::stderr().lock(), "{}", clean::text(&text.to_string()));
+        return Status::Failed;
+    }
+    let mut out = clean::stdout();
+    let text =
+        if std::io::stdout().is_terminal() { text.ansi().to_string() } else { text.to_string() };
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => Status::Done,
+        Err(cause) if cause.kind() == std::io::ErrorKind::BrokenPipe => Status::Done,
+        Err(cause) => {
+            say(&format!("cannot write to standard output: {cause}"), None);
+            Status::Failed
+        }
+    }
+}
+
 /// Prints a warning that the user can act on.
 pub fn warn(text: &str, hint: Option<&str>) {
     say(text, hint);
@@ -23,9 +48,9 @@ pub fn warn(text: &str, hint: Option<&str>) {
 fn say(text: &str, hint: Option<&str>) {
     let mut out = std::io::stderr().lock();
     // Nothing can be done if stderr is gone.
-    let _ = writeln!(out, "iowhy: {text}");
+    let _ = writeln!(out, "iowhy: {}", clean::text(text));
     if let Some(hint) = hint {
-        let _ = writeln!(out, "\nhint: {hint}");
+        let _ = writeln!(out, "\nhint: {}", clean::text(hint));
     }
 }
 
@@ -73,7 +98,7 @@ impl Progress {
     /// Overwrites the line.
     pub fn update(&self, text: &str) {
         if self.shown {
-            let _ = write!(std::io::stderr(), "\r\x1b[K{text}");
+            let _ = write!(std::io::stderr(), "\r\x1b[K{}", clean::text(text));
         }
     }
 }

@@ -21,6 +21,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
 
+use crate::clean::Clean;
 use crate::messages::Hinted;
 
 /// Whether a file that holds something may be replaced.
@@ -92,6 +93,21 @@ impl Output {
             Some(place) => place.file.try_clone(),
             None => Ok(File::from(rustix::io::fcntl_dupfd_cloexec(io::stdout(), 0)?)),
         }
+    }
+
+    /// The same for text, CSV, JSON and pictures in words.
+    ///
+    /// # Errors
+    /// If it cannot be written; nothing stays under its name then but what was there before.
+    pub fn fill_text(
+        self,
+        fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> anyhow::Result<()> {
+        self.fill(|out| {
+            let mut clean = Clean::new(out, false);
+            fill(&mut clean)?;
+            clean.flush()
+        })
     }
 
     /// Writes it with `fill` through a buffer, and keeps it.

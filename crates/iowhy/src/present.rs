@@ -1,6 +1,6 @@
 //! One report to one view: from captures at once, or from this machine one after another.
 
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::time::Duration;
 
 use iowhy_model::{Filter, Recording, Report, Tally};
@@ -8,6 +8,7 @@ use iowhy_show::Style;
 
 use crate::agreement::{self, Agreement};
 use crate::arguments::{Files, Output, Repeat, Selection};
+use crate::clean;
 use crate::command::Status;
 use crate::messages;
 use crate::rows::{Drawn, Rows};
@@ -57,7 +58,7 @@ impl View {
         selection: &Selection,
         output: &Output,
     ) -> anyhow::Result<Status> {
-        let mut out = BufWriter::new(std::io::stdout().lock());
+        let mut out = clean::buffered();
         if self.is_of_rows() {
             return self.of_rows(files, selection, output, &mut out);
         }
@@ -190,7 +191,7 @@ pub fn repeated(
         }
         shown_heading = heading;
         lines += text.lines().count();
-        let mut out = std::io::stdout().lock();
+        let mut out = clean::stdout();
         out.write_all(text.as_bytes())?;
         out.flush()?;
         let Some(rest) = rest else { break };

@@ -29,6 +29,7 @@ use iowhy_model::{
 };
 
 use crate::arguments::{Files, Output, duration};
+use crate::clean;
 use crate::command::{Command, Status};
 use crate::messages::Hinted;
 
@@ -83,7 +84,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let [a, b] = gathered.as_slice() else { return Ok(Status::Failed) };
     let names = sides.each_ref().map(Side::name);
     let comparison = compare([(&names[0], a), (&names[1], b)], &Options::default());
-    let mut out = std::io::stdout().lock();
+    let mut out = clean::stdout();
     if asked.output.json {
         iowhy_show::comparison::json(&comparison, &mut out)?;
     } else {

@@ -34,6 +34,7 @@ use iowhy_model::{Filter, Layer, Listing, Report, Stage};
 use iowhy_show::Style;
 
 use crate::arguments::{self, Files, Selection};
+use crate::clean::Clean;
 use crate::command::{Command, Status};
 use crate::messages::{self, Hinted};
 use crate::outputs::{Force, Output};
@@ -110,7 +111,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         return whole(target, report, Style { filter, ..style }, incomplete, output);
     }
     let handle = output.handle().map_err(|cause| output.cannot(cause))?;
-    let mut out = BufWriter::new(handle);
+    let mut out = Clean::new(BufWriter::new(handle), false);
     let mut rows = Rows::new(&mut out, &selection, style.clone(), Box::new(target.view));
     let (failed, prose) = files.pour(&mut rows)?;
     match rows.finish(prose).map_err(|cause| output.cannot(cause))? {
@@ -170,7 +171,7 @@ fn whole(
     let kept = listings.into_iter().zip(outcomes).filter(|(_, outcome)| outcome.is_ok());
     report.recording.listings = kept.map(|(listing, _)| listing).collect();
     let view = View::named(view);
-    output.fill(|out| view.write(&report, &style, out))?;
+    output.fill_text(|out| view.write(&report, &style, out))?;
     Ok(Status::incomplete(say(&refused) || incomplete))
 }
 

@@ -16,6 +16,7 @@ use clap::{Args, FromArgMatches};
 use serde_json::json;
 
 use crate::arguments::Output;
+use crate::clean;
 use crate::command::{Command, Status};
 
 /// Entry in the list of commands.
@@ -36,7 +37,7 @@ struct Doctor {
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let doctor = Doctor::from_arg_matches(matches)?;
     let checks = iowhy_live::examine();
-    let mut out = std::io::stdout().lock();
+    let mut out = clean::stdout();
     if doctor.output.json {
         let checks: Vec<_> = checks
             .iter()

@@ -16,6 +16,7 @@ use clap::{Args, FromArgMatches};
 use serde_json::json;
 
 use crate::arguments::Output;
+use crate::clean;
 use crate::command::{Command, Status};
 use crate::commands::COMMANDS;
 use crate::messages::Hinted;
@@ -49,7 +50,7 @@ struct Entry {
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let explain = Explain::from_arg_matches(matches)?;
     let entries = entries();
-    let mut out = std::io::stdout().lock();
+    let mut out = clean::stdout();
     let name = explain.name.as_deref().unwrap_or("");
     let family: Vec<&Entry> =
         entries.iter().filter(|entry| name.is_empty() || entry.family == name).collect();

@@ -33,6 +33,7 @@ use iowhy_model::{Report, Stage};
 
 use crate::agreement::{self, Agreement};
 use crate::arguments::{Output, Repeat, Selection, Task, Tracing, Words};
+use crate::clean;
 use crate::command::{Command, Status};
 use crate::groups::{self, Groups, Key};
 use crate::messages::Hinted;
@@ -163,7 +164,7 @@ fn grouped(
         groups.take(&mut recording);
         groups.put(&mut recording);
         incomplete |= recording.is_incomplete();
-        let mut out = std::io::stdout().lock();
+        let mut out = clean::stdout();
         if hist.timestamp && !hist.output.json {
             writeln!(out, "{}", time_of_day(SystemTime::now()))?;
         }
@@ -201,7 +202,7 @@ fn records(
         let mut text = Vec::new();
         view.write(&Report { recording, findings: Vec::new() }, &style, &mut text)?;
         let text = String::from_utf8_lossy(&text);
-        let mut out = std::io::stdout().lock();
+        let mut out = clean::stdout();
         for record in text.split(BEGIN).skip(1 + written) {
             write!(out, "{BEGIN}{record}")?;
             written += 1;

@@ -17,7 +17,7 @@
 //! `iowhy map --for 60s > picture.txt`: watch a minute, draw once.
 //! `iowhy map --compat pylatencymap records.txt`: the picture of PyLatencyMap 1.3, byte for byte.
 
-use std::io::{BufWriter, IsTerminal, Write};
+use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 use clap::{Args, FromArgMatches};
@@ -26,6 +26,7 @@ use iowhy_model::{Nanos, Report};
 use iowhy_show::Style;
 
 use crate::arguments::{Files, Output, Selection, Task, Tracing, Words, watch_time};
+use crate::clean;
 use crate::command::{Command, Status};
 use crate::messages::Hinted;
 use crate::present::{View, counted};
@@ -140,7 +141,7 @@ fn on_screen(view: &View, report: &Report, style: &Style) -> anyhow::Result<()> 
         out.extend_from_slice(b"\x1b[K\n");
     }
     out.extend_from_slice(b"\x1b[J");
-    let mut stdout = std::io::stdout().lock();
+    let mut stdout = clean::stdout();
     stdout.write_all(&out)?;
     Ok(stdout.flush()?)
 }
@@ -159,7 +160,7 @@ impl Map {
         if self.hist {
             let name = if self.output.json { "hist-json" } else { "histogram" };
             let style = Style { verbose: !self.output.json, ..style.clone() };
-            let mut out = BufWriter::new(std::io::stdout().lock());
+            let mut out = clean::buffered();
             View::named(name).write(&report, &style, &mut out)?;
             out.write_all(if self.output.json { b"" } else { b"\n" })?;
             out.flush()?;

@@ -36,6 +36,7 @@ use serde_json::Value;
 use self::arguments::{arrivals, bytes, durable, operation, order, share, size, way};
 use self::keep::Keep;
 use crate::arguments::{Output, duration};
+use crate::clean;
 use crate::command::{Command, Status};
 use crate::messages::{self, Hinted, Progress};
 use crate::outputs::Force;
@@ -233,7 +234,7 @@ impl Probe {
         let findings = verdict::of(&recording, measured, &Options::default());
         let report = Report { recording, findings };
         let style = self.output.style(Default::default());
-        let mut out = std::io::stdout().lock();
+        let mut out = clean::stdout();
         let mut verdict = Vec::new();
         let view = iowhy_show::find(if self.output.json { "json" } else { "summary" });
         if let Some(view) = view {
@@ -259,7 +260,7 @@ fn list(probe: &Probe) -> anyhow::Result<Status> {
             format!("name a device, a file or a directory; `iowhy explain {kind}` says which"),
         ));
     }
-    let mut out = std::io::stdout().lock();
+    let mut out = clean::stdout();
     for kind in iowhy_probe::KINDS {
         writeln!(out, "{:14} {}", kind.name, kind.summary)?;
     }

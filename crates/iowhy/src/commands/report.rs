@@ -11,18 +11,17 @@
 //! `iowhy report --for 60s -o report.html`: this machine, for a minute.
 //! `iowhy report capture.iowhy --device sdb -o -`: one device, to standard output.
 
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, FromArgMatches};
 use iowhy_diagnose::{Options, judge};
-use iowhy_model::{Filter, Nanos, Report, Tally};
+use iowhy_model::{Nanos, Report, Tally};
 use iowhy_show::Style;
 
 use crate::arguments::{Files, Output, Selection, watch_time};
 use crate::command::{Command, Status};
 use crate::commands::why;
-use crate::messages::Hinted;
+use crate::outputs::{self, Force};
 use crate::present::{View, knows_devices};
 
 /// Entry in the list of commands.
@@ -44,9 +43,8 @@ struct ReportCommand {
     /// The file to write; `-` is standard output
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Replace the file if it exists
-    #[arg(long)]
-    force: bool,
+    #[command(flatten)]
+    force: Force,
     #[command(flatten)]
     selection: Selection,
 }
@@ -54,6 +52,8 @@ struct ReportCommand {
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let mut asked = ReportCommand::from_arg_matches(matches)?;
     asked.selection = asked.selection.settled();
+    let inputs = if asked.watch_for.is_none() { &asked.files.files[..] } else { &[] };
+    let output = outputs::Output::open(&asked.output, asked.force, inputs)?;
     let (mut recording, failed) = if asked.watch_for.is_none() && asked.files.given() {
         let gathered = asked.files.read_counting(Tally::for_a_verdict())?;
         if gathered.recording.listings.is_empty()
@@ -69,38 +69,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let incomplete = failed > 0 || recording.is_incomplete();
     let findings = judge(&recording, &Options::default());
     let report = Report { recording, findings };
-    asked.write(&report, filter)?;
+    let style: Style = Output::default().style(filter);
+    output.fill_text(|out| View::named("html").write(&report, &style, out))?;
     Ok(Status::incomplete(incomplete))
-}
-
-impl ReportCommand {
-    fn write(&self, report: &Report, filter: Filter) -> anyhow::Result<()> {
-        let style: Style = Output::default().style(filter);
-        let mut page = Vec::new();
-        View::named("html").write(report, &style, &mut page)?;
-        if self.output == Path::new("-") {
-            let mut out = std::io::stdout().lock();
-            out.write_all(&page)?;
-            return Ok(out.flush()?);
-        }
-        let shown = self.output.display();
-        let cannot = |cause: std::io::Error| match cause.kind() {
-            std::io::ErrorKind::AlreadyExists => {
-                Hinted::error(format!("`{shown}` exists; not overwritten"), "`--force` replaces it")
-            }
-            _ => Hinted::error(
-                format!("cannot write `{shown}`: {cause}"),
-                "name a file in a folder that you may write to",
-            ),
-        };
-        let mut options = std::fs::OpenOptions::new();
-        options.write(true);
-        if self.force {
-            options.create(true).truncate(true);
-        } else {
-            options.create_new(true);
-        }
-        let mut file = options.open(&self.output).map_err(cannot)?;
-        file.write_all(&page).map_err(cannot)
-    }
 }

@@ -32,7 +32,7 @@
 mod stacks;
 
 use std::collections::HashMap;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::time::Duration;
 
 use clap::{Args, FromArgMatches};
@@ -40,6 +40,7 @@ use iowhy_live::TraceMode;
 use iowhy_model::{DeviceId, Fact, FactValue, Level, Nanos, Recording, Report, Sink, Time, key};
 
 use crate::arguments::{Output, Selection, Task, Tracing, Words, watch_time};
+use crate::clean;
 use crate::command::{Command, Status};
 use crate::groups::Groups;
 use crate::messages::{self, Hinted};
@@ -121,7 +122,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let end = snoop.watch_for.map(span).or(counted).unwrap_or(Duration::MAX);
     let mut table = interval.filter(|_| !snoop.output.json).map(Table::new);
     let mut places = Places::default();
-    let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut out = clean::buffered();
     let mut until = Duration::ZERO;
     let (mut zero, mut wall) = (None, None);
     let mut lost = 0;

@@ -28,6 +28,7 @@ use iowhy_model::{Filter, Loss, Nanos, Recording, Report};
 use serde_json::{Value, json};
 
 use crate::arguments::{Output, watch_time};
+use crate::clean;
 use crate::command::{Command, Status};
 use crate::messages::{Hinted, Progress};
 use crate::present::View;
@@ -107,7 +108,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let view = View::named("pylatencymap-records");
     let style = Output::default().style(Filter::default());
     let (mut polled, mut written) = (begun, 0);
-    let mut out = std::io::stdout().lock();
+    let mut out = clean::stdout();
     loop {
         let over = begun.elapsed() >= length || stop.asked();
         if over {

@@ -31,6 +31,7 @@ use iowhy_model::{EVENTS_JUDGED, Filter, Listing, Nanos, Op, Recording, Report, 
 
 use crate::agreement::Agreement;
 use crate::arguments::{Files, Output, Selection, Tracing, watch_time};
+use crate::clean;
 use crate::command::{Command, Status};
 use crate::commands::probe::{ask, settles};
 use crate::messages::Hinted;
@@ -146,7 +147,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let mut report = Report { recording, findings };
     let style = why.output.style(filter);
     let show = |report: &Report| {
-        let mut out = std::io::stdout().lock();
+        let mut out = clean::stdout();
         match iowhy_show::find(if why.output.json { "json" } else { "summary" }) {
             Some(view) => (view.write)(report, &style, &mut out),
             None => Ok(()),
@@ -168,7 +169,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     if why.ask && why.output.json {
         show(&report)?;
     }
-    let mut out = std::io::stdout().lock();
+    let mut out = clean::stdout();
     if idle && !why.output.json {
         writeln!(out, "\nNothing did I/O while iowhy watched, so there is nothing to judge.")?;
         // `./run` says how it was called, so that what is shown can be pasted as it stands.

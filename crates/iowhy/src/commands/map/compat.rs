@@ -9,6 +9,7 @@ use iowhy_read::{LiteralRecord, LiteralRecords};
 use iowhy_show::{CumulativeRecord, PylatencymapOptions, PylatencymapRun};
 
 use crate::arguments::{Files, duration};
+use crate::clean;
 use crate::command::Status;
 use crate::messages::{self, Hinted};
 
@@ -52,7 +53,7 @@ impl Compat {
         for (input, opened) in files.open() {
             let mut reader = opened?;
             let mut records = LiteralRecords::new(&mut reader);
-            let mut out = std::io::stdout().lock();
+            let mut out = clean::screen();
             let mut run = PylatencymapRun::new(options);
             let Some(mut record) = records.next_record()? else {
                 status = Status::Failed;

@@ -1,12 +1,13 @@
 //! Where a map goes and in what form: paper, numbers on stdout, picture files.
 
-use std::io::{BufWriter, IsTerminal, Write};
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
 use clap::Args;
 use iowhy_model::Report;
 use iowhy_show::{Growth, Palette, Style};
 
+use crate::clean;
 use crate::outputs::{Force, Output};
 use crate::present::View;
 
@@ -81,7 +82,10 @@ impl Drawing {
     ) -> anyhow::Result<()> {
         for (output, name) in pictures.0 {
             let view = View::named(name);
-            output.fill(|out| view.write(report, style, out))?;
+            match name {
+                "heatmap-png" => output.fill(|out| view.write(report, style, out))?,
+                _ => output.fill_text(|out| view.write(report, style, out))?,
+            }
         }
         let name = match (json, self.csv) {
             (true, _) => "heatmap-json",
@@ -89,7 +93,7 @@ impl Drawing {
             _ if self.is_text(json) => "heatmap",
             _ => return Ok(()),
         };
-        let mut out = BufWriter::new(std::io::stdout().lock());
+        let mut out = clean::buffered();
         View::named(name).write(report, style, &mut out)?;
         Ok(out.flush()?)
     }

@@ -10,6 +10,7 @@ use iowhy_probe::Purpose;
 
 use super::settles::Proposal;
 use super::{Probe, measure, result, verdict};
+use crate::clean;
 use crate::messages::{self, Hinted};
 
 /// Asks, measures into the recording, writes the numbers (not with `quiet`) and judges anew; `None`
@@ -44,7 +45,7 @@ pub fn ask(
     }
     let measured = measure(&probe, kind, Path::new(&target), recording)?;
     if !quiet {
-        let mut out = std::io::stdout().lock();
+        let mut out = clean::stdout();
         writeln!(out)?;
         let ended = measured.ended.as_deref();
         result::write_text(kind, &measured.outcome, &measured.own, ended, &mut out)?;
@@ -64,7 +65,7 @@ fn agrees(command: &str, settles: &str, loads: bool) -> anyhow::Result<bool> {
     let cost =
         if loads { "It reads only, and loads the device while it runs" } else { "It reads only" };
     let mut said = std::io::stderr().lock();
-    write!(said, "\n`{command}` {settles}.\n{cost}. Run it? [y/N] ")?;
+    write!(said, "\n`{}` {settles}.\n{cost}. Run it? [y/N] ", clean::text(command))?;
     said.flush()?;
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer)?;

@@ -8,6 +8,7 @@ use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
 
 use super::part::{Part, Place};
+use crate::clean;
 use crate::messages;
 
 /// How a recording went.
@@ -95,7 +96,7 @@ impl Summary {
             "seconds": self.seconds,
             "cpu_ns": self.cpu_ns,
         });
-        writeln!(std::io::stdout().lock(), "{object}")
+        writeln!(clean::stdout(), "{object}")
     }
 }
 

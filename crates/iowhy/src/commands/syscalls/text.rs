@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::disk::Disk;
 use crate::arguments::Output;
+use crate::clean;
 use crate::present::View;
 
 /// Rows and histograms shown unless everything is asked for.
@@ -26,7 +27,7 @@ pub fn table(
     seconds: f64,
     verbose: bool,
 ) -> anyhow::Result<()> {
-    let mut out = std::io::stdout().lock();
+    let mut out = clean::stdout();
     writeln!(out, "I/O calls in {seconds:.1} s, by summed wait (traced)\n")?;
     let shown = if verbose { counts.len() } else { ROWS };
     writeln!(
@@ -203,7 +204,7 @@ pub fn json(
         "losses": losses,
         "disk_lost": disk.lost,
     });
-    writeln!(std::io::stdout().lock(), "{object}")?;
+    writeln!(clean::stdout(), "{object}")?;
     Ok(())
 }
 
