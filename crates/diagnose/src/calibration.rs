@@ -10,7 +10,7 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use iowhy_model::Level;
+use iowhy_model::{Level, Verdict};
 
 /// How far confidences are calibrated; all the way, but for fitting the tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub enum Calibrated {
 type Curve = Vec<(f64, f64)>;
 
 /// The calibrated confidence of a verdict from input of a level.
-pub fn of(verdict: &str, level: Level, weighed: f64) -> f64 {
+pub fn of(verdict: Verdict, level: Level, weighed: f64) -> f64 {
     // A trace with evidence beside it is no less worth than a trace, where it has no curve.
     let levels = [level.letter(), level.min(Level::D).letter()];
     match levels.iter().find_map(|level| each().get(&(verdict, *level))) {
@@ -38,7 +38,7 @@ pub fn of(verdict: &str, level: Level, weighed: f64) -> f64 {
 }
 
 /// The confidence of a finding that is said first, from that of the same finding for itself.
-pub fn of_first(verdict: &str, level: Level, confidence: f64) -> f64 {
+pub fn of_first(verdict: Verdict, level: Level, confidence: f64) -> f64 {
     first().get(&(verdict, level.letter())).map_or(confidence, |curve| on(curve, confidence))
 }
 
@@ -59,7 +59,7 @@ fn on(curve: &Curve, weighed: f64) -> f64 {
 }
 
 /// Curves by verdict and level.
-type Table = HashMap<(&'static str, char), Curve>;
+type Table = HashMap<(Verdict, char), Curve>;
 
 /// That of each finding, read once.
 fn each() -> &'static Table {
@@ -78,9 +78,9 @@ fn table(text: &'static str) -> Table {
 }
 
 /// A line of the table: verdict, level, and points `x:y`; `#` begins a comment.
-fn curve(line: &str) -> Option<((&str, char), Curve)> {
+fn curve(line: &str) -> Option<((Verdict, char), Curve)> {
     let mut words = line.split_whitespace();
-    let verdict = words.next().filter(|word| !word.starts_with('#'))?;
+    let verdict = Verdict::named(words.next()?)?;
     let level = words.next()?.chars().next()?;
     let points = words.filter_map(|word| {
         let (x, y) = word.split_once(':')?;
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn a_curve_is_followed_and_not_left_below() {
         let ((verdict, level), points) = curve("device.slow C 0.4:0.5 0.8:0.9").unwrap();
-        assert_eq!((verdict, level), ("device.slow", 'C'));
+        assert_eq!((verdict, level), (Verdict::DeviceSlow, 'C'));
         assert!((on(&points, 0.6) - 0.7).abs() < 1e-12);
         assert_eq!((on(&points, 0.2), on(&points, 0.95)), (0.2, 0.9));
         assert_eq!(curve("# a comment"), None);
@@ -104,8 +104,10 @@ mod tests {
 
     #[test]
     fn every_line_of_the_tables_is_a_rising_curve_of_a_known_verdict() {
+        let lines = |text: &str| text.lines().filter(|line| !line.starts_with('#')).count();
+        assert_eq!(each().len(), lines(include_str!("calibration.txt")));
+        assert_eq!(first().len(), lines(include_str!("calibration_first.txt")));
         for ((verdict, _), curve) in each().iter().chain(first()) {
-            assert!(crate::find(verdict).is_some(), "{verdict}");
             assert!(curve.is_sorted() && curve.iter().all(|(_, y)| (0.0..=1.0).contains(y)));
             assert!(curve.windows(2).all(|pair| pair[0].1 <= pair[1].1), "{verdict}");
         }

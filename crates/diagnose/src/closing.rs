@@ -1,6 +1,6 @@
 //! Who is left when all accusations are weighed: what the detectors that speak last have to close.
 
-use iowhy_model::Finding;
+use iowhy_model::{Finding, Verdict};
 
 use crate::scene::Scene;
 use crate::weigh;
@@ -18,7 +18,7 @@ pub fn unaccused<'a>(scene: &Scene<'a>) -> Vec<(&'a str, Vec<String>)> {
         let input = scene.input(listing);
         let accused = scene.so_far.iter().any(|known| {
             weigh::stands(known)
-                && known.verdict != "healthy"
+                && known.verdict != Verdict::Healthy
                 && is_about(scene, known, &disk)
                 && known.subject.listings.iter().any(|place| scene.input(*place) == input)
         });

@@ -11,7 +11,9 @@ mod share;
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{Compared, Comparison, Difference, Explained, Random, Recording, Said, Unit};
+use iowhy_model::{
+    Compared, Comparison, Difference, Explained, Random, Recording, Said, Unit, Verdict,
+};
 
 use crate::measures::{rank_test, spread};
 use crate::{Options, judge, names, weigh};
@@ -222,9 +224,13 @@ fn explained(sides: &[Compared; 2], differences: &[Difference]) -> Explained {
         return Explained::Nothing;
     }
     let accuses = |said: &Said| {
-        said.stands && !matches!(said.verdict, "healthy" | "insufficient" | "report.inconsistent")
+        said.stands
+            && !matches!(
+                said.verdict,
+                Verdict::Healthy | Verdict::Insufficient | Verdict::ReportInconsistent
+            )
     };
-    let stands_on = |side: usize, verdict: &str| {
+    let stands_on = |side: usize, verdict: Verdict| {
         sides[side].verdicts.iter().any(|said| said.verdict == verdict && accuses(said))
     };
     let mut best: Option<(usize, usize, f64)> = None;

@@ -1,7 +1,7 @@
 //! What a detector is, and the pieces it builds a finding from.
 
 use iowhy_model::{
-    Bound, DeviceId, Evidence, Finding, How, Level, Sampling, Source, Subject, Unit,
+    Bound, DeviceId, Evidence, Finding, How, Level, Sampling, Source, Subject, Unit, Verdict,
 };
 
 use crate::scene::Scene;
@@ -10,7 +10,7 @@ use crate::scene::Scene;
 #[derive(Clone, Copy)]
 pub struct Detector {
     /// The verdict it states, such as `device.retry`.
-    pub name: &'static str,
+    pub verdict: Verdict,
     /// The accusation, in a line.
     pub summary: &'static str,
     /// The source text of its file, whose header is its manual.
@@ -19,6 +19,8 @@ pub struct Detector {
     pub needs: Needs,
     /// Whether it waits until the others have spoken.
     pub last: bool,
+    /// Verdicts that it explains away for the same disk.
+    pub explains: &'static [Verdict],
     /// Looks at the scene and states what it accuses; nothing if there is nothing to accuse.
     pub accuse: fn(&Scene) -> Vec<Finding>,
 }
@@ -37,7 +39,7 @@ pub struct Needs {
 }
 
 /// An empty finding to be filled: sure of nothing, explaining nothing.
-pub fn finding(verdict: &'static str, device: Option<DeviceId>, listings: Vec<usize>) -> Finding {
+pub fn finding(verdict: Verdict, device: Option<DeviceId>, listings: Vec<usize>) -> Finding {
     Finding {
         verdict,
         subject: Subject { device, listings, group: None },

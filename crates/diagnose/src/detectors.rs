@@ -33,6 +33,8 @@ mod peer_shared;
 mod report_inconsistent;
 mod report_util_trap;
 
+use iowhy_model::Verdict;
+
 use crate::Detector;
 
 /// All detectors, sorted by name.
@@ -71,7 +73,7 @@ pub const DETECTORS: &[Detector] = &[
     report_util_trap::DETECTOR,
 ];
 
-/// The detector of a given name.
-pub fn find(name: &str) -> Option<&'static Detector> {
-    DETECTORS.iter().find(|detector| detector.name == name)
+/// The detector of a verdict.
+pub fn find(verdict: Verdict) -> Option<&'static Detector> {
+    DETECTORS.iter().find(|detector| detector.verdict == verdict)
 }

@@ -4,14 +4,14 @@
 //! A disk blamed in vain costs more than one not named, and a verdict that names no illness is the
 //! first to be wrong: where doubt stands, it is kept as a suspicion.
 
-use iowhy_model::Finding;
+use iowhy_model::{Family, Finding, Verdict};
 
 use crate::scene::Scene;
 use crate::suspects::SHAPE_ALONE;
-use crate::weigh::{self, CHILDREN, SURE_ENOUGH};
+use crate::weigh::{self, SURE_ENOUGH};
 
 /// Verdicts that blame a disk for a shape that others have too.
-const GENERIC: [&str; 3] = ["device.comb-other", "device.slow", "device.stall"];
+const GENERIC: [Verdict; 3] = [Verdict::DeviceCombOther, Verdict::DeviceSlow, Verdict::DeviceStall];
 /// How sure an innocent verdict must be, and how much it must explain, to be a doubt: as sure as an
 /// acquittal worth saying, and half of the time lost.
 const DOUBTS: f64 = 0.4;
@@ -29,7 +29,7 @@ const AS_SLOW: f64 = 0.5;
 pub fn doubt(scene: &Scene, findings: &mut [Finding]) {
     let innocents: Vec<Finding> = findings
         .iter()
-        .filter(|f| !f.verdict.starts_with("device.") && f.verdict != "peer.outlier")
+        .filter(|f| f.verdict.family() != Family::Device && f.verdict != Verdict::PeerOutlier)
         .filter(|f| f.confidence >= DOUBTS && f.explained_share >= EXPLAINS)
         .cloned()
         .collect();
@@ -42,7 +42,7 @@ pub fn doubt(scene: &Scene, findings: &mut [Finding]) {
         if let Some(rival) = rival {
             finding.confidence = SHAPE_ALONE;
             finding.refuted_by.push(format!("`{}` explains it as well", rival.verdict));
-        } else if finding.verdict == "device.slow" && is_of(scene, finding, &crowd) {
+        } else if finding.verdict == Verdict::DeviceSlow && is_of(scene, finding, &crowd) {
             finding.confidence = SHAPE_ALONE;
             let why =
                 "most disks beside it are as slow: look at what they share, or at what they are";
@@ -53,9 +53,7 @@ pub fn doubt(scene: &Scene, findings: &mut [Finding]) {
 
 /// Whether a verdict would explain another away, were it surer.
 fn explains(scene: &Scene, rival: &Finding, finding: &Finding) -> bool {
-    CHILDREN
-        .iter()
-        .any(|(specific, generic)| *specific == rival.verdict && generic.contains(&finding.verdict))
+    crate::find(rival.verdict).is_some_and(|known| known.explains.contains(&finding.verdict))
         && (weigh::same_disk(scene, rival, finding) || weigh::covers(scene, rival, finding))
         && weigh::same_input(scene, rival, finding)
 }
@@ -63,7 +61,7 @@ fn explains(scene: &Scene, rival: &Finding, finding: &Finding) -> bool {
 /// The inputs in which most disks are said to be slow, or are as slow as the one that is.
 fn crowd<'a>(scene: &Scene<'a>, findings: &[Finding]) -> Vec<&'a str> {
     let mut inputs: Vec<(&str, Vec<String>)> = Vec::new();
-    let slow = || findings.iter().filter(|f| f.verdict == "device.slow");
+    let slow = || findings.iter().filter(|f| f.verdict == Verdict::DeviceSlow);
     let accused = slow().filter(|f| f.confidence >= SURE_ENOUGH);
     let least = accused.filter_map(|f| times_slower(scene, f)).fold(f64::INFINITY, f64::min);
     for finding in slow() {

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{Bound, DeviceId, Finding, Layer, Op, Unit, key};
+use iowhy_model::{Bound, DeviceId, Finding, Layer, Op, Unit, Verdict, key};
 
 use crate::detector::{computed, finding, held, lines, read_off};
 use crate::measures::spread;
@@ -39,7 +39,7 @@ struct Waits {
 }
 
 /// Programs that wait for flushes: one finding per listing.
-pub fn flushes(scene: &Scene, verdict: &'static str) -> Vec<Finding> {
+pub fn flushes(scene: &Scene, verdict: Verdict) -> Vec<Finding> {
     let mut found = Vec::new();
     for (place, listing) in scene.recording.listings.iter().enumerate() {
         let mut waits = Waits::default();
@@ -79,7 +79,7 @@ pub fn flushes(scene: &Scene, verdict: &'static str) -> Vec<Finding> {
     found
 }
 
-fn waiting(scene: &Scene, place: usize, waits: &Waits, verdict: &'static str) -> Option<Finding> {
+fn waiting(scene: &Scene, place: usize, waits: &Waits, verdict: Verdict) -> Option<Finding> {
     // Of several ways to flush the quickest is what the device can do.
     let least = waits.flushes.iter().copied().reduce(f64::min)?;
     let mean = spread::mean(&waits.flushes)?;
@@ -136,7 +136,7 @@ const SLOW_MS: f64 = 50.0;
 const LAGS: f64 = 0.90;
 
 /// One of several equal services far behind the others, where a listing gives one mean wait for each.
-pub fn laggard(scene: &Scene, verdict: &'static str) -> Vec<Finding> {
+pub fn laggard(scene: &Scene, verdict: Verdict) -> Vec<Finding> {
     let mut found = Vec::new();
     for (place, listing) in scene.recording.listings.iter().enumerate() {
         let mut means: BTreeMap<DeviceId, Vec<f64>> = BTreeMap::new();
@@ -198,7 +198,7 @@ const ONE_RUN: f64 = 0.85;
 const RUNS: f64 = 0.93;
 
 /// Runs that went as fast as a control group's limit allows.
-pub fn held_by_limit(scene: &Scene, verdict: &'static str) -> Option<Finding> {
+pub fn held_by_limit(scene: &Scene, verdict: Verdict) -> Option<Finding> {
     let keys = [key::CGROUP_MAX_RBPS, key::CGROUP_MAX_WBPS];
     let mut limits = Vec::new();
     for (place, listing) in scene.recording.listings.iter().enumerate() {

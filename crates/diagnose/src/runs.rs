@@ -4,7 +4,7 @@
 //! waits for that number over the rate. What it reports is the program's view, so it tells of a limit or of
 //! the generator's depth, and never that a disk is ill.
 
-use iowhy_model::{Bound, DeviceId, Fact, Finding, Layer, Op, Rates, Unit, key};
+use iowhy_model::{Bound, DeviceId, Fact, Finding, Layer, Op, Rates, Unit, Verdict, key};
 
 use crate::audit;
 use crate::baseline::Request;
@@ -136,7 +136,7 @@ impl Run {
 
 /// Runs whose own depth makes the latency, with the verdict `of_large` for large requests and the other
 /// for all others.
-pub fn deep(scene: &Scene, verdict: &'static str, of_large: bool) -> Vec<Finding> {
+pub fn deep(scene: &Scene, verdict: Verdict, of_large: bool) -> Vec<Finding> {
     runs(scene)
         .iter()
         .filter(|run| (run.bytes() >= LARGE) == of_large)
@@ -198,7 +198,7 @@ pub fn deep(scene: &Scene, verdict: &'static str, of_large: bool) -> Vec<Finding
 }
 
 /// Runs that stand on a limit that is sold, however many requests they keep in flight.
-pub fn capped(scene: &Scene, verdict: &'static str, prior: f64) -> Vec<Finding> {
+pub fn capped(scene: &Scene, verdict: Verdict, prior: f64) -> Vec<Finding> {
     let paced = |run: &Run| {
         let facts = &scene.listing(run.listing).facts;
         let option =
@@ -257,7 +257,7 @@ pub fn capped(scene: &Scene, verdict: &'static str, prior: f64) -> Vec<Finding> 
 }
 
 /// Runs answered from memory: their figures are not of the device they name.
-pub fn cached(scene: &Scene, verdict: &'static str) -> Vec<Finding> {
+pub fn cached(scene: &Scene, verdict: Verdict) -> Vec<Finding> {
     runs(scene)
         .iter()
         .filter_map(|run| {

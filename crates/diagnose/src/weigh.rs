@@ -1,10 +1,10 @@
 //! Weighs what the detectors said: what the input can carry, who explains whom, who comes first.
 
-use iowhy_model::{Finding, Level};
+use iowhy_model::{Family, Finding, Level, Verdict};
 
 use crate::calibration::{self, Calibrated};
-use crate::doubts;
 use crate::scene::Scene;
+use crate::{DETECTORS, doubts};
 
 /// A verdict is reported as such from this confidence on (docs/METHOD.md, 11 Confidence).
 pub const SURE_ENOUGH: f64 = 0.6;
@@ -36,63 +36,9 @@ const BESIDE: f64 = 100.0;
 /// What an opinion on the other side of a vote is worth keeping for.
 const MENTION: f64 = 0.02;
 
-/// Which verdict explains which other away, for the same disk: the specific one first.
-pub(crate) const CHILDREN: &[(&str, &[&str])] = &[
-    (
-        "cap.burst",
-        &[
-            "cap.volume",
-            "device.comb-other",
-            "device.slow",
-            "device.write-cliff",
-            "load.burst",
-            "load.saturated",
-        ],
-    ),
-    ("cap.cgroup", &["device.slow", "layer.above", "load.saturated", "load.small-sync"]),
-    ("cap.volume", &["device.comb-other", "device.slow", "load.burst", "load.saturated"]),
-    ("cfg.misaligned", &["device.slow"]),
-    ("cfg.scheduler", &["device.slow", "load.burst", "load.saturated", "load.small-sync"]),
-    ("device.comb-other", &["device.slow", "load.saturated"]),
-    ("device.idle-wake", &["device.slow", "device.stall"]),
-    ("device.media", &["device.retry", "device.slow", "device.stall", "peer.outlier"]),
-    ("device.path", &["device.slow", "device.stall", "peer.outlier"]),
-    ("device.recovery", &["device.slow", "device.stall", "load.saturated", "peer.outlier"]),
-    (
-        "device.retry",
-        &[
-            "device.comb-other",
-            "device.slow",
-            "device.stall",
-            "load.large-io",
-            "load.saturated",
-            "peer.outlier",
-        ],
-    ),
-    ("device.smr", &["device.slow", "device.stall", "device.write-cliff", "load.saturated"]),
-    ("device.stall", &["device.slow", "load.saturated", "peer.outlier"]),
-    ("device.thermal", &["device.slow", "device.write-cliff", "load.large-io", "load.saturated"]),
-    ("device.write-cliff", &["device.slow", "load.large-io", "load.saturated"]),
-    ("layer.remote", &["device.media", "device.slow", "device.stall", "load.saturated"]),
-    // Peers are a yardstick under the same load, and batches are its own.
-    ("load.burst", &["device.slow", "load.saturated", "peer.outlier"]),
-    (
-        "load.discard",
-        &["device.comb-other", "device.slow", "device.stall", "load.large-io", "load.saturated"],
-    ),
-    ("load.flush", &["device.slow", "load.saturated"]),
-    ("load.large-io", &["load.saturated"]),
-    ("load.missed-turn", &["device.slow", "device.retry", "load.small-sync"]),
-    ("load.rw-mix", &["device.slow", "load.large-io", "load.saturated"]),
-    // Peers under the same load are a better yardstick than a class that is guessed.
-    ("peer.outlier", &["device.slow"]),
-    ("peer.shared", &["device.slow", "device.stall", "peer.outlier"]),
-    ("report.inconsistent", &["device.slow"]),
-];
-
 /// The verdict that clears all disks and is about none: who knows why programs wait above one of
 /// them has explained it.
-const ABOVE_ALL: &str = "layer.above";
+const ABOVE_ALL: Verdict = Verdict::LayerAbove;
 
 /// Formats whose word is a fault's own: what they state outranks any shape of latency.
 const WITNESSES: [&str; 2] = ["(kernel-log)", "(smart)"];
@@ -157,14 +103,15 @@ pub fn order(scene: &Scene, findings: &mut [Finding]) {
         rank(a)
             .cmp(&rank(b))
             .then(weight(b).total_cmp(&weight(a)))
-            .then(a.verdict.cmp(b.verdict))
+            .then(a.verdict.cmp(&b.verdict))
             .then(a.subject.device.cmp(&b.subject.device))
     });
 }
 
 /// Whether a clean bill leaves out the disk of its input that lost most: it then answers nobody.
 fn clears_others(scene: &Scene, finding: &Finding) -> bool {
-    let Some(place) = finding.subject.listings.first().filter(|_| finding.verdict == "healthy")
+    let Some(place) =
+        finding.subject.listings.first().filter(|_| finding.verdict == Verdict::Healthy)
     else {
         return false;
     };
@@ -185,12 +132,12 @@ fn lost(scene: &Scene, finding: &Finding) -> Option<f64> {
 }
 
 fn closes(finding: &Finding) -> bool {
-    matches!(finding.verdict, "healthy" | "insufficient")
+    finding.verdict.accuses_nobody()
 }
 
 /// Whether an acquittal is right often enough; else it is withdrawn.
 pub fn is_worth_saying(closing: &Finding) -> bool {
-    closing.verdict != "healthy" || closing.confidence >= ACQUITS
+    closing.verdict != Verdict::Healthy || closing.confidence >= ACQUITS
 }
 
 /// Whether a finding is firm enough to be acted on.
@@ -224,7 +171,7 @@ pub fn below(value: f64, threshold: f64) -> f64 {
 /// contradiction in a report is in the report itself and needs no richer input.
 fn capped(scene: &Scene, mut finding: Finding) -> Finding {
     let level = scene.level(&finding.subject.listings);
-    if !finding.verdict.starts_with("report.") {
+    if finding.verdict.family() != Family::Report {
         finding.confidence *= match level {
             Level::A => 0.70,
             Level::B => 0.80,
@@ -342,15 +289,15 @@ fn explain_away(scene: &Scene, findings: &mut [Finding]) {
         .cloned()
         .collect();
     for finding in findings {
-        let speaker = CHILDREN.iter().find_map(|(specific, generic)| {
+        let speaker = DETECTORS.iter().find_map(|detector| {
             let speaker = speakers.iter().find(|speaker| {
-                speaker.verdict == *specific
+                speaker.verdict == detector.verdict
                     && (same_disk(scene, speaker, finding)
                         || covers(scene, speaker, finding)
                         || finding.verdict == ABOVE_ALL)
                     && same_input(scene, speaker, finding)
             })?;
-            generic.contains(&finding.verdict).then_some(speaker.verdict)
+            detector.explains.contains(&finding.verdict).then_some(speaker.verdict)
         });
         finding.explained_by = finding.explained_by.or(speaker);
     }

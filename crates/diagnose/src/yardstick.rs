@@ -11,7 +11,7 @@
 
 use std::fmt::Write;
 
-use iowhy_model::{Finding, Op, Recording};
+use iowhy_model::{Finding, Op, Recording, Verdict};
 
 use crate::baseline::{Request, S0};
 use crate::groups;
@@ -141,7 +141,7 @@ impl Baseline {
                 let about = finding.subject.device;
                 let same =
                     about.is_none_or(|id| names::disk(&recording.device_of(id).name) == disk);
-                let acquits = matches!(finding.verdict, "healthy" | "insufficient");
+                let acquits = matches!(finding.verdict, Verdict::Healthy | Verdict::Insufficient);
                 weigh::stands(finding) && !acquits && same
             })
         };

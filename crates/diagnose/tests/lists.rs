@@ -2,26 +2,28 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 use iowhy_diagnose::{DETECTORS, find};
+use iowhy_model::Verdict;
 
 const HEADINGS: [&str; 6] =
     ["## Accuses", "## Why it matters", "## Needs", "## Rule", "## Wrong if", "## Next step"];
 
 #[test]
 fn the_list_is_sorted_and_each_verdict_can_be_found() {
-    assert!(DETECTORS.is_sorted_by(|a, b| a.name < b.name));
+    assert!(DETECTORS.is_sorted_by(|a, b| a.verdict < b.verdict));
     for detector in DETECTORS {
-        assert_eq!(find(detector.name).map(|found| found.summary), Some(detector.summary));
-        assert!(detector.needs.level <= detector.needs.sure_from, "{}", detector.name);
+        assert_eq!(find(detector.verdict).map(|found| found.summary), Some(detector.summary));
+        assert!(detector.needs.level <= detector.needs.sure_from, "{}", detector.verdict.name());
         assert!(detector.needs.seconds > 0 && !detector.needs.what.is_empty());
-        assert!(!detector.summary.ends_with('.'), "{}", detector.name);
+        assert!(!detector.summary.ends_with('.'), "{}", detector.verdict.name());
     }
-    assert!(find("device.nonsense").is_none());
+    let verdicts: Vec<Verdict> = DETECTORS.iter().map(|detector| detector.verdict).collect();
+    assert_eq!(verdicts, Verdict::ALL, "each verdict of the list has a detector");
 }
 
 #[test]
 fn every_manual_has_its_headings_in_order() {
     for detector in DETECTORS {
-        assert!(detector.manual.starts_with("//! "), "{}", detector.name);
+        assert!(detector.manual.starts_with("//! "), "{}", detector.verdict.name());
         let places: Vec<usize> = HEADINGS
             .iter()
             .map(|heading| {
@@ -29,10 +31,10 @@ fn every_manual_has_its_headings_in_order() {
                 detector
                     .manual
                     .find(&line)
-                    .unwrap_or_else(|| panic!("{}: {heading}", detector.name))
+                    .unwrap_or_else(|| panic!("{}: {heading}", detector.verdict.name()))
             })
             .collect();
-        assert!(places.is_sorted(), "{}", detector.name);
+        assert!(places.is_sorted(), "{}", detector.verdict.name());
     }
 }
 
@@ -45,8 +47,10 @@ fn the_folder_is_the_list_and_a_file_is_named_by_its_verdict() {
         .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
         .collect();
     files.sort();
-    let mut names: Vec<String> =
-        DETECTORS.iter().map(|d| d.name.replacen('.', "_", 1).replace('-', "_")).collect();
+    let mut names: Vec<String> = DETECTORS
+        .iter()
+        .map(|d| d.verdict.name().replacen('.', "_", 1).replace('-', "_"))
+        .collect();
     names.sort();
     assert_eq!(files, names);
 }

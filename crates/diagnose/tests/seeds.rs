@@ -9,7 +9,7 @@ mod world;
 use std::path::Path;
 
 use iowhy_diagnose::{Options, judge};
-use iowhy_model::{Bound, Evidence, Finding, Level, Op, Recording, Unit};
+use iowhy_model::{Bound, Evidence, Finding, Level, Op, Recording, Unit, Verdict};
 use world::{accuses, blames_a_device, brief, of};
 
 /// The document whose name begins so, read and judged; `None`, loudly, if it is not there.
@@ -84,7 +84,7 @@ fn document_000_the_disk_loses_whole_turns() {
     let Some((recording, findings)) = seed("000") else { return };
     is_honest(&findings);
     let first = &findings[0];
-    assert_eq!((first.verdict, device(&recording, first).as_str()), ("device.retry", "sdb"));
+    assert_eq!((first.verdict.name(), device(&recording, first).as_str()), ("device.retry", "sdb"));
     assert!(first.sentence.contains("7200 rpm"), "{}", first.sentence);
     near(evidence(first, "spindle speed"), 7203.0, 15.0);
     assert_eq!(evidence(first, "whole turns lost, least").value, 9.0);
@@ -94,9 +94,9 @@ fn document_000_the_disk_loses_whole_turns() {
     assert!(forecast.now_mean.ms() > 150.0 && forecast.mean.ms() < 4.0, "{forecast:?}");
     let slow = of(&findings, "device.slow");
     assert_eq!(slow.len(), 1, "one finding for all listings of the disk");
-    assert_eq!(slow[0].explained_by, Some("device.retry"));
+    assert_eq!(slow[0].explained_by, Some(Verdict::DeviceRetry));
     for finding in &findings {
-        let accused = finding.confidence >= 0.6 && finding.verdict.starts_with("device.");
+        let accused = finding.confidence >= 0.6 && finding.verdict.name().starts_with("device.");
         assert!(!accused || device(&recording, finding) == "sdb", "{}", brief(&findings));
     }
 }
@@ -126,7 +126,7 @@ fn document_000_averages_alone_blame_the_disk_and_explain_the_factor_of_two() {
     let findings = judge(&recording, &Options::default());
     is_honest(&findings);
     let first = &findings[0];
-    assert_eq!((first.verdict, device(&recording, first).as_str()), ("device.slow", "sdb"));
+    assert_eq!((first.verdict.name(), device(&recording, first).as_str()), ("device.slow", "sdb"));
     assert!(accuses(&findings, "device.slow"), "{}", brief(&findings));
     assert!(first.sentence.contains("2.0 times"), "{}", first.sentence);
     assert!(first.sentence.contains("second request"), "{}", first.sentence);
@@ -136,9 +136,11 @@ fn document_000_averages_alone_blame_the_disk_and_explain_the_factor_of_two() {
     // Busy time per completion is what iostat calls svctm, where one disk serves one at a time.
     let (busy, svctm) = (evidence(first, "busy time per completion"), evidence(first, "svctm"));
     near(busy, svctm.value, 0.01 * svctm.value);
-    assert!(!findings.iter().any(|f| f.verdict.starts_with("load.") && f.confidence >= 0.6));
+    assert!(!findings.iter().any(|f| f.verdict.name().starts_with("load.") && f.confidence >= 0.6));
     assert!(!findings.iter().any(|f| {
-        f.verdict.starts_with("device.") && device(&recording, f) != "sdb" && f.confidence >= 0.6
+        f.verdict.name().starts_with("device.")
+            && device(&recording, f) != "sdb"
+            && f.confidence >= 0.6
     }));
 }
 
@@ -187,7 +189,7 @@ fn document_003_one_of_seventeen() {
     let Some((recording, findings)) = seed("003") else { return };
     is_honest(&findings);
     let first = &findings[0];
-    assert_eq!((first.verdict, device(&recording, first).as_str()), ("peer.outlier", "sdy"));
+    assert_eq!((first.verdict.name(), device(&recording, first).as_str()), ("peer.outlier", "sdy"));
     // 98298 us over 6635.5 us, the median of the other sixteen.
     near(evidence(first, "mean over the peers' median"), 98298.0 / 6635.5, 0.01);
     let z = evidence(first, "two-view z");

@@ -347,9 +347,9 @@ fn a_shape_alone_replaces_no_disk() {
     }
     // And in no detector's own words, but for those that ask log or SMART first.
     let may = ["device.media", "device.recovery"];
-    for detector in DETECTORS.iter().filter(|detector| !may.contains(&detector.name)) {
+    for detector in DETECTORS.iter().filter(|detector| !may.contains(&detector.verdict.name())) {
         let code = detector.manual.split("\nuse ").skip(1).collect::<String>();
         let words = code.lines().filter(|line| condemns(line)).collect::<Vec<_>>();
-        assert!(words.is_empty(), "{}: {words:?}", detector.name);
+        assert!(words.is_empty(), "{}: {words:?}", detector.verdict);
     }
 }

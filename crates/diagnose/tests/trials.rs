@@ -179,14 +179,14 @@ fn devices_under_load_are_not_blamed() {
 /// A queue that is as deep as the capture is long is a batch, not a load: hence 100 I/Os at least.
 #[test]
 fn load_is_found() {
-    let found = |findings: &[Finding]| findings[0].verdict.starts_with("load.");
+    let found = |findings: &[Finding]| findings[0].verdict.name().starts_with("load.");
     let (good, all, first) = trial(&LOADED, &[100, 400], found);
     assert!(good * 100 >= 85 * all, "{good} of {all} found: {first}");
 }
 
 #[test]
 fn slow_devices_are_found() {
-    let found = |findings: &[Finding]| findings[0].verdict.starts_with("device.");
+    let found = |findings: &[Finding]| findings[0].verdict.name().starts_with("device.");
     let (good, all, first) = trial(&SLOW, &[30, 100, 400], found);
     assert!(good * 100 >= 85 * all, "{good} of {all} found: {first}");
 }

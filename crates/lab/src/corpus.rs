@@ -85,7 +85,7 @@ fn look(path: &Path) -> Option<FileResult> {
         path: path.to_path_buf(),
         formats,
         lost,
-        verdict: first.map_or("-", |first| first.verdict).to_string(),
+        verdict: first.map_or("-", |first| first.verdict.name()).to_string(),
         confidence: first.map_or(0.0, |first| first.confidence),
         sentence: first.map_or(String::new(), |first| first.sentence.clone()),
         took,

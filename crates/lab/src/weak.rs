@@ -56,7 +56,7 @@ impl Weak {
     /// What the findings are worth.
     pub fn worth(&self, findings: &[Finding]) -> Worth {
         let Some(first) = findings.first() else { return Worth::Silent };
-        let right = |finding: &Finding| self.right.contains(&finding.verdict);
+        let right = |finding: &Finding| self.right.contains(&finding.verdict.name());
         let aloud = |finding: &Finding| {
             finding.confidence >= SAID_ALOUD
                 && finding.explained_by.is_none()

@@ -56,7 +56,7 @@ fn what_is_said_first_has_its_own_confidence_and_nothing_else_changes() {
         let told = |calibrated| judge(&recording, &Options { calibrated, ..Options::default() });
         let (each, first) = (told(Calibrated::Each), told(Calibrated::First));
         let order = |findings: &[iowhy_model::Finding]| -> Vec<&str> {
-            findings.iter().map(|finding| finding.verdict).collect()
+            findings.iter().map(|finding| finding.verdict.name()).collect()
         };
         assert_eq!(order(&each), order(&first), "{}", case.name);
         assert_eq!(each.get(1..), first.get(1..), "{}", case.name);

@@ -1,6 +1,6 @@
 //! Two sides beside each other: what differs between them, by how much, and whether by chance.
 
-use crate::Unit;
+use crate::{Unit, Verdict};
 
 /// Two captures, devices or stretches of time, compared.
 #[derive(Clone, PartialEq, Debug)]
@@ -30,8 +30,8 @@ pub struct Compared {
 /// A verdict on one side.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Said {
-    /// The verdict's name.
-    pub verdict: &'static str,
+    /// What it states.
+    pub verdict: Verdict,
     /// The device, if it is about one.
     pub device: Option<String>,
     /// Probability that it is right, 0 to 1.
@@ -76,7 +76,7 @@ pub enum Explained {
     /// A verdict that stands on one side only: which side, and which of its verdicts.
     One(usize, usize),
     /// Both sides get the same verdict: the difference is one of degree.
-    Same(&'static str),
+    Same(Verdict),
     /// Nothing differs by more than chance.
     Nothing,
     /// It differs, and no verdict says why.

@@ -249,11 +249,11 @@ pub struct FactKey {
 
 /// Keys that differ in one part: `smart.raw.*` by the attribute's number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Family {
+pub struct KeyFamily {
     entry: &'static KeyEntry,
 }
 
-impl Family {
+impl KeyFamily {
     /// One of the family, by a name that is known when this is built.
     pub const fn of(self, member: &'static str) -> FactKey {
         FactKey { entry: self.entry, member: Some(Cow::Borrowed(member)) }
@@ -279,7 +279,7 @@ impl FactKey {
         });
         // The family that says most: `kernel.log.*.count` before `kernel.log.*`.
         match families.max_by_key(|(said, ..)| *said) {
-            Some((_, entry, member)) => Family { entry }.member(member),
+            Some((_, entry, member)) => KeyFamily { entry }.member(member),
             None => key::UNKNOWN.member(name),
         }
     }
@@ -303,7 +303,7 @@ impl FactKey {
     }
 
     /// The member, if it is one of this family.
-    pub fn member_of(&self, family: Family) -> Option<&str> {
+    pub fn member_of(&self, family: KeyFamily) -> Option<&str> {
         self.member.as_deref().filter(|_| self.entry == family.entry)
     }
 

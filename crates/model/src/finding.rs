@@ -1,6 +1,6 @@
 //! A verdict with its evidence. No evidence, no finding.
 
-use crate::{DeviceId, Nanos, Unit};
+use crate::{Blame, DeviceId, Nanos, Unit, Verdict};
 
 /// How a number came about; shown beside it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -112,8 +112,8 @@ impl Forecast {
 /// One accusation (or acquittal) and all that stands behind it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Finding {
-    /// The verdict's name, that of its detector: `device.retry`.
-    pub verdict: &'static str,
+    /// What it states: `device.retry`.
+    pub verdict: Verdict,
     /// What it is about.
     pub subject: Subject,
     /// The verdict in one sentence, without a period.
@@ -131,13 +131,13 @@ pub struct Finding {
     /// Latency after the cure, where the replay gives one.
     pub forecast: Option<Forecast>,
     /// The more specific verdict that explains this one away, if any.
-    pub explained_by: Option<&'static str>,
+    pub explained_by: Option<Verdict>,
 }
 
 impl Finding {
     /// Whether it says that a disk is ill: by itself, or beside its peers.
     pub fn blames_a_disk(&self) -> bool {
-        self.verdict.starts_with("device.") || self.verdict.starts_with("peer.")
+        self.verdict.blames() == Blame::Disk
     }
 
     /// How findings are ranked: confidence times explained share.

@@ -152,9 +152,9 @@ pub fn json(comparison: &Comparison, out: &mut dyn Write) -> io::Result<()> {
     let (side, verdict) = match comparison.explained {
         Explained::One(side, place) => {
             let said = comparison.sides.get(side).and_then(|side| side.verdicts.get(place));
-            (if side == 0 { "a" } else { "b" }.into(), said.map(|said| said.verdict).into())
+            (if side == 0 { "a" } else { "b" }.into(), said.map(|said| said.verdict.name()).into())
         }
-        Explained::Same(verdict) => ("both".into(), verdict.into()),
+        Explained::Same(verdict) => ("both".into(), verdict.name().into()),
         Explained::Nothing | Explained::Unknown => (Value::Null, Value::Null),
     };
     let whole = object([
@@ -174,7 +174,7 @@ pub fn json(comparison: &Comparison, out: &mut dyn Write) -> io::Result<()> {
 fn compared(side: &Compared) -> Value {
     let verdicts = side.verdicts.iter().map(|said| {
         object([
-            ("verdict", said.verdict.into()),
+            ("verdict", said.verdict.name().into()),
             ("device", said.device.clone().into()),
             ("confidence", number(said.confidence)),
             ("explained_share", number(said.explained_share)),

@@ -26,4 +26,3 @@ pub use parquet::ParquetSink;
 pub use pylatencymap::{CumulativeRecord, PylatencymapOptions, PylatencymapRun};
 pub use view::{Colour, Growth, Style, View};
 pub use views::{VIEWS, find};
-pub use words::blame;

@@ -6,7 +6,6 @@ use iowhy_model::{Bound, DeviceId, Evidence, Finding, Forecast, Listing, Recordi
 use serde_json::{Map, Value, json};
 
 use crate::Style;
-use crate::words::blame;
 
 /// An object whose keys stay in the order they are given.
 pub fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
@@ -118,8 +117,8 @@ pub fn findings(report: &Report, style: &Style) -> Value {
 fn finding(recording: &Recording, finding: &Finding) -> Value {
     let listings = finding.subject.listings.iter().copied();
     object([
-        ("verdict", finding.verdict.into()),
-        ("blame", blame(finding.verdict).into()),
+        ("verdict", finding.verdict.name().into()),
+        ("blame", finding.verdict.blames().name().into()),
         ("device", device(recording, finding.subject.device)),
         ("group", finding.subject.group.clone().into()),
         ("inputs", listings.collect()),
@@ -130,7 +129,7 @@ fn finding(recording: &Recording, finding: &Finding) -> Value {
         ("refuted_by", finding.refuted_by.clone().into()),
         ("next_step", finding.next_step.clone().into()),
         ("forecast", finding.forecast.as_ref().map_or(Value::Null, forecast)),
-        ("explained_by", finding.explained_by.into()),
+        ("explained_by", finding.explained_by.map(|by| by.name()).into()),
     ])
 }
 

@@ -1,36 +1,19 @@
 //! Numbers and verdicts in words: each number leaves here with its unit.
 
-use iowhy_model::{Bound, Level, Unit};
+use iowhy_model::{Blame, Bound, Level, Unit, Verdict};
 
 use crate::paint::Tone;
 
-/// Who is to blame, by the family of the verdict: `disk`, `workload`, `limit`, `configuration`,
-/// `above` (software above the block layer), `report`, `healthy` or `insufficient`.
-pub fn blame(verdict: &str) -> &'static str {
-    match verdict.split('.').next().unwrap_or("") {
-        "device" | "peer" => "disk",
-        "load" => "workload",
-        "cap" => "limit",
-        "cfg" => "configuration",
-        "layer" => "above",
-        "report" => "report",
-        "healthy" => "healthy",
-        _ => "insufficient",
-    }
-}
-
-/// The same as a headline, and its colour.
-pub fn blame_headline(verdict: &str) -> (&'static str, Tone) {
-    match blame(verdict) {
-        "disk" => ("THE DISK IS TO BLAME, NOT THE WORKLOAD", Tone::Bad),
-        "workload" => ("THE WORKLOAD IS TO BLAME, NOT THE DISK", Tone::Warn),
-        "limit" => ("A LIMIT IS TO BLAME, NEITHER DISK NOR WORKLOAD", Tone::Warn),
-        "configuration" => ("THE CONFIGURATION IS TO BLAME", Tone::Warn),
-        "above" => ("THE DELAY IS ABOVE THE BLOCK LAYER", Tone::Warn),
-        "report" => ("THE REPORT MISLEADS", Tone::Accent),
-        "healthy" => ("NOBODY IS TO BLAME", Tone::Good),
-        _ => ("NO VERDICT: NOT ENOUGH EVIDENCE", Tone::Accent),
-    }
+/// Whom a verdict blames, as a headline, and its colour.
+pub fn blame_headline(verdict: Verdict) -> (&'static str, Tone) {
+    let blame = verdict.blames();
+    let tone = match blame {
+        Blame::Disk => Tone::Bad,
+        Blame::Workload | Blame::Limit | Blame::Configuration | Blame::Above => Tone::Warn,
+        Blame::Nobody => Tone::Good,
+        Blame::Report | Blame::Unknown => Tone::Accent,
+    };
+    (blame.headline(), tone)
 }
 
 /// How sure a confidence is, in words.
@@ -227,20 +210,5 @@ mod tests {
         assert_eq!(quantity(7203.4, Unit::Rpm, false), "7203 rpm");
         assert_eq!(quantity(3e-11, Unit::Ratio, false), "3.00e-11x");
         assert_eq!(bound(Some(Bound::Above(3.3)), Unit::Ms, false), "> 3.3 ms");
-    }
-
-    #[test]
-    fn every_family_has_a_blame() {
-        for (verdict, who) in [
-            ("device.retry", "disk"),
-            ("peer.outlier", "disk"),
-            ("load.burst", "workload"),
-            ("cap.volume", "limit"),
-            ("report.util-trap", "report"),
-            ("healthy", "healthy"),
-            ("insufficient", "insufficient"),
-        ] {
-            assert_eq!(blame(verdict), who);
-        }
     }
 }

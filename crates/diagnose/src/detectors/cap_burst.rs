@@ -25,7 +25,7 @@
 //! ## Next step
 //! Read the volume's credit balance; buy a type with a fixed rate, or rest.
 
-use iowhy_model::{Bound, DeviceId, Evidence, Finding, Forecast, Level, Nanos, Unit};
+use iowhy_model::{Bound, DeviceId, Evidence, Finding, Forecast, Level, Nanos, Unit, Verdict};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, finding, held, lines};
@@ -41,7 +41,7 @@ use crate::weigh;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
-    name: "cap.burst",
+    verdict: Verdict::CapBurst,
     summary: "The volume's burst credits are used up",
     manual: include_str!("cap_burst.rs"),
     needs: Needs {
@@ -51,6 +51,14 @@ pub const DETECTOR: Detector = Detector {
         what: "throughput and queue across the moment at which the credits end",
     },
     last: false,
+    explains: &[
+        Verdict::CapVolume,
+        Verdict::DeviceCombOther,
+        Verdict::DeviceSlow,
+        Verdict::DeviceWriteCliff,
+        Verdict::LoadBurst,
+        Verdict::LoadSaturated,
+    ],
     accuse,
 };
 
@@ -170,7 +178,7 @@ fn charge(scene: &Scene, course: &Course) -> Option<Finding> {
         Limit::Iops => Unit::PerSecond,
         Limit::BytesPerSecond => Unit::BytesPerSecond,
     };
-    let mut charge = finding(DETECTOR.name, Some(course.device), vec![course.listing]);
+    let mut charge = finding(DETECTOR.verdict, Some(course.device), vec![course.listing]);
     charge.sentence = format!(
         "{} has used up its burst credits: it ran at {} and is now held at {}, though no less is \
          asked of it",

@@ -27,7 +27,7 @@
 //! ## Next step
 //! Raise or lift the limit of the group that is named, and time the program again.
 
-use iowhy_model::{Bound, DeviceId, Evidence, Finding, Level, Name, Op, Unit, key};
+use iowhy_model::{Bound, DeviceId, Evidence, Finding, Level, Name, Op, Unit, Verdict, key};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, finding, held, lines};
@@ -45,7 +45,7 @@ use crate::weigh;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
-    name: "cap.cgroup",
+    verdict: Verdict::CapCgroup,
     summary: "A control group's limit holds I/O back above the disk",
     manual: include_str!("cap_cgroup.rs"),
     needs: Needs {
@@ -55,6 +55,12 @@ pub const DETECTOR: Detector = Detector {
         what: "the limits of the control groups, and when each bio arrived",
     },
     last: false,
+    explains: &[
+        Verdict::DeviceSlow,
+        Verdict::LayerAbove,
+        Verdict::LoadSaturated,
+        Verdict::LoadSmallSync,
+    ],
     accuse,
 };
 
@@ -82,7 +88,7 @@ const SECOND_NS: i64 = 1_000_000_000;
 fn accuse(scene: &Scene) -> Vec<Finding> {
     let traced = scene.requests().iter().filter_map(|requests| from_events(scene, requests));
     let rows = scene.rows_by_listing().into_iter().filter_map(|rows| from_rows(scene, &rows));
-    traced.chain(rows).chain(programs::held_by_limit(scene, DETECTOR.name)).collect()
+    traced.chain(rows).chain(programs::held_by_limit(scene, DETECTOR.verdict)).collect()
 }
 
 /// One device in one listing, and how busy it was.
@@ -182,7 +188,7 @@ fn strongest<'a>(
     let source = scene.source(place.listing);
     let n = found.active as u64;
     let unit = if limit.what.ends_with("bps") { Unit::BytesPerSecond } else { Unit::PerSecond };
-    let mut charge = finding(DETECTOR.name, Some(place.device), vec![place.listing]);
+    let mut charge = finding(DETECTOR.verdict, Some(place.device), vec![place.listing]);
     charge.sentence = format!(
         "{} holds {} at its {} of {}, and the disk is busy for {} of the time only",
         group_of(limit),
@@ -254,7 +260,7 @@ fn by_arrival(
     let group = limits.first().and_then(|limit| limit.group);
     let group = group.or(payer.map(|name| scene.recording.text(name)));
     let (mean, after) = (before / n as f64, (whole - before) / n as f64);
-    let mut charge = finding(DETECTOR.name, Some(place.device), vec![place.listing]);
+    let mut charge = finding(DETECTOR.verdict, Some(place.device), vec![place.listing]);
     charge.sentence = format!(
         "bios for {} wait {} on average before they get a request, and take {} from then on: {} \
          holds them back",
@@ -318,7 +324,7 @@ fn by_pressure(scene: &Scene, place: &Place, limits: &[Limit]) -> Option<Finding
         return None;
     }
     let source = scene.source(place.listing);
-    let mut charge = finding(DETECTOR.name, Some(place.device), vec![place.listing]);
+    let mut charge = finding(DETECTOR.verdict, Some(place.device), vec![place.listing]);
     charge.sentence = format!(
         "tasks wait for I/O {} of the time while {} is busy for {} only, and {} limits it",
         phrase::percent(waiting.value),

@@ -25,7 +25,7 @@
 //! Read the volume's provisioned limits; buy a larger tier or send fewer and larger I/Os; check the
 //! instance's own limit.
 
-use iowhy_model::{Bound, Evidence, Finding, Level, Medium, Unit};
+use iowhy_model::{Bound, Evidence, Finding, Level, Medium, Unit, Verdict};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, finding, held, lines, read_off};
@@ -40,7 +40,7 @@ use crate::weigh;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
-    name: "cap.volume",
+    verdict: Verdict::CapVolume,
     summary: "A provider's limit holds the volume at a round number",
     manual: include_str!("cap_volume.rs"),
     needs: Needs {
@@ -50,6 +50,12 @@ pub const DETECTOR: Detector = Detector {
         what: "sixty one-second samples of throughput while requests wait",
     },
     last: false,
+    explains: &[
+        Verdict::DeviceCombOther,
+        Verdict::DeviceSlow,
+        Verdict::LoadBurst,
+        Verdict::LoadSaturated,
+    ],
     accuse,
 };
 
@@ -81,7 +87,7 @@ const WAITING: f64 = 1.5;
 fn accuse(scene: &Scene) -> Vec<Finding> {
     let rows = scene.rows_by_listing().into_iter().flat_map(|rows| from_rows(scene, &rows));
     let tracks = scene.tracks.iter().flat_map(|track| from_track(scene, track));
-    rows.chain(tracks).chain(runs::capped(scene, DETECTOR.name, PRIOR)).collect()
+    rows.chain(tracks).chain(runs::capped(scene, DETECTOR.verdict, PRIOR)).collect()
 }
 
 /// What was found on one device, from either kind of input.
@@ -162,7 +168,7 @@ fn charge(scene: &Scene, row: &Row, pin: &Pin) -> Option<Finding> {
         evidence.push(read_off("mean latency (await)", wait, Unit::Ms, 1, source));
     }
     let network = network_s0_ms();
-    let mut charge = finding(DETECTOR.name, Some(row.device), vec![row.listing]);
+    let mut charge = finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
     charge.evidence = evidence;
     charge.explained_share = if wait > 0.0 { ((wait - network) / wait).max(0.0) } else { 0.3 };
     finish(&mut charge, &row.disk, pin);
@@ -193,7 +199,7 @@ fn from_track(scene: &Scene, track: &Track) -> Option<Finding> {
         .find_map(|limit| pinned(track, limit, &waits))?;
     let source = scene.source(track.listing);
     let n = pin.n;
-    let mut charge = finding(DETECTOR.name, Some(track.device), vec![track.listing]);
+    let mut charge = finding(DETECTOR.verdict, Some(track.device), vec![track.listing]);
     charge.evidence =
         evidence(&pin, |quantity, value, unit| computed(quantity, value, unit, n, source));
     charge.evidence.push(held(

@@ -25,7 +25,7 @@
 //! ## Next step
 //! Begin partitions at multiples of 1 MiB, match file system and stripe, enlarge the stripe cache.
 
-use iowhy_model::{Bound, Event, Finding, Forecast, Level, Nanos, Op, Unit, key};
+use iowhy_model::{Bound, Event, Finding, Forecast, Level, Nanos, Op, Unit, Verdict, key};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, finding, held, lines};
@@ -40,7 +40,7 @@ use crate::weigh;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
-    name: "cfg.misaligned",
+    verdict: Verdict::CfgMisaligned,
     summary: "Writes that cut the device's blocks, so that it must read before it writes",
     manual: include_str!("cfg_misaligned.rs"),
     needs: Needs {
@@ -50,6 +50,7 @@ pub const DETECTOR: Detector = Detector {
         what: "the sector of each write and the device's physical block size",
     },
     last: false,
+    explains: &[Verdict::DeviceSlow],
     accuse,
 };
 
@@ -112,7 +113,7 @@ fn off_block(scene: &Scene, requests: &Requests) -> Option<Finding> {
     let source = scene.source(requests.listing);
     let (off, on) = (found.exposed as u64, found.spared as u64);
     let size = phrase::bytes(block);
-    let mut charge = finding(DETECTOR.name, Some(requests.device), vec![requests.listing]);
+    let mut charge = finding(DETECTOR.verdict, Some(requests.device), vec![requests.listing]);
     charge.sentence = format!(
         "{} of the writes to {} cut its blocks of {size}{} and take {} each, aligned ones {}: it \
          reads before it writes",
@@ -216,7 +217,7 @@ fn parity(scene: &Scene, requests: &Requests) -> Option<Finding> {
     }
     let source = scene.source(requests.listing);
     let n = writes as u64;
-    let mut charge = finding(DETECTOR.name, Some(requests.device), vec![requests.listing]);
+    let mut charge = finding(DETECTOR.verdict, Some(requests.device), vec![requests.listing]);
     charge.sentence = format!(
         "a RAID of parity reads {} of what it writes to {} just before: its writes do not fill a \
          stripe",

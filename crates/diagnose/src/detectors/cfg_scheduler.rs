@@ -26,7 +26,7 @@
 //! ## Next step
 //! Another scheduler, more requests, a deeper queue; and measure again.
 
-use iowhy_model::{Bound, Finding, Level, Medium, Unit, key};
+use iowhy_model::{Bound, Finding, Level, Medium, Unit, Verdict, key};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, estimated, finding, held, lines};
@@ -41,7 +41,7 @@ use crate::weigh;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
-    name: "cfg.scheduler",
+    verdict: Verdict::CfgScheduler,
     summary: "Requests wait in the host's queue while the device has room",
     manual: include_str!("cfg_scheduler.rs"),
     needs: Needs {
@@ -51,6 +51,12 @@ pub const DETECTOR: Detector = Detector {
         what: "when each request was started and when it was issued",
     },
     last: false,
+    explains: &[
+        Verdict::DeviceSlow,
+        Verdict::LoadBurst,
+        Verdict::LoadSaturated,
+        Verdict::LoadSmallSync,
+    ],
     accuse,
 };
 
@@ -119,7 +125,7 @@ fn charge(scene: &Scene, requests: &Requests) -> Option<Finding> {
     let source = scene.source(requests.listing);
     let n = found.n as u64;
     let share = if for_tags { found.before_share } else { found.queue_share };
-    let mut charge = finding(DETECTOR.name, Some(requests.device), vec![requests.listing]);
+    let mut charge = finding(DETECTOR.verdict, Some(requests.device), vec![requests.listing]);
     charge.sentence = sentence(phrase::disk(&requests.disk), &found, for_tags, wait_ns);
     charge.evidence = vec![
         computed("mean wait in the host's queue (Q2D)", found.queue_ns / 1e6, Unit::Ms, n, source),

@@ -26,7 +26,7 @@
 //! ## Next step
 //! Look for a throttle or timer of that length; compare firmware with a peer's.
 
-use iowhy_model::{Bound, Finding, Forecast, Level, Op, Unit};
+use iowhy_model::{Bound, Finding, Forecast, Level, Op, Unit, Verdict};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, estimated, finding, held, lines};
@@ -44,7 +44,7 @@ use crate::weigh;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
-    name: "device.comb-other",
+    verdict: Verdict::DeviceCombOther,
     summary: "Delays in equal steps that are no platter's: a timer or firmware",
     manual: include_str!("device_comb_other.rs"),
     needs: Needs {
@@ -54,6 +54,7 @@ pub const DETECTOR: Detector = Detector {
         what: "the latency of each I/O, to 0.1 ms or better",
     },
     last: false,
+    explains: &[Verdict::DeviceSlow, Verdict::LoadSaturated],
     accuse,
 };
 
@@ -174,7 +175,7 @@ fn charge(
     let source = scene.source(track.listing);
     let (n, slow) = (services_ms.len() as u64, found.slow as u64);
     let clock = known_clock(found.period_ms);
-    let mut charge = finding(DETECTOR.name, Some(track.device), vec![track.listing]);
+    let mut charge = finding(DETECTOR.verdict, Some(track.device), vec![track.listing]);
     charge.subject.group = Some(group.words());
     charge.sentence = format!(
         "{} of {} are delayed by whole steps of {}{}: a clock makes them, not a platter",

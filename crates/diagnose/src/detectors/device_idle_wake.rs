@@ -26,7 +26,7 @@
 //! ## Next step
 //! Forbid the deep power states and measure again; stop the spin-down timer.
 
-use iowhy_model::{Bound, Finding, Forecast, Level, Medium, Op, Unit};
+use iowhy_model::{Bound, Finding, Forecast, Level, Medium, Op, Unit, Verdict};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, finding, held, lines};
@@ -41,7 +41,7 @@ use crate::weigh;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
-    name: "device.idle-wake",
+    verdict: Verdict::DeviceIdleWake,
     summary: "The first request after each pause waits for the device to wake",
     manual: include_str!("device_idle_wake.rs"),
     needs: Needs {
@@ -51,6 +51,7 @@ pub const DETECTOR: Detector = Detector {
         what: "the latency of each I/O across several pauses",
     },
     last: false,
+    explains: &[Verdict::DeviceSlow, Verdict::DeviceStall],
     accuse,
 };
 
@@ -93,7 +94,7 @@ fn no_seek(track: &Track) -> bool {
 fn charge(scene: &Scene, track: &Track, wake: &Wake) -> Finding {
     let source = scene.source(track.listing);
     let (n, all) = (wake.woken as u64, track.visits.len() as u64);
-    let mut charge = finding(DETECTOR.name, Some(track.device), vec![track.listing]);
+    let mut charge = finding(DETECTOR.verdict, Some(track.device), vec![track.listing]);
     charge.sentence = format!(
         "{} falls asleep: the first request after a pause of {} s or more takes {}, all others {}",
         phrase::disk(&track.disk),

@@ -28,7 +28,7 @@
 //! Copy what matters off the disk, find the file behind the sector and restore it, run the long
 //! self-test; replace the disk if 5, 197 or 198 grow.
 
-use iowhy_model::{Bound, Event, FactKey, Finding, Level, Medium, Unit, key};
+use iowhy_model::{Bound, Event, FactKey, Finding, Level, Medium, Unit, Verdict, key};
 
 use crate::Detector;
 use crate::detector::{Needs, finding, lines};
@@ -42,7 +42,7 @@ use crate::weigh;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
-    name: "device.media",
+    verdict: Verdict::DeviceMedia,
     summary: "The disk cannot read some of its sectors",
     manual: include_str!("device_media.rs"),
     needs: Needs {
@@ -52,6 +52,12 @@ pub const DETECTOR: Detector = Detector {
         what: "the kernel's log and SMART (`dmesg`, `smartctl -j -x`) beside each I/O's sector",
     },
     last: false,
+    explains: &[
+        Verdict::DeviceRetry,
+        Verdict::DeviceSlow,
+        Verdict::DeviceStall,
+        Verdict::PeerOutlier,
+    ],
     accuse,
 };
 
@@ -114,7 +120,7 @@ fn charge(scene: &Scene, suspect: &Suspect) -> Option<Finding> {
     if grounds.evidence.is_empty() || grounds.clauses.iter().sum::<f64>() <= 0.0 {
         return None;
     }
-    let mut charge = finding(DETECTOR.name, Some(suspect.device), grounds.listings(suspect));
+    let mut charge = finding(DETECTOR.verdict, Some(suspect.device), grounds.listings(suspect));
     let believed = grounds.believe(PRIOR);
     charge.confidence = if is_proven { believed } else { believed.min(SHAPE_ALONE) };
     charge.explained_share = share(suspect, is_proven);

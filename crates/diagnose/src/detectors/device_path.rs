@@ -24,7 +24,7 @@
 //! ## Next step
 //! Reseat or replace the cable, try another port, look at the link's width and speed.
 
-use iowhy_model::{Bound, DeviceId, Finding, Level, Unit, key};
+use iowhy_model::{Bound, DeviceId, Finding, Level, Unit, Verdict, key};
 
 use crate::Detector;
 use crate::detector::{Needs, finding, lines};
@@ -36,7 +36,7 @@ use crate::weigh;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
-    name: "device.path",
+    verdict: Verdict::DevicePath,
     summary: "Cable, link, port or host adapter is at fault, not the disk",
     manual: include_str!("device_path.rs"),
     needs: Needs {
@@ -46,6 +46,7 @@ pub const DETECTOR: Detector = Detector {
         what: "the kernel's log and SMART (`dmesg`, `smartctl -j -x`) beside the capture",
     },
     last: false,
+    explains: &[Verdict::DeviceSlow, Verdict::DeviceStall, Verdict::PeerOutlier],
     accuse,
 };
 
@@ -125,7 +126,7 @@ fn charge(scene: &Scene, suspect: &Suspect) -> Option<Finding> {
 }
 
 fn accusation(device: DeviceId, listings: Vec<usize>, confidence: f64) -> Finding {
-    let mut charge = finding(DETECTOR.name, Some(device), listings);
+    let mut charge = finding(DETECTOR.verdict, Some(device), listings);
     charge.confidence = confidence;
     // Of the errors that were logged or counted.
     charge.explained_share = 1.0;

@@ -24,7 +24,7 @@
 //! ## Next step
 //! Set the drive's limit below the kernel's, and find out what it tries to recover.
 
-use iowhy_model::{Bound, Finding, Level, Unit, key};
+use iowhy_model::{Bound, Finding, Level, Unit, Verdict, key};
 
 use crate::Detector;
 use crate::detector::{Needs, finding, lines};
@@ -38,7 +38,7 @@ use crate::weigh;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
-    name: "device.recovery",
+    verdict: Verdict::DeviceRecovery,
     summary: "Error recovery runs into its time limit",
     manual: include_str!("device_recovery.rs"),
     needs: Needs {
@@ -48,6 +48,12 @@ pub const DETECTOR: Detector = Detector {
         what: "each I/O's latency beside `smartctl -j -x`, `device/timeout` and `dmesg`",
     },
     last: false,
+    explains: &[
+        Verdict::DeviceSlow,
+        Verdict::DeviceStall,
+        Verdict::LoadSaturated,
+        Verdict::PeerOutlier,
+    ],
     accuse,
 };
 
@@ -123,7 +129,7 @@ fn charge(scene: &Scene, suspect: &Suspect) -> Option<Finding> {
     }
     let logged = from_log(scene, suspect, &mut grounds);
     grounds.clauses.push(logged);
-    let mut charge = finding(DETECTOR.name, Some(suspect.device), grounds.listings(suspect));
+    let mut charge = finding(DETECTOR.verdict, Some(suspect.device), grounds.listings(suspect));
     let believed = grounds.believe(PRIOR);
     let proven = logged > 0.0 || stated.is_some() || n >= AT_GUESSED;
     charge.confidence = if proven { believed } else { believed.min(SHAPE_ALONE) };

@@ -28,7 +28,7 @@
 //! Read the SMART counters, run the long self-test, copy the data off, look for vibration and
 //! loose mounting, replace the disk if the counters move.
 
-use iowhy_model::{Bound, Evidence, Finding, Forecast, Level, Op, Unit};
+use iowhy_model::{Bound, Evidence, Finding, Forecast, Level, Op, Unit, Verdict};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, estimated, finding, held, lines};
@@ -42,7 +42,7 @@ use crate::track::Track;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
-    name: "device.retry",
+    verdict: Verdict::DeviceRetry,
     summary: "The disk retries sectors: whole extra turns of the platter",
     manual: include_str!("device_retry.rs"),
     needs: Needs {
@@ -52,6 +52,14 @@ pub const DETECTOR: Detector = Detector {
         what: "the latency of each sequential read",
     },
     last: false,
+    explains: &[
+        Verdict::DeviceCombOther,
+        Verdict::DeviceSlow,
+        Verdict::DeviceStall,
+        Verdict::LoadLargeIo,
+        Verdict::LoadSaturated,
+        Verdict::PeerOutlier,
+    ],
     accuse,
 };
 
@@ -200,7 +208,7 @@ fn charge(scene: &Scene, case: &Case) -> Option<Finding> {
         return None;
     }
     let disk = phrase::disk(&track.disk);
-    let mut charge = finding(DETECTOR.name, Some(track.device), vec![track.listing]);
+    let mut charge = finding(DETECTOR.verdict, Some(track.device), vec![track.listing]);
     charge.sentence = format!(
         "{disk} retries sectors: {} lose {} at about {} rpm, and would take {} each without",
         case.kind,

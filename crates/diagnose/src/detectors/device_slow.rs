@@ -30,7 +30,7 @@
 //! Trace single I/Os to find the illness, compare with peers, read SMART, check cable and
 //! controller.
 
-use iowhy_model::{Bound, DeviceId, Evidence, Finding, Level, Op, Unit};
+use iowhy_model::{Bound, DeviceId, Evidence, Finding, Level, Op, Unit, Verdict};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
@@ -47,7 +47,7 @@ use crate::track::Track;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
-    name: "device.slow",
+    verdict: Verdict::DeviceSlow,
     summary: "The device is slow though little is asked of it",
     manual: include_str!("device_slow.rs"),
     needs: Needs {
@@ -57,6 +57,7 @@ pub const DETECTOR: Detector = Detector {
         what: "the latency of each I/O and how many were in flight",
     },
     last: false,
+    explains: &[],
     accuse,
 };
 
@@ -119,7 +120,7 @@ fn from_events(scene: &Scene, track: &Track) -> Option<Finding> {
     }
     let disk = phrase::disk(&track.disk);
     let kind = track.main_kind().unwrap_or_default();
-    let mut charge = finding(DETECTOR.name, Some(track.device), vec![track.listing]);
+    let mut charge = finding(DETECTOR.verdict, Some(track.device), vec![track.listing]);
     charge.sentence = format!(
         "{disk} itself is slow: {kind} wait {} on average{} where the same load on a healthy one \
          ({}) would wait {}",
@@ -208,7 +209,7 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
     let disk = phrase::disk(&row.disk);
     let s0 = row.s0.median_ms();
     let size = row.interval.mean_bytes().map(phrase::bytes).unwrap_or_default();
-    let mut charge = finding(DETECTOR.name, Some(row.device), vec![row.listing]);
+    let mut charge = finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
     charge.sentence = format!(
         "{disk} itself is slow: it is busy for {} per {size} request where a healthy one ({}) \
          needs {}{}",

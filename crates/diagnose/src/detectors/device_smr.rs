@@ -24,7 +24,7 @@
 //! Write in sequence and leave it idle at times; never rebuild an array onto it; choose a
 //! conventional (CMR) disk.
 
-use iowhy_model::{Bound, Finding, Level, Op, Unit, key};
+use iowhy_model::{Bound, Finding, Level, Op, Unit, Verdict, key};
 
 use crate::Detector;
 use crate::detector::{Needs, finding, lines};
@@ -39,7 +39,7 @@ use crate::weigh;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
-    name: "device.smr",
+    verdict: Verdict::DeviceSmr,
     summary: "A shingled disk cleans up after random writes",
     manual: include_str!("device_smr.rs"),
     needs: Needs {
@@ -49,6 +49,12 @@ pub const DETECTOR: Detector = Detector {
         what: "each write across the change, and the model (`smartctl -j -i`)",
     },
     last: false,
+    explains: &[
+        Verdict::DeviceSlow,
+        Verdict::DeviceStall,
+        Verdict::DeviceWriteCliff,
+        Verdict::LoadSaturated,
+    ],
     accuse,
 };
 
@@ -127,7 +133,7 @@ fn charge(scene: &Scene, suspect: &Suspect) -> Option<Finding> {
     }
     let known = by_name(scene, suspect, &mut grounds);
     grounds.clauses.push(known);
-    let mut charge = finding(DETECTOR.name, Some(suspect.device), grounds.listings(suspect));
+    let mut charge = finding(DETECTOR.verdict, Some(suspect.device), grounds.listings(suspect));
     let believed = grounds.believe(PRIOR);
     charge.confidence = if known > 0.0 { believed } else { believed.min(SHAPE_ALONE) };
     charge.explained_share = found.lost_share;

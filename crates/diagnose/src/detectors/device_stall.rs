@@ -24,7 +24,7 @@
 //! ## Next step
 //! Free space, TRIM and firmware of flash; SMART and cable of a disk; hedge reads meanwhile.
 
-use iowhy_model::{Bound, DeviceId, Finding, Level, Unit, key};
+use iowhy_model::{Bound, DeviceId, Finding, Level, Unit, Verdict, key};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, finding, held, lines};
@@ -42,7 +42,7 @@ use crate::weigh;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
-    name: "device.stall",
+    verdict: Verdict::DeviceStall,
     summary: "The device freezes now and then",
     manual: include_str!("device_stall.rs"),
     needs: Needs {
@@ -52,6 +52,7 @@ pub const DETECTOR: Detector = Detector {
         what: "issue and completion of each I/O",
     },
     last: false,
+    explains: &[Verdict::DeviceSlow, Verdict::LoadSaturated, Verdict::PeerOutlier],
     accuse,
 };
 
@@ -117,7 +118,7 @@ fn timed_out(scene: &Scene) -> Vec<Finding> {
         let what = "commands that failed or timed out, in the kernel's log";
         grounds.log_lines(scene, what, &lines, Some(Bound::Above(0.0)));
         grounds.clauses = vec![TIMED_OUT + weigh::above(lines.len() as f64, 1.0).min(1.0)];
-        let mut charge = finding(DETECTOR.name, Some(device), grounds.listings.clone());
+        let mut charge = finding(DETECTOR.verdict, Some(device), grounds.listings.clone());
         charge.sentence = format!(
             "{name} stopped answering: {} commands failed or timed out in the kernel's log, without a word of \
              medium or cable: the drive, its firmware or the driver",
@@ -182,7 +183,7 @@ fn charge(scene: &Scene, track: &Track, stalls: &Stalls) -> Finding {
         .collect();
     let longest = lengths.iter().copied().fold(0.0, f64::max);
     let met: usize = stalls.episodes.iter().map(|episode| episode.requests).sum();
-    let mut charge = finding(DETECTOR.name, Some(track.device), vec![track.listing]);
+    let mut charge = finding(DETECTOR.verdict, Some(track.device), vec![track.listing]);
     charge.sentence = format!(
         "{} freezes now and then: {n} times nothing completed for {} or more, at the longest {}, \
          while requests waited",

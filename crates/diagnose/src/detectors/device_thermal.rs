@@ -25,7 +25,7 @@
 //! ## Next step
 //! Airflow, heatsink, spread the writes; watch temperature and speed together.
 
-use iowhy_model::{Bound, FactKey, Finding, Forecast, Level, Nanos, Unit, key};
+use iowhy_model::{Bound, FactKey, Finding, Forecast, Level, Nanos, Unit, Verdict, key};
 
 use crate::Detector;
 use crate::detector::{Needs, finding, lines};
@@ -40,7 +40,7 @@ use crate::track::Track;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
-    name: "device.thermal",
+    verdict: Verdict::DeviceThermal,
     summary: "The drive throttles itself because it is too warm",
     manual: include_str!("device_thermal.rs"),
     needs: Needs {
@@ -50,6 +50,12 @@ pub const DETECTOR: Detector = Detector {
         what: "the drive's temperature and throttling counters, before and after the capture",
     },
     last: false,
+    explains: &[
+        Verdict::DeviceSlow,
+        Verdict::DeviceWriteCliff,
+        Verdict::LoadLargeIo,
+        Verdict::LoadSaturated,
+    ],
     accuse,
 };
 
@@ -115,7 +121,7 @@ fn charge(scene: &Scene, suspect: &Suspect) -> Option<Finding> {
         grounds.number(scene, listing, "service in the slow state", slow, None);
     }
     grounds.clauses = vec![heat, correlates, step.as_ref().map_or(-2.0, |_| STEPPED)];
-    let mut charge = finding(DETECTOR.name, Some(suspect.device), grounds.listings(suspect));
+    let mut charge = finding(DETECTOR.verdict, Some(suspect.device), grounds.listings(suspect));
     charge.confidence = grounds.believe(PRIOR);
     charge.explained_share = step.as_ref().map_or(0.0, |step| step.lost_share);
     charge.sentence = format!(

@@ -22,7 +22,7 @@
 //! ## Next step
 //! Smaller bursts with pauses, free space and TRIM, or a drive made for steady writes.
 
-use iowhy_model::{Bound, Finding, Forecast, Level, Medium, Nanos, Op, Unit, key};
+use iowhy_model::{Bound, Finding, Forecast, Level, Medium, Nanos, Op, Unit, Verdict, key};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, finding, held, lines};
@@ -38,7 +38,7 @@ use crate::weigh;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
-    name: "device.write-cliff",
+    verdict: Verdict::DeviceWriteCliff,
     summary: "The write cache of the flash drive fills, and writes fall off a cliff",
     manual: include_str!("device_write_cliff.rs"),
     needs: Needs {
@@ -48,6 +48,7 @@ pub const DETECTOR: Detector = Detector {
         what: "the writes across two of the falls",
     },
     last: false,
+    explains: &[Verdict::DeviceSlow, Verdict::LoadLargeIo, Verdict::LoadSaturated],
     accuse,
 };
 
@@ -128,7 +129,7 @@ fn charge(scene: &Scene, case: &Case) -> Option<Finding> {
     let source = scene.source(case.listing);
     let n = case.windows.len() as u64;
     let falls = found.until_fall.len();
-    let mut charge = finding(DETECTOR.name, Some(case.device), vec![case.listing]);
+    let mut charge = finding(DETECTOR.verdict, Some(case.device), vec![case.listing]);
     charge.sentence = format!(
         "{} takes {} of writes at {} each, then needs {} for the same: its write cache is full{}",
         phrase::disk(case.disk),

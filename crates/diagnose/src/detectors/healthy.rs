@@ -21,7 +21,7 @@
 //! ## Next step
 //! Look above the block layer: file system locks, CPU, memory, the network.
 
-use iowhy_model::{Bound, Evidence, Finding, Layer, Level, Stage, Unit};
+use iowhy_model::{Bound, Evidence, Finding, Layer, Level, Stage, Unit, Verdict};
 
 use crate::Detector;
 use crate::audit;
@@ -35,7 +35,7 @@ use crate::track::Track;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
-    name: "healthy",
+    verdict: Verdict::Healthy,
     summary: "Nothing is wrong with the device",
     manual: include_str!("healthy.rs"),
     needs: Needs {
@@ -45,6 +45,7 @@ pub const DETECTOR: Detector = Detector {
         what: "the latency of each I/O while the complaint can be felt",
     },
     last: true,
+    explains: &[],
     accuse,
 };
 
@@ -259,7 +260,7 @@ fn charge(scene: &Scene, healthy: Vec<(String, Vec<Bill>)>) -> Option<Finding> {
         _ => None,
     };
     let mut listings: Vec<usize> = Vec::new();
-    let mut charge = finding(DETECTOR.name, device, Vec::new());
+    let mut charge = finding(DETECTOR.verdict, device, Vec::new());
     charge.confidence = 1.0;
     let taken_for =
         healthy.iter().flat_map(|(_, bills)| bills).map(|bill| bill.assumption.clone()).next();

@@ -21,7 +21,7 @@
 //! ## Next step
 //! The command it names, for as long as it names.
 
-use iowhy_model::{Bound, Finding, Layer, Level, Unit};
+use iowhy_model::{Bound, Family, Finding, Layer, Level, Unit, Verdict};
 
 use crate::Detector;
 use crate::closing;
@@ -33,11 +33,12 @@ use crate::weigh;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
-    name: "insufficient",
+    verdict: Verdict::Insufficient,
     summary: "The evidence does not carry a verdict",
     manual: include_str!("insufficient.rs"),
     needs: Needs { level: Level::A, sure_from: Level::A, seconds: 30, what: "any input" },
     last: true,
+    explains: &[],
     accuse,
 };
 
@@ -58,7 +59,7 @@ fn accuse(scene: &Scene) -> Vec<Finding> {
     for (input, disks) in closing::unaccused(scene) {
         let cleared = |disk: &String| {
             scene.so_far.iter().any(|known| {
-                known.verdict == "healthy"
+                known.verdict == Verdict::Healthy
                     && known.subject.listings.iter().any(|place| scene.input(*place) == input)
                     && known.evidence.iter().any(|e| e.quantity.ends_with(phrase::disk(disk)))
             })
@@ -102,7 +103,7 @@ fn is_traced(scene: &Scene, row: &Row) -> bool {
 fn nothing_completes(scene: &Scene, row: &Row) -> Finding {
     let source = scene.source(row.listing);
     let outstanding = row.outstanding().unwrap_or(0.0);
-    let mut charge = finding(DETECTOR.name, Some(row.device), vec![row.listing]);
+    let mut charge = finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
     charge.sentence = format!(
         "{} had {} requests outstanding and completed none, so its latency reads 0.00: it may be \
          stuck, or a layer above holds the requests",
@@ -125,7 +126,7 @@ fn nothing_completes(scene: &Scene, row: &Row) -> Finding {
 fn nothing_to_judge(scene: &Scene) -> Option<Finding> {
     let source = &scene.recording.listings.first()?.source;
     let records = scene.recording.records();
-    let mut charge = finding(DETECTOR.name, None, vec![0]);
+    let mut charge = finding(DETECTOR.verdict, None, vec![0]);
     let mut rows = scene.recording.listings.iter().flat_map(|listing| &listing.intervals);
     let known = if rows.any(|row| row.since_boot && row.layer == Layer::Block) {
         "averages since the machine started only: of what is slow now they say nothing"
@@ -147,7 +148,7 @@ fn charge(scene: &Scene, input: &str, disks: &[String]) -> Finding {
     let suspicion = scene
         .so_far
         .iter()
-        .filter(|known| !known.verdict.starts_with("report."))
+        .filter(|known| known.verdict.family() != Family::Report)
         .filter(|known| known.subject.listings.iter().any(of_input))
         .filter(|known| {
             known.subject.device.is_some_and(|device| disks.contains(&scene.disk(device)))
@@ -166,7 +167,7 @@ fn charge(scene: &Scene, input: &str, disks: &[String]) -> Finding {
     };
     let only = disks.len() == 1 || suspicion.is_some();
     let device = if only { scene.recording.find_device(&first) } else { None };
-    let mut charge = finding(DETECTOR.name, device, listings.clone());
+    let mut charge = finding(DETECTOR.verdict, device, listings.clone());
     let Amounts { seen, records, lost } = amounts(scene, input, disks);
     let plenty = scene.level(&listings) >= Level::C && seen >= PLENTY;
     charge.sentence = match suspicion {
@@ -226,7 +227,7 @@ fn unseen(level: Level) -> Vec<&'static str> {
     crate::DETECTORS
         .iter()
         .filter(|detector| detector.needs.level > level)
-        .map(|detector| detector.name)
+        .map(|detector| detector.verdict.name())
         .collect()
 }
 

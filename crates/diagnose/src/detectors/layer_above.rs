@@ -30,7 +30,8 @@
 use std::collections::BTreeMap;
 
 use iowhy_model::{
-    Bound, DeviceId, Finding, Forecast, Interval, Layer, Level, Listing, Nanos, Stage, Unit, key,
+    Bound, DeviceId, Finding, Forecast, Interval, Layer, Level, Listing, Nanos, Stage, Unit,
+    Verdict, key,
 };
 
 use crate::Detector;
@@ -44,7 +45,7 @@ use crate::weigh;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
-    name: "layer.above",
+    verdict: Verdict::LayerAbove,
     summary: "The block layer is innocent: the time is lost above it",
     manual: include_str!("layer_above.rs"),
     needs: Needs {
@@ -54,6 +55,7 @@ pub const DETECTOR: Detector = Detector {
         what: "the latency that the program saw beside that of the block layer",
     },
     last: false,
+    explains: &[],
     accuse,
 };
 
@@ -166,7 +168,7 @@ fn charge_between(
     }
     let source = scene.source(place);
     let n = above.count as u64;
-    let mut charge = finding(DETECTOR.name, Some(upper), vec![place]);
+    let mut charge = finding(DETECTOR.verdict, Some(upper), vec![place]);
     charge.sentence = format!(
         "{} loses the time itself, above {}: it answers in {} what is done below in {}",
         phrase::disk(name),
@@ -240,7 +242,7 @@ fn charge(scene: &Scene, place: usize, above: &Seen) -> Option<Finding> {
     }
     let (source, under) = (scene.source(place), scene.source(*at));
     let n = above.count as u64;
-    let mut charge = finding(DETECTOR.name, None, vec![place, *at]);
+    let mut charge = finding(DETECTOR.verdict, None, vec![place, *at]);
     charge.sentence = format!(
         "the block layer is innocent: {} waits {} for what the disks give in {}, and these are well",
         if source.format.contains("oracle") { "the database" } else { "the program" },

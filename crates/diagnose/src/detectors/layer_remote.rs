@@ -23,7 +23,7 @@
 //! ## Next step
 //! Read the whole volume once before use, provision it thick, look at the network.
 
-use iowhy_model::{Bound, Finding, Forecast, Level, Medium, Nanos, Op, Unit};
+use iowhy_model::{Bound, Finding, Forecast, Level, Medium, Nanos, Op, Unit, Verdict};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, finding, held, lines, read_off};
@@ -40,7 +40,7 @@ use crate::weigh;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
-    name: "layer.remote",
+    verdict: Verdict::LayerRemote,
     summary: "The disk is behind the host: places are slow when first touched",
     manual: include_str!("layer_remote.rs"),
     needs: Needs {
@@ -50,6 +50,12 @@ pub const DETECTOR: Detector = Detector {
         what: "reads of the same places twice, and the device's model",
     },
     last: false,
+    explains: &[
+        Verdict::DeviceMedia,
+        Verdict::DeviceSlow,
+        Verdict::DeviceStall,
+        Verdict::LoadSaturated,
+    ],
     accuse,
 };
 
@@ -109,7 +115,7 @@ fn stuck(scene: &Scene) -> Vec<Finding> {
         let outstanding = row.outstanding()?;
         let silent = rows.iter().rev().take_while(|row| row.outstanding().is_some()).count();
         let source = scene.source(row.listing);
-        let mut charge = finding(DETECTOR.name, Some(row.device), vec![row.listing]);
+        let mut charge = finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
         charge.sentence = format!(
             "{} is a virtual disk that does not answer: {} requests are in flight and none completes, so its \
              latency reads 0.00; what serves it (host, hypervisor, network) is stuck",
@@ -150,7 +156,7 @@ fn reported_by_a_target(scene: &Scene) -> Vec<Finding> {
         let of = (f64::from(unit), Unit::Count);
         grounds.fact(scene, &first.told, "logical unit (LUN)", of, Some(Bound::Above(0.0)));
         let mut charge =
-            finding(DETECTOR.name, Some(suspect.device), grounds.listings(suspect));
+            finding(DETECTOR.verdict, Some(suspect.device), grounds.listings(suspect));
         charge.sentence = format!(
             "{} is unit {unit} of a SCSI target, so its medium errors are the target's words: an array or a \
              network volume behind it lost data or time, and no disk of this host is shown to be bad",
@@ -218,7 +224,7 @@ fn charge(scene: &Scene, requests: &Requests) -> Option<Finding> {
     }
     let source = scene.source(requests.listing);
     let (first, again) = (found.exposed as u64, found.spared as u64);
-    let mut charge = finding(DETECTOR.name, Some(requests.device), vec![requests.listing]);
+    let mut charge = finding(DETECTOR.verdict, Some(requests.device), vec![requests.listing]);
     charge.sentence = format!(
         "{} {}: the first read of a place takes {}, a later one {}, so it fetches what nobody had \
          touched",

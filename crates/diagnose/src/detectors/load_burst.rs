@@ -23,7 +23,7 @@
 //! ## Next step
 //! Smaller dirty limits, spread the fsyncs, a lower writeback target, `ionice`.
 
-use iowhy_model::{Bound, Finding, Level, Unit};
+use iowhy_model::{Bound, Finding, Level, Unit, Verdict};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, finding, held, lines};
@@ -36,7 +36,7 @@ use crate::weigh;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
-    name: "load.burst",
+    verdict: Verdict::LoadBurst,
     summary: "Batches: many requests at once, drained at a steady pace",
     manual: include_str!("load_burst.rs"),
     needs: Needs {
@@ -46,6 +46,8 @@ pub const DETECTOR: Detector = Detector {
         what: "issue and completion of each I/O",
     },
     last: false,
+    // Peers are a yardstick under the same load, and batches are its own.
+    explains: &[Verdict::DeviceSlow, Verdict::LoadSaturated, Verdict::PeerOutlier],
     accuse,
 };
 
@@ -80,7 +82,7 @@ fn charge(scene: &Scene, track: &Track) -> Option<Finding> {
     }
     let source = scene.source(track.listing);
     let n = ramps.requests as u64;
-    let mut charge = finding(DETECTOR.name, Some(track.device), vec![track.listing]);
+    let mut charge = finding(DETECTOR.verdict, Some(track.device), vec![track.listing]);
     charge.sentence = format!(
         "{} gets its I/Os in batches: {} batches of {} on average drain at one every {}, so the \
          last of each waits for all before it",

@@ -25,7 +25,7 @@
 //! ## Next step
 //! Trim once a week instead of at every deletion, and in smaller pieces.
 
-use iowhy_model::{Bound, Finding, Forecast, Level, Op, Unit};
+use iowhy_model::{Bound, Finding, Forecast, Level, Op, Unit, Verdict};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, finding, held, lines, read_off};
@@ -42,7 +42,7 @@ use crate::weigh;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
-    name: "load.discard",
+    verdict: Verdict::LoadDiscard,
     summary: "Discards (TRIM) get in the way of everything else",
     manual: include_str!("load_discard.rs"),
     needs: Needs {
@@ -52,6 +52,13 @@ pub const DETECTOR: Detector = Detector {
         what: "when discards are under way and how long the others wait then",
     },
     last: false,
+    explains: &[
+        Verdict::DeviceCombOther,
+        Verdict::DeviceSlow,
+        Verdict::DeviceStall,
+        Verdict::LoadLargeIo,
+        Verdict::LoadSaturated,
+    ],
     accuse,
 };
 
@@ -121,7 +128,7 @@ fn from_events(scene: &Scene, requests: &Requests) -> Option<Finding> {
     let source = scene.source(requests.listing);
     let decisive = effect.decisive();
     let (disk, others) = (phrase::disk(&requests.disk), phrase::plural(effect.op));
-    let mut charge = finding(DETECTOR.name, Some(requests.device), vec![requests.listing]);
+    let mut charge = finding(DETECTOR.verdict, Some(requests.device), vec![requests.listing]);
     charge.sentence = format!(
         "discards hold up the {others} of {disk}: {} while one is under way, {} otherwise",
         phrase::ns(effect.single.exposed_ns),
@@ -285,7 +292,7 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
     let row = usable.iter().max_by(|a, b| time(a).total_cmp(&time(b)))?;
     let source = scene.source(row.listing);
     let others = phrase::plural(op);
-    let mut charge = finding(DETECTOR.name, Some(row.device), vec![row.listing]);
+    let mut charge = finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
     charge.sentence = format!(
         "discards hold up the {others} of {}: {} on average in the intervals they fill, {} in those \
          without",

@@ -27,7 +27,7 @@
 //! Commit in groups, use a device whose cache survives a power cut, and see whether `write_cache`
 //! says `write back` though the cache is protected.
 
-use iowhy_model::{Bound, Finding, Flags, Forecast, Level, Nanos, Op, Unit};
+use iowhy_model::{Bound, Finding, Flags, Forecast, Level, Nanos, Op, Unit, Verdict};
 
 use crate::Detector;
 use crate::baseline;
@@ -44,7 +44,7 @@ use crate::weigh;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
-    name: "load.flush",
+    verdict: Verdict::LoadFlush,
     summary: "Flushes and durable writes hold everything up",
     manual: include_str!("load_flush.rs"),
     needs: Needs {
@@ -54,6 +54,7 @@ pub const DETECTOR: Detector = Detector {
         what: "the flags of each write and the latency of each flush",
     },
     last: false,
+    explains: &[Verdict::DeviceSlow, Verdict::LoadSaturated],
     accuse,
 };
 
@@ -75,7 +76,7 @@ const FEWEST: usize = 10;
 fn accuse(scene: &Scene) -> Vec<Finding> {
     let traced = scene.requests().iter().filter_map(|requests| from_events(scene, requests));
     let rows = scene.rows_by_listing().into_iter().filter_map(|rows| from_rows(scene, &rows));
-    traced.chain(rows).chain(programs::flushes(scene, DETECTOR.name)).collect()
+    traced.chain(rows).chain(programs::flushes(scene, DETECTOR.verdict)).collect()
 }
 
 fn from_events(scene: &Scene, requests: &Requests) -> Option<Finding> {
@@ -119,7 +120,7 @@ fn from_events(scene: &Scene, requests: &Requests) -> Option<Finding> {
     let n = found.n as u64;
     let per_s = found.n as f64 / (requests.span_ns() / 1e9);
     let disk = phrase::disk(&requests.disk);
-    let mut charge = finding(DETECTOR.name, Some(requests.device), vec![requests.listing]);
+    let mut charge = finding(DETECTOR.verdict, Some(requests.device), vec![requests.listing]);
     charge.sentence = sentence(disk, per_s, found.median_ns / 1e6, plain_ns / 1e6);
     charge.evidence = vec![
         computed("flushes and durable writes", found.n as f64, Unit::Count, n, source),
@@ -228,7 +229,7 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
     }
     let source = scene.source(row.listing);
     let n = (per_s * seconds).round() as u64;
-    let mut charge = finding(DETECTOR.name, Some(row.device), vec![row.listing]);
+    let mut charge = finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
     charge.sentence = sentence(phrase::disk(&row.disk), per_s, ms, plain_ms);
     charge.evidence = vec![
         read_off("flushes", per_s, Unit::PerSecond, n, source),

@@ -21,7 +21,7 @@
 //! ## Next step
 //! Accept it if throughput is the goal; else lower `max_sectors_kb` or read-ahead.
 
-use iowhy_model::{Bound, DeviceId, Finding, Level, Op, Source, Unit};
+use iowhy_model::{Bound, DeviceId, Finding, Level, Op, Source, Unit, Verdict};
 
 use crate::Detector;
 use crate::baseline::{Request, S0};
@@ -37,7 +37,7 @@ use crate::weigh;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
-    name: "load.large-io",
+    verdict: Verdict::LoadLargeIo,
     summary: "Requests are large, and the time goes into moving them",
     manual: include_str!("load_large_io.rs"),
     needs: Needs {
@@ -47,6 +47,7 @@ pub const DETECTOR: Detector = Detector {
         what: "size and latency of the requests",
     },
     last: false,
+    explains: &[Verdict::LoadSaturated],
     accuse,
 };
 
@@ -91,7 +92,7 @@ struct Large<'a> {
 fn accuse(scene: &Scene) -> Vec<Finding> {
     let tracks = scene.tracks.iter().filter_map(|track| from_track(scene, track));
     let rows = scene.rows_by_listing().into_iter().filter_map(|rows| from_rows(scene, &rows));
-    tracks.chain(rows).chain(runs::deep(scene, DETECTOR.name, true)).collect()
+    tracks.chain(rows).chain(runs::deep(scene, DETECTOR.verdict, true)).collect()
 }
 
 fn from_track(scene: &Scene, track: &Track) -> Option<Finding> {
@@ -175,7 +176,7 @@ fn charge(scene: &Scene, large: &Large) -> Option<Finding> {
     {
         return None;
     }
-    let mut charge = finding(DETECTOR.name, Some(large.device), vec![large.listing]);
+    let mut charge = finding(DETECTOR.verdict, Some(large.device), vec![large.listing]);
     charge.sentence = format!(
         "{} moves {} per request: {} is what that takes, {} of it transfer",
         phrase::disk(large.disk),

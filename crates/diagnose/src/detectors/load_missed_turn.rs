@@ -26,7 +26,9 @@
 //! Send the next write before the last one is done, write bigger blocks, commit in groups, or use
 //! a write cache that survives a power cut.
 
-use iowhy_model::{Bound, DeviceId, Evidence, Finding, Forecast, Level, Nanos, Op, Source, Unit};
+use iowhy_model::{
+    Bound, DeviceId, Evidence, Finding, Forecast, Level, Nanos, Op, Source, Unit, Verdict,
+};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
@@ -41,7 +43,7 @@ use crate::track::Track;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
-    name: "load.missed-turn",
+    verdict: Verdict::LoadMissedTurn,
     summary: "Sequential synchronous writes each wait a whole turn of the platter",
     manual: include_str!("load_missed_turn.rs"),
     needs: Needs {
@@ -51,6 +53,7 @@ pub const DETECTOR: Detector = Detector {
         what: "the latency of each write",
     },
     last: false,
+    explains: &[Verdict::DeviceSlow, Verdict::DeviceRetry, Verdict::LoadSmallSync],
     accuse,
 };
 
@@ -190,7 +193,7 @@ fn charge(
         return None;
     }
     let needed_ms = bytes.map_or(0.0, f64::from) / BYTES_PER_MS;
-    let mut charge = finding(DETECTOR.name, Some(device), vec![listing]);
+    let mut charge = finding(DETECTOR.verdict, Some(device), vec![listing]);
     let size = bytes.map(|bytes| format!(" of {}", phrase::bytes(f64::from(bytes))));
     charge.sentence = format!(
         "each synchronous write{} waits a whole turn of the platter, {:.3} ms at {:.0} rpm: its \

@@ -25,7 +25,7 @@
 //! ## Next step
 //! Give reads a latency target, limit the writer, or put the two on devices of their own.
 
-use iowhy_model::{Bound, Finding, Forecast, Level, Op, Unit};
+use iowhy_model::{Bound, Finding, Forecast, Level, Op, Unit, Verdict};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, finding, held, lines, read_off};
@@ -42,7 +42,7 @@ use crate::weigh;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
-    name: "load.rw-mix",
+    verdict: Verdict::LoadRwMix,
     summary: "Writes hurt reads on the same device, or reads hurt writes",
     manual: include_str!("load_rw_mix.rs"),
     needs: Needs {
@@ -52,6 +52,7 @@ pub const DETECTOR: Detector = Detector {
         what: "the latency of each read and which writes were in flight with it",
     },
     last: false,
+    explains: &[Verdict::DeviceSlow, Verdict::LoadLargeIo, Verdict::LoadSaturated],
     accuse,
 };
 
@@ -98,7 +99,7 @@ fn from_track(scene: &Scene, track: &Track) -> Option<Finding> {
     let source = scene.source(track.listing);
     let (victims, culprits) = (phrase::plural(effect.victim), phrase::plural(effect.culprit));
     let (met, free) = (found.exposed as u64, found.spared as u64);
-    let mut charge = finding(DETECTOR.name, Some(track.device), vec![track.listing]);
+    let mut charge = finding(DETECTOR.verdict, Some(track.device), vec![track.listing]);
     charge.sentence = format!(
         "{culprits} slow down the {victims} of {}: {} each while one is in flight, {} otherwise",
         phrase::disk(&track.disk),
@@ -216,7 +217,7 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
     let source = scene.source(row.listing);
     let (victims, culprits) = (phrase::plural(victim), phrase::plural(culprit));
     let (met, free) = (found.exposed as u64, found.spared as u64);
-    let mut charge = finding(DETECTOR.name, Some(row.device), vec![row.listing]);
+    let mut charge = finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
     charge.sentence = format!(
         "{culprits} seem to slow down the {victims} of {}: await is {} in the intervals with many \
          of them, {} in those with few",

@@ -24,7 +24,7 @@
 //! ## Next step
 //! Name the process that asks most; fewer or larger I/Os, a cache, more spindles.
 
-use iowhy_model::{Bound, Finding, Level, Unit};
+use iowhy_model::{Bound, Finding, Level, Unit, Verdict};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
@@ -41,7 +41,7 @@ use crate::weigh;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
-    name: "load.saturated",
+    verdict: Verdict::LoadSaturated,
     summary: "More is asked of the device than a healthy one gives",
     manual: include_str!("load_saturated.rs"),
     needs: Needs {
@@ -51,6 +51,7 @@ pub const DETECTOR: Detector = Detector {
         what: "arrival and completion of each I/O, or two loads of different depth",
     },
     last: false,
+    explains: &[],
     accuse,
 };
 
@@ -77,7 +78,7 @@ const STEEPEST: f64 = 2.0;
 fn accuse(scene: &Scene) -> Vec<Finding> {
     let traced = scene.tracks.iter().filter_map(|track| from_events(scene, track));
     let averaged = scene.rows_by_listing().into_iter().filter_map(|rows| from_rows(scene, &rows));
-    traced.chain(averaged).chain(runs::deep(scene, DETECTOR.name, false)).collect()
+    traced.chain(averaged).chain(runs::deep(scene, DETECTOR.verdict, false)).collect()
 }
 
 fn from_events(scene: &Scene, track: &Track) -> Option<Finding> {
@@ -88,7 +89,7 @@ fn from_events(scene: &Scene, track: &Track) -> Option<Finding> {
     if track.visits.len() < EVENTS_NEEDED || lost < MATTERS || undisputed {
         return None;
     }
-    let mut charge = finding(DETECTOR.name, Some(track.device), vec![track.listing]);
+    let mut charge = finding(DETECTOR.verdict, Some(track.device), vec![track.listing]);
     charge.sentence = format!(
         "{} is asked for more than a healthy device gives: requests wait {} on average, and would \
          still wait {} on one that is healthy",
@@ -121,7 +122,7 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
     }
     let source = scene.source(row.listing);
     let s0 = row.s0.median_ms();
-    let mut charge = finding(DETECTOR.name, Some(row.device), vec![row.listing]);
+    let mut charge = finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
     charge.sentence = format!(
         "{} is asked for more than it gives: requests wait {}, of which each is served for {}",
         phrase::disk(&row.disk),

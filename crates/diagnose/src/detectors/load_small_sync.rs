@@ -26,7 +26,7 @@
 //! ## Next step
 //! Drop the option, let the page cache read ahead and cluster writes, or use larger blocks.
 
-use iowhy_model::{Bound, DeviceId, Evidence, Finding, Level, Op, Unit};
+use iowhy_model::{Bound, DeviceId, Evidence, Finding, Level, Op, Unit, Verdict};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
@@ -41,7 +41,7 @@ use crate::weigh;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
-    name: "load.small-sync",
+    verdict: Verdict::LoadSmallSync,
     summary: "Small unmerged I/Os, one at a time: a direct or synchronous mount",
     manual: include_str!("load_small_sync.rs"),
     needs: Needs {
@@ -51,6 +51,7 @@ pub const DETECTOR: Detector = Detector {
         what: "sector and size of each request, and the mount options",
     },
     last: false,
+    explains: &[],
     accuse,
 };
 
@@ -203,7 +204,7 @@ fn from_trace(
     rows: &[&Row],
     (alone, waiting): (f64, f64),
 ) -> Finding {
-    let mut charge = finding(DETECTOR.name, Some(bad.device), vec![bad.listing]);
+    let mut charge = finding(DETECTOR.verdict, Some(bad.device), vec![bad.listing]);
     let sizes: Vec<String> = bad
         .usual
         .iter()
@@ -330,7 +331,7 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
     let mut disks: Vec<String> = rows.iter().map(|row| row.disk.clone()).collect();
     disks.sort();
     disks.dedup();
-    let mut charge = finding(DETECTOR.name, Some(row.device), vec![row.listing]);
+    let mut charge = finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
     charge.sentence = format!(
         "small I/Os one at a time: {} per request on {}, which could do much more",
         phrase::bytes(bytes),

@@ -25,7 +25,7 @@
 //! ## Next step
 //! Drill into this one disk, then take it out of service if its data are redundant.
 
-use iowhy_model::{Bound, Evidence, Finding, Histogram, Level, Unit};
+use iowhy_model::{Bound, Evidence, Finding, Histogram, Level, Unit, Verdict};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
@@ -37,7 +37,7 @@ use crate::{phrase, programs, weigh};
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
-    name: "peer.outlier",
+    verdict: Verdict::PeerOutlier,
     summary: "One disk is far slower than its peers under the same load",
     manual: include_str!("peer_outlier.rs"),
     needs: Needs {
@@ -47,6 +47,8 @@ pub const DETECTOR: Detector = Detector {
         what: "the latencies of at least four disks that share a load",
     },
     last: false,
+    // Peers under the same load are a better yardstick than a class that is guessed.
+    explains: &[Verdict::DeviceSlow],
     accuse,
 };
 
@@ -64,7 +66,7 @@ fn accuse(scene: &Scene) -> Vec<Finding> {
             members::families(scene, listing).into_iter().map(move |f| (listing, f))
         })
         .flat_map(|(listing, family)| judge_family(scene, listing, &family))
-        .chain(programs::laggard(scene, DETECTOR.name))
+        .chain(programs::laggard(scene, DETECTOR.verdict))
         .collect()
 }
 
@@ -90,7 +92,7 @@ fn charge(
         family.iter().filter(|other| other.device != member.device).collect();
     let typical = middle(others.iter().map(|other| other.mean_ns));
     let disk = phrase::disk(&member.disk);
-    let mut charge = finding(DETECTOR.name, Some(member.device), vec![listing]);
+    let mut charge = finding(DETECTOR.verdict, Some(member.device), vec![listing]);
     charge.sentence = format!(
         "{disk} is {} times slower than its {} peers under the same load: {} on average against \
          {}{}",

@@ -27,7 +27,7 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{Bound, Evidence, Finding, Level, Unit, key};
+use iowhy_model::{Bound, Evidence, Finding, Level, Unit, Verdict, key};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, finding, held, lines};
@@ -41,7 +41,7 @@ use crate::weigh;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
-    name: "peer.shared",
+    verdict: Verdict::PeerShared,
     summary: "Many disks are slow together: what they share is at fault",
     manual: include_str!("peer_shared.rs"),
     needs: Needs {
@@ -51,6 +51,7 @@ pub const DETECTOR: Detector = Detector {
         what: "all disks of the shelf at once, with `vmstat 1` and the kernel's log beside them",
     },
     last: false,
+    explains: &[Verdict::DeviceSlow, Verdict::DeviceStall, Verdict::PeerOutlier],
     accuse,
 };
 
@@ -190,7 +191,7 @@ fn charge(
     }
     let source = scene.source(listing);
     let names: Vec<String> = slow.iter().map(|member| member.disk.clone()).collect();
-    let mut charge = finding(DETECTOR.name, None, vec![listing]);
+    let mut charge = finding(DETECTOR.verdict, None, vec![listing]);
     charge.subject.group = Some(names.join(" "));
     let disks = slow.len() as u64;
     charge.evidence = vec![

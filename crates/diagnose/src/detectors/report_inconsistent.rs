@@ -27,7 +27,7 @@
 //! ## Next step
 //! Measure again with one tool that sees every I/O.
 
-use iowhy_model::{Bound, Distribution, Finding, Level, Sampling, Unit, key};
+use iowhy_model::{Bound, Distribution, Finding, Level, Sampling, Unit, Verdict, key};
 
 use crate::Detector;
 use crate::audit::{Contradiction, Doubt, LINK_BYTES_PER_S, LITTLE_TOLERANCE};
@@ -44,7 +44,7 @@ use crate::track::Track;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
-    name: "report.inconsistent",
+    verdict: Verdict::ReportInconsistent,
     summary: "The data contradict themselves",
     manual: include_str!("report_inconsistent.rs"),
     needs: Needs {
@@ -54,6 +54,7 @@ pub const DETECTOR: Detector = Detector {
         what: "numbers that depend on each other",
     },
     last: false,
+    explains: &[Verdict::DeviceSlow],
     accuse,
 };
 
@@ -86,7 +87,7 @@ fn accuse(scene: &Scene) -> Vec<Finding> {
         scene.doubts.iter().filter_map(|doubt| charge(scene, doubt)).collect();
     findings.extend(size_denied(scene));
     findings.extend(means_apart(scene));
-    findings.extend(runs::cached(scene, DETECTOR.name));
+    findings.extend(runs::cached(scene, DETECTOR.verdict));
     findings.extend(unusable(scene));
     findings
 }
@@ -101,7 +102,7 @@ fn unusable(scene: &Scene) -> Vec<Finding> {
     });
     dead.map(|(place, listing)| {
         let source = &listing.source;
-        let mut charge = finding(DETECTOR.name, None, vec![place]);
+        let mut charge = finding(DETECTOR.verdict, None, vec![place]);
         let reason = source.notes.first().map_or("unusable", |note| note.reason.as_str());
         charge.sentence = format!(
             "none of the {} lines of this {} listing can be true ({reason}): the tool does not fit the kernel it \
@@ -133,7 +134,7 @@ fn size_denied(scene: &Scene) -> Vec<Finding> {
         else {
             continue;
         };
-        let mut charge = finding(DETECTOR.name, Some(suspect.device), vec![listing]);
+        let mut charge = finding(DETECTOR.verdict, Some(suspect.device), vec![listing]);
         charge.sentence = format!(
             "the figures of {} disagree: throughput over rate is {} times the size that is printed \
              beside them",
@@ -163,7 +164,7 @@ fn charge(scene: &Scene, doubt: &Doubt) -> Option<Finding> {
             let source = scene.source(doubt.listing);
             let disk = scene.disk(known.device);
             let product = per_s * await_ms / 1000.0;
-            let mut charge = finding(DETECTOR.name, Some(known.device), vec![doubt.listing]);
+            let mut charge = finding(DETECTOR.verdict, Some(known.device), vec![doubt.listing]);
             charge.sentence = format!(
                 "the figures of {} disagree: {} I/Os per second that wait {} each are {} in flight, \
                  not {}",
@@ -201,7 +202,7 @@ fn charge(scene: &Scene, doubt: &Doubt) -> Option<Finding> {
             let known = scene.listing(doubt.listing).intervals.get(interval)?;
             let source = scene.source(doubt.listing);
             let disk = scene.disk(known.device);
-            let mut charge = finding(DETECTOR.name, Some(known.device), vec![doubt.listing]);
+            let mut charge = finding(DETECTOR.verdict, Some(known.device), vec![doubt.listing]);
             charge.sentence = format!(
                 "the figures of {} cannot be: {} per request within {} are {} per second, more than \
                  any link moves, so bytes or requests are miscounted",
@@ -237,7 +238,7 @@ fn overrun(
     let disk = scene.disk(known.device);
     let sum_s = n as f64 * mean_ms / 1000.0;
     let concurrency = sum_s / took_s;
-    let mut charge = finding(DETECTOR.name, Some(known.device), vec![listing]);
+    let mut charge = finding(DETECTOR.verdict, Some(known.device), vec![listing]);
     let rate = throughput(scene, listing, known, n, took_s);
     charge.sentence = format!(
         "the run contradicts itself: {} waits of {} add up to {:.1} s, but it took {:.2} s with at \
@@ -347,7 +348,7 @@ fn listings_apart(scene: &Scene, rows: &[&Row], others: &[&Row]) -> Option<Findi
     let (first, second) = (rows.first()?, others.first()?);
     let (n, m) = (rows.len() as u64, others.len() as u64);
     let mut charge =
-        finding(DETECTOR.name, Some(second.device), vec![first.listing, second.listing]);
+        finding(DETECTOR.verdict, Some(second.device), vec![first.listing, second.listing]);
     charge.sentence = format!(
         "two listings of {} do not describe the same time: with as much in flight its requests wait \
          {} in one and {} in the other",
@@ -401,7 +402,7 @@ fn trace_apart(scene: &Scene, track: &Track) -> Option<Finding> {
         return None;
     }
     let n = latencies.len() as u64;
-    let mut charge = finding(DETECTOR.name, Some(row.device), vec![track.listing, row.listing]);
+    let mut charge = finding(DETECTOR.verdict, Some(row.device), vec![track.listing, row.listing]);
     charge.sentence = format!(
         "two listings of {} do not describe the same time: its single I/Os took {} on average, the \
          averages beside them say {}",
@@ -428,7 +429,7 @@ fn apart_from_rows(scene: &Scene, shape: &Shape) -> Option<Finding> {
     }
     let (row, wait, apart) = row_beside(scene, (shape.listing, &shape.disk), mean_ms)?;
     let (of, other) = (scene.source(shape.listing), scene.source(row.listing));
-    let mut charge = finding(DETECTOR.name, Some(row.device), vec![shape.listing, row.listing]);
+    let mut charge = finding(DETECTOR.verdict, Some(row.device), vec![shape.listing, row.listing]);
     charge.sentence = format!(
         "two listings of {} do not describe the same time: the histogram's mean is about {}, the \
          averages beside it say {}",

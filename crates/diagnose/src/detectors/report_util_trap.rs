@@ -25,7 +25,7 @@
 
 use std::collections::HashMap;
 
-use iowhy_model::{Bound, Finding, Level, Unit};
+use iowhy_model::{Bound, Finding, Level, Unit, Verdict};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, finding, held, lines, read_off};
@@ -37,7 +37,7 @@ use crate::weigh;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
-    name: "report.util-trap",
+    verdict: Verdict::ReportUtilTrap,
     summary: "100 % busy is not full: the device had room for more",
     manual: include_str!("report_util_trap.rs"),
     needs: Needs {
@@ -47,6 +47,7 @@ pub const DETECTOR: Detector = Detector {
         what: "two loads of different depth on the same device",
     },
     last: false,
+    explains: &[],
     accuse,
 };
 
@@ -99,7 +100,7 @@ fn charge(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
     if high.listing != low.listing {
         listings.push(high.listing);
     }
-    let mut charge = finding(DETECTOR.name, Some(low.device), listings);
+    let mut charge = finding(DETECTOR.verdict, Some(low.device), listings);
     charge.sentence = format!(
         "{disk} was not full at {} busy and {} I/Os per second: with {} instead of {} requests in \
          flight it did {}",

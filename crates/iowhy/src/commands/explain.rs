@@ -91,7 +91,7 @@ fn entries() -> Vec<Entry> {
         add("formats", format.name, format.summary, format.manual);
     }
     for detector in iowhy_diagnose::DETECTORS {
-        add("verdicts", detector.name, detector.summary, detector.manual);
+        add("verdicts", detector.verdict.name(), detector.summary, detector.manual);
     }
     for kind in iowhy_probe::KINDS {
         add("kinds", kind.name, kind.summary, kind.manual);

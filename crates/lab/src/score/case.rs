@@ -124,14 +124,14 @@ impl Case {
         let answers = Answers { truth: &scenario.truth, scenario, level, recording: &recording };
         let first = findings.first();
         let right = first.is_some_and(|first| answers.right(first));
-        let blames = |finding: &&Finding| !matches!(finding.verdict, "healthy" | "insufficient");
+        let blames = |finding: &&Finding| !finding.verdict.accuses_nobody();
         let blame = findings.iter().find(blames);
         let owed = scenario.truth.verdict;
         let said = match first {
             None => "-",
             Some(_) if right => owed,
             Some(first) if first.verdict == owed => "other device",
-            Some(first) => first.verdict,
+            Some(first) => first.verdict.name(),
         };
         Ok(Judged {
             case: self.name(),
@@ -140,7 +140,7 @@ impl Case {
             confounds: self.recipe.confounds,
             owed,
             said,
-            first: first.map_or("-", |first| first.verdict),
+            first: first.map_or("-", |first| first.verdict.name()),
             confidence: first.map_or(0.0, |first| first.confidence),
             right,
             admitted: right
@@ -176,7 +176,7 @@ impl Case {
             opinions.extend(open.map(|(rank, finding)| Opinion {
                 level,
                 leads: rank == 0,
-                verdict: finding.verdict,
+                verdict: finding.verdict.name(),
                 confidence: finding.confidence,
                 right: answers.right(finding),
             }));
@@ -213,7 +213,7 @@ impl Case {
                 device.unwrap_or("-"),
                 finding.confidence,
                 finding.explained_share,
-                finding.explained_by.unwrap_or("-"),
+                finding.explained_by.map_or("-", |by| by.name()),
                 finding.sentence
             );
             for line in &finding.evidence {
@@ -243,20 +243,20 @@ impl Answers<'_> {
             _ => true,
         };
         same && (finding.verdict == self.truth.verdict
-            || self.truth.also.contains(&finding.verdict)
-            || accepted(self.truth.verdict, self.level).contains(&finding.verdict))
+            || self.truth.also.contains(&finding.verdict.name())
+            || accepted(self.truth.verdict, self.level).contains(&finding.verdict.name()))
     }
 
     /// A disk named as faulty, aloud, which nothing else explains.
     fn accusation(&self, findings: &[Finding]) -> Option<&'static str> {
         let accuses = |finding: &&Finding| {
-            let verdict = finding.verdict;
+            let verdict = finding.verdict.name();
             finding.blames_a_disk()
                 && verdict != self.truth.verdict
                 && !self.truth.also.contains(&verdict)
                 && finding.explained_by.is_none()
                 && finding.confidence >= SAID_ALOUD
         };
-        findings.iter().find(accuses).map(|finding| finding.verdict)
+        findings.iter().find(accuses).map(|finding| finding.verdict.name())
     }
 }

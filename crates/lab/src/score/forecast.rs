@@ -134,7 +134,7 @@ fn foretold(case: &Case, level: Level) -> Result<Option<Forecast>, String> {
     let none = Forecast {
         case: case.name(),
         level,
-        verdict: finding.verdict,
+        verdict: finding.verdict.name(),
         now_ms: 0.0,
         foretold_ms: None,
         middle_ms: None,

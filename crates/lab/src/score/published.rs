@@ -105,7 +105,7 @@ impl Published {
                 && finding.explained_by.is_none()
                 && finding.confidence >= SAID_ALOUD
                 && !is_sick(&device(finding))
-                && !self.owed(finding.verdict)
+                && !self.owed(finding.verdict.name())
         });
         let accuses = accusing.map(|finding| finding.verdict.to_string());
         let first = findings.first();
@@ -120,12 +120,12 @@ impl Published {
             {
                 Grade::Admitted
             }
-            Some(first) if is_same && self.owed(first.verdict) => Grade::Right,
+            Some(first) if is_same && self.owed(first.verdict.name()) => Grade::Right,
             Some(first) if first.verdict != "insufficient" => Grade::Wrong,
             _ => Grade::Insufficient,
         };
         Answer {
-            verdict: first.map_or("-", |first| first.verdict).to_string(),
+            verdict: first.map_or("-", |first| first.verdict.name()).to_string(),
             confidence: first.map_or(0.0, |first| first.confidence),
             device: about,
             grade,

@@ -5,7 +5,7 @@
 use std::fmt::Write;
 
 use iowhy_diagnose::{Options, judge};
-use iowhy_model::{Finding, Medium, Recording};
+use iowhy_model::{Blame, Finding, Medium, Recording};
 
 use super::print::{biosnoop, iostat};
 use super::queue::{Asker, Device, Io, Pace};
@@ -313,11 +313,10 @@ impl Scenario {
 /// Whom the first finding blames, if it says anything.
 pub fn blamed(findings: &[Finding]) -> Option<Side> {
     let first = findings.first()?;
-    let family = first.verdict.split('.').next().unwrap_or_default();
-    match family {
-        "healthy" => Some(Side::Healthy),
-        "load" | "cap" | "cfg" => Some(Side::Load),
-        "device" | "peer" => Some(Side::Device),
+    match first.verdict.blames() {
+        Blame::Nobody => Some(Side::Healthy),
+        Blame::Workload | Blame::Limit | Blame::Configuration => Some(Side::Load),
+        Blame::Disk => Some(Side::Device),
         _ => None,
     }
 }

@@ -1,7 +1,7 @@
 //! The list of keys. A new key is one line here: its constant, its name, the kind of its value, what
 //! it states. Both tables are sorted by name; a test says which line is not.
 
-use super::{FactKey, Family, KeyEntry, Kind};
+use super::{FactKey, KeyEntry, KeyFamily, Kind};
 
 macro_rules! keys {
     (
@@ -10,7 +10,7 @@ macro_rules! keys {
     ) => {
         /// Every key and every family of keys, by its constant.
         pub mod key {
-            use super::{FactKey, Family, KeyEntry, Kind};
+            use super::{FactKey, KeyFamily, KeyEntry, Kind};
             $(
                 #[doc = $title]
                 pub const $key: FactKey = FactKey {
@@ -20,7 +20,7 @@ macro_rules! keys {
             )*
             $(
                 #[doc = $about]
-                pub const $family: Family = Family {
+                pub const $family: KeyFamily = KeyFamily {
                     entry: &KeyEntry { name: $pattern, title: $about, kind: Kind::$of },
                 };
             )*

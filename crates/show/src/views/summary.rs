@@ -89,10 +89,10 @@ fn section(paper: &mut Paper, title: &str, some: &[&Finding], report: &Report) -
     }
     paper.blank()?;
     paper.heading(title)?;
-    let verdicts = some.iter().map(|finding| finding.verdict.len()).max().unwrap_or(0);
+    let verdicts = some.iter().map(|finding| finding.verdict.name().len()).max().unwrap_or(0);
     for finding in some {
         let (_, tone) = blame_headline(finding.verdict);
-        let mut line = Line::new().with("  ", Tone::Plain).with(finding.verdict, tone);
+        let mut line = Line::new().with("  ", Tone::Plain).with(finding.verdict.name(), tone);
         line.pad(verdicts + 4);
         match finding.explained_by {
             Some(by) => {

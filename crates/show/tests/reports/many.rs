@@ -1,6 +1,6 @@
 //! A report of many findings, as a document with five captures has it.
 
-use iowhy_model::{Finding, Report};
+use iowhy_model::{Finding, Report, Verdict};
 
 /// Ten findings besides those of the dusty disk.
 pub fn many() -> Report {
@@ -16,7 +16,8 @@ pub fn many() -> Report {
     ];
     let first: Finding = report.findings[0].clone();
     for (verdict, sentence) in verdicts {
-        let sentence = sentence.to_string();
+        let (verdict, sentence) =
+            (Verdict::named(verdict).expect("a verdict"), sentence.to_string());
         report.findings.push(Finding { verdict, sentence, forecast: None, ..first.clone() });
     }
     report

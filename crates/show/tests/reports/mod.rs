@@ -170,7 +170,7 @@ fn dusty_findings(sdb: DeviceId) -> Vec<Finding> {
     let mut slow = finding("device.slow", Some(sdb), 0.9, 0.98);
     slow.sentence = "sdb is slow with hardly anything in its queue".to_string();
     slow.evidence = vec![evidence("r_await", 434.31, Unit::Ms, None, 45, How::Reported, rows)];
-    slow.explained_by = Some("device.retry");
+    slow.explained_by = Some(Verdict::DeviceRetry);
     vec![retry, slow, trap]
 }
 
@@ -313,14 +313,9 @@ fn interval(
     interval
 }
 
-fn finding(
-    verdict: &'static str,
-    device: Option<DeviceId>,
-    confidence: f64,
-    share: f64,
-) -> Finding {
+fn finding(verdict: &str, device: Option<DeviceId>, confidence: f64, share: f64) -> Finding {
     Finding {
-        verdict,
+        verdict: Verdict::named(verdict).expect("a verdict"),
         subject: Subject { device, listings: vec![0], group: None },
         sentence: String::new(),
         evidence: Vec::new(),

@@ -1,12 +1,12 @@
 //! Which probe settles which open question.
 
-use iowhy_model::{Finding, Recording};
+use iowhy_model::{Finding, Recording, Verdict};
 use iowhy_probe::{Ask, Purpose};
 
 /// A probe, and the verdicts it tells apart.
 pub struct Settles {
     /// The verdicts: each of them expects another result of the probe.
-    pub between: &'static [&'static str],
+    pub between: &'static [Verdict],
     /// The kind of probe.
     pub kind: &'static str,
     /// Further words of its command line.
@@ -18,55 +18,66 @@ pub struct Settles {
 /// The questions, the sharpest first: where several fit, the one with the fewest verdicts.
 pub const SETTLES: &[Settles] = &[
     Settles {
-        between: &["device.media", "device.retry", "device.stall"],
+        between: &[Verdict::DeviceMedia, Verdict::DeviceRetry, Verdict::DeviceStall],
         kind: "surface",
         words: &["--for", "60s"],
         shows: "slow places that stay slow are the disk's own",
     },
     Settles {
-        between: &["cap.cgroup", "cap.volume", "load.saturated", "report.util-trap"],
+        between: &[
+            Verdict::CapCgroup,
+            Verdict::CapVolume,
+            Verdict::LoadSaturated,
+            Verdict::ReportUtilTrap,
+        ],
         kind: "ramp",
         words: &[],
         shows: "a rate that stands still is a limit or a full device, one that grows is neither",
     },
     Settles {
-        between: &["device.slow", "load.burst", "load.large-io", "load.saturated", "peer.outlier"],
+        between: &[
+            Verdict::DeviceSlow,
+            Verdict::LoadBurst,
+            Verdict::LoadLargeIo,
+            Verdict::LoadSaturated,
+            Verdict::PeerOutlier,
+        ],
         kind: "calibrate",
         words: &[],
         shows: "what one I/O needs when nothing waits: a sick device is slow even then",
     },
     Settles {
-        between: &["device.retry", "device.slow", "peer.outlier"],
+        between: &[Verdict::DeviceRetry, Verdict::DeviceSlow, Verdict::PeerOutlier],
         kind: "read-latency",
         words: &["--size", "4k", "--count", "1000", "--order", "random"],
         shows: "reads one or more turns slower than the rest were tried again",
     },
     Settles {
-        between: &["cap.burst", "device.thermal"],
+        between: &[Verdict::CapBurst, Verdict::DeviceThermal],
         kind: "sustain",
         words: &[],
         shows: "a credit that runs out stays out, heat comes and goes",
     },
     Settles {
-        between: &["device.idle-wake"],
+        between: &[Verdict::DeviceIdleWake],
         kind: "idle-wake",
         words: &[],
         shows: "what the first read after a pause costs",
     },
     Settles {
-        between: &["load.flush"],
+        between: &[Verdict::LoadFlush],
         kind: "flush-cost",
         words: &[],
         shows: "what a flush costs beside the same write without",
     },
     Settles {
-        between: &["load.rw-mix"],
+        between: &[Verdict::LoadRwMix],
         kind: "mixed",
         words: &[],
         shows: "how much longer reads take beside writes",
     },
     Settles {
-        between: &["load.missed-turn", "load.small-sync"],
+        between: &[Verdict::LoadMissedTurn, Verdict::LoadSmallSync],
         kind: "write-latency",
         words: &[],
         shows: "whether a write waits for a turn, for a flush or for nobody",
@@ -121,8 +132,8 @@ impl Proposal {
 /// The probe that would settle what these findings leave open, if they leave anything open.
 pub fn propose(recording: &Recording, findings: &[Finding]) -> Option<Proposal> {
     let first = findings.first()?;
-    let closes = |finding: &Finding| matches!(finding.verdict, "insufficient" | "healthy");
-    if first.verdict == "healthy" {
+    let closes = |finding: &Finding| finding.verdict.accuses_nobody();
+    if first.verdict == Verdict::Healthy {
         return None;
     }
     let mut suspects =
@@ -167,7 +178,7 @@ mod tests {
     use super::*;
     use iowhy_model::{Sink, Subject};
 
-    fn finding(recording: &mut Recording, verdict: &'static str, confidence: f64) -> Finding {
+    fn finding(recording: &mut Recording, verdict: Verdict, confidence: f64) -> Finding {
         Finding {
             verdict,
             subject: Subject {
@@ -191,31 +202,37 @@ mod tests {
         for settles in SETTLES {
             assert!(iowhy_probe::find(settles.kind).is_some(), "{}", settles.kind);
             assert!(settles.between.is_sorted() && !settles.shows.ends_with('.'));
-            for verdict in settles.between {
-                assert!(iowhy_diagnose::find(verdict).is_some(), "{verdict}");
-            }
         }
     }
 
     #[test]
     fn open_questions_get_the_probe_that_tells_their_rivals_apart() {
         let mut recording = Recording::new();
-        let mut propose_for = |verdicts: &[(&'static str, f64)]| {
+        let mut propose_for = |verdicts: &[(Verdict, f64)]| {
             let findings: Vec<Finding> =
-                verdicts.iter().map(|(name, sure)| finding(&mut recording, name, *sure)).collect();
+                verdicts.iter().map(|(name, sure)| finding(&mut recording, *name, *sure)).collect();
             propose(&recording, &findings).map(|found| found.command())
         };
-        assert_eq!(propose_for(&[("device.slow", 0.9)]), None);
-        assert_eq!(propose_for(&[("device.slow", 0.9), ("load.saturated", 0.2)]), None);
-        assert_eq!(propose_for(&[("healthy", 0.8)]), None);
+        assert_eq!(propose_for(&[(Verdict::DeviceSlow, 0.9)]), None);
+        assert_eq!(propose_for(&[(Verdict::DeviceSlow, 0.9), (Verdict::LoadSaturated, 0.2)]), None);
+        assert_eq!(propose_for(&[(Verdict::Healthy, 0.8)]), None);
         assert_eq!(propose_for(&[]), None);
         for (verdicts, command) in [
-            (&[("load.saturated", 0.5), ("cap.volume", 0.4)][..], "iowhy probe ramp /dev/sdb"),
-            (&[("device.slow", 0.9), ("load.saturated", 0.7)], "iowhy probe calibrate /dev/sdb"),
-            (&[("device.retry", 0.3)], "iowhy probe surface /dev/sdb --for 60s"),
-            (&[("insufficient", 0.6), ("report.util-trap", 0.4)], "iowhy probe ramp /dev/sdb"),
-            (&[("insufficient", 1.0)], "iowhy probe calibrate /dev/sdb"),
-            (&[("load.missed-turn", 0.4)], "iowhy probe write-latency DIRECTORY"),
+            (
+                &[(Verdict::LoadSaturated, 0.5), (Verdict::CapVolume, 0.4)][..],
+                "iowhy probe ramp /dev/sdb",
+            ),
+            (
+                &[(Verdict::DeviceSlow, 0.9), (Verdict::LoadSaturated, 0.7)],
+                "iowhy probe calibrate /dev/sdb",
+            ),
+            (&[(Verdict::DeviceRetry, 0.3)], "iowhy probe surface /dev/sdb --for 60s"),
+            (
+                &[(Verdict::Insufficient, 0.6), (Verdict::ReportUtilTrap, 0.4)],
+                "iowhy probe ramp /dev/sdb",
+            ),
+            (&[(Verdict::Insufficient, 1.0)], "iowhy probe calibrate /dev/sdb"),
+            (&[(Verdict::LoadMissedTurn, 0.4)], "iowhy probe write-latency DIRECTORY"),
         ] {
             assert_eq!(propose_for(verdicts).as_deref(), Some(command), "{verdicts:?}");
         }

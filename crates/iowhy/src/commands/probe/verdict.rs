@@ -1,22 +1,27 @@
 //! What the judge makes of a probe's own I/Os, and what the probe itself knows besides.
 
 use iowhy_diagnose::{Options, judge};
-use iowhy_model::{Bound, Evidence, Finding, How, Medium, Recording, Subject, Unit};
+use iowhy_model::{
+    Bound, Evidence, Family, Finding, How, Medium, Recording, Subject, Unit, Verdict,
+};
 use iowhy_probe::{Held, Own, Turns, digits, time};
 
 use super::Measured;
 
 /// Verdicts on the load say nothing here: the load is the probe's own, and on purpose.
-const OWN_LOAD: [&str; 4] = ["load.burst", "load.large-io", "load.saturated", "load.small-sync"];
+const OWN_LOAD: [Verdict; 4] =
+    [Verdict::LoadBurst, Verdict::LoadLargeIo, Verdict::LoadSaturated, Verdict::LoadSmallSync];
 /// The verdict of a limit of a control group.
-const CAP: &str = "cap.cgroup";
+const CAP: Verdict = Verdict::CapCgroup;
 /// The verdict of writes that each wait a turn.
-const MISSED: &str = "load.missed-turn";
+const MISSED: Verdict = Verdict::LoadMissedTurn;
 /// What a limit explains away: the wait it makes looks like a slow or full device.
-const BESIDE_CAP: [&str; 3] = ["cap.volume", "device.", "load."];
+fn explained_by_cap(verdict: Verdict) -> bool {
+    verdict == Verdict::CapVolume || matches!(verdict.family(), Family::Device | Family::Load)
+}
 
 /// The verdict of evidence that carries none.
-const UNSETTLED: &str = "insufficient";
+const UNSETTLED: Verdict = Verdict::Insufficient;
 /// I/Os from which on it is not for want of them that nothing is accused: a p99 needs as many.
 const ENOUGH: u64 = 100;
 
@@ -29,17 +34,18 @@ pub fn of(recording: &Recording, measured: &Measured, options: &Options) -> Vec<
     if let Some(missed) = &measured.outcome.missed
         && !findings.iter().any(|finding| finding.verdict == MISSED)
     {
-        findings.retain(|finding| !matches!(finding.verdict, UNSETTLED | "healthy"));
-        for finding in findings.iter_mut().filter(|known| known.verdict.starts_with("device.")) {
+        findings.retain(|finding| !matches!(finding.verdict, UNSETTLED | Verdict::Healthy));
+        for finding in findings.iter_mut().filter(|known| known.verdict.family() == Family::Device)
+        {
             finding.explained_by = Some(MISSED);
         }
         findings.insert(0, missed_turns(recording, missed));
     }
     if let Some(held) = &own.held {
         let cap = capped(recording, held);
-        findings.retain(|finding| !matches!(finding.verdict, CAP | UNSETTLED | "healthy"));
+        findings.retain(|finding| !matches!(finding.verdict, CAP | UNSETTLED | Verdict::Healthy));
         for finding in &mut findings {
-            if BESIDE_CAP.iter().any(|start| finding.verdict.starts_with(start)) {
+            if explained_by_cap(finding.verdict) {
                 finding.explained_by = Some(CAP);
             }
         }
@@ -109,8 +115,8 @@ fn without_own_doing(recording: &Recording, own: &Own, findings: &mut Vec<Findin
         let guessed = known.is_none_or(|medium| medium == Medium::Stacked);
         let deep = probed.clone().flat_map(|known| &known.events);
         let deep = deep.filter_map(|event| event.depth).any(|depth| depth > 1);
-        let queued = guessed && deep && finding.verdict == "device.slow";
-        let doubtful = queued || disturbed && finding.verdict.starts_with("device.");
+        let queued = guessed && deep && finding.verdict == Verdict::DeviceSlow;
+        let doubtful = queued || disturbed && finding.verdict.family() == Family::Device;
         !(own_only && (doubtful || OWN_LOAD.contains(&finding.verdict)))
     });
 }
@@ -258,7 +264,7 @@ mod tests {
         let measured = Measured { outcome: Outcome::default(), own, ended: None };
         let findings = of(&recording, &measured, &Options::default());
         let first = findings.first().unwrap();
-        assert_eq!(first.verdict, "insufficient");
+        assert_eq!(first.verdict, Verdict::Insufficient);
         assert!(first.sentence.contains("too busy"), "{}", first.sentence);
         assert_eq!(first.evidence.iter().map(|line| line.value).collect::<Vec<_>>(), [100.0, 0.4]);
     }
@@ -280,6 +286,6 @@ mod tests {
         let (outcome, own) = (Outcome::default(), Own::default());
         let measured = Measured { outcome, own, ended: None };
         let findings = of(&recording, &measured, &Options::default());
-        assert_eq!(findings.first().map(|finding| finding.verdict), Some("load.missed-turn"));
+        assert_eq!(findings.first().map(|finding| finding.verdict), Some(Verdict::LoadMissedTurn));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use iowhy_model::{
-    Edges, Event, Finding, Forecast, Histogram, Name, Op, Quantile, Report, distributions,
+    Blame, Edges, Event, Finding, Forecast, Histogram, Name, Op, Quantile, Report, distributions,
 };
 
 use super::drawn::{self, slowest as slowest_events};
@@ -12,9 +12,7 @@ use super::escape::{prose, text};
 use crate::map_figure::figures;
 use crate::paint::{Tone, svg};
 use crate::sources::file_name;
-use crate::words::{
-    blame, blame_headline, bound, bytes, count, duration, quantity, share, sureness,
-};
+use crate::words::{blame_headline, bound, bytes, count, duration, quantity, share, sureness};
 use crate::{Style, scale::stage_words};
 
 /// Findings with all their numbers; the rest is named.
@@ -56,7 +54,7 @@ pub fn verdict(report: &Report, findings: &[&Finding], out: &mut dyn Write) -> i
         text(&title(report, first)),
         class(tone),
         prose(&first.sentence),
-        text(first.verdict),
+        text(first.verdict.name()),
     )?;
     writeln!(out, "<dl>")?;
     term(out, "confidence", &confidence(first))?;
@@ -78,13 +76,13 @@ pub fn verdict(report: &Report, findings: &[&Finding], out: &mut dyn Write) -> i
         )?;
         for finding in others {
             let what = match finding.explained_by {
-                Some(by) => format!("consequence of {}", text(by)),
+                Some(by) => format!("consequence of {}", text(by.name())),
                 None => prose(&finding.sentence),
             };
             writeln!(
                 out,
                 "<tr><td class=\"w\">{}<td class=\"w\">{}<td class=\"n\">{}<td>{what}</tr>",
-                text(finding.verdict),
+                text(finding.verdict.name()),
                 text(device(report, finding).unwrap_or("")),
                 share(finding.confidence),
             )?;
@@ -110,7 +108,7 @@ pub fn evidence(report: &Report, findings: &[&Finding], out: &mut dyn Write) -> 
             "<details{open}><summary>{}{}</summary>{}<div class=\"scroll\"><table>\
              <tr><th>quantity<th class=\"n\">value<th>threshold<th class=\"n\">n<th>basis\
              <th>source</tr>",
-            text(finding.verdict),
+            text(finding.verdict.name()),
             text(&of),
             jump(finding),
         )?;
@@ -435,16 +433,16 @@ fn class(tone: Tone) -> &'static str {
 
 /// Confidence in percent and in words; for `insufficient` it is no probability.
 fn confidence(finding: &Finding) -> String {
-    match blame(finding.verdict) {
-        "insufficient" => "none: the evidence carries no verdict".to_string(),
+    match finding.verdict.blames() {
+        Blame::Unknown => "none: the evidence carries no verdict".to_string(),
         _ => format!("{}, {}", share(finding.confidence), sureness(finding.confidence)),
     }
 }
 
 fn explains(finding: &Finding) -> Option<String> {
-    let of = match blame(finding.verdict) {
-        "healthy" | "insufficient" => return None,
-        "report" => "the reported figure",
+    let of = match finding.verdict.blames() {
+        Blame::Nobody | Blame::Unknown => return None,
+        Blame::Report => "the reported figure",
         _ => "the excess latency",
     };
     Some(format!("{} of {of}", share(finding.explained_share)))

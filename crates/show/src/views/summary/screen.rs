@@ -2,14 +2,12 @@
 
 use std::io;
 
-use iowhy_model::{Evidence, Finding, Forecast, Report};
+use iowhy_model::{Blame, Evidence, Finding, Forecast, Report};
 
 use super::verdict::{about, accuses, explained};
 use crate::paint::{Ink, Line, Paper, Tone};
 use crate::sources::{file_name, shortened};
-use crate::words::{
-    blame, blame_headline, bound, count, duration, quantity, several, share, sureness,
-};
+use crate::words::{blame_headline, bound, count, duration, quantity, several, share, sureness};
 
 /// Lines of a verdict: what a terminal of 24 rows shows above its prompt.
 pub const LINES: usize = 20;
@@ -79,7 +77,7 @@ fn headline(paper: &Paper, report: &Report, finding: &Finding) -> Block {
     let (blamed, tone) = blame_headline(finding.verdict);
     let mut line = bar(paper, tone).with(blamed, Ink::strong(tone));
     let device = finding.subject.device.and_then(|id| report.recording.devices().get(id.index()));
-    let right = finding.verdict;
+    let right = finding.verdict.name();
     let room = paper.width().saturating_sub(line.width() + right.chars().count() + 4);
     if let Some(device) = device.filter(|device| !device.name.is_empty() && room > 3) {
         let name = shortened(&device.name, room.saturating_sub(2));
@@ -118,7 +116,7 @@ fn confidence(paper: &Paper, finding: &Finding) -> Block {
 
 /// Whether its confidence is the probability of something: that too little is known is none.
 fn is_probability(finding: &Finding) -> bool {
-    blame(finding.verdict) != "insufficient"
+    finding.verdict.blames() != Blame::Unknown
 }
 
 fn forecast(paper: &Paper, finding: &Finding) -> Block {
@@ -188,7 +186,7 @@ fn also(paper: &Paper, report: &Report, others: &[&Finding]) -> Block {
     for finding in standing.iter().take(shown) {
         let (_, tone) = blame_headline(finding.verdict);
         let mut line = label(if lines.is_empty() { "also" } else { "" });
-        line.push(finding.verdict, tone);
+        line.push(finding.verdict.name(), tone);
         if is_probability(finding) {
             line.push(&format!(" {}", share(finding.confidence)), Tone::Faint);
         }

@@ -2,11 +2,11 @@
 
 use std::io;
 
-use iowhy_model::{Finding, Forecast, Report};
+use iowhy_model::{Blame, Finding, Forecast, Report};
 
 use super::evidence;
 use crate::paint::{Ink, Line, Paper, Tone, gauge};
-use crate::words::{blame, blame_headline, duration, share, sureness};
+use crate::words::{blame_headline, duration, share, sureness};
 
 /// How much room a finding gets.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -73,7 +73,7 @@ fn headline(paper: &mut Paper, report: &Report, finding: &Finding, rank: Rank) -
     if rank == Rank::First {
         top.push(blamed, Ink::strong(tone));
     } else {
-        top.push(finding.verdict, Ink::strong(tone));
+        top.push(finding.verdict.name(), Ink::strong(tone));
     }
     let about = about(report, finding);
     let right = match rank {
@@ -138,15 +138,15 @@ fn sureness_line(paper: &mut Paper, finding: &Finding) -> io::Result<()> {
 
 /// What a verdict explains a share of: a contradiction in the figures explains no latency.
 pub fn explained(finding: &Finding) -> &'static str {
-    match blame(finding.verdict) {
-        "report" => "of the reported figure",
+    match finding.verdict.blames() {
+        Blame::Report => "of the reported figure",
         _ => "of the excess latency",
     }
 }
 
 /// Whether a verdict names a cause: only then is there anything to explain.
 pub fn accuses(finding: &Finding) -> bool {
-    !matches!(blame(finding.verdict), "healthy" | "insufficient")
+    !finding.verdict.accuses_nobody()
 }
 
 /// Latency now and after the cure.

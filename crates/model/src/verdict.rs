@@ -1,0 +1,218 @@
+//! Verdicts: the list of all, the family of each, and whom it blames.
+//!
+//! A new verdict is one line of the list below; what it explains away stands with its detector.
+
+use std::fmt;
+
+/// Verdicts of one kind: the first part of their names.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Family {
+    /// A limit that somebody set.
+    Cap,
+    /// A setting of the machine.
+    Cfg,
+    /// The device by itself.
+    Device,
+    /// Nothing is wrong.
+    Healthy,
+    /// The evidence does not carry a verdict.
+    Insufficient,
+    /// Software or network between program and disk.
+    Layer,
+    /// What is asked of the device.
+    Load,
+    /// The device beside its peers.
+    Peer,
+    /// The report itself.
+    Report,
+}
+
+/// Who is to blame.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Blame {
+    /// The disk.
+    Disk,
+    /// The workload.
+    Workload,
+    /// A limit.
+    Limit,
+    /// The configuration.
+    Configuration,
+    /// Software above the block layer.
+    Above,
+    /// The report.
+    Report,
+    /// Nobody: all is well.
+    Nobody,
+    /// Not known.
+    Unknown,
+}
+
+impl Blame {
+    /// The word in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Blame::Disk => "disk",
+            Blame::Workload => "workload",
+            Blame::Limit => "limit",
+            Blame::Configuration => "configuration",
+            Blame::Above => "above",
+            Blame::Report => "report",
+            Blame::Nobody => "healthy",
+            Blame::Unknown => "insufficient",
+        }
+    }
+
+    /// The same as a headline.
+    pub fn headline(self) -> &'static str {
+        match self {
+            Blame::Disk => "THE DISK IS TO BLAME, NOT THE WORKLOAD",
+            Blame::Workload => "THE WORKLOAD IS TO BLAME, NOT THE DISK",
+            Blame::Limit => "A LIMIT IS TO BLAME, NEITHER DISK NOR WORKLOAD",
+            Blame::Configuration => "THE CONFIGURATION IS TO BLAME",
+            Blame::Above => "THE DELAY IS ABOVE THE BLOCK LAYER",
+            Blame::Report => "THE REPORT MISLEADS",
+            Blame::Nobody => "NOBODY IS TO BLAME",
+            Blame::Unknown => "NO VERDICT: NOT ENOUGH EVIDENCE",
+        }
+    }
+}
+
+macro_rules! verdicts {
+    ($($verdict:ident $name:literal $family:ident;)*) => {
+        /// What a finding states.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Verdict {
+            $(
+                #[doc = $name]
+                $verdict,
+            )*
+        }
+
+        impl Verdict {
+            /// All of them, sorted by name.
+            pub const ALL: &[Verdict] = &[$(Verdict::$verdict),*];
+
+            /// Its name: `device.retry`.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Verdict::$verdict => $name,)*
+                }
+            }
+
+            /// Its family.
+            pub const fn family(self) -> Family {
+                match self {
+                    $(Verdict::$verdict => Family::$family,)*
+                }
+            }
+        }
+    };
+}
+
+verdicts! {
+    CapBurst "cap.burst" Cap;
+    CapCgroup "cap.cgroup" Cap;
+    CapVolume "cap.volume" Cap;
+    CfgMisaligned "cfg.misaligned" Cfg;
+    CfgScheduler "cfg.scheduler" Cfg;
+    DeviceCombOther "device.comb-other" Device;
+    DeviceIdleWake "device.idle-wake" Device;
+    DeviceMedia "device.media" Device;
+    DevicePath "device.path" Device;
+    DeviceRecovery "device.recovery" Device;
+    DeviceRetry "device.retry" Device;
+    DeviceSlow "device.slow" Device;
+    DeviceSmr "device.smr" Device;
+    DeviceStall "device.stall" Device;
+    DeviceThermal "device.thermal" Device;
+    DeviceWriteCliff "device.write-cliff" Device;
+    Healthy "healthy" Healthy;
+    Insufficient "insufficient" Insufficient;
+    LayerAbove "layer.above" Layer;
+    LayerRemote "layer.remote" Layer;
+    LoadBurst "load.burst" Load;
+    LoadDiscard "load.discard" Load;
+    LoadFlush "load.flush" Load;
+    LoadLargeIo "load.large-io" Load;
+    LoadMissedTurn "load.missed-turn" Load;
+    LoadRwMix "load.rw-mix" Load;
+    LoadSaturated "load.saturated" Load;
+    LoadSmallSync "load.small-sync" Load;
+    PeerOutlier "peer.outlier" Peer;
+    PeerShared "peer.shared" Peer;
+    ReportInconsistent "report.inconsistent" Report;
+    ReportUtilTrap "report.util-trap" Report;
+}
+
+impl Verdict {
+    /// The verdict of this name, for texts that come from outside.
+    pub fn named(name: &str) -> Option<Verdict> {
+        Verdict::ALL.iter().find(|verdict| verdict.name() == name).copied()
+    }
+
+    /// Whom it blames.
+    pub fn blames(self) -> Blame {
+        match self.family() {
+            Family::Device | Family::Peer => Blame::Disk,
+            Family::Load => Blame::Workload,
+            Family::Cap => Blame::Limit,
+            Family::Cfg => Blame::Configuration,
+            Family::Layer => Blame::Above,
+            Family::Report => Blame::Report,
+            Family::Healthy => Blame::Nobody,
+            Family::Insufficient => Blame::Unknown,
+        }
+    }
+
+    /// Whether it accuses nobody: all is well, or nothing can be said.
+    pub fn accuses_nobody(self) -> bool {
+        matches!(self.family(), Family::Healthy | Family::Insufficient)
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.pad(self.name())
+    }
+}
+
+impl fmt::Debug for Verdict {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.name())
+    }
+}
+
+/// Names of outside, such as those of a truth that is written in a file.
+impl PartialEq<str> for Verdict {
+    fn eq(&self, name: &str) -> bool {
+        self.name() == name
+    }
+}
+
+impl PartialEq<&str> for Verdict {
+    fn eq(&self, name: &&str) -> bool {
+        self.name() == *name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_is_sorted_and_a_name_finds_its_verdict() {
+        assert!(Verdict::ALL.windows(2).all(|pair| pair[0].name() < pair[1].name()));
+        for verdict in Verdict::ALL {
+            assert_eq!(Verdict::named(verdict.name()), Some(*verdict));
+        }
+        assert_eq!(Verdict::named("device."), None);
+    }
+
+    #[test]
+    fn disks_are_blamed_by_themselves_and_beside_their_peers() {
+        let blaming = |verdict: Verdict| verdict.blames() == Blame::Disk;
+        assert!(blaming(Verdict::DeviceSlow) && blaming(Verdict::PeerOutlier));
+        assert!(!blaming(Verdict::LoadSaturated) && Verdict::Healthy.accuses_nobody());
+    }
+}
