@@ -45,3 +45,34 @@ fn is_about(scene: &Scene, known: &Finding, disk: &str) -> bool {
         (None, None) => true,
     }
 }
+
+/// What of an input was not read though it speaks of disks: how many lines, and where. Who clears a
+/// disk must have read all of it.
+pub fn unread(scene: &Scene, input: &str) -> Option<(f64, String)> {
+    let recording = scene.recording;
+    let of_input = |name: &String| name == input;
+    if let Some(unread) = recording.unread.iter().find(|unread| of_input(&unread.input)) {
+        let (first, last) = unread.lines;
+        let lines = (last - first + 1) as f64;
+        return Some((lines, format!("lines {first} to {last} ({})", unread.reason)));
+    }
+    let mut sources = recording.listings.iter().map(|listing| &listing.source);
+    sources.find_map(|source| {
+        if !of_input(&source.input) {
+            return None;
+        }
+        if let Some((device, count)) = source.skipped_of.first() {
+            let disk = &recording.device_of(*device).name;
+            let others = source.skipped_of.len() - 1;
+            let more = if others > 0 { format!(" and {others} more") } else { String::new() };
+            return Some((*count as f64, format!("lines about {disk}{more} that cannot be used")));
+        }
+        let much = source.skipped * SKIPPED_SHARE > source.records;
+        (source.skipped > 0 && much)
+            .then(|| (source.skipped as f64, "lines that cannot be used".to_string()))
+    })
+}
+
+/// Where one line of so many could not be used, nobody knows what stood there: a damaged log loses a
+/// line or two, a format misread loses most.
+const SKIPPED_SHARE: u64 = 20;

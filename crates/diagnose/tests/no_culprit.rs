@@ -3,7 +3,7 @@
 
 mod world;
 
-use iowhy_model::{Medium, Op};
+use iowhy_model::{Medium, Op, Sink};
 use world::{Row, World, accuses, brief, of};
 
 #[test]
@@ -80,4 +80,37 @@ fn a_requests_queue_that_never_moves_is_not_healthy() {
     let findings = world.judge();
     assert_eq!(findings[0].verdict, "insufficient", "{}", brief(&findings));
     assert!(findings[0].sentence.contains("285"), "{}", findings[0].sentence);
+}
+
+#[test]
+fn nobody_is_cleared_by_an_input_that_was_not_read_whole() {
+    let judged = |damage: &dyn Fn(&mut iowhy_model::Recording)| {
+        let mut world = World::traced();
+        world.medium("sda", Medium::Nvme);
+        for k in 0..400 {
+            let sector = (world.chance() * 1e8) as u64 * 8;
+            let took = 0.09 * world.about(0.2);
+            world.io("sda", Op::Read, sector, 4096, f64::from(k) * 0.5, took);
+        }
+        damage(&mut world.recording);
+        world.judge()[0].clone()
+    };
+    assert_eq!(judged(&|_| {}).verdict, "healthy");
+    let skipped = judged(&|recording| {
+        let sdb = recording.device("sdb");
+        recording.skipped_of(sdb);
+    });
+    assert_eq!(skipped.verdict, "insufficient");
+    assert!(skipped.sentence.contains("lines about sdb"), "{}", skipped.sentence);
+    let unread = judged(&|recording| {
+        recording.unread(iowhy_model::Unread {
+            input: recording.listings[0].source.input.clone(),
+            lines: (3, 9),
+            text: String::new(),
+            format: None,
+            reason: "of no format".to_string(),
+        });
+    });
+    assert_eq!(unread.verdict, "insufficient");
+    assert!(unread.sentence.contains("lines 3 to 9"), "{}", unread.sentence);
 }

@@ -53,6 +53,28 @@ pub struct Rates {
     pub await_ns: Option<f64>,
 }
 
+impl Interval {
+    /// What is impossible about it, if anything is: no tool prints it unless a counter went
+    /// backwards or the text was damaged.
+    pub fn fault(&self) -> Option<&'static str> {
+        let wrong = |value: &f64| *value < 0.0;
+        let rates = || self.rates.iter().map(|(_, rates)| rates).chain(&self.mixed);
+        let mut counts = rates().flat_map(|rates| {
+            [Some(rates.ios_per_s), rates.merges_per_s, rates.bytes_per_s].into_iter().flatten()
+        });
+        if counts.any(|value| wrong(&value)) {
+            return Some("a rate below zero");
+        }
+        let waits = [self.await_ns, self.device_ns, self.wait_ns, self.svctm_ns];
+        let mut waits = waits.into_iter().chain(rates().map(|rates| rates.await_ns)).flatten();
+        if waits.any(|value| wrong(&value)) {
+            return Some("a latency below zero");
+        }
+        let mut shares = [self.queue_len, self.active_len, self.busy].into_iter().flatten();
+        shares.any(|value| wrong(&value)).then_some("a queue or busy share below zero")
+    }
+}
+
 impl Rates {
     /// Mean request size in bytes (areq-sz), if anything completed.
     pub fn mean_bytes(&self) -> Option<f64> {

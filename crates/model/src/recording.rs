@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 
 use crate::{
     Counted, Device, DeviceId, Distribution, Event, Fact, Interval, Level, Medium, Name, Note,
-    Sampling, Sink, Source,
+    Sampling, Sink, Source, Unread,
 };
 
 mod keeping;
@@ -16,6 +16,8 @@ pub const EVENTS_KEPT: usize = 4_000_000;
 /// Events kept of a listing for a verdict (96 bytes each: about 50 MB): a replay of 20 000 is as good
 /// as one of all, the rest is for shapes that need time.
 pub const EVENTS_JUDGED: usize = 1 << 19;
+/// Unread stretches kept.
+const UNREAD_KEPT: usize = 1000;
 /// What is said of events that fit into no histogram.
 const UNMEASURED: &str = "events without a latency, let go to keep within the memory for events";
 
@@ -52,6 +54,8 @@ pub struct Recording {
     pub listings: Vec<Listing>,
     /// Lines of the inputs that belonged to no listing (prose, blank lines), by input.
     pub prose: Vec<(String, u64)>,
+    /// Stretches of the inputs that look like listings and were not read, the first of each input.
+    pub unread: Vec<Unread>,
     devices: Vec<Device>,
     device_ids: HashMap<String, DeviceId>,
     names: Vec<String>,
@@ -78,6 +82,7 @@ impl Recording {
         Recording {
             listings: Vec::new(),
             prose: Vec::new(),
+            unread: Vec::new(),
             devices: Vec::new(),
             device_ids: HashMap::new(),
             names: Vec::new(),
@@ -151,7 +156,8 @@ impl Recording {
 
     /// Whether anything was lost or could not be read.
     pub fn is_incomplete(&self) -> bool {
-        self.listings.iter().any(|listing| listing.source.skipped > 0 || listing.source.lost() > 0)
+        let damaged = |listing: &Listing| listing.source.skipped > 0 || listing.source.lost() > 0;
+        !self.unread.is_empty() || self.listings.iter().any(damaged)
     }
 
     fn open(&mut self) -> &mut Listing {
@@ -169,6 +175,7 @@ impl Recording {
         Recording {
             listings,
             prose: self.prose.clone(),
+            unread: self.unread.clone(),
             devices: self.devices.clone(),
             device_ids: self.device_ids.clone(),
             names: self.names.clone(),
@@ -262,7 +269,14 @@ impl Sink for Recording {
         }
     }
 
+    /// One that cannot be is counted as a skipped line of its device.
     fn interval(&mut self, interval: Interval) {
+        if let Some(fault) = interval.fault() {
+            let line = self.source().lines.map_or(0, |(_, last)| last);
+            self.skipped_of(interval.device);
+            let text = self.device_of(interval.device).name.clone();
+            return self.skip(Note { line, text, reason: fault.to_string() });
+        }
         let listing = self.open();
         listing.source.records += 1;
         listing.intervals.push(interval);
@@ -272,6 +286,12 @@ impl Sink for Recording {
         let listing = self.open();
         listing.source.records += 1;
         listing.distributions.push(distribution);
+    }
+
+    fn unread(&mut self, unread: Unread) {
+        if self.unread.len() < UNREAD_KEPT {
+            self.unread.push(unread);
+        }
     }
 
     fn fact(&mut self, fact: Fact) {

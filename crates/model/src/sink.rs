@@ -1,6 +1,8 @@
 //! Where readers and collectors pour what they find.
 
-use crate::{DeviceId, Distribution, Event, Fact, Interval, Loss, Medium, Name, Note, Source};
+use crate::{
+    DeviceId, Distribution, Event, Fact, Interval, Loss, Medium, Name, Note, Source, Unread,
+};
 
 /// Takes what a reader or collector finds. A [`Recording`](crate::Recording) keeps it; a live
 /// view may only count it.
@@ -49,6 +51,22 @@ pub trait Sink {
         self.note(note);
     }
 
+    /// A line about this device could not be used. Counts for the device alone; who reads the lines
+    /// [skips](Sink::skip) it.
+    fn skipped_of(&mut self, device: DeviceId) {
+        let known = &mut self.source().skipped_of;
+        match known.iter().position(|(other, _)| *other == device) {
+            Some(place) => known[place].1 += 1,
+            None if known.len() < DEVICES_KEPT => known.push((device, 1)),
+            None => {}
+        }
+    }
+
+    /// A stretch of the input could not be read. A sink that does not keep it may leave it.
+    fn unread(&mut self, unread: Unread) {
+        let _ = unread;
+    }
+
     /// Something to beware of; kept if it is among the first three.
     fn note(&mut self, note: Note) {
         let notes = &mut self.source().notes;
@@ -70,5 +88,7 @@ pub trait Sink {
     }
 }
 
+/// Devices with skipped lines kept per listing.
+const DEVICES_KEPT: usize = 100;
 /// Complaints kept per listing; the rest are only counted.
 const NOTES_KEPT: usize = 3;

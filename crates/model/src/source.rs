@@ -83,6 +83,22 @@ pub struct Note {
     pub reason: String,
 }
 
+/// A stretch of an input that looks like a listing and was read by no format, or by one that found
+/// nothing usable in it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unread {
+    /// The file, or `-`.
+    pub input: String,
+    /// First and last line, from 1.
+    pub lines: (u64, u64),
+    /// The first of them, shortened.
+    pub text: String,
+    /// The format it was recognised as, if it was.
+    pub format: Option<String>,
+    /// What is missing.
+    pub reason: String,
+}
+
 /// One stretch of input in one format on one clock: who spoke, and how far to trust it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Source {
@@ -107,6 +123,8 @@ pub struct Source {
     pub records: u64,
     /// Lines that looked like its own but could not be used.
     pub skipped: u64,
+    /// Of these, the ones that were about a device, by device: what is known of it is not all.
+    pub skipped_of: Vec<(DeviceId, u64)>,
     /// What was lost, by reason.
     pub losses: Vec<Loss>,
     /// The first complaints; `skipped` counts them all.
@@ -129,6 +147,7 @@ impl Source {
             watched: None,
             records: 0,
             skipped: 0,
+            skipped_of: Vec::new(),
             losses: Vec::new(),
             notes: Vec::new(),
             host: None,

@@ -3,7 +3,7 @@
 use crate::tally::columns::Columns;
 use crate::{
     DeviceId, Distribution, Event, Fact, Filter, Interval, Listing, Medium, Name, Note, Recording,
-    Sink, Source,
+    Sink, Source, Unread,
 };
 
 mod columns;
@@ -146,6 +146,10 @@ impl Sink for Tally {
 
     fn interval(&mut self, interval: Interval) {
         self.recording.interval(interval);
+    }
+
+    fn unread(&mut self, unread: Unread) {
+        self.recording.unread(unread);
     }
 
     fn distribution(&mut self, distribution: Distribution) {

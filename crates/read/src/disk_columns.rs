@@ -14,9 +14,10 @@ pub(crate) fn is_column(word: &str) -> bool {
     shaped || totals || matches!(word, "tps" | "svctm" | "%util" | "%rrqm" | "%wrqm" | "%drqm")
 }
 
-/// A value as iostat prints it: `139.31`, `139,31`, and with `--human` `1.3M`, `27.7%`.
+/// A value as iostat prints it: `139.31`, `139,31`, and with `--human` `1.3M`, `27.7%`. None of its
+/// columns goes below zero.
 pub(crate) fn is_value(word: &str) -> bool {
-    value(word, 1.0).is_some()
+    value(word, 1.0).is_some_and(|value| value >= 0.0)
 }
 
 /// The value in the column's own unit times `scale`; a value that carries its unit letter is

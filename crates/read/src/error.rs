@@ -17,6 +17,16 @@ pub enum Error {
         /// How many lines it had.
         lines: u64,
     },
+    /// A format was recognised, but nothing of it can be used.
+    #[error("`{input}` is {format}, but holds nothing usable: {missing}")]
+    Unusable {
+        /// Its name.
+        input: String,
+        /// The format.
+        format: &'static str,
+        /// What is missing.
+        missing: String,
+    },
     /// The input could not be read on.
     #[error("cannot read `{input}` at line {line}, byte {byte}: {cause}")]
     Broken {
@@ -38,6 +48,9 @@ impl Error {
             Error::Empty { .. } => "give a capture, or run `iowhy` without a file to watch live",
             Error::Nothing { .. } => {
                 "`iowhy explain formats` lists what can be read; `--format NAME` forces one"
+            }
+            Error::Unusable { .. } => {
+                "`iowhy explain FORMAT` says what a listing of that format must hold"
             }
             Error::Broken { .. } => "what came before that point has been read and is reported",
         }

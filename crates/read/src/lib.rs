@@ -39,6 +39,7 @@ mod smartd_lines;
 mod table;
 mod trace_order;
 mod trace_records;
+mod unread;
 mod words;
 mod wrapping;
 

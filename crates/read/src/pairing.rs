@@ -60,6 +60,8 @@ pub(crate) struct Pairing {
     issued: Queues,
     /// Requests at each device's driver, by the device's index.
     depths: Vec<u32>,
+    /// A completion was seen.
+    completed: bool,
 }
 
 /// A request on its way.
@@ -112,7 +114,14 @@ impl Pairing {
 
     /// The trace ends: what is still in flight is said.
     pub(crate) fn finish(&mut self, sink: &mut dyn Sink) {
-        if self.issued.len > 0 {
+        let begun = self.issued.len + self.waiting.len;
+        if begun > 0 && !self.completed {
+            let reason = format!(
+                "requests were queued or issued ({begun} at the end), but no completion stands in it: \
+                 trace `block_rq_complete` too (blktrace: `-a complete`)"
+            );
+            sink.note(Note { line: 0, text: String::new(), reason });
+        } else if self.issued.len > 0 {
             let count = self.issued.len;
             let reason = format!("{count} requests were at the driver when the trace ended");
             sink.note(Note { line: 0, text: String::new(), reason });
@@ -150,6 +159,7 @@ impl Pairing {
     }
 
     fn complete(&mut self, key: Key, point: &Point, sink: &mut dyn Sink) {
+        self.completed = true;
         let issued = self.issued.take_first(key);
         if issued.is_some() {
             let depth = self.depth(point.device);

@@ -14,6 +14,7 @@ use crate::damage::{BEFORE, BROKEN, CUT, is_broken, is_half};
 use crate::encoding::Decoded;
 use crate::letters::script_of_digits;
 use crate::lines::{LINE_LIMIT, Line, Lines};
+use crate::unread::Rows;
 use crate::wrapping::{Wrapping, opens_page};
 use crate::{Error, FORMATS, Format, Reader, Sniff, Step};
 
@@ -59,17 +60,25 @@ pub fn scan(
         sniffed: None,
         page: false,
         broken: 0,
+        unusable: None,
+        rows: Rows::default(),
         half: None,
         scan: Scan::default(),
     };
     let outcome = scanner.run(sink);
     scanner.close(sink);
+    scanner.rows.end(input, sink);
+    let unusable = scanner.unusable.take();
     let scan = Scan { lines: scanner.lines.number, bytes: scanner.lines.bytes, ..scanner.scan };
     if let Err(cause) = outcome {
         return Err(broken(cause, scan.lines + 1, scan.bytes));
     }
     match scan {
         Scan { listings: 0, bytes: 0, .. } => Err(Error::Empty { input: input.to_string() }),
+        Scan { listings: 0, .. } if unusable.is_some() => {
+            let (format, missing) = unusable.unwrap_or_default();
+            Err(Error::Unusable { input: input.to_string(), format, missing })
+        }
         Scan { listings: 0, lines, .. } => Err(Error::Nothing { input: input.to_string(), lines }),
         _ => Ok(scan),
     }
@@ -86,6 +95,10 @@ struct Scanner<'a> {
     page: bool,
     /// Broken lines since the last listing.
     broken: u64,
+    /// The first format that was recognised and gave nothing, and what is missing.
+    unusable: Option<(&'static str, String)>,
+    /// Lines of no listing that look like rows of one.
+    rows: Rows,
     /// What to say of the last line of the input, if it has no end and stands in a listing.
     half: Option<Note>,
     scan: Scan,
@@ -113,7 +126,10 @@ impl Scanner<'_> {
         while let Some(line) = self.lines.next()? {
             if !self.continues(line, sink)? {
                 match self.sniff(line)? {
-                    Some(begins) => self.begin(begins, line, sink)?,
+                    Some(begins) => {
+                        self.rows.end(self.input, sink);
+                        self.begin(begins, line, sink)?;
+                    }
                     None => self.prose(line, sink),
                 }
             }
@@ -240,6 +256,8 @@ impl Scanner<'_> {
             }
             if sink.source().records == 0 && sink.source().skipped == 0 {
                 self.scan.listings -= 1;
+                let missing = missing(sink.source());
+                self.unusable.get_or_insert((open.format.name, missing));
             }
             sink.end();
         }
@@ -259,6 +277,7 @@ impl Scanner<'_> {
         if text.is_empty() {
             return;
         }
+        self.rows.take(text, line.number, self.input, sink);
         let broken = is_broken(text);
         if self.open.is_some() && broken {
             extend(sink, line.number);
@@ -391,6 +410,13 @@ pub(crate) fn another_run(sink: &mut dyn Sink) {
     source.host.clone_from(&old.host);
     sink.end();
     sink.begin(source);
+}
+
+/// What an open listing of which nothing came lacks, as its reader says it.
+pub(crate) fn missing(source: &Source) -> String {
+    let lost = source.losses.first().map(|loss| format!("{} {}", loss.count, loss.what));
+    let said = source.notes.last().map(|note| note.reason.clone());
+    said.or(lost).unwrap_or_else(|| "its heading stands there, but no row of it".to_string())
 }
 
 /// What is known to be lost of the open listing.

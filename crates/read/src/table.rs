@@ -19,8 +19,8 @@ pub(crate) enum Found {
     Rows(Vec<Row>),
     /// The beginning of a row, to be continued on the next line.
     Part,
-    /// Meant for a row, but not one.
-    Bad(&'static str),
+    /// Meant for a row, but not one: of whom, if that can be told, and why.
+    Bad(Option<String>, &'static str),
     /// No part of the table.
     Other,
 }
@@ -76,11 +76,15 @@ impl Rows {
     }
 
     fn cut(&mut self, words: &[&str]) -> Found {
+        if let Some(name) = self.damaged(words) {
+            return Found::Bad(Some(name.to_string()), UNREADABLE);
+        }
         let mut rows = Vec::new();
         let mut rest = words;
         while !rest.is_empty() {
             if !rows.is_empty() && self.name_first && (self.is_cell)(rest[0]) {
-                return Found::Bad("more values than the header has columns");
+                let name = words.first().map(ToString::to_string);
+                return Found::Bad(name, "more values than the header has columns");
             }
             let row = if self.name_first { self.name_first(rest) } else { self.name_last(rest) };
             match row {
@@ -93,13 +97,33 @@ impl Rows {
                     break;
                 }
                 Cut::Bad if self.close || self.name_first || !rows.is_empty() => {
-                    return Found::Bad("the values do not fit the header");
+                    let name = words.first().filter(|_| self.name_first);
+                    return Found::Bad(
+                        name.map(ToString::to_string),
+                        "the values do not fit the header",
+                    );
                 }
                 _ if rows.is_empty() => return Found::Other,
-                _ => return Found::Bad("text among the values"),
+                _ => return Found::Bad(None, "text among the values"),
             }
         }
         if rows.is_empty() { Found::Part } else { Found::Rows(rows) }
+    }
+
+    /// The name of a row that has as many fields as the header names, most of them values, and one
+    /// or more that are none: `nan`, `inf`, `*****`, a rate below zero.
+    fn damaged<'w>(&self, words: &[&'w str]) -> Option<&'w str> {
+        if words.len() != self.width + 1 || self.width < 3 {
+            return None;
+        }
+        let (name, cells) =
+            if self.name_first { words.split_first()? } else { words.split_last()? };
+        let values = cells.iter().filter(|word| (self.is_cell)(word)).count();
+        // A row of a table whose names are values too is whole.
+        let fits = values < self.width && values * 2 >= self.width && !(self.is_cell)(name);
+        let odd = cells.iter().filter(|word| !(self.is_cell)(word));
+        let no_words = odd.clone().all(|word| is_no_word(word));
+        (fits && no_words).then_some(*name)
     }
 
     /// A row at the start of `words` whose name comes first. Right below the table the first word
@@ -148,6 +172,17 @@ impl Rows {
     fn count_cells(&self, words: &[&str]) -> usize {
         words.iter().take(self.width).take_while(|word| (self.is_cell)(word)).count()
     }
+}
+
+/// Why a row of the right number of fields is not used.
+const UNREADABLE: &str = "a value that is no number, or one below zero";
+
+/// Whether something between values is no word of a sentence: `nan`, `-inf`, `*****`, `--`, or a
+/// number with something in it.
+fn is_no_word(word: &str) -> bool {
+    let bare = word.trim_start_matches(['-', '+']).to_ascii_lowercase();
+    let named = matches!(bare.as_str(), "" | "nan" | "inf" | "infinity" | "n/a" | "null" | "ovf");
+    named || bare.contains(|c: char| c.is_numeric()) || !bare.contains(char::is_alphabetic)
 }
 
 /// Complains of the row on the last line that was taken: it has no end.
@@ -207,15 +242,18 @@ mod tests {
         assert_eq!(names(&mut rows, "As we can see, it takes 434 ms and 100 %"), ["Other"]);
         assert_eq!(
             names(&mut rows, "sda 1 2 3 4"),
-            ["Bad(\"more values than the header has columns\")"]
+            ["Bad(Some(\"sda\"), \"more values than the header has columns\")"]
         );
-        assert_eq!(names(&mut rows, "sda 1 2 x"), ["Bad(\"the values do not fit the header\")"]);
+        for bad in ["sda 1 2 x", "sda 1 2 nan", "sda ***** 2 3"] {
+            assert!(names(&mut rows, bad)[0].starts_with("Bad(Some(\"sda\")"), "{bad}");
+        }
         names(&mut rows, "sdb 1 2");
         assert!(rows.take(&["sdc", "1", "2", "3"]).1, "sdb was given up");
         names(&mut rows, "sdb 1 2");
         assert!(rows.interrupt());
         assert_eq!(names(&mut rows, "1"), ["Other"], "no row begins after prose");
         assert_eq!(names(&mut rows, "1 2 3 4"), ["Other"], "nor one of numbers alone");
+        assert_eq!(names(&mut rows, "in 2 of 3"), ["Other"]);
         let mut last = table(false);
         last.interrupt();
         assert_eq!(names(&mut last, "1 2 3 4"), ["Other"]);

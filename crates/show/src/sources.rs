@@ -19,6 +19,7 @@ pub fn inputs(paper: &mut Paper, report: &Report) -> io::Result<()> {
         table(paper, recording)?;
     }
     losses(paper, recording)?;
+    unread(paper, recording)?;
     for (input, lines) in &recording.prose {
         if !recording.listings.iter().any(|listing| listing.source.input == *input) {
             let mark = Line::new().with("  ", Tone::Plain);
@@ -125,6 +126,20 @@ pub fn losses(paper: &mut Paper, recording: &Recording) -> io::Result<()> {
             };
             paper.paragraph(&mark, &format!("{at}: {}{quoted}", note.reason), Tone::Plain)?;
         }
+    }
+    Ok(())
+}
+
+/// Listings that were not read.
+fn unread(paper: &mut Paper, recording: &Recording) -> io::Result<()> {
+    let shown = if paper.style.verbose { usize::MAX } else { LISTED };
+    for unread in recording.unread.iter().take(shown) {
+        let mark = Line::new().with("  not read ", Ink::strong(Tone::Warn));
+        let (first, last) = unread.lines;
+        let name = file_name(&unread.input);
+        let quoted = unread.text.replace('`', "'");
+        let text = format!("{name}:{first}-{last}: {} in \"{quoted}\"", unread.reason);
+        paper.paragraph(&mark, &text, Tone::Plain)?;
     }
     Ok(())
 }

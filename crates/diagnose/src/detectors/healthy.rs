@@ -13,7 +13,9 @@
 //!
 //! ## Rule
 //! Mean latency within three healthy service times at most of nine guesses, or within twice the
-//! slowest class the device may be of; less than 5 % of the time lost; and no accusation stands.
+//! slowest class the device may be of; less than 5 % of the time lost; and no accusation stands. An
+//! input with a listing that was not read, or with lines about a device that cannot be used, clears
+//! nobody.
 //!
 //! ## Wrong if
 //! The capture missed the bad moment, or ran at a quiet hour.
@@ -90,6 +92,10 @@ struct Bill {
 fn accuse(scene: &Scene) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (input, disks) in closing::unaccused(scene) {
+        // Who has not read all of it clears nobody.
+        if closing::unread(scene, input).is_some() {
+            continue;
+        }
         let mut healthy: Vec<(String, Vec<Bill>)> = Vec::new();
         for disk in disks.into_iter().filter(|disk| !suspected(scene, input, disk)) {
             let bills = bills(scene, input, &disk);

@@ -130,6 +130,8 @@ fn nothing_to_judge(scene: &Scene) -> Option<Finding> {
     let mut rows = scene.recording.listings.iter().flat_map(|listing| &listing.intervals);
     let known = if rows.any(|row| row.since_boot && row.layer == Layer::Block) {
         "averages since the machine started only: of what is slow now they say nothing"
+    } else if closing::unread(scene, &source.input).is_some() {
+        "lines that look like block I/O, but none of them could be read"
     } else {
         "no block I/O to judge, only what was seen above or beside it"
     };
@@ -186,12 +188,21 @@ fn charge(scene: &Scene, input: &str, disks: &[String]) -> Finding {
             phrase::thousands(seen),
             phrase::digits(lost)
         ),
-        None => format!("too little is known of {} to judge", named(disks)),
+        None => match closing::unread(scene, input) {
+            Some((_, what)) => format!(
+                "not all of the input was read: {what}; so {} cannot be cleared",
+                named(disks)
+            ),
+            None => format!("too little is known of {} to judge", named(disks)),
+        },
     };
     if let Some(place) = listings.first() {
         let source = scene.source(*place);
         charge.evidence.push(computed("I/Os or rows known", records, Unit::Count, 1, source));
         charge.evidence.push(computed("time lost per time watched", lost, Unit::Ratio, 1, source));
+        if let Some((lines, _)) = closing::unread(scene, input) {
+            charge.evidence.push(computed("lines not read", lines, Unit::Count, 1, source));
+        }
         if let Some(known) = suspicion {
             let what = format!("confidence of {}", known.verdict);
             charge.evidence.push(held(

@@ -33,6 +33,7 @@ use std::io::BufRead;
 use iowhy_model::{DeviceId, Flags, Level, Name, Nanos, Note, Op, Sink, Source, Time};
 
 use crate::pairing::{Action, Pairing, Point};
+use crate::scan::missing;
 use crate::trace_order::{Aside, Ordered};
 use crate::trace_records::{Record, Records};
 use crate::{Binary, Error, Format, Reader, Scan, Sniff, Step, device_name};
@@ -86,11 +87,14 @@ pub fn merge(
     sink.begin(Source::new(FORMAT.name, input, FORMAT.level));
     let (bytes, outcome) = read(parts, sink);
     let idle = sink.source().records == 0 && sink.source().skipped == 0;
+    let missing = missing(sink.source());
     sink.end();
     match outcome {
         Err(cause) => Err(Error::Broken { input: input.to_string(), line: 0, byte: bytes, cause }),
         Ok(()) if bytes == 0 => Err(Error::Empty { input: input.to_string() }),
-        Ok(()) if idle => Err(Error::Nothing { input: input.to_string(), lines: 0 }),
+        Ok(()) if idle => {
+            Err(Error::Unusable { input: input.to_string(), format: FORMAT.name, missing })
+        }
         Ok(()) => Ok(Scan { bytes, listings: 1, ..Scan::default() }),
     }
 }

@@ -169,6 +169,11 @@ impl Reader for Sar {
         }
         let Some(header) = &self.table else { return Step::Took };
         let Some((name, draft)) = row(header, rest) else {
+            let name = if header.name_first { rest.first() } else { rest.last() };
+            if let Some(name) = name.filter(|name| !is_value(name)) {
+                let device = sink.device(&named(name));
+                sink.skipped_of(device);
+            }
             return Step::Skipped("the values do not fit the header".to_string());
         };
         match stamp {

@@ -191,7 +191,13 @@ impl SolarisIostat {
                 Step::Took
             }
             Found::Part => Step::Took,
-            Found::Bad(reason) => Step::Skipped(reason.to_string()),
+            Found::Bad(name, reason) => {
+                if let Some(name) = name {
+                    let device = sink.device(&name);
+                    sink.skipped_of(device);
+                }
+                Step::Skipped(reason.to_string())
+            }
             Found::Other => Step::Passed,
         }
     }

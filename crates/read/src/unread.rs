@@ -1,0 +1,108 @@
+//! Lines of no listing that look like the rows of one: who reads on as if they were prose may clear
+//! the disk that they accuse.
+
+use iowhy_model::{Sink, Unread};
+
+use crate::decimal;
+
+/// Rows that make a listing.
+const LEAST: u64 = 2;
+/// Values that make a row.
+const VALUES: usize = 4;
+/// Characters of its first line that are kept.
+const TEXT: usize = 80;
+/// Characters of a heading that are looked at.
+const HEADING: usize = 400;
+/// Stretches said of one input.
+const SAID: u64 = 20;
+/// Words of headings above latencies, rates and queues of disks.
+const HEADINGS: [&str; 16] = [
+    "await", "svctm", "svc_t", "%util", "%busy", "aqu-sz", "avgqu", "iops", "latency", "lat(",
+    "r/s", "w/s", "kb/s", "mb/s", "tps", "usecs",
+];
+/// How names of disks begin; a letter or number follows.
+const DISKS: [&str; 11] =
+    ["sd", "hd", "vd", "xvd", "nvme", "dm-", "md", "mmcblk", "ada", "disk", "c0t"];
+
+/// The stretch that is being looked at.
+#[derive(Default)]
+pub(crate) struct Rows {
+    /// The line before the first row: most likely its heading.
+    before: (u64, String),
+    /// First and last line, and rows.
+    first: u64,
+    last: u64,
+    rows: u64,
+    text: String,
+    /// Whether it speaks of a disk or of waits.
+    about_disks: bool,
+    said: u64,
+}
+
+impl Rows {
+    /// Takes a line of prose.
+    pub(crate) fn take(&mut self, text: &str, line: u64, input: &str, sink: &mut dyn Sink) {
+        if is_row(text) {
+            if self.rows == 0 {
+                let (at, heading) = &self.before;
+                let headed = *at > 0 && at + 1 >= line;
+                self.about_disks = headed && is_about_disks(heading);
+                self.first = if headed { *at } else { line };
+                self.text = shortened(if headed { heading } else { text });
+            }
+            self.rows += 1;
+            self.last = line;
+            self.about_disks |= is_about_disks(text);
+            return;
+        }
+        self.end(input, sink);
+        self.before.0 = line;
+        self.before.1.clear();
+        self.before.1.extend(text.chars().take(HEADING));
+    }
+
+    /// The stretch ends here.
+    pub(crate) fn end(&mut self, input: &str, sink: &mut dyn Sink) {
+        let rows = std::mem::take(&mut self.rows);
+        let about_disks = std::mem::take(&mut self.about_disks);
+        if rows < LEAST || !about_disks || self.said == SAID {
+            return;
+        }
+        self.said += 1;
+        sink.unread(Unread {
+            input: input.to_string(),
+            lines: (self.first, self.last),
+            text: std::mem::take(&mut self.text),
+            format: None,
+            reason: "looks like a table about disks, but is of no format that is known".to_string(),
+        });
+    }
+}
+
+/// Whether most words of a line are numbers.
+fn is_row(text: &str) -> bool {
+    let mut values = 0;
+    let mut words = 0;
+    for word in text.split_whitespace() {
+        words += 1;
+        let bare = word.trim_end_matches(['%', 'k', 'K', 'M', 'G', 'B', ',', ';', '|']);
+        values += usize::from(decimal(bare).is_some());
+    }
+    values >= VALUES && values * 2 >= words
+}
+
+fn is_about_disks(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    let named = |word: &str| {
+        DISKS.iter().any(|disk| {
+            let rest = word.strip_prefix(disk).unwrap_or_default();
+            !rest.is_empty() && rest.len() < 8 && rest.bytes().all(|b| b.is_ascii_alphanumeric())
+        })
+    };
+    HEADINGS.iter().any(|heading| lower.contains(heading))
+        || lower.split_whitespace().any(|word| named(word.trim_matches([':', ',', '|'])))
+}
+
+fn shortened(text: &str) -> String {
+    text.chars().take(TEXT).collect()
+}

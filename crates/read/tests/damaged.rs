@@ -1,0 +1,83 @@
+//! In a table a bad line is a skipped line, and its device is known to have one.
+
+#![allow(clippy::disallowed_methods, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use iowhy_model::Recording;
+use iowhy_read::{Error, scan};
+
+fn read(text: &str) -> Recording {
+    let mut recording = Recording::new();
+    scan("test", &mut text.as_bytes(), None, &mut recording).unwrap();
+    recording
+}
+
+/// Records, skipped lines and the devices they were about.
+fn damage(text: &str) -> (u64, u64, Vec<String>) {
+    let recording = read(text);
+    let source = &recording.listings[0].source;
+    let names = source.skipped_of.iter().map(|(id, _)| recording.device_of(*id).name.clone());
+    (source.records, source.skipped, names.collect())
+}
+
+const IOSTAT: &str = "\
+Device            r/s     rkB/s   rrqm/s  %rrqm r_await rareq-sz     w/s     wkB/s   wrqm/s  %wrqm w_await wareq-sz  aqu-sz  %util
+sda            300.00   1200.00     0.00   0.00    0.40     4.00  339.00   1200.00     0.00   0.00    0.13     3.54    0.06  16.00
+sdb            300.00   1200.00     0.00   0.00    0.41     4.00  339.00   1200.00     0.00   0.00  250.13     3.54   99.06  100.00
+sdc            300.00   1200.00     0.00   0.00    0.40     4.00  339.00   1200.00     0.00   0.00    0.13     3.54    0.06  16.00
+";
+
+#[test]
+fn a_value_that_is_no_number_makes_a_skipped_line_of_its_device() {
+    assert_eq!(damage(IOSTAT), (3, 0, vec![]));
+    for odd in ["nan", "-nan", "inf", "*****", "-0.41", "--", "0.4x1"] {
+        let text = IOSTAT.replace(" 0.41", &format!(" {odd}"));
+        assert_eq!(damage(&text), (2, 1, vec!["sdb".to_string()]), "{odd}");
+    }
+    let sar = "10:00:01 AM       DEV       tps     rkB/s     wkB/s     dkB/s   areq-sz    aqu-sz     await     %util\n\
+               10:10:01 AM       sda     10.00      0.00    160.00      0.00     16.00      0.05      5.00      2.00\n\
+               10:10:01 AM       sdb     10.00      0.00    160.00      0.00     16.00      0.05       nan     99.00\n";
+    assert_eq!(damage(sar), (1, 1, vec!["sdb".to_string()]));
+}
+
+#[test]
+fn digits_of_another_script_are_refused_by_name() {
+    let text = IOSTAT.replace("sdb            300.00", "sdb            ٣٠٠.٠٠");
+    let recording = read(&text);
+    let source = &recording.listings[0].source;
+    assert_eq!((source.records, source.skipped), (2, 1));
+    assert!(source.notes[0].reason.contains("Arabic-Indic"), "{:?}", source.notes);
+}
+
+#[test]
+fn a_mark_costs_nothing() {
+    let log = "22, 22193458, 1, 4096, 0, 0\n48, 26052354, 1, 4096, 4096, 0\n72, 24341745, 1, 4096, 8192, 0\n";
+    let events = |text: &str| read(text).listings[0].events.len();
+    assert_eq!(events(&format!("\u{feff}{log}")), events(log));
+}
+
+#[test]
+fn a_table_about_disks_that_no_format_knows_is_said() {
+    let odd = "Platte       LeseAnf   SchreibAnf   WarteMs   Busy latency\n\
+               sda     12.0   8.0   250.1   99.0\nsdb     11.0   8.5   0.3   3.0\n";
+    let recording = read(&format!("{odd}\n{IOSTAT}"));
+    let [unread] = &recording.unread[..] else { panic!("{:?}", recording.unread) };
+    assert_eq!((unread.lines, recording.listings.len()), ((1, 3), 1));
+    assert!(unread.text.starts_with("Platte"));
+    let prose = "It took 3 of 4 runs 12 s, 14 s, 9 s and 10 s on sda.\n";
+    assert!(read(&format!("{prose}\n{IOSTAT}")).unread.is_empty());
+}
+
+#[test]
+fn a_known_format_with_nothing_usable_says_what_is_missing() {
+    let issues = "# tracer: nop\n\
+        fio-1003  [001] d..1.   100.000001: block_rq_issue: 8,0 R 4096 () 2048 + 8 [fio]\n\
+        fio-1003  [001] d..1.   100.000101: block_rq_issue: 8,0 R 4096 () 4096 + 8 [fio]\n";
+    let mut recording = Recording::new();
+    let error = scan("test", &mut issues.as_bytes(), None, &mut recording).unwrap_err();
+    let Error::Unusable { format, missing, .. } = &error else { panic!("{error}") };
+    assert_eq!(*format, "perf-script");
+    assert!(missing.contains("block_rq_complete"), "{missing}");
+    let heading = "TIME(s)     COMM           PID     DISK      T SECTOR     BYTES  LAT(ms)\n";
+    let error = scan("test", &mut heading.as_bytes(), None, &mut recording).unwrap_err();
+    assert!(error.to_string().contains("is biosnoop"), "{error}");
+}
