@@ -1,6 +1,6 @@
 //! Who spoke: format, place, clock, and what was lost, skipped or never measured.
 
-use crate::Nanos;
+use crate::{DeviceId, Nanos};
 
 /// How rich an input is; a detector asks before it trusts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

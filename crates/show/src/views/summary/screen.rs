@@ -227,7 +227,8 @@ fn inputs(paper: &Paper, report: &Report) -> Block {
     let mut line = label("inputs");
     line.push(&format!("{name}: {}", several(records, "record", unicode)), Tone::Faint);
     let prose: u64 = recording.prose.iter().map(|(_, lines)| lines).sum();
-    let nothing = (skipped + lost == 0).then(|| ", nothing lost".to_string());
+    let unread = recording.unread.len() as u64;
+    let nothing = (skipped + lost + unread == 0).then(|| ", nothing lost".to_string());
     let ignored = (prose > 0).then(|| format!(", {} ignored", several(prose, "line", unicode)));
     let more = Some("; all of it: -v".to_string());
     for text in [nothing, ignored, more].into_iter().flatten() {
@@ -236,8 +237,15 @@ fn inputs(paper: &Paper, report: &Report) -> Block {
         }
     }
     let mut lines = vec![line];
-    if skipped + lost > 0 {
+    if skipped + lost + unread > 0 {
         let mut line = label("missing");
+        if unread > 0 {
+            let first = recording.unread.first().map_or((0, 0), |unread| unread.lines);
+            let listings = several(unread, "listing", unicode);
+            let end = if lost + skipped > 0 { ", " } else { "" };
+            let text = format!("{listings} not read (lines {}-{}){end}", first.0, first.1);
+            line.push(&text, Ink::strong(Tone::Warn));
+        }
         if lost > 0 {
             line.push(&format!("{} lost", count(lost, unicode)), Ink::strong(Tone::Bad));
         }
