@@ -12,6 +12,7 @@ mod report;
 mod snoop;
 mod stat;
 mod syscalls;
+mod top;
 mod uprobe;
 mod why;
 
@@ -31,6 +32,7 @@ pub const COMMANDS: &[Command] = &[
     snoop::COMMAND,
     stat::COMMAND,
     syscalls::COMMAND,
+    top::COMMAND,
     uprobe::COMMAND,
     why::COMMAND,
 ];

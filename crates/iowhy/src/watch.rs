@@ -180,6 +180,15 @@ impl Watch {
         }
     }
 
+    /// Pours what is due, for who has a loop of his own.
+    ///
+    /// # Errors
+    /// As [`run_until`](Self::run_until).
+    pub fn poll(&mut self) -> anyhow::Result<()> {
+        self.pour(false)?;
+        self.tend()
+    }
+
     /// Lets the tracer look for devices that appeared meanwhile, and takes temperatures.
     fn tend(&mut self) -> anyhow::Result<()> {
         if self.tended.elapsed() < TEND {

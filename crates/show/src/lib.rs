@@ -17,6 +17,7 @@ mod picture;
 mod pylatencymap;
 mod scale;
 mod sources;
+pub mod top;
 mod view;
 mod views;
 mod words;

@@ -12,7 +12,7 @@ mod paper;
 mod png;
 mod svg;
 
-pub use ansi::{Ink, Line, Rgb, Tone, clean};
+pub use ansi::{Ink, Line, Rgb, Tone, clean, nearest_16, nearest_256};
 pub use axis::{latency_label, ticks, time_axis};
 pub use bar::{bar, gauge};
 pub use columns::{Align, Cell, Columns};

@@ -103,7 +103,7 @@ fn exact(Rgb(r, g, b): Rgb, colour: Colour, what: u8) -> String {
 const CUBE: [u8; 6] = [0, 95, 135, 175, 215, 255];
 
 /// The nearest of xterm's 240 fixed colours: the 6x6x6 cube from 16 on, the greys from 232 on.
-fn nearest_256(rgb: Rgb) -> u8 {
+pub fn nearest_256(rgb: Rgb) -> u8 {
     let Rgb(r, g, b) = rgb;
     let step = |v: u8| (0..6).min_by_key(|k| CUBE[*k].abs_diff(v)).unwrap_or(0);
     let (x, y, z) = (step(r), step(g), step(b));
@@ -119,7 +119,7 @@ fn nearest_256(rgb: Rgb) -> u8 {
 }
 
 /// The nearest of the sixteen, as xterm paints them by default.
-fn nearest_16(rgb: Rgb) -> u8 {
+pub fn nearest_16(rgb: Rgb) -> u8 {
     (0..16u8).min_by_key(|place| distance(rgb, SIXTEEN[usize::from(*place)])).unwrap_or(0)
 }
 

@@ -1,0 +1,228 @@
+//! A live screen: devices, heat maps, who waits, the slowest I/Os, and the verdict on top.
+//!
+//! ## Does
+//! Watches this machine and draws one screen each second: the rates and latencies of every device,
+//! a heat map of the selected one scrolling in time, the histogram beside it, processes, control
+//! groups and files by their share of the time waited, the slowest I/Os of the last minute, and at
+//! the top the current verdict with its confidence and what was lost. With a file it replays a
+//! capture of any format that has times, with a time bar to move through. `?` shows the keys.
+//! Without the right to trace it samples the counters and says in the second line what is missing.
+//!
+//! ## Examples
+//! `iowhy top`: this machine.
+//! `iowhy top --device sdb 0.5`: one device, two ticks a second.
+//! `iowhy top capture.iowhy`: a recorded capture; arrows, Home and End move in time, `n` jumps to
+//! the next anomaly.
+
+mod control;
+mod history;
+mod terminal;
+
+use std::time::{Duration, Instant};
+
+use clap::{Args, FromArgMatches};
+use iowhy_diagnose::{Options, judge};
+use iowhy_live::TraceMode;
+use iowhy_model::{Filter, Nanos, Report};
+use iowhy_show::Style;
+use iowhy_show::top::{Places, Screen, Tick, draw};
+
+use crate::arguments::{Files, Output, Selection, Task, Tracing, Words};
+use crate::command::{Command, Status};
+use crate::messages::Hinted;
+use crate::present::knows_devices;
+use crate::watch::{self, Plan, Watch};
+
+use control::{Action, State};
+use history::{History, replayed};
+use terminal::Terminal;
+
+/// Entry in the list of commands.
+pub const COMMAND: Command = Command {
+    name: "top",
+    summary: "A live screen: devices, maps, processes and the verdict; replays captures",
+    manual: include_str!("top.rs"),
+    arguments: Top::augment_args,
+    run,
+};
+
+#[derive(Args, Debug)]
+struct Top {
+    #[command(flatten)]
+    words: Words,
+    /// Counters only: no tracing, no rights needed
+    #[arg(long)]
+    sampled: bool,
+    #[command(flatten)]
+    selection: Selection,
+}
+
+/// A tick unless told.
+const TICK: Duration = Duration::from_secs(1);
+/// The shortest and the longest tick that `+` and `-` reach.
+const TICKS: std::ops::RangeInclusive<Duration> =
+    Duration::from_millis(250)..=Duration::from_secs(60);
+/// How often the verdict is made anew, and how long keys may wait.
+const JUDGED: Duration = Duration::from_secs(5);
+const KEYS: Duration = Duration::from_millis(25);
+
+fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
+    let top = Top::from_arg_matches(matches)?;
+    if !Terminal::is_one() {
+        return Err(Hinted::error(
+            "`top` needs a terminal",
+            "`iowhy stat 1` and `iowhy why` write to pipes and files",
+        ));
+    }
+    match top.words.task()? {
+        Task::Read(files) => replay(&top, &files),
+        Task::Watch(repeat) => {
+            let tick = repeat.interval.map(|tick| Duration::from_nanos(tick.ns() as u64));
+            live(&top, tick.unwrap_or(TICK), repeat.count)
+        }
+    }
+}
+
+/// A capture, with a time bar.
+fn replay(top: &Top, files: &Files) -> anyhow::Result<Status> {
+    let gathered = files.read()?;
+    let mut recording = gathered.recording;
+    let selection = top.selection.settled();
+    if recording.listings.is_empty() || !knows_devices(&recording, &selection) {
+        return Ok(Status::Failed);
+    }
+    let filter = selection.filter(&mut recording);
+    let incomplete = gathered.failed > 0 || recording.is_incomplete();
+    let findings = judge(&recording, &Options::default());
+    let report = Report { recording, findings };
+    let Some((ticks, missing)) = replayed(&report.recording, &filter) else {
+        return Err(Hinted::error(
+            "this capture has no times, so there is nothing to replay",
+            "`iowhy why FILE` judges it, `iowhy hist FILE` draws its histograms",
+        ));
+    };
+    let style = Output::default().style(filter);
+    let name = match files.files.as_slice() {
+        [one] => one.file_name().unwrap_or(one.as_os_str()).to_string_lossy().into_owned(),
+        many => format!("{} files", many.len()),
+    };
+    let mode = format!("replay of {name}");
+    let mut state = State::replay();
+    let mut places = Places::default();
+    let mut terminal = Terminal::open()?;
+    loop {
+        let screen = state.screen(&ticks, Some(&report), &mode, &missing, &style);
+        terminal.draw(|frame| places = draw(frame, &screen))?;
+        let selected = screen.device.to_string();
+        // Nothing changes but by a key.
+        let Some(event) = terminal.event(Duration::from_secs(1))? else {
+            if terminal.stopped() {
+                break;
+            }
+            continue;
+        };
+        if state.take(&event, &ticks, &selected, places) == Action::Quit || terminal.stopped() {
+            break;
+        }
+    }
+    drop(terminal);
+    Ok(Status::incomplete(incomplete))
+}
+
+/// This machine, until `q` or the count of ticks.
+fn live(top: &Top, mut tick: Duration, count: Option<u64>) -> anyhow::Result<Status> {
+    let selection = top.selection.settled_here();
+    let how = Tracing { before: true, overhead: false, ftrace: false };
+    let mut watch = Watch::start(&Plan {
+        trace: (!top.sampled).then_some(TraceMode::Events),
+        sample: Some(tick),
+        cgroups: true,
+        surroundings: true,
+        progress: false,
+        ..Plan::traced(TraceMode::Events, &selection, how)?
+    })?;
+    watch::state_facts(watch.recording())?;
+    let missing: Vec<String> = if watch.traces() {
+        Vec::new()
+    } else {
+        vec!["sampled counters: no percentiles, no processes, no single I/Os".to_string()]
+    };
+    let style: Style = Output::default().style(Filter::default());
+    let mut history = History::default();
+    let mut state = State::live();
+    let mut places = Places::default();
+    let mut terminal = Terminal::open()?;
+    let begun = Instant::now();
+    let (mut ticked, mut judged, mut drawn) = (begun, begun, false);
+    let mut verdict: Option<Report> = None;
+    let mut ticks_left = count.unwrap_or(u64::MAX);
+    while ticks_left > 0 && !terminal.stopped() && !watch.stopped() {
+        let mut changed = !drawn;
+        if let Some(event) = terminal.event(KEYS)? {
+            let ticks: &[Tick] = history.ticks();
+            let selected = state.device(ticks);
+            match state.take(&event, ticks, &selected, places) {
+                Action::Quit => break,
+                Action::Slower => tick = (tick * 2).min(*TICKS.end()),
+                Action::Faster => tick = (tick / 2).max(*TICKS.start()),
+                Action::Nothing => {}
+            }
+            changed = true;
+        }
+        watch.poll()?;
+        if ticked.elapsed() >= tick {
+            let length = Nanos(ticked.elapsed().as_nanos() as i64);
+            ticked = Instant::now();
+            history.add(watch.recording().take(), length);
+            ticks_left -= 1;
+            changed = true;
+        }
+        if judged.elapsed() >= JUDGED {
+            judged = Instant::now();
+            let recording = history.window().clone();
+            let findings = judge(&recording, &Options::default());
+            verdict = Some(Report { recording, findings });
+            changed = true;
+        }
+        if changed {
+            let mode = state.mode();
+            let screen = state.screen(history.ticks(), verdict.as_ref(), mode, &missing, &style);
+            terminal.draw(|frame| places = draw(frame, &screen))?;
+            drawn = true;
+        }
+    }
+    drop(terminal);
+    let incomplete = watch.end()?.is_incomplete();
+    Ok(Status::incomplete(incomplete))
+}
+
+/// What both hand to the drawing.
+impl State {
+    fn screen<'a>(
+        &'a mut self,
+        ticks: &'a [Tick],
+        verdict: Option<&'a Report>,
+        mode: &'a str,
+        missing: &'a [String],
+        style: &'a Style,
+    ) -> Screen<'a> {
+        self.settle(ticks);
+        Screen {
+            ticks,
+            cursor: self.cursor(ticks),
+            window: self.window,
+            verdict,
+            mode,
+            missing,
+            device: &self.selected,
+            filter: &self.filter,
+            typing: self.typing,
+            sort: self.sort,
+            focus: self.focus,
+            intensity: self.intensity,
+            popup: self.popup,
+            replay: self.replays,
+            style,
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! The last minutes as ticks, and the last seconds as a recording to judge.
+
+use iowhy_model::{Event, Filter, Interval, Listing, Nanos, Recording, Time};
+use iowhy_show::top::Tick;
+
+/// Ticks kept of a live watch: ten minutes of seconds.
+const TICKS: usize = 600;
+/// What is judged: the last seconds, and at most so many I/Os of them (96 bytes each, 19 MB).
+const JUDGED_NS: i64 = 30_000_000_000;
+const EVENTS: usize = 200_000;
+/// Facts kept of a listing: settings once, then what changes.
+const FACTS: usize = 4_000;
+/// Ticks of a replay, at the most.
+const COLUMNS: i64 = 240;
+
+/// What a live watch keeps.
+#[derive(Default)]
+pub struct History {
+    ticks: Vec<Tick>,
+    window: Recording,
+    /// Where the clock of the watch stands, ns since its start.
+    now_ns: i64,
+}
+
+impl History {
+    /// Adds what came in the last `length`.
+    pub fn add(&mut self, part: Recording, length: Nanos) {
+        let (from, to) = (Time::from_ns(i64::MIN), Time::from_ns(i64::MAX));
+        let mut tick = Tick::of(&part, (from, to), length);
+        tick.start_ns = self.now_ns;
+        self.now_ns += length.ns();
+        self.ticks.push(tick);
+        let old = self.ticks.len().saturating_sub(TICKS);
+        self.ticks.drain(..old);
+        let before = std::mem::replace(&mut self.window, part);
+        for (listing, old) in self.window.listings.iter_mut().zip(before.listings) {
+            join(listing, old);
+        }
+    }
+
+    /// The ticks, oldest first.
+    pub fn ticks(&self) -> &[Tick] {
+        &self.ticks
+    }
+
+    /// The last seconds, to be judged.
+    pub fn window(&self) -> &Recording {
+        &self.window
+    }
+}
+
+/// Puts what was known in front of what came, and forgets what is too old.
+fn join(listing: &mut Listing, mut old: Listing) {
+    let source = &mut listing.source;
+    source.records += old.source.records;
+    source.skipped += old.source.skipped;
+    old.source.losses.append(&mut source.losses);
+    source.losses = old.source.losses;
+    old.source.notes.append(&mut source.notes);
+    source.notes = old.source.notes;
+    let end = |event: &Event| event.completed.map(Time::ns);
+    let last =
+        listing.events.iter().rev().find_map(end).or_else(|| old.events.last().and_then(end));
+    let oldest = last.map_or(i64::MIN, |last| last.saturating_sub(JUDGED_NS));
+    old.events.retain(|event| end(event).is_none_or(|at| at >= oldest));
+    old.events.append(&mut listing.events);
+    let over = old.events.len().saturating_sub(EVENTS);
+    old.events.drain(..over);
+    listing.events = old.events;
+    let start = |row: &Interval| row.start.map(Time::ns);
+    let last = listing.intervals.iter().filter_map(start).max();
+    let oldest = last.map_or(i64::MIN, |last| last.saturating_sub(JUDGED_NS));
+    old.intervals.retain(|row| start(row).is_none_or(|at| at >= oldest));
+    old.intervals.append(&mut listing.intervals);
+    listing.intervals = old.intervals;
+    old.distributions.append(&mut listing.distributions);
+    let over = old.distributions.len().saturating_sub(FACTS);
+    old.distributions.drain(..over);
+    listing.distributions = old.distributions;
+    // The settings come first, and stay.
+    old.facts.append(&mut listing.facts);
+    if old.facts.len() > FACTS {
+        let over = old.facts.len() - FACTS;
+        old.facts.drain(FACTS / 2..FACTS / 2 + over);
+    }
+    listing.facts = old.facts;
+}
+
+/// A capture as ticks, and what of it is not shown; `None` if nothing in it has a time.
+pub fn replayed(recording: &Recording, filter: &Filter) -> Option<(Vec<Tick>, Vec<String>)> {
+    let mut recording = recording.clone();
+    for listing in &mut recording.listings {
+        listing.events.retain(|event| filter.event(event));
+        listing.intervals.retain(|row| filter.device(row.device) && !row.since_boot);
+        listing.distributions.retain(|known| filter.device(known.device));
+    }
+    // Averages without times are only shown where nothing has a time.
+    if recording.listings.iter().all(|listing| span(listing).is_none()) {
+        recording.listings.iter_mut().for_each(|listing| lay_out(&mut listing.intervals));
+    }
+    let spans: Vec<Option<(i64, i64)>> = recording.listings.iter().map(span).collect();
+    let weight = |listing: &Listing| {
+        (listing.events.len(), listing.distributions.len(), listing.intervals.len())
+    };
+    let main = (0..spans.len())
+        .filter(|place| spans.get(*place).is_some_and(Option::is_some))
+        .max_by_key(|place| recording.listings.get(*place).map(weight))?;
+    let (from, to) = spans.get(main).copied().flatten()?;
+    let untimed = |listing: &Listing| !listing.intervals.is_empty() && span(listing).is_none();
+    let untimed = recording.listings.iter().filter(|listing| untimed(listing)).count();
+    // Other listings count where their time overlaps: else they are on a clock of their own.
+    let mut left_out = untimed;
+    for (listing, span) in recording.listings.iter_mut().zip(&spans) {
+        let overlaps = span.is_some_and(|(start, end)| start < to && from < end);
+        if !overlaps {
+            left_out += usize::from(span.is_some());
+            listing.events.clear();
+            listing.intervals.clear();
+            listing.distributions.clear();
+        }
+    }
+    let rows = recording.listings.get(main).map(|listing| &listing.intervals);
+    let row = rows.and_then(|rows| rows.iter().filter_map(|row| row.length).map(Nanos::ns).max());
+    let events = recording.listings.get(main).is_some_and(|listing| !listing.events.is_empty());
+    let length = match row.filter(|_| !events) {
+        Some(row) => row.max((to - from) / 10_000).max(1),
+        None => nice((to - from) / COLUMNS),
+    };
+    let mut ticks = Vec::new();
+    let mut at = from;
+    while at < to {
+        let end = at.saturating_add(length);
+        let within = (Time::from_ns(at), Time::from_ns(end));
+        ticks.push(Tick::of(&recording, within, Nanos(length)));
+        at = end;
+    }
+    let losses: u64 = recording.listings.iter().map(|listing| listing.source.lost()).sum();
+    // A loss of the whole is told once.
+    for (place, tick) in ticks.iter_mut().enumerate() {
+        tick.lost = if place == 0 { losses } else { 0 };
+    }
+    let missing = match left_out {
+        0 => Vec::new(),
+        1 => vec!["1 listing without a common clock is not shown".to_string()],
+        many => vec![format!("{many} listings without a common clock are not shown")],
+    };
+    (!ticks.is_empty()).then_some((ticks, missing))
+}
+
+/// Rows without a time stand one behind the other, a second each unless they say how long.
+fn lay_out(rows: &mut [Interval]) {
+    let mut ends: Vec<(iowhy_model::DeviceId, i64)> = Vec::new();
+    for row in rows.iter_mut() {
+        let length = row.length.map_or(1_000_000_000, Nanos::ns);
+        row.length = Some(Nanos(length));
+        if row.start.is_some() {
+            continue;
+        }
+        let place = ends.iter().position(|(device, _)| *device == row.device);
+        let place = place.unwrap_or_else(|| {
+            ends.push((row.device, 0));
+            ends.len() - 1
+        });
+        if let Some((_, end)) = ends.get_mut(place) {
+            row.start = Some(Time::from_ns(*end));
+            *end = end.saturating_add(length);
+        }
+    }
+}
+
+/// From the first to the last moment of a listing.
+fn span(listing: &Listing) -> Option<(i64, i64)> {
+    let events =
+        listing.events.iter().filter_map(|event| event.completed).map(|at| (at.ns(), at.ns() + 1));
+    let rows = listing.intervals.iter().filter_map(|row| Some((row.start?.ns(), row.length?.ns())));
+    let counted = listing.distributions.iter();
+    let counted = counted.filter_map(|known| Some((known.start?.ns(), known.length?.ns())));
+    let rows = rows.chain(counted).map(|(start, length)| (start, start.saturating_add(length)));
+    events.chain(rows).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+}
+
+/// A length of time of one, two or five and zeros, at least as long.
+fn nice(ns: i64) -> i64 {
+    let mut step = 1_000;
+    loop {
+        for factor in [1, 2, 5] {
+            if step * factor >= ns {
+                return step * factor;
+            }
+        }
+        if step > i64::MAX / 100 {
+            return ns;
+        }
+        step *= 10;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_have_round_lengths() {
+        assert_eq!(nice(1), 1_000);
+        assert_eq!(nice(3_100_000), 5_000_000);
+        assert_eq!(nice(1_000_000_000), 1_000_000_000);
+        assert_eq!(nice(i64::MAX / 2), i64::MAX / 2);
+    }
+}

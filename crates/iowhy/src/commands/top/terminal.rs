@@ -1,0 +1,102 @@
+//! The terminal while `top` has it: raw, on its second screen, with the mouse; given back as it was
+//! at the end, at a panic, at a signal and while stopped by Ctrl-Z.
+
+use std::io::{self, IsTerminal, Stdout, stdout};
+use std::time::Duration;
+
+use ratatui::Frame;
+use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::cursor::Show;
+use ratatui::crossterm::event::{
+    self, DisableMouseCapture, EnableMouseCapture, Event, KeyCode, KeyModifiers,
+};
+use ratatui::crossterm::execute;
+use ratatui::crossterm::terminal::{
+    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+use rustix::process::{Signal, getpid, kill_process};
+
+use crate::stop::Stop;
+
+/// A terminal that draws frames and gives events.
+pub struct Terminal {
+    inner: ratatui::Terminal<CrosstermBackend<Stdout>>,
+    stop: Stop,
+}
+
+impl Terminal {
+    /// Whether standard input and output are a terminal.
+    pub fn is_one() -> bool {
+        stdout().is_terminal() && io::stdin().is_terminal()
+    }
+
+    /// Takes the terminal.
+    ///
+    /// # Errors
+    /// If it cannot be set.
+    pub fn open() -> anyhow::Result<Terminal> {
+        let stop = Stop::new()?;
+        // A panic prints its message on the screen the user came from.
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            give_back();
+            before(panic);
+        }));
+        take()?;
+        let inner = ratatui::Terminal::new(CrosstermBackend::new(stdout()))?;
+        Ok(Terminal { inner, stop })
+    }
+
+    /// Draws a frame.
+    ///
+    /// # Errors
+    /// If the terminal is gone.
+    pub fn draw(&mut self, picture: impl FnOnce(&mut Frame)) -> io::Result<()> {
+        self.inner.draw(picture).map(|_| ())
+    }
+
+    /// The next key, mouse or resize event, if one comes in time. Ctrl-Z stops the program here.
+    ///
+    /// # Errors
+    /// If the terminal is gone.
+    pub fn event(&mut self, wait: Duration) -> anyhow::Result<Option<Event>> {
+        if !event::poll(wait)? {
+            return Ok(None);
+        }
+        let event = event::read()?;
+        if let Event::Key(key) = &event
+            && key.code == KeyCode::Char('z')
+            && key.modifiers.contains(KeyModifiers::CONTROL)
+        {
+            give_back();
+            kill_process(getpid(), Signal::TSTP)?;
+            // Here the shell has said `fg`.
+            take()?;
+            self.inner.clear()?;
+            return Ok(None);
+        }
+        Ok(Some(event))
+    }
+
+    /// Whether a signal asked to end.
+    pub fn stopped(&self) -> bool {
+        self.stop.asked()
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        give_back();
+    }
+}
+
+fn take() -> io::Result<()> {
+    enable_raw_mode()?;
+    execute!(stdout(), EnterAlternateScreen, EnableMouseCapture)
+}
+
+/// Errors are of no use here: the terminal may be gone.
+fn give_back() {
+    _ = execute!(stdout(), DisableMouseCapture, LeaveAlternateScreen, Show);
+    _ = disable_raw_mode();
+}

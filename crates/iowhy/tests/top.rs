@@ -1,0 +1,226 @@
+//! `iowhy top` as a user runs it: in a terminal of three sizes, with keys, signals and a device that
+//! goes away. Each test has a tmux server of its own.
+#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// A terminal in which a command runs.
+struct Terminal {
+    server: String,
+}
+
+impl Terminal {
+    /// Starts the command; `None` where there is no tmux. The shell says `end STATUS` behind it.
+    fn run(name: &str, (columns, rows): (u16, u16), command: &str) -> Option<Terminal> {
+        let server = format!("iowhy-{name}-{}", std::process::id());
+        let program = env!("CARGO_BIN_EXE_iowhy");
+        let command =
+            format!("{program} {command}; echo end $?; stty -a | grep -o '[-]*icanon'; cat");
+        let started = Command::new("tmux")
+            .args(["-L", &server, "-f", "/dev/null", "new-session", "-d"])
+            .args(["-x", &columns.to_string(), "-y", &rows.to_string(), &command])
+            .env("LANG", "C.UTF-8")
+            .env("TERM", "xterm-256color")
+            .status();
+        match started {
+            Ok(status) => {
+                assert!(status.success(), "tmux: {status}");
+                Some(Terminal { server })
+            }
+            Err(_) => {
+                println!("skipped: needs tmux");
+                None
+            }
+        }
+    }
+
+    fn tmux(&self, arguments: &[&str]) -> String {
+        let mut command = Command::new("tmux");
+        let output = command.args(["-L", &self.server]).args(arguments).output().unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    fn screen(&self) -> String {
+        self.tmux(&["capture-pane", "-p"])
+    }
+
+    fn keys(&self, keys: &[&str]) {
+        self.tmux(&[&["send-keys"], keys].concat());
+    }
+
+    /// Waits until the screen satisfies something.
+    fn wait(&self, what: &str, until: impl Fn(&str) -> bool) -> String {
+        let begun = Instant::now();
+        loop {
+            let screen = self.screen();
+            if until(&screen) {
+                return screen;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(60), "no {what} on\n{screen}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    fn wait_for(&self, text: &str) -> String {
+        self.wait(text, |screen| screen.contains(text))
+    }
+
+    /// The process of the program in the terminal.
+    fn pid(&self) -> String {
+        let shell = self.tmux(&["display-message", "-p", "#{pane_pid}"]);
+        let output = Command::new("pgrep").args(["-P", shell.trim()]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap().lines().next().unwrap().to_string()
+    }
+
+    fn signal(&self, signal: &str) {
+        assert!(Command::new("kill").args([signal, &self.pid()]).status().unwrap().success());
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        self.tmux(&["kill-server"]);
+    }
+}
+
+fn case(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
+    folder.join(name).join("capture.txt").display().to_string()
+}
+
+fn is_root() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    status.lines().any(|line| line.starts_with("Uid:\t0\t"))
+}
+
+#[test]
+fn a_capture_is_replayed_at_three_sizes() {
+    for size in [(80, 24), (120, 40), (250, 60)] {
+        let name = format!("replay-{}", size.0);
+        let Some(terminal) = Terminal::run(&name, size, &format!("top {}", case("dusty-disk")))
+        else {
+            return;
+        };
+        let screen = terminal.wait_for("device.retry");
+        for part in ["replay of", "sdb", "I/Os per second", "process", "slowest", "q quit"] {
+            assert!(screen.contains(part), "{part} is not on\n{screen}");
+        }
+        assert_eq!(screen.lines().count(), usize::from(size.1), "{screen}");
+        terminal.keys(&["Home"]);
+        terminal.wait_for("at 0.0 s");
+        terminal.keys(&["n"]);
+        terminal.wait("another time", |screen| !screen.contains("at 0.0 s"));
+        terminal.keys(&["Enter"]);
+        terminal.wait_for("Evidence");
+        terminal.keys(&["Escape"]);
+        terminal.wait("the panels", |screen| !screen.contains("Evidence"));
+        terminal.keys(&["?"]);
+        terminal.wait_for("next anomaly: much more");
+        terminal.keys(&["x"]);
+        terminal.keys(&["/"]);
+        terminal.keys(&["nvme"]);
+        terminal.keys(&["Enter"]);
+        let filtered = terminal.wait_for("[filter: nvme]");
+        assert!(!filtered.lines().any(|line| line.starts_with(" sdb ")), "{filtered}");
+        terminal.keys(&["q"]);
+        let end = terminal.wait_for("end 0");
+        assert!(!end.contains("-icanon") && !end.contains("q quit"), "not given back:\n{end}");
+    }
+}
+
+#[test]
+fn signals_give_the_terminal_back() {
+    for (signal, status) in [("-TERM", "end "), ("-INT", "end ")] {
+        let name = format!("signal{signal}");
+        let command = format!("top {}", case("dusty-disk"));
+        let Some(terminal) = Terminal::run(&name, (80, 24), &command) else { return };
+        terminal.wait_for("device.retry");
+        terminal.signal(signal);
+        let end = terminal.wait_for(status);
+        assert!(!end.contains("-icanon"), "{end}");
+    }
+}
+
+#[test]
+fn a_pipe_is_no_terminal() {
+    let output = Command::new(env!("CARGO_BIN_EXE_iowhy"))
+        .args(["top", &case("dusty-disk")])
+        .stdin(std::process::Stdio::null())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("`top` needs a terminal") && said.contains("hint:"), "{said}");
+}
+
+/// A loop device over a file of this test.
+struct Loop {
+    device: String,
+    file: PathBuf,
+}
+
+impl Loop {
+    fn new(name: &str) -> Loop {
+        let file = std::env::temp_dir().join(format!("iowhy-top-{name}-{}", std::process::id()));
+        File::create(&file).unwrap().set_len(64 << 20).unwrap();
+        let output =
+            Command::new("losetup").args(["--find", "--show"]).arg(&file).output().unwrap();
+        let device = String::from_utf8(output.stdout).unwrap().trim().to_string();
+        assert!(device.starts_with("/dev/loop"), "{}", String::from_utf8_lossy(&output.stderr));
+        Loop { device, file }
+    }
+
+    fn name(&self) -> &str {
+        self.device.trim_start_matches("/dev/")
+    }
+
+    fn detach(&self) {
+        _ = Command::new("losetup").arg("-d").arg(&self.device).status();
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        self.detach();
+        _ = std::fs::remove_file(&self.file);
+    }
+}
+
+#[test]
+fn a_live_device_is_shown_under_load_and_may_go_away() {
+    if !is_root() {
+        println!("skipped: needs root");
+        return;
+    }
+    let disk = Loop::new("live");
+    let command = format!("top --device {} 0.5", disk.name());
+    let Some(terminal) = Terminal::run("live", (80, 24), &command) else { return };
+    terminal.wait_for("live");
+    let device = File::options().write(true).open(&disk.device).unwrap();
+    let begun = Instant::now();
+    let mut shown = String::new();
+    let block = vec![7u8; 65_536];
+    while !shown.lines().any(|line| line.contains(disk.name()) && line.contains("ms")) {
+        for k in 0..64u64 {
+            device.write_all_at(&block, k * 65_536).unwrap();
+        }
+        device.sync_data().unwrap();
+        shown = terminal.screen();
+        assert!(begun.elapsed() < Duration::from_secs(60), "no load on\n{shown}");
+    }
+    terminal.keys(&["p"]);
+    terminal.wait_for("paused");
+    terminal.keys(&["p"]);
+    drop(device);
+    disk.detach();
+    // It goes on without the device, and ends by its key.
+    std::thread::sleep(Duration::from_secs(2));
+    terminal.wait_for("live");
+    terminal.keys(&["q"]);
+    let end = terminal.wait_for("end ");
+    assert!(!end.contains("-icanon"), "{end}");
+}

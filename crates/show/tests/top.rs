@@ -1,0 +1,135 @@
+//! The live screen, drawn into a buffer: at the smallest and at a large terminal, with colours and
+//! without, and with names that want to be more than names.
+#![allow(clippy::disallowed_methods, clippy::expect_used, clippy::panic, clippy::unwrap_used)]
+
+mod reports;
+
+use std::path::PathBuf;
+
+use iowhy_model::{Nanos, Report, Time};
+use iowhy_show::top::{Key, Panel, Places, Popup, Screen, Tick, draw};
+use iowhy_show::{Colour, Style};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+
+/// Ticks of 50 ms over the whole of the dusty disk's log.
+fn ticks(report: &Report) -> Vec<Tick> {
+    let each = 50_000_000;
+    (0..100)
+        .map(|k| (Time::from_ns(k * each), Time::from_ns((k + 1) * each)))
+        .map(|within| Tick::of(&report.recording, within, Nanos(each)))
+        .collect()
+}
+
+fn screen<'a>(ticks: &'a [Tick], report: &'a Report, style: &'a Style) -> Screen<'a> {
+    Screen {
+        ticks,
+        cursor: 80,
+        window: 81,
+        verdict: Some(report),
+        mode: "live",
+        missing: &[],
+        device: "sdb",
+        filter: "",
+        typing: false,
+        sort: Key::Waited,
+        focus: Panel::Devices,
+        intensity: false,
+        popup: None,
+        replay: false,
+        style,
+    }
+}
+
+/// The letters of a drawn screen, a line a row.
+fn drawn(size: (u16, u16), screen: &Screen) -> (String, Places) {
+    let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
+    let mut places = Places::default();
+    terminal.draw(|frame| places = draw(frame, screen)).unwrap();
+    let buffer = terminal.backend().buffer();
+    let rows = buffer.content().chunks(usize::from(size.0));
+    let line = |row: &[ratatui::buffer::Cell]| {
+        let text: String = row.iter().map(|cell| cell.symbol()).collect();
+        text.trim_end().to_string() + "\n"
+    };
+    (rows.map(line).collect(), places)
+}
+
+fn check(name: &str, text: &str) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, text).unwrap();
+        return;
+    }
+    let golden = std::fs::read_to_string(&path)
+        .unwrap_or_else(|_| panic!("no golden `{name}`: look at it, then set UPDATE_GOLDEN=1"));
+    assert_eq!(text, golden, "`{name}` has changed: look at it, then set UPDATE_GOLDEN=1");
+}
+
+#[test]
+fn screens_look_as_accepted() {
+    let report = reports::dusty();
+    let ticks = ticks(&report);
+    let plain = Style::plain();
+    let rich = Style { colour: Colour::True, unicode: true, ..Style::plain() };
+    for (size, style, name) in [
+        ((80, 24), &plain, "top--80x24-none.txt"),
+        ((80, 24), &rich, "top--80x24-true.txt"),
+        ((250, 60), &rich, "top--250x60-true.txt"),
+    ] {
+        check(name, &drawn(size, &screen(&ticks, &report, style)).0);
+    }
+    let verdict = Screen { popup: Some(Popup::Verdict(0)), ..screen(&ticks, &report, &plain) };
+    check("top--80x24-verdict.txt", &drawn((80, 24), &verdict).0);
+    let help = Screen { popup: Some(Popup::Help), ..screen(&ticks, &report, &plain) };
+    check("top--80x24-help.txt", &drawn((80, 24), &help).0);
+    let replay =
+        Screen { replay: true, mode: "replay of dusty.txt", ..screen(&ticks, &report, &plain) };
+    check("top--80x24-replay.txt", &drawn((80, 24), &replay).0);
+}
+
+#[test]
+fn what_is_drawn_is_where_the_mouse_finds_it() {
+    let report = reports::dusty();
+    let ticks = ticks(&report);
+    let style = Style::plain();
+    let (text, places) = drawn((80, 24), &screen(&ticks, &report, &style));
+    let row = text.lines().nth(usize::from(places.devices.y)).unwrap();
+    assert!(row.trim_start().starts_with("sdb"), "{row}");
+    assert!(places.map.height >= 3 && places.map.width >= 40, "{:?}", places.map);
+}
+
+#[test]
+fn no_size_and_no_name_breaks_the_screen() {
+    for report in [reports::dusty(), reports::live(), reports::hostile::hostile(), reports::empty()]
+    {
+        let ticks = ticks(&report);
+        for size in [(1, 1), (5, 3), (20, 8), (80, 24), (250, 60)] {
+            for colour in [Colour::None, Colour::Ansi16, Colour::Ansi256, Colour::True] {
+                let style = Style { colour, unicode: colour == Colour::True, ..Style::plain() };
+                for popup in [None, Some(Popup::Help), Some(Popup::Verdict(u16::MAX))] {
+                    let shown =
+                        Screen { popup, filter: "\x1b[2J", ..screen(&ticks, &report, &style) };
+                    let (text, _) = drawn(size, &shown);
+                    assert!(!text.contains('\x1b'), "{size:?}");
+                    let none = Screen { ticks: &[], ..screen(&ticks, &report, &style) };
+                    drawn(size, &none);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn ticks_count_every_io_once() {
+    let report = reports::dusty();
+    let events: usize = report.recording.listings.iter().map(|listing| listing.events.len()).sum();
+    let counted: f64 = ticks(&report)
+        .iter()
+        .flat_map(|tick| {
+            tick.devices.iter().map(|device| device.ios() * tick.length_ns as f64 / 1e9)
+        })
+        .sum();
+    assert!(events > 20, "{events}");
+    assert!((counted - events as f64).abs() < 1e-6, "{counted} of {events}");
+}
