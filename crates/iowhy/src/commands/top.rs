@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use clap::{Args, FromArgMatches};
 use iowhy_diagnose::{Options, judge};
 use iowhy_live::TraceMode;
-use iowhy_model::{Filter, Nanos, Report};
+use iowhy_model::{Filter, Nanos, Report, Tally};
 use iowhy_show::Style;
 use iowhy_show::top::{Places, Screen, Tick, draw};
 
@@ -85,7 +85,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
 
 /// A capture, with a time bar.
 fn replay(top: &Top, files: &Files) -> anyhow::Result<Status> {
-    let gathered = files.read()?;
+    let gathered = files.read_counting(Tally::for_a_verdict())?;
     let mut recording = gathered.recording;
     let selection = top.selection.settled();
     if recording.listings.is_empty() || !knows_devices(&recording, &selection) {
