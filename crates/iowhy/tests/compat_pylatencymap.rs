@@ -171,10 +171,14 @@ fn original() -> Option<PathBuf> {
         python.output().is_ok_and(|output| output.status.success())
     };
     if !there() {
+        // Another run may install it meanwhile: each does into a folder of its own, the first stays.
+        let own = folder.with_extension(std::process::id().to_string());
         let mut pip = Command::new("python3");
         pip.args(["-m", "pip", "install", "--quiet", "--no-deps", ORIGINAL, "--target"]);
         // What went wrong is seen below.
-        let _ = pip.arg(&folder).output();
+        let _ = pip.arg(&own).output();
+        let _ = std::fs::rename(&own, &folder);
+        let _ = std::fs::remove_dir_all(&own);
     }
     if !there() {
         eprintln!("skipped: needs python3 with pip and {ORIGINAL}");

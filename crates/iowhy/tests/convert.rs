@@ -3,11 +3,13 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
 
 #[test]
 fn single_ios_survive_every_format_that_carries_them() {
+    let folder = Folder::new();
     let whole = histograms(&sample());
     let count = |of: &[Value]| of.iter().filter_map(|one| one["count"].as_u64()).sum::<u64>();
     let read = |of: &[Value]| {
@@ -16,21 +18,21 @@ fn single_ios_survive_every_format_that_carries_them() {
     let total = count(&whole);
     assert!(total >= 5, "{total} I/Os");
     for target in ["biosnoop", "fio-hist-log", "pylatencymap"] {
-        let file = converted(&sample(), target);
+        let file = converted(&folder, &sample(), target);
         let again = histograms(&file);
         assert_eq!(count(&again), total, "{target}");
         if target != "pylatencymap" {
             assert_eq!(read(&again), read(&whole), "{target}");
         }
     }
-    let again = histograms(&converted(&sample(), "biosnoop"));
+    let again = histograms(&converted(&folder, &sample(), "biosnoop"));
     for field in ["max_ns", "min_ns", "sum_ns", "device", "stage"] {
         assert_eq!(again[0][field], whole[0][field], "{field}");
     }
-    let lines = std::fs::read_to_string(converted(&sample(), "json")).expect("written");
+    let lines = std::fs::read_to_string(converted(&folder, &sample(), "json")).expect("written");
     let events = lines.lines().filter(|line| line.contains("iowhy.event/1")).count();
     assert_eq!(events as u64, total);
-    let lines = std::fs::read_to_string(converted(&sample(), "csv")).expect("written");
+    let lines = std::fs::read_to_string(converted(&folder, &sample(), "csv")).expect("written");
     assert_eq!(lines.lines().count() as u64, total + 1);
 }
 
@@ -55,9 +57,10 @@ fn what_cannot_be_carried_is_refused_with_the_reason() {
 
 #[test]
 fn histograms_keep_when_they_were_counted() {
+    let folder = Folder::new();
     let tables =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pylatencymap/test_DTrace_data.txt");
-    let file = converted(&tables, "json");
+    let file = converted(&folder, &tables, "json");
     let cells = |file: &Path| iowhy(&["map", &file.display().to_string(), "--csv"]).stdout;
     let lines = |cells: Vec<u8>| String::from_utf8(cells).expect("text").lines().count();
     assert_eq!(lines(cells(&file)), lines(cells(&tables)));
@@ -65,7 +68,8 @@ fn histograms_keep_when_they_were_counted() {
 
 #[test]
 fn a_capture_is_never_written_over_itself() {
-    let copy = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("itself.csv");
+    let folder = Folder::new();
+    let copy = folder.0.join("itself.csv");
     std::fs::copy(sample(), &copy).expect("a copy");
     let name = copy.to_str().expect("text");
     let output = iowhy(&["convert", name, name]);
@@ -75,10 +79,8 @@ fn a_capture_is_never_written_over_itself() {
 
 #[test]
 fn no_command_writes_over_what_is_there() {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("there-already");
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir(&folder).expect("a folder");
-    let at = |name: &str| folder.join(name).display().to_string();
+    let folder = Folder::new();
+    let at = |name: &str| folder.0.join(name).display().to_string();
     let input = at("input.txt");
     std::fs::copy(sample(), &input).expect("a copy");
     std::fs::hard_link(&input, at("hard")).expect("a hard link");
@@ -125,7 +127,7 @@ fn no_command_writes_over_what_is_there() {
     assert_eq!(std::fs::read(&input).expect("there"), sample);
     assert_eq!(std::fs::read(at("hard")).expect("there"), sample);
     assert_eq!(std::fs::read_to_string(at("old")).expect("there"), "old");
-    let mut names: Vec<String> = std::fs::read_dir(&folder)
+    let mut names: Vec<String> = std::fs::read_dir(&folder.0)
         .expect("the folder")
         .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
         .collect();
@@ -162,8 +164,28 @@ fn any_sample(format: &str) -> String {
     texts.first().expect("a sample").display().to_string()
 }
 
-fn converted(input: &Path, target: &str) -> PathBuf {
-    let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("converted.{target}"));
+/// A folder of one test alone; it goes with its guard.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Folder {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("iowhy-convert-{}-{count}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir(&path).expect("a folder");
+        Folder(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn converted(folder: &Folder, input: &Path, target: &str) -> PathBuf {
+    let file = folder.0.join(format!("converted.{target}"));
     let (from, to) = (input.display().to_string(), file.display().to_string());
     let output = iowhy(&["convert", &from, &to, "--to", target, "--force"]);
     let said = String::from_utf8_lossy(&output.stderr);
