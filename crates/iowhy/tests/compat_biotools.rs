@@ -1,4 +1,4 @@
-//! Every command that docs/COMPAT-biolatency-biosnoop.md offers instead of one of theirs is run.
+//! Every command that docs/COMPAT.md offers instead of one of theirs is run.
 
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
@@ -9,7 +9,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use rig::{Loop, can_run};
 
-const PAGE: &str = include_str!("../../../docs/COMPAT-biolatency-biosnoop.md");
+const PAGE: &str = include_str!("../../../docs/COMPAT.md");
 /// The disk of the page.
 const DISK: &str = "sdb";
 

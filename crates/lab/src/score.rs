@@ -2,7 +2,7 @@
 //! first is held against what is the case.
 //!
 //! [`Score::of`] runs the corpus; its tables are printed by `lab score` and kept in
-//! `docs/ACCURACY.md`. A test runs a small part and lets no level fall.
+//! `docs/results/accuracy.md`. A test runs a small part and lets no level fall.
 //!
 //! **Must never know:** how a detector decides.
 

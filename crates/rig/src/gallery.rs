@@ -30,6 +30,9 @@ pub struct Gallery {
     seed: u64,
 }
 
+/// Where the part of the page begins that no program writes.
+const STORIES: &str = "<!-- stories -->";
+
 impl Gallery {
     /// Draws every picture and writes the page.
     ///
@@ -45,7 +48,14 @@ impl Gallery {
                 .ok_or_else(|| io::Error::other(format!("no scenario `{}`", picture.scenario)))?;
             page.push_str(&self.hang(picture, scenario, &folder)?);
         }
-        fs::write(self.out.join("GALLERY.md"), page)
+        // The stories behind the pictures are written by hand and stay.
+        let file = self.out.join("GALLERY.md");
+        let before = fs::read_to_string(&file).unwrap_or_default();
+        if let Some(place) = before.find(STORIES) {
+            page.push('\n');
+            page.push_str(&before[place..]);
+        }
+        fs::write(file, page)
     }
 
     /// Draws one picture; its part of the page.

@@ -1,7 +1,9 @@
 //! What this repository does with itself. Uses no other crate of this tree, so it is built in a moment.
 //!
+//! - [`results`] writes the tables of docs/results anew: `xtask results PAGE...`.
 //! - [`suite`] runs all tests: `xtask test`, which `./test` calls.
 //! - [`tidy`] holds the laws of docs/ARCHITECTURE.md as tests over the source text.
 
+pub mod results;
 pub mod suite;
 pub mod tidy;

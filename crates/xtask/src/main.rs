@@ -1,8 +1,10 @@
-//! `xtask`: what this repository does with itself. `xtask test` runs all tests.
+//! `xtask`: what this repository does with itself. `xtask test` runs all tests, `xtask results` writes the
+//! tables of docs/results.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use xtask::results;
 use xtask::suite::Suite;
 
 fn main() -> ExitCode {
@@ -14,7 +16,12 @@ fn main() -> ExitCode {
             let only = names.map(ToString::to_string).collect();
             Suite { long: rest.contains(&"--long"), only }.run()
         }
-        _ => Err(io::Error::other("usage: xtask test [--long] [CRATE or TEST PROGRAM...]")),
+        ["results", ref pages @ ..] if !pages.is_empty() => {
+            pages.iter().try_for_each(|page| results::write(page)).map(|()| ExitCode::SUCCESS)
+        }
+        _ => Err(io::Error::other(
+            "usage: xtask test [--long] [CRATE or TEST PROGRAM...]; xtask results PAGE...",
+        )),
     };
     outcome.unwrap_or_else(|error| {
         let _ = writeln!(io::stderr(), "xtask: {error}");

@@ -10,6 +10,7 @@ mod lexer;
 mod lists;
 mod members;
 mod names;
+mod pages;
 mod pure;
 mod tree;
 mod unsafety;
@@ -59,6 +60,7 @@ pub const RULES: &[Rule] = &[
     Rule { name: "members of a list do not know each other", check: members::check },
     Rule { name: "names are those of the files", check: names::check },
     Rule { name: "nothing of this machine in a file", check: leaks::check },
+    Rule { name: "pages are few and count nothing", check: pages::check },
     Rule { name: "pure crates touch nothing", check: pure::check },
     Rule { name: "samples, goldens and cases belong together", check: names::samples },
     Rule { name: "unsafe only where it may stand", check: unsafety::check },

@@ -52,6 +52,11 @@ fn nothing_of_this_machine_in_a_file() {
 }
 
 #[test]
+fn pages_are_few_and_count_nothing() {
+    holds("pages are few and count nothing");
+}
+
+#[test]
 fn pure_crates_touch_nothing() {
     holds("pure crates touch nothing");
 }

@@ -1,4 +1,4 @@
-//! The tables of a score, as they are printed and kept in docs/ACCURACY.md.
+//! The tables of a score, as they are printed and kept in docs/results/accuracy.md.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

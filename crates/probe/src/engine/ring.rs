@@ -16,7 +16,7 @@ use crate::target::Target;
 
 /// Longest time spent looking at the completion queue before going to sleep, and only when several
 /// are in flight and completions come that fast: somewhat less than one sleep and wake-up. With it
-/// the engine uses less CPU per I/O than fio, which sleeps at once (docs/MEASURED-probe.md).
+/// the engine uses less CPU per I/O than fio, which sleeps at once (docs/results/probe.md).
 const SPIN_NS: u64 = 18_000;
 /// How near an I/O is due when sleeping for it is no longer worth while: the kernel's timers are
 /// at least this late.
@@ -231,7 +231,7 @@ impl Rounds {
                 .map_err(|_| io::Error::other("the submission queue is full"))?;
             // Each by itself: of more than two at once the kernel holds the first back until the last
             // is there (`IO_PLUG_THRESHOLD` in `io_uring/io_uring.c`), of two the first waits for the
-            // second, and the device idles meanwhile (docs/MEASURED-probe.md).
+            // second, and the device idles meanwhile (docs/results/probe.md).
             submissions.sync();
             accept(submitter.submit())?;
             submissions.sync();

@@ -140,7 +140,7 @@ pub fn beginning(seed: u64) -> String {
          says of it, then how to make it.\n\n\
          Every picture is a model of a disk with a known fault, played in virtual time; this page is written by\n\
          `rig gallery` (seed {seed}) and comes out the same each time. The same disks live, behind the kernel's own block\n\
-         layer, are the scenarios: [SCENARIOS](SCENARIOS.md). Where the verdict is not what it should be, that is left standing.\n"
+         layer, are the scenarios of [results/scenarios](results/scenarios.md). Where the verdict is not what it should be, that is left standing.\n"
     )
 }
 
