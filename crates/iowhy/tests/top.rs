@@ -146,6 +146,20 @@ fn signals_give_the_terminal_back() {
 }
 
 #[test]
+fn a_closed_terminal_ends_it() {
+    let command = format!("top {}", case("dusty-disk"));
+    let Some(terminal) = Terminal::run("closed", (80, 24), &command) else { return };
+    terminal.wait_for("device.retry");
+    let process = PathBuf::from(format!("/proc/{}", terminal.pid()));
+    drop(terminal);
+    let begun = Instant::now();
+    while process.exists() {
+        assert!(begun.elapsed() < Duration::from_secs(30), "it goes on without a terminal");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
 fn a_pipe_is_no_terminal() {
     let output = Command::new(env!("CARGO_BIN_EXE_iowhy"))
         .args(["top", &case("dusty-disk")])

@@ -2,7 +2,7 @@
 //! at the end, at a panic, at a signal and while stopped by Ctrl-Z.
 
 use std::io::{self, IsTerminal, Stdout, stdout};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ratatui::Frame;
 use ratatui::backend::CrosstermBackend;
@@ -14,6 +14,8 @@ use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::process::{Signal, getpid, kill_process};
 
 use crate::stop::Stop;
@@ -22,7 +24,12 @@ use crate::stop::Stop;
 pub struct Terminal {
     inner: ratatui::Terminal<CrosstermBackend<Stdout>>,
     stop: Stop,
+    /// Nobody is at the other end any more.
+    closed: bool,
 }
+
+/// The longest wait before the size of the terminal is looked at again.
+const SLICE: Duration = Duration::from_millis(50);
 
 impl Terminal {
     /// Whether standard input and output are a terminal.
@@ -44,7 +51,7 @@ impl Terminal {
         }));
         take()?;
         let inner = ratatui::Terminal::new(CrosstermBackend::new(stdout()))?;
-        Ok(Terminal { inner, stop })
+        Ok(Terminal { inner, stop, closed: false })
     }
 
     /// Draws a frame.
@@ -60,7 +67,16 @@ impl Terminal {
     /// # Errors
     /// If the terminal is gone.
     pub fn event(&mut self, wait: Duration) -> anyhow::Result<Option<Event>> {
-        if !event::poll(wait)? {
+        let begun = Instant::now();
+        // Who waits for an event on a closed terminal waits in a busy loop, and SIGHUP may be ignored.
+        while !self.is_closed(wait.saturating_sub(begun.elapsed()))?
+            && !event::poll(Duration::ZERO)?
+        {
+            if begun.elapsed() >= wait {
+                return Ok(None);
+            }
+        }
+        if self.closed {
             return Ok(None);
         }
         let event = event::read()?;
@@ -78,9 +94,25 @@ impl Terminal {
         Ok(Some(event))
     }
 
-    /// Whether a signal asked to end.
+    /// Whether a signal asked to end, or the terminal was closed.
     pub fn stopped(&self) -> bool {
-        self.stop.asked()
+        self.closed || self.stop.asked()
+    }
+
+    /// Waits for input, for a while, and says whether the terminal was closed.
+    fn is_closed(&mut self, wait: Duration) -> anyhow::Result<bool> {
+        let stdin = io::stdin();
+        let mut polled = [PollFd::new(&stdin, PollFlags::IN)];
+        // Short, for a change of size comes as a signal.
+        let wait = Timespec::try_from(wait.min(SLICE))?;
+        match poll(&mut polled, Some(&wait)) {
+            Ok(_) => {}
+            Err(Errno::INTR) => return Ok(self.closed),
+            Err(error) => return Err(error.into()),
+        }
+        let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
+        self.closed |= polled.iter().any(|one| one.revents().intersects(gone));
+        Ok(self.closed)
     }
 }
 
