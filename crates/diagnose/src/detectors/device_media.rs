@@ -14,7 +14,9 @@
 //!
 //! ## Rule
 //! Any of these, each kind counted once: `medium` lines in the kernel's log; requests that failed
-//! with ENODATA or EILSEQ, or twice in one place with EIO before any limit of recovery ended them;
+//! with ENODATA or EILSEQ, or twice in one place with EIO before any limit of recovery ended them; reads
+//! that failed in its array while no write did, media errors or a predicted failure in its RAID
+//! controller's count; its own failed SMART check, or less spare than its own threshold;
 //! SMART 197 or 198 above zero, a failed self-test, uncorrected or media errors, 5 or 187 that grew
 //! between two records; or one 1-MiB range that was slow, more than ten medians, at each of two or
 //! more visits apart (Fisher's exact test, p below 0.01 over all ranges). The last alone stays a
@@ -98,6 +100,12 @@ const SMART: [(FactKey, &str, f64, f64); 10] = [
 ];
 /// Errors in a drive's log that are no single event any more (a choice).
 const MANY_ERRORS: f64 = 100.0;
+/// Errors of a member from which on they are no single event (a choice).
+const MANY_READS: f64 = 10.0;
+/// States in which an array or a controller works without a member (md(4), zpoolconcepts(7), storcli).
+const THROWN_OUT: [&str; 6] = ["faulty", "faulted", "failed", "offline", "bad", "unavail"];
+/// What used endurance is worth: drives go on beyond it, most for long (vendors' sheets).
+const WORN: f64 = 0.5;
 /// On flash a waiting sector may be a matter of firmware (identical drives healed by themselves).
 const ON_FLASH: f64 = 1.0;
 /// Bit of the NVMe critical warning: reliability degraded (NVM Express base specification).
@@ -113,10 +121,13 @@ fn charge(scene: &Scene, suspect: &Suspect) -> Option<Finding> {
         from_log(scene, suspect, &mut grounds),
         from_failures(scene, suspect, &mut grounds),
         from_smart(scene, suspect, &mut grounds),
+        from_members(scene, suspect, &mut grounds),
     ];
+    let errors = proven.iter().any(|nats| *nats > 0.0);
+    let own_word = from_own_word(scene, suspect, &mut grounds);
     let place = from_places(scene, suspect, &mut grounds);
-    let is_proven = proven.iter().any(|nats| *nats > 0.0);
-    grounds.clauses = proven.into_iter().chain([place]).collect();
+    let is_proven = errors || own_word > 0.0;
+    grounds.clauses = proven.into_iter().chain([own_word, place]).collect();
     if grounds.evidence.is_empty() || grounds.clauses.iter().sum::<f64>() <= 0.0 {
         return None;
     }
@@ -125,8 +136,10 @@ fn charge(scene: &Scene, suspect: &Suspect) -> Option<Finding> {
     charge.confidence = if is_proven { believed } else { believed.min(SHAPE_ALONE) };
     charge.explained_share = share(suspect, is_proven);
     let disk = phrase::disk(&suspect.disk);
-    charge.sentence = if is_proven {
+    charge.sentence = if errors {
         format!("{disk} cannot read some of its sectors: {}", phrase::list(&grounds.words))
+    } else if is_proven {
+        format!("{disk} says itself that it fails or is worn out: {}", phrase::list(&grounds.words))
     } else {
         format!("one place of {disk} is slow at every visit: {}", phrase::list(&grounds.words))
     };
@@ -261,6 +274,98 @@ fn from_smart(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
         grounds.fact(scene, &told, what, (value, Unit::Count), Some(Bound::Above(0.0)));
         grounds.words.push("the drive calls its own media unreliable".to_string());
         most = most.max(FAILED_MEDIUM);
+    }
+    most
+}
+
+/// What an array or a RAID controller counted of its member; of several signs the strongest counts.
+fn from_members(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
+    let about = suspect.about();
+    let count = |kind: &'static str| about.number(key::MEMBER_ERRORS.of(kind));
+    let above = Some(Bound::Above(0.0));
+    let mut most: f64 = 0.0;
+    let others = ["write", "checksum", "flush"];
+    let only_reads = others.iter().all(|kind| count(kind).is_none_or(|(n, _)| n <= 0.0));
+    let said = about.last(key::MEMBER_STATE);
+    let thrown = said.filter(|told| THROWN_OUT.contains(&told.text()));
+    // Writes or checksums that fail too may be the cable's; then the array does not tell which.
+    if let Some((reads, told)) = count("read").filter(|(n, _)| *n > 0.0 && only_reads) {
+        grounds.fact(
+            scene,
+            &told,
+            "reads that failed, as its array counts",
+            (reads, Unit::Count),
+            above,
+        );
+        grounds
+            .words
+            .push(format!("{} reads failed in its array, and no write", phrase::thousands(reads)));
+        let nats = match thrown {
+            Some(_) => FAILED_MEDIUM,
+            None if reads >= MANY_READS => FAILED_TWICE,
+            None => FAILED,
+        };
+        most = most.max(nats);
+    }
+    if let Some((errors, told)) = count("media").filter(|(n, _)| *n > 0.0) {
+        let grew = about.rise(key::MEMBER_ERRORS.of("media")).is_some_and(|(rise, _)| rise > 0.0);
+        let what = "media errors, as its controller counts";
+        grounds.fact(scene, &told, what, (errors, Unit::Count), above);
+        grounds
+            .words
+            .push(format!("{} media errors in its controller's count", phrase::thousands(errors)));
+        most = most.max(match grew {
+            true => FAILED_MEDIUM,
+            false if errors >= MANY_READS => FAILED_TWICE,
+            false => FAILED,
+        });
+    }
+    let predicted = count("predictive").filter(|(n, _)| *n > 0.0);
+    if let Some((n, told)) = predicted {
+        grounds.fact(scene, &told, "failures that it predicts", (n, Unit::Count), above);
+        grounds.words.push("its controller predicts that it will fail".to_string());
+        most = most.max(FAILED_TWICE);
+    } else if let Some(told) = said.filter(|told| told.text() == "predictive failure") {
+        grounds.fact(scene, &told, "its controller predicts a failure", (1.0, Unit::Count), above);
+        grounds.words.push("its controller predicts that it will fail".to_string());
+        most = most.max(FAILED_TWICE);
+    }
+    most
+}
+
+/// What the drive says of its own state, without naming an error.
+fn from_own_word(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
+    let about = suspect.about();
+    let mut most: f64 = 0.0;
+    if let Some((passed, told)) = about.number(key::SMART_PASSED)
+        && passed <= 0.0
+    {
+        let what = "SMART health: 1 passed, 0 failed";
+        grounds.fact(scene, &told, what, (passed, Unit::Count), Some(Bound::Below(1.0)));
+        grounds.words.push("it does not pass its own check".to_string());
+        most = most.max(FAILED_TWICE);
+    }
+    let spare = about.number(key::SMART_NVME_AVAILABLE_SPARE);
+    let least = about.number(key::SMART_NVME_AVAILABLE_SPARE_THRESHOLD);
+    if let (Some((spare, told)), Some((least, _))) = (spare, least)
+        && spare < least
+    {
+        let what = "spare blocks left";
+        grounds.fact(scene, &told, what, (spare, Unit::Share), Some(Bound::Below(least)));
+        grounds.words.push(format!(
+            "{:.0} % of its spare blocks are left, less than its own threshold of {:.0} %",
+            100.0 * spare,
+            100.0 * least
+        ));
+        most = most.max(FAILED_TWICE);
+    }
+    let worn = [key::SMART_NVME_PERCENTAGE_USED, key::SMART_WEAR];
+    if let Some((used, told)) = worn.into_iter().find_map(|key| about.number(key))
+        && used > 1.0
+    {
+        grounds.fact(scene, &told, "endurance used", (used, Unit::Share), Some(Bound::Above(1.0)));
+        grounds.words.push(format!("{:.0} % of its rated endurance are used", 100.0 * used));
+        most = most.max(WORN);
     }
     most
 }

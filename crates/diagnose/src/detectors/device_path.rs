@@ -24,7 +24,7 @@
 //! ## Next step
 //! Reseat or replace the cable, try another port, look at the link's width and speed.
 
-use iowhy_model::{Bound, DeviceId, Finding, Level, Unit, Verdict, key};
+use iowhy_model::{Bound, DeviceId, FactKey, Finding, Level, Unit, Verdict, key};
 
 use crate::Detector;
 use crate::detector::{Needs, finding, lines};
@@ -77,6 +77,20 @@ const RESET: [&str; 6] = [
 ];
 /// The command was done and its interrupt never came (drivers/nvme/host/pci.c).
 const POLLED: &str = "completion polled";
+/// Counters that only corrupt frames or a lost link move (ATA ACS-3, SATA phy event counters 1 to 4, 11
+/// and 13; SPL, link error counters of a phy).
+const LINK_COUNTERS: [(FactKey, &str); 10] = [
+    (key::SMART_SATA_PHY.of("1"), "commands that failed with a CRC error (SATA phy event 1)"),
+    (key::SMART_SATA_PHY.of("2"), "frames refused (SATA phy event 2)"),
+    (key::SMART_SATA_PHY.of("3"), "frames refused by the host (SATA phy event 3)"),
+    (key::SMART_SATA_PHY.of("4"), "frames refused by the drive (SATA phy event 4)"),
+    (key::SMART_SATA_PHY.of("11"), "CRC errors in frames to the drive (SATA phy event 11)"),
+    (key::SMART_SATA_PHY.of("13"), "other errors in frames to the drive (SATA phy event 13)"),
+    (key::PHY.of("invalid_dword_count"), "invalid dwords of the SAS phy"),
+    (key::PHY.of("running_disparity_error_count"), "disparity errors of the SAS phy"),
+    (key::PHY.of("loss_of_dword_sync_count"), "losses of synchronisation of the SAS phy"),
+    (key::PHY.of("phy_reset_problem_count"), "failed resets of the SAS phy"),
+];
 /// What each is worth, nats.
 const CORRUPTED: f64 = 3.5;
 const WAS_RESET: f64 = 3.0;
@@ -109,6 +123,8 @@ fn charge(scene: &Scene, suspect: &Suspect) -> Option<Finding> {
     let mut clauses = vec![from_log(scene, &told, &mut grounds)];
     clauses.push(from_counter(scene, suspect, &mut grounds));
     clauses.push(from_failures(scene, suspect, &mut grounds));
+    clauses.push(from_link_counters(scene, suspect, &mut grounds));
+    clauses.push(from_paths(scene, suspect, &mut grounds));
     if clauses.iter().all(|nats| *nats <= 0.0) {
         return None;
     }
@@ -264,6 +280,43 @@ fn from_counter(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 
         .words
         .push(format!("{} CRC errors more than the record before", phrase::thousands(rise)));
     GREW
+}
+
+/// Counters of the link beside SMART 199: those of SATA and SAS phys, if they grew; the drive's own
+/// log of corrupt transfers, if its last entry is young.
+fn from_link_counters(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
+    let about = suspect.about();
+    let mut most: f64 = 0.0;
+    for (key, what) in LINK_COUNTERS {
+        let Some((rise, told)) = about.rise(key).filter(|(rise, _)| *rise > 0.0) else { continue };
+        let what = format!("{what}: grew by");
+        grounds.fact(scene, &told, &what, (rise, Unit::Count), Some(Bound::Above(0.0)));
+        grounds.words.push(format!("{} more {what}", phrase::thousands(rise)));
+        most = most.max(GREW);
+    }
+    let (hours, last) = (about.number(key::SMART_HOURS), about.number(key::SMART_ERROR_LOG_HOURS));
+    let young = matches!((hours, last), (Some((now, _)), Some((last, _))) if now - last <= STALE_S);
+    if let Some((errors, told)) = about.number(key::SMART_ERROR_LOG_ICRC).filter(|(n, _)| *n > 0.0)
+    {
+        let what = "corrupt transfers among the last entries of the drive's error log";
+        let bound = young.then_some(Bound::Above(0.0));
+        grounds.fact(scene, &told, what, (errors, Unit::Count), bound);
+        if young {
+            grounds.words.push(format!("{} corrupt transfers in the drive's own log", errors));
+            most = most.max(FAILED);
+        }
+    }
+    most
+}
+
+/// A path that its volume no longer uses.
+fn from_paths(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
+    let Some(told) = suspect.about().last(key::PATH_STATE) else { return 0.0 };
+    let said = told.text();
+    let what = format!("path state: `{said}`");
+    grounds.fact(scene, &told, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
+    grounds.words.push(format!("its volume calls this path `{said}`"));
+    FAILED
 }
 
 /// Requests whose link was gone.

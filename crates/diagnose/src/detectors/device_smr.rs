@@ -15,7 +15,8 @@
 //! The device turns; more than a fifth of its requests are random writes; their service rises more
 //! than five times over, to longer than any seek, while sequential requests stay within twice what
 //! they cost before. The model is on its vendor's list of shingled drives, or `queue/zoned` is not
-//! `none`. Without one of these it stays a suspicion.
+//! `none`. Without one of these it stays a suspicion. Without latencies: a listed model whose requests run
+//! out of time in the kernel's log, or whose array or pool is being rebuilt.
 //!
 //! ## Wrong if
 //! The write cache is off or a conventional disk's cache fills: writes then cost a seek, some ms.
@@ -69,33 +70,17 @@ const BEYOND_A_SEEK_NS: f64 = 40e6;
 /// take away, nats.
 const LISTED: f64 = 3.0;
 const ALL_SLOW: f64 = -3.0;
-/// How shingled models begin, by the lists their vendors published in 2020: Western Digital (Red EFAX,
-/// mobile SPZX), Seagate (Barracuda, Archive, mobile), Toshiba (P300, L200).
-const SHINGLED: [&str; 20] = [
-    "WD20EFAX",
-    "WD30EFAX",
-    "WD40EFAX",
-    "WD60EFAX",
-    "WD10SPZX",
-    "WD20SPZX",
-    "ST2000DM005",
-    "ST2000DM008",
-    "ST3000DM007",
-    "ST4000DM004",
-    "ST6000DM003",
-    "ST8000DM004",
-    "ST5000AS0011",
-    "ST6000AS0002",
-    "ST8000AS0002",
-    "ST1000LM048",
-    "ST2000LM015",
-    "ST4000LM024",
-    "ST5000LM000",
-    "HDWD240",
-];
+/// A listed model that ran out of time, or whose tasks hung, without a measured shape (docs/METHOD.md, 17
+/// Faults).
+const RAN_OUT: f64 = 1.5;
+const REBUILT: f64 = 1.5;
+/// Models by the lists that their vendors published: one a line, the beginning of the name.
+const SHINGLED: &str = include_str!("../shingled.txt");
 
 fn accuse(scene: &Scene) -> Vec<Finding> {
-    suspects::suspects(scene).iter().filter_map(|suspect| charge(scene, suspect)).collect()
+    let suspects = suspects::suspects(scene);
+    let charges = |suspect| charge(scene, suspect).or_else(|| beside_log(scene, suspect));
+    suspects.iter().filter_map(charges).collect()
 }
 
 fn charge(scene: &Scene, suspect: &Suspect) -> Option<Finding> {
@@ -162,6 +147,74 @@ fn charge(scene: &Scene, suspect: &Suspect) -> Option<Finding> {
     Some(charge)
 }
 
+/// Whether a vendor lists this model as shingled.
+fn is_listed(model: &str) -> bool {
+    let mut listed = SHINGLED.lines().map(str::trim).filter(|line| !line.starts_with('#'));
+    listed.any(|known| !known.is_empty() && model.contains(known))
+}
+
+/// A listed model whose requests ran out of time, or whose array or pool is being rebuilt: no latency
+/// has to be measured for that.
+fn beside_log(scene: &Scene, suspect: &Suspect) -> Option<Finding> {
+    let about = suspect.about();
+    let mut grounds = Grounds::default();
+    let model = about.model().filter(|told| is_listed(told.text()))?;
+    let named = by_name(scene, suspect, &mut grounds).min(1.0);
+    let timeouts: Vec<_> = about.logged("timeout").chain(about.logged("link")).collect();
+    let mut late = 0.0;
+    if !timeouts.is_empty() {
+        let what = "requests that ran out of time and link resets, in the kernel's log";
+        grounds.log_lines(scene, what, &timeouts, Some(Bound::Above(0.0)));
+        grounds.words.push("its requests run out of time".to_string());
+        late = RAN_OUT;
+    }
+    let rebuilt = scene.facts.disks().filter_map(|array| {
+        let above = scene.facts.about(suspect.input, array);
+        let action = above.last(key::ARRAY_ACTION)?;
+        let members = above.last(key::DEVICE_SLAVES)?;
+        let is_disk = |member: &String| {
+            let rest = member.strip_prefix(&suspect.disk);
+            rest.is_some_and(|rest| {
+                !rest.starts_with(|c: char| c.is_ascii_alphabetic() && c != 'p')
+            })
+        };
+        let members = members.fact.value.words().unwrap_or_default();
+        let is_member = members.iter().any(is_disk);
+        let busy = ["recover", "resync", "resilver", "rebuild"].contains(&action.text());
+        (is_member && busy).then_some(action)
+    });
+    let mut rebuilds = 0.0;
+    for action in rebuilt.take(1) {
+        let what = format!("work of its array: `{}`", action.text());
+        grounds.fact(scene, &action, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
+        grounds.words.push("its array is being rebuilt".to_string());
+        rebuilds = REBUILT;
+    }
+    if late + rebuilds <= 0.0 {
+        return None;
+    }
+    grounds.clauses = vec![named, late, rebuilds];
+    let mut charge = finding(DETECTOR.verdict, Some(suspect.device), grounds.listings(suspect));
+    charge.confidence = grounds.believe(PRIOR);
+    charge.explained_share = 1.0;
+    charge.sentence = format!(
+        "{} is a shingled disk ({}), which random writes overwhelm: {}",
+        phrase::disk(&suspect.disk),
+        model.text(),
+        phrase::list(&grounds.words)
+    );
+    charge.refuted_by = lines(&[
+        "the vendor's list calls the model conventional (CMR)",
+        "the same happens with a conventional disk in its place",
+    ]);
+    charge.next_step = vec![
+        "give it rest: stop writing for an hour, then look whether it answers again".to_string(),
+        "write in sequence; keep it out of arrays, and never rebuild onto it".to_string(),
+    ];
+    charge.evidence = grounds.evidence;
+    Some(charge)
+}
+
 /// What the sequential requests cost while random writes were slow, over what they cost while these
 /// were quick; and how many there were.
 fn sequential_rise(track: &Track, writes: &Windows, found: &Decline) -> Option<(f64, usize)> {
@@ -198,8 +251,7 @@ fn by_name(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
         return LISTED;
     }
     let Some(told) = about.model() else { return 0.0 };
-    let listed = SHINGLED.iter().any(|model| told.text().contains(model));
-    if !listed {
+    if !is_listed(told.text()) {
         return 0.0;
     }
     let what = format!("on its vendor's list of shingled drives: {}", told.text());

@@ -1,0 +1,105 @@
+//! What drives, pools, controllers and volumes state, without any latency: accusations and near misses.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
+
+use iowhy_diagnose::{Options, judge};
+use iowhy_model::{Finding, Recording, Verdict};
+
+fn judged(texts: &[&str]) -> Vec<Finding> {
+    let mut recording = Recording::for_a_verdict();
+    for (place, text) in texts.iter().enumerate() {
+        let input = format!("{place}.txt");
+        iowhy_read::scan(&input, &mut text.as_bytes(), None, &mut recording).unwrap();
+    }
+    judge(&recording, &Options::default())
+}
+
+/// How sure it is of an accusation; 0 if it is not made.
+fn sure(findings: &[Finding], verdict: Verdict) -> f64 {
+    let of = findings.iter().filter(|finding| finding.verdict == verdict);
+    of.map(|finding| finding.confidence).fold(0.0, f64::max)
+}
+
+fn pool(row: &str, scan: &str) -> String {
+    format!(
+        "  pool: tank\n state: DEGRADED\n  scan: {scan}\nconfig:\n\n\
+         \tNAME        STATE     READ WRITE CKSUM\n\ttank        DEGRADED     0     0     0\n\
+         \t  raidz2-0  DEGRADED     0     0     0\n\t    sda     ONLINE       0     0     0\n\
+         \t    sdb     {row}\n"
+    )
+}
+
+#[test]
+fn reads_that_fail_in_a_pool_are_the_disks_and_all_kinds_together_are_not() {
+    let none = "none requested";
+    let faulted = judged(&[&pool("FAULTED    457     0     0  too many errors", none)]);
+    assert!(sure(&faulted, Verdict::DeviceMedia) > 0.6, "{faulted:#?}");
+    let mixed = judged(&[&pool("FAULTED    457   812    96  too many errors", none)]);
+    assert!(sure(&mixed, Verdict::DeviceMedia) < 0.6, "{mixed:#?}");
+    let taken_out = judged(&[&pool("OFFLINE      0     0     0", none)]);
+    assert!(sure(&taken_out, Verdict::DeviceMedia) < 0.3, "{taken_out:#?}");
+}
+
+#[test]
+fn a_listed_shingled_disk_in_a_resilver_and_a_conventional_one() {
+    let model = |model: &str| format!("NAME ROTA MODEL\nsda     1 EXAMPLE\nsdb     1 {model}\n");
+    let row = "ONLINE       0     0     0  (resilvering)";
+    let text = pool(row, "resilver in progress since Sat Nov 21 11:53:46 2026");
+    let shingled = judged(&[&model("WDC-WD40EFAX-68JH4N0"), &text]);
+    assert!(sure(&shingled, Verdict::DeviceSmr) > 0.6, "{shingled:#?}");
+    let conventional = judged(&[&model("WDC-WD40EFRX-68WT0N0"), &text]);
+    assert!(sure(&conventional, Verdict::DeviceSmr) < 0.1, "{conventional:#?}");
+    let at_rest = judged(&[&model("WDC-WD40EFAX-68JH4N0"), &pool(row, "none requested")]);
+    assert!(sure(&at_rest, Verdict::DeviceSmr) < 0.1, "{at_rest:#?}");
+}
+
+#[test]
+fn what_a_drive_says_of_itself() {
+    let log = |warning: u32, spare: u32, used: u32| {
+        format!(
+            "Smart Log for NVME device:nvme0n1 namespace-id:ffffffff\ncritical_warning : {warning}\n\
+             available_spare : {spare}%\navailable_spare_threshold : 10%\npercentage_used : {used}%\n\
+             media_errors : 0\n"
+        )
+    };
+    let spent = judged(&[&log(0, 4, 118)]);
+    assert!(sure(&spent, Verdict::DeviceMedia) > 0.6, "{spent:#?}");
+    // Worn beyond its rating, but well: it is said, and is no accusation.
+    let worn = judged(&[&log(0, 88, 103)]);
+    assert!((0.05..0.5).contains(&sure(&worn, Verdict::DeviceMedia)), "{worn:#?}");
+    let well = judged(&[&log(0, 100, 3)]);
+    assert!(sure(&well, Verdict::DeviceMedia) <= 0.0, "{well:#?}");
+}
+
+#[test]
+fn a_controller_counts_media_errors_of_one_drive() {
+    let drive = |media: u32, predictive: u32| {
+        format!(
+            "Drive /c0/e32/s3 State :\nMedia Error Count = {media}\nOther Error Count = 7\n\
+             Predictive Failure Count = {predictive}\nS.M.A.R.T alert flagged by drive = No\n"
+        )
+    };
+    assert!(sure(&judged(&[&drive(412, 3)]), Verdict::DeviceMedia) > 0.6);
+    assert!(sure(&judged(&[&drive(1, 0)]), Verdict::DeviceMedia) < 0.6);
+    assert!(sure(&judged(&[&drive(0, 0)]), Verdict::DeviceMedia) <= 0.0);
+}
+
+#[test]
+fn counters_of_a_link_accuse_it_only_when_they_grow() {
+    let phys = |count: u32| format!("/sys/class/sas_phy/phy-0:3/invalid_dword_count:{count}\n");
+    assert!(sure(&judged(&[&phys(118)]), Verdict::DevicePath) <= 0.0);
+    assert!(sure(&judged(&[&phys(118), &phys(118)]), Verdict::DevicePath) <= 0.0);
+    assert!(sure(&judged(&[&phys(118), &phys(9120)]), Verdict::DevicePath) > 0.6);
+}
+
+#[test]
+fn a_path_that_its_volume_gave_up() {
+    let volume = |said: &str| {
+        format!(
+            "mpatha (3600000000000001) dm-2 EXAMPLE,VRAID\nsize=100G features='0' hwhandler='0' wp=rw\n\
+             `-+- policy='service-time 0' prio=50 status=active\n  |- 1:0:0:1 sdb 8:16 active ready running\n\
+             \x20 `- 2:0:0:1 sdd 8:48 {said}\n"
+        )
+    };
+    assert!(sure(&judged(&[&volume("failed faulty running")]), Verdict::DevicePath) > 0.6);
+    assert!(sure(&judged(&[&volume("active ready running")]), Verdict::DevicePath) <= 0.0);
+}
