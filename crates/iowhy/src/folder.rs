@@ -1,17 +1,23 @@
-//! A folder of captures, such as an unpacked sosreport: every file that a reader recognises, and
-//! `sys/block` as a tree.
+//! A folder of captures, such as an unpacked sosreport, or an archive of one: every file that a reader
+//! recognises, and `sys/block` as a tree.
 //!
-//! Archives come from strangers. No link is followed out of the folder, and number, depth and size
-//! of what is read are bounded; what was left out is counted and said.
+//! Archives come from strangers. Nothing is opened that lies outside of the folder or on another file
+//! system, and nothing but regular files, which are looked at before they are opened: opening a
+//! device or a FIFO does something. Number, depth and size of what is read are bounded; what was
+//! left out is counted and said.
 
 use std::fs::{self, File};
-use std::io::{BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use iowhy_model::{Fact, FactKey, Level, Sink, Source, key};
 use iowhy_read::{Format, blktrace};
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 
 use crate::messages::{self, Hinted};
+use crate::unpack::{self, Unpacked, unpacked};
 
 /// Files looked at, levels below the folder, and bytes of one file and of all: a sosreport of a large
 /// host has some 20 000 files and 1 GB.
@@ -20,7 +26,7 @@ const DEPTH: usize = 16;
 const LARGEST: u64 = 1 << 30;
 const TOGETHER: u64 = 4 << 30;
 /// A file whose first bytes hold a zero is no text (blktrace's own files are known by their name).
-const LOOKED_AT: u64 = 4096;
+const LOOKED_AT: usize = 4096;
 
 /// What became of the files of a folder.
 #[derive(Debug, Default, PartialEq)]
@@ -29,8 +35,13 @@ pub struct Outcome {
     pub read: usize,
     /// Files in which nothing was recognised.
     pub passed: usize,
-    /// Files and links left out: too large, too many, too deep, leading out of the folder, or unreadable.
+    /// Files and links left out: too large, too many, too deep, no regular files, or leading out of
+    /// the folder.
     pub left_out: usize,
+    /// Files and folders that could not be opened or read.
+    pub unreadable: usize,
+    /// Files beyond the most that are looked at.
+    pub forgotten: usize,
     /// Facts read from `sys/block`.
     pub facts: usize,
     /// Lines of prose, by file.
@@ -47,16 +58,14 @@ pub fn pour(
     sink: &mut dyn Sink,
 ) -> anyhow::Result<Outcome> {
     let shown = folder.display();
-    let root = fs::canonicalize(folder).map_err(|cause| {
-        Hinted::error(format!("cannot read `{shown}`: {cause}"), "check the path")
-    })?;
+    let root = Root::of(folder)?;
     let mut outcome = Outcome::default();
     let mut files = Vec::new();
     collect(folder, &root, 0, &mut files, &mut outcome);
     files.sort();
-    read_files(&files, only, sink, &mut outcome);
+    read_files(&files, &root, only, sink, &mut outcome);
     for sys in system_folders(&files, folder) {
-        outcome.facts += state_block(&sys, &root, sink);
+        outcome.facts += state_block(&sys, &root.path, sink);
     }
     if outcome.read == 0 && outcome.facts == 0 {
         return Err(Hinted::error(
@@ -68,67 +77,147 @@ pub fn pour(
     Ok(outcome)
 }
 
-fn words(folder: &Path, outcome: &Outcome) -> String {
-    let Outcome { read, passed, left_out, facts, .. } = outcome;
-    let out = match left_out {
-        0 => String::new(),
-        n => format!(", and {n} were left out (too large, too many, or leading out of the folder)"),
-    };
-    let folder = folder.display();
-    format!(
-        "`{folder}`: {read} files were read, in {passed} nothing was recognised{out}; {facts} facts \
-         come from `sys/block`"
-    )
+impl Outcome {
+    /// Whether everything was looked at.
+    pub fn is_whole(&self) -> bool {
+        self.left_out + self.unreadable + self.forgotten == 0
+    }
 }
 
-/// The regular files below a folder. Links to files inside are followed, links to folders are not:
-/// what they lead to is met on its own way.
-fn collect(folder: &Path, root: &Path, depth: usize, files: &mut Vec<PathBuf>, out: &mut Outcome) {
+fn words(folder: &Path, outcome: &Outcome) -> String {
+    let Outcome { read, passed, left_out, unreadable, forgotten, facts, .. } = outcome;
+    let mut text = format!(
+        "`{}`: {read} files were read, in {passed} nothing was recognised",
+        folder.display()
+    );
+    let why = [
+        (*unreadable, "could not be read".to_string()),
+        (
+            *left_out,
+            "were left out (too large, too deep, no regular files, or leading out of the folder)"
+                .to_string(),
+        ),
+        (*forgotten, format!("were not looked at: they are beyond the first {FILES} names")),
+    ];
+    for (count, why) in why.into_iter().filter(|(count, _)| *count > 0) {
+        text.push_str(&format!(", {count} {why}"));
+    }
+    text + &format!("; {facts} facts come from `sys/block`")
+}
+
+/// The folder, and the file system it lies on.
+struct Root {
+    path: PathBuf,
+    folder: OwnedFd,
+    system: u64,
+}
+
+impl Root {
+    fn of(folder: &Path) -> anyhow::Result<Root> {
+        let shown = folder.display();
+        let cannot = |cause: io::Error| {
+            Hinted::error(format!("cannot read `{shown}`: {cause}"), "check the path")
+        };
+        let path = fs::canonicalize(folder).map_err(cannot)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let opened = rustix::fs::open(&path, flags, Mode::empty());
+        let opened = opened.map_err(|cause| cannot(cause.into()))?;
+        let system = fs::metadata(&path).map_err(cannot)?.dev();
+        let kind = rustix::fs::fstatfs(&opened).map_err(|cause| cannot(cause.into()))?.f_type;
+        if LIVE.contains(&(kind as i64)) || path == Path::new("/") {
+            return Err(Hinted::error(
+                format!("`{shown}` is this machine itself, not a folder of captures"),
+                "to watch it: `iowhy why --for 30s`",
+            ));
+        }
+        Ok(Root { path, folder: opened, system })
+    }
+
+    /// Opens a regular file below the folder. It is found without being opened, by a way that does
+    /// not lead out of the folder or onto another file system, and opened only if it is one.
+    fn open(&self, file: &Path) -> io::Result<File> {
+        let inside = file.strip_prefix(&self.path).unwrap_or(file);
+        let found = rustix::fs::openat2(
+            &self.folder,
+            inside,
+            OFlags::PATH | OFlags::CLOEXEC,
+            Mode::empty(),
+            ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_XDEV,
+        )?;
+        let known = rustix::fs::fstat(&found)?;
+        if FileType::from_raw_mode(known.st_mode) != FileType::RegularFile {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let again = format!("/proc/self/fd/{}", found.as_raw_fd());
+        Ok(File::from(rustix::fs::open(again, flags, Mode::empty())?))
+    }
+}
+
+/// procfs and sysfs (`include/uapi/linux/magic.h`): reading the one drains the kernel's log.
+const LIVE: [i64; 2] = [0x9fa0, 0x6265_6572];
+
+/// The regular files below a folder, and links. Links to folders are not followed: what they lead to
+/// is met on its own way.
+fn collect(folder: &Path, root: &Root, depth: usize, files: &mut Vec<PathBuf>, out: &mut Outcome) {
     let Ok(entries) = fs::read_dir(folder) else {
-        out.left_out += 1;
+        out.unreadable += 1;
         return;
     };
     let mut entries: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     entries.sort();
     for path in entries {
-        let Ok(kind) = fs::symlink_metadata(&path).map(|known| known.file_type()) else { continue };
+        let Ok(known) = fs::symlink_metadata(&path) else { continue };
+        let kind = known.file_type();
         if kind.is_dir() {
             // Settings of a tree, one a file: they are read as a tree.
-            let is_tree = ["sys", "proc"].iter().any(|name| path.ends_with(name)) && depth < 2;
-            match depth + 1 < DEPTH {
-                true if is_tree && path.ends_with("sys") => {}
+            let is_tree = path.ends_with("sys") && depth < 2;
+            match depth + 1 < DEPTH && known.dev() == root.system {
+                true if is_tree => {}
                 true => collect(&path, root, depth + 1, files, out),
                 false => out.left_out += 1,
             }
-        } else if kind.is_file() || kind.is_symlink() && leads_to_a_file(&path, root) {
+        } else if kind.is_file() || kind.is_symlink() && !path.is_dir() {
             match files.len() < FILES {
                 true => files.push(path),
-                false => out.left_out += 1,
+                false => out.forgotten += 1,
             }
-        } else if kind.is_symlink() && !path.is_dir() {
+        } else if !kind.is_symlink() {
             out.left_out += 1;
         }
     }
 }
 
-fn leads_to_a_file(link: &Path, root: &Path) -> bool {
-    fs::canonicalize(link).is_ok_and(|target| target.starts_with(root) && target.is_file())
-}
-
 fn read_files(
     files: &[PathBuf],
+    root: &Root,
     only: Option<&'static Format>,
     sink: &mut dyn Sink,
     outcome: &mut Outcome,
 ) {
     let mut together = 0;
-    let mut traces: Vec<(String, Vec<PathBuf>)> = Vec::new();
+    let mut traces: Vec<(String, Vec<File>)> = Vec::new();
     for file in files {
         let name = file.display().to_string();
-        let Ok(size) = fs::metadata(file).map(|known| known.len()) else {
-            outcome.left_out += 1;
+        if is_of_a_process(file) {
+            outcome.passed += 1;
             continue;
+        }
+        let opened = fs::canonicalize(file.parent().unwrap_or(file))
+            .map(|folder| folder.join(file.file_name().unwrap_or_default()))
+            .and_then(|file| root.open(&file));
+        let opened = match opened {
+            Ok(opened) => opened,
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                outcome.unreadable += 1;
+                continue;
+            }
+            Err(_) => {
+                outcome.left_out += 1;
+                continue;
+            }
         };
+        let size = opened.metadata().map_or(u64::MAX, |known| known.len());
         if size > LARGEST || together + size > TOGETHER {
             outcome.left_out += 1;
             continue;
@@ -136,44 +225,138 @@ fn read_files(
         together += size;
         if let Some(trace) = blktrace::trace_of(&name) {
             match traces.iter_mut().find(|(known, _)| known == trace) {
-                Some((_, parts)) => parts.push(file.clone()),
-                None => traces.push((trace.to_string(), vec![file.clone()])),
+                Some((_, parts)) => parts.push(opened),
+                None => traces.push((trace.to_string(), vec![opened])),
             }
             continue;
         }
-        match read_one(file, &name, only, sink) {
-            Some(prose) => {
-                outcome.read += 1;
-                outcome.prose.push((name, prose));
-            }
-            None => outcome.passed += 1,
-        }
+        let reader = BufReader::with_capacity(1 << 18, opened.take(LARGEST));
+        read_one(Box::new(reader), &name, only, sink, outcome);
     }
     for (trace, parts) in traces {
-        let opened = parts.iter().filter_map(|part| File::open(part).ok());
-        let readers: Vec<Box<dyn std::io::BufRead>> =
-            opened.map(|file| Box::new(BufReader::new(file)) as _).collect();
+        let count = parts.len();
+        let readers: Vec<Box<dyn BufRead>> =
+            parts.into_iter().map(|file| Box::new(BufReader::new(file)) as _).collect();
         match blktrace::merge(&trace, readers, sink) {
-            Ok(_) => outcome.read += parts.len(),
-            Err(_) => outcome.passed += parts.len(),
+            Ok(_) => outcome.read += count,
+            Err(_) => outcome.passed += count,
         }
     }
 }
 
-/// Reads one file of text: its lines of prose, or `None` if nothing was recognised in it.
+/// The mounts of a process, of which an archive holds one copy for each: those of the machine stand
+/// in `proc/mounts`.
+fn is_of_a_process(file: &Path) -> bool {
+    let mut parts = file.iter().rev();
+    let named = |part: Option<&std::ffi::OsStr>, what: &str| part.is_some_and(|part| part == what);
+    let first = parts.next();
+    let mounts = named(first, "mountinfo") || named(first, "mounts");
+    let process = parts.next().and_then(|part| part.to_str());
+    mounts && process.is_some_and(|pid| pid.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Reads one file: text, a native capture, or either packed, or an archive.
 fn read_one(
-    file: &Path,
+    reader: Box<dyn BufRead + '_>,
     name: &str,
     only: Option<&'static Format>,
     sink: &mut dyn Sink,
-) -> Option<u64> {
-    let mut first = Vec::new();
-    File::open(file).ok()?.take(LOOKED_AT).read_to_end(&mut first).ok()?;
-    if first.contains(&0) || first.is_empty() {
-        return None;
+    outcome: &mut Outcome,
+) {
+    match unpacked(reader) {
+        Ok(Unpacked::Archive(mut archive)) => {
+            if pour_archive(&mut *archive, name, only, sink, outcome).is_err() {
+                outcome.unreadable += 1;
+            }
+        }
+        Ok(Unpacked::Capture(mut reader)) => {
+            let Ok(head) = reader.fill_buf() else {
+                outcome.unreadable += 1;
+                return;
+            };
+            let head = head.get(..head.len().min(LOOKED_AT)).unwrap_or_default();
+            if head.is_empty() || head.contains(&0) && !is_read_though_binary(head) {
+                outcome.passed += 1;
+                return;
+            }
+            match iowhy_read::scan(name, &mut reader, only, sink) {
+                Ok(scan) => {
+                    outcome.read += 1;
+                    outcome.prose.push((name.to_string(), scan.prose));
+                }
+                Err(iowhy_read::Error::Broken { .. }) => outcome.unreadable += 1,
+                Err(_) => outcome.passed += 1,
+            }
+        }
+        Err(_) => outcome.unreadable += 1,
     }
-    let mut reader = BufReader::with_capacity(1 << 18, File::open(file).ok()?.take(LARGEST));
-    iowhy_read::scan(name, &mut reader, only, sink).ok().map(|scan| scan.prose)
+}
+
+/// A native capture, or text in UTF-16.
+fn is_read_though_binary(head: &[u8]) -> bool {
+    let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let wide = head.iter().skip(1).step_by(2).take(8).filter(|byte| **byte == 0).count() > 6
+        || head.iter().step_by(2).take(8).filter(|byte| **byte == 0).count() > 6;
+    line.ends_with(b"IOWHY\x01")
+        || head.starts_with(&[0xff, 0xfe])
+        || head.starts_with(&[0xfe, 0xff])
+        || wide
+}
+
+/// Reads each file of an archive as one of a folder.
+fn pour_archive(
+    archive: &mut dyn BufRead,
+    name: &str,
+    only: Option<&'static Format>,
+    sink: &mut dyn Sink,
+    outcome: &mut Outcome,
+) -> io::Result<()> {
+    let mut members = 0;
+    unpack::members(archive, &mut |member, size, inside| {
+        members += 1;
+        let tree = member.starts_with("sys/") || member.contains("/sys/block/");
+        match (members > FILES, size > LARGEST || tree) {
+            (true, _) => outcome.forgotten += 1,
+            (_, true) => outcome.left_out += 1,
+            _ if is_of_a_process(Path::new(member)) => outcome.passed += 1,
+            _ => {
+                let mut head = BufReader::with_capacity(LOOKED_AT, inside);
+                // An archive in an archive is somebody else's.
+                let packed = head.fill_buf().is_ok_and(unpack::is_archive);
+                match packed {
+                    true => outcome.left_out += 1,
+                    false => {
+                        let name = format!("{name}:{member}");
+                        read_one(Box::new(head), &name, only, sink, outcome);
+                    }
+                }
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Reads an archive that was named, and says how much of it was used.
+///
+/// # Errors
+/// If it is damaged, or nothing in it was recognised.
+pub fn pour_named_archive(
+    archive: &mut dyn BufRead,
+    name: &str,
+    only: Option<&'static Format>,
+    sink: &mut dyn Sink,
+) -> anyhow::Result<Outcome> {
+    let mut outcome = Outcome::default();
+    let damaged = pour_archive(archive, name, only, sink, &mut outcome).is_err();
+    outcome.unreadable += usize::from(damaged);
+    if outcome.read == 0 {
+        return Err(Hinted::error(
+            format!("nothing in the archive `{name}` was recognised ({} files)", outcome.passed),
+            "unpack it and name the capture itself; `iowhy explain formats` lists what is read",
+        ));
+    }
+    messages::warn(&words(Path::new(name), &outcome), None);
+    Ok(outcome)
 }
 
 /// The `sys` folders of an archive: in itself, or one below (`sosreport-host-.../sys`).
@@ -280,7 +463,7 @@ mod tests {
 
         let mut recording = Recording::new();
         let outcome = pour(&archive.0, None, &mut recording).unwrap();
-        assert_eq!((outcome.read, outcome.passed, outcome.left_out), (3, 2, 1), "{outcome:?}");
+        assert_eq!((outcome.read, outcome.passed, outcome.left_out), (2, 2, 2), "{outcome:?}");
         let facts: Vec<_> = recording.listings.iter().flat_map(|known| &known.facts).collect();
         assert!(facts.iter().any(
             |fact| fact.key == key::QUEUE_SCHEDULER && fact.value.text() == Some("mq-deadline")
@@ -298,5 +481,38 @@ mod tests {
     fn an_empty_folder_is_an_error() {
         let empty = Archive::new("folder-empty");
         assert!(pour(&empty.0, None, &mut Recording::new()).is_err());
+    }
+
+    #[test]
+    fn captures_of_any_kind_are_read_and_what_is_no_file_is_left_alone() {
+        let archive = Archive::new("folder-kinds");
+        let dmesg = "[    1.000000] ata4: hard resetting link\n";
+        archive.write("plain", dmesg);
+        let wide: Vec<u8> = dmesg.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        fs::write(archive.0.join("wide"), wide).unwrap();
+        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        io::Write::write_all(&mut packed, dmesg.as_bytes()).unwrap();
+        fs::write(archive.0.join("packed.gz"), packed.finish().unwrap()).unwrap();
+        archive.write("proc/4711/mountinfo", "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n");
+        archive.write("sys/block/sda/dev", "8:0");
+        archive.write("sys/block/sda/queue/rotational", "1");
+        let fifo = |name: &str| {
+            let path = archive.0.join(name);
+            rustix::fs::mknodat(rustix::fs::CWD, &path, FileType::Fifo, Mode::RUSR, 0).unwrap();
+        };
+        fifo("fifo");
+        fifo("sys/block/sda/queue/scheduler");
+        let link = std::os::unix::fs::symlink::<&str, PathBuf>;
+        link("/dev/zero", archive.0.join("zero")).unwrap();
+        link("/dev/zero", archive.0.join("sys/block/sda/queue/nr_requests")).unwrap();
+        let large = File::create(archive.0.join("sys/block/sda/queue/max_sectors_kb")).unwrap();
+        large.set_len(1300 << 20).unwrap();
+
+        let mut recording = Recording::new();
+        let outcome = pour(&archive.0, None, &mut recording).unwrap();
+        assert_eq!((outcome.read, outcome.passed, outcome.left_out), (3, 1, 2), "{outcome:?}");
+        assert!(!outcome.is_whole());
+        assert!(pour(Path::new("/proc"), None, &mut recording).is_err());
+        assert!(pour(Path::new("/"), None, &mut recording).is_err());
     }
 }

@@ -13,6 +13,7 @@ use rustix::fs::FileType;
 use crate::arguments::Files;
 use crate::folder;
 use crate::messages::{self, Hinted};
+use crate::unpack::{Unpacked, unpacked};
 
 /// Bytes asked of the system at a time.
 const BUFFER: usize = 1 << 18;
@@ -57,7 +58,10 @@ impl Files {
                 && folder.is_dir()
             {
                 match folder::pour(folder, only, sink) {
-                    Ok(outcome) => prose.extend(outcome.prose),
+                    Ok(outcome) => {
+                        failed += usize::from(!outcome.is_whole());
+                        prose.extend(outcome.prose);
+                    }
                     Err(error) => {
                         failed += 1;
                         messages::error(&error);
@@ -66,7 +70,11 @@ impl Files {
                 continue;
             }
             match pour_one(&input, &files, only, sink) {
-                Ok(scan) => prose.push((input, scan.prose)),
+                Ok(Poured::Capture(scan)) => prose.push((input, scan.prose)),
+                Ok(Poured::Archive(outcome)) => {
+                    failed += usize::from(!outcome.is_whole());
+                    prose.extend(outcome.prose);
+                }
                 Err(error) => {
                     failed += 1;
                     messages::error(&error);
@@ -117,21 +125,54 @@ impl Files {
     }
 }
 
+/// What an input turned out to be.
+enum Poured {
+    Capture(Scan),
+    Archive(folder::Outcome),
+}
+
 /// Reads one input, of several files if it is a blktrace.
 fn pour_one(
     input: &str,
     files: &[PathBuf],
     only: Option<&'static Format>,
     sink: &mut dyn Sink,
-) -> anyhow::Result<Scan> {
-    let mut parts: Vec<_> = files.iter().map(|file| open(file)).collect::<Result<_, _>>()?;
-    match &mut parts[..] {
-        [one] => Ok(iowhy_read::scan(input, one, only, sink)?),
-        _ => Ok(iowhy_read::blktrace::merge(input, parts, sink)?),
+) -> anyhow::Result<Poured> {
+    let [file] = files else {
+        let parts: Vec<_> = files.iter().map(|file| open(file)).collect::<Result<_, _>>()?;
+        return Ok(Poured::Capture(iowhy_read::blktrace::merge(input, parts, sink)?));
+    };
+    let cannot = |cause: std::io::Error| {
+        let text = format!("cannot read `{input}`: {cause}");
+        Hinted::error(text, "give a file that holds captured output")
+    };
+    Ok(match unpacked(open_packed(file)?).map_err(cannot)? {
+        Unpacked::Archive(mut archive) => {
+            Poured::Archive(folder::pour_named_archive(&mut *archive, input, only, sink)?)
+        }
+        Unpacked::Capture(mut one) => {
+            Poured::Capture(iowhy_read::scan(input, &mut one, only, sink)?)
+        }
+    })
+}
+
+/// Opens a capture, packed or not.
+fn open(file: &Path) -> anyhow::Result<Box<dyn BufRead>> {
+    let shown = file.display();
+    match unpacked(open_packed(file)?) {
+        Ok(Unpacked::Capture(reader)) => Ok(reader),
+        Ok(Unpacked::Archive(_)) => Err(Hinted::error(
+            format!("`{shown}` is an archive"),
+            format!("to judge all captures in it: `iowhy why {shown}`; else unpack it"),
+        )),
+        Err(cause) => Err(Hinted::error(
+            format!("cannot read `{shown}`: {cause}"),
+            "give a file that holds captured output",
+        )),
     }
 }
 
-fn open(file: &Path) -> anyhow::Result<Box<dyn BufRead>> {
+fn open_packed(file: &Path) -> anyhow::Result<Box<dyn BufRead>> {
     if file == Path::new("-") {
         return Ok(Box::new(BufReader::with_capacity(BUFFER, std::io::stdin())));
     }

@@ -21,6 +21,7 @@ mod rows;
 mod scope;
 mod selection;
 mod stop;
+mod unpack;
 mod watch;
 mod yardstick;
 

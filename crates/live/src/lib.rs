@@ -24,6 +24,7 @@ mod records;
 mod rights;
 mod sieve;
 mod slots;
+mod small;
 mod spans;
 mod stacks;
 mod symbols;

@@ -7,6 +7,7 @@ use iowhy_model::{FactKey, key};
 
 use crate::devices;
 use crate::devices::name_of;
+use crate::small;
 
 /// Something /sys says of a disk.
 #[derive(Clone, Debug, PartialEq)]
@@ -146,7 +147,7 @@ fn thousandths(path: &Path) -> Option<f64> {
 
 /// A small file, trimmed; `None` if it is not there or empty.
 fn word(path: &Path) -> Option<String> {
-    let text = fs::read_to_string(path).ok()?;
+    let text = small::text(path)?;
     let text = text.trim();
     (!text.is_empty()).then(|| text.to_string())
 }
