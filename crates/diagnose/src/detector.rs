@@ -1,7 +1,7 @@
 //! What a detector is, and the pieces it builds a finding from.
 
 use iowhy_model::{
-    Bound, DeviceId, Evidence, Finding, How, Level, Sampling, Source, Subject, Unit, Verdict,
+    Basis, Bound, DeviceId, Evidence, Finding, How, Level, Sampling, Source, Subject, Unit, Verdict,
 };
 
 use crate::scene::Scene;
@@ -68,7 +68,9 @@ pub fn read_off(quantity: &str, value: f64, unit: Unit, n: u64, source: &Source)
         bound: None,
         n,
         how,
-        source: cite(source),
+        basis: Basis::Measured,
+        disk: None,
+        origin: source.origin(),
     }
 }
 
@@ -87,9 +89,9 @@ pub fn held(evidence: Evidence, bound: Bound) -> Evidence {
     Evidence { bound: Some(bound), ..evidence }
 }
 
-/// Where it was read: `file:12-40 (biosnoop)`.
-pub fn cite(source: &Source) -> String {
-    format!("{} ({})", source.place(), source.format)
+/// The same evidence, about this disk of several.
+pub fn of_disk(evidence: Evidence, disk: &str) -> Evidence {
+    Evidence { disk: Some(disk.to_string()), ..evidence }
 }
 
 /// Sentences as owned text.

@@ -4,11 +4,11 @@
 //! A disk blamed in vain costs more than one not named, and a verdict that names no illness is the
 //! first to be wrong: where doubt stands, it is kept as a suspicion.
 
-use iowhy_model::{Family, Finding, Verdict};
+use iowhy_model::{Family, Finding, STANDS, Verdict};
 
 use crate::scene::Scene;
 use crate::suspects::SHAPE_ALONE;
-use crate::weigh::{self, SURE_ENOUGH};
+use crate::weigh;
 
 /// Verdicts that blame a disk for a shape that others have too.
 const GENERIC: [Verdict; 3] = [Verdict::DeviceCombOther, Verdict::DeviceSlow, Verdict::DeviceStall];
@@ -34,7 +34,7 @@ pub fn doubt(scene: &Scene, findings: &mut [Finding]) {
         .cloned()
         .collect();
     let crowd = crowd(scene, findings);
-    for finding in findings.iter_mut().filter(|f| f.confidence >= SURE_ENOUGH) {
+    for finding in findings.iter_mut().filter(|f| f.confidence >= STANDS) {
         if !GENERIC.contains(&finding.verdict) || finding.explained_by.is_some() {
             continue;
         }
@@ -62,7 +62,7 @@ fn explains(scene: &Scene, rival: &Finding, finding: &Finding) -> bool {
 fn crowd<'a>(scene: &Scene<'a>, findings: &[Finding]) -> Vec<&'a str> {
     let mut inputs: Vec<(&str, Vec<String>)> = Vec::new();
     let slow = || findings.iter().filter(|f| f.verdict == Verdict::DeviceSlow);
-    let accused = slow().filter(|f| f.confidence >= SURE_ENOUGH);
+    let accused = slow().filter(|f| f.confidence >= STANDS);
     let least = accused.filter_map(|f| times_slower(scene, f)).fold(f64::INFINITY, f64::min);
     for finding in slow() {
         let (Some(device), Some(place)) =

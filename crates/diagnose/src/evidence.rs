@@ -8,7 +8,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use iowhy_model::{
-    Bound, Evidence, Fact, FactKey, FactValue, How, Medium, Message, Recording, Unit, key,
+    Basis, Bound, Evidence, Fact, FactKey, FactValue, How, Medium, Message, Origin, Recording,
+    Unit, key,
 };
 
 use crate::kernel_lines::{self, LogLine};
@@ -318,7 +319,7 @@ pub fn cited(
     value: f64,
     unit: Unit,
 ) -> Evidence {
-    let format = &recording.listings[told.listing].source.format;
+    let format = recording.listings[told.listing].source.format.clone();
     Evidence {
         quantity: quantity.to_string(),
         value,
@@ -326,7 +327,9 @@ pub fn cited(
         bound: None,
         n: 1,
         how: How::Reported,
-        source: format!("{} ({format})", told.read_from()),
+        basis: Basis::Stated(told.fact.key.clone()),
+        disk: None,
+        origin: Origin { format, ..Origin::of(told.read_from()) },
     }
 }
 

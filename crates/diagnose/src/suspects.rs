@@ -1,6 +1,6 @@
 //! Every disk of the input, measured or only spoken of, with what a fault on it rests on.
 
-use iowhy_model::{Bound, DeviceId, Event, Evidence, Layer, Unit};
+use iowhy_model::{Basis, Bound, DeviceId, Event, Evidence, Layer, Unit};
 
 use crate::detector::computed;
 use crate::evidence::{self, About, Told};
@@ -132,6 +132,21 @@ impl Grounds {
         let cited = computed(quantity, value, unit, n as u64, scene.source(listing));
         self.evidence.push(Evidence { bound, ..cited });
         self.rests_on(listing);
+    }
+
+    /// A number of requests that ended with an error.
+    pub fn failed(
+        &mut self,
+        scene: &Scene,
+        listing: usize,
+        quantity: &str,
+        number: (f64, Unit, usize),
+        bound: Option<Bound>,
+    ) {
+        self.number(scene, listing, quantity, number, bound);
+        if let Some(cited) = self.evidence.last_mut() {
+            cited.basis = Basis::RequestStatus;
+        }
     }
 
     /// Log lines of one kind, counted where they were read, and the first of them.

@@ -1,18 +1,16 @@
 //! Weighs what the detectors said: what the input can carry, who explains whom, who comes first.
 
-use iowhy_model::{Family, Finding, Level, Verdict};
+use iowhy_model::{Evidence, Family, Finding, Level, STANDS, Verdict};
 
 use crate::calibration::{self, Calibrated};
 use crate::scene::Scene;
 use crate::{DETECTORS, doubts};
 
-/// A verdict is reported as such from this confidence on (docs/METHOD.md, 11 Confidence).
-pub const SURE_ENOUGH: f64 = 0.6;
 /// And if it explains at least this share of the excess.
 pub const EXPLAINS_ENOUGH: f64 = 0.3;
 /// Acquittals that are right less often than this are withdrawn: a headline needs as much whatever its
 /// family.
-const ACQUITS: f64 = SURE_ENOUGH;
+const ACQUITS: f64 = STANDS;
 /// No verdict is surer than this.
 const SUREST: f64 = 0.99;
 /// What averages and histograms carry at best, and one row of them or few requests: of the published
@@ -29,9 +27,10 @@ const AGREES: f64 = 0.5;
 const OUTRANKS: f64 = 1.0;
 /// A device that lost less than a tenth of what another lost is not what is complained of.
 const MATTERS_LITTLE: f64 = 0.1;
-/// Time lost below which nobody complains (docs/METHOD.md, 10 Rules), and what a clean bill for
-/// the disks beside the one that lost it is worth: less than any answer about that one.
-const COMPLAINED_OF: f64 = 0.05;
+/// Share of the time lost below which nobody complains (docs/METHOD.md, 10 Rules).
+pub const COMPLAINED_OF: f64 = 0.05;
+/// What a clean bill for the disks beside the one that lost time is worth: less than any answer about
+/// that one.
 const BESIDE: f64 = 100.0;
 /// What an opinion on the other side of a vote is worth keeping for.
 const MENTION: f64 = 0.02;
@@ -40,20 +39,10 @@ const MENTION: f64 = 0.02;
 /// them has explained it.
 const ABOVE_ALL: Verdict = Verdict::LayerAbove;
 
-/// Formats whose word is a fault's own: what they state outranks any shape of latency.
-const WITNESSES: [&str; 2] = ["(kernel-log)", "(smart)"];
-
-/// How the evidence of requests that ended with an error begins: their status is a fault's word too.
-pub const FAILED: &str = "requests that failed";
-
 /// Whether a finding rests on a fault that the kernel's log, the drive itself or the status of a
-/// request states: a number read there that had to exceed a bound, and does.
+/// request states.
 pub fn is_fault(finding: &Finding) -> bool {
-    finding.evidence.iter().any(|evidence| {
-        let states = evidence.quantity.starts_with(FAILED)
-            || WITNESSES.iter().any(|witness| evidence.source.ends_with(witness));
-        states && evidence.bound.is_some_and(|bound| bound.holds(evidence.value))
-    })
+    finding.evidence.iter().any(Evidence::states_fault)
 }
 
 /// Caps, merges, explains away and orders.
@@ -118,7 +107,7 @@ fn clears_others(scene: &Scene, finding: &Finding) -> bool {
     let here = scene.lost.iter().filter(|(input, _, _)| *input == scene.input(*place));
     let worst = here.max_by(|a, b| a.2.total_cmp(&b.2));
     worst.is_some_and(|(_, disk, lost)| {
-        let cleared = finding.evidence.iter().any(|known| known.quantity.ends_with(disk.as_str()));
+        let cleared = finding.evidence.iter().any(|known| known.disk.as_ref() == Some(disk));
         !cleared && *lost > COMPLAINED_OF
     })
 }
@@ -143,7 +132,7 @@ pub fn is_worth_saying(closing: &Finding) -> bool {
 /// Whether a finding is firm enough to be acted on.
 pub fn stands(finding: &Finding) -> bool {
     finding.explained_by.is_none()
-        && finding.confidence >= SURE_ENOUGH
+        && finding.confidence >= STANDS
         && finding.explained_share >= EXPLAINS_ENOUGH
 }
 
@@ -195,7 +184,7 @@ pub fn weigh_first(scene: &Scene, findings: &mut [Finding]) {
     if scene.options.calibrated == Calibrated::First {
         let level = scene.level(&first.subject.listings);
         let known = calibration::of_first(first.verdict, level, first.confidence);
-        let least = if stands(first) { SURE_ENOUGH } else { 0.0 };
+        let least = if stands(first) { STANDS } else { 0.0 };
         first.confidence = not_lifted_to_blame(first, known).clamp(least, SUREST);
     }
 }
@@ -230,8 +219,8 @@ fn carries(scene: &Scene, finding: &Finding) -> f64 {
 /// A disk blamed in vain costs more than one not named: what was too light to blame a device stays so,
 /// however often the like was right.
 fn not_lifted_to_blame(finding: &Finding, known: f64) -> f64 {
-    let too_light = finding.blames_a_disk() && finding.confidence < SURE_ENOUGH;
-    if too_light { known.min(SURE_ENOUGH - 0.01) } else { known }
+    let too_light = finding.blames_a_disk() && finding.confidence < STANDS;
+    if too_light { known.min(STANDS - 0.01) } else { known }
 }
 
 /// Same verdict on the same disk in the same input.
@@ -285,7 +274,7 @@ fn join(known: &mut Finding, other: Finding) {
 fn explain_away(scene: &Scene, findings: &mut [Finding]) {
     let speakers: Vec<Finding> = findings
         .iter()
-        .filter(|f| f.confidence >= SURE_ENOUGH && f.explained_share >= EXPLAINS_AWAY)
+        .filter(|f| f.confidence >= STANDS && f.explained_share >= EXPLAINS_AWAY)
         .cloned()
         .collect();
     for finding in findings {

@@ -42,7 +42,7 @@ fn media_by_log_smart_and_failed_requests() {
     near(cited(media, "first sector"), 8_654_860.0, 0.0);
     near(cited(media, "SMART 197"), 16.0, 0.0);
     near(cited(media, "SMART 5"), 8.0, 0.0);
-    assert!(cited(media, "SMART 197").source.starts_with("smart.json:"));
+    assert!(cited(media, "SMART 197").origin.to_string().starts_with("smart.json:"));
     assert!(media.next_step.iter().any(|step| step.contains("replace")));
 }
 

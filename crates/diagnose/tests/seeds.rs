@@ -70,7 +70,7 @@ fn is_honest(findings: &[Finding]) {
         assert!((0.0..=1.0).contains(&finding.explained_share), "{}", finding.explained_share);
         for evidence in &finding.evidence {
             assert!(evidence.value.is_finite(), "{}: {evidence:?}", finding.verdict);
-            assert!(evidence.source.contains('('), "{evidence:?}");
+            assert!(evidence.origin.to_string().contains('('), "{evidence:?}");
             let stands = finding.confidence >= 0.6 && finding.verdict != "insufficient";
             if let (Some(bound), true) = (evidence.bound, stands) {
                 assert!(bound.holds(evidence.value), "{}: {evidence:?}", finding.verdict);

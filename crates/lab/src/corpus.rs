@@ -15,7 +15,7 @@ use iowhy_diagnose::{Options, judge};
 use iowhy_model::Recording;
 
 /// From this confidence on a first verdict is a headline (docs/METHOD.md, 11 Confidence).
-const HEADLINE: f64 = 0.6;
+const HEADLINE: f64 = iowhy_model::STANDS;
 /// Larger files are counted and left out.
 const LARGEST: u64 = 64 << 20;
 /// Rows of the table of the slowest.

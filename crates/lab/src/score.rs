@@ -30,7 +30,7 @@ use crate::render::LEVELS;
 use crate::scenarios::recipes;
 
 /// From this confidence on a finding is an accusation (docs/METHOD.md, 11 Confidence).
-const SAID_ALOUD: f64 = 0.6;
+const SAID_ALOUD: f64 = iowhy_model::STANDS;
 
 /// What came of a corpus.
 #[derive(Clone, Debug, Default)]

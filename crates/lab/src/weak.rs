@@ -21,7 +21,7 @@ use crate::score::of_all;
 use kinds::{KINDS, Kind, Weak};
 
 /// From this confidence on an answer is a headline (docs/METHOD.md, 11 Confidence).
-const SAID_ALOUD: f64 = 0.6;
+const SAID_ALOUD: f64 = iowhy_model::STANDS;
 
 /// What an answer was worth.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

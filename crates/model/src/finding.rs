@@ -1,6 +1,6 @@
 //! A verdict with its evidence. No evidence, no finding.
 
-use crate::{Blame, DeviceId, Nanos, Unit, Verdict};
+use crate::{Blame, DeviceId, FactKey, Nanos, Unit, Verdict};
 
 /// How a number came about; shown beside it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,8 +67,70 @@ pub struct Evidence {
     pub n: u64,
     /// How it came about.
     pub how: How,
-    /// Where it was read: `file:12-40 (biosnoop)`.
-    pub source: String,
+    /// What it rests on.
+    pub basis: Basis,
+    /// The disk it is about, where a finding is about several.
+    pub disk: Option<String>,
+    /// Where it was read.
+    pub origin: Origin,
+}
+
+impl Evidence {
+    /// Whether it is a fault's own word, not a shape of latency: the drive, the kernel's log or the
+    /// status of a request states something that had to exceed a bound, and does.
+    pub fn states_fault(&self) -> bool {
+        let states = match &self.basis {
+            Basis::Measured => false,
+            Basis::Stated(key) => key.is_under("smart") || key.is_under("kernel"),
+            Basis::RequestStatus => true,
+        };
+        states && self.bound.is_some_and(|bound| bound.holds(self.value))
+    }
+}
+
+/// What a number rests on.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Basis {
+    /// Measured or reported I/O.
+    Measured,
+    /// A fact of this key.
+    Stated(FactKey),
+    /// The status with which requests ended.
+    RequestStatus,
+}
+
+/// Where a number was read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Origin {
+    /// The format or collector that read it; empty if none did.
+    pub format: String,
+    /// The file, `-`, `live`, or a path.
+    pub input: String,
+    /// First and last line, from 1, if it stands in lines.
+    pub lines: Option<(u64, u64)>,
+}
+
+impl Origin {
+    /// What no format read: a probe, a file of the system.
+    pub fn of(input: &str) -> Origin {
+        Origin { format: String::new(), input: input.to_string(), lines: None }
+    }
+}
+
+/// `file:12-40 (biosnoop)`.
+impl std::fmt::Display for Origin {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(&self.input)?;
+        match self.lines {
+            Some((first, last)) if first == last => write!(out, ":{first}")?,
+            Some((first, last)) => write!(out, ":{first}-{last}")?,
+            None => {}
+        }
+        match self.format.as_str() {
+            "" => Ok(()),
+            format => write!(out, " ({format})"),
+        }
+    }
 }
 
 /// What a finding is about.
@@ -108,6 +170,9 @@ impl Forecast {
         self.range.is_none_or(|(from, to)| near(from) && near(to))
     }
 }
+
+/// A verdict stands from this confidence on; below it is a suspicion (docs/METHOD.md, 11 Confidence).
+pub const STANDS: f64 = 0.6;
 
 /// One accusation (or acquittal) and all that stands behind it.
 #[derive(Clone, PartialEq, Debug)]

@@ -1,6 +1,6 @@
 //! Who spoke: format, place, clock, and what was lost, skipped or never measured.
 
-use crate::{DeviceId, Nanos};
+use crate::{DeviceId, Nanos, Origin};
 
 /// How rich an input is; a detector asks before it trusts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -157,6 +157,11 @@ impl Source {
     /// I/Os lost for whatever reason.
     pub fn lost(&self) -> u64 {
         self.losses.iter().fold(0, |lost, loss| lost.saturating_add(loss.count))
+    }
+
+    /// Where its numbers were read.
+    pub fn origin(&self) -> Origin {
+        Origin { format: self.format.clone(), input: self.input.clone(), lines: self.lines }
     }
 
     /// `file:12-40` or the input's name alone.

@@ -141,7 +141,7 @@ fn evidence(one: &Evidence) -> Value {
         ("bound", bound(one.bound)),
         ("n", one.n.into()),
         ("how", one.how.word().into()),
-        ("source", one.source.clone().into()),
+        ("source", one.origin.to_string().into()),
     ])
 }
 

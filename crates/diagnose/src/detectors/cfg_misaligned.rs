@@ -73,8 +73,6 @@ const BEYOND_DOUBT: f64 = 1e-6;
 const SMALL: u32 = 262_144;
 /// Within this time a stripe is read and written back.
 const SECOND_NS: i64 = 1_000_000_000;
-/// Time lost below which nobody complains (docs/METHOD.md, 10 Rules).
-const MATTERS: f64 = 0.05;
 
 fn accuse(scene: &Scene) -> Vec<Finding> {
     let all = scene.requests().iter();
@@ -107,7 +105,7 @@ fn off_block(scene: &Scene, requests: &Requests) -> Option<Finding> {
     let lost = found.excess_ns / requests.span_ns();
     let enough = found.exposed >= EACH && found.spared >= EACH;
     let holds = share > SHARE && found.ratio > TIMES && fair > TIMES && found.p < CHANCE;
-    if !enough || !holds || lost < MATTERS {
+    if !enough || !holds || lost < weigh::COMPLAINED_OF {
         return None;
     }
     let source = scene.source(requests.listing);
@@ -142,7 +140,7 @@ fn off_block(scene: &Scene, requests: &Requests) -> Option<Finding> {
         ),
         held(
             computed("time lost to it per time watched", lost, Unit::Ratio, off, source),
-            Bound::Above(MATTERS),
+            Bound::Above(weigh::COMPLAINED_OF),
         ),
     ];
     charge.evidence.extend(stated.map(|(bytes, told)| {
@@ -212,7 +210,7 @@ fn parity(scene: &Scene, requests: &Requests) -> Option<Finding> {
         .map(requests::length_ns)
         .sum();
     let lost = reads / requests.span_ns();
-    if writes < 3 * EACH || share < READ_FIRST || lost < MATTERS {
+    if writes < 3 * EACH || share < READ_FIRST || lost < weigh::COMPLAINED_OF {
         return None;
     }
     let source = scene.source(requests.listing);
@@ -231,10 +229,11 @@ fn parity(scene: &Scene, requests: &Requests) -> Option<Finding> {
         ),
         held(
             computed("time of these reads per time watched", lost, Unit::Ratio, n, source),
-            Bound::Above(MATTERS),
+            Bound::Above(weigh::COMPLAINED_OF),
         ),
     ];
-    let clauses = [3.0 * (share - READ_FIRST) / (1.0 - READ_FIRST), weigh::above(lost, MATTERS)];
+    let clauses =
+        [3.0 * (share - READ_FIRST) / (1.0 - READ_FIRST), weigh::above(lost, weigh::COMPLAINED_OF)];
     charge.confidence = weigh::believe(PRIOR, &clauses);
     charge.explained_share = share / 2.0;
     charge.refuted_by = lines(&["writes as large as a stripe read just as much before"]);

@@ -70,8 +70,6 @@ const ROOM: f64 = 0.5;
 const NORMAL: f64 = 2.5;
 /// Requests that decide (docs/METHOD.md, 10 Rules: at least thirty each).
 const FEWEST: usize = 30;
-/// Time lost below which nobody complains (docs/METHOD.md, 10 Rules).
-const MATTERS: f64 = 0.05;
 /// What a flash drive takes at once if nobody says it: 32 by SATA's command queue; NVMe and network
 /// volumes at least as many.
 const DEPTH: f64 = 32.0;
@@ -119,7 +117,7 @@ fn charge(scene: &Scene, requests: &Requests) -> Option<Finding> {
     let s0_ns = track.slow_end_ns();
     let wait_ns = found.queue_ns + if for_tags { found.before_ns } else { 0.0 };
     let lost = wait_ns * found.n as f64 / requests.span_ns();
-    if !(in_queue || for_tags) || device_ns > NORMAL * s0_ns || lost < MATTERS {
+    if !(in_queue || for_tags) || device_ns > NORMAL * s0_ns || lost < weigh::COMPLAINED_OF {
         return None;
     }
     let source = scene.source(requests.listing);
@@ -152,7 +150,7 @@ fn charge(scene: &Scene, requests: &Requests) -> Option<Finding> {
         estimated("healthy service time, at its longest", s0_ns / 1e6, Unit::Ms, n, source),
         held(
             computed("time lost to the wait per time watched", lost, Unit::Ratio, n, source),
-            Bound::Above(MATTERS),
+            Bound::Above(weigh::COMPLAINED_OF),
         ),
     ];
     if for_tags {

@@ -198,7 +198,7 @@ fn from_failures(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64
     let above = Some(Bound::Above(0.0));
     if of_medium > 0 {
         let n = (of_medium as f64, Unit::Count, of_medium);
-        grounds.number(scene, listing, "requests that failed as unreadable", n, above);
+        grounds.failed(scene, listing, "requests that failed as unreadable", n, above);
         grounds.words.push(format!("{of_medium} requests failed as unreadable"));
         nats = FAILED_MEDIUM;
     }
@@ -208,7 +208,7 @@ fn from_failures(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64
         ranges.sort_unstable();
         let again = ranges.windows(2).filter(|pair| pair[0] == pair[1]).count();
         let n = (io.len() as f64, Unit::Count, io.len());
-        grounds.number(scene, listing, "requests that failed with EIO", n, above);
+        grounds.failed(scene, listing, "requests that failed with EIO", n, above);
         let n = (again as f64, Unit::Count, io.len());
         grounds.number(scene, listing, "of these, again within 1 MiB", n, above);
         grounds.words.push(format!("{} requests failed with EIO", io.len()));

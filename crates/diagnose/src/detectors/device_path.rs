@@ -327,7 +327,7 @@ fn from_failures(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64
         return 0.0;
     }
     let n = (lost as f64, Unit::Count, lost);
-    grounds.number(scene, listing, "requests that failed with ENOLINK", n, Some(Bound::Above(0.0)));
+    grounds.failed(scene, listing, "requests that failed with ENOLINK", n, Some(Bound::Above(0.0)));
     grounds.words.push(format!("{lost} requests failed because the link was gone"));
     FAILED
 }

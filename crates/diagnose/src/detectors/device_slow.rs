@@ -44,6 +44,7 @@ use crate::row::Row;
 use crate::scene::{EVENTS_NEEDED, Scene};
 use crate::suspects::SHAPE_ALONE;
 use crate::track::Track;
+use crate::weigh;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -61,9 +62,6 @@ pub const DETECTOR: Detector = Detector {
     accuse,
 };
 
-/// Below this share of the time a slow device hurts nobody (docs/METHOD.md, 10 Rules: lost time
-/// under 5 % of the busy time).
-const MATTERS: f64 = 0.05;
 /// Effective service time over S0 (docs/METHOD.md, 1 Replay).
 const SLOWDOWN: f64 = 2.0;
 /// Healthy services at once from which on a device gives what a healthy one gives: slow is who answers
@@ -113,8 +111,8 @@ fn from_events(scene: &Scene, track: &Track) -> Option<Finding> {
     let too_few = track.visits.len() < EVENTS_NEEDED || slow < SLOW_NEEDED;
     let excused = track.paused || names::is_stacked(&track.disk);
     let gives = track.visits.len() as f64 / track.span_ns() * track.s0.median_ms() * 1e6;
-    let mends_nothing = middle.device_share < MATTERS;
-    let idle = vote.device == 0 || too_few || lost < MATTERS || mends_nothing;
+    let mends_nothing = middle.device_share < weigh::COMPLAINED_OF;
+    let idle = vote.device == 0 || too_few || lost < weigh::COMPLAINED_OF || mends_nothing;
     if idle || excused || gives > GIVES_MUCH {
         return None;
     }
@@ -203,7 +201,10 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
     let row = rows.iter().filter(|row| usable(row)).max_by(|a, b| a.lost().total_cmp(&b.lost()))?;
     let (effective, wait) = (row.effective_ms()?, row.await_ms()?);
     let (votes, confidence) = row.s0.votes(|s0| effective > SLOWDOWN * s0);
-    if votes == 0 || row.lost() < MATTERS || !scene.traced_side(row).is_none_or(is_device) {
+    if votes == 0
+        || row.lost() < weigh::COMPLAINED_OF
+        || !scene.traced_side(row).is_none_or(is_device)
+    {
         return None;
     }
     let disk = phrase::disk(&row.disk);
@@ -260,7 +261,7 @@ fn persistence(rows: &[&Row]) -> f64 {
 
 fn usable(row: &Row) -> bool {
     let busy = row.interval.busy.unwrap_or(0.0);
-    row.per_s() > 0.0 && busy > MATTERS && row.agrees && !names::is_stacked(&row.disk)
+    row.per_s() > 0.0 && busy > weigh::COMPLAINED_OF && row.agrees && !names::is_stacked(&row.disk)
 }
 
 fn row_evidence(

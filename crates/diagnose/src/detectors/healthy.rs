@@ -28,7 +28,7 @@ use iowhy_model::{Bound, Evidence, Finding, Layer, Level, Stage, Unit, Verdict};
 use crate::Detector;
 use crate::audit;
 use crate::closing;
-use crate::detector::{Needs, computed, estimated, finding, held, lines};
+use crate::detector::{Needs, computed, estimated, finding, held, lines, of_disk};
 use crate::measures::missed_turn;
 use crate::phrase;
 use crate::row::{self, Row, Shape};
@@ -270,7 +270,7 @@ fn charge(scene: &Scene, healthy: Vec<(String, Vec<Bill>)>) -> Option<Finding> {
     charge.confidence = 1.0;
     let taken_for =
         healthy.iter().flat_map(|(_, bills)| bills).map(|bill| bill.assumption.clone()).next();
-    for (_, bills) in healthy {
+    for (disk, bills) in healthy {
         let best = bills.iter().map(|bill| bill.confidence).fold(0.0, f64::max);
         charge.confidence = charge.confidence.min(best);
         for bill in bills {
@@ -279,7 +279,8 @@ fn charge(scene: &Scene, healthy: Vec<(String, Vec<Bill>)>) -> Option<Finding> {
             }
             // Of many disks only the first number each: nobody reads three times sixteen.
             let kept = if disks.len() > FEW { 1 } else { bill.evidence.len() };
-            charge.evidence.extend(bill.evidence.into_iter().take(kept));
+            let kept = bill.evidence.into_iter().take(kept);
+            charge.evidence.extend(kept.map(|evidence| of_disk(evidence, &disk)));
         }
     }
     charge.subject.listings = listings;

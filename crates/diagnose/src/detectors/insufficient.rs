@@ -21,7 +21,7 @@
 //! ## Next step
 //! The command it names, for as long as it names.
 
-use iowhy_model::{Bound, Family, Finding, Layer, Level, Unit, Verdict};
+use iowhy_model::{Bound, Family, Finding, Layer, Level, STANDS, Unit, Verdict};
 
 use crate::Detector;
 use crate::closing;
@@ -29,7 +29,6 @@ use crate::detector::{Needs, computed, finding, held, lines, read_off};
 use crate::phrase;
 use crate::row::Row;
 use crate::scene::Scene;
-use crate::weigh;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -61,7 +60,7 @@ fn accuse(scene: &Scene) -> Vec<Finding> {
             scene.so_far.iter().any(|known| {
                 known.verdict == Verdict::Healthy
                     && known.subject.listings.iter().any(|place| scene.input(*place) == input)
-                    && known.evidence.iter().any(|e| e.quantity.ends_with(phrase::disk(disk)))
+                    && known.evidence.iter().any(|e| e.disk.as_ref() == Some(disk))
             })
         };
         let open: Vec<String> = disks.into_iter().filter(|disk| !cleared(disk)).collect();
@@ -207,7 +206,7 @@ fn charge(scene: &Scene, input: &str, disks: &[String]) -> Finding {
             let what = format!("confidence of {}", known.verdict);
             charge.evidence.push(held(
                 computed(&what, known.confidence, Unit::Ratio, 1, source),
-                Bound::Above(weigh::SURE_ENOUGH),
+                Bound::Above(STANDS),
             ));
         }
     }

@@ -35,7 +35,7 @@ use iowhy_model::{
 };
 
 use crate::Detector;
-use crate::detector::{Needs, cite, computed, finding, held, lines};
+use crate::detector::{Needs, computed, finding, held, lines};
 use crate::evidence;
 use crate::names;
 use crate::phrase;
@@ -286,7 +286,11 @@ fn charge(scene: &Scene, place: usize, above: &Seen) -> Option<Finding> {
     charge.forecast =
         Some(without_waiting(above, needed_ns, "nothing is waited for above the block layer"));
     charge.refuted_by = vec![
-        format!("{} and {} did not look at the same time and device", cite(source), cite(under)),
+        format!(
+            "{} and {} did not look at the same time and device",
+            source.origin(),
+            under.origin()
+        ),
         "the block trace missed I/Os: its count is below that of /proc/diskstats".to_string(),
     ];
     charge.next_step = lines(&[

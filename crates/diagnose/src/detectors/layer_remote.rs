@@ -73,8 +73,6 @@ const OF_A_TARGET: f64 = 0.75;
 const TIMES: f64 = 3.0;
 const EACH: usize = 10;
 const CHANCE: f64 = 0.01;
-/// Time lost below which nobody complains (docs/METHOD.md, 10 Rules).
-const MATTERS: f64 = 0.05;
 /// What the shape is worth where nothing says that the device is virtual: a suspicion.
 const BY_SHAPE: f64 = SHAPE_ALONE;
 /// Odds of a volume by its name from which on the name counts (`nvme`: 0.4, `vd`: 0.7, `sd`: 0.1).
@@ -219,7 +217,7 @@ fn charge(scene: &Scene, requests: &Requests) -> Option<Finding> {
     let lost = found.excess_ns / requests.span_ns();
     let enough = found.exposed >= EACH && found.spared >= EACH;
     let holds = found.ratio >= TIMES && fair >= TIMES && found.p < CHANCE;
-    if !enough || !holds || lost < MATTERS {
+    if !enough || !holds || lost < weigh::COMPLAINED_OF {
         return None;
     }
     let source = scene.source(requests.listing);
@@ -251,10 +249,11 @@ fn charge(scene: &Scene, requests: &Requests) -> Option<Finding> {
         ),
         held(
             computed("time lost to first reads per time watched", lost, Unit::Ratio, first, source),
-            Bound::Above(MATTERS),
+            Bound::Above(weigh::COMPLAINED_OF),
         ),
     ];
-    let clauses = [worth, weigh::above(fair, TIMES), weigh::above(lost, MATTERS).min(1.0)];
+    let clauses =
+        [worth, weigh::above(fair, TIMES), weigh::above(lost, weigh::COMPLAINED_OF).min(1.0)];
     let believed = weigh::believe(PRIOR, &clauses);
     charge.confidence = if worth > 0.0 { believed } else { believed.min(BY_SHAPE) };
     let track = scene.track(requests.listing, requests.device);

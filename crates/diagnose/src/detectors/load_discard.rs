@@ -75,8 +75,6 @@ const MATCHED: f64 = 1.5;
 const WINDOWS: i64 = 100;
 const SHORTEST_NS: i64 = 10_000_000;
 const LONGEST_NS: i64 = 1_000_000_000;
-/// Time lost below which nobody complains (docs/METHOD.md, 10 Rules).
-const MATTERS: f64 = 0.05;
 
 fn accuse(scene: &Scene) -> Vec<Finding> {
     let traced = scene.requests().iter().filter_map(|requests| from_events(scene, requests));
@@ -122,7 +120,7 @@ fn from_events(scene: &Scene, requests: &Requests) -> Option<Finding> {
         .filter(Effect::holds)
         .max_by(|a, b| a.single.excess_ns.total_cmp(&b.single.excess_ns))?;
     let lost = effect.single.excess_ns / requests.span_ns();
-    if lost < MATTERS {
+    if lost < weigh::COMPLAINED_OF {
         return None;
     }
     let source = scene.source(requests.listing);
@@ -175,7 +173,7 @@ fn from_events(scene: &Scene, requests: &Requests) -> Option<Finding> {
         ),
         held(
             computed("time lost to them per time watched", lost, Unit::Ratio, met, source),
-            Bound::Above(MATTERS),
+            Bound::Above(weigh::COMPLAINED_OF),
         ),
     ];
     if let Some(matched) = effect.single.matched {
@@ -187,7 +185,7 @@ fn from_events(scene: &Scene, requests: &Requests) -> Option<Finding> {
     let clauses = [
         weigh::above(decisive.ratio, TIMES),
         weigh::above(effect.single.matched.unwrap_or(MATCHED), MATCHED),
-        weigh::above(lost, MATTERS),
+        weigh::above(lost, weigh::COMPLAINED_OF),
     ];
     charge.confidence = weigh::believe(PRIOR, &clauses);
     let track = scene.track(requests.listing, requests.device);

@@ -66,8 +66,6 @@ const TIMES_PLAIN: f64 = 3.0;
 /// Slower than everything else by this, or the device as a whole is slow: half of the bound above
 /// and a little, so that a flush that waits for one slow write is not blamed.
 const TIMES_OTHERS: f64 = 2.0;
-/// Time lost below which nobody complains (docs/METHOD.md, 10 Rules: 5 % of the busy time).
-const MATTERS: f64 = 0.05;
 /// Which of the nine guesses of a write's time is one of a cache that is on: the third from below.
 const CACHED: usize = 2;
 /// Flushes that decide (docs/METHOD.md, 10 Rules: ten events).
@@ -109,7 +107,7 @@ fn from_events(scene: &Scene, requests: &Requests) -> Option<Finding> {
     let dear = found.median_ns > TIMES_PLAIN * s0_ns;
     let holds = found.busy_share > BUSY_SHARE
         || (found.plain >= FEWEST && found.ratio.is_some_and(|ratio| ratio > TIMES_PLAIN));
-    if !dear || !holds || lost < MATTERS || all_slow(scene, requests, &spans, &found) {
+    if !dear || !holds || lost < weigh::COMPLAINED_OF || all_slow(scene, requests, &spans, &found) {
         return None;
     }
     // A track knows all but the empty flushes.
@@ -139,7 +137,7 @@ fn from_events(scene: &Scene, requests: &Requests) -> Option<Finding> {
         ),
         held(
             computed("time they cost per time watched", lost, Unit::Ratio, n, source),
-            Bound::Above(MATTERS),
+            Bound::Above(weigh::COMPLAINED_OF),
         ),
     ];
     if let (Some(plain), Some(ratio)) = (found.plain_ns, found.ratio) {
@@ -156,7 +154,7 @@ fn from_events(scene: &Scene, requests: &Requests) -> Option<Finding> {
     // The two clauses of the rule speak of the same thing: the stronger one counts.
     let share = weigh::above(found.busy_share, BUSY_SHARE);
     let times = found.ratio.map_or(share, |ratio| weigh::above(ratio, TIMES_PLAIN));
-    let clauses = [share.max(times), weigh::above(lost, MATTERS)];
+    let clauses = [share.max(times), weigh::above(lost, weigh::COMPLAINED_OF)];
     charge.confidence = weigh::believe(PRIOR, &clauses);
     charge.explained_share = if all > 0.0 { mine / all } else { 1.0 };
     charge.forecast = Some(Forecast {
@@ -224,7 +222,7 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
     let all_slow = others > TIMES_PLAIN * row.s0.slowest_ms() && ms < TIMES_OTHERS * others;
     let few = per_s * seconds < FEWEST as f64;
     let dear = ms > TIMES_PLAIN * plain_ms;
-    if few || !dear || share < BUSY_SHARE || time(row) < MATTERS || all_slow {
+    if few || !dear || share < BUSY_SHARE || time(row) < weigh::COMPLAINED_OF || all_slow {
         return None;
     }
     let source = scene.source(row.listing);

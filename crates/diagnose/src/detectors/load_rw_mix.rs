@@ -68,8 +68,6 @@ const CHANCE: f64 = 0.01;
 const MATCHED: f64 = 1.5;
 /// Intervals of each kind (docs/METHOD.md, 10 Rules: at least five each).
 const ROWS: usize = 5;
-/// Time lost below which nobody complains (docs/METHOD.md, 10 Rules).
-const MATTERS: f64 = 0.05;
 
 fn accuse(scene: &Scene) -> Vec<Finding> {
     let traced = scene.tracks.iter().filter_map(|track| from_track(scene, track));
@@ -93,7 +91,7 @@ fn from_track(scene: &Scene, track: &Track) -> Option<Finding> {
         .max_by(|a, b| a.found.excess_ns.total_cmp(&b.found.excess_ns))?;
     let found = effect.found;
     let lost = found.excess_ns / track.span_ns();
-    if lost < MATTERS {
+    if lost < weigh::COMPLAINED_OF {
         return None;
     }
     let source = scene.source(track.listing);
@@ -131,10 +129,10 @@ fn from_track(scene: &Scene, track: &Track) -> Option<Finding> {
         ),
         held(
             computed("time lost to it per time watched", lost, Unit::Ratio, met, source),
-            Bound::Above(MATTERS),
+            Bound::Above(weigh::COMPLAINED_OF),
         ),
     ];
-    let clauses = [weigh::above(effect.fair, MATCHED), weigh::above(lost, MATTERS)];
+    let clauses = [weigh::above(effect.fair, MATCHED), weigh::above(lost, weigh::COMPLAINED_OF)];
     charge.confidence = weigh::believe(PRIOR, &clauses);
     charge.explained_share = found.excess_ns / track.lost_ns().max(found.excess_ns).max(1.0);
     charge.forecast = alone(track, &effect);

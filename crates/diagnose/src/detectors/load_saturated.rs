@@ -55,8 +55,6 @@ pub const DETECTOR: Detector = Detector {
     accuse,
 };
 
-/// Time lost below which nobody complains (docs/METHOD.md, 10 Rules).
-const MATTERS: f64 = 0.05;
 /// Mean latency over S0, and the busy time over S0 beyond which the device is the suspect
 /// (docs/METHOD.md, 1 Replay).
 const WAITS: f64 = 3.0;
@@ -86,7 +84,7 @@ fn from_events(scene: &Scene, track: &Track) -> Option<Finding> {
     let middle = vote.middle()?;
     let lost = track.lost_ns() / track.span_ns();
     let undisputed = vote.workload == 0 && vote.device < 5;
-    if track.visits.len() < EVENTS_NEEDED || lost < MATTERS || undisputed {
+    if track.visits.len() < EVENTS_NEEDED || lost < weigh::COMPLAINED_OF || undisputed {
         return None;
     }
     let mut charge = finding(DETECTOR.verdict, Some(track.device), vec![track.listing]);
@@ -112,7 +110,7 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
         .iter()
         .filter(|row| usable(row) && !gone.iter().any(|known| std::ptr::eq(*known, **row)))
         .max_by(|a, b| a.lost().total_cmp(&b.lost()))
-        .filter(|row| row.lost() >= MATTERS)?;
+        .filter(|row| row.lost() >= weigh::COMPLAINED_OF)?;
     let (effective, wait) = (row.effective_ms()?, row.await_ms()?);
     let (votes, confidence) = row.s0.votes(|s0| wait > WAITS * s0 && effective <= SERVED_WELL * s0);
     let (against, _) = row.s0.votes(|s0| effective > SERVED_WELL * s0);

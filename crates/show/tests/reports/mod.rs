@@ -344,6 +344,8 @@ fn evidence(
         bound,
         n,
         how,
-        source: source.to_string(),
+        basis: Basis::Measured,
+        disk: None,
+        origin: Origin::of(source),
     }
 }

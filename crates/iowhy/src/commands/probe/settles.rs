@@ -1,6 +1,6 @@
 //! Which probe settles which open question.
 
-use iowhy_model::{Finding, Recording, Verdict};
+use iowhy_model::{Finding, Recording, STANDS, Verdict};
 use iowhy_probe::{Ask, Purpose};
 
 /// A probe, and the verdicts it tells apart.
@@ -84,9 +84,7 @@ pub const SETTLES: &[Settles] = &[
     },
 ];
 
-/// A verdict that stands (docs/METHOD.md, 11 Confidence), and a rival whose weight comes this near
-/// the first one's leaves the question open.
-const STANDS: f64 = 0.6;
+/// A rival whose weight comes this near the first one's leaves the question open.
 const NEAR: f64 = 0.5;
 
 /// A probe to run, and what for.

@@ -2,7 +2,7 @@
 
 use iowhy_diagnose::{Options, judge};
 use iowhy_model::{
-    Bound, Evidence, Family, Finding, How, Medium, Recording, Subject, Unit, Verdict,
+    Basis, Bound, Evidence, Family, Finding, How, Medium, Origin, Recording, Subject, Unit, Verdict,
 };
 use iowhy_probe::{Held, Own, Turns, digits, time};
 
@@ -71,7 +71,9 @@ fn nobody(recording: &Recording, own: &Own) -> Finding {
         bound: None,
         n: own.n,
         how,
-        source: "probe".to_string(),
+        basis: Basis::Measured,
+        disk: None,
+        origin: Origin::of("probe"),
     };
     let mut evidence = vec![line("I/Os measured", own.n as f64, Unit::Count, How::Traced)];
     if let Some(waited) = own.no_cpu_ns {
@@ -140,7 +142,9 @@ fn missed_turns(recording: &Recording, missed: &Turns) -> Finding {
         bound,
         n: missed.n,
         how,
-        source: "probe".to_string(),
+        basis: Basis::Measured,
+        disk: None,
+        origin: Origin::of("probe"),
     };
     let on_turn = Some(Bound::Above(ON_TURN));
     Finding {
@@ -195,7 +199,9 @@ fn capped(recording: &Recording, held: &Held) -> Finding {
         bound: None,
         n: held.n,
         how: How::Computed,
-        source: source.to_string(),
+        basis: Basis::Measured,
+        disk: None,
+        origin: Origin::of(source),
     };
     let file = held.limit.file.display().to_string();
     let limit = held.limit.per_s;

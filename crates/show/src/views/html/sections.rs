@@ -121,7 +121,7 @@ pub fn evidence(report: &Report, findings: &[&Finding], out: &mut dyn Write) -> 
                 text(&bound(one.bound, one.unit, true)),
                 count(one.n, true),
                 one.how.word(),
-                text(file_name(&one.source)),
+                text(file_name(&one.origin.to_string())),
             )?;
         }
         writeln!(out, "</table></div>")?;

@@ -62,7 +62,7 @@ fn chosen(evidence: &[Evidence], most: usize) -> Vec<&Evidence> {
 fn places(evidence: &[&Evidence]) -> Vec<String> {
     let mut places: Vec<String> = Vec::new();
     for one in evidence {
-        let place = file_name(&one.source).to_string();
+        let place = file_name(&one.origin.to_string()).to_string();
         if !place.is_empty() && !places.contains(&place) {
             places.push(place);
         }
@@ -94,7 +94,8 @@ fn table(paper: &Paper, some: &[&Evidence], places: Option<&[String]>, spelt: bo
             cells.push((one.how.word().to_string(), Tone::Faint.into()));
         }
         if let Some(places) = places.filter(|_| roomy) {
-            let name = file_name(&one.source);
+            let source = one.origin.to_string();
+            let name = file_name(&source);
             let place = places.iter().position(|place| place == name);
             let text = match place {
                 Some(_) if spelt => name.to_string(),

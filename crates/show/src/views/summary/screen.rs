@@ -160,7 +160,11 @@ fn decides(paper: &Paper, finding: &Finding) -> Block {
         }
         if paper.width() >= WIDE {
             let n = count(one.n, unicode);
-            text += &format!(", n {n}, {}, from {}", one.how.word(), file_name(&one.source));
+            text += &format!(
+                ", n {n}, {}, from {}",
+                one.how.word(),
+                file_name(&one.origin.to_string())
+            );
         }
         let mark = label(if lines.is_empty() { "because" } else { "" });
         lines.extend(paper.wrapped(&mark, &text, Tone::Plain));
