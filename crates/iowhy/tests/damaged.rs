@@ -115,6 +115,13 @@ const OTHERWISE: &[(&str, &str, i32, &str)] = &[
     ("blktrace", "flipped", 0, "records have no checksum, and the byte is of a sector or a time"),
     ("collectl", "dropped", 2, "the sample is so short that its heading is among the ten"),
     ("fio-json", "dropped", 1, "totals are declared"),
+    (
+        "latency-outliers",
+        "dropped",
+        1,
+        "a table's heading is among the ten, its rows are named unread",
+    ),
+    ("lspci", "dropped", 2, "the sample is so short that the link itself is among the lines"),
     ("native-capture", "dropped", 1, "blocks have checksums"),
     ("nmon", "dropped", 1, "snapshots bear numbers"),
     ("pylatencymap", "dropped", 1, "records have a beginning and an end"),

@@ -124,7 +124,7 @@ fn json_is_json_and_numbers_that_are_none_are_null() {
             assert!(values.iter().all(|value| value["schema"].is_string()), "{text}");
         }
     }
-    assert!(said > 100, "{said} values were looked at");
+    assert!(said > 20, "{said} values were looked at");
 }
 
 /// Takes so many bytes, then breaks.

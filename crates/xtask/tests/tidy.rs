@@ -1,12 +1,17 @@
 //! The laws of the tree, held: one test per rule, so that a failure names its law.
 #![expect(clippy::expect_used, reason = "a test may")]
 
+use std::sync::LazyLock;
+
 use xtask::tidy::{RULES, Tree};
+
+/// The workspace, read once for all rules.
+static TREE: LazyLock<Tree> = LazyLock::new(|| Tree::own().expect("the workspace can be read"));
 
 /// Runs the rule of that name over the workspace and fails with all its complaints.
 fn holds(name: &str) {
     let rule = RULES.iter().find(|rule| rule.name == name).expect("the rule is in the list");
-    let complaints = (rule.check)(&Tree::own().expect("the workspace can be read"));
+    let complaints = (rule.check)(&TREE);
     let told: Vec<String> = complaints.iter().map(ToString::to_string).collect();
     assert!(told.is_empty(), "{} broken:\n\n{}\n", rule.name, told.join("\n"));
 }
