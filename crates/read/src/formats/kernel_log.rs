@@ -41,7 +41,8 @@ use iowhy_model::{Fact, FactKey, FactValue, Level, Message, Note, Sink, key};
 
 use self::journal::Journal;
 use self::line::{is_bare, is_of_another, split};
-use crate::{Format, Reader, Sniff, Step};
+use crate::health::state;
+use crate::{Format, Reader, Sniff, Step, smartd_lines};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -216,6 +217,12 @@ impl Reader for KernelLog {
             }
             _ => {
                 let Some((stamp, message)) = split(line) else {
+                    if let Some(said) = smartd_lines::said(line) {
+                        for (key, value) in said.facts {
+                            state(sink, &said.drive, &key, value, &place);
+                        }
+                        return Step::Took;
+                    }
                     let others = line.trim().is_empty() || is_of_another(line);
                     return if others { Step::Took } else { Step::Passed };
                 };

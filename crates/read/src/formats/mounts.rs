@@ -2,7 +2,7 @@
 //!
 //! ## Reads
 //! Solaris and VxFS `/u02 on /dev/... read/write/... on DATE` (with `mount -v` the type too),
-//! Linux `/dev/sda1 on / type ext4 (rw,...)`, lines of `/proc/mounts` and of
+//! Linux `/dev/sda1 on / type ext4 (rw,...)`, rows of `findmnt`, lines of `/proc/mounts` and of
 //! `/proc/self/mountinfo`. Each file system on a block device or a server becomes the facts
 //! `mount.point`, `mount.type`, `mount.options` and, on Solaris, `mount.since`.
 //!
@@ -96,6 +96,7 @@ fn parse(line: &str) -> Option<Mount> {
     let words: Vec<&str> = line.split_whitespace().collect();
     mountinfo(&words)
         .or_else(|| proc_mounts(&words))
+        .or_else(|| findmnt(&words))
         .or_else(|| linux(line.trim()))
         .or_else(|| solaris(&words))
 }
@@ -122,6 +123,26 @@ fn proc_mounts(words: &[&str]) -> Option<Mount> {
     let [source, point, kind, options, "0", "0"] = words else { return None };
     (point.starts_with('/') && access(options)).then(|| Mount {
         source: unescape(source),
+        point: unescape(point),
+        kind: Some(kind.to_string()),
+        options: options.to_string(),
+        since: None,
+    })
+}
+
+/// `├─/srv  /dev/sda1  ext4  rw,relatime`, as findmnt lists it, with or without the tree.
+fn findmnt(words: &[&str]) -> Option<Mount> {
+    let [.., point, source, kind, options] = words else { return None };
+    let branch = |c: char| matches!(c, '├' | '─' | '└' | '│' | '|' | '`' | '-');
+    let branches = words.len().checked_sub(4).and_then(|n| words.get(..n))?;
+    let point = point.trim_start_matches(branch);
+    let sound = branches.iter().all(|word| word.chars().all(branch))
+        && point.starts_with('/')
+        && kind.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
+    // A volume inside: `/dev/sda2[/@home]`.
+    let source = source.split('[').next().unwrap_or(source);
+    (sound && access(options)).then(|| Mount {
+        source: source.to_string(),
         point: unescape(point),
         kind: Some(kind.to_string()),
         options: options.to_string(),

@@ -445,7 +445,7 @@ impl Controller {
                     state(sink, &name, "device.medium", medium, &self.place);
                 }
                 let last = said.iter().rfind(|word| **word != "spare").copied().unwrap_or("");
-                if !last.is_empty() && last != "OK" {
+                if !last.is_empty() {
                     let value = last.to_ascii_lowercase();
                     state(sink, &name, "member.state", value, &self.place);
                 }
@@ -630,7 +630,11 @@ impl Controller {
                 decimal(value.trim_end_matches('%').trim()).map(|value| value.to_string())
             }
             Take::State => state_of(key, value),
-            Take::If(word) => value.starts_with("Yes").then(|| word.to_string()),
+            // A battery that needs no replacement is well, until a later line says otherwise.
+            Take::If(word) if value.starts_with("Yes") => Some(word.to_string()),
+            Take::If(word) => {
+                (*word == "replacement required" && value == "No").then(|| "ok".to_string())
+            }
             Take::Inquiry => inquiry(value),
             Take::Alert => match value {
                 "No" => Some("true".to_string()),
