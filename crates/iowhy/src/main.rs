@@ -9,6 +9,7 @@ mod arguments;
 mod clean;
 mod command;
 mod commands;
+mod confined;
 mod folder;
 mod groups;
 mod inputs;

@@ -7,6 +7,7 @@ use iowhy_live::{TraceFilter, TraceMode};
 use iowhy_model::Op;
 
 use crate::arguments::{Selection, Tracing};
+use crate::confined::Later;
 
 /// What to watch and how closely.
 #[derive(Clone, Debug, Default)]
@@ -40,6 +41,8 @@ pub struct Plan {
     pub surroundings: bool,
     /// A folder with `block/DEVICE/stat` files to read instead of this machine's.
     pub root: Option<PathBuf>,
+    /// What the command does once it is confined.
+    pub later: Later,
     /// Show on a terminal's stderr that something is going on.
     pub progress: bool,
 }

@@ -1,6 +1,7 @@
 //! One report to one view: from captures at once, or from this machine one after another.
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use iowhy_model::{Filter, Recording, Report, Tally};
@@ -10,6 +11,7 @@ use crate::agreement::{self, Agreement};
 use crate::arguments::{Files, Output, Repeat, Selection};
 use crate::clean;
 use crate::command::Status;
+use crate::confined;
 use crate::messages;
 use crate::rows::{Drawn, Rows};
 use crate::watch::Watch;
@@ -58,6 +60,7 @@ impl View {
         selection: &Selection,
         output: &Output,
     ) -> anyhow::Result<Status> {
+        confined::reading(files.files.iter().map(PathBuf::as_path), &[])?;
         let mut out = clean::buffered();
         if self.is_of_rows() {
             return self.of_rows(files, selection, output, &mut out);

@@ -9,6 +9,7 @@ use iowhy_live::{
 use iowhy_model::{Fact, Filter, Note, Recording, Sink};
 
 use crate::arguments::Selection;
+use crate::confined::{self, Later};
 use crate::messages::{self, Hinted, Progress};
 pub use crate::plan::Plan;
 use crate::stop::Stop;
@@ -107,6 +108,9 @@ impl Watch {
         } else {
             iowhy_live::give_up_rights()?;
         }
+        // Landlock keeps a process from looking into the maps of others.
+        let later = if plan.stacks { &Later::More } else { &plan.later };
+        confined::watching(later, plan.root.as_deref())?;
         Ok(Watch {
             recording,
             known,

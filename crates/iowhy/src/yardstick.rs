@@ -36,6 +36,11 @@ impl Baselines {
         }
     }
 
+    /// The file that is learned into, if one is.
+    pub fn learned(&self) -> Option<&Path> {
+        self.learn.as_deref().map(Path::new)
+    }
+
     /// Keeps what was learned, if asked to, and says so.
     pub fn learn(&self, recording: &Recording, findings: &[Finding]) -> anyhow::Result<()> {
         let Some(file) = self.learn.as_deref() else { return Ok(()) };

@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::attach::KernelShape;
 use crate::bpf::{Programs, Settings};
 use crate::btf::{self, KernelTypes};
+use crate::confine::{Bounded, Confinement, try_confinement};
 use crate::rights::Rights;
 use crate::{BlockDevice, Error, devices};
 
@@ -37,6 +38,7 @@ pub fn examine_at(root: &Path) -> Vec<Check> {
     let may_load = rights.ok;
     let mut checks =
         vec![counters(root), disks(root), stacks(root), clock(root), jit(root), rights];
+    checks.push(confinement());
     let types = KernelTypes::read();
     checks.push(described(types.as_ref()));
     if let Ok(types) = &types {
@@ -145,6 +147,27 @@ fn rights() -> Check {
         )),
     };
     check("rights", true, found)
+}
+
+/// What keeps a command that reads strangers' captures from everything else.
+fn confinement() -> Check {
+    let without = "a reader with a flaw could open other files or run programs: a kernel with \
+                   CONFIG_SECURITY_LANDLOCK (in `lsm=`) and CONFIG_SECCOMP_FILTER forbids it";
+    let found = match try_confinement() {
+        Some(Confinement { files, calls }) => {
+            let files_words = match files {
+                Bounded::Wholly => "files by Landlock",
+                Bounded::Partly => "files by an older Landlock",
+                Bounded::NotAtAll => "no files: Landlock is missing",
+            };
+            let calls_words =
+                if calls { "calls by seccomp" } else { "no calls: seccomp is missing" };
+            let text = format!("readers are confined: {files_words}, {calls_words}");
+            if calls && files != Bounded::NotAtAll { Ok(text) } else { Err((text, without)) }
+        }
+        None => Err(("the kernel refuses to confine readers".to_string(), without)),
+    };
+    check("confinement", false, found)
 }
 
 fn described(types: Result<&KernelTypes, &Error>) -> Check {

@@ -13,6 +13,7 @@ mod cgroups;
 mod clock;
 mod collector;
 mod collectors;
+mod confine;
 mod cost;
 mod counted;
 mod devices;
@@ -38,6 +39,7 @@ pub use collectors::{
     BlockEvents, BlockTrace, COLLECTORS, CallCount, CollectorEntry, DiskStats, EventCount,
     Surroundings, Syscalls, TraceMode, TraceOptions, Uprobe, UprobeOptions,
 };
+pub use confine::{Bounded, Confinement, Needs, confine_calls, confine_reading, confine_watching};
 pub use cost::Cost;
 pub use devices::{BlockDevice, devices};
 pub use doctor::{Check, examine, examine_at};

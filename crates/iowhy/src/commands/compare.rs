@@ -31,6 +31,7 @@ use iowhy_model::{
 use crate::arguments::{Files, Output, duration};
 use crate::clean;
 use crate::command::{Command, Status};
+use crate::confined;
 use crate::messages::Hinted;
 
 /// Entry in the list of commands.
@@ -66,6 +67,7 @@ struct Side {
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let asked = Compare::from_arg_matches(matches)?;
     let sides = asked.sides()?;
+    confined::reading(sides.iter().map(|side| side.file.as_path()), &[])?;
     let mut gathered = Vec::new();
     let mut incomplete = false;
     for side in &sides {

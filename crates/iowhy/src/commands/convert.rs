@@ -36,6 +36,7 @@ use iowhy_show::Style;
 use crate::arguments::{self, Files, Selection};
 use crate::clean::Clean;
 use crate::command::{Command, Status};
+use crate::confined;
 use crate::messages::{self, Hinted};
 use crate::outputs::{Force, Output};
 use crate::present::{View, counted, knows_devices};
@@ -96,6 +97,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     // Before anything is read: what cannot be written is said at once.
     let output =
         Output::open(&convert.to_file, convert.force, std::slice::from_ref(&convert.from))?;
+    confined::reading([convert.from.as_path()], &[&convert.to_file])?;
     if streamed::NAMES.contains(&target.name) {
         return streamed::run(&convert, target.name, output);
     }

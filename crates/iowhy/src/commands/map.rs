@@ -18,6 +18,7 @@
 //! `iowhy map --compat pylatencymap records.txt`: the picture of PyLatencyMap 1.3, byte for byte.
 
 use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, FromArgMatches};
@@ -28,6 +29,7 @@ use iowhy_show::Style;
 use crate::arguments::{Files, Output, Selection, Task, Tracing, Words, watch_time};
 use crate::clean;
 use crate::command::{Command, Status};
+use crate::confined::{self, Later};
 use crate::messages::Hinted;
 use crate::present::{View, counted};
 use crate::watch::{Plan, Watch};
@@ -103,6 +105,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let selection = map.selection.settled_here();
     let pictures = map.drawing.pictures(&[])?;
     let mut watch = Watch::start(&Plan {
+        later: Later::Write(confined::folders(&map.drawing.files())),
         progress: !screen,
         ..Plan::traced(TraceMode::Histograms, &selection, map.tracing)?
     })?;
@@ -153,6 +156,7 @@ impl Map {
             return self.arriving(files);
         }
         let pictures = self.drawing.pictures(&files.files)?;
+        confined::reading(files.files.iter().map(PathBuf::as_path), &self.drawing.files())?;
         let Some((report, filter, incomplete)) = counted(files, &self.selection)? else {
             return Ok(Status::Failed);
         };

@@ -21,6 +21,7 @@ use iowhy_show::Style;
 use crate::arguments::{Files, Output, Selection, watch_time};
 use crate::command::{Command, Status};
 use crate::commands::why;
+use crate::confined::{self, Later};
 use crate::outputs::{self, Force};
 use crate::present::{View, knows_devices};
 
@@ -55,6 +56,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let inputs = if asked.watch_for.is_none() { &asked.files.files[..] } else { &[] };
     let output = outputs::Output::open(&asked.output, asked.force, inputs)?;
     let (mut recording, failed) = if asked.watch_for.is_none() && asked.files.given() {
+        confined::reading(asked.files.files.iter().map(PathBuf::as_path), &[&asked.output])?;
         let gathered = asked.files.read_counting(Tally::for_a_verdict())?;
         if gathered.recording.listings.is_empty()
             || !knows_devices(&gathered.recording, &asked.selection)
@@ -63,7 +65,8 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         }
         (gathered.recording, gathered.failed)
     } else {
-        (why::watch(asked.watch_for, &asked.selection, false)?, 0)
+        let later = Later::Write(confined::folders(&[&asked.output]));
+        (why::watch(asked.watch_for, &asked.selection, false, later)?, 0)
     };
     let filter = asked.selection.filter(&mut recording);
     let incomplete = failed > 0 || recording.is_incomplete();

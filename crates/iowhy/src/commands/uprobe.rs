@@ -30,6 +30,7 @@ use serde_json::{Value, json};
 use crate::arguments::{Output, watch_time};
 use crate::clean;
 use crate::command::{Command, Status};
+use crate::confined::{self, Later};
 use crate::messages::{Hinted, Progress};
 use crate::present::View;
 use crate::stop::Stop;
@@ -102,6 +103,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let mut recording = Recording::new();
     uprobe.begin(&mut recording)?;
     iowhy_live::give_up_rights()?;
+    confined::watching(&Later::default(), None)?;
     let (begun, stop, progress) = (Instant::now(), Stop::new()?, Progress::new(!given.records));
     let length = given.watch_for.map(|time| Duration::from_nanos(time.ns() as u64));
     let length = length.unwrap_or(if given.records { Duration::MAX } else { WATCH });

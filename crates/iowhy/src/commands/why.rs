@@ -22,6 +22,7 @@
 //! `iowhy why --example dusty-disk`: a bundled capture of a sick disk.
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, FromArgMatches};
@@ -34,6 +35,7 @@ use crate::arguments::{Files, Output, Selection, Tracing, watch_time};
 use crate::clean;
 use crate::command::{Command, Status};
 use crate::commands::probe::{ask, settles};
+use crate::confined::{self, Later};
 use crate::messages::Hinted;
 use crate::present::knows_devices;
 use crate::scope;
@@ -110,15 +112,27 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
             "leave `--over` out, or look at the slow ones: `iowhy snoop --over 100ms`",
         ));
     }
+    let yardstick = why.baselines.yardstick()?;
     let (mut recording, failed, live) = match &why.example {
         Some(name) => (example(name)?, 0, false),
         // Who says how long to watch wants this machine watched, unless captures are named: a pipe
         // that merely stands open as input is none.
         None if why.files.named() || why.watch_for.is_none() && why.files.given() => {
+            // A probe that may follow needs its device.
+            if !why.ask {
+                let learned = why.baselines.learned();
+                let inputs = why.files.files.iter().map(PathBuf::as_path).chain(learned);
+                confined::reading(inputs, learned.as_slice())?;
+            }
             let gathered = why.files.read_counting(Tally::for_a_verdict())?;
             (gathered.recording, gathered.failed, false)
         }
-        None => (watch(why.watch_for, &why.selection, why.overhead)?, 0, true),
+        None => {
+            let learned = why.baselines.learned();
+            let writes = Later::Write(confined::folders(learned.as_slice()));
+            let later = if why.ask { Later::More } else { writes };
+            (watch(why.watch_for, &why.selection, why.overhead, later)?, 0, true)
+        }
     };
     if recording.listings.is_empty() || !live && !knows_devices(&recording, &why.selection) {
         return Ok(Status::Failed);
@@ -134,7 +148,6 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
             ));
         }
     }
-    let yardstick = why.baselines.yardstick()?;
     let options = Options { rpm: why.rpm, yardstick, ..Options::default() };
     let idle = live && is_idle(&recording);
     let incomplete = failed > 0 || recording.is_incomplete();
@@ -188,6 +201,7 @@ pub fn watch(
     length: Option<Nanos>,
     selection: &Selection,
     overhead: bool,
+    later: Later,
 ) -> anyhow::Result<Recording> {
     let how = Tracing { before: true, overhead, ftrace: false };
     // Whose latency is told, is asked of the recording: the judge sees all that the devices did.
@@ -199,6 +213,7 @@ pub fn watch(
         cgroups: true,
         surroundings: true,
         progress: true,
+        later,
         ..Plan::traced(TraceMode::Events, &devices, how)?
     })?;
     watch.recording().keep_stretches(EVENTS_JUDGED);

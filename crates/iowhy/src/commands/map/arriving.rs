@@ -1,5 +1,6 @@
 //! A capture that arrives on standard input is drawn while it arrives, the latest at the right.
 
+use std::path::PathBuf;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,6 +14,7 @@ use super::window::Window;
 use super::{Map, on_screen};
 use crate::arguments::Files;
 use crate::command::Status;
+use crate::confined;
 use crate::messages;
 use crate::present::View;
 use crate::stop::Stop;
@@ -29,6 +31,8 @@ impl Map {
     /// capture that is whole within the first second is drawn whole.
     pub(super) fn arriving(&self, files: &Files) -> anyhow::Result<Status> {
         let only = files.only()?;
+        // Before the thread that reads begins, which inherits it.
+        confined::reading(files.files.iter().map(PathBuf::as_path), &[])?;
         let shared = Shared::default();
         let mut feed = shared.clone();
         let (done, ended) = mpsc::channel();

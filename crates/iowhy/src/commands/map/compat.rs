@@ -1,6 +1,7 @@
 //! The picture of another tool, as that tool draws it.
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use iowhy_show::{CumulativeRecord, PylatencymapOptions, PylatencymapRun};
 use crate::arguments::{Files, duration};
 use crate::clean;
 use crate::command::Status;
+use crate::confined;
 use crate::messages::{self, Hinted};
 
 /// `--compat`, and the options of PyLatencyMap that go with it.
@@ -50,6 +52,7 @@ impl Compat {
         let options = self.options()?;
         let delay = Duration::from_nanos(self.screen_delay.map_or(0, |delay| delay.ns()) as u64);
         let mut status = Status::Done;
+        confined::reading(files.files.iter().map(PathBuf::as_path), &[])?;
         for (input, opened) in files.open() {
             let mut reader = opened?;
             let mut records = LiteralRecords::new(&mut reader);

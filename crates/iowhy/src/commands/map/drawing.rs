@@ -1,7 +1,7 @@
 //! Where a map goes and in what form: paper, numbers on stdout, picture files.
 
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use iowhy_model::Report;
@@ -67,6 +67,11 @@ impl Drawing {
             }
         }
         Ok(Pictures(opened))
+    }
+
+    /// The picture files by name.
+    pub fn files(&self) -> Vec<&Path> {
+        [&self.svg, &self.png].into_iter().flatten().map(PathBuf::as_path).collect()
     }
 
     /// Writes the maps of a report wherever they are wanted.

@@ -1,0 +1,95 @@
+//! Commands that read captures have no rights left but to read what was named, also as root, and
+//! those that watch keep little more.
+
+#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+const LISTING: &str = "TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)\n\
+                       0.100000 dd 1 sda R 8 4096 1.00\n";
+
+fn place(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("iowhy-confined-{name}-{}", std::process::id()))
+}
+
+/// A line of /proc/PID/status.
+fn status(pid: u32, key: &str) -> String {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix(key));
+    line.unwrap_or_default().trim_start_matches(':').trim().to_string()
+}
+
+/// Waits until the process is filtered.
+fn filtered(pid: u32) -> bool {
+    (0..300).any(|_| {
+        std::thread::sleep(Duration::from_millis(20));
+        status(pid, "Seccomp") == "2"
+    })
+}
+
+#[test]
+fn readers_are_confined_before_the_first_byte() {
+    let out = place("out");
+    let svg = out.display().to_string();
+    for words in [
+        &["why", "-"][..],
+        &["stat", "-"],
+        &["hist", "-"],
+        &["snoop", "-"],
+        &["map", "-", "--svg", &svg],
+        &["map", "-", "--compat", "pylatencymap"],
+        &["convert", "-", "-", "--to", "csv"],
+        &["convert", "-", "-", "--to", "parquet"],
+        &["compare", "-", "-"],
+        &["report", "-", "-o", "-"],
+    ] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_iowhy"))
+            .args(words)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        // Nothing was written yet: nothing was parsed.
+        assert!(filtered(child.id()), "{words:?}: no filter of system calls");
+        assert_eq!(status(child.id(), "NoNewPrivs"), "1", "{words:?}");
+        for set in ["CapEff", "CapPrm", "CapInh"] {
+            assert_eq!(status(child.id(), set), "0000000000000000", "{words:?}: {set}");
+        }
+        child.stdin.take().unwrap().write_all(LISTING.as_bytes()).unwrap();
+        child.wait().unwrap();
+    }
+    assert!(std::fs::read(&out).unwrap().starts_with(b"<svg"), "what was to be written is");
+    std::fs::remove_file(&out).unwrap();
+}
+
+#[test]
+fn what_root_alone_may_read_is_read_and_a_link_out_of_what_was_named_is_not() {
+    let folder = place("folder");
+    std::fs::create_dir(&folder).unwrap();
+    let (secret, named) = (place("secret"), folder.join("named"));
+    std::fs::write(&secret, LISTING).unwrap();
+    std::fs::write(&named, LISTING).unwrap();
+    std::os::unix::fs::symlink(&secret, folder.join("link")).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o400);
+    std::fs::set_permissions(&named, mode).unwrap();
+    // As root: a file of somebody else's. As anybody else this changes nothing.
+    let _ = std::os::unix::fs::chown(&named, Some(65534), Some(65534));
+    let run = |word: &PathBuf| {
+        Command::new(env!("CARGO_BIN_EXE_iowhy"))
+            .args(["hist", "--json", word.to_str().unwrap()])
+            .stdin(Stdio::null())
+            .output()
+            .unwrap()
+    };
+    let (file, whole) = (run(&named), run(&folder));
+    std::fs::remove_dir_all(&folder).unwrap();
+    std::fs::remove_file(&secret).unwrap();
+    let said = String::from_utf8_lossy(&file.stderr);
+    assert_eq!(file.status.code(), Some(0), "{said}");
+    let text = String::from_utf8_lossy(&whole.stdout);
+    assert!(text.contains("named") && !text.contains("secret"), "{text}");
+}

@@ -1,0 +1,286 @@
+//! What a process may still do once it has what it needs: few files, no program, no socket.
+//!
+//! Landlock (Documentation/userspace-api/landlock.rst) bounds which files can be opened, a filter of
+//! system calls (seccomp) what can be asked of the kernel at all, `no_new_privs` keeps every
+//! program that would be started from having more. All of it holds for this thread and those that
+//! it starts, and for good. A kernel that lacks a part runs without it, and `iowhy doctor` says so.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd,
+    Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope,
+};
+use rustix::fs::{Access as May, AtFlags, CWD, accessat};
+use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch};
+
+use crate::Error;
+
+/// What has to stay possible.
+#[derive(Clone, Debug, Default)]
+pub struct Needs {
+    /// Files to read, and folders with all below them.
+    pub read: Vec<PathBuf>,
+    /// Folders in which files are made, renamed and removed.
+    pub write: Vec<PathBuf>,
+}
+
+/// What of it the kernel enforces.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Confinement {
+    /// Whether files are bounded: by all rules, by some, by none.
+    pub files: Bounded,
+    /// Whether system calls are filtered.
+    pub calls: bool,
+}
+
+/// How far the rules for files hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Bounded {
+    /// As asked for.
+    Wholly,
+    /// The kernel is older than some of the rules.
+    Partly,
+    /// The kernel has no Landlock, or it is switched off.
+    NotAtAll,
+}
+
+/// The rules of Linux 6.12; older kernels take those they know.
+const RULES: ABI = ABI::V6;
+
+/// The rules of the time of day.
+const TIME_OF_DAY: [&str; 2] = ["/usr/share/zoneinfo", "/etc/localtime"];
+
+/// Calls that nothing needs once a command runs: they start programs, speak to others, look into
+/// other processes, or change the machine. Those of threads, memory and files are left.
+const REFUSED: &[i64] = &[
+    libc::SYS_execve,
+    libc::SYS_execveat,
+    libc::SYS_socket,
+    libc::SYS_socketpair,
+    libc::SYS_connect,
+    libc::SYS_bind,
+    libc::SYS_listen,
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_kcmp,
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_move_mount,
+    libc::SYS_open_tree,
+    libc::SYS_fsopen,
+    libc::SYS_fsmount,
+    libc::SYS_fsconfig,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_setns,
+    libc::SYS_unshare,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_kexec_load,
+    libc::SYS_reboot,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_keyctl,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_sethostname,
+    libc::SYS_acct,
+    libc::SYS_quotactl,
+];
+
+/// Confines a command that only reads captures: every right but that to read what was named goes.
+///
+/// # Errors
+/// If the kernel has a part of it and refuses it.
+pub fn confine_reading(needs: &Needs) -> Result<Confinement, Error> {
+    keep_for(needs)?;
+    let mut needs = needs.clone();
+    needs.read.extend(TIME_OF_DAY.map(PathBuf::from));
+    let files = bound_files(&needs)?;
+    // Neither programs of the kernel nor rings are for those who read.
+    let calls = filter_calls(&[libc::SYS_bpf, libc::SYS_io_uring_setup])?;
+    Ok(Confinement { files, calls })
+}
+
+/// Confines a command that watches, once its collectors have begun: what they read of the kernel
+/// stays open to them. Capabilities are given up by [`give_up_rights`](crate::give_up_rights).
+///
+/// # Errors
+/// If the kernel has a part of it and refuses it.
+pub fn confine_watching(needs: &Needs) -> Result<Confinement, Error> {
+    let mut needs = needs.clone();
+    needs.read.extend(["/proc", "/sys"].into_iter().chain(TIME_OF_DAY).map(PathBuf::from));
+    let tracing = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"].map(PathBuf::from);
+    needs.write.extend(tracing);
+    let files = bound_files(&needs)?;
+    Ok(Confinement { files, calls: filter_calls(&[])? })
+}
+
+/// Filters system calls only, for a watcher that has to look into other processes' maps, which
+/// Landlock forbids.
+///
+/// # Errors
+/// If the kernel can filter and refuses.
+pub fn confine_calls() -> Result<Confinement, Error> {
+    Ok(Confinement { files: Bounded::NotAtAll, calls: filter_calls(&[])? })
+}
+
+/// What the kernel would enforce, tried in a thread that ends.
+pub fn try_confinement() -> Option<Confinement> {
+    std::thread::spawn(|| confine_reading(&Needs::default()).ok()).join().ok().flatten()
+}
+
+/// Gives up all capabilities but those without which what was named cannot be read or written:
+/// root reads others' files by CAP_DAC_READ_SEARCH, and Landlock bounds which.
+fn keep_for(needs: &Needs) -> Result<(), Error> {
+    let refused = |error: rustix::io::Errno| Error::Rights { cause: error.into() };
+    let none = CapabilitySet::empty();
+    let had = capabilities(None).map_err(refused)?.permitted;
+    let set = |effective: CapabilitySet, permitted: CapabilitySet| {
+        set_capabilities(None, CapabilitySets { effective, permitted, inheritable: none })
+            .map_err(refused)
+    };
+    set(none, had)?;
+    let may = |path: &Path, how: May| {
+        !path.exists() || accessat(CWD, path, how, AtFlags::EACCESS).is_ok()
+    };
+    let mut kept = none;
+    if needs.read.iter().any(|path| path.is_dir() || !may(path, May::READ_OK)) {
+        kept |= CapabilitySet::DAC_READ_SEARCH;
+    }
+    if needs.write.iter().any(|path| !may(path, May::WRITE_OK | May::EXEC_OK)) {
+        kept |= CapabilitySet::DAC_OVERRIDE;
+    }
+    set(had & kept, had & kept)
+}
+
+fn bound_files(needs: &Needs) -> Result<Bounded, Error> {
+    let refused = |error: landlock::RulesetError| Error::Rights {
+        cause: std::io::Error::other(error.to_string()),
+    };
+    let mut rules = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(RULES))
+        .and_then(|rules| rules.handle_access(AccessNet::from_all(RULES)))
+        .and_then(|rules| rules.scope(Scope::from_all(RULES)))
+        .and_then(Ruleset::create)
+        .map_err(refused)?;
+    let read = AccessFs::ReadFile | AccessFs::ReadDir;
+    let write = read
+        | AccessFs::WriteFile
+        | AccessFs::Truncate
+        | AccessFs::MakeReg
+        | AccessFs::RemoveFile
+        | AccessFs::RemoveDir
+        | AccessFs::Refer;
+    let of_file = |access: BitFlags<AccessFs>| access & AccessFs::from_file(RULES);
+    let all = needs.read.iter().map(|path| (path, read));
+    for (path, access) in all.chain(needs.write.iter().map(|path| (path, write))) {
+        // What is not there, or may not even be looked at, says so itself when it is opened.
+        let Ok(place) = PathFd::new(path) else { continue };
+        let access = if path.is_dir() { access } else { of_file(access) };
+        rules = rules.add_rule(PathBeneath::new(place, access)).map_err(refused)?;
+    }
+    let status = rules.restrict_self().map_err(refused)?;
+    Ok(match status.ruleset {
+        RulesetStatus::FullyEnforced => Bounded::Wholly,
+        RulesetStatus::PartiallyEnforced => Bounded::Partly,
+        RulesetStatus::NotEnforced => Bounded::NotAtAll,
+    })
+}
+
+/// Refuses [`REFUSED`] and these with EPERM; whether the kernel filters at all.
+fn filter_calls(more: &[i64]) -> Result<bool, Error> {
+    let refused = |error: String| Error::Rights { cause: std::io::Error::other(error) };
+    // An architecture that the filter's compiler does not know.
+    let Ok(architecture) = TargetArch::try_from(std::env::consts::ARCH) else { return Ok(false) };
+    let rules: BTreeMap<i64, Vec<seccompiler::SeccompRule>> =
+        REFUSED.iter().chain(more).map(|call| (*call, Vec::new())).collect();
+    let filter = SeccompFilter::new(
+        rules,
+        SeccompAction::Allow,
+        SeccompAction::Errno(libc::EPERM as u32),
+        architecture,
+    );
+    let program: BpfProgram =
+        filter.and_then(BpfProgram::try_from).map_err(|error| refused(error.to_string()))?;
+    match seccompiler::apply_filter(&program) {
+        Ok(()) => Ok(true),
+        // CONFIG_SECCOMP_FILTER is missing (seccomp(2): EINVAL).
+        Err(seccompiler::Error::Prctl(cause) | seccompiler::Error::Seccomp(cause))
+            if matches!(cause.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS)) =>
+        {
+            Ok(false)
+        }
+        Err(error) => Err(refused(error.to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::net::{TcpListener, UdpSocket};
+    use std::os::unix::net::UnixStream;
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_reader_opens_no_other_file_no_socket_and_runs_nothing() {
+        let folder = std::env::temp_dir().join(format!("iowhy-confined-{}", std::process::id()));
+        std::fs::create_dir(&folder).expect("a folder in /tmp");
+        let (named, other) = (folder.join("named"), folder.join("other"));
+        std::fs::write(&named, "named").expect("a file");
+        std::fs::write(&other, "other").expect("a file");
+        let out = folder.join("out");
+        std::fs::create_dir(&out).expect("a folder");
+        std::thread::scope(|scope| {
+            let confined = scope.spawn(|| {
+                // All of it works before, or the refusals below say nothing.
+                assert!(Command::new("true").status().is_ok());
+                assert!(TcpListener::bind("127.0.0.1:0").is_ok());
+                let needs = Needs { read: vec![named.clone()], write: vec![out.clone()] };
+                let confinement = confine_reading(&needs).expect("it is confined");
+                println!("{confinement:?}");
+                assert!(confinement.calls);
+                assert_eq!(std::fs::read_to_string(&named).expect("it was named"), "named");
+                std::fs::write(out.join("file"), "new").expect("a file where it may be");
+                std::fs::rename(out.join("file"), out.join("renamed")).expect("a name");
+                if confinement.files != Bounded::NotAtAll {
+                    for path in [other.as_path(), Path::new("/etc/passwd"), Path::new("/dev/zero")]
+                    {
+                        assert!(File::open(path).is_err(), "{}", path.display());
+                    }
+                    assert!(File::create(folder.join("new")).is_err());
+                    assert!(std::fs::write(&other, "changed").is_err());
+                    assert!(std::fs::remove_file(&other).is_err());
+                } else {
+                    println!("skipped: files: needs Landlock in the kernel");
+                }
+                assert!(Command::new("true").status().is_err(), "a program ran");
+                assert!(TcpListener::bind("127.0.0.1:0").is_err(), "a socket of TCP");
+                assert!(UdpSocket::bind("127.0.0.1:0").is_err(), "a socket of UDP");
+                assert!(UnixStream::pair().is_err(), "a pair of sockets");
+                let status = std::fs::read_to_string("/proc/thread-self/status");
+                // Not readable either: no rule names /proc.
+                assert!(confinement.files == Bounded::NotAtAll || status.is_err());
+                let left = capabilities(None).expect("capabilities").permitted;
+                assert_eq!(left, CapabilitySet::empty());
+            });
+            confined.join().expect("all as it should be");
+        });
+        assert_eq!(std::fs::read_to_string(&other).expect("still there"), "other");
+        std::fs::remove_dir_all(&folder).expect("nobody needs it");
+    }
+}
