@@ -134,6 +134,8 @@ fn live(top: &Top, mut tick: Duration, count: Option<u64>) -> anyhow::Result<Sta
     let selection = top.selection.settled_here();
     let how = Tracing { before: true, overhead: false, ftrace: false };
     let mut watch = Watch::start(&Plan {
+        // The terminal is opened when its first key is read.
+        later: crate::confined::Later::More,
         trace: (!top.sampled).then_some(TraceMode::Events),
         sample: Some(tick),
         cgroups: true,
