@@ -4,27 +4,42 @@ mod asm_metrics;
 mod atop;
 mod biolatency;
 mod biosnoop;
+mod biotop;
+mod bitesize;
 mod blkparse;
 pub mod blktrace;
 mod bpftrace;
 mod bpftrace_json;
 mod btrfs_stats;
+mod btt;
 mod capture;
+mod ceph_osd_perf;
 mod cgroup_io;
 mod collectl;
+mod cpu;
+mod dd;
 mod diskspd;
 mod diskstats;
 mod drive_settings;
+mod dstat;
+mod etcd_log;
 mod fio;
 mod fio_json;
 mod fio_log;
 mod fio_terse;
+mod freebsd_iostat;
+mod fs_dist;
+mod fs_slower;
+mod gstat;
+mod hdparm;
 mod hist_log;
 mod iolatency;
 mod ioping;
 mod iosnoop;
 mod iostat;
 mod iostat_json;
+mod iotop;
+mod jbd2;
 mod kernel_log;
 mod latency_outliers;
 mod lsblk;
@@ -38,8 +53,13 @@ mod netapp;
 mod nmon;
 mod nvme_cli;
 mod oracle_10046;
+mod oracle_awr;
 mod oracle_histogram;
 mod perf_script;
+mod pg_test_fsync;
+mod pgbench;
+mod pidstat;
+mod postgres_log;
 mod pressure;
 mod pylatencymap;
 mod quantize;
@@ -49,10 +69,13 @@ mod smart;
 mod smartctl;
 mod smartd;
 mod solaris_iostat;
+mod strace;
+mod sysbench;
 mod sysfs;
 mod vmstat;
 mod vxtrace;
 mod write_test;
+mod zpool_iostat;
 mod zpool_status;
 
 use crate::Format;
@@ -63,27 +86,42 @@ pub const FORMATS: &[Format] = &[
     atop::FORMAT,
     biolatency::FORMAT,
     biosnoop::FORMAT,
+    biotop::FORMAT,
+    bitesize::FORMAT,
     blkparse::FORMAT,
     blktrace::FORMAT,
     bpftrace::FORMAT,
     bpftrace_json::FORMAT,
     btrfs_stats::FORMAT,
+    btt::FORMAT,
     capture::FORMAT,
+    ceph_osd_perf::FORMAT,
     cgroup_io::FORMAT,
     collectl::FORMAT,
+    cpu::FORMAT,
+    dd::FORMAT,
     diskspd::FORMAT,
     diskstats::FORMAT,
     drive_settings::FORMAT,
+    dstat::FORMAT,
+    etcd_log::FORMAT,
     fio::FORMAT,
     fio_json::FORMAT,
     fio_log::FORMAT,
     fio_terse::FORMAT,
+    freebsd_iostat::FORMAT,
+    fs_dist::FORMAT,
+    fs_slower::FORMAT,
+    gstat::FORMAT,
+    hdparm::FORMAT,
     hist_log::FORMAT,
     iolatency::FORMAT,
     ioping::FORMAT,
     iosnoop::FORMAT,
     iostat::FORMAT,
     iostat_json::FORMAT,
+    iotop::FORMAT,
+    jbd2::FORMAT,
     kernel_log::FORMAT,
     latency_outliers::FORMAT,
     lsblk::FORMAT,
@@ -97,8 +135,13 @@ pub const FORMATS: &[Format] = &[
     nmon::FORMAT,
     nvme_cli::FORMAT,
     oracle_10046::FORMAT,
+    oracle_awr::FORMAT,
     oracle_histogram::FORMAT,
     perf_script::FORMAT,
+    pg_test_fsync::FORMAT,
+    pgbench::FORMAT,
+    pidstat::FORMAT,
+    postgres_log::FORMAT,
     pressure::FORMAT,
     pylatencymap::FORMAT,
     quantize::FORMAT,
@@ -108,10 +151,13 @@ pub const FORMATS: &[Format] = &[
     smartctl::FORMAT,
     smartd::FORMAT,
     solaris_iostat::FORMAT,
+    strace::FORMAT,
+    sysbench::FORMAT,
     sysfs::FORMAT,
     vmstat::FORMAT,
     vxtrace::FORMAT,
     write_test::FORMAT,
+    zpool_iostat::FORMAT,
     zpool_status::FORMAT,
 ];
 

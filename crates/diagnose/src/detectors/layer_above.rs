@@ -305,6 +305,10 @@ fn charge(scene: &Scene, place: usize, above: &Seen) -> Option<Finding> {
 /// What a listing measured in some layers.
 fn seen(scene: &Scene, place: usize, is: impl Fn(Layer) -> bool) -> Option<Seen> {
     let listing = scene.listing(place);
+    // Only what was slow is listed there: its mean is no mean.
+    if listing.facts.iter().any(|fact| fact.key == key::TRACE_THRESHOLD) {
+        return None;
+    }
     let mut seen = Seen::default();
     let (mut first, mut last) = (i64::MAX, i64::MIN);
     for event in listing.events.iter().filter(|event| is(event.layer)) {

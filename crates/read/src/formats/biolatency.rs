@@ -63,7 +63,10 @@ fn sniff(head: &[&str]) -> Sniff {
             if matches!(item, Item::Heading(_)) {
                 return Sniff::Yes;
             }
-            if matches!(item, Item::Row(..) | Item::Total { .. }) {
+            // File operations (`fs-dist`) are of another layer.
+            let files = matches!(item, Item::Key("operation", _) | Item::Banner(false))
+                && (line.contains("operation = ") || line.contains(" operation latency"));
+            if files || matches!(item, Item::Row(..) | Item::Total { .. }) {
                 return Sniff::No;
             }
         }

@@ -127,7 +127,23 @@ fn duration(text: &str) -> Option<u64> {
 
 /// `--- . (ext4 /dev/sda 252.0 GiB) ioping statistics ---`: the target.
 fn heading(line: &str) -> Option<&str> {
-    line.trim().strip_prefix("--- ")?.strip_suffix(" ioping statistics ---")
+    let line = line.trim();
+    // The terminal echoes Ctrl-C in front of the statistics.
+    let line = line.strip_prefix("^C").unwrap_or(line);
+    line.strip_prefix("--- ")?.strip_suffix(" ioping statistics ---")
+}
+
+/// `99`, `11.6 k`: the number of requests, of which three digits are printed.
+fn counted(text: &str) -> Option<u64> {
+    let (digits, unit) = text.trim().split_once(' ').unwrap_or((text.trim(), ""));
+    let times = match unit {
+        "" => return integer(digits),
+        "k" => 1e3,
+        "m" | "M" => 1e6,
+        "g" | "G" => 1e9,
+        _ => return None,
+    };
+    decimal(digits).filter(|count| *count >= 0.0).map(|count| (count * times) as u64)
 }
 
 /// `min/avg/max/mdev = 71.6 us / 144.3 us / 295.7 us / 91.5 us`.
@@ -161,7 +177,7 @@ impl Reader for Ioping {
                 self.device = device(target);
             }
         } else if let Some((count, _)) = line.trim().split_once(" requests completed in ") {
-            self.completed = integer(count);
+            self.completed = counted(count);
             self.op = self.op.or(match line.contains(" written,") {
                 true => Some(Op::Write),
                 false => Some(Op::Read),
@@ -178,7 +194,8 @@ impl Reader for Ioping {
         } else {
             let words: Vec<&str> = line.split_whitespace().collect();
             let raw = words.len() == RAW && words.iter().all(|word| integer(word).is_some());
-            if !raw && !words.is_empty() && !line.starts_with("generated ") {
+            let echo = line.trim() == "^C";
+            if !raw && !echo && !words.is_empty() && !line.starts_with("generated ") {
                 return Step::Passed;
             }
         }
@@ -255,6 +272,25 @@ fn event(one: &Value, zero: &mut Option<f64>, sink: &mut dyn Sink) -> Option<Eve
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_echoed_interrupt_ends_nothing_and_thousands_are_counted() {
+        let requests = "4 KiB <<< . (ext4 /dev/sda): request=1 time=9.1 ms (warmup)\n\
+             4 KiB <<< . (ext4 /dev/sda): request=2 time=2 ms\n";
+        let end = "--- . (ext4 /dev/sda) ioping statistics ---\n\
+             1 requests completed in 2 ms, 4 KiB read, 500 iops, 1.95 MiB/s\n\
+             min/avg/max/mdev = 2 ms / 2 ms / 2 ms / 0 us\n";
+        for text in [format!("{requests}^C\n{end}"), format!("{requests}^C{end}")] {
+            let recording = crate::scan::recorded(&text);
+            assert_eq!(recording.listings.len(), 1, "{text}");
+            assert_eq!(recording.listings[0].distributions[0].histogram.count(), 1);
+        }
+        let many = "--- . (ext4 /dev/sda) ioping statistics ---\n\
+             11.6 k requests completed in 2.00 min, 4.95 k iops, 19.3 MiB/s\n\
+             min/avg/max/mdev = 100 us / 202 us / 9 ms / 90 us\n";
+        let recording = crate::scan::recorded(many);
+        assert_eq!(recording.listings[0].distributions[0].histogram.count(), 11_600);
+    }
 
     #[test]
     fn lines_of_two_generations() {

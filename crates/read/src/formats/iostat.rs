@@ -37,6 +37,7 @@ use iowhy_model::{Level, Sink};
 use self::report::Reports;
 use crate::disk_columns::{is_column, is_value};
 use crate::invocation::invocation;
+use crate::processor::shares;
 use crate::table::{Found, Rows, incomplete};
 use crate::{Format, Moment, Reader, Sniff, Step};
 
@@ -122,8 +123,8 @@ fn banner(words: &[&str]) -> Option<(String, usize)> {
 enum Expect {
     #[default]
     Header,
-    /// Values of this many avg-cpu columns.
-    Processor(usize),
+    /// Values of these avg-cpu columns.
+    Processor(Vec<String>),
     /// Rows of a table; `open` while its header may still go on.
     Rows { rows: Rows, open: bool },
 }
@@ -169,7 +170,7 @@ impl Reader for Iostat {
 
     fn finish(&mut self, sink: &mut dyn Sink) {
         self.interrupt(sink);
-        self.reports.flush(sink);
+        self.reports.finish(sink);
     }
 }
 
@@ -224,9 +225,11 @@ impl Iostat {
         self.interrupt(sink);
         self.begun = true;
         self.reports.processor(sink);
-        let columns = words.iter().take_while(|word| word.starts_with('%')).count();
+        let columns = words.iter().take_while(|word| word.starts_with('%'));
+        let columns: Vec<String> = columns.map(ToString::to_string).collect();
+        let rest = &words[columns.len()..];
         self.expect = Expect::Processor(columns);
-        &words[columns..]
+        rest
     }
 
     /// A header at the start of the words: `Device` and columns, columns and `Device`, or more
@@ -279,9 +282,14 @@ impl Iostat {
 
     fn values(&mut self, words: &[&str], sink: &mut dyn Sink) -> Step {
         match &mut self.expect {
-            Expect::Processor(columns) if words.len() == *columns => {
+            Expect::Processor(columns) if words.len() == columns.len() => {
+                let values = words.iter().all(|word| is_value(word));
+                if values {
+                    let pairs = columns.iter().map(String::as_str).zip(words.iter().copied());
+                    self.reports.shares(shares(pairs));
+                }
                 self.expect = Expect::Header;
-                if words.iter().all(|word| is_value(word)) { Step::Took } else { Step::Passed }
+                if values { Step::Took } else { Step::Passed }
             }
             Expect::Rows { rows, .. } if !self.columns.is_empty() => {
                 let (found, given_up) = rows.take(words);

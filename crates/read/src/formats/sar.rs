@@ -28,6 +28,7 @@
 use iowhy_model::{Level, Nanos, Sink, Time};
 
 use crate::disk_columns::{Draft, is_column, is_value};
+use crate::processor::{Processor, are_shares, shares};
 use crate::{Format, Moment, Reader, Sniff, Step, device_name};
 
 /// Entry in the list of formats.
@@ -134,6 +135,15 @@ struct Sar {
     elapsed: f64,
     averages: Vec<(String, Draft)>,
     poured: bool,
+    /// The columns of a table of processors whose rows follow, and their shares so far.
+    shares: Vec<String>,
+    processor: Processor,
+}
+
+/// `12:00:01 PM  CPU  %user ...`: the columns of a table of processors.
+fn processor_columns(rest: &[&str]) -> Option<Vec<String>> {
+    let columns = rest.strip_prefix(&["CPU"])?;
+    are_shares(columns).then(|| columns.iter().map(ToString::to_string).collect())
 }
 
 impl Reader for Sar {
@@ -141,6 +151,7 @@ impl Reader for Sar {
         let words: Vec<&str> = line.split_whitespace().collect();
         if words.is_empty() {
             self.table = None;
+            self.shares.clear();
             return Step::Took;
         }
         if let Some(host) = banner(line) {
@@ -167,7 +178,20 @@ impl Reader for Sar {
             }
             return Step::Took;
         }
-        let Some(header) = &self.table else { return Step::Took };
+        if let Some(columns) = processor_columns(rest) {
+            self.shares = columns;
+            return Step::Took;
+        }
+        let Some(header) = &self.table else {
+            let all = rest.split_first().filter(|(name, _)| **name == "all");
+            if let (Some((_, cells)), Stamp::At(_)) = (all, stamp)
+                && cells.len() == self.shares.len()
+            {
+                let pairs = self.shares.iter().map(String::as_str).zip(cells.iter().copied());
+                self.processor.take(&shares(pairs));
+            }
+            return Step::Took;
+        };
         let Some((name, draft)) = row(header, rest) else {
             let name = if header.name_first { rest.first() } else { rest.last() };
             if let Some(name) = name.filter(|name| !is_value(name)) {
@@ -187,6 +211,7 @@ impl Reader for Sar {
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
+        self.processor.state(sink);
         if self.poured {
             return;
         }

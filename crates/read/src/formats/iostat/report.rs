@@ -8,6 +8,7 @@ use iowhy_model::{Fact, FactValue, Nanos, Sink, Time, key};
 use crate::Moment;
 use crate::disk_columns::{Draft, are_whole};
 use crate::invocation::Invocation;
+use crate::processor::{Processor, Shares};
 use crate::table::Row;
 
 /// Collects the rows of a report and pours them out when the next one begins.
@@ -21,6 +22,9 @@ pub(super) struct Reports {
     columns_now: HashSet<String>,
     /// Devices of the current table.
     named: HashSet<String>,
+    /// The processors' shares of the current report, and of the reports that count.
+    shares: Option<Shares>,
+    processor: Processor,
     run: Run,
 }
 
@@ -35,6 +39,8 @@ struct Run {
     elided: bool,
     /// avg-cpu headers before the first table.
     processors: u64,
+    /// A report without disks has been.
+    shared: bool,
     reports: u64,
     first: Option<Moment>,
     before: Option<Moment>,
@@ -74,6 +80,17 @@ impl Reports {
         self.run.processors += 1;
     }
 
+    /// The values below an avg-cpu header.
+    pub(super) fn shares(&mut self, shares: Shares) {
+        self.shares = Some(shares);
+    }
+
+    /// The listing is over.
+    pub(super) fn finish(&mut self, sink: &mut dyn Sink) {
+        self.flush(sink);
+        self.processor.state(sink);
+    }
+
     /// A table begins; it opens a new report if its columns have been filled already.
     pub(super) fn columns(&mut self, columns: &[String], sink: &mut dyn Sink) {
         self.columns_before.extend(self.columns_now.drain());
@@ -109,12 +126,23 @@ impl Reports {
         self.columns_now.clear();
         self.named.clear();
         self.places.clear();
+        let shares = self.shares.take();
         if self.drafts.is_empty() {
+            // `iostat -c` lists no disks.
+            if let Some(shares) = shares {
+                let first = std::mem::replace(&mut self.run.shared, true);
+                if first || self.run.omits_first || !self.run.banner {
+                    self.processor.take(&shares);
+                }
+            }
             return;
         }
         let rates: Vec<f64> =
             self.drafts.iter().flat_map(|(_, draft)| draft.request_rates()).collect();
         let since_boot = self.run.is_since_boot() && !are_whole(&rates);
+        if let Some(shares) = shares.filter(|_| !since_boot) {
+            self.processor.take(&shares);
+        }
         let length = if since_boot { None } else { self.run.length() };
         let start = length.and_then(|length| self.run.start(length));
         for (name, draft) in self.drafts.drain(..) {

@@ -1,0 +1,65 @@
+//! Tables whose heading names the columns: which value stands under which name.
+
+use crate::decimal;
+
+/// The names of a heading, in order. A name may stand there twice.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Heading(Vec<String>);
+
+impl Heading {
+    /// The words of a line as a heading, if it holds all of `wanted`.
+    pub(crate) fn of(line: &str, wanted: &[&str]) -> Option<Heading> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let known = wanted.iter().all(|name| words.contains(name));
+        known.then(|| Heading::from_words(&words))
+    }
+
+    /// A heading of these names.
+    pub(crate) fn from_words(words: &[&str]) -> Heading {
+        Heading(words.iter().map(ToString::to_string).collect())
+    }
+
+    /// Number of columns.
+    pub(crate) fn width(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Where a name stands for the `nth` time, from 0.
+    pub(crate) fn place(&self, name: &str, nth: usize) -> Option<usize> {
+        let found = self.0.iter().enumerate().filter(|(_, known)| *known == name);
+        found.map(|(place, _)| place).nth(nth)
+    }
+
+    /// The word under a name.
+    pub(crate) fn word<'a>(&self, name: &str, words: &[&'a str]) -> Option<&'a str> {
+        words.get(self.place(name, 0)?).copied()
+    }
+
+    /// The number under a name.
+    pub(crate) fn number(&self, name: &str, words: &[&str]) -> Option<f64> {
+        self.nth_number(name, 0, words)
+    }
+
+    /// The number under the `nth` column of a name.
+    pub(crate) fn nth_number(&self, name: &str, nth: usize, words: &[&str]) -> Option<f64> {
+        words.get(self.place(name, nth)?).and_then(|word| decimal(word.trim_end_matches('%')))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_stands_twice_is_two_columns() {
+        let heading = Heading::of(" r/s   kBps   w/s   kBps  Name", &["r/s", "Name"]).unwrap();
+        let row = ["1", "2", "3", "4,5", "ada0"];
+        assert_eq!(heading.nth_number("kBps", 1, &row), Some(4.5));
+        assert_eq!(
+            (heading.word("Name", &row), heading.number("Name", &row)),
+            (Some("ada0"), None)
+        );
+        assert_eq!(heading.number("ms/r", &row), None);
+        assert!(Heading::of("r/s w/s", &["Name"]).is_none());
+    }
+}

@@ -1,0 +1,253 @@
+//! top, mpstat and sar -u: how the processors of the machine spent their time.
+//!
+//! ## Reads
+//! top's lines `%Cpu(s):  5.9 us,  5.9 sy, ... 0.0 wa, ... 0.0 st` with load average, swap in use and
+//! the number of tasks in uninterruptible sleep (`D`); the tables of `mpstat` and `sar -u`, their rows
+//! `all`. Mean and maximum of each share become facts: `cpu.iowait.mean`, `cpu.steal.max`. iostat's own
+//! `avg-cpu` lines are read with its disks.
+//!
+//! ## Where it comes from
+//! `top -b -d 5 -n 3`, `mpstat 1 10`, `sar -u 1 10`.
+//!
+//! ## Versions
+//! top of procps 3 and later (`5.9%us` and `5.9 us`), decimal commas included; sysstat of any age.
+//!
+//! ## Traps
+//! iowait is idle time with I/O outstanding on a processor: no load, and no proof of a slow disk; a
+//! busy processor hides it, and one waiting task on one of sixteen processors shows as 6 %. steal is
+//! time that the hypervisor gave to others. top's first screen counts since boot and is left out
+//! where others follow. Rows of single processors are passed over.
+//!
+//! ## Cannot know
+//! Which disk is waited for, which task waits, for how long. Whether whole lines are missing: they
+//! bear no numbers.
+
+use iowhy_model::{Level, Sink};
+
+use crate::processor::{Processor, Shares, are_shares, shares};
+use crate::stated::{Column, state};
+use crate::{Format, Moment, Reader, Sniff, Step, decimal, integer};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "cpu",
+    summary: "top, mpstat, sar -u: iowait, steal, load, blocked tasks",
+    manual: include_str!("cpu.rs"),
+    level: Level::E,
+    sniff,
+    reader: || Box::new(Cpu::default()),
+};
+
+/// Lines of top above its processors: the title and the tasks.
+const LEAD: usize = 4;
+
+fn sniff(lines: &[&str]) -> Sniff {
+    let Some(first) = lines.first() else { return Sniff::No };
+    if table(first).is_some() || top_shares(first).is_some() {
+        return Sniff::Yes;
+    }
+    if load(first).is_none() {
+        return Sniff::No;
+    }
+    match lines.iter().any(|line| top_shares(line).is_some()) {
+        true => Sniff::Yes,
+        false if lines.len() < LEAD => Sniff::More,
+        false => Sniff::No,
+    }
+}
+
+/// `top - 11:24:50 up 2 min,  2 users,  load average: 0.23, 0.22, 0.09`: the first load.
+fn load(line: &str) -> Option<f64> {
+    let (_, rest) = line.trim().strip_prefix("top - ")?.split_once("load average: ")?;
+    decimal(rest.split_whitespace().next()?.trim_end_matches(','))
+}
+
+/// `%Cpu(s):  5.9 us,  5.9 sy, ...` or `Cpu(s):  1.2%us,  0.4%sy, ...`.
+fn top_shares(line: &str) -> Option<Shares> {
+    let line = line.trim();
+    let rest = line.strip_prefix('%').unwrap_or(line).strip_prefix("Cpu(s):")?;
+    let text = rest.replace('%', " ");
+    // `5,9 us,` with a decimal comma: the comma behind the name parts the shares.
+    let words: Vec<&str> = text.split_whitespace().map(|word| word.trim_end_matches(',')).collect();
+    let pairs = words.chunks_exact(2).map(|pair| (pair[1], pair[0]));
+    let names: Vec<&str> = pairs.clone().map(|(name, _)| name).collect();
+    are_shares(&names).then(|| shares(pairs))
+}
+
+/// The columns of a table: `03:15:06 PM  CPU    %usr   %nice ...`.
+fn table(line: &str) -> Option<Vec<String>> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let place = words.iter().position(|word| *word == "CPU")?;
+    let (stamp, rest) = words.split_at_checked(place)?;
+    let stamped = Moment::read(&stamp.join(" ")).is_some()
+        || stamp.len() == 1 && stamp.iter().all(|word| word.ends_with(':'));
+    let columns = rest.get(1..)?;
+    (stamped && are_shares(columns)).then(|| columns.iter().map(ToString::to_string).collect())
+}
+
+#[derive(Default)]
+struct Cpu {
+    columns: Vec<String>,
+    processor: Processor,
+    /// top's screens so far, and the shares of the first.
+    screens: u64,
+    first: Option<Shares>,
+    load: Column,
+    /// Swap in use, KiB.
+    swap: Column,
+    /// Where the state of a task stands in the rows below, and tasks in uninterruptible sleep.
+    state_at: Option<usize>,
+    blocked: u64,
+    most_blocked: u64,
+}
+
+impl Reader for Cpu {
+    fn line(&mut self, line: &str, _sink: &mut dyn Sink) -> Step {
+        let text = line.trim();
+        if text.is_empty() {
+            self.columns.clear();
+            return Step::Took;
+        }
+        if let Some(columns) = table(line) {
+            self.columns = columns;
+        } else if !self.columns.is_empty() {
+            return self.row(text);
+        } else if let Some(load) = load(text) {
+            self.load.take(load);
+            (self.state_at, self.blocked) = (None, 0);
+        } else if let Some(shares) = top_shares(text) {
+            self.screens += 1;
+            match self.screens {
+                1 => self.first = Some(shares),
+                _ => self.processor.take(&shares),
+            }
+        } else if let Some(kib) = swap(text) {
+            self.swap.take(kib);
+        } else if let Some(place) = tasks(text) {
+            (self.state_at, self.blocked) = (Some(place), 0);
+        } else if text.starts_with("Tasks:") || text.starts_with("Threads:") || memory(text) {
+            return Step::Took;
+        } else {
+            return self.task(text);
+        }
+        Step::Took
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        if let (1, Some(first)) = (self.screens, &self.first) {
+            self.processor.take(first);
+        }
+        self.processor.state(sink);
+        self.load.state("tasks.load", "tasks", sink);
+        self.swap.state("swap.in-use", "KiB", sink);
+        if self.most_blocked > 0 {
+            state(None, "tasks.blocked", format!("{} tasks", self.most_blocked), sink);
+        }
+    }
+}
+
+impl Cpu {
+    fn row(&mut self, line: &str) -> Step {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let Some(first) = words.len().checked_sub(self.columns.len() + 1) else {
+            return match line.contains(':') && words.len() > 3 {
+                true => Step::Skipped("the values do not fit the heading".to_string()),
+                false => Step::Passed,
+            };
+        };
+        let (stamp, rest) = words.split_at_checked(first).unwrap_or_default();
+        let (Some(which), values) = (rest.first(), rest.get(1..).unwrap_or_default()) else {
+            return Step::Passed;
+        };
+        if stamp.is_empty() || !values.iter().all(|word| decimal(word).is_some()) {
+            return Step::Passed;
+        }
+        // `Average:` repeats what was printed before.
+        if *which == "all" && Moment::read(&stamp.join(" ")).is_some() {
+            let pairs = self.columns.iter().map(String::as_str).zip(values.iter().copied());
+            self.processor.take(&shares(pairs));
+        }
+        Step::Took
+    }
+
+    /// A row of top's tasks.
+    fn task(&mut self, line: &str) -> Step {
+        let Some(place) = self.state_at else { return Step::Passed };
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let state = words.get(place).filter(|word| word.len() == 1);
+        if words.first().is_none_or(|pid| integer(pid).is_none()) || state.is_none() {
+            return Step::Passed;
+        }
+        self.blocked += u64::from(state == Some(&"D"));
+        self.most_blocked = self.most_blocked.max(self.blocked);
+        Step::Took
+    }
+}
+
+/// `  PID USER      PR  NI    VIRT    RES    SHR S %CPU %MEM     TIME+ COMMAND`.
+fn tasks(line: &str) -> Option<usize> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let top = words.first() == Some(&"PID") && words.contains(&"%CPU") && words.contains(&"TIME+");
+    words.iter().position(|word| *word == "S").filter(|_| top)
+}
+
+/// `MiB Mem :   3770.8 total, ...` and its predecessors.
+fn memory(line: &str) -> bool {
+    line.contains("Mem") && line.contains("total,") && line.contains(':')
+}
+
+/// `KiB Swap:  2097148 total,  2097148 free,        0 used.`: what is used, KiB.
+fn swap(line: &str) -> Option<f64> {
+    let (head, rest) = line.split_once("Swap:")?;
+    let scale = match head.trim() {
+        "" | "KiB" => 1.0,
+        "MiB" => 1024.0,
+        "GiB" => 1024.0 * 1024.0,
+        _ => return None,
+    };
+    let words: Vec<&str> = rest.split_whitespace().collect();
+    let place = words.iter().position(|word| word.starts_with("used"))?;
+    let used = words.get(place.checked_sub(1)?)?.trim_end_matches(['k', '+']);
+    decimal(used).map(|used| used * scale)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scan::recorded as read;
+
+    fn values(text: &str) -> Vec<String> {
+        let facts = &read(text).listings[0].facts;
+        facts.iter().map(|fact| format!("{} {}", fact.key, fact.value)).collect()
+    }
+
+    #[test]
+    fn screens_of_two_generations() {
+        let old = values(
+            "Cpu(s):  1.2%us,  0.4%sy,  0.0%ni, 57.1%id, 41.2%wa,  0.0%hi,  0.1%si,  0.0%st\n",
+        );
+        assert!(old.contains(&"cpu.iowait.mean 41.2 %".to_string()), "{old:?}");
+        let new = values(
+            "top - 11:24:50 up 2 min,  2 users,  load average: 8.23, 0.22, 0.09\n\
+             Tasks: 112 total,   1 running, 111 sleeping,   0 stopped,   0 zombie\n\
+             %Cpu(s):  5,9 us,  5,9 sy,  0,0 ni, 28,2 id, 60,0 wa,  0,0 hi,  0,0 si,  0,0 st\n\
+             MiB Swap:   2048.0 total,   2000.0 free,     48.0 used.   3419.3 avail Mem\n\n   \
+             PID USER      PR  NI    VIRT    RES    SHR S  %CPU  %MEM     TIME+ COMMAND\n  \
+             1935 db        20   0  161888   2108   1520 D   6.2   0.1   0:00.01 mysqld\n",
+        );
+        for fact in ["cpu.iowait.mean 60 %", "tasks.load.mean 8.2", "swap.in-use.mean 50331648 B"] {
+            assert!(new.contains(&fact.to_string()), "{fact}: {new:?}");
+        }
+        assert!(new.contains(&"tasks.blocked 1".to_string()));
+    }
+
+    #[test]
+    fn rows_of_all_processors_count() {
+        let found = values(
+            "03:15:06 PM  CPU    %usr   %nice    %sys %iowait    %irq   %soft  %steal  %guest  %gnice   %idle\n\
+             03:15:07 PM  all    0.22    0.00    0.37   10.00    0.00    0.00   20.00    0.00    0.00   69.41\n\
+             03:15:07 PM    0    0.22    0.00    0.37   90.00    0.00    0.00    0.00    0.00    0.00    9.41\n\
+             Average:     all    0.22    0.00    0.37   90.00    0.00    0.00   20.00    0.00    0.00    9.41\n",
+        );
+        assert!(found.contains(&"cpu.iowait.mean 10 %".to_string()), "{found:?}");
+    }
+}

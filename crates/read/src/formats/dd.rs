@@ -1,0 +1,347 @@
+//! dd: how many bytes a copy moved in how many seconds.
+//!
+//! ## Reads
+//! Result lines of any dd: `1073741824 bytes (1.1 GB, 1.0 GiB) copied, 0.817983 s, 1.3 GB/s`, `...
+//! bytes transferred in 0.81 secs (1312669 bytes/sec)`, in any language, and the lines `1024+0
+//! records in` and `out` before them. The command line above a result, if it was copied too, says
+//! what was read or written, in which size, and whether the page cache was in between.
+//!
+//! ## Where it comes from
+//! `dd if=/dev/sdb of=/dev/null bs=1M count=1000 iflag=direct`,
+//! `dd if=/dev/zero of=file bs=1M count=1000 conv=fdatasync`.
+//!
+//! ## Versions
+//! GNU coreutils 5 and later in all languages, busybox, FreeBSD, OpenBSD, macOS. A line is taken
+//! for a result only if its bytes, seconds and rate agree.
+//!
+//! ## Traps
+//! Without `iflag=direct`, `oflag=direct` or `conv=fdatasync` the figure is that of the page cache
+//! and of the memory behind it, not of a disk; the fact `run.cached` says `yes`, `no`, or `unknown`
+//! where no command line stands there. dd sends one request and waits for it: a rate with a small
+//! `bs` is a latency in disguise, no bandwidth. A line that `status=progress` printed is no result
+//! if a later one follows. A throughput alone accuses no disk: its class is not known.
+//!
+//! ## Cannot know
+//! Single latencies, what the disk did, who else used it, whether the file was in the cache
+//! already. Whether whole lines are missing: they bear no numbers.
+
+use iowhy_model::{Interval, Layer, Level, Nanos, Op, Sink};
+
+use crate::stated::{rates, state};
+use crate::{Format, Reader, Sniff, Step, bytes, decimal, integer};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "dd",
+    summary: "dd: bytes copied, seconds, rate",
+    manual: include_str!("dd.rs"),
+    level: Level::A,
+    sniff,
+    reader: || Box::new(Dd::default()),
+};
+
+/// Printed rate over bytes per second: two digits are printed, and busybox divides by 1024.
+const AGREES: std::ops::Range<f64> = 0.88..1.15;
+/// Lines between a command or the records and their result.
+const LEAD: usize = 6;
+/// dd's own block size when none was given.
+const BLOCK: f64 = 512.0;
+
+fn sniff(lines: &[&str]) -> Sniff {
+    let Some(first) = lines.first() else { return Sniff::No };
+    if result(first).is_some() {
+        return Sniff::Yes;
+    }
+    if records(first).is_none() && Command::of(first).is_none() {
+        return Sniff::No;
+    }
+    match lines.last() {
+        Some(last) if result(last).is_some() => Sniff::Yes,
+        // What stands between: the other line of records, a prompt, a warning.
+        Some(last) if lines.len() > 1 && Command::of(last).is_some() => Sniff::No,
+        _ if lines.len() < LEAD => Sniff::More,
+        _ => Sniff::No,
+    }
+}
+
+/// What a result line says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Done {
+    bytes: f64,
+    seconds: f64,
+}
+
+fn result(line: &str) -> Option<Done> {
+    let line = line.trim();
+    let digits = line.find(|c: char| !c.is_ascii_digit())?;
+    let (moved, rest) = line.split_at_checked(digits)?;
+    let moved = integer(moved)? as f64;
+    // The sizes in brackets come before the time, in BSD's line the rate does after it.
+    let bsd = rest.trim_start().strip_prefix("bytes transferred in ");
+    let rest = match (bsd, rest.find([')', '）'])) {
+        (Some(rest), _) => rest,
+        (None, Some(bracket)) if rest.get(..bracket)?.contains(['(', '（']) => {
+            rest.get(bracket..)?.trim_start_matches([')', '）'])
+        }
+        // Less than a kilobyte is not said twice: `512 bytes copied, 0.0021 s, 243 kB/s`.
+        (None, _) => rest,
+    };
+    let parts = rest.replace(['，', '、', '(', ')'], " ");
+    let mut numbers = parts.split_whitespace().enumerate().filter_map(|(place, word)| {
+        let end = word.find(|c: char| !(c.is_ascii_digit() || ".,e-+".contains(c)));
+        let number = word.get(..end.unwrap_or(word.len()))?.trim_end_matches([',', 'e', '.']);
+        // `5.3e-05`: the exponent is part of the number, the unit is not.
+        decimal(number).map(|value| (place, value))
+    });
+    let ((_, seconds), (place, rate)) = (numbers.next()?, numbers.next()?);
+    let words: Vec<&str> = parts.split_whitespace().collect();
+    let glued =
+        words.get(place)?.trim_start_matches(|c: char| c.is_ascii_digit() || ".,".contains(c));
+    let unit = if glued.is_empty() { words.get(place + 1)? } else { glued };
+    let per_s = rate * scale(unit)?;
+    let sound = seconds > 0.0 && moved > 0.0 && AGREES.contains(&(per_s * seconds / moved));
+    sound.then_some(Done { bytes: moved, seconds })
+}
+
+/// Bytes of a unit of rate: `GB/s`, `MiB/s`, `bytes/sec`, `kB/秒`.
+fn scale(unit: &str) -> Option<f64> {
+    let (unit, per) = unit.split_once('/')?;
+    if per.is_empty() || per.chars().count() > 4 {
+        return None;
+    }
+    match unit {
+        "B" | "bytes" | "Bytes" | "byte" | "o" | "octets" | "Б" => Some(1.0),
+        "kB" | "KB" | "ko" => Some(1e3),
+        "MB" | "Mo" => Some(1e6),
+        "GB" | "Go" => Some(1e9),
+        "TB" => Some(1e12),
+        unit if unit.ends_with("iB") => bytes(&format!("1{unit}")),
+        _ => None,
+    }
+}
+
+/// `1024+0 records in`, in any language: whole and partial records.
+fn records(line: &str) -> Option<f64> {
+    let line = line.trim();
+    // `记录了1024+0 的读入` puts words in front.
+    let start = line.find(|c: char| c.is_ascii_digit())?;
+    let (before, rest) = line.split_at_checked(start)?;
+    let (whole, rest) = rest.split_once('+')?;
+    let (partial, words) = rest.split_once(' ')?;
+    let said = !words.trim().is_empty() && words.split_whitespace().count() <= 4;
+    let plain = before.is_empty() || !before.is_ascii();
+    let count = integer(whole)?.checked_add(integer(partial)?)?;
+    (said && plain && !words.contains(['(', '='])).then_some(count as f64)
+}
+
+/// A dd command as it was typed.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Command {
+    input: Option<String>,
+    output: Option<String>,
+    size: Option<f64>,
+    direct: bool,
+    /// Each write waits for the medium.
+    durable: bool,
+    /// The data are on the medium before dd ends.
+    flushed: Option<&'static str>,
+}
+
+impl Command {
+    fn of(line: &str) -> Option<Command> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let place = words.iter().position(|word| word.rsplit('/').next() == Some("dd"))?;
+        let operands = words.get(place + 1..)?.iter();
+        let operands: Vec<(&str, &str)> = operands
+            .take_while(|word| !word.starts_with(['|', '&', ';', '>', '#']))
+            .filter_map(|word| word.trim_end_matches(';').split_once('='))
+            .collect();
+        let mut command = Command::default();
+        for (key, value) in &operands {
+            let flags = || value.split(',');
+            match *key {
+                "if" => command.input = Some((*value).to_string()),
+                "of" => command.output = Some((*value).to_string()),
+                "bs" | "ibs" | "obs" => command.size = bytes(value).or(command.size),
+                "iflag" | "oflag" => {
+                    command.direct |= flags().any(|flag| flag == "direct");
+                    command.durable |= flags().any(|flag| flag == "dsync" || flag == "sync");
+                }
+                "conv" => {
+                    let known = |name: &&str| flags().any(|flag| flag == *name);
+                    command.flushed = ["fdatasync", "fsync"].into_iter().find(known);
+                }
+                _ => {}
+            }
+        }
+        (command.input.is_some() || command.output.is_some()).then_some(command)
+    }
+
+    /// Which way it went, and what was read or written.
+    fn target(&self) -> (Option<Op>, &str) {
+        let source = |path: &str| matches!(path, "/dev/zero" | "/dev/urandom" | "/dev/random");
+        let sink = |path: &str| matches!(path, "/dev/null" | "/dev/zero" | "/dev/full");
+        let (input, output) = (self.input.as_deref(), self.output.as_deref());
+        match (input, output) {
+            (Some(input), None) if !source(input) => (Some(Op::Read), input),
+            (Some(input), Some(output)) if sink(output) && !source(input) => {
+                (Some(Op::Read), input)
+            }
+            (Some(input), Some(output)) if source(input) => (Some(Op::Write), output),
+            (None, Some(output)) if !sink(output) => (Some(Op::Write), output),
+            (Some(_), Some(output)) => (None, output),
+            _ => (None, "dd"),
+        }
+    }
+
+    fn cached(&self, op: Option<Op>) -> &'static str {
+        let kept = self.direct || self.durable && op == Some(Op::Write) || self.flushed.is_some();
+        if kept { "no" } else { "yes" }
+    }
+}
+
+#[derive(Default)]
+struct Dd {
+    command: Option<Command>,
+    /// Records read since the last result.
+    records: Option<f64>,
+    /// A result that a later one may replace: a line of `status=progress`.
+    pending: Option<Done>,
+}
+
+impl Reader for Dd {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        if let Some(command) = Command::of(line) {
+            self.pour(sink);
+            self.command = Some(command);
+        } else if let Some(count) = records(line) {
+            // What was printed while it ran is part of what follows.
+            self.pending = self.pending.filter(|_| self.records.is_some());
+            if self.pending.is_some() {
+                self.pour(sink);
+            }
+            self.records = self.records.or(Some(count));
+        } else if let Some(done) = result(line) {
+            let goes_on = self.pending.is_some_and(|before| {
+                self.records.is_none() && before.bytes < done.bytes && before.seconds < done.seconds
+            });
+            if !goes_on {
+                self.pour_pending(sink);
+            }
+            self.pending = Some(done);
+        } else {
+            return Step::Passed;
+        }
+        Step::Took
+    }
+
+    fn resumes(&self) -> bool {
+        true
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        self.pour(sink);
+    }
+}
+
+impl Dd {
+    /// Gives out the last result and forgets its records.
+    fn pour(&mut self, sink: &mut dyn Sink) {
+        self.pour_pending(sink);
+        self.records = None;
+    }
+
+    fn pour_pending(&mut self, sink: &mut dyn Sink) {
+        let Some(done) = self.pending.take() else { return };
+        let records = self.records.take();
+        let command = self.command.take();
+        let (op, path) = command.as_ref().map_or((None, "dd"), Command::target);
+        let device = sink.device(path.strip_prefix("/dev/").unwrap_or(path));
+        let cached = command.as_ref().map_or("unknown", |command| command.cached(op));
+        let count = records.filter(|count| *count > 0.0).or_else(|| {
+            let size = command.as_ref().map(|command| command.size.unwrap_or(BLOCK))?;
+            Some((done.bytes / size).ceil())
+        });
+        let Done { bytes, seconds } = done;
+        // One request at a time: where none is answered from memory, the mean is the latency.
+        let one_by_one = command.as_ref().is_some_and(|command| command.direct || command.durable);
+        let wait = count.filter(|_| one_by_one).map(|count| seconds * 1e9 / count);
+        let known = rates(count.map(|count| count / seconds), Some(bytes / seconds), wait);
+        if let Some(known) = known {
+            let mut interval = Interval::new(device, Layer::Application);
+            interval.length = Some(Nanos::from_seconds(seconds));
+            match op {
+                Some(op) => interval.rates.push((op, known)),
+                None => interval.mixed = Some(known),
+            }
+            sink.interval(interval);
+        }
+        let rate = format!("{:.0} B/s", bytes / seconds);
+        state(Some(device), "run.throughput", rate, sink);
+        state(Some(device), "run.cached", cached.to_string(), sink);
+        let durable = command.as_ref().filter(|command| command.durable).map(|_| "each write");
+        let flushed = command.as_ref().and_then(|command| command.flushed);
+        if let Some(when) = durable.or(flushed) {
+            state(Some(device), "run.durable", when.to_string(), sink);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iowhy_model::key;
+
+    use super::*;
+    use crate::scan::recorded as read;
+
+    #[test]
+    fn results_in_many_tongues() {
+        let gnu = Done { bytes: 1_073_741_824.0, seconds: 0.817983 };
+        for line in [
+            "1073741824 bytes (1.1 GB, 1.0 GiB) copied, 0.817983 s, 1.3 GB/s",
+            "1073741824 bytes (1.1 GB) copied, 0.817983 seconds, 1.3 GB/s",
+            "1073741824 Bytes (1,1 GB, 1,0 GiB) kopiert, 0,817983 s, 1,3 GB/s",
+            "1073741824 octets (1,1 GB, 1,0 GiB) copiés, 0,817983 s, 1,3 GB/s",
+            "1073741824字节(1.1 GB，1.0 GiB)已复制，0.817983 s，1.3 GB/s",
+            "1073741824 bytes (1.0GB) copied, 0.817983 seconds, 1.2GB/s",
+            "1073741824 bytes transferred in 0.817983 secs (1312669 KB/sec)",
+        ] {
+            assert_eq!(result(line), Some(gnu), "{line}");
+        }
+        let bsd = result("1073741824 bytes transferred in 0.5 secs (2147483648 bytes/sec)");
+        assert_eq!(bsd, Some(Done { bytes: 1_073_741_824.0, seconds: 0.5 }));
+        let tiny = result("512 bytes copied, 5.3e-05 s, 9.7 MB/s").unwrap();
+        assert!((tiny.seconds - 5.3e-5).abs() < 1e-9);
+        for line in [
+            "1073741824 bytes (1.1 GB, 1.0 GiB) copied, 0.817983 s, 9.3 GB/s",
+            "4096 bytes (of 8192) read, 2 s, 3 errors",
+            "10 files (2 MB) copied, 3 s",
+            "2024 was 100 % (or so) better, 3 times, 4 MB/s",
+        ] {
+            assert_eq!(result(line), None, "{line}");
+        }
+        assert_eq!(records("1024+0 records in"), Some(1024.0));
+        assert_eq!(records("1024+0 Datensätze ein"), Some(1024.0));
+        assert_eq!(records("记录了1024+0 的读入"), Some(1024.0));
+        assert_eq!(records("1+1 is two (I think)"), None);
+    }
+
+    #[test]
+    fn the_command_says_whether_memory_answered() {
+        let recording = read(
+            "$ dd if=/dev/zero of=/srv/x bs=4k count=1000 oflag=dsync\n1000+0 records in\n\
+             1000+0 records out\n4096000 bytes (4.1 MB, 3.9 MiB) copied, 8.33 s, 492 kB/s\n\
+             $ dd if=/srv/x of=/dev/null bs=1M status=progress\n\
+             2097152 bytes (2.1 MB, 2.0 MiB) copied, 0.001 s, 2.1 GB/s\n3+1 records in\n3+1 records out\n\
+             4096000 bytes (4.1 MB, 3.9 MiB) copied, 0.002 s, 2.0 GB/s\n",
+        );
+        let listing = &recording.listings[0];
+        let [written, read] = &listing.intervals[..] else { panic!("{:?}", listing.intervals) };
+        let writes = written.of(Op::Write).unwrap();
+        assert!((writes.await_ns.unwrap() - 8.33e6).abs() < 1.0);
+        assert!((read.of(Op::Read).unwrap().ios_per_s - 2000.0).abs() < 1e-6);
+        let cached = listing.facts.iter().filter(|fact| fact.key == key::RUN_CACHED);
+        let cached: Vec<String> = cached.map(|fact| fact.value.to_string()).collect();
+        assert_eq!(cached, ["no", "yes"]);
+    }
+}

@@ -1,0 +1,196 @@
+//! bcc's ext4slower, xfsslower, zfsslower, nfsslower, fileslower and their kin: slow file operations.
+//!
+//! ## Reads
+//! The rows `TIME COMM PID T BYTES OFF_KB LAT(ms) FILENAME`, with the banner `Tracing ext4 operations
+//! slower than 10 ms` or without; fileslower's `TIME(s) COMM TID D BYTES LAT(ms) FILENAME`. Each row
+//! becomes an event of a file system, not of a disk: it holds cache, locks, journal and queues.
+//!
+//! ## Where it comes from
+//! `ext4slower 1`, `fileslower -p PID 10`, `fsslower -t xfs` of bcc and libbpf-tools.
+//!
+//! ## Versions
+//! bcc since 2016, libbpf-tools' `fsslower`. The lines of `-j` are not read.
+//!
+//! ## Traps
+//! Only operations above the threshold are listed: how many there were in all, and their mean, is
+//! not known; the fact `trace.threshold` says so, and no mean is compared with a disk's. Opens and
+//! `getattr` are no I/O of data. Times are whole seconds, except fileslower's. `T` is `R`, `W`, `O`
+//! (open), `S` or `F` (fsync).
+//!
+//! ## Cannot know
+//! What of it was the disk: `biosnoop` beside it tells. Operations below the threshold, mmap, direct
+//! I/O of some file systems. Whether whole lines are missing: they bear no numbers.
+
+use iowhy_model::{Event, Layer, Level, Nanos, Op, Sink, Time};
+
+use crate::stated::state;
+use crate::{Format, Moment, Reader, Sniff, Step, decimal, fixed, integer};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "fs-slower",
+    summary: "ext4slower, xfsslower, fileslower, ...: slow file operations (bcc)",
+    manual: include_str!("fs_slower.rs"),
+    level: Level::C,
+    sniff,
+    reader: || Box::new(FsSlower::default()),
+};
+
+/// Step of LAT(ms), which has two decimals.
+const LATENCY_STEP: Nanos = Nanos(10_000);
+
+fn sniff(lines: &[&str]) -> Sniff {
+    match lines {
+        [first, ..] if heading(first).is_some() => Sniff::Yes,
+        [first] if banner(first).is_some() => Sniff::More,
+        [first, second, ..] if banner(first).is_some() => heading(second).is_some().into(),
+        _ => Sniff::No,
+    }
+}
+
+/// `Tracing ext4 operations slower than 10 ms`: the file system and the threshold, ms.
+fn banner(line: &str) -> Option<(&str, f64)> {
+    let rest = line.trim().strip_prefix("Tracing ")?;
+    let (what, rest) = rest.split_once(" slower than ")?;
+    let threshold = decimal(rest.split_whitespace().next()?)?;
+    let kind = what.strip_suffix(" that are").unwrap_or(what);
+    let kind = match kind.strip_suffix(" operations") {
+        Some(kind) if !kind.contains(' ') => kind,
+        _ if kind == "sync read/writes" => "files",
+        _ => return None,
+    };
+    Some((kind, threshold))
+}
+
+/// Whether a file's offset stands behind its bytes; `None` if the line is no heading.
+fn heading(line: &str) -> Option<bool> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let [time, "COMM", "PID" | "TID", "T" | "D", "BYTES", rest @ ..] = &words[..] else {
+        return None;
+    };
+    let offset = match rest {
+        ["OFF_KB", "LAT(ms)", "FILENAME"] => true,
+        ["LAT(ms)", "FILENAME"] => false,
+        _ => return None,
+    };
+    matches!(*time, "TIME" | "TIME(s)").then_some(offset)
+}
+
+#[derive(Default)]
+struct FsSlower {
+    kind: String,
+    threshold: Option<f64>,
+    offset: bool,
+    /// The first time, and the last second that was printed.
+    first: Option<Moment>,
+}
+
+impl Reader for FsSlower {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        if let Some((kind, threshold)) = banner(line) {
+            self.kind = kind.to_string();
+            self.threshold = Some(threshold).filter(|ms| *ms > 0.0);
+        } else if let Some(offset) = heading(line) {
+            self.offset = offset;
+            sink.source().resolution = Some(LATENCY_STEP);
+        } else if matches!(line.trim(), "" | "^C") {
+            return Step::Took;
+        } else {
+            return self.row(line, sink);
+        }
+        Step::Took
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        // Without a banner the threshold is not known, but that there was one is likely.
+        let threshold =
+            self.threshold.map_or("unknown".to_string(), |ms| format!("{} us", ms * 1e3));
+        if sink.source().records > 0 {
+            state(None, "trace.threshold", threshold, sink);
+        }
+    }
+}
+
+impl FsSlower {
+    fn row(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let time = words.first().copied().unwrap_or_default();
+        let clock = Moment::read(time).is_some();
+        if !clock && decimal(time).is_none() {
+            return Step::Passed;
+        }
+        // A program's name may hold blanks: the process is the first number before a letter.
+        let place = words
+            .windows(2)
+            .skip(2)
+            .position(|pair| integer(pair[0]).is_some() && op(pair[1]).is_some());
+        let Some(place) = place.map(|place| place + 2) else {
+            return match words.len() > 5 {
+                true => Step::Skipped("the columns do not fit the heading".to_string()),
+                false => Step::Passed,
+            };
+        };
+        let values = words.get(place + 1..).unwrap_or_default();
+        let at = 2 + usize::from(self.offset);
+        let latency = values.get(at).and_then(|word| fixed(word, 6)).filter(|ns| *ns >= 0);
+        let op = values.first().and_then(|letter| op(letter));
+        let (Some(latency), Some(op)) = (latency, op) else {
+            return Step::Skipped("the columns do not fit the heading".to_string());
+        };
+        let kind = if self.kind.is_empty() { "files" } else { &self.kind };
+        let mut event = Event::new(sink.device(kind), op, Layer::Syscall);
+        event.bytes = values.get(1).and_then(|word| integer(word)?.try_into().ok());
+        event.pid = words.get(place).and_then(|word| integer(word)?.try_into().ok());
+        event.comm = words.get(1..place).map(|comm| sink.name(&comm.join(" ")));
+        let file = values.get(at + 1..).unwrap_or_default().join(" ");
+        event.file = (!file.is_empty()).then(|| sink.name(&file));
+        let seconds = match clock {
+            true => Moment::read(time).map(|now| {
+                let first = *self.first.get_or_insert(now);
+                now.since(first).unwrap_or(0.0)
+            }),
+            false => decimal(time),
+        };
+        let Some(end) = seconds.map(Time::from_seconds) else { return Step::Passed };
+        event.completed = Some(end);
+        event.queued = Some(end - Nanos(latency));
+        sink.event(event);
+        Step::Took
+    }
+}
+
+fn op(letter: &str) -> Option<Op> {
+    match letter {
+        "R" => Some(Op::Read),
+        "W" => Some(Op::Write),
+        "S" | "F" => Some(Op::Flush),
+        "O" | "G" => Some(Op::Other),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scan::recorded as read;
+
+    #[test]
+    fn names_with_blanks_and_the_threshold() {
+        let recording = read(
+            "Tracing ext4 operations slower than 10 ms\n\
+             TIME     COMM           PID    T BYTES   OFF_KB   LAT(ms) FILENAME\n\
+             06:35:01 Web Content    16464  R 1249    0          16.05 my file\n\
+             06:35:03 mysqld         1822   S 0       0         102.40 ib_logfile0\n\
+             06:35:03 mysqld         1822   W 4096\n",
+        );
+        let listing = &recording.listings[0];
+        let [first, last] = &listing.events[..] else { panic!("{:?}", listing.events) };
+        assert_eq!(first.latency(iowhy_model::Stage::Total), Some(Nanos(16_050_000)));
+        assert_eq!(recording.text(first.comm.unwrap()), "Web Content");
+        assert_eq!(recording.text(first.file.unwrap()), "my file");
+        assert_eq!((last.op, last.layer, last.pid), (Op::Flush, Layer::Syscall, Some(1822)));
+        assert_eq!(last.completed, Some(Time::from_seconds(2.0)));
+        assert_eq!(listing.facts[0].value.number(), Some(0.01));
+        assert_eq!(listing.source.skipped, 1);
+    }
+}

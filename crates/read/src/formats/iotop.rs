@@ -1,0 +1,178 @@
+//! iotop: what processes read and wrote, and what the disks did in all.
+//!
+//! ## Reads
+//! The screens of `iotop -b`: the totals (`Total DISK READ`, `Actual DISK WRITE` or `Current DISK
+//! READ`) and the rows of processes. The actual totals become facts (`disks.read.mean`,
+//! `disks.written.max`), and the processes that moved most (`process.reads`, `process.writes`).
+//!
+//! ## Where it comes from
+//! `iotop -b -o -n 5 -d 2`, `iotop -botqqq`.
+//!
+//! ## Versions
+//! iotop 0.4 and later, iotop-c, with or without a time in front (`-t`).
+//!
+//! ## Traps
+//! `Total` is what programs asked of the kernel, caches included; `Actual` is what went to the disks.
+//! `IO>` is the share of its time that a task waited for I/O, `SWAPIN` for swap: neither is a load of
+//! the disk. `B/s`, `K/s` and `M/s` are powers of 1024. A thread is listed like a process unless `-P`
+//! was given. With delay accounting off (kernels since 5.14) `IO>` is `?unavailable?`.
+//!
+//! ## Cannot know
+//! Which disk, how many requests, how long each took. Whether whole lines are missing: they bear no
+//! numbers.
+
+use iowhy_model::{Level, Sink};
+
+use crate::processes::Processes;
+use crate::stated::{Column, state};
+use crate::{Format, Reader, Step, bytes, decimal, integer};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "iotop",
+    summary: "iotop -b: reads and writes of processes, totals of the disks",
+    manual: include_str!("iotop.rs"),
+    level: Level::E,
+    sniff: |lines| lines.first().is_some_and(|line| totals(line).is_some()).into(),
+    reader: || Box::new(Iotop::default()),
+};
+
+/// `Actual DISK READ:  0.00 B/s | Actual DISK WRITE:  39.26 K/s`: whether it is what the disks did,
+/// and bytes per second read and written.
+fn totals(line: &str) -> Option<(bool, f64, f64)> {
+    let (read, written) = line.split_once('|')?;
+    let (head, read) = read.split_once("DISK READ")?;
+    let (_, written) = written.split_once("DISK WRITE")?;
+    let kind = head.split_whitespace().next_back()?;
+    let actual = match kind {
+        "Total" => false,
+        "Actual" | "Current" => true,
+        _ => return None,
+    };
+    Some((actual, rate(read)?, rate(written)?))
+}
+
+/// ` :      11.78 K/s`.
+fn rate(text: &str) -> Option<f64> {
+    let words: Vec<&str> = text.trim_start_matches([' ', ':']).split_whitespace().collect();
+    let [number, unit, ..] = words[..] else { return None };
+    per_second(number, unit)
+}
+
+fn per_second(number: &str, unit: &str) -> Option<f64> {
+    let unit = unit.strip_suffix("/s")?;
+    bytes(&format!("{number}{unit}"))
+}
+
+#[derive(Default)]
+struct Iotop {
+    read: Column,
+    written: Column,
+    processes: Processes,
+    /// The largest share of its time that a task waited for I/O, and its name.
+    waited: Option<(f64, String)>,
+}
+
+impl Reader for Iotop {
+    fn line(&mut self, line: &str, _sink: &mut dyn Sink) -> Step {
+        if let Some((actual, read, written)) = totals(line) {
+            match actual {
+                false => self.processes.report(),
+                true => {
+                    self.read.take(read / 1024.0);
+                    self.written.take(written / 1024.0);
+                }
+            }
+            return Step::Took;
+        }
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let title = words.iter().any(|word| matches!(*word, "TID" | "PID"))
+            && words.contains(&"DISK")
+            && words.contains(&"COMMAND");
+        if title || words.is_empty() {
+            return Step::Took;
+        }
+        self.row(&words)
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        self.read.state("disks.read", "KiB/s", sink);
+        self.written.state("disks.written", "KiB/s", sink);
+        self.processes.state(sink);
+        if let Some((percent, who)) = self.waited.take().filter(|(percent, _)| *percent > 0.0) {
+            state(None, "process.io-wait", format!("{percent} % {who}"), sink);
+        }
+    }
+}
+
+impl Iotop {
+    /// `312 be/3 root        0.00 B/s   11.78 K/s  0.00 %  0.39 % [jbd2/sda1-8]`, perhaps behind a
+    /// time.
+    fn row(&mut self, words: &[&str]) -> Step {
+        let is_class = |word: &str| {
+            word.split_once('/').is_some_and(|(class, level)| {
+                matches!(class, "be" | "rt") && integer(level).is_some()
+            }) || matches!(word, "idle" | "?dif" | "none")
+        };
+        let Some(place) = words.iter().take(4).position(|word| is_class(word)) else {
+            return Step::Passed;
+        };
+        let pid = place.checked_sub(1).and_then(|place| words.get(place));
+        let Some(pid) = pid.filter(|pid| integer(pid).is_some()) else { return Step::Passed };
+        let [read, read_unit, written, written_unit, rest @ ..] =
+            words.get(place + 2..).unwrap_or_default()
+        else {
+            return Step::Skipped("the row ends before its rates".to_string());
+        };
+        let rates = (per_second(read, read_unit), per_second(written, written_unit));
+        let (Some(read), Some(written)) = rates else {
+            return Step::Skipped("the rates of the row are no numbers".to_string());
+        };
+        let command = rest
+            .iter()
+            .position(|word| !matches!(*word, "%" | "?unavailable?") && decimal(word).is_none());
+        let command = command.and_then(|place| rest.get(place..)).unwrap_or_default().join(" ");
+        let who = format!("{command} ({pid})");
+        let percent = rest.iter().enumerate().filter(|(_, word)| **word == "%").nth(1);
+        let percent = percent.and_then(|(place, _)| decimal(rest.get(place.checked_sub(1)?)?));
+        if let Some(percent) = percent
+            && self.waited.as_ref().is_none_or(|(most, _)| percent > *most)
+        {
+            self.waited = Some((percent, who.clone()));
+        }
+        self.processes.add(&who, Some(read), Some(written));
+        Step::Took
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scan::recorded as read;
+
+    #[test]
+    fn totals_of_the_disks_and_the_busiest_processes() {
+        let recording = read(
+            "Total DISK READ :      10.00 M/s | Total DISK WRITE :      11.78 K/s\n\
+             Actual DISK READ:       5.00 M/s | Actual DISK WRITE:      39.26 K/s\n    \
+             TID  PRIO  USER     DISK READ  DISK WRITE  SWAPIN     IO>    COMMAND\n    \
+             312 be/3 root        0.00 B/s   11.78 K/s  0.00 %  0.39 % [jbd2/sda1-8]\n   \
+             4711 be/4 db         10.00 M/s    0.00 B/s  0.00 % 98.12 % mysqld --daemonize\n   \
+             4712 be/4 db\n",
+        );
+        let listing = &recording.listings[0];
+        let value = |key: &str| {
+            listing
+                .facts
+                .iter()
+                .find(|fact| fact.key.name() == key)
+                .map(|fact| fact.value.to_string())
+        };
+        assert_eq!(value("disks.read.mean"), Some("5242880 B/s".to_string()));
+        assert_eq!(
+            value("process.reads"),
+            Some("10240.0 KiB/s mysqld --daemonize (4711)".to_string())
+        );
+        assert_eq!(value("process.io-wait"), Some("98.12 % mysqld --daemonize (4711)".to_string()));
+        assert_eq!(listing.source.skipped, 1);
+    }
+}

@@ -1,0 +1,154 @@
+//! Oracle AWR and Statspack: waits of a database for its I/O, as counts and means.
+//!
+//! ## Reads
+//! Rows of `Top Timed Events`, foreground and background wait events: an I/O event, its waits, the
+//! time and the mean, `log file sync 59,558 3,275 55 54.53 Commit`, however the columns were run
+//! together. Each becomes so many waits of that mean.
+//!
+//! ## Where it comes from
+//! `awrrpt.sql`, Statspack's `spreport.sql`, as text or pasted from the HTML page.
+//!
+//! ## Versions
+//! Oracle 9i to 23: `Avg wait (ms)`, or a mean with its unit (`512.1us`). A row is taken only if
+//! waits, time and mean agree, so no heading is needed.
+//!
+//! ## Traps
+//! A wait is what a process of the database sees: file system, queue, remote storage and disk
+//! together, and for `log file sync` the log writer and the processors too. `log file parallel write`
+//! is the log writer's own I/O. A `parallel` read or write is many requests at once. Means of a
+//! snapshot of an hour hide its worst minute. Times are whole seconds, means often whole
+//! milliseconds.
+//!
+//! ## Cannot know
+//! Single latencies (the histograms of the same report tell more), which file or device, the length
+//! of the snapshot where it was not pasted. Whether whole lines are missing: they bear no numbers.
+
+use iowhy_model::{Distribution, Layer, Level, Op, Sink, Stage};
+
+use crate::buckets::mean_only;
+use crate::{Format, Reader, Step, decimal, integer};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "oracle-awr",
+    summary: "Oracle AWR, Statspack: I/O wait events, counts and mean waits",
+    manual: include_str!("oracle_awr.rs"),
+    level: Level::B,
+    sniff: |lines| lines.first().is_some_and(|line| row(line).is_some()).into(),
+    reader: || Box::new(OracleAwr),
+};
+
+/// Waits for I/O, and what they do (Oracle Database Reference, appendix C).
+const EVENTS: [(&str, Op); 21] = [
+    ("db file sequential read", Op::Read),
+    ("db file scattered read", Op::Read),
+    ("db file parallel read", Op::Read),
+    ("db file single write", Op::Write),
+    ("db file parallel write", Op::Write),
+    ("db file async I/O submit", Op::Write),
+    ("log file sync", Op::Flush),
+    ("log file parallel write", Op::Flush),
+    ("log file sequential read", Op::Read),
+    ("log file single write", Op::Write),
+    ("control file sequential read", Op::Read),
+    ("control file parallel write", Op::Write),
+    ("direct path read temp", Op::Read),
+    ("direct path write temp", Op::Write),
+    ("direct path read", Op::Read),
+    ("direct path write", Op::Write),
+    ("cell single block physical read", Op::Read),
+    ("cell multiblock physical read", Op::Read),
+    ("cell smart table scan", Op::Read),
+    ("Disk file operations I/O", Op::Other),
+    ("read by other session", Op::Read),
+];
+/// Waits from which on a row's three numbers agree by no chance.
+const FEWEST: u64 = 10;
+
+/// An event, its waits and its mean in ns.
+fn row(line: &str) -> Option<(&'static str, Op, u64, f64)> {
+    let line = line.trim();
+    let (name, op) = EVENTS.iter().find(|(name, _)| {
+        line.strip_prefix(name).is_some_and(|rest| rest.starts_with(char::is_whitespace))
+    })?;
+    let words: Vec<&str> = line.get(name.len()..)?.split_whitespace().collect();
+    let plain = |word: &str| decimal(&word.replace(',', ""));
+    let waits = integer(&words.first()?.replace(',', "")).filter(|waits| *waits >= FEWEST)?;
+    // Behind the waits stand the time and the mean, perhaps not at once: `%Time -outs` is between.
+    let pairs = words.windows(2).skip(1).take(3);
+    let mut found = pairs.filter_map(|pair| {
+        let seconds = plain(pair[0]).filter(|seconds| *seconds > 0.0)?;
+        let (mean_ms, step_ms) = mean(pair[1])?;
+        let computed_ms = seconds * 1e3 / waits as f64;
+        let rounding = step_ms / 2.0 + 500.0 / waits as f64;
+        ((computed_ms - mean_ms).abs() <= rounding * 1.01).then_some(computed_ms)
+    });
+    Some((name, *op, waits, found.next()? * 1e6))
+}
+
+/// `55`, `8.20ms`, `512.1us`: milliseconds, and the step they are printed in.
+fn mean(word: &str) -> Option<(f64, f64)> {
+    let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match word.get(digits.len()..)? {
+        "" | "ms" => 1.0,
+        "us" => 1e-3,
+        "s" => 1e3,
+        _ => return None,
+    };
+    let places = digits.split_once('.').map_or(0, |(_, places)| places.len());
+    let value = decimal(&digits.replace(',', ""))?;
+    Some((value * unit, unit * 0.1f64.powi(i32::try_from(places).ok()?)))
+}
+
+struct OracleAwr;
+
+impl Reader for OracleAwr {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        let Some((name, op, waits, mean_ns)) = row(line) else {
+            let named = EVENTS.iter().any(|(name, _)| line.trim().starts_with(name));
+            let numbers = line.split_whitespace().filter(|word| decimal(word).is_some()).count();
+            return match named && numbers > 2 {
+                true => Step::Skipped("waits, time and mean of the row disagree".to_string()),
+                false => Step::Passed,
+            };
+        };
+        let Some(histogram) = mean_only(waits, mean_ns) else { return Step::Passed };
+        let device = sink.device(name);
+        let mut one = Distribution::new(device, Layer::Application, Stage::Total, histogram);
+        one.op = Some(op);
+        sink.distribution(one);
+        Step::Took
+    }
+
+    fn resumes(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_time_and_mean_are_found_by_their_product() {
+        let known = |line: &str| row(line).map(|(name, _, waits, ns)| (name, waits, ns.round()));
+        assert_eq!(
+            known("log file sync 59,558 3,275 55 54.53 Commit"),
+            Some(("log file sync", 59_558, 54_988_415.0))
+        );
+        assert_eq!(
+            known("log file parallel write 61,635 0 2,810 46 1.10 30.09"),
+            Some(("log file parallel write", 61_635, 45_590_979.0))
+        );
+        assert_eq!(
+            known(
+                "db file sequential read           1,204,411     603.4   501.0us   61.2 User I/O"
+            ),
+            Some(("db file sequential read", 1_204_411, 500_991.9f64.round()))
+        );
+        for line in ["log file sync 59,558 3,275 99 54.53 Commit", "log file sync waits were 55 ms"]
+        {
+            assert_eq!(known(line), None, "{line}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! pidstat -d: what each process read and wrote, and how long it was delayed by I/O.
+//!
+//! ## Reads
+//! The table `UID  PID  kB_rd/s  kB_wr/s  kB_ccwr/s  iodelay  Command`, with a time in front, with
+//! `-h` or among the columns of other reports. The processes that moved most become facts
+//! (`process.reads`, `process.writes`), as means over the reports; so does the longest delay.
+//!
+//! ## Where it comes from
+//! `pidstat -d 5 3`, `pidstat -dl 1`.
+//!
+//! ## Versions
+//! sysstat 7 and later; `iodelay` since 11.5. Columns are found by the heading.
+//!
+//! ## Traps
+//! What a process writes goes to the page cache first: `kB_wr/s` is what it made dirty, and the
+//! flusher writes it later. `kB_ccwr/s` was thrown away before it was written. `iodelay` counts
+//! clock ticks (10 ms) spent waiting for block I/O. -1.00 means that the kernel did not tell, which
+//! takes root. `Average:` rows repeat the others.
+//!
+//! ## Cannot know
+//! Which disk, how many requests, how long each took. Whether whole lines are missing: they bear no
+//! numbers.
+
+use iowhy_model::{Level, Sink};
+
+use crate::columns::Heading;
+use crate::processes::Processes;
+use crate::stated::state;
+use crate::{Format, Moment, Reader, Step, decimal, integer};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "pidstat",
+    summary: "pidstat -d: reads, writes and I/O delay of processes",
+    manual: include_str!("pidstat.rs"),
+    level: Level::E,
+    sniff: |lines| lines.first().is_some_and(|line| heading(line).is_some()).into(),
+    reader: || Box::new(Pidstat::default()),
+};
+
+/// Words in front that are no column: a time, AM or PM, a hash.
+fn heading(line: &str) -> Option<Heading> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let from = words.iter().position(|word| matches!(*word, "UID" | "USER" | "PID" | "TGID"))?;
+    let (front, columns) = words.split_at_checked(from)?;
+    let stamped = match front {
+        [] | ["#"] | ["#", "Time"] => true,
+        [word] if word.ends_with(':') => true,
+        front => Moment::read(&front.join(" ")).is_some(),
+    };
+    let known = columns.contains(&"kB_rd/s")
+        && columns.contains(&"kB_wr/s")
+        && columns.last() == Some(&"Command")
+        && stamped;
+    known.then(|| Heading::from_words(columns))
+}
+
+#[derive(Default)]
+struct Pidstat {
+    heading: Heading,
+    processes: Processes,
+    /// The time of the report being read.
+    stamp: String,
+    /// The longest delay, ticks, and whose it was.
+    delay: Option<(f64, String)>,
+}
+
+impl Reader for Pidstat {
+    fn line(&mut self, line: &str, _sink: &mut dyn Sink) -> Step {
+        if let Some(heading) = heading(line) {
+            self.heading = heading;
+            return Step::Took;
+        }
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let Some(first) = words.first() else { return Step::Took };
+        if first.ends_with(':') && !first.starts_with(|c: char| c.is_ascii_digit()) {
+            return Step::Took;
+        }
+        let half = words.get(1).is_some_and(|word| matches!(*word, "AM" | "PM"));
+        let stamp = 1 + usize::from(half);
+        let moment = words.get(..stamp).map(|words| words.join(" ")).unwrap_or_default();
+        if Moment::read(&moment).is_none() {
+            return Step::Passed;
+        }
+        let values = words.get(stamp..).unwrap_or_default();
+        if values.len() < self.heading.width() {
+            return Step::Skipped("the values do not fit the heading".to_string());
+        }
+        if moment != self.stamp {
+            self.processes.report();
+            self.stamp = moment;
+        }
+        self.row(values)
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        self.processes.state(sink);
+        if let Some((ticks, who)) = self.delay.take() {
+            state(None, "process.io-delay", format!("{} ms {who}", ticks * 10.0), sink);
+        }
+    }
+}
+
+impl Pidstat {
+    fn row(&mut self, values: &[&str]) -> Step {
+        let of = |name: &str| self.heading.number(name, values).filter(|value| *value >= 0.0);
+        // A thread has `-` for its process.
+        let pid = ["PID", "TGID"].iter().find_map(|name| self.heading.word(name, values));
+        let Some(pid) = pid.filter(|pid| integer(pid).is_some() || *pid == "-") else {
+            return Step::Skipped("the row has no process".to_string());
+        };
+        if self.heading.word("kB_rd/s", values).is_none_or(|word| decimal(word).is_none()) {
+            return Step::Skipped("the values do not fit the heading".to_string());
+        }
+        let command = values.get(self.heading.width() - 1..).unwrap_or_default().join(" ");
+        let who = format!("{command} ({pid})");
+        let bytes = |name: &str| of(name).map(|kib| kib * 1024.0);
+        if let Some(ticks) = of("iodelay").filter(|ticks| *ticks > 0.0)
+            && self.delay.as_ref().is_none_or(|(most, _)| ticks > *most)
+        {
+            self.delay = Some((ticks, who.clone()));
+        }
+        let (read, written) = (bytes("kB_rd/s"), bytes("kB_wr/s"));
+        self.processes.add(&who, read, written);
+        Step::Took
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scan::recorded as read;
+
+    #[test]
+    fn means_over_reports_and_the_longest_delay() {
+        let heading =
+            "12:00:00      UID       PID   kB_rd/s   kB_wr/s kB_ccwr/s iodelay  Command\n";
+        let recording = read(&format!(
+            "{heading}12:00:05        0       201      0.00    100.00      0.00       7  jbd2/sda1-8\n\
+             12:00:05      112      1234  20480.00   2048.00      0.00     210  mysqld\n\n\
+             {heading}12:00:10      112      1234      0.00   2048.00      0.00      90  mysqld\n\
+             12:00:10      112      1234\n\
+             Average:      112      1234  10240.00   2048.00      0.00     150  mysqld\n"
+        ));
+        let listing = &recording.listings[0];
+        let facts: Vec<_> = listing.facts.iter().map(|fact| fact.value.to_string()).collect();
+        assert_eq!(
+            facts,
+            [
+                "10240.0 KiB/s mysqld (1234)",
+                "2048.0 KiB/s mysqld (1234)",
+                "50.0 KiB/s jbd2/sda1-8 (201)",
+                "2100 ms mysqld (1234)"
+            ]
+        );
+        assert_eq!(listing.source.skipped, 1);
+    }
+}

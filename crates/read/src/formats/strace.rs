@@ -1,0 +1,288 @@
+//! strace -T: how long system calls for I/O took; strace -c: how many there were.
+//!
+//! ## Reads
+//! Calls that read, write or flush files, with the time of `-T` behind them: `pread64(5, ..., 16384,
+//! 81920) = 16384 <0.008312>`; with any of `-t`, `-tt`, `-ttt`, `-r`, `-f`, `-y` in front or inside.
+//! With times each becomes an event of a system call, without a histogram of its kind. Of the table of
+//! `-c` counts become the fact `strace.calls`.
+//!
+//! ## Where it comes from
+//! `strace -f -T -ttt -y -e trace=pread64,pwrite64,fsync,fdatasync -p PID`.
+//!
+//! ## Versions
+//! strace 4 and later; `<unfinished ...>` and `<... fsync resumed>` are put together by their name.
+//!
+//! ## Traps
+//! A call waits for the page cache, the file system, locks and the device, and strace itself slows
+//! each call by tens of microseconds. `read` and `write` on sockets and pipes wait for others: with `-y`
+//! they are left out, without nobody can tell, so only calls that take an offset or flush are read
+//! then. The seconds of `-c` are processor time unless `-w` was given: no latency.
+//!
+//! ## Cannot know
+//! Which device, what of it was the device, calls of io_uring and mmap. Whether whole lines are
+//! missing: they bear no numbers.
+
+use std::collections::BTreeMap;
+
+use iowhy_model::{
+    Distribution, Edges, Event, Histogram, Layer, Level, Nanos, Op, Sink, Stage, Time,
+};
+
+use crate::stated::state;
+use crate::{Format, Moment, Reader, Sniff, Step, decimal, fixed, integer};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "strace",
+    summary: "strace -T, -c: time and number of system calls for I/O",
+    manual: include_str!("strace.rs"),
+    level: Level::C,
+    sniff,
+    reader: || Box::new(Strace::default()),
+};
+
+fn sniff(lines: &[&str]) -> Sniff {
+    let first = lines.first().copied().unwrap_or_default();
+    (Call::of(first).is_some() || is_summary(first)).into()
+}
+
+/// What a call does with a file, and whether only a file can be meant.
+fn op(name: &str) -> Option<(Op, bool)> {
+    match name {
+        "read" | "readv" => Some((Op::Read, false)),
+        "write" | "writev" => Some((Op::Write, false)),
+        "pread64" | "pread" | "preadv" | "preadv2" => Some((Op::Read, true)),
+        "pwrite64" | "pwrite" | "pwritev" | "pwritev2" => Some((Op::Write, true)),
+        "fsync" | "fdatasync" | "sync_file_range" | "syncfs" | "sync" | "msync" => {
+            Some((Op::Flush, true))
+        }
+        _ => None,
+    }
+}
+
+/// One finished call.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Call<'a> {
+    /// The words in front: process and time.
+    front: &'a str,
+    name: &'a str,
+    arguments: &'a str,
+    /// Its first half stood on a line above.
+    resumed: bool,
+    /// Its return value, if that is a number.
+    result: Option<i64>,
+    ns: i64,
+}
+
+impl<'a> Call<'a> {
+    fn of(line: &'a str) -> Option<Call<'a>> {
+        let line = line.trim();
+        let (rest, time) = line.strip_suffix('>')?.rsplit_once(" <")?;
+        let places = time.split_once('.')?.1;
+        let ns = fixed(time, 9).filter(|ns| *ns >= 0 && places.len() == 6)?;
+        let (call, result) = rest.rsplit_once(" = ")?;
+        let result = result.split_whitespace().next()?;
+        let sound = result.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '?');
+        let call = call.trim_end();
+        // `<... fsync resumed>) = 0 <1.2>`: the first half stood above.
+        let resumed = call.contains("<... ");
+        let (front, name, arguments) = match call.split_once("<... ") {
+            Some((front, rest)) => {
+                let (name, _) = rest.split_once(" resumed>")?;
+                (front, name, "")
+            }
+            None => {
+                let (head, arguments) = call.strip_suffix(')')?.split_once('(')?;
+                let start = head.rfind(char::is_whitespace).map_or(0, |place| place + 1);
+                let (front, name) = head.split_at_checked(start)?;
+                (front, name, arguments)
+            }
+        };
+        let named = name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
+        let whole = sound && named && !name.is_empty();
+        whole.then(|| Call { front, name, arguments, resumed, result: result.parse().ok(), ns })
+    }
+
+    /// The file that `-y` names: `5</srv/db>`; for what is no file an empty text.
+    fn file(&self) -> Option<&'a str> {
+        let (number, rest) = self.arguments.split_once('<')?;
+        integer(number)?;
+        let path = rest.split('>').next()?;
+        Some(if path.starts_with('/') && !path.starts_with("/dev/pts") { path } else { "" })
+    }
+}
+
+/// `% time     seconds  usecs/call     calls    errors syscall`.
+fn is_summary(line: &str) -> bool {
+    line.split_whitespace().eq(["%", "time", "seconds", "usecs/call", "calls", "errors", "syscall"])
+}
+
+#[derive(Default)]
+struct Strace {
+    /// Latencies of calls without a time.
+    counted: BTreeMap<(&'static str, Op), Histogram>,
+    first: Option<Moment>,
+    /// Sum of what `-r` printed, if that was how times were given.
+    relative: f64,
+    summary: bool,
+}
+
+impl Reader for Strace {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        if is_summary(line) {
+            self.summary = true;
+            return Step::Took;
+        }
+        if self.summary {
+            return counts(line, sink);
+        }
+        let Some(call) = Call::of(line) else {
+            let text = line.trim_end();
+            let ours = ["<unfinished ...>", " ---", " +++"].iter().any(|end| text.ends_with(end))
+                || text.is_empty()
+                || text.starts_with("strace: ");
+            // Cut in the middle: `pread64(5, "..."`.
+            let cut = text.split_once('(').is_some_and(|(head, _)| {
+                head.split_whitespace().next_back().is_some_and(|name| op(name).is_some())
+            });
+            return match (ours, cut) {
+                (true, _) => Step::Took,
+                (_, true) => Step::Skipped("the call has no time behind it".to_string()),
+                _ => Step::Passed,
+            };
+        };
+        self.call(&call, sink);
+        Step::Took
+    }
+
+    fn resumes(&self) -> bool {
+        true
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        for ((name, op), histogram) in std::mem::take(&mut self.counted) {
+            let device = sink.device("system calls");
+            let mut one = Distribution::new(device, Layer::Syscall, Stage::Total, histogram);
+            one.op = Some(op);
+            one.label = Some(sink.name(name));
+            sink.distribution(one);
+        }
+    }
+}
+
+impl Strace {
+    fn call(&mut self, call: &Call, sink: &mut dyn Sink) {
+        let words: Vec<&str> = call.front.split_whitespace().collect();
+        // `-r` prints seconds since the call before, `-ttt` seconds since 1970.
+        let stamp = words.last().copied().filter(|word| word.contains([':', '.']));
+        let relative = stamp.and_then(decimal).filter(|seconds| *seconds < 1e8);
+        self.relative += relative.unwrap_or(0.0);
+        let now = match (relative, stamp.and_then(Moment::read)) {
+            (Some(_), _) => Some(self.relative),
+            (None, Some(now)) => now.since(*self.first.get_or_insert(now)),
+            (None, None) => None,
+        };
+        let Some((op, of_file)) = op(call.name) else { return };
+        let file = call.file();
+        let failed = call.result.is_some_and(|result| result < 0);
+        if failed || file == Some("") || file.is_none() && !of_file {
+            return;
+        }
+        let Some(now) = now else {
+            let kind = match op {
+                Op::Read => "reads",
+                Op::Write => "writes",
+                _ => "flushes",
+            };
+            let empty = || Histogram::empty(Edges::standard());
+            let ns = u64::try_from(call.ns).unwrap_or(0);
+            self.counted.entry((kind, op)).or_insert_with(empty).record(ns);
+            return;
+        };
+        let mut event = Event::new(sink.device("system calls"), op, Layer::Syscall);
+        let begun = Time::from_seconds(now);
+        // The time is that of the call's beginning; of one that was resumed, of its end.
+        let (start, end) = match call.resumed {
+            true => (begun - Nanos(call.ns), begun),
+            false => (begun, begun + Nanos(call.ns)),
+        };
+        (event.queued, event.completed) = (Some(start), Some(end));
+        if op != Op::Flush {
+            event.bytes = call.result.and_then(|bytes| u32::try_from(bytes).ok());
+        }
+        event.file = file.map(|file| sink.name(file));
+        event.comm = Some(sink.name(call.name));
+        event.pid = match words.as_slice() {
+            ["[pid", pid, ..] => pid.trim_end_matches(']').parse().ok(),
+            [pid, _, ..] => pid.parse().ok(),
+            _ => None,
+        };
+        sink.event(event);
+    }
+}
+
+/// ` 98.12    1.234567        1234      1000           fsync`.
+fn counts(line: &str, sink: &mut dyn Sink) -> Step {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let ruler = words.iter().all(|word| word.bytes().all(|b| b == b'-'));
+    if ruler || words.last() == Some(&"total") {
+        return Step::Took;
+    }
+    let [share, seconds, each, calls, .., name] = &words[..] else { return Step::Passed };
+    if decimal(share).is_none() {
+        return Step::Passed;
+    }
+    let (Some(seconds), Some(_), Some(calls)) = (decimal(seconds), integer(each), integer(calls))
+    else {
+        return Step::Skipped("the row does not fit the heading".to_string());
+    };
+    if op(name).is_some() {
+        let value = format!("{calls} {name}, {seconds} s (of the processor unless -w was given)");
+        state(None, "strace.calls", value, sink);
+    }
+    Step::Took
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scan::recorded as read;
+
+    #[test]
+    fn calls_with_and_without_times() {
+        let recording = read(
+            "[pid  1822] 1793700001.500000 pread64(5</srv/db>, \"...\"..., 16384, 81920) = 16384 <0.008312>\n\
+             [pid  1822] 1793700001.600000 read(7<socket:[123]>, \"x\", 10) = 1 <1.500000>\n\
+             [pid  1822] 1793700002.500000 fsync(6</srv/log> <unfinished ...>\n\
+             [pid  1823] 1793700002.600000 openat(AT_FDCWD, \"/x\", O_RDONLY) = 3 <0.000010>\n\
+             [pid  1822] 1793700003.000000 <... fsync resumed>) = 0 <0.500000>\n\
+             [pid  1822] 1793700003.100000 pwrite64(5</srv/db>, \"...\"\n",
+        );
+        let listing = &recording.listings[0];
+        let [first, flush] = &listing.events[..] else { panic!("{:?}", listing.events) };
+        assert_eq!(flush.completed, Some(Time::from_seconds(1.5)));
+        assert_eq!(first.latency(Stage::Total), Some(Nanos(8_312_000)));
+        assert_eq!((first.pid, first.bytes), (Some(1822), Some(16_384)));
+        assert_eq!(recording.text(first.file.unwrap()), "/srv/db");
+        assert_eq!(listing.source.skipped, 1);
+        let plain = read("fdatasync(4) = 0 <0.010000>\nfdatasync(4) = 0 <0.012000>\n");
+        let known = &plain.listings[0].distributions[0];
+        assert_eq!((known.op, known.histogram.count()), (Some(Op::Flush), 2));
+        assert_eq!(Call::of("sum(a, b) = 3 <really>"), None);
+    }
+
+    #[test]
+    fn the_summary_holds_counts() {
+        let recording = read(
+            "% time     seconds  usecs/call     calls    errors syscall\n\
+             ------ ----------- ----------- --------- --------- ----------------\n \
+             98.12    1.234567        1234      1000           fsync\n  \
+             1.88    0.020000           2     10000         3 futex\n\
+             ------ ----------- ----------- --------- --------- ----------------\n\
+             100.00    1.254567                 11000         3 total\n",
+        );
+        let facts = &recording.listings[0].facts;
+        assert_eq!(facts.len(), 1);
+        assert!(recording.listings[0].distributions.is_empty());
+    }
+}

@@ -1,0 +1,374 @@
+//! zpool iostat: what a ZFS pool, its vdevs and its disks do, and how long that takes.
+//!
+//! ## Reads
+//! `zpool iostat` with any of `-v`, `-l`, `-q`, `-y`: the heading of two lines and its rows; and the
+//! latency histograms of `-w`. Request sizes (`-r`) are recognised; they hold no latency and become
+//! the fact `zpool.request-sizes`.
+//!
+//! ## Where it comes from
+//! `zpool iostat -vly tank 5 3`, `zpool iostat -w tank 10 2`.
+//!
+//! ## Versions
+//! OpenZFS 0.7 and later for `-l`, `-q`, `-w`, `-r`; the plain list of any ZFS, Solaris's (`used
+//! avail`) included. Newer ones have more columns (`trim`, `rebuild`); groups are found by the upper
+//! line of the heading.
+//!
+//! ## Traps
+//! The first report counts since the pool was imported, and so does an only one; with `-y` there is
+//! none such. Only the command line tells. `total_wait` holds the queues of ZFS, `disk_wait` does
+//! not: the second is what a disk (and the kernel's queue before it) takes, the first what ZFS waits.
+//! So a disk's row is block I/O with `disk_wait` as its await, a pool's or vdev's row is file-system
+//! I/O with `total_wait`. Bandwidth of a raidz vdev counts parity. Numbers have three digits. A
+//! bucket of `-w` bears its upper end: `131us` holds 65.5 to 131 µs.
+//!
+//! ## Cannot know
+//! Which process asked. The interval, which only the command line tells. Cache hits (ARC) and what
+//! they save. Whether whole lines are missing: they bear no numbers.
+
+use iowhy_model::{Distribution, Histogram, Interval, Layer, Level, Note, Op, Sink, Stage};
+
+use crate::buckets::histogram_of;
+use crate::columns::Heading;
+use crate::stated::{rates, state};
+use crate::{Format, Reader, Sniff, Step, bytes, decimal, integer};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "zpool-iostat",
+    summary: "zpool iostat: rates, waits and histograms of ZFS pools and disks",
+    manual: include_str!("zpool_iostat.rs"),
+    level: Level::A,
+    sniff,
+    reader: || Box::new(ZpoolIostat::default()),
+};
+
+/// Columns before those of `-l` and `-q`: name, two of capacity, operations, bandwidth.
+const PLAIN: usize = 7;
+/// Lines between the command and the heading.
+const LEAD: usize = 3;
+/// Octaves of a latency: 2^37 ns is 137 s, the last bucket of `-w`.
+const OCTAVES: u32 = 37;
+
+fn sniff(lines: &[&str]) -> Sniff {
+    let lines = match lines {
+        // What was typed tells whether the first report is one.
+        [first, rest @ ..] if command(first).is_some() && groups(first).is_none() => {
+            match rest.iter().position(|line| !line.trim().is_empty()) {
+                Some(place) => rest.get(place..).unwrap_or_default(),
+                None if lines.len() < LEAD => return Sniff::More,
+                None => return Sniff::No,
+            }
+        }
+        lines => lines,
+    };
+    match lines {
+        [first, ..] if columns(first).is_some() => Sniff::Yes,
+        [first] if groups(first).is_some() => Sniff::More,
+        [first, second, ..] if groups(first).is_some() => columns(second).is_some().into(),
+        [first] if histogram_title(first).is_some() => Sniff::More,
+        [first, second, ..] if histogram_title(first).is_some() => {
+            histogram_heading(second).is_some().into()
+        }
+        _ => Sniff::No,
+    }
+}
+
+/// `zpool iostat -vly tank 5`, behind a prompt or not: whether it leaves out the first report.
+fn command(line: &str) -> Option<bool> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let pair = |two: &[&str]| two[0].rsplit('/').next() == Some("zpool") && two[1] == "iostat";
+    let place = words.windows(2).position(pair)?;
+    let short = |word: &&&str| word.starts_with('-') && !word.starts_with("--");
+    Some(words.iter().skip(place).filter(short).any(|word| word.contains('y')))
+}
+
+/// The upper line of the heading: the groups behind the plain ones.
+fn groups(line: &str) -> Option<Vec<&str>> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let plain = words.windows(3).position(|three| three == ["capacity", "operations", "bandwidth"]);
+    // Some terminals glue the command to it.
+    let plain = plain.filter(|place| *place == 0 || command(line).is_some())?;
+    words.get(plain + 3..).map(<[&str]>::to_vec)
+}
+
+/// The lower line: `pool  alloc  free  read  write  read  write ...`.
+fn columns(line: &str) -> Option<Heading> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let rest = words.strip_prefix(&["pool"])?;
+    let sizes = rest.starts_with(&["alloc", "free"]) || rest.starts_with(&["used", "avail"]);
+    let plain = rest.get(2..6)? == ["read", "write", "read", "write"];
+    (sizes && plain).then(|| Heading::from_words(&words))
+}
+
+/// `tank         total_wait     disk_wait ...` or `tank   sync_read  sync_write ...`: the pool, and
+/// the groups.
+fn histogram_title(line: &str) -> Option<(&str, Vec<&str>)> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let (name, groups) = words.split_first()?;
+    let known = groups.starts_with(&["total_wait", "disk_wait"])
+        || groups.starts_with(&["sync_read", "sync_write"]);
+    known.then(|| (*name, groups.to_vec()))
+}
+
+/// `latency  read  write ...` or `req_size  ind  agg ...`.
+fn histogram_heading(line: &str) -> Option<(bool, Heading)> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let latency = match *words.first()? {
+        "latency" if words.get(1) == Some(&"read") => true,
+        "req_size" => false,
+        _ => return None,
+    };
+    Some((latency, Heading::from_words(&words)))
+}
+
+/// Of a row or table, what it is about.
+#[derive(Default)]
+struct ZpoolIostat {
+    groups: Vec<String>,
+    columns: Heading,
+    /// Blanks in front of the column of names.
+    margin: usize,
+    /// Headings of the plain list so far; `-y` leaves the first report out.
+    reports: u64,
+    skips_first: bool,
+    pool: String,
+    table: Option<Table>,
+    sizes: bool,
+    told: bool,
+}
+
+/// A histogram table being read: rows of lower bound and counts.
+struct Table {
+    heading: Heading,
+    groups: Vec<String>,
+    rows: Vec<(u64, Vec<u64>)>,
+}
+
+impl Reader for ZpoolIostat {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        if let Some(skips) = command(line) {
+            self.skips_first |= skips;
+            if groups(line).is_none() {
+                return Step::Took;
+            }
+        }
+        if let Some(groups) = groups(line) {
+            self.end_table(sink);
+            self.groups = groups.iter().map(ToString::to_string).collect();
+            return Step::Took;
+        }
+        if let Some(columns) = columns(line) {
+            self.end_table(sink);
+            self.columns = columns;
+            self.margin = line.len() - line.trim_start().len();
+            self.reports += 1;
+            return Step::Took;
+        }
+        if let Some((name, groups)) = histogram_title(line) {
+            self.end_table(sink);
+            self.pool = name.to_string();
+            self.groups = groups.iter().map(ToString::to_string).collect();
+            return Step::Took;
+        }
+        if let Some((latency, heading)) = histogram_heading(line) {
+            let groups = std::mem::take(&mut self.groups);
+            self.sizes |= !latency;
+            self.table = latency.then(|| Table { heading, groups, rows: Vec::new() });
+            return Step::Took;
+        }
+        let text = line.trim();
+        if text.is_empty() || text.bytes().all(|b| matches!(b, b'-' | b' ')) {
+            return Step::Took;
+        }
+        let words: Vec<&str> = text.split_whitespace().collect();
+        if self.sizes && self.table.is_none() {
+            let row = words.iter().skip(1).all(|word| number(word).is_some());
+            return if row { Step::Took } else { Step::Passed };
+        }
+        match &mut self.table {
+            Some(table) => table.row(&words),
+            None => self.row(line, &words, sink),
+        }
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        self.end_table(sink);
+        if self.sizes {
+            let value = "request sizes, no latencies".to_string();
+            state(None, "zpool.request-sizes", value, sink);
+        }
+    }
+}
+
+impl ZpoolIostat {
+    fn row(&mut self, line: &str, words: &[&str], sink: &mut dyn Sink) -> Step {
+        // A name may hold blanks; the values behind it are as many as the heading has columns.
+        let values = self.columns.width().saturating_sub(1);
+        let name = words.len().saturating_sub(values);
+        let (name, cells) = words.split_at_checked(name).unwrap_or_default();
+        let is_cell = |word: &&str| *word == "-" || number(word).is_some() || ns(word).is_some();
+        if values < PLAIN - 1 || name.is_empty() || !cells.iter().all(is_cell) {
+            let cells = words.iter().skip(1).filter(|word| is_cell(word)).count();
+            return match cells > 3 {
+                true => Step::Skipped("the values do not fit the heading".to_string()),
+                false => Step::Passed,
+            };
+        }
+        let name = name.join(" ");
+        // `logs`, `cache`: a title among the rows.
+        if cells.iter().all(|cell| *cell == "-") {
+            return Step::Took;
+        }
+        let depth = (line.len() - line.trim_start().len()).saturating_sub(self.margin);
+        let layer = match depth > 0 && !is_vdev(&name) {
+            true => Layer::Block,
+            false => Layer::Application,
+        };
+        let wait = match layer {
+            Layer::Block => self.pair("disk_wait", cells),
+            _ => self.pair("total_wait", cells),
+        };
+        let mut interval = Interval::new(sink.device(&name), layer);
+        interval.since_boot = self.reports < 2 && !self.skips_first;
+        for (place, op) in [Op::Read, Op::Write].into_iter().enumerate() {
+            let at = |from: usize| cells.get(from + place).and_then(|word| number(word));
+            let wait = wait.and_then(|pair| *pair.get(place)?);
+            let known = rates(at(2), at(4), wait);
+            interval.rates.extend(known.map(|rates| (op, rates)));
+        }
+        if interval.since_boot && !std::mem::replace(&mut self.told, true) {
+            let reason = "the first report counts since the pool was imported".to_string();
+            sink.note(Note { line: 0, text: String::new(), reason });
+        }
+        sink.interval(interval);
+        Step::Took
+    }
+
+    /// The two values, ns, of a group that the upper line of the heading names.
+    fn pair(&self, group: &str, cells: &[&str]) -> Option<[Option<f64>; 2]> {
+        let place = self.groups.iter().position(|known| known == group)?;
+        let width = |name: &String| match name.as_str() {
+            "scrub" | "trim" | "rebuild" => 1,
+            _ => 2,
+        };
+        let before: usize = self.groups.iter().take(place).map(width).sum();
+        let at = |place: usize| cells.get(PLAIN - 1 + before + place).and_then(|word| ns(word));
+        Some([at(0), at(1)])
+    }
+
+    fn end_table(&mut self, sink: &mut dyn Sink) {
+        let Some(table) = self.table.take() else { return };
+        sink.source().level = Level::B;
+        let device = sink.device(&self.pool);
+        // `total_wait read, write, disk_wait read, write`, then the queues, which are parts.
+        for (place, group) in table.groups.iter().take(2).enumerate() {
+            let layer = if group == "disk_wait" { Layer::Block } else { Layer::Application };
+            for (column, op) in [Op::Read, Op::Write].into_iter().enumerate() {
+                let Some(histogram) = table.histogram(2 * place + column) else { continue };
+                if histogram.count() > 0 {
+                    let mut one = Distribution::new(device, layer, Stage::Total, histogram);
+                    one.op = Some(op);
+                    sink.distribution(one);
+                }
+            }
+        }
+    }
+}
+
+impl Table {
+    fn row(&mut self, words: &[&str]) -> Step {
+        let Some((label, counts)) = words.split_first() else { return Step::Took };
+        let Some(upper) = ns(label) else { return Step::Passed };
+        let counts: Option<Vec<u64>> =
+            counts.iter().map(|word| number(word).map(|count| count as u64)).collect();
+        let octave = upper.log2().round() as u32;
+        match counts.filter(|counts| counts.len() + 1 == self.heading.width()) {
+            Some(counts) if (1..=OCTAVES).contains(&octave) => {
+                self.rows.push((1 << (octave - 1), counts));
+                Step::Took
+            }
+            _ => Step::Skipped("the counts do not fit the heading".to_string()),
+        }
+    }
+
+    fn histogram(&self, column: usize) -> Option<Histogram> {
+        let row = |(low, counts): &(u64, Vec<u64>)| Some((*low, low * 2, *counts.get(column)?));
+        histogram_of(self.rows.iter().filter_map(row).collect())
+    }
+}
+
+/// A vdev made of others, by the name ZFS gives it.
+fn is_vdev(name: &str) -> bool {
+    let kinds = ["mirror", "raidz1", "raidz2", "raidz3", "raidz", "replacing", "spare", "indirect"];
+    let (kind, number) = name.rsplit_once('-').unwrap_or((name, "0"));
+    let draid = kind.starts_with("draid");
+    integer(number).is_some() && (kinds.contains(&kind) || draid)
+}
+
+/// `1.18T`, `99`, `94.7K`.
+fn number(word: &str) -> Option<f64> {
+    let tail = word.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    match tail {
+        "P" => decimal(word.trim_end_matches('P')).map(|value| value * 1024f64.powi(5)),
+        "" | "K" | "M" | "G" | "T" | "B" => bytes(word),
+        _ => None,
+    }
+}
+
+/// `585us`, `1ms`, `-`.
+fn ns(word: &str) -> Option<f64> {
+    let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match word.get(digits.len()..)? {
+        "ns" => 1.0,
+        "us" => 1e3,
+        "ms" => 1e6,
+        "s" => 1e9,
+        _ => return None,
+    };
+    decimal(digits).filter(|value| *value > 0.0).map(|value| value * unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scan::recorded as read;
+
+    #[test]
+    fn disks_are_block_devices_and_pools_are_above() {
+        let heading = "              capacity     operations     bandwidth    total_wait     disk_wait    syncq_wait    asyncq_wait  scrub   trim\n\
+             pool        alloc   free   read  write   read  write   read  write   read  write   read  write   read  write   wait   wait\n\
+             ----------  -----  -----  -----  -----  -----  -----  -----  -----  -----  -----  -----  -----  -----  -----  -----  -----\n";
+        let rows = "tank        1.31T  2.21T      9    149   214K  2.35M    4ms   24ms    2ms   10ms  874us    2us    1ms   20ms   36ms      -\n\
+             \x20 mirror-0  1.31T  2.21T      9    149   214K  2.35M    4ms   24ms    2ms   10ms  874us    2us    1ms   20ms   36ms      -\n\
+             \x20   sda         -      -      5     70   112K  1.17M    4ms   12ms    2ms    5ms  874us    2us    1ms   20ms   36ms      -\n\
+             logs            -      -      -      -      -      -      -      -      -      -      -      -      -      -      -      -\n";
+        let recording = read(&format!("{heading}{rows}{heading}{rows}"));
+        let rows = &recording.listings[0].intervals;
+        assert_eq!(rows.len(), 6);
+        assert!(rows[2].since_boot && !rows[5].since_boot);
+        let layers: Vec<Layer> = rows.iter().take(3).map(|row| row.layer).collect();
+        assert_eq!(layers, [Layer::Application, Layer::Application, Layer::Block]);
+        assert_eq!(rows[3].of(Op::Write).unwrap().await_ns, Some(24e6));
+        assert_eq!(rows[5].of(Op::Write).unwrap().await_ns, Some(5e6));
+        assert_eq!(rows[5].of(Op::Read).unwrap().bytes_per_s, Some(112.0 * 1024.0));
+    }
+
+    #[test]
+    fn a_bucket_bears_its_upper_end() {
+        let recording = read(
+            "tank         total_wait     disk_wait    syncq_wait    asyncq_wait\n\
+             latency      read  write   read  write   read  write   read  write  scrub   trim\n\
+             ----------  -----  -----  -----  -----  -----  -----  -----  -----  -----  -----\n\
+             1ns             0      0      0      0      0      0      0      0      0      0\n\
+             131us           7      0      9      0      0      0      0      0      0      0\n\
+             1s              0      3      0      2      0      0      0      0      0      0\n",
+        );
+        let found: Vec<_> = recording.listings[0]
+            .distributions
+            .iter()
+            .map(|one| (one.layer, one.op, one.histogram.filled().next().unwrap()))
+            .collect();
+        assert_eq!(found[0], (Layer::Application, Some(Op::Read), (65_536, 131_072, 7)));
+        assert_eq!(found[3], (Layer::Block, Some(Op::Write), (1 << 29, 1 << 30, 2)));
+    }
+}

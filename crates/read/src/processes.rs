@@ -1,0 +1,52 @@
+//! Which processes read and wrote, as the tools that list them say.
+
+use std::collections::BTreeMap;
+
+use iowhy_model::Sink;
+
+use crate::stated::state;
+
+/// Processes that are named; the others only add up.
+const NAMED: usize = 5;
+/// Processes remembered at most.
+const KEPT: usize = 10_000;
+
+/// What each process moved, bytes per second summed over the reports of a listing.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Processes {
+    known: BTreeMap<String, [f64; 2]>,
+    reports: u64,
+}
+
+impl Processes {
+    /// A report begins.
+    pub(crate) fn report(&mut self) {
+        self.reports += 1;
+    }
+
+    /// Adds what a process, `mysqld (1234)`, read and wrote.
+    pub(crate) fn add(&mut self, who: &str, read: Option<f64>, written: Option<f64>) {
+        if self.known.len() >= KEPT && !self.known.contains_key(who) {
+            return;
+        }
+        let [reads, writes] = self.known.entry(who.to_string()).or_default();
+        *reads += read.unwrap_or(0.0).max(0.0);
+        *writes += written.unwrap_or(0.0).max(0.0);
+    }
+
+    /// States those that moved most: `process.reads = 1024.0 KiB/s mysqld (1234)`, a mean over the
+    /// reports.
+    pub(crate) fn state(&self, sink: &mut dyn Sink) {
+        let reports = self.reports.max(1) as f64;
+        for (place, key) in ["process.reads", "process.writes"].into_iter().enumerate() {
+            let mut moved: Vec<(&str, f64)> =
+                self.known.iter().map(|(who, moved)| (who.as_str(), moved[place])).collect();
+            moved.retain(|(_, bytes)| *bytes > 0.0);
+            moved.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
+            for (who, bytes) in moved.iter().take(NAMED) {
+                let rate = bytes / reports / 1024.0;
+                state(None, key, format!("{rate:.1} KiB/s {who}"), sink);
+            }
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! How the processors spent their time, as many tools print it: shares of a report by column.
+
+use iowhy_model::Sink;
+
+use crate::decimal;
+use crate::stated::Column;
+
+/// What a column is called here, and by the tools (sysstat, top of two generations, dstat).
+const SHARES: [(&str, &[&str]); 5] = [
+    ("cpu.user", &["%user", "%usr", "us", "usr"]),
+    ("cpu.system", &["%system", "%sys", "sy", "sys"]),
+    ("cpu.iowait", &["%iowait", "wa", "wai"]),
+    ("cpu.steal", &["%steal", "st", "stl"]),
+    ("cpu.idle", &["%idle", "id", "idl"]),
+];
+
+/// Shares of the processors' time over the reports of a listing.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Processor {
+    shares: [Column; SHARES.len()],
+}
+
+/// The values of one report by the names above.
+pub(crate) type Shares = [Option<f64>; SHARES.len()];
+
+impl Processor {
+    /// Takes the values of one report.
+    pub(crate) fn take(&mut self, shares: &Shares) {
+        for (column, value) in self.shares.iter_mut().zip(shares) {
+            if let Some(value) = value.filter(|value| (0.0..=100.0).contains(value)) {
+                column.take(value);
+            }
+        }
+    }
+
+    /// States mean and maximum of each share: `cpu.iowait.mean`, `cpu.iowait.max`, in percent.
+    pub(crate) fn state(&self, sink: &mut dyn Sink) {
+        for ((key, _), column) in SHARES.iter().zip(&self.shares) {
+            column.state(key, "%", sink);
+        }
+    }
+}
+
+/// The shares among columns and their values.
+pub(crate) fn shares<'a>(columns: impl Iterator<Item = (&'a str, &'a str)>) -> Shares {
+    let mut shares = Shares::default();
+    for (name, word) in columns {
+        let place = SHARES.iter().position(|(_, names)| names.contains(&name));
+        if let Some(share) = place.and_then(|place| shares.get_mut(place)) {
+            *share = decimal(word.trim_end_matches('%'));
+        }
+    }
+    shares
+}
+
+/// Whether these columns are those of a processor: enough to tell it from anything else.
+pub(crate) fn are_shares(columns: &[&str]) -> bool {
+    let has = |key: &str| {
+        let names = SHARES.iter().find(|(known, _)| *known == key).map_or(&[][..], |(_, n)| n);
+        columns.iter().any(|column| names.contains(column))
+    };
+    has("cpu.idle") && has("cpu.user") && has("cpu.system")
+}
