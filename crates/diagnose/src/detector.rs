@@ -51,6 +51,7 @@ pub fn finding(verdict: Verdict, device: Option<DeviceId>, listings: Vec<usize>)
         next_step: Vec::new(),
         forecast: None,
         explained_by: None,
+        impact: None,
     }
 }
 

@@ -18,6 +18,7 @@ mod detectors;
 mod doubts;
 mod evidence;
 mod groups;
+mod impact;
 mod kernel_lines;
 pub mod measures;
 mod members;
@@ -76,6 +77,7 @@ pub fn judge(recording: &Recording, options: &Options) -> Vec<Finding> {
     }
     let mut findings = std::mem::take(&mut scene.so_far);
     weigh::order(&scene, &mut findings);
+    impact::state(&scene, &mut findings);
     weigh::weigh_first(&scene, &mut findings);
     weigh::bound(&scene, &mut findings);
     findings

@@ -79,6 +79,47 @@ pub fn flushes(scene: &Scene, verdict: Verdict) -> Vec<Finding> {
     found
 }
 
+/// Words of a write cache that does not work (HP, LSI and Dell controllers).
+const OFF: [&str; 4] = ["disabled", "write-through", "writethrough", "write through"];
+/// What that is worth: it says that durable writes are slow, not how many there are.
+const CACHE_OFF: f64 = 0.75;
+
+/// Controllers whose write cache is off against what was configured: each durable write pays for the medium.
+pub fn cache_off(scene: &Scene, verdict: Verdict) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for (place, listing) in scene.recording.listings.iter().enumerate() {
+        let said = listing.facts.iter().find(|fact| {
+            let text = fact.value.text().unwrap_or_default().to_ascii_lowercase();
+            fact.key == key::CONTROLLER_CACHE && OFF.iter().any(|word| text.contains(word))
+        });
+        let Some(fact) = said else { continue };
+        let source = scene.source(place);
+        let name = fact.device.map(|device| scene.recording.device_of(device).name.clone());
+        let name = name.unwrap_or_default();
+        let mut charge = finding(verdict, fact.device, vec![place]);
+        charge.sentence = format!(
+            "the write cache of the controller of {} does not work ({}): each durable write waits for the disks, \
+             reads do not",
+            phrase::disk(&name),
+            fact.value.text().unwrap_or_default()
+        );
+        charge.evidence = vec![held(
+            read_off("write caches that are off", 1.0, Unit::Count, 1, source),
+            Bound::Above(0.0),
+        )];
+        charge.confidence = CACHE_OFF;
+        charge.explained_share = 1.0;
+        charge.refuted_by = lines(&["writes are as quick as before the cache went off"]);
+        charge.next_step = vec![
+            "replace the battery or capacitor of the cache; does the controller then enable it?"
+                .to_string(),
+            "until then: fewer durable writes, or group commits".to_string(),
+        ];
+        found.push(charge);
+    }
+    found
+}
+
 fn waiting(scene: &Scene, place: usize, waits: &Waits, verdict: Verdict) -> Option<Finding> {
     // Of several ways to flush the quickest is what the device can do.
     let least = waits.flushes.iter().copied().reduce(f64::min)?;

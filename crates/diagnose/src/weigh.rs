@@ -1,8 +1,9 @@
 //! Weighs what the detectors said: what the input can carry, who explains whom, who comes first.
 
-use iowhy_model::{Evidence, Family, Finding, Level, STANDS, Verdict};
+use iowhy_model::{Evidence, Family, Finding, Level, STANDS, Severity, Verdict};
 
 use crate::calibration::{self, Calibrated};
+use crate::impact;
 use crate::scene::Scene;
 use crate::{DETECTORS, doubts};
 
@@ -19,6 +20,11 @@ const AVERAGES: f64 = 0.90;
 const ONE_ROW: f64 = 0.80;
 /// Requests that are few.
 const FEW: u64 = 30;
+/// Families whose cost does not stand in the latencies of the device (and `cap.cgroup`): programs wait above it,
+/// or nobody waits and a figure is wrong.
+const ABOVE: [Family; 3] = [Family::Cfg, Family::Layer, Family::Report];
+/// What a finding that nobody feels is worth at most: below the bar of a verdict.
+const REMARK: f64 = 0.25;
 /// A specific verdict that explains this much silences its generic parent.
 const EXPLAINS_AWAY: f64 = 0.7;
 /// A listing half as sure as the surest one still agrees with it.
@@ -60,10 +66,26 @@ pub fn weigh(scene: &Scene, findings: Vec<Finding>) -> Vec<Finding> {
             None => merged.push(finding),
         }
     }
+    floor(scene, &mut merged);
     explain_away(scene, &mut merged);
     doubts::doubt(scene, &mut merged);
     order(scene, &mut merged);
     merged
+}
+
+/// Below what anybody feels nothing is to blame: what was found stays as a remark. A fault that was stated is
+/// one at any load, and a contradiction costs no time.
+fn floor(scene: &Scene, findings: &mut [Finding]) {
+    impact::state(scene, findings);
+    for finding in findings {
+        let unfelt = finding.impact.and_then(|impact| impact.severity()) == Some(Severity::None);
+        let above =
+            ABOVE.contains(&finding.verdict.family()) || finding.verdict == Verdict::CapCgroup;
+        let exempt = closes(finding) || above || is_fault(finding);
+        if unfelt && !exempt {
+            finding.confidence = finding.confidence.min(REMARK);
+        }
+    }
 }
 
 /// Order: what stands, best first, and of that a fault that log or SMART state before any shape of

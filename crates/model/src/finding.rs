@@ -174,6 +174,81 @@ impl Forecast {
 /// A verdict stands from this confidence on; below it is a suspicion (docs/METHOD.md, 11 Confidence).
 pub const STANDS: f64 = 0.6;
 
+/// What the trouble of a device costs, as far as the input tells.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Impact {
+    /// Time that requests waited, in seconds per second watched, all requests together: the mean number in
+    /// flight.
+    pub waited_per_s: Option<f64>,
+    /// Mean latency of a request.
+    pub mean: Option<Nanos>,
+    /// Longest latency that was seen.
+    pub longest: Option<Nanos>,
+}
+
+/// How much an impact matters.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Severity {
+    /// Nobody feels it: nothing is to blame for it.
+    None,
+    /// A program that waits for each request may feel it.
+    Minor,
+    /// Users of the machine feel it.
+    Notable,
+    /// The machine stands still at times, or most of its requests wait long.
+    Severe,
+}
+
+impl Severity {
+    /// The word shown.
+    pub fn word(self) -> &'static str {
+        match self {
+            Severity::None => "none",
+            Severity::Minor => "minor",
+            Severity::Notable => "notable",
+            Severity::Severe => "severe",
+        }
+    }
+}
+
+/// Bounds of [`Impact::severity`] (docs/METHOD.md, 11 Confidence): time waited per second, and latencies.
+/// A tenth of a second is what a person notices (Nielsen, Usability Engineering, 1993).
+const FELT_PER_S: f64 = 0.01;
+const NOTABLE_PER_S: f64 = 0.05;
+const SEVERE_PER_S: f64 = 1.0;
+const FELT: Nanos = Nanos(100_000_000);
+/// Whoever sits on a device that answers within a millisecond, a database, notices one answer of five.
+const FAST: Nanos = Nanos(1_000_000);
+const FELT_FAST: Nanos = Nanos(5_000_000);
+/// Below a fifth of a millisecond nobody notices a request, unless somebody does nothing but wait for them.
+const QUICK: Nanos = Nanos(200_000);
+const QUICK_PER_S: f64 = 0.3;
+const QUICK_TAIL: Nanos = Nanos(10_000_000);
+const LONG_MEAN: Nanos = Nanos(20_000_000);
+const LONG: Nanos = Nanos(1_000_000_000);
+
+impl Impact {
+    /// How much it matters; `None` where too little is known to say.
+    pub fn severity(&self) -> Option<Severity> {
+        let longest = self.longest.or(self.mean)?;
+        let felt = if self.mean.is_some_and(|mean| mean < FAST) { FELT_FAST } else { FELT };
+        let busy = self.waited_per_s.is_some_and(|waited| waited >= QUICK_PER_S);
+        let quick = self.mean.is_some_and(|mean| mean < QUICK) && longest < QUICK_TAIL && !busy;
+        Some(match self.waited_per_s {
+            _ if quick => Severity::None,
+            Some(waited) if waited < FELT_PER_S && longest < felt => Severity::None,
+            _ if self.longest.is_some_and(|longest| longest >= LONG) => Severity::Severe,
+            Some(waited)
+                if waited >= SEVERE_PER_S && self.mean.is_some_and(|mean| mean >= LONG_MEAN) =>
+            {
+                Severity::Severe
+            }
+            Some(waited) if waited < NOTABLE_PER_S && longest < FELT => Severity::Minor,
+            _ => Severity::Notable,
+        })
+    }
+}
+
 /// One accusation (or acquittal) and all that stands behind it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Finding {
@@ -189,6 +264,8 @@ pub struct Finding {
     pub confidence: f64,
     /// Share of the excess latency it explains, 0 to 1; for `report.*`, of the reported figure.
     pub explained_share: f64,
+    /// What the trouble it speaks of costs, if it is about a device that was measured.
+    pub impact: Option<Impact>,
     /// Observations that would refute it.
     pub refuted_by: Vec<String>,
     /// What to do next, best first; commands in backticks.

@@ -2,7 +2,10 @@
 
 use std::io::{self, Write};
 
-use iowhy_model::{Bound, DeviceId, Evidence, Finding, Forecast, Listing, Recording, Report};
+use iowhy_model::{
+    Bound, DeviceId, Evidence, Finding, Forecast, Impact, Listing, Nanos, Recording, Report,
+    Severity,
+};
 use serde_json::{Map, Value, json};
 
 use crate::Style;
@@ -130,6 +133,18 @@ fn finding(recording: &Recording, finding: &Finding) -> Value {
         ("next_step", finding.next_step.clone().into()),
         ("forecast", finding.forecast.as_ref().map_or(Value::Null, forecast)),
         ("explained_by", finding.explained_by.map(|by| by.name()).into()),
+        ("impact", finding.impact.as_ref().map_or(Value::Null, impact)),
+    ])
+}
+
+/// What it costs; null where that is not known.
+fn impact(known: &Impact) -> Value {
+    let ms = |length: Option<Nanos>| length.map_or(Value::Null, |length| number(length.ms()));
+    object([
+        ("severity", known.severity().map(Severity::word).into()),
+        ("waited_s_per_s", known.waited_per_s.map_or(Value::Null, number)),
+        ("mean_ms", ms(known.mean)),
+        ("longest_ms", ms(known.longest)),
     ])
 }
 

@@ -26,12 +26,13 @@
 //! ## Next step
 //! Another scheduler, more requests, a deeper queue; and measure again.
 
-use iowhy_model::{Bound, Finding, Level, Medium, Unit, Verdict, key};
+use iowhy_model::{Bound, Finding, Flags, Level, Medium, Op, Unit, Verdict, key};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, estimated, finding, held, lines};
 use crate::evidence;
 use crate::measures::held_back::{self, HeldBack, Stages};
+use crate::measures::spans::Spans;
 use crate::measures::spread;
 use crate::phrase;
 use crate::replayed::from_means;
@@ -70,6 +71,9 @@ const ROOM: f64 = 0.5;
 const NORMAL: f64 = 2.5;
 /// Requests that decide (docs/METHOD.md, 10 Rules: at least thirty each).
 const FEWEST: usize = 30;
+/// A device that works for less than this share of the time is at rest: batches of writes that nobody waits
+/// for may stand in its queue.
+const LIGHT: f64 = 0.3;
 /// What a flash drive takes at once if nobody says it: 32 by SATA's command queue; NVMe and network
 /// volumes at least as many.
 const DEPTH: f64 = 32.0;
@@ -81,6 +85,28 @@ const FULL: f64 = 0.9;
 
 fn accuse(scene: &Scene) -> Vec<Finding> {
     scene.requests().iter().filter_map(|requests| charge(scene, requests)).collect()
+}
+
+/// Whether programs wait for next to none of it: neither reads nor durable writes lose time in the queue.
+/// The kernel writes dirty pages back in batches that nobody waits for.
+fn nobody_waits(requests: &Requests) -> bool {
+    let durable = [Flags::SYNC, Flags::FUA, Flags::PREFLUSH];
+    let awaited = requests
+        .events
+        .iter()
+        .filter(|event| event.op != Op::Write || durable.iter().any(|flag| event.flags.has(*flag)));
+    let waits = awaited.filter_map(|event| {
+        let (issued, _) = requests::on_device(event)?;
+        let began = event.arrived.or(event.queued)?;
+        Some(issued.saturating_sub(began.ns()).max(0) as f64)
+    });
+    waits.sum::<f64>() / requests.span_ns() < weigh::COMPLAINED_OF
+}
+
+/// Share of the time watched with a request on the device.
+fn busy_share(stages: &[Stages], requests: &Requests) -> f64 {
+    Spans::of(stages.iter().map(|one| (one.issued_ns, one.completed_ns))).total_ns()
+        / requests.span_ns()
 }
 
 fn charge(scene: &Scene, requests: &Requests) -> Option<Finding> {
@@ -117,7 +143,8 @@ fn charge(scene: &Scene, requests: &Requests) -> Option<Finding> {
     let s0_ns = track.slow_end_ns();
     let wait_ns = found.queue_ns + if for_tags { found.before_ns } else { 0.0 };
     let lost = wait_ns * found.n as f64 / requests.span_ns();
-    if !(in_queue || for_tags) || device_ns > NORMAL * s0_ns || lost < weigh::COMPLAINED_OF {
+    let unheard = nobody_waits(requests) && busy_share(&stages, requests) < LIGHT;
+    if !(in_queue || for_tags) || device_ns > NORMAL * s0_ns || lost < weigh::COMPLAINED_OF || unheard {
         return None;
     }
     let source = scene.source(requests.listing);

@@ -74,7 +74,9 @@ const FEWEST: usize = 10;
 fn accuse(scene: &Scene) -> Vec<Finding> {
     let traced = scene.requests().iter().filter_map(|requests| from_events(scene, requests));
     let rows = scene.rows_by_listing().into_iter().filter_map(|rows| from_rows(scene, &rows));
-    traced.chain(rows).chain(programs::flushes(scene, DETECTOR.verdict)).collect()
+    let waits = programs::flushes(scene, DETECTOR.verdict);
+    let off = programs::cache_off(scene, DETECTOR.verdict);
+    traced.chain(rows).chain(waits).chain(off).collect()
 }
 
 fn from_events(scene: &Scene, requests: &Requests) -> Option<Finding> {

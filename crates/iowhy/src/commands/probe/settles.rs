@@ -192,6 +192,7 @@ mod tests {
             next_step: Vec::new(),
             forecast: None,
             explained_by: None,
+            impact: None,
         }
     }
 

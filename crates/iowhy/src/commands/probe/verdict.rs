@@ -102,6 +102,7 @@ fn nobody(recording: &Recording, own: &Own) -> Finding {
         next_step: vec![first, live],
         forecast: None,
         explained_by: None,
+        impact: None,
     }
 }
 
@@ -173,6 +174,7 @@ fn missed_turns(recording: &Recording, missed: &Turns) -> Finding {
         ],
         forecast: None,
         explained_by: None,
+        impact: None,
     }
 }
 
@@ -254,6 +256,7 @@ fn capped(recording: &Recording, held: &Held) -> Finding {
         ],
         forecast: None,
         explained_by: None,
+        impact: None,
     }
 }
 

@@ -1,0 +1,45 @@
+//! What the trouble of a device costs: time waited per second, mean and longest latency.
+
+use iowhy_model::{Finding, Impact, Nanos};
+
+use crate::measures::service::Visit;
+use crate::scene::Scene;
+
+/// States the impact of each finding about a device that was measured.
+pub fn state(scene: &Scene, findings: &mut [Finding]) {
+    for finding in findings {
+        finding.impact = of(scene, finding);
+    }
+}
+
+fn of(scene: &Scene, finding: &Finding) -> Option<Impact> {
+    let disk = scene.disk(finding.subject.device?);
+    let input = scene.input(*finding.subject.listings.first()?);
+    let here = |listing: usize, name: &str| name == disk && scene.input(listing) == input;
+    let (mut mean_ns, mut longest_ns): (Option<f64>, Option<f64>) = (None, None);
+    let mut waited: Option<f64> = None;
+    let most = |known: &mut Option<f64>, ns: f64| *known = Some(known.unwrap_or(0.0).max(ns));
+    for track in scene.tracks.iter().filter(|track| here(track.listing, &track.disk)) {
+        most(&mut mean_ns, track.mean_ns());
+        most(&mut waited, track.mean_ns() * track.visits.len() as f64 / track.span_ns());
+        most(&mut longest_ns, track.visits.iter().map(Visit::latency_ns).fold(0.0, f64::max));
+    }
+    for row in scene.rows.iter().filter(|row| here(row.listing, &row.disk)) {
+        if let Some(ms) = row.await_ms() {
+            most(&mut mean_ns, ms * 1e6);
+            most(&mut waited, row.per_s() * ms / 1000.0);
+        }
+    }
+    for shape in scene.shapes.iter().filter(|shape| here(shape.listing, &shape.disk)) {
+        if let Some((ns, _)) = shape.known.histogram.mean_ns() {
+            most(&mut mean_ns, ns);
+        }
+        let filled = shape.known.histogram.filled().last().map(|(low, _, _)| low);
+        if let Some(ns) = shape.known.histogram.max_ns.or(filled) {
+            most(&mut longest_ns, ns as f64);
+        }
+    }
+    let known = |ns: Option<f64>| ns.map(|ns| Nanos(ns as i64));
+    let impact = Impact { waited_per_s: waited, mean: known(mean_ns), longest: known(longest_ns) };
+    (impact != Impact::default()).then_some(impact)
+}
