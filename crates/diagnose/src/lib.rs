@@ -73,7 +73,9 @@ pub fn judge(recording: &Recording, options: &Options) -> Vec<Finding> {
     for detector in closing {
         // One after the other: who confesses ignorance must know who was cleared.
         let closed = weigh::weigh(&scene, (detector.accuse)(&scene));
-        scene.so_far.extend(closed.into_iter().filter(weigh::is_worth_saying));
+        let said: Vec<Finding> =
+            closed.into_iter().filter(|known| weigh::is_worth_saying(&scene, known)).collect();
+        scene.so_far.extend(said);
     }
     let mut findings = std::mem::take(&mut scene.so_far);
     weigh::order(&scene, &mut findings);

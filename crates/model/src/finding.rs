@@ -279,7 +279,7 @@ pub struct Finding {
 impl Finding {
     /// Whether it says that a disk is ill: by itself, or beside its peers.
     pub fn blames_a_disk(&self) -> bool {
-        self.verdict.blames() == Blame::Disk
+        matches!(self.verdict.blames(), Blame::Disk | Blame::Path)
     }
 
     /// How findings are ranked: confidence times explained share.

@@ -36,7 +36,9 @@ pub use device::{Device, DeviceId, Medium, Name};
 pub use distribution::Distribution;
 pub use event::{Event, Layer, Stage};
 pub use fact::{Fact, FactKey, FactValue, KeyFamily, Kind, Message, key};
-pub use finding::{Basis, Bound, Evidence, Finding, Forecast, How, Impact, Origin, STANDS, Severity, Subject};
+pub use finding::{
+    Basis, Bound, Evidence, Finding, Forecast, How, Impact, Origin, STANDS, Severity, Subject,
+};
 pub use fold::{Filter, distributions, series};
 pub use histogram::{Edges, Histogram, Quantile, STANDARD_PER_OCTAVE, STANDARD_UNIT_NS};
 pub use interval::{Interval, Rates};

@@ -32,6 +32,8 @@ pub enum Family {
 pub enum Blame {
     /// The disk.
     Disk,
+    /// The way to the disk: cable, link, port, adapter.
+    Path,
     /// The workload.
     Workload,
     /// A limit.
@@ -53,6 +55,7 @@ impl Blame {
     pub fn name(self) -> &'static str {
         match self {
             Blame::Disk => "disk",
+            Blame::Path => "path",
             Blame::Workload => "workload",
             Blame::Limit => "limit",
             Blame::Configuration => "configuration",
@@ -67,6 +70,7 @@ impl Blame {
     pub fn headline(self) -> &'static str {
         match self {
             Blame::Disk => "THE DISK IS TO BLAME, NOT THE WORKLOAD",
+            Blame::Path => "THE PATH TO THE DISK IS TO BLAME, NOT THE DISK",
             Blame::Workload => "THE WORKLOAD IS TO BLAME, NOT THE DISK",
             Blame::Limit => "A LIMIT IS TO BLAME, NEITHER DISK NOR WORKLOAD",
             Blame::Configuration => "THE CONFIGURATION IS TO BLAME",
@@ -154,6 +158,7 @@ impl Verdict {
     /// Whom it blames.
     pub fn blames(self) -> Blame {
         match self.family() {
+            Family::Device if self == Verdict::DevicePath => Blame::Path,
             Family::Device | Family::Peer => Blame::Disk,
             Family::Load => Blame::Workload,
             Family::Cap => Blame::Limit,

@@ -8,7 +8,7 @@ use crate::paint::Tone;
 pub fn blame_headline(verdict: Verdict) -> (&'static str, Tone) {
     let blame = verdict.blames();
     let tone = match blame {
-        Blame::Disk => Tone::Bad,
+        Blame::Disk | Blame::Path => Tone::Bad,
         Blame::Workload | Blame::Limit | Blame::Configuration | Blame::Above => Tone::Warn,
         Blame::Nobody => Tone::Good,
         Blame::Report | Blame::Unknown => Tone::Accent,

@@ -74,6 +74,7 @@ const FEWEST: usize = 30;
 /// A device that works for less than this share of the time is at rest: batches of writes that nobody waits
 /// for may stand in its queue.
 const LIGHT: f64 = 0.3;
+const FEW_PER_S: f64 = 50.0;
 /// What a flash drive takes at once if nobody says it: 32 by SATA's command queue; NVMe and network
 /// volumes at least as many.
 const DEPTH: f64 = 32.0;
@@ -143,8 +144,14 @@ fn charge(scene: &Scene, requests: &Requests) -> Option<Finding> {
     let s0_ns = track.slow_end_ns();
     let wait_ns = found.queue_ns + if for_tags { found.before_ns } else { 0.0 };
     let lost = wait_ns * found.n as f64 / requests.span_ns();
-    let unheard = nobody_waits(requests) && busy_share(&stages, requests) < LIGHT;
-    if !(in_queue || for_tags) || device_ns > NORMAL * s0_ns || lost < weigh::COMPLAINED_OF || unheard {
+    let per_s = stages.len() as f64 / (requests.span_ns() / 1e9);
+    let rests = per_s < FEW_PER_S && busy_share(&stages, requests) < LIGHT;
+    let unheard = rests && nobody_waits(requests);
+    if !(in_queue || for_tags)
+        || device_ns > NORMAL * s0_ns
+        || lost < weigh::COMPLAINED_OF
+        || unheard
+    {
         return None;
     }
     let source = scene.source(requests.listing);

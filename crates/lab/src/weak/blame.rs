@@ -316,7 +316,7 @@ pub fn blamed(findings: &[Finding]) -> Option<Side> {
     match first.verdict.blames() {
         Blame::Nobody => Some(Side::Healthy),
         Blame::Workload | Blame::Limit | Blame::Configuration => Some(Side::Load),
-        Blame::Disk => Some(Side::Device),
+        Blame::Disk | Blame::Path => Some(Side::Device),
         _ => None,
     }
 }
