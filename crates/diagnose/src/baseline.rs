@@ -23,6 +23,13 @@ const NETWORK_FLOOR: f64 = 4.0;
 /// keep to one track, rules seeks out.
 const SEEKS_SPREAD: f64 = 1.0;
 
+/// More than any spinning disk moves: those with two actuators are sold with 524 MB/s, and SATA ends at
+/// 600 (docs/METHOD.md, 3 Healthy service times).
+const PLATTER_BYTES_PER_MS: f64 = 600_000.0;
+/// Nor does any answer more than 33,000 requests a second, be they in its cache: each command takes
+/// its electronics some tens of microseconds (choice).
+const PLATTER_PACE_MS: f64 = 0.03;
+
 /// A row of the class table.
 #[derive(Clone, Debug, PartialEq)]
 struct Class {
@@ -109,6 +116,12 @@ impl S0 {
         }
         if let Some(seen) = seen.filter(|seen| seen.low_ms > 0.0 && seen.low_ms <= seen.high_ms) {
             sharpen(&mut guesses, seen);
+        }
+        // No platter gives so much, whatever its cache holds.
+        let pace_ms = seen.map_or(f64::INFINITY, |seen| seen.pace_ms.max(f64::MIN_POSITIVE));
+        if request.bytes / pace_ms > PLATTER_BYTES_PER_MS || pace_ms < PLATTER_PACE_MS {
+            let others = guesses.iter().any(|guess| guess.medium != Some(Medium::Rotational));
+            guesses.retain(|guess| !others || guess.medium != Some(Medium::Rotational));
         }
         S0::from_guesses(guesses)
     }

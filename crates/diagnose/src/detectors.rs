@@ -6,6 +6,7 @@ mod cap_volume;
 mod cfg_misaligned;
 mod cfg_scheduler;
 mod device_comb_other;
+mod device_hang;
 mod device_idle_wake;
 mod device_media;
 mod device_path;
@@ -45,6 +46,7 @@ pub const DETECTORS: &[Detector] = &[
     cfg_misaligned::DETECTOR,
     cfg_scheduler::DETECTOR,
     device_comb_other::DETECTOR,
+    device_hang::DETECTOR,
     device_idle_wake::DETECTOR,
     device_media::DETECTOR,
     device_path::DETECTOR,

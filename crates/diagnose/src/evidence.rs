@@ -244,7 +244,9 @@ impl<'s, 'a> About<'s, 'a> {
         let told = self.last(key::QUEUE_ROTATIONAL)?;
         let real = ["sd", "hd", "nvme"].contains(&names::kind(self.disk));
         let is_virtual = |model: Told| VIRTUAL.iter().any(|word| model.text().contains(word));
-        if !real || self.model().is_some_and(is_virtual) {
+        // What does not turn is flash or a volume of a network: its model tells.
+        let nameless = self.model().is_none() && told.fact.value == FactValue::Flag(false);
+        if !real || nameless || self.model().is_some_and(is_virtual) {
             return None;
         }
         let medium = match (&told.fact.value, names::kind(self.disk)) {
@@ -254,6 +256,12 @@ impl<'s, 'a> About<'s, 'a> {
             _ => return None,
         };
         Some((medium, told))
+    }
+
+    /// Whether the kernel says that no platter turns in it.
+    pub fn does_not_turn(self) -> bool {
+        self.last(key::QUEUE_ROTATIONAL)
+            .is_some_and(|told| told.fact.value == FactValue::Flag(false))
     }
 
     fn by_smart(self) -> Option<(Medium, Told<'a>)> {

@@ -11,12 +11,14 @@
 mod audit;
 mod baseline;
 mod calibration;
+mod class;
 mod closing;
 mod compare;
 mod detector;
 mod detectors;
 mod doubts;
 mod evidence;
+mod freezes;
 mod groups;
 mod impact;
 mod kernel_lines;
@@ -37,6 +39,7 @@ mod states;
 mod suspects;
 mod track;
 mod weigh;
+mod whole;
 mod yardstick;
 
 pub use calibration::Calibrated;

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use iowhy_model::{DeviceId, Distribution, Histogram, Interval};
+use iowhy_model::{DeviceId, Distribution, Histogram, Interval, Op};
 
 use crate::baseline::{S0, Seen};
 
@@ -64,6 +64,22 @@ impl Row<'_> {
         self.per_s() > 0.0 && self.await_ms().is_none()
     }
 
+    /// Whether most of the time was spent in writes that take no longer than durable ones of flash do:
+    /// averages know no flags.
+    pub fn may_be_durable(&self) -> bool {
+        let spent = |op: Op| {
+            let rates = self.interval.of(op).filter(|rates| rates.ios_per_s > 0.0);
+            rates.map_or((0.0, f64::INFINITY), |rates| {
+                let wait_ms = rates.await_ns.unwrap_or(0.0) / 1e6;
+                (rates.ios_per_s * wait_ms, wait_ms)
+            })
+        };
+        let ((reads, _), (writes, wait_ms)) = (spent(Op::Read), spent(Op::Write));
+        writes > reads
+            && wait_ms < DURABLE_MS
+            && self.interval.queue_len.is_none_or(|queue| queue < FEW)
+    }
+
     /// Time lost per second, by all requests together.
     pub fn lost(&self) -> f64 {
         let wait = self.await_ms().unwrap_or(0.0);
@@ -98,6 +114,59 @@ pub fn after_silence<'r, 'a>(rows: &[&'r Row<'a>]) -> Vec<&'r Row<'a>> {
     }
     found
 }
+
+/// A stretch of rows in which requests were in flight and none completed, between rows that worked.
+#[derive(Clone, Copy)]
+pub struct Silence<'r, 'a> {
+    /// Its first row.
+    pub row: &'r Row<'a>,
+    /// Its length, s.
+    pub seconds: f64,
+    /// The most that were in flight.
+    pub queue: f64,
+    /// How long after the first row it began, s.
+    pub after_s: f64,
+    /// How many rows it is made of.
+    pub rows: usize,
+}
+
+/// Such stretches among the rows of one device. What is in flight at the end of the listing may still
+/// complete, and is no part of them; nor is a device that never worked before.
+pub fn silences<'r, 'a>(rows: &[&'r Row<'a>]) -> Vec<Silence<'r, 'a>> {
+    let mut found = Vec::new();
+    let mut open: Option<Silence> = None;
+    let (mut clock_s, mut worked) = (0.0, false);
+    for row in rows {
+        let seconds = row.interval.length.map_or(1.0, |length| length.seconds());
+        if row.per_s() > 0.0 {
+            worked = true;
+            // What completes behind it has waited for it, or those were others.
+            let waited_s = row.requests() * row.await_ms().unwrap_or(0.0) / 1e3;
+            let waited = |silence: &Silence| waited_s > ITS_OWN * silence.seconds;
+            found.extend(open.take().filter(waited));
+        } else if row.outstanding().is_some() && worked {
+            let queue = row.outstanding().unwrap_or(0.0);
+            let begun = Silence { row, seconds: 0.0, queue, after_s: clock_s, rows: 0 };
+            let silence = open.get_or_insert(begun);
+            silence.seconds += seconds;
+            silence.queue = silence.queue.max(queue);
+            silence.rows += 1;
+        } else {
+            open = None;
+        }
+        clock_s += seconds;
+    }
+    found
+}
+
+/// Flash without a protected cache programs a durable write within some milliseconds (docs/METHOD.md, 10
+/// Rules), and who waits for each has one or two in flight.
+const DURABLE_MS: f64 = 5.0;
+const FEW: f64 = 2.5;
+
+/// Share of a silence that those who complete behind it have waited for, all together: at least one
+/// of them was in flight all the time.
+const ITS_OWN: f64 = 0.8;
 
 /// Waits that a silence explains: far beyond any healthy service (docs/METHOD.md, 10 Rules: p99 < 10
 /// S0), and a tenth of it (a choice: of what arrived meanwhile the half waited for half of it or

@@ -171,8 +171,20 @@ impl<'a> Scene<'a> {
     pub fn media(&self, device: DeviceId) -> Vec<(Medium, f64)> {
         match self.medium(device).filter(|medium| *medium != Medium::Stacked) {
             Some(medium) => vec![(medium, 1.0)],
-            None => names::media(&self.disk(device)),
+            None => self.media_by_name(device),
         }
+    }
+
+    /// What its name allows, without a platter if the kernel says that none turns.
+    fn media_by_name(&self, device: DeviceId) -> Vec<(Medium, f64)> {
+        let disk = self.disk(device);
+        let mut media = names::media(&disk);
+        if media.len() > 1 && self.facts.about(None, &disk).does_not_turn() {
+            media.retain(|(medium, _)| *medium != Medium::Rotational);
+        }
+        let all: f64 = media.iter().map(|(_, odds)| odds).sum();
+        media.iter_mut().for_each(|(_, odds)| *odds /= all);
+        media
     }
 
     /// How likely it is that the device is a volume of a network.
@@ -188,7 +200,7 @@ impl<'a> Scene<'a> {
             Some(Medium::Rotational | Medium::Stacked) => true,
             Some(_) => false,
             None => {
-                let media = names::media(&self.disk(device));
+                let media = self.media_by_name(device);
                 media.iter().any(|(medium, _)| *medium == Medium::Rotational)
             }
         }
@@ -200,7 +212,7 @@ impl<'a> Scene<'a> {
         match self.medium(device) {
             Some(medium) => matches!(medium, Medium::Network | Medium::Stacked),
             None => {
-                let media = names::media(&self.disk(device)).into_iter();
+                let media = self.media_by_name(device).into_iter();
                 media.filter(|(m, _)| *m == Medium::Network).any(|(_, odds)| odds >= MAY_BE_NETWORK)
             }
         }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use iowhy_model::DeviceId;
+use iowhy_model::{DeviceId, Medium, Op};
 
 use crate::baseline::{Request, S0, Seen};
 use crate::groups::{self, Group};
@@ -13,6 +13,7 @@ use crate::measures::{lost_time, spread};
 use crate::regimes;
 use crate::replay::{self, Side, Vote};
 use crate::scene::Scene;
+use crate::whole;
 
 /// A replay of this many requests is as good as one of all: 400 already reach F1 0.99
 /// (docs/METHOD.md, 1 Replay); the rest would only cost time.
@@ -30,6 +31,17 @@ const SPREAD_NEEDED: usize = 20;
 
 /// No cache of a drive takes so long, ms: it answers in tenths (docs/METHOD.md, 3 Healthy service times).
 const CACHED_MS: f64 = 1.0;
+
+/// A seek and part of a turn of a platter, ms: from the least, at 15 000 rpm, to a full stroke and a
+/// turn at 5400 rpm (vendors' data sheets).
+const SOUGHT_MS: (f64, f64) = (1.5, 30.0);
+/// Share of quick answers that makes a cache, and of those that are neither it nor a seek.
+const HITS: f64 = 0.3;
+const BETWEEN: f64 = 0.1;
+/// From the first quartile to the third of what was sought, over its median: an even spread has a
+/// half and more, a step or a collection of garbage next to nothing. Few tell nothing of it.
+const EVENLY: f64 = 0.25;
+const FEW_SOUGHT: usize = 5;
 
 /// Of the length that makes a stall, what another device must show at the same moment.
 const HALF: f64 = 0.5;
@@ -58,6 +70,10 @@ pub struct Track {
     pub judged: Range<usize>,
     /// The replay of that stretch at nine S0.
     pub vote: Option<Vote>,
+    /// Whether the log lists only a part of what it did: then no shape is drawn from services.
+    pub part: bool,
+    /// Whether a cache before a platter answered for it: most quickly, the others after a seek.
+    pub cached: bool,
     /// Whether other devices of the listing stood still whenever this one did: then their host
     /// paused.
     pub paused: bool,
@@ -71,11 +87,18 @@ impl Track {
         let groups::Visits { device, visits, groups } = known;
         let alone = service::services(&visits, 1);
         let pace_ms = service::per_busy_ms(&visits).map_or(f64::INFINITY, |rate| 1.0 / rate);
+        let turns = scene.media(device).iter().any(|(medium, _)| *medium == Medium::Rotational);
+        let mut cached = false;
         let groups: Vec<(Group, Rc<S0>)> = groups
             .into_iter()
             .map(|group| {
                 let (op, sequential) = (group.op, group.sequential);
                 let request = Request { op, bytes: f64::from(group.bytes), sequential };
+                if turns && is_cached(&group, &alone) {
+                    cached = true;
+                    let media = [(Medium::Rotational, 1.0)];
+                    return (group, Rc::new(S0::of(&media, request, None)));
+                }
                 let s0 = scene.s0(device, request, own_times(&group, &visits, &alone, pace_ms));
                 (group, s0)
             })
@@ -95,6 +118,9 @@ impl Track {
         let servers = vote.as_ref().and_then(Vote::middle).map_or(1, |replay| replay.servers);
         let services_ns = if servers > 1 { service::services(&visits, servers) } else { alone };
         let disk = scene.disk(device);
+        let part = servers == 1
+            && turns
+            && (whole::is_part(&visits, &services_ns) || whole::lost_some(&visits, source.lost()));
         Track {
             listing,
             device,
@@ -105,6 +131,8 @@ impl Track {
             s0,
             judged,
             vote,
+            part,
+            cached,
             paused: false,
             stalls_with_others: false,
         }
@@ -166,6 +194,36 @@ fn own_times(group: &Group, visits: &[Visit], services_ns: &[f64], pace_ms: f64)
     let floor_ms = nth(&mut latencies, 0.01)? / 1e6;
     let spread_ms = spread_ms(&mut services)?;
     Some(Seen { floor_ms, low_ms, high_ms, pace_ms, spread_ms })
+}
+
+/// Whether random reads look as if a cache stood before a platter: many are answered within its time,
+/// the others after a seek and part of a turn, spread evenly over it.
+fn is_cached(group: &Group, services_ns: &[f64]) -> bool {
+    let services: Vec<f64> = group
+        .members
+        .iter()
+        .filter_map(|place| services_ns.get(*place))
+        .map(|ns| ns / 1e6)
+        .collect();
+    let share = |of: &dyn Fn(f64) -> bool| {
+        services.iter().filter(|ms| of(**ms)).count() as f64 / services.len().max(1) as f64
+    };
+    let sought: Vec<f64> = services.iter().copied().filter(|ms| *ms > SOUGHT_MS.0).collect();
+    let sorted = spread::sorted(&sought);
+    let at = |share: f64| sorted.get((share * sorted.len() as f64) as usize).copied();
+    let evenly = || {
+        let (Some(low), Some(middle), Some(high)) = (at(0.25), at(0.5), at(0.75)) else {
+            return false;
+        };
+        sorted.len() < FEW_SOUGHT || high - low > EVENLY * middle
+    };
+    group.op == Op::Read
+        && group.sequential != Some(true)
+        && sought.len() >= 2
+        && share(&|ms| ms < CACHED_MS / 2.0) >= HITS
+        && share(&|ms| (CACHED_MS / 2.0..SOUGHT_MS.0).contains(&ms)) <= BETWEEN
+        && at(0.95).is_some_and(|ms| ms < SOUGHT_MS.1)
+        && evenly()
 }
 
 /// How far services spread, ms: from the first quartile to the third. A host that is late makes some

@@ -3,6 +3,7 @@
 use iowhy_model::{Evidence, Family, Finding, Level, STANDS, Severity, Verdict};
 
 use crate::calibration::{self, Calibrated};
+use crate::class;
 use crate::impact;
 use crate::scene::Scene;
 use crate::{DETECTORS, doubts};
@@ -191,7 +192,8 @@ pub fn below(value: f64, threshold: f64) -> f64 {
 /// contradiction in a report is in the report itself and needs no richer input.
 fn capped(scene: &Scene, mut finding: Finding) -> Finding {
     let level = scene.level(&finding.subject.listings);
-    if finding.verdict.family() != Family::Report {
+    // Nor does what was seen to happen once, and says no more than that.
+    if finding.verdict.family() != Family::Report && finding.verdict != Verdict::DeviceHang {
         finding.confidence *= match level {
             Level::A => 0.70,
             Level::B => 0.80,
@@ -205,6 +207,7 @@ fn capped(scene: &Scene, mut finding: Finding) -> Finding {
         finding.confidence = not_lifted_to_blame(&finding, known);
     }
     finding.confidence = finding.confidence.clamp(0.0, SUREST);
+    finding.confidence = class::bounded(scene, &finding);
     finding.explained_share = finding.explained_share.clamp(0.0, 1.0);
     finding
 }
@@ -217,6 +220,7 @@ pub fn weigh_first(scene: &Scene, findings: &mut [Finding]) {
         let known = calibration::of_first(first.verdict, level, first.confidence);
         let least = if stands(first) { STANDS } else { 0.0 };
         first.confidence = not_lifted_to_blame(first, known).clamp(least, SUREST);
+        first.confidence = class::bounded(scene, first);
     }
 }
 

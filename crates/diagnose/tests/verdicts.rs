@@ -152,6 +152,24 @@ fn device_stall() {
 }
 
 #[test]
+fn device_hang() {
+    let mut world = World::traced();
+    world.medium("sda", Medium::Flash);
+    stalling(&mut world, "sda", 1);
+    let findings = world.judge();
+    assert!(accuses(&findings, "device.hang"), "{}", brief(&findings));
+    assert!(of(&findings, "device.stall").is_empty(), "{}", brief(&findings));
+    let hang = of(&findings, "device.hang")[0];
+    assert!(hang.sentence.contains("hung once: nothing completed for 300 ms"), "{}", hang.sentence);
+
+    // Near miss: it comes again, and is a pattern.
+    let mut world = World::traced();
+    world.medium("sda", Medium::Flash);
+    stalling(&mut world, "sda", 3);
+    assert!(of(&world.judge(), "device.hang").is_empty());
+}
+
+#[test]
 fn load_burst() {
     // Every second forty writes at once, drained one per 5 ms.
     let burst = |spacing: f64| {

@@ -121,6 +121,7 @@ verdicts! {
     CfgMisaligned "cfg.misaligned" Cfg;
     CfgScheduler "cfg.scheduler" Cfg;
     DeviceCombOther "device.comb-other" Device;
+    DeviceHang "device.hang" Device;
     DeviceIdleWake "device.idle-wake" Device;
     DeviceMedia "device.media" Device;
     DevicePath "device.path" Device;

@@ -6,6 +6,9 @@ use crate::paint::Tone;
 
 /// Whom a verdict blames, as a headline, and its colour.
 pub fn blame_headline(verdict: Verdict) -> (&'static str, Tone) {
+    if verdict == Verdict::DeviceHang {
+        return ("IT HUNG ONCE, AND WHY IS NOT KNOWN", Tone::Warn);
+    }
     let blame = verdict.blames();
     let tone = match blame {
         Blame::Disk | Blame::Path => Tone::Bad,

@@ -81,6 +81,9 @@ const SAMPLES: usize = 5;
 const EXCEEDED: f64 = 0.02;
 /// A trace of more than a day has a broken clock, or shows its limit in any hour of it.
 const SECONDS_KEPT: usize = 86_400;
+/// Odds of a volume of a network from which on any number may be one that was bought; of what may as well
+/// be a drive, which is full at a speed of its own, only a round one is.
+const BOUGHT: f64 = 0.5;
 /// Requests that must be waiting for the limit to be what holds them.
 const WAITING: f64 = 1.5;
 
@@ -109,7 +112,9 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Vec<Finding> {
     for limit in [Limit::Iops, Limit::BytesPerSecond] {
         let rate = |row: &Row| rate_of(row, limit);
         let rates: Vec<f64> = rows.iter().map(|row| rate(row)).collect();
-        let plateau = cap::plateau(&rates, &in_flight).filter(|plateau| holds(plateau, limit));
+        let plateau = cap::plateau(&rates, &in_flight);
+        let bought = scene.network_odds(first.device) >= BOUGHT;
+        let plateau = plateau.filter(|plateau| holds(plateau, limit, bought));
         if let Some(plateau) = plateau {
             let tier = cap::nearest_tier(limit, plateau.level);
             let n = plateau.samples as u64;
@@ -176,10 +181,10 @@ fn charge(scene: &Scene, row: &Row, pin: &Pin) -> Option<Finding> {
 }
 
 /// Pinned while demand moved, or held by a clock on a round number.
-fn holds(plateau: &Plateau, limit: Limit) -> bool {
+fn holds(plateau: &Plateau, limit: Limit, bought: bool) -> bool {
     let round =
         cap::is_round(limit, plateau.level) || cap::nearest_tier(limit, plateau.level).is_some();
-    plateau.pinned || (plateau.clocked && round)
+    (plateau.pinned && (bought || round)) || (plateau.clocked && round)
 }
 
 /// A trace as one-second samples: of requests, then of bytes.
@@ -196,7 +201,7 @@ fn from_track(scene: &Scene, track: &Track) -> Option<Finding> {
     }
     let pin = [Limit::Iops, Limit::BytesPerSecond]
         .into_iter()
-        .find_map(|limit| pinned(track, limit, &waits))?;
+        .find_map(|limit| pinned(scene, track, limit, &waits))?;
     let source = scene.source(track.listing);
     let n = pin.n;
     let mut charge = finding(DETECTOR.verdict, Some(track.device), vec![track.listing]);
@@ -214,7 +219,7 @@ fn from_track(scene: &Scene, track: &Track) -> Option<Finding> {
 
 /// A trace held at a rate. Bytes are counted in requests of the mean size, so that their counts
 /// are as even or uneven as those of requests.
-fn pinned(track: &Track, limit: Limit, waits: &[f64]) -> Option<Pin> {
+fn pinned(scene: &Scene, track: &Track, limit: Limit, waits: &[f64]) -> Option<Pin> {
     let sum: f64 = track.visits.iter().map(|visit| f64::from(visit.bytes)).sum();
     let unit = match limit {
         Limit::Iops => 1.0,
@@ -227,7 +232,8 @@ fn pinned(track: &Track, limit: Limit, waits: &[f64]) -> Option<Pin> {
     let plateau = cap::plateau(&per_second(track, waits.len(), worth), waits)?;
     let plateau = Plateau { level: plateau.level * unit, ..plateau };
     let tier = cap::nearest_tier(limit, plateau.level);
-    holds(&plateau, limit).then_some(Pin {
+    let bought = scene.network_odds(track.device) >= BOUGHT;
+    holds(&plateau, limit, bought).then_some(Pin {
         limit,
         rate: plateau.level,
         tier,

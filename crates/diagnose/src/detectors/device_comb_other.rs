@@ -87,7 +87,7 @@ const KNOWN_CLOCK: f64 = 1.0;
 
 fn accuse(scene: &Scene) -> Vec<Finding> {
     let mut charges = Vec::new();
-    for track in &scene.tracks {
+    for track in scene.tracks.iter().filter(|track| !track.part) {
         for (group, _) in track.groups.iter().take(KINDS) {
             charges.extend(of_group(scene, track, group));
         }

@@ -51,7 +51,7 @@ pub const DETECTOR: Detector = Detector {
         what: "the latency of each I/O across several pauses",
     },
     last: false,
-    explains: &[Verdict::DeviceSlow, Verdict::DeviceStall],
+    explains: &[Verdict::DeviceHang, Verdict::DeviceSlow, Verdict::DeviceStall],
     accuse,
 };
 

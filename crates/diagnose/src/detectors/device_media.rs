@@ -56,6 +56,7 @@ pub const DETECTOR: Detector = Detector {
     last: false,
     explains: &[
         Verdict::DeviceRetry,
+        Verdict::DeviceHang,
         Verdict::DeviceSlow,
         Verdict::DeviceStall,
         Verdict::PeerOutlier,

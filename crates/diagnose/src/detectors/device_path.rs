@@ -46,7 +46,12 @@ pub const DETECTOR: Detector = Detector {
         what: "the kernel's log and SMART (`dmesg`, `smartctl -j -x`) beside the capture",
     },
     last: false,
-    explains: &[Verdict::DeviceSlow, Verdict::DeviceStall, Verdict::PeerOutlier],
+    explains: &[
+        Verdict::DeviceHang,
+        Verdict::DeviceSlow,
+        Verdict::DeviceStall,
+        Verdict::PeerOutlier,
+    ],
     accuse,
 };
 

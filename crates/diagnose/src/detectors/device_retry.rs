@@ -110,7 +110,7 @@ fn accuse(scene: &Scene) -> Vec<Finding> {
 
 fn cases<'a>(scene: &'a Scene) -> Vec<Case<'a>> {
     let mut cases = Vec::new();
-    for track in scene.tracks.iter().filter(|track| scene.may_turn(track.device)) {
+    for track in scene.tracks.iter().filter(|t| scene.may_turn(t.device) && !t.part) {
         let resolution_ms = scene.source(track.listing).resolution.map_or(0.01, |step| step.ms());
         if resolution_ms > COARSEST_MS {
             continue;

@@ -131,7 +131,7 @@ fn from_events(scene: &Scene, track: &Track) -> Option<Finding> {
     let believed = (f64::from(vote.device) + 0.5) / 10.5;
     let believed = held_back(scene, track.device, queued(track, middle.mean_ns), believed);
     let late = host_may_be_late(track, middle.mean_ns - middle.healthy_mean_ns);
-    let doubted = late || may_be_durable(scene, track);
+    let doubted = late || track.part || may_be_durable(scene, track);
     charge.confidence = if doubted { believed.min(SHAPE_ALONE) } else { believed };
     charge.explained_share = middle.device_share;
     charge.evidence = vote_evidence(scene, track, vote, Side::Device);
@@ -189,6 +189,17 @@ fn may_be_durable(scene: &Scene, track: &Track) -> bool {
     lost(&may_be) > 0.5 * lost(&|_| true)
 }
 
+/// The same of averages, which know no flags: most was lost by writes, each no longer than a durable one.
+fn writes_may_be_durable(row: &Row) -> bool {
+    let lost = |op: Op| {
+        let rates = row.interval.of(op).filter(|rates| rates.ios_per_s > 0.0)?;
+        let wait = rates.await_ns? - row.s0.median_ms() * 1e6;
+        Some((rates.ios_per_s * wait.max(0.0), rates.await_ns? < DURABLE_NS))
+    };
+    let (reads, writes) = (lost(Op::Read).map_or(0.0, |(lost, _)| lost), lost(Op::Write));
+    writes.is_some_and(|(lost, short)| short && lost > reads)
+}
+
 /// What is left of the belief if the queue may be the provider's, who lets so many pass per second:
 /// a slow volume and a limited one look alike then.
 fn held_back(scene: &Scene, device: DeviceId, queued: f64, believed: f64) -> f64 {
@@ -222,6 +233,9 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
     let believed = confidence * persistence(rows);
     charge.confidence =
         held_back(scene, row.device, 1.0 - effective / wait.max(effective), believed);
+    if writes_may_be_durable(row) {
+        charge.confidence = charge.confidence.min(SHAPE_ALONE);
+    }
     if is_contradicted(scene, row, wait) {
         charge.confidence *= CONTRADICTED;
     }

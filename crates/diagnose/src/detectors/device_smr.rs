@@ -51,6 +51,7 @@ pub const DETECTOR: Detector = Detector {
     },
     last: false,
     explains: &[
+        Verdict::DeviceHang,
         Verdict::DeviceSlow,
         Verdict::DeviceStall,
         Verdict::DeviceWriteCliff,

@@ -24,18 +24,18 @@
 //! ## Next step
 //! Free space, TRIM and firmware of flash; SMART and cable of a disk; hedge reads meanwhile.
 
-use iowhy_model::{Bound, DeviceId, Finding, Level, Unit, Verdict, key};
+use iowhy_model::{Bound, DeviceId, Finding, Level, Unit, Verdict};
 
 use crate::Detector;
 use crate::detector::{Needs, computed, finding, held, lines};
+use crate::freezes::{self, BUSY_SHARE, EPISODES};
 use crate::kernel_lines::LogLine;
 use crate::measures::service::Visit;
-use crate::measures::spread;
-use crate::measures::stall::{self, Stalls};
+use crate::measures::stall::Stalls;
 use crate::names;
 use crate::phrase;
 use crate::replayed::from_latencies;
-use crate::scene::{EVENTS_NEEDED, Scene};
+use crate::scene::Scene;
 use crate::suspects::{self, Grounds, SHAPE_ALONE};
 use crate::track::Track;
 use crate::weigh;
@@ -58,32 +58,14 @@ pub const DETECTOR: Detector = Detector {
 
 /// Prior of the device when someone complains (docs/METHOD.md, 11 Confidence).
 const PRIOR: f64 = 0.20;
-/// Bounds of the rule (docs/METHOD.md, 6 Ramps and stalls).
-const EPISODES: usize = 2;
-const BUSY_SHARE: f64 = 0.05;
-/// Most requests must be quick, or the device is slow and does not stall: median service within
-/// three healthy ones, the replay's bound of health.
-const QUICK: f64 = 3.0;
-/// Episodes that follow each other without a quick request between are one slow stretch: of a device
-/// that freezes most are apart.
-const UNBROKEN: f64 = 0.5;
-/// Share of lost events up to which a silence is still the device's: of a stall's many requests
-/// most are then seen. And what is in flight when a trace begins or ends.
-const LOST: f64 = 0.05;
-const AT_THE_EDGES: f64 = 2.0;
-
 /// What commands that the kernel gave up are worth, nats: with the prior 0.79 for several.
 const TIMED_OUT: f64 = 1.7;
 /// Odds of a volume by name from which on the host behind it comes first (`vd`: 0.7).
 const VOLUME: f64 = 0.5;
-/// Processor time stolen by the host from which on a silence may be the guest's own, % (a guest that is
-/// not run completes nothing, whatever the device does).
-const STEAL: f64 = 0.05;
 
 fn accuse(scene: &Scene) -> Vec<Finding> {
-    let alone =
-        scene.tracks.iter().filter(|track| !track.stalls_with_others && !is_stolen(scene, track));
-    let traced = alone.filter_map(|track| Some(charge(scene, track, &of_track(scene, track)?)));
+    let tracks = scene.tracks.iter();
+    let traced = tracks.filter_map(|t| Some(charge(scene, t, &freezes::now_and_then(scene, t)?)));
     traced.chain(timed_out(scene)).collect()
 }
 
@@ -145,32 +127,6 @@ fn timed_out(scene: &Scene) -> Vec<Finding> {
 /// Whether the device is a volume behind the host rather than a drive: then its host is asked first.
 fn may_be_remote(scene: &Scene, device: DeviceId) -> bool {
     scene.network_odds(device) > VOLUME
-}
-
-/// Whether the host took the processors away while this was watched.
-fn is_stolen(scene: &Scene, track: &Track) -> bool {
-    let about = scene.about(track.listing, &track.disk);
-    [key::VMSTAT_MEAN.of("st"), key::VMSTAT_MAX.of("st")]
-        .into_iter()
-        .any(|key| about.machine_number(key).is_some_and(|(steal, _)| steal > STEAL))
-}
-
-fn of_track(scene: &Scene, track: &Track) -> Option<Stalls> {
-    // Events that the trace lost look like a silence of the device; a few, such as those in flight
-    // at its edges, do not.
-    let lost = scene.source(track.listing).lost() as f64;
-    let seen = track.visits.len();
-    if seen < EVENTS_NEEDED || lost > LOST * seen as f64 + AT_THE_EDGES {
-        return None;
-    }
-    let s0_ns = track.slow_end_ns();
-    let median = spread::median(&track.services_ns)?;
-    let stalls = stall::stalls(&track.visits, s0_ns)?;
-    let holds = stalls.episodes.len() >= EPISODES
-        && stalls.busy_share > BUSY_SHARE
-        && stalls.unbroken < UNBROKEN
-        && median < QUICK * s0_ns;
-    holds.then_some(stalls)
 }
 
 fn charge(scene: &Scene, track: &Track, stalls: &Stalls) -> Finding {

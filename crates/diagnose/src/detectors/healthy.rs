@@ -27,6 +27,7 @@ use iowhy_model::{Bound, Evidence, Finding, Layer, Level, Stage, Unit, Verdict};
 
 use crate::Detector;
 use crate::audit;
+use crate::class::{self, Readings};
 use crate::closing;
 use crate::detector::{Needs, computed, estimated, finding, held, lines, of_disk};
 use crate::measures::missed_turn;
@@ -87,6 +88,8 @@ struct Bill {
     evidence: Vec<Evidence>,
     /// What the device was taken for.
     assumption: String,
+    /// What else it may be, and would then not be healthy.
+    readings: Option<Readings>,
 }
 
 fn accuse(scene: &Scene) -> Vec<Finding> {
@@ -168,7 +171,8 @@ fn of_track(scene: &Scene, track: &Track) -> Option<Bill> {
         ),
     ];
     let assumption = track.s0.assumption.clone();
-    Some(Bill { listing: track.listing, confidence, evidence, assumption })
+    let readings = class::of_track(scene, track);
+    Some(Bill { listing: track.listing, confidence, evidence, assumption, readings })
 }
 
 /// The row that all but one in twenty are better than speaks for its listing.
@@ -189,7 +193,9 @@ fn of_rows(scene: &Scene, rows: &[&Row]) -> Option<Bill> {
     let source = scene.source(row.listing);
     let (_, by_votes) = row.s0.votes(|s0| wait < WITHIN * s0);
     let gone = if row::after_silence(rows).is_empty() { 0.0 } else { 1.0 };
-    let confidence = judged(wait, by_votes, row.s0.slowest_ms(), gone);
+    let judged = judged(wait, by_votes, row.s0.slowest_ms(), gone);
+    let durable = gone == 0.0 && row.may_be_durable();
+    let confidence = if durable { judged.max(BY_CLASS) } else { judged };
     let healthy = format!("healthy service time, taking it for {}", row.s0.assumption);
     let what = match n {
         1 => format!("mean latency of {}", name(&row.disk)),
@@ -203,7 +209,8 @@ fn of_rows(scene: &Scene, rows: &[&Row]) -> Option<Bill> {
         estimated(&healthy, row.s0.median_ms(), Unit::Ms, n, source),
     ];
     let assumption = row.s0.assumption.clone();
-    Some(Bill { listing: row.listing, confidence, evidence, assumption })
+    let readings = class::of_row(scene, row);
+    Some(Bill { listing: row.listing, confidence, evidence, assumption, readings })
 }
 
 fn of_shape(scene: &Scene, shape: &Shape) -> Option<Bill> {
@@ -247,7 +254,7 @@ fn of_shape(scene: &Scene, shape: &Shape) -> Option<Bill> {
         ),
     ];
     let assumption = shape.s0.assumption.clone();
-    Some(Bill { listing: shape.listing, confidence, evidence, assumption })
+    Some(Bill { listing: shape.listing, confidence, evidence, assumption, readings: None })
 }
 
 fn judged(mean_ms: f64, by_votes: f64, slowest_ms: f64, tail: f64) -> f64 {
@@ -270,6 +277,7 @@ fn charge(scene: &Scene, healthy: Vec<(String, Vec<Bill>)>) -> Option<Finding> {
     charge.confidence = 1.0;
     let taken_for =
         healthy.iter().flat_map(|(_, bills)| bills).map(|bill| bill.assumption.clone()).next();
+    let readings = healthy.iter().flat_map(|(_, bills)| bills).find_map(|bill| bill.readings);
     for (disk, bills) in healthy {
         let best = bills.iter().map(|bill| bill.confidence).fold(0.0, f64::max);
         charge.confidence = charge.confidence.min(best);
@@ -286,9 +294,10 @@ fn charge(scene: &Scene, healthy: Vec<(String, Vec<Bill>)>) -> Option<Finding> {
     charge.subject.listings = listings;
     charge.sentence = match disks.as_slice() {
         [one] => format!(
-            "{} answers as a healthy device does, taking it for {}",
+            "{} answers as a healthy device does, taking it for {}{}",
             name(one),
-            taken_for.unwrap_or_default()
+            taken_for.unwrap_or_default(),
+            readings.map(|readings| readings.words()).unwrap_or_default()
         ),
         _ => format!("{} answer as healthy devices do", phrase::list(&disks)),
     };
@@ -297,10 +306,12 @@ fn charge(scene: &Scene, healthy: Vec<(String, Vec<Bill>)>) -> Option<Finding> {
         "the complaint was not felt while the capture ran",
         "the device is of a quicker class than assumed",
     ]);
-    charge.next_step = vec![
+    let made_of = readings.map(|_| Readings::step(disks.first().map_or("", |disk| disk)));
+    charge.next_step = made_of.into_iter().collect();
+    charge.next_step.extend([
         "capture again while it is felt: `iowhy why --for 60s`".to_string(),
         "look above the block layer: CPU, locks, memory, network".to_string(),
-    ];
+    ]);
     Some(charge)
 }
 

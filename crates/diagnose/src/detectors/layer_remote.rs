@@ -52,6 +52,7 @@ pub const DETECTOR: Detector = Detector {
     last: false,
     explains: &[
         Verdict::DeviceMedia,
+        Verdict::DeviceHang,
         Verdict::DeviceSlow,
         Verdict::DeviceStall,
         Verdict::LoadSaturated,

@@ -54,6 +54,7 @@ pub const DETECTOR: Detector = Detector {
     last: false,
     explains: &[
         Verdict::DeviceCombOther,
+        Verdict::DeviceHang,
         Verdict::DeviceSlow,
         Verdict::DeviceStall,
         Verdict::LoadLargeIo,

@@ -51,7 +51,12 @@ pub const DETECTOR: Detector = Detector {
         what: "all disks of the shelf at once, with `vmstat 1` and the kernel's log beside them",
     },
     last: false,
-    explains: &[Verdict::DeviceSlow, Verdict::DeviceStall, Verdict::PeerOutlier],
+    explains: &[
+        Verdict::DeviceHang,
+        Verdict::DeviceSlow,
+        Verdict::DeviceStall,
+        Verdict::PeerOutlier,
+    ],
     accuse,
 };
 

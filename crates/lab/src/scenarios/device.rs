@@ -9,6 +9,18 @@ use super::{Chance, MOST, Pace, Place, Plan, Recipe, Setup, Truth, at_d, recipe}
 
 /// Recipes of this family.
 pub(super) const RECIPES: &[Recipe] = &[
+    recipe("device.hang", "platter-once", |chance| {
+        let (disk, _) = platter(chance, "");
+        let rate = platter_rate(&disk) * chance.even(0.1, 0.3);
+        let load = visitors(chance, rate);
+        hang(disk.under(load), chance)
+    }),
+    recipe("device.hang", "nvme-once", |chance| {
+        let disk = nvme(chance, "");
+        let rate = chance.scale(30.0, 300.0);
+        let load = visitors(chance, rate);
+        hang(disk.under(load), chance)
+    }),
     recipe("device.retry", "mild", |chance| retry(chance, (0.08, 0.35), (80.0, 900.0))),
     recipe("device.retry", "often", |chance| retry(chance, (0.3, 0.7), (40.0, 500.0))),
     recipe("device.retry", "severe", |chance| retry(chance, (0.88, 0.96), (30.0, 200.0))),
@@ -95,6 +107,16 @@ fn slow(disk: Setup, factor: (f64, f64), chance: &mut Chance) -> Plan {
     let disk = disk.with_fault(format!("slow={:.2}", chance.scale(factor.0, factor.1)));
     let most = chance.scale(40.0, 3000.0) as usize;
     Plan::of(Truth::faulty("device.slow", 0), disk, chance.even(5.0, 30.0), most)
+}
+
+/// One freeze of 0.5 to 6 s.
+fn hang(disk: Setup, chance: &mut Chance) -> Plan {
+    let every = chance.even(8.0, 15.0);
+    let length = chance.scale(0.5, 6.0);
+    // The first ends after `every`; the watch ends before the second.
+    let seconds = every + 0.8 * (every - length);
+    let disk = disk.with_fault(format!("stall={:.0}ms/{:.0}ms", every * 1e3, length * 1e3));
+    Plan::of(Truth::faulty("device.hang", 0), disk, seconds, MOST)
 }
 
 /// Three stalls or more, at even intervals or (two rhythms at once) at uneven ones.

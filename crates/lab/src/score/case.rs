@@ -6,7 +6,7 @@ use iowhy_diagnose::{Calibrated, Options, judge};
 use iowhy_model::{Finding, Level, Recording};
 
 use super::SAID_ALOUD;
-use super::owed::accepted;
+use super::owed::accepts;
 use crate::render;
 use crate::scenarios::{Recipe, Scenario, Truth, recipes};
 
@@ -244,7 +244,7 @@ impl Answers<'_> {
         };
         same && (finding.verdict == self.truth.verdict
             || self.truth.also.contains(&finding.verdict.name())
-            || accepted(self.truth.verdict, self.level).contains(&finding.verdict.name()))
+            || accepts(self.truth.verdict, self.level, finding.verdict.name()))
     }
 
     /// A disk named as faulty, aloud, which nothing else explains.

@@ -48,6 +48,7 @@ pub const KINDS: &[Kind] = &[
 
 const CALM: &[&str] = &["healthy", "load.saturated", "load.large-io", "load.rw-mix", "load.burst"];
 const FROZE: &[&str] = &["device.hang", "device.stall"];
+const FROZE_AND_FULL: &[&str] = &["device.hang", "device.stall", "load.saturated"];
 
 fn weak(
     disk: &'static str,
@@ -120,7 +121,7 @@ fn slow_two_levels(chance: &mut Chance) -> Weak {
 }
 
 /// Requests of a device that freezes once, and when.
-fn frozen(chance: &mut Chance, least: f64) -> (Vec<Io>, &'static str) {
+fn frozen(chance: &mut Chance, least: f64) -> (Vec<Io>, &'static str, &'static [&'static str]) {
     let length = chance.scale(least, 10_000.0);
     let flash = chance.chance(0.4);
     let many = chance.scale(100.0, 2500.0) as usize;
@@ -128,27 +129,32 @@ fn frozen(chance: &mut Chance, least: f64) -> (Vec<Io>, &'static str) {
     if flash {
         let per_s = chance.scale(20.0, 300.0);
         let begin = many as f64 / per_s * 1e3 * chance.even(0.2, 0.8);
+        // Others come after it too.
+        let many = many + (length / 1e3 * per_s) as usize;
         let service = |chance: &mut Chance, _: &Asker| chance.even(0.08, 0.2);
         let device = Device { servers: 4, service: &service, freezes: vec![(begin, length)] };
         return (
             device.run(&[asker(false, 4096, Pace::Open(per_s))], many, 3600.0, chance),
             "nvme0n1",
+            FROZE,
         );
     }
     let begin = many as f64 * 8.5 * chance.even(0.2, 0.8);
     let pace = closed(chance, depth);
-    (lookups(chance, 1.0, pace, many, vec![(begin, length)]), "sda")
+    // Four at a time on one arm are saturated as well.
+    let right = if depth > 2 { FROZE_AND_FULL } else { FROZE };
+    (lookups(chance, 1.0, pace, many, vec![(begin, length)]), "sda", right)
 }
 
 fn hang(chance: &mut Chance) -> Weak {
-    let (ios, disk) = frozen(chance, 300.0);
+    let (ios, disk, right) = frozen(chance, 300.0);
     let queue = chance.chance(0.5);
-    weak(disk, "biosnoop.txt", biosnoop(&ios, disk, queue), FROZE)
+    weak(disk, "biosnoop.txt", biosnoop(&ios, disk, queue), right)
 }
 
 fn hang_averages(chance: &mut Chance) -> Weak {
-    let (ios, disk) = frozen(chance, 2000.0);
-    weak(disk, "iostat.txt", iostat(&ios, disk), FROZE)
+    let (ios, disk, right) = frozen(chance, 2000.0);
+    weak(disk, "iostat.txt", iostat(&ios, disk), right)
 }
 
 fn durable_writes(chance: &mut Chance) -> Weak {

@@ -32,7 +32,8 @@ pub fn biosnoop(ios: &[Io], disk: &str, queue: bool) -> String {
 /// One operation of one report of iostat: rate, kB per second, mean wait and size.
 fn columns(ios: &[&Io]) -> [f64; 4] {
     let n = ios.len() as f64;
-    let kb = ios.iter().map(|io| f64::from(io.bytes) / 1024.0).sum::<f64>();
+    // A sum over nothing is minus zero, which no tool prints.
+    let kb = ios.iter().map(|io| f64::from(io.bytes) / 1024.0).sum::<f64>() + 0.0;
     let wait = ios.iter().map(|io| io.latency()).sum::<f64>();
     [n, kb, if n > 0.0 { wait / n } else { 0.0 }, if n > 0.0 { kb / n } else { 0.0 }]
 }
@@ -58,7 +59,7 @@ pub fn iostat(ios: &[Io], disk: &str) -> String {
             .map(|io| (io.issued.max(from), io.completed.min(to)))
             .filter(|(begin, end)| end > begin)
             .collect();
-        let queue: f64 = spans.iter().map(|(begin, end)| end - begin).sum::<f64>() / 1e3;
+        let queue: f64 = spans.iter().map(|(begin, end)| end - begin).sum::<f64>() / 1e3 + 0.0;
         spans.sort_by(|a, b| a.0.total_cmp(&b.0));
         let (mut busy, mut until) = (0.0, from);
         for (begin, end) in spans {

@@ -1,0 +1,178 @@
+//! The class of a medium that nobody stated is a guess, and an answer that hangs on it is worth no more
+//! than a guess.
+//!
+//! Reads of 8 ms are what a healthy platter gives and fifty times too slow for flash. Where the
+//! media that a name allows disagree so far, both readings are given (docs/METHOD.md, 3 Healthy service
+//! times).
+
+use iowhy_model::{DeviceId, Finding, Medium, Op, STANDS, Verdict};
+
+use crate::baseline::{Request, S0};
+use crate::measures::spread;
+use crate::phrase;
+use crate::row::Row;
+use crate::scene::Scene;
+use crate::suspects::SHAPE_ALONE;
+use crate::track::Track;
+use crate::yardstick::Yardstick;
+
+/// Two readings of the same times.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Readings {
+    /// The medium that would be healthy.
+    pub healthy: Medium,
+    /// The medium that would be slow, ...
+    pub slow: Medium,
+    /// ... and how many times slower than its class.
+    pub times: f64,
+}
+
+/// So many times slower than its class a healthy device is not (choice: three standard deviations of the
+/// widest class, and a queue of two).
+const SLOW: f64 = 8.0;
+/// A device within this many times its class is healthy (docs/METHOD.md, 1 Replay).
+const HEALTHY: f64 = 2.5;
+/// A reading counts if its medium is at least half as likely by the name as the other.
+const LIKELY: f64 = 0.5;
+/// Random places of a platter spread over half a turn and the seeks: from this on a spread between
+/// quartiles is a platter's own, ms (half of half a turn at 7200 rpm).
+const PLATTER_SPREAD_MS: f64 = 2.0;
+/// Services that tell a spread.
+const ENOUGH: usize = 20;
+
+impl Readings {
+    /// The second reading, as the end of a sentence.
+    pub fn words(&self) -> String {
+        format!(
+            "; if it were {} instead, it would be {} times slower than its class",
+            named(self.slow),
+            phrase::digits(self.times.round())
+        )
+    }
+
+    /// The command that tells which.
+    pub fn step(disk: &str) -> String {
+        let disk = if disk.is_empty() { String::new() } else { format!(" /dev/{disk}") };
+        format!("`lsblk -d -o NAME,ROTA,MODEL{disk}`: what it is made of decides between the two")
+    }
+}
+
+fn named(medium: Medium) -> &'static str {
+    match medium {
+        Medium::Rotational => "a spinning disk",
+        Medium::Flash => "SATA flash",
+        Medium::Nvme => "NVMe flash",
+        Medium::Network => "a network volume",
+        Medium::Stacked => "a stacked device",
+    }
+}
+
+/// The readings of a device's own time per request, if the media its name allows disagree.
+fn readings(
+    scene: &Scene,
+    device: DeviceId,
+    own_ms: f64,
+    s0: &dyn Fn(Medium) -> f64,
+) -> Option<Readings> {
+    let known = scene.options.healthy_ms.is_some() || scene.options.yardstick != Yardstick::Class;
+    let media = scene.media(device);
+    if known || media.len() < 2 {
+        return None;
+    }
+    let of = |medium: Medium| own_ms / s0(medium).max(1e-9);
+    let (healthy, odds) = media
+        .iter()
+        .filter(|(medium, _)| of(*medium) < HEALTHY)
+        .max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let (slow, _) = media
+        .iter()
+        .filter(|(medium, other)| of(*medium) > SLOW && *other >= LIKELY * odds)
+        .max_by(|a, b| a.1.total_cmp(&b.1))?;
+    Some(Readings { healthy: *healthy, slow: *slow, times: of(*slow) })
+}
+
+/// The readings of single I/Os.
+pub fn of_track(scene: &Scene, track: &Track) -> Option<Readings> {
+    let (group, _) = track.groups.first()?;
+    let services: Vec<f64> = group
+        .members
+        .iter()
+        .filter_map(|place| track.services_ns.get(*place))
+        .map(|ns| ns / 1e6)
+        .collect();
+    let sorted = spread::sorted(&services);
+    let at = |share: f64| sorted.get((share * sorted.len() as f64) as usize).copied();
+    // A cache answers quickly for either: what it costs the others is the mean.
+    let own_ms = if track.cached { spread::mean(&services)? } else { at(0.5)? };
+    let request =
+        Request { op: group.op, bytes: f64::from(group.bytes), sequential: group.sequential };
+    let s0 = |medium| S0::of(&[(medium, 1.0)], request, None).median_ms();
+    let found = readings(scene, track.device, own_ms, &s0)?;
+    let shows_a_platter = found.healthy == Medium::Rotational
+        && !track.cached
+        && sorted.len() >= ENOUGH
+        && at(0.75)? - at(0.25)? >= PLATTER_SPREAD_MS;
+    (!shows_a_platter).then_some(found)
+}
+
+/// The readings of averages: of the row that all but few are quicker than.
+pub fn of_row(scene: &Scene, row: &Row) -> Option<Readings> {
+    let own_ms = row.effective_ms().or_else(|| row.await_ms())?;
+    let parts = |op: Op| row.interval.of(op).filter(|rates| rates.ios_per_s > 0.0);
+    let s0 = |medium: Medium| {
+        let (mut sum, mut n) = (0.0, 0.0);
+        for op in [Op::Read, Op::Write] {
+            let Some(rates) = parts(op) else { continue };
+            let bytes = rates.mean_bytes().or(row.interval.mean_bytes()).unwrap_or(4096.0);
+            let request = Request { op, bytes, sequential: None };
+            sum += rates.ios_per_s * S0::of(&[(medium, 1.0)], request, None).slowest_ms();
+            n += rates.ios_per_s;
+        }
+        if n > 0.0 { sum / n } else { row.s0.median_ms() }
+    };
+    readings(scene, row.device, own_ms, &s0)
+}
+
+/// The readings of a finding: of any listing and disk that it speaks of.
+fn of_finding(scene: &Scene, finding: &Finding) -> Option<Readings> {
+    let about = |listing: usize, device: DeviceId| {
+        finding.subject.listings.contains(&listing)
+            && finding.subject.device.is_none_or(|id| scene.disk(id) == scene.disk(device))
+    };
+    let tracks = scene.tracks.iter().filter(|track| about(track.listing, track.device));
+    let mut tracks = tracks.peekable();
+    if tracks.peek().is_some() {
+        return tracks.find_map(|track| of_track(scene, track));
+    }
+    let rows = scene.rows.iter().filter(|row| about(row.listing, row.device) && row.per_s() > 0.0);
+    let worst = rows.max_by(|a, b| {
+        let of = |row: &Row| row.await_ms().unwrap_or(0.0);
+        of(a).total_cmp(&of(b))
+    });
+    worst.and_then(|row| of_row(scene, row))
+}
+
+/// Whether it rests on averages of writes that may be durable, which no flag tells.
+fn may_be_durable(scene: &Scene, finding: &Finding) -> bool {
+    let about = |row: &&Row| {
+        finding.subject.listings.contains(&row.listing)
+            && finding.subject.device.is_none_or(|id| scene.disk(id) == row.disk)
+    };
+    let slow = |row: &Row| row.await_ms().is_some_and(|ms| ms > HEALTHY * row.s0.slowest_ms());
+    scene.rows.iter().filter(about).any(|row| row.may_be_durable() && slow(row))
+}
+
+/// Confidence of a finding, no more than the guess of the class is worth that it hangs on: an acquittal
+/// is just said, an accusation is not.
+pub fn bounded(scene: &Scene, finding: &Finding) -> f64 {
+    let most = match finding.verdict {
+        Verdict::Healthy => STANDS,
+        Verdict::DeviceSlow => SHAPE_ALONE,
+        _ => return finding.confidence,
+    };
+    let open = || of_finding(scene, finding).is_some() || may_be_durable(scene, finding);
+    if finding.confidence <= most || !open() {
+        return finding.confidence;
+    }
+    most
+}

@@ -1,0 +1,201 @@
+//! The device hung once: nothing completed for a while though requests were in flight.
+//!
+//! ## Accuses
+//! The device or what it hangs on, of one event and no illness: it happened, then and for so long.
+//! There is no pattern yet.
+//!
+//! ## Why it matters
+//! A mean over many requests hides it, and every program that met it stood still. One freeze of 3 s is what
+//! users call and logs name; the next one may be the pattern.
+//!
+//! ## Needs
+//! A per-I/O log, or averages of intervals no longer than the freeze.
+//!
+//! ## Rule
+//! A stretch of more than 250 ms and more than 20 healthy service times without a completion while
+//! requests were in flight, at most three of them, and not a case of `device.stall`; most other
+//! requests are quick. From averages: an interval between others that worked, with requests in the
+//! queue and no completion.
+//!
+//! ## Wrong if
+//! The host or the virtual machine paused, the trace lost events, a flush or discard ran, or the
+//! device woke from sleep.
+//!
+//! ## Next step
+//! The kernel's log at that moment; watch longer for a second one.
+
+use iowhy_model::{Bound, Finding, Level, Unit, Verdict};
+
+use crate::Detector;
+use crate::detector::{Needs, computed, finding, held, lines, read_off};
+use crate::freezes;
+use crate::measures::service::Visit;
+use crate::measures::stall::Episode;
+use crate::phrase;
+use crate::row::{self, Row, Silence};
+use crate::scene::Scene;
+use crate::track::Track;
+
+/// Entry in the list of detectors.
+pub const DETECTOR: Detector = Detector {
+    verdict: Verdict::DeviceHang,
+    summary: "The device hung once: nothing completed for a while",
+    manual: include_str!("device_hang.rs"),
+    needs: Needs {
+        level: Level::A,
+        sure_from: Level::C,
+        seconds: 600,
+        what: "issue and completion of each I/O, until it hangs again",
+    },
+    last: false,
+    explains: &[Verdict::DeviceSlow, Verdict::LoadBurst, Verdict::LoadSaturated],
+    accuse,
+};
+
+/// Shortest freeze that is named alone (docs/METHOD.md, 6 Ramps and stalls), ns.
+const SHORTEST_NS: f64 = 250e6;
+/// More than so many are a pattern, or none.
+const MOST: usize = 3;
+/// A freeze stands out from all other waits by this factor, or it is the end of a long tail.
+const STANDS_OUT: f64 = 3.0;
+/// That it happened was seen; whose it was is not: the host, its way to the device, or the device.
+const SEEN: f64 = 0.7;
+/// A pause before it from which on it may be a sleep, ns: the shortest timers in use are seconds.
+const SLEEP_NS: f64 = 5e9;
+
+fn accuse(scene: &Scene) -> Vec<Finding> {
+    let traced = scene.tracks.iter().filter_map(|track| from_events(scene, track));
+    let averaged = scene.rows_by_listing().into_iter().filter_map(|rows| from_rows(scene, &rows));
+    traced.chain(averaged).collect()
+}
+
+fn from_events(scene: &Scene, track: &Track) -> Option<Finding> {
+    let stalls = freezes::of_its_own(scene, track).filter(|stalls| !freezes::recur(stalls))?;
+    let long: Vec<&Episode> =
+        stalls.episodes.iter().filter(|episode| episode.length_ns() > SHORTEST_NS).collect();
+    let longest = long.iter().max_by(|a, b| a.length_ns().total_cmp(&b.length_ns()))?;
+    let others = longest_beside(track, &long);
+    if long.len() > MOST || longest.length_ns() < STANDS_OUT * others {
+        return None;
+    }
+    let source = scene.source(track.listing);
+    let first = track.visits.iter().map(|visit| visit.issued_ns).min()?;
+    let at_s = longest.start_ns.saturating_sub(first) as f64 / 1e9;
+    let (n, span_s) = (track.visits.len() as u64, track.span_ns() / 1e9);
+    let mut charge = finding(DETECTOR.verdict, Some(track.device), vec![track.listing]);
+    charge.sentence = format!(
+        "{} hung {}: nothing completed for {}, {} after the first request, while {} were in flight; \
+         there is no pattern yet",
+        phrase::disk(&track.disk),
+        times(long.len()),
+        phrase::ns(longest.length_ns()),
+        seconds(at_s),
+        requests(longest.requests),
+    );
+    charge.confidence = SEEN;
+    charge.explained_share = stalls.lost_share;
+    charge.evidence = vec![
+        held(
+            computed(
+                "longest time without a completion",
+                longest.length_ns() / 1e6,
+                Unit::Ms,
+                n,
+                source,
+            ),
+            Bound::Above((SHORTEST_NS / 1e6).max(stalls.threshold_ns / 1e6)),
+        ),
+        computed("the next longest", others / 1e6, Unit::Ms, n, source),
+        computed("it began after", at_s, Unit::Seconds, n, source),
+        computed("requests that met it", longest.requests as f64, Unit::Count, n, source),
+        computed("how often in the time watched", long.len() as f64, Unit::Count, n, source),
+        computed("time watched", span_s, Unit::Seconds, n, source),
+        computed("lost time that was lost in it", stalls.lost_share, Unit::Share, n, source),
+    ];
+    advise(&mut charge, &track.disk);
+    let before = track.visits.iter().map(|visit| visit.completed_ns);
+    let before = before.filter(|completed| *completed <= longest.start_ns).max();
+    if before.is_none_or(|before| longest.start_ns.saturating_sub(before) as f64 > SLEEP_NS) {
+        charge.refuted_by.push("it came after a pause: the device woke from sleep".to_string());
+    }
+    Some(charge)
+}
+
+/// The longest latency of a request that met none of these, ns.
+fn longest_beside(track: &Track, hangs: &[&Episode]) -> f64 {
+    let met = |visit: &&Visit| {
+        hangs.iter().any(|hang| {
+            // What piled up in it is served after it, for as long as it lasted.
+            let until = hang.end_ns.saturating_add(hang.length_ns() as i64);
+            visit.completed_ns >= hang.end_ns && visit.issued_ns <= until
+        })
+    };
+    let beside = track.visits.iter().filter(|visit| !met(visit));
+    beside.map(|visit| visit.latency_ns()).fold(0.0, f64::max)
+}
+
+fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
+    let silences = row::silences(rows);
+    let longest = silences.iter().max_by(|a, b| a.seconds.total_cmp(&b.seconds))?;
+    let Silence { row, seconds: length, queue, after_s, rows: silent } = *longest;
+    if silences.len() > MOST || scene.tracks.iter().any(|track| track.disk == row.disk) {
+        return None;
+    }
+    let source = scene.source(row.listing);
+    let mut charge = finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
+    charge.sentence = format!(
+        "{} hung {}: in {} nothing completed for {} or longer, {} after the first, while {} were \
+         in flight; there is no pattern yet",
+        phrase::disk(&row.disk),
+        times(silences.len()),
+        if silent == 1 { "one interval".to_string() } else { format!("{silent} intervals") },
+        seconds(length),
+        seconds(after_s),
+        requests(queue.round() as usize),
+    );
+    charge.confidence = SEEN;
+    charge.explained_share = 1.0;
+    let n = rows.len() as u64;
+    charge.evidence = vec![
+        held(
+            read_off("requests in flight without a completion", queue, Unit::Requests, 1, source),
+            Bound::Above(0.0),
+        ),
+        computed("time without a completion, at least", length, Unit::Seconds, n, source),
+        computed("it began after", after_s, Unit::Seconds, n, source),
+        computed("how often in the time watched", silences.len() as f64, Unit::Count, n, source),
+    ];
+    advise(&mut charge, &row.disk);
+    Some(charge)
+}
+
+fn times(n: usize) -> String {
+    match n {
+        1 => "once".to_string(),
+        2 => "twice".to_string(),
+        n => format!("{n} times"),
+    }
+}
+
+fn requests(n: usize) -> String {
+    if n == 1 { "one request".to_string() } else { format!("{n} requests") }
+}
+
+fn seconds(s: f64) -> String {
+    format!("{} s", phrase::digits(s))
+}
+
+fn advise(charge: &mut Finding, disk: &str) {
+    charge.refuted_by = lines(&[
+        "the host or the virtual machine stood still at that moment: other devices did too",
+        "the tool that watched lost events, or a flush, discard or reset ran",
+    ]);
+    charge.next_step = vec![
+        format!("`dmesg --ctime | grep -iE '{disk}|reset|timeout|hung task'`: what happened then"),
+        format!(
+            "{}: does it come again, at a beat or after something?",
+            phrase::capture(disk, 600)
+        ),
+        format!("`smartctl -x /dev/{disk}`: error log, CRC count, temperature"),
+    ];
+}

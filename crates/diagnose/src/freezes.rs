@@ -1,0 +1,63 @@
+//! Freezes of a device that are its own: what `device.stall` accuses as a pattern and `device.hang` names
+//! as an event.
+
+use iowhy_model::key;
+
+use crate::measures::spread;
+use crate::measures::stall::{self, Stalls};
+use crate::scene::{EVENTS_NEEDED, Scene};
+use crate::track::Track;
+
+/// Fewest freezes of a pattern, and their share of the busy time (docs/METHOD.md, 6 Ramps and stalls).
+pub const EPISODES: usize = 2;
+/// See [`EPISODES`].
+pub const BUSY_SHARE: f64 = 0.05;
+/// Most requests must be quick, or the device is slow and does not stall: median service within
+/// three healthy ones, the replay's bound of health.
+const QUICK: f64 = 3.0;
+/// Episodes that follow each other without a quick request between are one slow stretch: of a device
+/// that freezes most are apart.
+const UNBROKEN: f64 = 0.5;
+/// Share of lost events up to which a silence is still the device's: of a stall's many requests
+/// most are then seen. And what is in flight when a trace begins or ends.
+const LOST: f64 = 0.05;
+const AT_THE_EDGES: f64 = 2.0;
+/// Share of processor time stolen by the host from which on a silence may be the guest's own (a guest
+/// that is not run completes nothing, whatever the device does).
+const STEAL: f64 = 0.05;
+
+/// The freezes of a device whose other requests are quick; `None` if there is none, the host
+/// stood still, or too many events were lost to tell.
+pub fn of_its_own(scene: &Scene, track: &Track) -> Option<Stalls> {
+    let lost = scene.source(track.listing).lost() as f64;
+    let seen = track.visits.len();
+    if seen < EVENTS_NEEDED || lost > LOST * seen as f64 + AT_THE_EDGES {
+        return None;
+    }
+    if track.stalls_with_others || is_stolen(scene, track) {
+        return None;
+    }
+    let s0_ns = track.slow_end_ns();
+    let stalls = stall::stalls(&track.visits, s0_ns)?;
+    (spread::median(&track.services_ns)? < QUICK * s0_ns).then_some(stalls)
+}
+
+/// Whether they are a pattern.
+pub fn recur(stalls: &Stalls) -> bool {
+    stalls.episodes.len() >= EPISODES
+        && stalls.busy_share > BUSY_SHARE
+        && stalls.unbroken < UNBROKEN
+}
+
+/// The freezes of a device that freezes now and then.
+pub fn now_and_then(scene: &Scene, track: &Track) -> Option<Stalls> {
+    of_its_own(scene, track).filter(recur)
+}
+
+/// Whether the host took the processors away while this was watched.
+fn is_stolen(scene: &Scene, track: &Track) -> bool {
+    let about = scene.about(track.listing, &track.disk);
+    [key::VMSTAT_MEAN.of("st"), key::VMSTAT_MAX.of("st")]
+        .into_iter()
+        .any(|key| about.machine_number(key).is_some_and(|(steal, _)| steal > STEAL))
+}

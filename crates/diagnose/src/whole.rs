@@ -1,0 +1,77 @@
+//! Whether a log lists all that a device did: of a part of it, waiting for what is not listed looks like
+//! the device's own slowness, and a gap where a line is missing like a lost turn.
+
+use crate::measures::service::{self, Visit};
+use crate::measures::spread;
+
+/// Requests that waited behind others, from which on their waits tell anything.
+const ENOUGH: usize = 10;
+/// Distances between completions that vary less tell nothing: they are all alike.
+const VARIES: f64 = 0.1;
+/// A wait is the sum of the distances in it. Where these are services, independent of each other, it
+/// varies as their sum must; where lines are missing one distance is long because the next was short, and the wait
+/// varies less than half as much (choice).
+const EVEN: f64 = 0.5;
+/// Whether the waits show that requests were served which the log does not list. For devices that
+/// serve one after the other. One request at a time tells nothing: who waits behind programs that are not
+/// listed looks like one on a slow device.
+pub fn is_part(visits: &[Visit], services_ns: &[f64]) -> bool {
+    let (mut waits, mut gaps, mut ahead) = (vec![], vec![], vec![]);
+    for (place, pair) in visits.windows(2).enumerate() {
+        let [before, visit] = pair else { continue };
+        if visit.issued_ns < before.completed_ns {
+            let done = visits.get(..=place).unwrap_or_default();
+            let first = done.partition_point(|other| other.completed_ns <= visit.issued_ns);
+            waits.push(visit.latency_ns());
+            ahead.push((place + 2 - first) as f64);
+            gaps.extend(services_ns.get(place + 1).copied());
+        }
+    }
+    let hidden_behind = || {
+        let (waited, gap) = (spread::cv(&waits)?, spread::cv(&gaps)?);
+        let n = spread::mean(&ahead)?;
+        Some(gap > VARIES && waited * n.sqrt() < EVEN * gap)
+    };
+    waits.len() >= ENOUGH && hidden_behind() == Some(true)
+}
+
+/// Whether lines are missing by the tool's own word, and requests waited behind others: then the distances
+/// between completions are no services.
+pub fn lost_some(visits: &[Visit], lost: u64) -> bool {
+    let together = service::in_flight(visits).into_iter().filter(|n| *n > 1).count();
+    lost > 0 && 2 * together > visits.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use iowhy_model::Random;
+
+    use super::*;
+    use crate::measures::service::{services, sort, visit};
+
+    /// Random reads of a platter, four at a time by each of two programs; every other one's.
+    fn two(random: &mut Random) -> (Vec<Visit>, Vec<Visit>) {
+        let mut done = [0i64; 8];
+        let (mut all, mut part) = (Vec::new(), Vec::new());
+        for k in 0..400 {
+            let issued = done[k % 8];
+            let before = done[(k + 7) % 8];
+            let ended = before.max(issued) + (4e6 + 9e6 * random.unit()) as i64;
+            all.push(visit(issued, ended));
+            if random.chance(0.5) {
+                part.push(visit(issued, ended));
+            }
+            done[k % 8] = ended;
+        }
+        sort(&mut all);
+        sort(&mut part);
+        (all, part)
+    }
+
+    #[test]
+    fn a_part_is_told_from_the_whole() {
+        let (all, part) = two(&mut Random::seeded(3));
+        assert!(!is_part(&all, &services(&all, 1)));
+        assert!(is_part(&part, &services(&part, 1)));
+    }
+}
