@@ -3,7 +3,7 @@
 //! ## Reads
 //! The device tables of `iostat`, with or without `-x`, `-s`, `-h`, `--human`, `--pretty`, `-k`,
 //! `-m`, `-t`, `-N`, `-p`, `-y`, `-z`, `-d`: header by header, so the columns may stand in any
-//! order. Rows may have been re-flowed onto one line or broken by a mail program; a report split
+//! order; the device's own heading may be in any language. Rows may have been re-flowed onto one line or broken by a mail program; a report split
 //! into tables of reads, writes, discards and flushes is put together again. The command line
 //! above the listing, if it was copied too, gives the interval; timestamps (`-t`) give its start.
 //!
@@ -74,6 +74,7 @@ fn sniff(lines: &[&str]) -> Sniff {
 fn decides(words: &[&str]) -> bool {
     let words = &words[banner(words).map_or(0, |(_, used)| used)..];
     match words {
+        _ if is_translated(words) => true,
         ["avg-cpu:", rest @ ..] => rest.first().is_none_or(|word| word.starts_with('%')),
         [.., last] if *last == "Device" && is_column(words[0]) => {
             words.len() > 2 && words[..words.len() - 1].iter().all(|word| is_column(word))
@@ -94,6 +95,15 @@ fn device_word(word: &str) -> Option<&str> {
         "" => Some(""),
         rest => rest.strip_prefix(':'),
     }
+}
+
+/// Whether a line is a heading that names the device in another language (`Gerät:`): one word of
+/// letters, and then columns only, which no language translates.
+fn is_translated(words: &[&str]) -> bool {
+    let [first, columns @ ..] = words else { return false };
+    let name = first.trim_end_matches(':');
+    let named = !name.is_empty() && name.chars().all(char::is_alphabetic) && !is_column(name);
+    named && columns.len() > 2 && columns.iter().all(|word| is_column(word)) && name != "Device"
 }
 
 fn is_filler(word: &str) -> bool {
@@ -240,6 +250,10 @@ impl Iostat {
         sink: &mut dyn Sink,
     ) -> Option<&'a [&'b str]> {
         let run = |words: &[&str]| words.iter().take_while(|word| is_column(word)).count();
+        if is_translated(words) {
+            self.begin_table(words[1..].iter().copied(), true, true, sink);
+            return Some(&[]);
+        }
         if let Some(glued) = device_word(words.first()?) {
             let count = match is_bare_header(&words[1..]) {
                 true => words.len() - 1,
