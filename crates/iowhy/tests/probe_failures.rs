@@ -7,7 +7,7 @@ mod probe_rig;
 
 use std::time::Duration;
 
-use probe_rig::{Folder, Loop, finish, lab, missing, probe, shell};
+use probe_rig::{Folder, Loop, finish, missing, probe, rig, shell};
 use serde_json::Value;
 
 #[test]
@@ -99,16 +99,16 @@ fn an_error_in_the_middle_keeps_what_was_measured_before() {
 }
 
 /// A shell script on a sick disk, whose device is `{dev}`; what it printed.
-fn on_disk(lab: &std::path::Path, model: &str, script: &str) -> String {
-    let arguments = ["sickdisk", "--model", model, "--size", "64M", "--run", script];
-    let output = std::process::Command::new(lab).args(arguments).output().unwrap();
+fn on_disk(rig: &std::path::Path, model: &str, script: &str) -> String {
+    let arguments = ["disk", "--model", model, "--size", "64M", "--run", script];
+    let output = std::process::Command::new(rig).args(arguments).output().unwrap();
     probe_rig::text(&output.stdout) + &probe_rig::text(&output.stderr)
 }
 
 #[test]
 fn a_disk_that_vanishes_ends_the_probe_with_what_it_had() {
-    let (None, Some(lab)) = (missing(), lab()) else {
-        println!("skipped: a disk that vanishes: needs root, /dev/fuse and the built `lab`");
+    let (None, Some(rig)) = (missing(), rig()) else {
+        println!("skipped: a disk that vanishes: needs root, /dev/fuse and the built `rig`");
         return;
     };
     let iowhy = env!("CARGO_BIN_EXE_iowhy");
@@ -118,7 +118,7 @@ fn a_disk_that_vanishes_ends_the_probe_with_what_it_had() {
          --json & probe=$!; sleep 1.5; for pid in $(cat /proc/$PPID/task/*/children); do \
          [ $pid = $$ ] || kill -9 $pid; done; wait $probe; echo status $?"
     );
-    let said = on_disk(&lab, "rotational:rpm=7200", &script);
+    let said = on_disk(&rig, "rotational:rpm=7200", &script);
     let from = said.find("{\n").expect(&said);
     let end = said.find("\nstatus ").expect(&said);
     let object: Value = serde_json::from_str(&said[from..end]).expect(&said);
@@ -131,8 +131,8 @@ fn a_disk_that_vanishes_ends_the_probe_with_what_it_had() {
 
 #[test]
 fn sequential_writes_on_a_turning_disk_wait_a_turn_each() {
-    let (None, Some(lab)) = (missing(), lab()) else {
-        println!("skipped: a disk of 7200 rpm: needs root, /dev/fuse and the built `lab`");
+    let (None, Some(rig)) = (missing(), rig()) else {
+        println!("skipped: a disk of 7200 rpm: needs root, /dev/fuse and the built `rig`");
         return;
     };
     let iowhy = env!("CARGO_BIN_EXE_iowhy");
@@ -150,7 +150,7 @@ fn sequential_writes_on_a_turning_disk_wait_a_turn_each() {
     let mut tries = Vec::new();
     // The tests beside this one are over after the first tries.
     for _ in 0..8 {
-        let said = on_disk(&lab, "rotational:rpm=7200,cache=off", &script);
+        let said = on_disk(&rig, "rotational:rpm=7200,cache=off", &script);
         let (one, many) = said.split_once("\nnext\n").expect(&said);
         let (one, many) = (object(one).expect(&said), object(many).expect(&said));
         let row = &one["tables"][0]["rows"][0];

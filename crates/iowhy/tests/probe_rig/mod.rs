@@ -18,10 +18,10 @@ pub fn missing() -> Option<&'static str> {
     shell("losetup --find").is_none().then_some("a free loop device")
 }
 
-/// The laboratory's program beside ours, where the workspace was built as a whole.
-pub fn lab() -> Option<PathBuf> {
-    let lab = Path::new(env!("CARGO_BIN_EXE_iowhy")).with_file_name("lab");
-    (lab.exists() && Path::new("/dev/fuse").exists()).then_some(lab)
+/// The program that makes faulty disks beside ours, where the workspace was built as a whole.
+pub fn rig() -> Option<PathBuf> {
+    let rig = Path::new(env!("CARGO_BIN_EXE_iowhy")).with_file_name("rig");
+    (rig.exists() && Path::new("/dev/fuse").exists()).then_some(rig)
 }
 
 /// `iowhy probe` with these words.
