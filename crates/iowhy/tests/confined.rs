@@ -67,6 +67,24 @@ fn readers_are_confined_before_the_first_byte() {
 }
 
 #[test]
+fn a_pipe_of_the_shell_is_a_capture() {
+    let file = place("piped");
+    std::fs::write(&file, LISTING).unwrap();
+    let script = "\"$0\" hist --json <(cat \"$1\")";
+    let run = Command::new("bash")
+        .args(["-c", script, env!("CARGO_BIN_EXE_iowhy"), file.to_str().unwrap()])
+        .stdin(Stdio::null())
+        .output();
+    std::fs::remove_file(&file).unwrap();
+    let Ok(run) = run else {
+        println!("skipped: a pipe of the shell: needs `bash`");
+        return;
+    };
+    let said = String::from_utf8_lossy(&run.stderr);
+    assert_eq!(run.status.code(), Some(0), "{said}");
+}
+
+#[test]
 fn what_root_alone_may_read_is_read_and_a_link_out_of_what_was_named_is_not() {
     let folder = place("folder");
     std::fs::create_dir(&folder).unwrap();

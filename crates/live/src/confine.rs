@@ -50,6 +50,8 @@ pub enum Bounded {
 /// The rules of Linux 6.12; older kernels take those they know.
 const RULES: ABI = ABI::V6;
 
+/// `PIPEFS_MAGIC` of include/uapi/linux/magic.h.
+const PIPES: rustix::fs::FsWord = 0x5049_5045;
 /// The rules of the time of day.
 const TIME_OF_DAY: [&str; 2] = ["/usr/share/zoneinfo", "/etc/localtime"];
 
@@ -192,6 +194,11 @@ fn bound_files(needs: &Needs) -> Result<Bounded, Error> {
     for (path, access) in all.chain(needs.write.iter().map(|path| (path, write))) {
         // What is not there, or may not even be looked at, says so itself when it is opened.
         let Ok(place) = PathFd::new(path) else { continue };
+        // A pipe of the shell's (`<(zcat FILE)`) lies in no file system that is bounded, and a rule
+        // about it is refused (EBADFD).
+        if rustix::fs::fstatfs(&place).is_ok_and(|system| system.f_type == PIPES) {
+            continue;
+        }
         let access = if path.is_dir() { access } else { of_file(access) };
         rules = rules.add_rule(PathBeneath::new(place, access)).map_err(refused)?;
     }
