@@ -114,6 +114,7 @@ const OTHERWISE: &[(&str, &str, i32, &str)] = &[
     ("blktrace", "dropped", 1, "records bear numbers"),
     ("blktrace", "flipped", 0, "records have no checksum, and the byte is of a sector or a time"),
     ("collectl", "dropped", 2, "the sample is so short that its heading is among the ten"),
+    ("dstat", "dropped", 2, "the sample is so short that its heading is among the lines"),
     ("fio-json", "dropped", 1, "totals are declared"),
     (
         "latency-outliers",
@@ -124,6 +125,7 @@ const OTHERWISE: &[(&str, &str, i32, &str)] = &[
     ("lspci", "dropped", 2, "the sample is so short that the link itself is among the lines"),
     ("native-capture", "dropped", 1, "blocks have checksums"),
     ("nmon", "dropped", 1, "snapshots bear numbers"),
+    ("oracle-awr", "cut", 0, "half a row is a line of no table, and such lines are passed over"),
     ("pylatencymap", "dropped", 1, "records have a beginning and an end"),
     ("smart", "dropped", 1, "brackets are counted"),
     ("vmstat", "dropped", 2, "the sample is so short that its heading is among the ten"),

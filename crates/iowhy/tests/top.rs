@@ -2,11 +2,16 @@
 //! goes away. Each test has a tmux server of its own.
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
+#[path = "../../live/tests/rig/mod.rs"]
+mod rig;
+
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
+
+use rig::{Loop, can_run};
 
 /// A terminal in which a command runs.
 struct Terminal {
@@ -92,11 +97,6 @@ fn case(name: &str) -> String {
     folder.join(name).join("capture.txt").display().to_string()
 }
 
-fn is_root() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    status.lines().any(|line| line.starts_with("Uid:\t0\t"))
-}
-
 #[test]
 fn a_capture_is_replayed_at_three_sizes() {
     for size in [(80, 24), (120, 40), (250, 60)] {
@@ -171,54 +171,20 @@ fn a_pipe_is_no_terminal() {
     assert!(said.contains("`top` needs a terminal") && said.contains("hint:"), "{said}");
 }
 
-/// A loop device over a file of this test.
-struct Loop {
-    device: String,
-    file: PathBuf,
-}
-
-impl Loop {
-    fn new(name: &str) -> Loop {
-        let file = std::env::temp_dir().join(format!("iowhy-top-{name}-{}", std::process::id()));
-        File::create(&file).unwrap().set_len(64 << 20).unwrap();
-        let output =
-            Command::new("losetup").args(["--find", "--show"]).arg(&file).output().unwrap();
-        let device = String::from_utf8(output.stdout).unwrap().trim().to_string();
-        assert!(device.starts_with("/dev/loop"), "{}", String::from_utf8_lossy(&output.stderr));
-        Loop { device, file }
-    }
-
-    fn name(&self) -> &str {
-        self.device.trim_start_matches("/dev/")
-    }
-
-    fn detach(&self) {
-        _ = Command::new("losetup").arg("-d").arg(&self.device).status();
-    }
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        self.detach();
-        _ = std::fs::remove_file(&self.file);
-    }
-}
-
 #[test]
 fn a_live_device_is_shown_under_load_and_may_go_away() {
-    if !is_root() {
-        println!("skipped: needs root");
+    if !can_run(&["tmux"]) {
         return;
     }
-    let disk = Loop::new("live");
-    let command = format!("top --device {} 0.5", disk.name());
+    let disk = Loop::new(64, None);
+    let command = format!("top --device {} 0.5", disk.name);
     let Some(terminal) = Terminal::run("live", (80, 24), &command) else { return };
     terminal.wait_for("live");
-    let device = File::options().write(true).open(&disk.device).unwrap();
+    let device = File::options().write(true).open(&disk.path).unwrap();
     let begun = Instant::now();
     let mut shown = String::new();
     let block = vec![7u8; 65_536];
-    while !shown.lines().any(|line| line.contains(disk.name()) && line.contains("ms")) {
+    while !shown.lines().any(|line| line.contains(&disk.name) && line.contains("ms")) {
         for k in 0..64u64 {
             device.write_all_at(&block, k * 65_536).unwrap();
         }
@@ -230,7 +196,7 @@ fn a_live_device_is_shown_under_load_and_may_go_away() {
     terminal.wait_for("paused");
     terminal.keys(&["p"]);
     drop(device);
-    disk.detach();
+    rig::run("losetup", &["-d", &disk.path]);
     // It goes on without the device, and ends by its key.
     std::thread::sleep(Duration::from_secs(2));
     terminal.wait_for("live");

@@ -12,6 +12,8 @@ use iowhy_model::Recording;
 static COUNTER: AtomicU32 = AtomicU32::new(0);
 static EXAMINED: OnceLock<Option<Check>> = OnceLock::new();
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+/// Loop devices of the tests have so many numbers, from the same number on.
+const NUMBERS: u32 = 96;
 
 /// A loop device over a sparse file; detached and deleted when dropped, also by a failing test.
 pub struct Loop {
@@ -60,8 +62,7 @@ impl Loop {
         made.set_len(mib << 20).expect("a sparse file");
         let direct = if mounted.is_some() { "off" } else { "on" };
         let direct = format!("--direct-io={direct}");
-        let shown = run("losetup", &["-f", "--show", &direct, &file.display().to_string()]);
-        let path = shown.trim().to_string();
+        let path = attached(&file, &direct);
         let name = path.trim_start_matches("/dev/").to_string();
         let numbers =
             std::fs::read_to_string(format!("/sys/block/{name}/dev")).expect("its numbers");
@@ -111,6 +112,21 @@ impl Loop {
     pub fn options(&self, mode: TraceMode) -> TraceOptions {
         TraceOptions { devices: vec![self.number], ..TraceOptions::new(mode) }
     }
+}
+
+/// Attaches a file to a number that no other process takes: the lowest free one, which `losetup -f`
+/// gives, is given to the next test program as soon as this one detaches it.
+fn attached(file: &std::path::Path, direct: &str) -> String {
+    let first = std::process::id() + COUNTER.fetch_add(1, Ordering::Relaxed) as u32;
+    for place in 0..NUMBERS {
+        let path = format!("/dev/loop{}", NUMBERS + (first + place) % NUMBERS);
+        let mut losetup = Command::new("losetup");
+        if losetup.args([direct, &path]).arg(file).output().is_ok_and(|done| done.status.success())
+        {
+            return path;
+        }
+    }
+    run("losetup", &["-f", "--show", direct, &file.display().to_string()]).trim().to_string()
 }
 
 impl Drop for Loop {
