@@ -117,7 +117,7 @@ impl Loop {
 /// Attaches a file to a number that no other process takes: the lowest free one, which `losetup -f`
 /// gives, is given to the next test program as soon as this one detaches it.
 fn attached(file: &std::path::Path, direct: &str) -> String {
-    let first = std::process::id() + COUNTER.fetch_add(1, Ordering::Relaxed) as u32;
+    let first = std::process::id() + COUNTER.fetch_add(1, Ordering::Relaxed);
     for place in 0..NUMBERS {
         let path = format!("/dev/loop{}", NUMBERS + (first + place) % NUMBERS);
         let mut losetup = Command::new("losetup");
