@@ -40,9 +40,8 @@ const LARGE: f64 = 524_288.0;
 const LONG_S: f64 = 30.0;
 /// How near to a limit that is sold the mean of a whole run must be: a tenth of `cap.volume`'s band.
 const NEAR: f64 = 0.0015;
-/// No request that leaves the host is answered within so many ns on average: a PCIe round trip, interrupt
-/// and context switch included, takes more (NVMe over a null device: 6 to 8 µs at depth 1; memory: 1 to
-/// 3 µs).
+/// A mean below so many ns is taken for memory's: a request to a drive needs a PCIe round trip, an
+/// interrupt and a context switch. The bound is a choice, not a measurement.
 const MEMORY_NS: f64 = 5_000.0;
 /// What the depth of a generator explains: it is known, and so are rate and latency.
 const STATED: f64 = 0.90;
