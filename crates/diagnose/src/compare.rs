@@ -15,8 +15,10 @@ use iowhy_model::{
     Compared, Comparison, Difference, Explained, Random, Recording, Said, Unit, Verdict,
 };
 
+use crate::facts::disk_names;
 use crate::measures::{rank_test, spread};
-use crate::{Options, judge, names, weigh};
+use crate::ranking;
+use crate::{Options, judge};
 use sample::{Kind, Sides};
 
 /// A difference counts from this chance on, after Holm: docs/METHOD.md, 10 Rules, "p < 0.01".
@@ -207,11 +209,11 @@ fn compared(name: &str, recording: &Recording, options: &Options) -> Compared {
             device: finding
                 .subject
                 .device
-                .map(|id| names::disk(&recording.device_of(id).name))
+                .map(|id| disk_names::disk(&recording.device_of(id).name))
                 .filter(|name| !name.is_empty()),
             confidence: finding.confidence,
             explained_share: finding.explained_share,
-            stands: weigh::stands(&finding),
+            stands: ranking::stands(&finding),
             sentence: finding.sentence,
         })
         .collect();

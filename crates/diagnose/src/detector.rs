@@ -4,7 +4,7 @@ use iowhy_model::{
     Basis, Bound, DeviceId, Evidence, Finding, How, Level, Sampling, Source, Subject, Unit, Verdict,
 };
 
-use crate::scene::Scene;
+use crate::analysis::Scene;
 
 /// A detector of the list in `detectors.rs`: states one accusation.
 #[derive(Clone, Copy)]

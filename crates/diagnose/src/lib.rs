@@ -8,49 +8,26 @@
 //! **Must never know:** read, live, show; a clock, a file, a format's name beyond what a
 //! [`Source`](iowhy_model::Source) says.
 
-mod audit;
+mod analysis;
 mod baseline;
-mod calibration;
-mod class;
-mod closing;
 mod compare;
 mod detector;
 mod detectors;
-mod doubts;
 mod evidence;
-mod freezes;
-mod groups;
-mod impact;
-mod kernel_lines;
+mod facts;
 pub mod measures;
-mod members;
-mod mounts;
-mod names;
 mod phrase;
-mod programs;
-pub mod regimes;
-pub mod replay;
-mod replayed;
-mod requests;
-mod row;
-mod runs;
-mod scene;
-mod states;
-mod suspects;
-mod track;
-mod weigh;
-mod whole;
-mod yardstick;
+mod ranking;
 
-pub use calibration::Calibrated;
 pub use compare::compare;
 pub use detector::{Detector, Needs};
 pub use detectors::{DETECTORS, find};
+pub use ranking::calibration::Calibrated;
 
-pub use yardstick::{Baseline, Known, Yardstick};
+pub use baseline::stored::{Baseline, Known, Yardstick};
 
+use analysis::Scene;
 use iowhy_model::{Finding, Recording};
-use scene::Scene;
 
 /// What the user asked of the judge.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -72,18 +49,18 @@ pub fn judge(recording: &Recording, options: &Options) -> Vec<Finding> {
     let (closing, accusing): (Vec<&Detector>, Vec<&Detector>) =
         DETECTORS.iter().partition(|detector| detector.last);
     let accused = accusing.iter().flat_map(|detector| (detector.accuse)(&scene)).collect();
-    scene.so_far = weigh::weigh(&scene, accused);
+    scene.so_far = ranking::weigh(&scene, accused);
     for detector in closing {
         // One after the other: who confesses ignorance must know who was cleared.
-        let closed = weigh::weigh(&scene, (detector.accuse)(&scene));
+        let closed = ranking::weigh(&scene, (detector.accuse)(&scene));
         let said: Vec<Finding> =
-            closed.into_iter().filter(|known| weigh::is_worth_saying(&scene, known)).collect();
+            closed.into_iter().filter(|known| ranking::is_worth_saying(&scene, known)).collect();
         scene.so_far.extend(said);
     }
     let mut findings = std::mem::take(&mut scene.so_far);
-    weigh::order(&scene, &mut findings);
-    impact::state(&scene, &mut findings);
-    weigh::weigh_first(&scene, &mut findings);
-    weigh::bound(&scene, &mut findings);
+    ranking::order(&scene, &mut findings);
+    ranking::impact::state(&scene, &mut findings);
+    ranking::weigh_first(&scene, &mut findings);
+    ranking::bound(&scene, &mut findings);
     findings
 }

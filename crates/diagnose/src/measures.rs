@@ -28,6 +28,8 @@ pub mod pile;
 pub mod places;
 pub mod ramp;
 pub mod rank_test;
+pub mod regimes;
+pub mod replay;
 pub mod rungs;
 pub mod sequential;
 pub mod service;
@@ -60,7 +62,7 @@ mod tests {
             let _ = missed_turn::from_completions(&values, s0);
             let _ = (missed_turn::missed_turn(&values), cap::plateau(&values, &values));
             let _ = (ladder::known(&values, s0, s0), peers::Peer::from_latencies(&values));
-            let _ = (lost_time::lost_ns(&values, s0), crate::regimes::cut(&values));
+            let _ = (lost_time::lost_ns(&values, s0), regimes::cut(&values));
             let _ = (spread::mad(&values), spread::half_sample_mode(&values), spread::cv(&values));
             let pairs: Vec<(u32, f64)> = values.iter().map(|v| (*v as u32, *v)).collect();
             let _ = transfer::fit(&pairs);
@@ -85,7 +87,7 @@ mod tests {
             let s0 = ODD[random.place(9)] * 1e6;
             let _ = (ramp::ramps(&visits, s0), stall::stalls(&visits, s0));
             let _ = (service::services(&visits, random.place(5)), service::busy_ns(&visits));
-            let _ = crate::replay::vote(&visits, s0, random.unit());
+            let _ = replay::vote(&visits, s0, random.unit());
         }
     }
 }

@@ -28,16 +28,16 @@
 use iowhy_model::{Bound, DeviceId, Evidence, Finding, Forecast, Level, Nanos, Unit, Verdict};
 
 use crate::Detector;
+use crate::analysis::Scene;
+use crate::analysis::device_trace::Track;
+use crate::analysis::samples::Row;
 use crate::detector::{Needs, computed, finding, held, lines};
 use crate::measures::bucket::{self, Drained};
 use crate::measures::cap::{self, Limit};
 use crate::measures::spread;
 use crate::measures::windows::Windows;
 use crate::phrase;
-use crate::row::Row;
-use crate::scene::Scene;
-use crate::track::Track;
-use crate::weigh;
+use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -214,8 +214,8 @@ fn charge(scene: &Scene, course: &Course) -> Option<Finding> {
             .into_iter()
             .collect::<Vec<Evidence>>(),
     );
-    let clauses = [PINNED, sold.map_or(0.0, |_| KNOWN_LIMIT), weigh::below(step.cv, variation)];
-    charge.confidence = weigh::believe(PRIOR, &clauses);
+    let clauses = [PINNED, sold.map_or(0.0, |_| KNOWN_LIMIT), ranking::below(step.cv, variation)];
+    charge.confidence = ranking::believe(PRIOR, &clauses);
     charge.explained_share = (1.0 - before_ms / now_ms).clamp(0.0, 1.0);
     charge.forecast = Some(Forecast {
         now_mean: Nanos::from_ms(now_ms),

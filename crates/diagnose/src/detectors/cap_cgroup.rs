@@ -30,18 +30,18 @@
 use iowhy_model::{Bound, DeviceId, Evidence, Finding, Level, Name, Op, Unit, Verdict, key};
 
 use crate::Detector;
+use crate::analysis::Scene;
+use crate::analysis::requests::{self, Requests};
+use crate::analysis::samples::Row;
 use crate::detector::{Needs, computed, finding, held, lines};
-use crate::evidence::{self, Limit};
+use crate::evidence::forecast::from_means;
+use crate::evidence::programs;
+use crate::facts::{self, Limit};
 use crate::measures::limit::{self, Held};
 use crate::measures::spans::Spans;
 use crate::measures::windows::Windows;
 use crate::phrase;
-use crate::programs;
-use crate::replayed::from_means;
-use crate::requests::{self, Requests};
-use crate::row::Row;
-use crate::scene::Scene;
-use crate::weigh;
+use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -198,7 +198,7 @@ fn strongest<'a>(
         phrase::percent(place.busy)
     );
     charge.evidence = vec![
-        evidence::cited(
+        facts::cited(
             scene.recording,
             &limit.told,
             &format!("limit ({})", limit.what),
@@ -217,8 +217,8 @@ fn strongest<'a>(
         ),
     ];
     charge.evidence.extend(pressure(scene, place));
-    let clauses = [PINNED, weigh::below(place.busy, NOT_FULL).min(1.0)];
-    charge.confidence = weigh::believe(PRIOR, &clauses);
+    let clauses = [PINNED, ranking::below(place.busy, NOT_FULL).min(1.0)];
+    charge.confidence = ranking::believe(PRIOR, &clauses);
     // Of the wait, which nobody measured, the limit has its part in the seconds in which it held.
     charge.explained_share = found.share;
     advise(&mut charge, limit.group, place.disk);
@@ -303,12 +303,12 @@ fn by_arrival(
     charge.evidence.extend(limits.first().map(|limit| {
         let unit = if limit.what == "target" { Unit::Seconds } else { Unit::PerSecond };
         let what = format!("limit ({})", limit.what);
-        evidence::cited(scene.recording, &limit.told, &what, limit.value, unit)
+        facts::cited(scene.recording, &limit.told, &what, limit.value, unit)
     }));
     charge.evidence.extend(pressure(scene, place));
     let set = if limits.is_empty() { 1.0 } else { LIMIT_SET };
-    let clauses = [weigh::above(share, WAITS), set, weigh::below(place.busy, IDLE)];
-    charge.confidence = weigh::believe(PRIOR, &clauses);
+    let clauses = [ranking::above(share, WAITS), set, ranking::below(place.busy, IDLE)];
+    charge.confidence = ranking::believe(PRIOR, &clauses);
     charge.explained_share = share;
     let assuming = "the group is not held back, and the disk answers as it does now".to_string();
     charge.forecast = from_means(mean + after, after, assuming);
@@ -336,8 +336,8 @@ fn by_pressure(scene: &Scene, place: &Place, limits: &[Limit]) -> Option<Finding
     let what = format!("limit ({})", limit.what);
     let clauses = [
         LIMIT_SET,
-        weigh::above(waiting.value, PRESSURE).min(1.0),
-        weigh::below(place.busy, IDLE).min(1.0),
+        ranking::above(waiting.value, PRESSURE).min(1.0),
+        ranking::below(place.busy, IDLE).min(1.0),
     ];
     charge.evidence = vec![
         waiting,
@@ -345,9 +345,9 @@ fn by_pressure(scene: &Scene, place: &Place, limits: &[Limit]) -> Option<Finding
             computed("busy share of the disk", place.busy, Unit::Share, place.n, source),
             Bound::Below(IDLE),
         ),
-        evidence::cited(scene.recording, &limit.told, &what, limit.value, unit),
+        facts::cited(scene.recording, &limit.told, &what, limit.value, unit),
     ];
-    charge.confidence = weigh::believe(PRIOR, &clauses);
+    charge.confidence = ranking::believe(PRIOR, &clauses);
     charge.explained_share = 1.0 - place.busy;
     advise(&mut charge, limit.group, place.disk);
     Some(charge)
@@ -358,7 +358,7 @@ fn pressure(scene: &Scene, place: &Place) -> Option<Evidence> {
     let about = scene.about(place.listing, place.disk);
     let (share, told) = about.machine_number(key::PRESSURE_AVG10.of("io.some"))?;
     let what = "time in which a task waits for I/O (pressure, some, 10 s)";
-    Some(evidence::cited(scene.recording, &told, what, share, Unit::Share))
+    Some(facts::cited(scene.recording, &told, what, share, Unit::Share))
 }
 
 fn group_of(limit: &Limit) -> String {

@@ -28,15 +28,15 @@
 use iowhy_model::{Bound, Evidence, Finding, Level, Medium, Unit, Verdict};
 
 use crate::Detector;
+use crate::analysis::Scene;
+use crate::analysis::device_trace::Track;
+use crate::analysis::samples::Row;
 use crate::detector::{Needs, computed, finding, held, lines, read_off};
+use crate::evidence::runs;
 use crate::measures::cap::{self, Limit, Plateau, Tier};
 use crate::measures::service::Visit;
 use crate::phrase;
-use crate::row::Row;
-use crate::runs;
-use crate::scene::Scene;
-use crate::track::Track;
-use crate::weigh;
+use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -257,9 +257,12 @@ fn per_second(track: &Track, seconds: usize, weight: impl Fn(&Visit) -> f64) -> 
 
 /// What a network volume takes unhindered, from the class table.
 fn network_s0_ms() -> f64 {
-    let request =
-        crate::baseline::Request { op: iowhy_model::Op::Read, bytes: 4096.0, sequential: None };
-    crate::baseline::S0::of(&[(Medium::Network, 1.0)], request, None).median_ms()
+    let request = crate::baseline::healthy_time::Request {
+        op: iowhy_model::Op::Read,
+        bytes: 4096.0,
+        sequential: None,
+    };
+    crate::baseline::healthy_time::S0::of(&[(Medium::Network, 1.0)], request, None).median_ms()
 }
 
 fn evidence(pin: &Pin, number: impl Fn(&str, f64, Unit) -> Evidence) -> Vec<Evidence> {
@@ -315,17 +318,17 @@ fn finish(charge: &mut Finding, disk: &str, pin: &Pin) {
         clauses.push(KNOWN_LIMIT);
         // On a single row only the closeness speaks; a plateau speaks for itself.
         if pin.plateau.is_none() {
-            clauses.push(weigh::below(off.abs(), SINGLE_ROW));
+            clauses.push(ranking::below(off.abs(), SINGLE_ROW));
         }
     }
     if let Some(plateau) = &pin.plateau {
         clauses.push(PINNED);
-        clauses.push(weigh::below(plateau.cv.max(1e-6), VARIATION).max(0.0));
+        clauses.push(ranking::below(plateau.cv.max(1e-6), VARIATION).max(0.0));
         if !plateau.pinned {
             clauses.push(UNMOVED);
         }
     }
-    charge.confidence = weigh::believe(PRIOR, &clauses);
+    charge.confidence = ranking::believe(PRIOR, &clauses);
     charge.refuted_by = lines(&[
         "throughput goes higher in any second of the same load",
         "the provisioned limit is another number",

@@ -28,15 +28,15 @@
 use iowhy_model::{Bound, Event, Finding, Forecast, Level, Nanos, Op, Unit, Verdict, key};
 
 use crate::Detector;
+use crate::analysis::Scene;
+use crate::analysis::requests::{self, Requests};
 use crate::detector::{Needs, computed, finding, held, lines};
-use crate::evidence;
+use crate::facts;
 use crate::measures::alignment::{self, Access};
 use crate::measures::exposure::{self, Sample};
 use crate::measures::spread;
 use crate::phrase;
-use crate::requests::{self, Requests};
-use crate::scene::Scene;
-use crate::weigh;
+use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -105,7 +105,7 @@ fn off_block(scene: &Scene, requests: &Requests) -> Option<Finding> {
     let lost = found.excess_ns / requests.span_ns();
     let enough = found.exposed >= EACH && found.spared >= EACH;
     let holds = share > SHARE && found.ratio > TIMES && fair > TIMES && found.p < CHANCE;
-    if !enough || !holds || lost < weigh::COMPLAINED_OF {
+    if !enough || !holds || lost < ranking::COMPLAINED_OF {
         return None;
     }
     let source = scene.source(requests.listing);
@@ -140,14 +140,14 @@ fn off_block(scene: &Scene, requests: &Requests) -> Option<Finding> {
         ),
         held(
             computed("time lost to it per time watched", lost, Unit::Ratio, off, source),
-            Bound::Above(weigh::COMPLAINED_OF),
+            Bound::Above(ranking::COMPLAINED_OF),
         ),
     ];
     charge.evidence.extend(stated.map(|(bytes, told)| {
-        evidence::cited(scene.recording, &told, "physical block", bytes, Unit::Bytes)
+        facts::cited(scene.recording, &told, "physical block", bytes, Unit::Bytes)
     }));
-    let clauses = [weigh::above(fair, TIMES), weigh::above(share, SHARE)];
-    charge.confidence = weigh::believe(PRIOR, &clauses);
+    let clauses = [ranking::above(fair, TIMES), ranking::above(share, SHARE)];
+    charge.confidence = ranking::believe(PRIOR, &clauses);
     if stated.is_none() {
         charge.confidence *= if found.p < BEYOND_DOUBT { BORNE_OUT } else { GUESSED };
     }
@@ -210,7 +210,7 @@ fn parity(scene: &Scene, requests: &Requests) -> Option<Finding> {
         .map(requests::length_ns)
         .sum();
     let lost = reads / requests.span_ns();
-    if writes < 3 * EACH || share < READ_FIRST || lost < weigh::COMPLAINED_OF {
+    if writes < 3 * EACH || share < READ_FIRST || lost < ranking::COMPLAINED_OF {
         return None;
     }
     let source = scene.source(requests.listing);
@@ -229,12 +229,14 @@ fn parity(scene: &Scene, requests: &Requests) -> Option<Finding> {
         ),
         held(
             computed("time of these reads per time watched", lost, Unit::Ratio, n, source),
-            Bound::Above(weigh::COMPLAINED_OF),
+            Bound::Above(ranking::COMPLAINED_OF),
         ),
     ];
-    let clauses =
-        [3.0 * (share - READ_FIRST) / (1.0 - READ_FIRST), weigh::above(lost, weigh::COMPLAINED_OF)];
-    charge.confidence = weigh::believe(PRIOR, &clauses);
+    let clauses = [
+        3.0 * (share - READ_FIRST) / (1.0 - READ_FIRST),
+        ranking::above(lost, ranking::COMPLAINED_OF),
+    ];
+    charge.confidence = ranking::believe(PRIOR, &clauses);
     charge.explained_share = share / 2.0;
     charge.refuted_by = lines(&["writes as large as a stripe read just as much before"]);
     charge.next_step = lines(&[

@@ -29,16 +29,16 @@
 use iowhy_model::{Bound, Finding, Flags, Level, Medium, Op, Unit, Verdict, key};
 
 use crate::Detector;
+use crate::analysis::Scene;
+use crate::analysis::requests::{self, Requests};
 use crate::detector::{Needs, computed, estimated, finding, held, lines};
-use crate::evidence;
+use crate::evidence::forecast::from_means;
+use crate::facts;
 use crate::measures::held_back::{self, HeldBack, Stages};
 use crate::measures::spans::Spans;
 use crate::measures::spread;
 use crate::phrase;
-use crate::replayed::from_means;
-use crate::requests::{self, Requests};
-use crate::scene::Scene;
-use crate::weigh;
+use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -101,7 +101,7 @@ fn nobody_waits(requests: &Requests) -> bool {
         let began = event.arrived.or(event.queued)?;
         Some(issued.saturating_sub(began.ns()).max(0) as f64)
     });
-    waits.sum::<f64>() / requests.span_ns() < weigh::COMPLAINED_OF
+    waits.sum::<f64>() / requests.span_ns() < ranking::COMPLAINED_OF
 }
 
 /// Share of the time watched with a request on the device.
@@ -149,7 +149,7 @@ fn charge(scene: &Scene, requests: &Requests) -> Option<Finding> {
     let unheard = rests && nobody_waits(requests);
     if !(in_queue || for_tags)
         || device_ns > NORMAL * s0_ns
-        || lost < weigh::COMPLAINED_OF
+        || lost < ranking::COMPLAINED_OF
         || unheard
     {
         return None;
@@ -184,7 +184,7 @@ fn charge(scene: &Scene, requests: &Requests) -> Option<Finding> {
         estimated("healthy service time, at its longest", s0_ns / 1e6, Unit::Ms, n, source),
         held(
             computed("time lost to the wait per time watched", lost, Unit::Ratio, n, source),
-            Bound::Above(weigh::COMPLAINED_OF),
+            Bound::Above(ranking::COMPLAINED_OF),
         ),
     ];
     if for_tags {
@@ -228,15 +228,15 @@ fn charge(scene: &Scene, requests: &Requests) -> Option<Finding> {
     }
     for (what, known) in [("requests the queue holds", tags), ("depth of the device", stated)] {
         charge.evidence.extend(known.map(|(value, told)| {
-            evidence::cited(scene.recording, &told, what, value, Unit::Requests)
+            facts::cited(scene.recording, &told, what, value, Unit::Requests)
         }));
     }
     let clauses = [
-        weigh::above(share, WAITS),
-        if for_tags { weigh::above(FULL, ROOM) } else { weigh::above(found.room_share, ROOM) },
-        weigh::below(device_ns, NORMAL * s0_ns),
+        ranking::above(share, WAITS),
+        if for_tags { ranking::above(FULL, ROOM) } else { ranking::above(found.room_share, ROOM) },
+        ranking::below(device_ns, NORMAL * s0_ns),
     ];
-    charge.confidence = weigh::believe(PRIOR, &clauses);
+    charge.confidence = ranking::believe(PRIOR, &clauses);
     let whole = wait_ns + found.device_ns - device_ns.min(found.device_ns);
     charge.explained_share = wait_ns / whole.max(1.0);
     let assuming = "each request goes to the driver at once, and the device answers as it does now";

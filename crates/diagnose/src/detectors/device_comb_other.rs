@@ -29,18 +29,18 @@
 use iowhy_model::{Bound, Finding, Forecast, Level, Op, Unit, Verdict};
 
 use crate::Detector;
+use crate::analysis::device_trace::Track;
+use crate::analysis::groups::{Group, too_quick_to_seek};
+use crate::analysis::{EVENTS_NEEDED, Scene};
 use crate::detector::{Needs, computed, estimated, finding, held, lines};
-use crate::groups::{Group, too_quick_to_seek};
+use crate::evidence::candidates::PRIOR;
+use crate::evidence::candidates::SHAPE_ALONE;
+use crate::evidence::forecast::{from_latencies, with_services};
+use crate::measures::replay::Vote;
 use crate::measures::steps::{self, Steps};
 use crate::measures::{comb, ladder};
 use crate::phrase;
-use crate::replay::Vote;
-use crate::replayed::{from_latencies, with_services};
-use crate::scene::{EVENTS_NEEDED, Scene};
-use crate::suspects::PRIOR;
-use crate::suspects::SHAPE_ALONE;
-use crate::track::Track;
-use crate::weigh;
+use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -202,12 +202,12 @@ fn charge(
         computed("lost time that is whole steps", found.explained_share, Unit::Share, n, source),
     ];
     let mut clauses = vec![
-        weigh::above(found.without_best, COMB),
-        weigh::above(slow as f64, SLOW as f64),
-        weigh::above(found.on_teeth, ON_TEETH),
+        ranking::above(found.without_best, COMB),
+        ranking::above(slow as f64, SLOW as f64),
+        ranking::above(found.on_teeth, ON_TEETH),
     ];
     clauses.extend(clock.map(|_| KNOWN_CLOCK));
-    let believed = weigh::believe(PRIOR, &clauses);
+    let believed = ranking::believe(PRIOR, &clauses);
     // A provider that lets requests pass at a rate deals them out by a clock of its own.
     let is_dealt = scene.network_odds(track.device) > 0.5;
     charge.confidence = if is_dealt { believed.min(SHAPE_ALONE) } else { believed };

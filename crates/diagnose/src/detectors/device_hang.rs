@@ -27,14 +27,14 @@
 use iowhy_model::{Bound, Finding, Level, Unit, Verdict};
 
 use crate::Detector;
+use crate::analysis::Scene;
+use crate::analysis::device_trace::Track;
+use crate::analysis::samples::{self, Row, Silence};
 use crate::detector::{Needs, computed, finding, held, lines, read_off};
-use crate::freezes;
+use crate::evidence::freezes;
 use crate::measures::service::Visit;
 use crate::measures::stall::Episode;
 use crate::phrase;
-use crate::row::{self, Row, Silence};
-use crate::scene::Scene;
-use crate::track::Track;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -135,7 +135,7 @@ fn longest_beside(track: &Track, hangs: &[&Episode]) -> f64 {
 }
 
 fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
-    let silences = row::silences(rows);
+    let silences = samples::silences(rows);
     let longest = silences.iter().max_by(|a, b| a.seconds.total_cmp(&b.seconds))?;
     let Silence { row, seconds: length, queue, after_s, rows: silent } = *longest;
     if silences.len() > MOST || scene.tracks.iter().any(|track| track.disk == row.disk) {

@@ -29,15 +29,15 @@
 use iowhy_model::{Bound, Finding, Forecast, Level, Medium, Op, Unit, Verdict};
 
 use crate::Detector;
+use crate::analysis::device_trace::Track;
+use crate::analysis::groups::too_quick_to_seek;
+use crate::analysis::{EVENTS_NEEDED, Scene};
 use crate::detector::{Needs, computed, finding, held, lines};
-use crate::groups::too_quick_to_seek;
+use crate::evidence::candidates::PRIOR;
+use crate::evidence::forecast::from_means;
 use crate::measures::idle_wake::{self, Wake};
 use crate::phrase;
-use crate::replayed::from_means;
-use crate::scene::{EVENTS_NEEDED, Scene};
-use crate::suspects::PRIOR;
-use crate::track::Track;
-use crate::weigh;
+use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -130,12 +130,12 @@ fn charge(scene: &Scene, track: &Track, wake: &Wake) -> Finding {
         ),
     ];
     let clauses = [
-        weigh::above(wake.ratio, idle_wake::RATIO),
-        weigh::above(wake.woken as f64, idle_wake::WOKEN as f64),
-        weigh::below(wake.spread, idle_wake::SPREAD).min(1.5),
-        weigh::above(wake.of_slow, OF_SLOW),
+        ranking::above(wake.ratio, idle_wake::RATIO),
+        ranking::above(wake.woken as f64, idle_wake::WOKEN as f64),
+        ranking::below(wake.spread, idle_wake::SPREAD).min(1.5),
+        ranking::above(wake.of_slow, OF_SLOW),
     ];
-    charge.confidence = weigh::believe(PRIOR, &clauses);
+    charge.confidence = ranking::believe(PRIOR, &clauses);
     charge.explained_share = share_lost(track, wake);
     charge.forecast = forecast(track, wake);
     charge.refuted_by = lines(&[

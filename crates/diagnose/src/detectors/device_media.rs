@@ -33,14 +33,14 @@
 use iowhy_model::{Bound, Event, FactKey, Finding, Level, Medium, Unit, Verdict, key};
 
 use crate::Detector;
+use crate::analysis::{EVENTS_NEEDED, Scene};
 use crate::detector::{Needs, finding, lines};
-use crate::kernel_lines::LogLine;
+use crate::evidence::candidates::{self, Grounds, PRIOR, SHAPE_ALONE, Suspect};
+use crate::facts::disk_names;
+use crate::facts::kernel_log::LogLine;
 use crate::measures::places;
-use crate::names;
 use crate::phrase;
-use crate::scene::{EVENTS_NEEDED, Scene};
-use crate::suspects::{self, Grounds, PRIOR, SHAPE_ALONE, Suspect};
-use crate::weigh;
+use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -113,7 +113,7 @@ const ON_FLASH: f64 = 1.0;
 const UNRELIABLE: u64 = 4;
 
 fn accuse(scene: &Scene) -> Vec<Finding> {
-    suspects::suspects(scene).iter().filter_map(|suspect| charge(scene, suspect)).collect()
+    candidates::suspects(scene).iter().filter_map(|suspect| charge(scene, suspect)).collect()
 }
 
 fn charge(scene: &Scene, suspect: &Suspect) -> Option<Finding> {
@@ -187,7 +187,7 @@ fn from_log(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
 
 /// Requests that failed.
 fn from_failures(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
-    let Some(listing) = suspect.listing.filter(|_| !names::is_stacked(&suspect.disk)) else {
+    let Some(listing) = suspect.listing.filter(|_| !disk_names::is_stacked(&suspect.disk)) else {
         return 0.0;
     };
     let failed = &suspect.failed;
@@ -402,7 +402,7 @@ fn from_places(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
         place.sector,
         phrase::ns(place.slow_ns)
     ));
-    PLACE + weigh::below(place.chance, CHANCE).min(1.0)
+    PLACE + ranking::below(place.chance, CHANCE).min(1.0)
 }
 
 fn next_step(disk: &str, is_proven: bool) -> Vec<String> {

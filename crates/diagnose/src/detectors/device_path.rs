@@ -27,12 +27,12 @@
 use iowhy_model::{Bound, DeviceId, FactKey, Finding, Level, Unit, Verdict, key};
 
 use crate::Detector;
+use crate::analysis::Scene;
 use crate::detector::{Needs, finding, lines};
-use crate::kernel_lines::LogLine;
+use crate::evidence::candidates::{self, Grounds, PRIOR, Suspect};
+use crate::facts::kernel_log::LogLine;
 use crate::phrase;
-use crate::scene::Scene;
-use crate::suspects::{self, Grounds, PRIOR, Suspect};
-use crate::weigh;
+use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -114,7 +114,7 @@ const COLLATERAL_S: f64 = 60.0;
 const ENOLINK: u16 = 67;
 
 fn accuse(scene: &Scene) -> Vec<Finding> {
-    let suspects = suspects::suspects(scene);
+    let suspects = candidates::suspects(scene);
     let mut charges: Vec<Finding> =
         suspects.iter().filter_map(|suspect| charge(scene, suspect)).collect();
     charges.extend(nameless_ports(scene));
@@ -232,9 +232,9 @@ fn from_log(scene: &Scene, told: &[&LogLine], grounds: &mut Grounds) -> f64 {
         (&corrupt, "link errors in the kernel's log", CORRUPTED),
         (&lost, "controller or device resets in the kernel's log", WAS_RESET),
         (&gone, "requests to a device gone offline, in the kernel's log", WAS_RESET),
-        (&resets, "link resets in the kernel's log", weigh::above(resets.len() as f64, RESETS)),
+        (&resets, "link resets in the kernel's log", ranking::above(resets.len() as f64, RESETS)),
         (&aborted, "commands aborted or adapter complaints in the kernel's log", {
-            weigh::above(aborted.len() as f64, RESETS).min(1.5)
+            ranking::above(aborted.len() as f64, RESETS).min(1.5)
         }),
     ];
     for (lines, what, nats) in kinds {

@@ -27,14 +27,14 @@
 use iowhy_model::{Bound, Finding, Level, Unit, Verdict, key};
 
 use crate::Detector;
+use crate::analysis::Scene;
 use crate::detector::{Needs, finding, lines};
-use crate::evidence::Told;
-use crate::kernel_lines::LogLine;
+use crate::evidence::candidates::{self, Grounds, PRIOR, SHAPE_ALONE, Suspect};
+use crate::facts::Told;
+use crate::facts::kernel_log::LogLine;
 use crate::measures::pile::{self, Pile};
 use crate::phrase;
-use crate::scene::Scene;
-use crate::suspects::{self, Grounds, PRIOR, SHAPE_ALONE, Suspect};
-use crate::weigh;
+use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -73,7 +73,7 @@ const STATED: f64 = 1.0;
 const LOGGED: f64 = 3.0;
 
 fn accuse(scene: &Scene) -> Vec<Finding> {
-    suspects::suspects(scene).iter().filter_map(|suspect| charge(scene, suspect)).collect()
+    candidates::suspects(scene).iter().filter_map(|suspect| charge(scene, suspect)).collect()
 }
 
 /// A limit, how late it may be noticed, where it was stated, and in whose name.
@@ -123,7 +123,7 @@ fn charge(scene: &Scene, suspect: &Suspect) -> Option<Finding> {
     grounds.number(scene, listing, "others within a factor of two of it", beside, bound);
     let median = (found.ratio * found.limit_s, Unit::Seconds, n);
     grounds.number(scene, listing, "median latency of those at the limit", median, None);
-    grounds.clauses = vec![weigh::above(n as f64, needed as f64 - 0.5)];
+    grounds.clauses = vec![ranking::above(n as f64, needed as f64 - 0.5)];
     if let Some((told, words)) = stated {
         grounds.fact(scene, &told, words, (found.limit_s, Unit::Seconds), None);
         grounds.clauses.push(STATED);

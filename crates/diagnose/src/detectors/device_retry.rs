@@ -31,14 +31,14 @@
 use iowhy_model::{Bound, Evidence, Finding, Forecast, Level, Op, Unit, Verdict};
 
 use crate::Detector;
+use crate::analysis::device_trace::Track;
+use crate::analysis::groups::Group;
+use crate::analysis::{EVENTS_NEEDED, Scene};
 use crate::detector::{Needs, computed, estimated, finding, held, lines};
-use crate::groups::Group;
+use crate::evidence::forecast::with_services;
 use crate::measures::ladder::{self, Ladder};
 use crate::measures::{service, spread};
 use crate::phrase;
-use crate::replayed::with_services;
-use crate::scene::{EVENTS_NEEDED, Scene};
-use crate::track::Track;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {

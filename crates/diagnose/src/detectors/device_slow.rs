@@ -33,18 +33,18 @@
 use iowhy_model::{Bound, DeviceId, Evidence, Finding, Level, Op, Unit, Verdict};
 
 use crate::Detector;
+use crate::analysis::device_trace::Track;
+use crate::analysis::samples::Row;
+use crate::analysis::{EVENTS_NEEDED, Scene};
 use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
+use crate::evidence::candidates::SHAPE_ALONE;
+use crate::evidence::forecast::{forecast, vote_evidence};
+use crate::facts::disk_names;
+use crate::measures::replay::Side;
 use crate::measures::service::Visit;
 use crate::measures::spread;
-use crate::names;
 use crate::phrase;
-use crate::replay::Side;
-use crate::replayed::{forecast, vote_evidence};
-use crate::row::Row;
-use crate::scene::{EVENTS_NEEDED, Scene};
-use crate::suspects::SHAPE_ALONE;
-use crate::track::Track;
-use crate::weigh;
+use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -109,10 +109,10 @@ fn from_events(scene: &Scene, track: &Track) -> Option<Finding> {
     let slow = track.services_ns.iter().filter(|ns| **ns > limit).count();
     let lost = track.lost_ns() / track.span_ns();
     let too_few = track.visits.len() < EVENTS_NEEDED || slow < SLOW_NEEDED;
-    let excused = track.paused || names::is_stacked(&track.disk);
+    let excused = track.paused || disk_names::is_stacked(&track.disk);
     let gives = track.visits.len() as f64 / track.span_ns() * track.s0.median_ms() * 1e6;
-    let mends_nothing = middle.device_share < weigh::COMPLAINED_OF;
-    let idle = vote.device == 0 || too_few || lost < weigh::COMPLAINED_OF || mends_nothing;
+    let mends_nothing = middle.device_share < ranking::COMPLAINED_OF;
+    let idle = vote.device == 0 || too_few || lost < ranking::COMPLAINED_OF || mends_nothing;
     if idle || excused || gives > GIVES_MUCH {
         return None;
     }
@@ -213,7 +213,7 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
     let (effective, wait) = (row.effective_ms()?, row.await_ms()?);
     let (votes, confidence) = row.s0.votes(|s0| effective > SLOWDOWN * s0);
     if votes == 0
-        || row.lost() < weigh::COMPLAINED_OF
+        || row.lost() < ranking::COMPLAINED_OF
         || !scene.traced_side(row).is_none_or(is_device)
     {
         return None;
@@ -275,7 +275,10 @@ fn persistence(rows: &[&Row]) -> f64 {
 
 fn usable(row: &Row) -> bool {
     let busy = row.interval.busy.unwrap_or(0.0);
-    row.per_s() > 0.0 && busy > weigh::COMPLAINED_OF && row.agrees && !names::is_stacked(&row.disk)
+    row.per_s() > 0.0
+        && busy > ranking::COMPLAINED_OF
+        && row.agrees
+        && !disk_names::is_stacked(&row.disk)
 }
 
 fn row_evidence(

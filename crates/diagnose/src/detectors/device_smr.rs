@@ -28,15 +28,15 @@
 use iowhy_model::{Bound, Finding, Level, Op, Unit, Verdict, key};
 
 use crate::Detector;
+use crate::analysis::Scene;
+use crate::analysis::device_trace::Track;
+use crate::analysis::state_windows::{self, Windows};
 use crate::detector::{Needs, finding, lines};
+use crate::evidence::candidates::{self, Grounds, PRIOR, SHAPE_ALONE, Suspect};
 use crate::measures::decline::{self, Decline};
 use crate::measures::spread;
 use crate::phrase;
-use crate::scene::Scene;
-use crate::states::{self, Windows};
-use crate::suspects::{self, Grounds, PRIOR, SHAPE_ALONE, Suspect};
-use crate::track::Track;
-use crate::weigh;
+use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -76,10 +76,10 @@ const ALL_SLOW: f64 = -3.0;
 const RAN_OUT: f64 = 1.5;
 const REBUILT: f64 = 1.5;
 /// Models by the lists that their vendors published: one a line, the beginning of the name.
-const SHINGLED: &str = include_str!("../shingled.txt");
+const SHINGLED: &str = include_str!("../baseline/shingled.txt");
 
 fn accuse(scene: &Scene) -> Vec<Finding> {
-    let suspects = suspects::suspects(scene);
+    let suspects = candidates::suspects(scene);
     let charges = |suspect| charge(scene, suspect).or_else(|| beside_log(scene, suspect));
     suspects.iter().filter_map(charges).collect()
 }
@@ -90,7 +90,7 @@ fn charge(scene: &Scene, suspect: &Suspect) -> Option<Finding> {
         return None;
     }
     let is_random = |sequential: Option<bool>| sequential == Some(false);
-    let writes = states::windows(track, |g| g.op == Op::Write && is_random(g.sequential));
+    let writes = state_windows::windows(track, |g| g.op == Op::Write && is_random(g.sequential));
     let count: f64 = writes.windows.iter().map(|window| window.requests).sum();
     let share = count / track.visits.len().max(1) as f64;
     let found = decline::decline(&writes.windows)?;
@@ -110,7 +110,7 @@ fn charge(scene: &Scene, suspect: &Suspect) -> Option<Finding> {
     grounds.number(scene, listing, "service of a random write later", slow, beyond);
     let ratio = (found.ratio, Unit::Ratio, n);
     grounds.number(scene, listing, "one over the other", ratio, above(RISE));
-    grounds.clauses = vec![weigh::above(found.ratio, RISE).max(0.5)];
+    grounds.clauses = vec![ranking::above(found.ratio, RISE).max(0.5)];
     if let Some((rose, n)) = sequential_rise(track, &writes, &found) {
         let rose_by = (rose, Unit::Ratio, n);
         let what = "sequential requests meanwhile, over before";

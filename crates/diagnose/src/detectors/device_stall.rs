@@ -27,18 +27,18 @@
 use iowhy_model::{Bound, DeviceId, Finding, Level, Unit, Verdict};
 
 use crate::Detector;
+use crate::analysis::Scene;
+use crate::analysis::device_trace::Track;
 use crate::detector::{Needs, computed, finding, held, lines};
-use crate::freezes::{self, BUSY_SHARE, EPISODES};
-use crate::kernel_lines::LogLine;
+use crate::evidence::candidates::{self, Grounds, SHAPE_ALONE};
+use crate::evidence::forecast::from_latencies;
+use crate::evidence::freezes::{self, BUSY_SHARE, EPISODES};
+use crate::facts::disk_names;
+use crate::facts::kernel_log::LogLine;
 use crate::measures::service::Visit;
 use crate::measures::stall::Stalls;
-use crate::names;
 use crate::phrase;
-use crate::replayed::from_latencies;
-use crate::scene::Scene;
-use crate::suspects::{self, Grounds, SHAPE_ALONE};
-use crate::track::Track;
-use crate::weigh;
+use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -73,7 +73,7 @@ fn accuse(scene: &Scene) -> Vec<Finding> {
 /// device, its firmware, its power states or the driver did not answer.
 fn timed_out(scene: &Scene) -> Vec<Finding> {
     let mut all: Vec<(DeviceId, String, Vec<&LogLine>)> = Vec::new();
-    let suspects = suspects::suspects(scene);
+    let suspects = candidates::suspects(scene);
     for suspect in &suspects {
         let logged: Vec<&LogLine> = suspect.about().log().collect();
         all.push((suspect.device, phrase::disk(&suspect.disk).to_string(), logged));
@@ -99,7 +99,7 @@ fn timed_out(scene: &Scene) -> Vec<Finding> {
         let mut grounds = Grounds::default();
         let what = "commands that failed or timed out, in the kernel's log";
         grounds.log_lines(scene, what, &lines, Some(Bound::Above(0.0)));
-        grounds.clauses = vec![TIMED_OUT + weigh::above(lines.len() as f64, 1.0).min(1.0)];
+        grounds.clauses = vec![TIMED_OUT + ranking::above(lines.len() as f64, 1.0).min(1.0)];
         let mut charge = finding(DETECTOR.verdict, Some(device), grounds.listings.clone());
         charge.sentence = format!(
             "{name} stopped answering: {} commands failed or timed out in the kernel's log, without a word of \
@@ -161,8 +161,8 @@ fn charge(scene: &Scene, track: &Track, stalls: &Stalls) -> Finding {
         computed("requests that met one", met as f64, Unit::Count, n, source),
     ];
     let mut clauses = vec![
-        weigh::above(n as f64, EPISODES as f64 - 0.5),
-        weigh::above(stalls.busy_share, BUSY_SHARE),
+        ranking::above(n as f64, EPISODES as f64 - 0.5),
+        ranking::above(stalls.busy_share, BUSY_SHARE),
     ];
     if let Some(slope) = stalls.slope {
         let what = "latency against time of issue, slope";
@@ -181,9 +181,9 @@ fn charge(scene: &Scene, track: &Track, stalls: &Stalls) -> Finding {
         ));
         charge.evidence.push(computed("its variation", cv, Unit::Ratio, n, source));
     }
-    let believed = weigh::believe(PRIOR, &clauses);
+    let believed = ranking::believe(PRIOR, &clauses);
     // What is made of others freezes for reasons of its own: a full pool, a suspended mapping.
-    let made_of_others = names::is_stacked(&track.disk);
+    let made_of_others = disk_names::is_stacked(&track.disk);
     charge.confidence = if made_of_others { believed.min(SHAPE_ALONE) } else { believed };
     charge.explained_share = stalls.lost_share;
     let now: Vec<f64> = track.visits.iter().map(Visit::waited_ns).collect();

@@ -28,15 +28,15 @@
 use iowhy_model::{Bound, FactKey, Finding, Forecast, Level, Nanos, Unit, Verdict, key};
 
 use crate::Detector;
+use crate::analysis::Scene;
+use crate::analysis::device_trace::Track;
+use crate::analysis::state_windows;
 use crate::detector::{Needs, finding, lines};
-use crate::evidence::Told;
+use crate::evidence::candidates::{self, Grounds, Suspect};
+use crate::facts::Told;
+use crate::measures::regimes;
 use crate::measures::{correlation, spread};
 use crate::phrase;
-use crate::regimes;
-use crate::scene::Scene;
-use crate::states;
-use crate::suspects::{self, Grounds, Suspect};
-use crate::track::Track;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -99,7 +99,7 @@ const AS_LONG: f64 = 0.20;
 const STEP: f64 = 1.5;
 
 fn accuse(scene: &Scene) -> Vec<Finding> {
-    suspects::suspects(scene).iter().filter_map(|suspect| charge(scene, suspect)).collect()
+    candidates::suspects(scene).iter().filter_map(|suspect| charge(scene, suspect)).collect()
 }
 
 fn charge(scene: &Scene, suspect: &Suspect) -> Option<Finding> {
@@ -210,7 +210,7 @@ struct Step {
 }
 
 fn step(suspect: &Suspect) -> Option<Step> {
-    let windows = states::windows(suspect.track?, |_| true).windows;
+    let windows = state_windows::windows(suspect.track?, |_| true).windows;
     let costs: Vec<f64> = windows.iter().map(|window| window.cost_ns.max(1.0)).collect();
     let levels: Vec<(f64, usize)> = regimes::cut(&costs)
         .into_iter()

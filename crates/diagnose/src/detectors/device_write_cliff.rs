@@ -25,16 +25,16 @@
 use iowhy_model::{Bound, Finding, Forecast, Level, Medium, Nanos, Op, Unit, Verdict, key};
 
 use crate::Detector;
+use crate::analysis::Scene;
+use crate::analysis::device_trace::Track;
+use crate::analysis::state_windows;
 use crate::detector::{Needs, computed, finding, held, lines};
+use crate::evidence::candidates::{PRIOR, SHAPE_ALONE};
+use crate::evidence::forecast::from_latencies;
 use crate::measures::decline::{self, Decline, SLOW, Window};
 use crate::measures::service::Visit;
 use crate::phrase;
-use crate::replayed::from_latencies;
-use crate::scene::Scene;
-use crate::states;
-use crate::suspects::{PRIOR, SHAPE_ALONE};
-use crate::track::Track;
-use crate::weigh;
+use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -84,7 +84,7 @@ fn accuse(scene: &Scene) -> Vec<Finding> {
 fn cases<'s>(scene: &'s Scene) -> Vec<Case<'s>> {
     let mut cases = Vec::new();
     for track in scene.tracks.iter().filter(|track| may_be_flash(scene, track.device)) {
-        let known = states::windows(track, |group| group.op == Op::Write);
+        let known = state_windows::windows(track, |group| group.op == Op::Write);
         let (windows, times_ns) = (known.windows, known.times_ns);
         let Some(decline) = decline::decline(&windows) else { continue };
         let (listing, device, disk) = (track.listing, track.device, track.disk.as_str());
@@ -98,7 +98,7 @@ fn cases<'s>(scene: &'s Scene) -> Vec<Case<'s>> {
         if !may_be_flash(scene, first.device) {
             continue;
         }
-        let windows = states::of_rows(track_less, Op::Write);
+        let windows = state_windows::of_rows(track_less, Op::Write);
         let Some(decline) = decline::decline(&windows) else { continue };
         let place = scene
             .rows
@@ -165,17 +165,17 @@ fn charge(scene: &Scene, case: &Case) -> Option<Finding> {
         ),
     ];
     let mut clauses =
-        vec![weigh::above(found.ratio, SLOW), weigh::above(falls as f64, FALLS as f64 - 0.5)];
+        vec![ranking::above(found.ratio, SLOW), ranking::above(falls as f64, FALLS as f64 - 0.5)];
     let recurs = found.cv();
     if let Some(cv) = recurs {
         let variation = computed("variation of these bytes", cv, Unit::Ratio, falls as u64, source);
         charge.evidence.push(held(variation, Bound::Below(RECURS)));
-        clauses.push(weigh::below(cv, RECURS));
+        clauses.push(ranking::below(cv, RECURS));
     }
     if scene.medium(case.device).is_none() {
         clauses.push(UNSTATED);
     }
-    let believed = weigh::believe(PRIOR, &clauses);
+    let believed = ranking::believe(PRIOR, &clauses);
     let is_sure = falls >= FALLS && recurs.is_some_and(|cv| cv < RECURS);
     charge.confidence = if is_sure { believed } else { believed.min(SHAPE_ALONE) };
     charge.explained_share = found.lost_share;

@@ -26,15 +26,15 @@
 use iowhy_model::{Bound, Evidence, Finding, Layer, Level, Stage, Unit, Verdict};
 
 use crate::Detector;
-use crate::audit;
-use crate::class::{self, Readings};
-use crate::closing;
+use crate::analysis::audit;
+use crate::analysis::device_trace::Track;
+use crate::analysis::samples::{self, Row, Shape};
+use crate::analysis::{EVENTS_NEEDED, Scene};
 use crate::detector::{Needs, computed, estimated, finding, held, lines, of_disk};
+use crate::evidence::medium_readings::{self, Readings};
 use crate::measures::missed_turn;
 use crate::phrase;
-use crate::row::{self, Row, Shape};
-use crate::scene::{EVENTS_NEEDED, Scene};
-use crate::track::Track;
+use crate::ranking::closing;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -171,7 +171,7 @@ fn of_track(scene: &Scene, track: &Track) -> Option<Bill> {
         ),
     ];
     let assumption = track.s0.assumption.clone();
-    let readings = class::of_track(scene, track);
+    let readings = medium_readings::of_track(scene, track);
     Some(Bill { listing: track.listing, confidence, evidence, assumption, readings })
 }
 
@@ -192,7 +192,7 @@ fn of_rows(scene: &Scene, rows: &[&Row]) -> Option<Bill> {
     let (wait, n) = (row.await_ms()?, waits.len() as u64);
     let source = scene.source(row.listing);
     let (_, by_votes) = row.s0.votes(|s0| wait < WITHIN * s0);
-    let gone = if row::after_silence(rows).is_empty() { 0.0 } else { 1.0 };
+    let gone = if samples::after_silence(rows).is_empty() { 0.0 } else { 1.0 };
     let judged = judged(wait, by_votes, row.s0.slowest_ms(), gone);
     let durable = gone == 0.0 && row.may_be_durable();
     let confidence = if durable { judged.max(BY_CLASS) } else { judged };
@@ -209,7 +209,7 @@ fn of_rows(scene: &Scene, rows: &[&Row]) -> Option<Bill> {
         estimated(&healthy, row.s0.median_ms(), Unit::Ms, n, source),
     ];
     let assumption = row.s0.assumption.clone();
-    let readings = class::of_row(scene, row);
+    let readings = medium_readings::of_row(scene, row);
     Some(Bill { listing: row.listing, confidence, evidence, assumption, readings })
 }
 

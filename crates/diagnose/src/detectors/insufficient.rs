@@ -24,11 +24,11 @@
 use iowhy_model::{Bound, Family, Finding, Layer, Level, STANDS, Unit, Verdict};
 
 use crate::Detector;
-use crate::closing;
+use crate::analysis::Scene;
+use crate::analysis::samples::Row;
 use crate::detector::{Needs, computed, finding, held, lines, read_off};
 use crate::phrase;
-use crate::row::Row;
-use crate::scene::Scene;
+use crate::ranking::closing;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {

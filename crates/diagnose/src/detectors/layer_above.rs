@@ -35,13 +35,13 @@ use iowhy_model::{
 };
 
 use crate::Detector;
+use crate::analysis::Scene;
 use crate::detector::{Needs, computed, finding, held, lines};
-use crate::evidence;
-use crate::names;
+use crate::facts;
+use crate::facts::disk_names;
+use crate::measures::replay::Side;
 use crate::phrase;
-use crate::replay::Side;
-use crate::scene::Scene;
-use crate::weigh;
+use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -110,7 +110,7 @@ fn accuse(scene: &Scene) -> Vec<Finding> {
 /// Devices made of others that answer far later than those below them.
 fn between(scene: &Scene) -> Vec<Finding> {
     let devices = scene.recording.devices().iter();
-    if !devices.clone().any(|device| names::is_stacked(&device.name)) {
+    if !devices.clone().any(|device| disk_names::is_stacked(&device.name)) {
         return Vec::new();
     }
     let places = 0..scene.recording.listings.len();
@@ -189,7 +189,7 @@ fn charge_between(
             computed("busy share of those below, at most", busy, Unit::Share, below_n, source),
             Bound::Below(IDLE),
         ),
-        evidence::cited(
+        facts::cited(
             scene.recording,
             &made_of,
             "devices it is made of",
@@ -197,7 +197,7 @@ fn charge_between(
             Unit::Count,
         ),
     ];
-    charge.confidence = weigh::believe(PRIOR, &[weigh::above(times, TIMES), SIDE_BY_SIDE]);
+    charge.confidence = ranking::believe(PRIOR, &[ranking::above(times, TIMES), SIDE_BY_SIDE]);
     charge.explained_share = 1.0 - 1.0 / times;
     charge.forecast =
         Some(without_waiting(above, needed_ns, "the device passes on at once what it is given"));
@@ -276,12 +276,14 @@ fn charge(scene: &Scene, place: usize, above: &Seen) -> Option<Finding> {
         ),
     ] {
         let high = about.machine_number(key).filter(|(share, _)| *share > PRESSURE);
-        charge.evidence.extend(high.map(|(share, told)| {
-            evidence::cited(scene.recording, &told, what, share, Unit::Share)
-        }));
+        charge.evidence.extend(
+            high.map(|(share, told)| {
+                facts::cited(scene.recording, &told, what, share, Unit::Share)
+            }),
+        );
     }
     let together = if same_time { SIDE_BY_SIDE } else { 0.0 };
-    charge.confidence = weigh::believe(PRIOR, &[weigh::above(times, TIMES), together]);
+    charge.confidence = ranking::believe(PRIOR, &[ranking::above(times, TIMES), together]);
     charge.explained_share = 1.0 - 1.0 / times;
     charge.forecast =
         Some(without_waiting(above, needed_ns, "nothing is waited for above the block layer"));

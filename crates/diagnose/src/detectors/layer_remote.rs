@@ -26,17 +26,17 @@
 use iowhy_model::{Bound, Finding, Forecast, Level, Medium, Nanos, Op, Unit, Verdict};
 
 use crate::Detector;
+use crate::analysis::Scene;
+use crate::analysis::requests::{self, Requests};
 use crate::detector::{Needs, computed, finding, held, lines, read_off};
-use crate::evidence::Told;
-use crate::kernel_lines::LogLine;
+use crate::evidence::candidates::{self, Grounds, SHAPE_ALONE};
+use crate::facts::Told;
+use crate::facts::disk_names;
+use crate::facts::kernel_log::LogLine;
 use crate::measures::first_touch::{self, Read};
 use crate::measures::spread;
-use crate::names;
 use crate::phrase;
-use crate::requests::{self, Requests};
-use crate::scene::Scene;
-use crate::suspects::{self, Grounds, SHAPE_ALONE};
-use crate::weigh;
+use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -144,7 +144,7 @@ fn stuck(scene: &Scene) -> Vec<Finding> {
 /// Medium errors of a logical unit other than 0: a drive that is attached directly is unit 0, further
 /// units belong to a target (an array, iSCSI, a replicated volume) that reports errors in its own name.
 fn reported_by_a_target(scene: &Scene) -> Vec<Finding> {
-    let suspects = suspects::suspects(scene);
+    let suspects = candidates::suspects(scene);
     let charges = suspects.iter().filter_map(|suspect| {
         let logged: Vec<&LogLine> = suspect.about().logged("medium").collect();
         let unit = logged.iter().find_map(|line| line.unit()).filter(|unit| *unit > 0)?;
@@ -195,7 +195,7 @@ fn virtual_by(scene: &Scene, requests: &Requests) -> Option<(String, f64)> {
         Some(_) => None,
         None if about.model().is_some() => None,
         None => {
-            let media = names::media(&requests.disk).into_iter();
+            let media = disk_names::media(&requests.disk).into_iter();
             let odds: f64 = media.filter(|(m, _)| *m == Medium::Network).map(|(_, o)| o).sum();
             let worth = if odds >= BY_NAME { VIRTUAL_NAME } else { 0.0 };
             Some((format!("its name, `{}`", requests.disk), worth))
@@ -218,7 +218,7 @@ fn charge(scene: &Scene, requests: &Requests) -> Option<Finding> {
     let lost = found.excess_ns / requests.span_ns();
     let enough = found.exposed >= EACH && found.spared >= EACH;
     let holds = found.ratio >= TIMES && fair >= TIMES && found.p < CHANCE;
-    if !enough || !holds || lost < weigh::COMPLAINED_OF {
+    if !enough || !holds || lost < ranking::COMPLAINED_OF {
         return None;
     }
     let source = scene.source(requests.listing);
@@ -250,12 +250,12 @@ fn charge(scene: &Scene, requests: &Requests) -> Option<Finding> {
         ),
         held(
             computed("time lost to first reads per time watched", lost, Unit::Ratio, first, source),
-            Bound::Above(weigh::COMPLAINED_OF),
+            Bound::Above(ranking::COMPLAINED_OF),
         ),
     ];
     let clauses =
-        [worth, weigh::above(fair, TIMES), weigh::above(lost, weigh::COMPLAINED_OF).min(1.0)];
-    let believed = weigh::believe(PRIOR, &clauses);
+        [worth, ranking::above(fair, TIMES), ranking::above(lost, ranking::COMPLAINED_OF).min(1.0)];
+    let believed = ranking::believe(PRIOR, &clauses);
     charge.confidence = if worth > 0.0 { believed } else { believed.min(BY_SHAPE) };
     let track = scene.track(requests.listing, requests.device);
     let all = track.map_or(0.0, |track| track.lost_ns());

@@ -26,13 +26,13 @@
 use iowhy_model::{Bound, Finding, Level, Unit, Verdict};
 
 use crate::Detector;
+use crate::analysis::Scene;
+use crate::analysis::device_trace::Track;
 use crate::detector::{Needs, computed, finding, held, lines};
+use crate::evidence::forecast::forecast;
 use crate::measures::ramp;
 use crate::phrase;
-use crate::replayed::forecast;
-use crate::scene::Scene;
-use crate::track::Track;
-use crate::weigh;
+use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -115,8 +115,8 @@ fn charge(scene: &Scene, track: &Track) -> Option<Finding> {
         ),
     ];
     let clauses =
-        [weigh::above(ramps.lost_share, HOLDS), weigh::below(ramps.spacing_cv, VARIATION)];
-    charge.confidence = weigh::believe(PRIOR, &clauses);
+        [ranking::above(ramps.lost_share, HOLDS), ranking::below(ramps.spacing_cv, VARIATION)];
+    charge.confidence = ranking::believe(PRIOR, &clauses);
     charge.explained_share = ramps.lost_share;
     charge.forecast = track.vote.as_ref().and_then(|vote| forecast(track, vote));
     charge.refuted_by = lines(&[

@@ -28,17 +28,17 @@
 use iowhy_model::{Bound, Finding, Forecast, Level, Op, Unit, Verdict};
 
 use crate::Detector;
+use crate::analysis::Scene;
+use crate::analysis::requests::{self, Requests};
+use crate::analysis::samples::Row;
 use crate::detector::{Needs, computed, finding, held, lines, read_off};
+use crate::evidence::forecast::from_means;
 use crate::measures::exposure::{self, Exposure, Sample};
 use crate::measures::spans::{self, Spans};
 use crate::measures::spread;
 use crate::measures::windows::Windows;
 use crate::phrase;
-use crate::replayed::from_means;
-use crate::requests::{self, Requests};
-use crate::row::Row;
-use crate::scene::Scene;
-use crate::weigh;
+use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -121,7 +121,7 @@ fn from_events(scene: &Scene, requests: &Requests) -> Option<Finding> {
         .filter(Effect::holds)
         .max_by(|a, b| a.single.excess_ns.total_cmp(&b.single.excess_ns))?;
     let lost = effect.single.excess_ns / requests.span_ns();
-    if lost < weigh::COMPLAINED_OF {
+    if lost < ranking::COMPLAINED_OF {
         return None;
     }
     let source = scene.source(requests.listing);
@@ -174,7 +174,7 @@ fn from_events(scene: &Scene, requests: &Requests) -> Option<Finding> {
         ),
         held(
             computed("time lost to them per time watched", lost, Unit::Ratio, met, source),
-            Bound::Above(weigh::COMPLAINED_OF),
+            Bound::Above(ranking::COMPLAINED_OF),
         ),
     ];
     if let Some(matched) = effect.single.matched {
@@ -184,11 +184,11 @@ fn from_events(scene: &Scene, requests: &Requests) -> Option<Finding> {
         ));
     }
     let clauses = [
-        weigh::above(decisive.ratio, TIMES),
-        weigh::above(effect.single.matched.unwrap_or(MATCHED), MATCHED),
-        weigh::above(lost, weigh::COMPLAINED_OF),
+        ranking::above(decisive.ratio, TIMES),
+        ranking::above(effect.single.matched.unwrap_or(MATCHED), MATCHED),
+        ranking::above(lost, ranking::COMPLAINED_OF),
     ];
-    charge.confidence = weigh::believe(PRIOR, &clauses);
+    charge.confidence = ranking::believe(PRIOR, &clauses);
     let track = scene.track(requests.listing, requests.device);
     let own: f64 = track.map_or(0.0, |track| track.lost_ns());
     charge.explained_share = effect.single.excess_ns / own.max(effect.single.excess_ns).max(1.0);
@@ -324,8 +324,8 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
             Bound::Above(TIMES),
         ),
     ];
-    let clauses = [weigh::above(effect.ratio, TIMES), weigh::above(share(row), BUSY_SHARE)];
-    charge.confidence = weigh::believe(PRIOR, &clauses);
+    let clauses = [ranking::above(effect.ratio, TIMES), ranking::above(share(row), BUSY_SHARE)];
+    charge.confidence = ranking::believe(PRIOR, &clauses);
     charge.explained_share = 1.0 - effect.spared_ns / effect.exposed_ns;
     advise(&mut charge, &row.disk);
     Some(charge)

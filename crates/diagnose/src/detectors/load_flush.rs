@@ -30,17 +30,17 @@
 use iowhy_model::{Bound, Finding, Flags, Forecast, Level, Nanos, Op, Unit, Verdict};
 
 use crate::Detector;
-use crate::baseline;
+use crate::analysis::Scene;
+use crate::analysis::requests::{self, Requests};
+use crate::analysis::samples::Row;
+use crate::baseline::healthy_time;
 use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
+use crate::evidence::programs;
 use crate::measures::flushing::{self, Flushing, Kind, Served};
 use crate::measures::spans::Spans;
 use crate::measures::spread;
 use crate::phrase;
-use crate::programs;
-use crate::requests::{self, Requests};
-use crate::row::Row;
-use crate::scene::Scene;
-use crate::weigh;
+use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -109,7 +109,8 @@ fn from_events(scene: &Scene, requests: &Requests) -> Option<Finding> {
     let dear = found.median_ns > TIMES_PLAIN * s0_ns;
     let holds = found.busy_share > BUSY_SHARE
         || (found.plain >= FEWEST && found.ratio.is_some_and(|ratio| ratio > TIMES_PLAIN));
-    if !dear || !holds || lost < weigh::COMPLAINED_OF || all_slow(scene, requests, &spans, &found) {
+    if !dear || !holds || lost < ranking::COMPLAINED_OF || all_slow(scene, requests, &spans, &found)
+    {
         return None;
     }
     // A track knows all but the empty flushes.
@@ -139,7 +140,7 @@ fn from_events(scene: &Scene, requests: &Requests) -> Option<Finding> {
         ),
         held(
             computed("time they cost per time watched", lost, Unit::Ratio, n, source),
-            Bound::Above(weigh::COMPLAINED_OF),
+            Bound::Above(ranking::COMPLAINED_OF),
         ),
     ];
     if let (Some(plain), Some(ratio)) = (found.plain_ns, found.ratio) {
@@ -154,10 +155,10 @@ fn from_events(scene: &Scene, requests: &Requests) -> Option<Finding> {
     }
     charge.evidence.push(estimated("a plain write of its class", s0_ns / 1e6, Unit::Ms, 1, source));
     // The two clauses of the rule speak of the same thing: the stronger one counts.
-    let share = weigh::above(found.busy_share, BUSY_SHARE);
-    let times = found.ratio.map_or(share, |ratio| weigh::above(ratio, TIMES_PLAIN));
-    let clauses = [share.max(times), weigh::above(lost, weigh::COMPLAINED_OF)];
-    charge.confidence = weigh::believe(PRIOR, &clauses);
+    let share = ranking::above(found.busy_share, BUSY_SHARE);
+    let times = found.ratio.map_or(share, |ratio| ranking::above(ratio, TIMES_PLAIN));
+    let clauses = [share.max(times), ranking::above(lost, ranking::COMPLAINED_OF)];
+    charge.confidence = ranking::believe(PRIOR, &clauses);
     charge.explained_share = if all > 0.0 { mine / all } else { 1.0 };
     charge.forecast = Some(Forecast {
         now_mean: Nanos(found.mean_ns as i64),
@@ -185,7 +186,7 @@ fn kind(op: Op, flags: Flags) -> Kind {
 /// What a plain write of 4 KB takes, cached, on a device of the class: flushes are sent only to a
 /// cache that is on, so the slower guesses, without one, are out of question.
 fn plain_s0_ms(scene: &Scene, device: iowhy_model::DeviceId) -> f64 {
-    let request = baseline::Request { op: Op::Write, bytes: 4096.0, sequential: Some(true) };
+    let request = healthy_time::Request { op: Op::Write, bytes: 4096.0, sequential: Some(true) };
     scene.s0(device, request, None).votes_ms[CACHED]
 }
 
@@ -199,7 +200,7 @@ fn all_slow(scene: &Scene, requests: &Requests, spans: &Spans, found: &Flushing)
             .filter_map(requests::stretch)
             .map(|stretch| requests::length_ns(stretch) - spans.covered_ns(stretch.0, stretch.1))
             .collect();
-        let request = baseline::Request { op, bytes: 4096.0, sequential: None };
+        let request = healthy_time::Request { op, bytes: 4096.0, sequential: None };
         let s0_ns = scene.s0(requests.device, request, None).slower_end_ms() * 1e6;
         let median = spread::median(&others).filter(|_| others.len() >= FEWEST);
         median.is_some_and(|ns| ns > TIMES_PLAIN * s0_ns && found.median_ns < TIMES_OTHERS * ns)
@@ -224,7 +225,7 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
     let all_slow = others > TIMES_PLAIN * row.s0.slowest_ms() && ms < TIMES_OTHERS * others;
     let few = per_s * seconds < FEWEST as f64;
     let dear = ms > TIMES_PLAIN * plain_ms;
-    if few || !dear || share < BUSY_SHARE || time(row) < weigh::COMPLAINED_OF || all_slow {
+    if few || !dear || share < BUSY_SHARE || time(row) < ranking::COMPLAINED_OF || all_slow {
         return None;
     }
     let source = scene.source(row.listing);
@@ -240,8 +241,8 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
         ),
         estimated("a plain write of its class", plain_ms, Unit::Ms, 1, source),
     ];
-    let clauses = [weigh::above(share, BUSY_SHARE), weigh::above(ms, TIMES_PLAIN * plain_ms)];
-    charge.confidence = weigh::believe(PRIOR, &clauses);
+    let clauses = [ranking::above(share, BUSY_SHARE), ranking::above(ms, TIMES_PLAIN * plain_ms)];
+    charge.confidence = ranking::believe(PRIOR, &clauses);
     let mine = per_s * (ms - plain_ms) / 1000.0;
     charge.explained_share = mine / (mine + row.lost());
     advise(&mut charge, &row.disk);

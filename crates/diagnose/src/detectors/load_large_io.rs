@@ -24,16 +24,16 @@
 use iowhy_model::{Bound, DeviceId, Finding, Level, Op, Source, Unit, Verdict};
 
 use crate::Detector;
-use crate::baseline::{Request, S0};
+use crate::analysis::device_trace::Track;
+use crate::analysis::samples::Row;
+use crate::analysis::{EVENTS_NEEDED, Scene};
+use crate::baseline::healthy_time::{Request, S0};
 use crate::detector::{Needs, computed, estimated, finding, held, lines};
+use crate::evidence::runs;
 use crate::measures::service::{Visit, busy_ns};
 use crate::measures::spread;
 use crate::phrase;
-use crate::row::Row;
-use crate::runs;
-use crate::scene::{EVENTS_NEEDED, Scene};
-use crate::track::Track;
-use crate::weigh;
+use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -214,8 +214,10 @@ fn charge(scene: &Scene, large: &Large) -> Option<Finding> {
             Bound::Above(TRANSFER),
         ),
     ];
-    charge.confidence =
-        weigh::believe(PRIOR, &[weigh::below(over, WITHIN), weigh::above(large.bytes, LARGE)]);
+    charge.confidence = ranking::believe(
+        PRIOR,
+        &[ranking::below(over, WITHIN), ranking::above(large.bytes, LARGE)],
+    );
     charge.explained_share = transfer.min(1.0);
     charge.refuted_by = lines(&["requests of 4 KB on the same device are as slow"]);
     charge.next_step = vec![

@@ -31,15 +31,15 @@ use iowhy_model::{
 };
 
 use crate::Detector;
+use crate::analysis::Scene;
+use crate::analysis::device_trace::Track;
+use crate::analysis::groups::Group;
+use crate::analysis::samples::Shape;
 use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
-use crate::groups::Group;
 use crate::measures::missed_turn::{self, MissedTurn};
 use crate::measures::service;
 use crate::measures::spread;
 use crate::phrase;
-use crate::row::Shape;
-use crate::scene::Scene;
-use crate::track::Track;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {

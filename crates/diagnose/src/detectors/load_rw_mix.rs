@@ -28,17 +28,17 @@
 use iowhy_model::{Bound, Finding, Forecast, Level, Op, Unit, Verdict};
 
 use crate::Detector;
+use crate::analysis::Scene;
+use crate::analysis::device_trace::Track;
+use crate::analysis::samples::Row;
 use crate::detector::{Needs, computed, finding, held, lines, read_off};
+use crate::evidence::forecast::from_latencies;
 use crate::measures::exposure::{self, Exposure, Sample};
 use crate::measures::service::Visit;
 use crate::measures::spans::{self, Spans};
 use crate::measures::spread;
 use crate::phrase;
-use crate::replayed::from_latencies;
-use crate::row::Row;
-use crate::scene::Scene;
-use crate::track::Track;
-use crate::weigh;
+use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -91,7 +91,7 @@ fn from_track(scene: &Scene, track: &Track) -> Option<Finding> {
         .max_by(|a, b| a.found.excess_ns.total_cmp(&b.found.excess_ns))?;
     let found = effect.found;
     let lost = found.excess_ns / track.span_ns();
-    if lost < weigh::COMPLAINED_OF {
+    if lost < ranking::COMPLAINED_OF {
         return None;
     }
     let source = scene.source(track.listing);
@@ -129,11 +129,12 @@ fn from_track(scene: &Scene, track: &Track) -> Option<Finding> {
         ),
         held(
             computed("time lost to it per time watched", lost, Unit::Ratio, met, source),
-            Bound::Above(weigh::COMPLAINED_OF),
+            Bound::Above(ranking::COMPLAINED_OF),
         ),
     ];
-    let clauses = [weigh::above(effect.fair, MATCHED), weigh::above(lost, weigh::COMPLAINED_OF)];
-    charge.confidence = weigh::believe(PRIOR, &clauses);
+    let clauses =
+        [ranking::above(effect.fair, MATCHED), ranking::above(lost, ranking::COMPLAINED_OF)];
+    charge.confidence = ranking::believe(PRIOR, &clauses);
     charge.explained_share = found.excess_ns / track.lost_ns().max(found.excess_ns).max(1.0);
     charge.forecast = alone(track, &effect);
     advise(&mut charge, &track.disk, effect.victim);
@@ -243,7 +244,7 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
             Bound::Above(TIMES),
         ),
     ];
-    charge.confidence = weigh::believe(PRIOR_OF_ROWS, &[weigh::above(found.ratio, TIMES)]);
+    charge.confidence = ranking::believe(PRIOR_OF_ROWS, &[ranking::above(found.ratio, TIMES)]);
     charge.explained_share = 1.0 - found.spared_ns / found.exposed_ns;
     advise(&mut charge, &row.disk, victim);
     Some(charge)

@@ -27,17 +27,17 @@
 use iowhy_model::{Bound, Finding, Level, Unit, Verdict};
 
 use crate::Detector;
+use crate::analysis::device_trace::Track;
+use crate::analysis::samples::{self, Row};
+use crate::analysis::{EVENTS_NEEDED, Scene};
 use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
+use crate::evidence::forecast::{forecast, vote_evidence};
+use crate::evidence::runs;
+use crate::facts::disk_names;
 use crate::measures::elasticity::{self, Load};
-use crate::names;
+use crate::measures::replay::Side;
 use crate::phrase;
-use crate::replay::Side;
-use crate::replayed::{forecast, vote_evidence};
-use crate::row::{self, Row};
-use crate::runs;
-use crate::scene::{EVENTS_NEEDED, Scene};
-use crate::track::Track;
-use crate::weigh;
+use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -84,7 +84,7 @@ fn from_events(scene: &Scene, track: &Track) -> Option<Finding> {
     let middle = vote.middle()?;
     let lost = track.lost_ns() / track.span_ns();
     let undisputed = vote.workload == 0 && vote.device < 5;
-    if track.visits.len() < EVENTS_NEEDED || lost < weigh::COMPLAINED_OF || undisputed {
+    if track.visits.len() < EVENTS_NEEDED || lost < ranking::COMPLAINED_OF || undisputed {
         return None;
     }
     let mut charge = finding(DETECTOR.verdict, Some(track.device), vec![track.listing]);
@@ -105,12 +105,12 @@ fn from_events(scene: &Scene, track: &Track) -> Option<Finding> {
 
 fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
     // Who was away and came back is not full: what waited meanwhile is no demand.
-    let gone = row::after_silence(rows);
+    let gone = samples::after_silence(rows);
     let row = rows
         .iter()
         .filter(|row| usable(row) && !gone.iter().any(|known| std::ptr::eq(*known, **row)))
         .max_by(|a, b| a.lost().total_cmp(&b.lost()))
-        .filter(|row| row.lost() >= weigh::COMPLAINED_OF)?;
+        .filter(|row| row.lost() >= ranking::COMPLAINED_OF)?;
     let (effective, wait) = (row.effective_ms()?, row.await_ms()?);
     let (votes, confidence) = row.s0.votes(|s0| wait > WAITS * s0 && effective <= SERVED_WELL * s0);
     let (against, _) = row.s0.votes(|s0| effective > SERVED_WELL * s0);
@@ -132,8 +132,8 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
         && effective <= SERVED_WELL * row.s0.slowest_ms()
         && votes > 0
     {
-        let clause = weigh::above(queue, QUEUE).max(0.0);
-        charge.confidence = weigh::believe(confidence, &[clause]);
+        let clause = ranking::above(queue, QUEUE).max(0.0);
+        charge.confidence = ranking::believe(confidence, &[clause]);
     }
     charge.explained_share = ((wait - effective.max(s0)) / wait).max(0.0);
     let healthy = format!("healthy service time, taking it for {}", row.s0.assumption);
@@ -171,7 +171,7 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
 }
 
 fn usable(row: &Row) -> bool {
-    row.per_s() > 0.0 && row.agrees && !names::is_stacked(&row.disk)
+    row.per_s() > 0.0 && row.agrees && !disk_names::is_stacked(&row.disk)
 }
 
 fn same_disk(scene: &Scene, row: &Row) -> Vec<Load> {

@@ -29,15 +29,15 @@
 use iowhy_model::{Bound, DeviceId, Evidence, Finding, Level, Op, Unit, Verdict};
 
 use crate::Detector;
+use crate::analysis::groups::Stream;
+use crate::analysis::samples::Row;
+use crate::analysis::{EVENTS_NEEDED, Scene};
 use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
-use crate::groups::Stream;
+use crate::evidence::mounts;
 use crate::measures::sequential;
 use crate::measures::service;
-use crate::mounts;
 use crate::phrase;
-use crate::row::Row;
-use crate::scene::{EVENTS_NEEDED, Scene};
-use crate::weigh;
+use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -242,13 +242,13 @@ fn from_trace(
     }
     charge.evidence.extend(rows_evidence(scene, rows));
     let clauses = [
-        weigh::above(bad.contiguous, CONTIGUOUS),
-        weigh::below(bad.mean_bytes, SMALL),
-        weigh::below(alone, IN_FLIGHT).min(1.0),
+        ranking::above(bad.contiguous, CONTIGUOUS),
+        ranking::below(bad.mean_bytes, SMALL),
+        ranking::below(alone, IN_FLIGHT).min(1.0),
         if rows.is_empty() { 0.0 } else { 1.0 },
         add_option(scene, &mut charge),
     ];
-    charge.confidence = weigh::believe(PRIOR, &clauses);
+    charge.confidence = ranking::believe(PRIOR, &clauses);
     close(scene, &mut charge, bad.mean_bytes, bad.listing, bad.n as u64);
     charge
 }
@@ -339,7 +339,7 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
     );
     charge.evidence = rows_evidence(scene, rows);
     let clause = add_option(scene, &mut charge);
-    charge.confidence = if clause > 0.0 { weigh::believe(PRIOR, &[clause]) } else { SUSPICION };
+    charge.confidence = if clause > 0.0 { ranking::believe(PRIOR, &[clause]) } else { SUSPICION };
     close(scene, &mut charge, bytes, row.listing, 1);
     Some(charge)
 }

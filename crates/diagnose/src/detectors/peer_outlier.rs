@@ -28,12 +28,14 @@
 use iowhy_model::{Bound, Evidence, Finding, Histogram, Level, Unit, Verdict};
 
 use crate::Detector;
+use crate::analysis::Scene;
+use crate::analysis::samples::Shape;
 use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
+use crate::evidence::peer_families::{self, Measured, Member};
+use crate::evidence::programs;
 use crate::measures::peers::{self, Peer, Standing, View};
-use crate::members::{self, Measured, Member};
-use crate::row::Shape;
-use crate::scene::Scene;
-use crate::{phrase, programs, weigh};
+use crate::phrase;
+use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -63,7 +65,7 @@ const SAME_MINIMUM: f64 = 2.0;
 fn accuse(scene: &Scene) -> Vec<Finding> {
     (0..scene.recording.listings.len())
         .flat_map(|listing| {
-            members::families(scene, listing).into_iter().map(move |f| (listing, f))
+            peer_families::families(scene, listing).into_iter().map(move |f| (listing, f))
         })
         .flat_map(|(listing, family)| judge_family(scene, listing, &family))
         .chain(programs::laggard(scene, DETECTOR.verdict))
@@ -108,8 +110,8 @@ fn charge(
     charge.evidence.splice(1..1, histograms);
     charge.subject.listings.append(&mut places);
     let clauses =
-        [weigh::above(standing.z, standing.threshold), weigh::above(standing.ratio, RATIO)];
-    charge.confidence = weigh::believe(PRIOR, &clauses);
+        [ranking::above(standing.z, standing.threshold), ranking::above(standing.ratio, RATIO)];
+    charge.confidence = ranking::believe(PRIOR, &clauses);
     charge.explained_share = ((member.mean_ns - typical) / member.mean_ns).max(0.0);
     charge.refuted_by = lines(&[
         "the disk holds hotter data, is of another model, or is being rebuilt",
@@ -204,7 +206,7 @@ fn beside_a_good_peer(
         .shapes
         .iter()
         .filter(|shape| scene.input(shape.listing) == scene.input(listing))
-        .filter_map(|shape| Some((members::measured(shape)?, shape)))
+        .filter_map(|shape| Some((peer_families::measured(shape)?, shape)))
         .filter(|(measured, _)| matches!(measured, Measured::Histogram(..)))
         .collect();
     let first = |disk: &str, like: Option<Measured>| {
@@ -225,7 +227,7 @@ fn beside_a_good_peer(
         let alike = real.iter().filter(|(of, other)| {
             (*of, &other.disk, other.listing) == (measured, &shape.disk, shape.listing)
         });
-        members::merged(alike.map(|(_, other)| &other.known.histogram))
+        peer_families::merged(alike.map(|(_, other)| &other.known.histogram))
     };
     let Some((own, good)) = whole(mine).zip(whole(peer)) else { return (Vec::new(), Vec::new()) };
     let limit_ns = beyond(&own, &good);

@@ -30,14 +30,14 @@ use std::collections::BTreeMap;
 use iowhy_model::{Bound, Evidence, Finding, Level, Unit, Verdict, key};
 
 use crate::Detector;
+use crate::analysis::device_trace::Track;
+use crate::analysis::samples::Row;
+use crate::analysis::{EVENTS_NEEDED, Scene};
 use crate::detector::{Needs, computed, finding, held, lines};
-use crate::evidence;
+use crate::facts;
 use crate::measures::{correlation, spread};
 use crate::phrase;
-use crate::row::Row;
-use crate::scene::{EVENTS_NEEDED, Scene};
-use crate::track::Track;
-use crate::weigh;
+use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -162,8 +162,10 @@ fn of_rows(rows: &[&Row]) -> Option<Member> {
 /// By parent, if every member's is stated; else all together. Devices built on others are not peers
 /// of these.
 fn families(scene: &Scene, members: Vec<Member>) -> Vec<(Option<String>, Vec<Member>)> {
-    let members: Vec<Member> =
-        members.into_iter().filter(|member| !crate::names::is_stacked(&member.disk)).collect();
+    let members: Vec<Member> = members
+        .into_iter()
+        .filter(|member| !crate::facts::disk_names::is_stacked(&member.disk))
+        .collect();
     let parent = |member: &Member| {
         let told = scene.about(member.listing, &member.disk).last(key::DEVICE_PARENT);
         told.map(|told| told.text().to_string())
@@ -220,9 +222,9 @@ fn charge(
         ),
     ];
     let mut clauses = vec![
-        weigh::above(share, SHARE),
-        weigh::above(r, TOGETHER),
-        weigh::above(slow.len() as f64, DISKS as f64 - 0.5).max(if stood_still {
+        ranking::above(share, SHARE),
+        ranking::above(r, TOGETHER),
+        ranking::above(slow.len() as f64, DISKS as f64 - 0.5).max(if stood_still {
             2.0
         } else {
             -3.0
@@ -236,7 +238,7 @@ fn charge(
         evidence
     }));
     clauses.push(nats);
-    charge.confidence = weigh::believe(PRIOR, &clauses);
+    charge.confidence = ranking::believe(PRIOR, &clauses);
     charge.explained_share = shared_of(&slow, family);
     charge.sentence = format!(
         "{} of {} disks{} {} together ({}): {}, no single disk",
@@ -302,7 +304,7 @@ fn culprit(
         let share = (steal, Unit::Share);
         let bound = Bound::Above(STEAL);
         let what = "processor time stolen by the host";
-        let cited = evidence::cited_held(scene.recording, &told, what, share, bound);
+        let cited = facts::cited_held(scene.recording, &told, what, share, bound);
         return (Some("the host takes the processors away"), STOLEN, vec![(cited, told.listing)]);
     }
     let adapter = scene.facts.nameless().find(|line| line.kind == "controller");
@@ -310,7 +312,7 @@ fn culprit(
         let what = "the adapter complains in the kernel's log";
         let bound = Bound::Above(0.0);
         let one = (1.0, Unit::Count);
-        let cited = evidence::cited_held(scene.recording, &line.told, what, one, bound);
+        let cited = facts::cited_held(scene.recording, &line.told, what, one, bound);
         return (Some("their adapter complains"), LOGGED, vec![(cited, line.told.listing)]);
     }
     (None, 0.0, Vec::new())

@@ -30,17 +30,17 @@
 use iowhy_model::{Bound, Distribution, Finding, Level, Sampling, Unit, Verdict, key};
 
 use crate::Detector;
-use crate::audit::{Contradiction, Doubt, LINK_BYTES_PER_S, LITTLE_TOLERANCE};
+use crate::analysis::audit::{Contradiction, Doubt, LINK_BYTES_PER_S, LITTLE_TOLERANCE};
+use crate::analysis::device_trace::Track;
+use crate::analysis::samples::{Row, Shape};
+use crate::analysis::{EVENTS_NEEDED, Scene};
 use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
-use crate::evidence;
+use crate::evidence::candidates;
+use crate::evidence::runs;
+use crate::facts;
 use crate::measures::service::Visit;
 use crate::measures::spread;
 use crate::phrase;
-use crate::row::{Row, Shape};
-use crate::runs;
-use crate::scene::{EVENTS_NEEDED, Scene};
-use crate::suspects;
-use crate::track::Track;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -128,7 +128,7 @@ fn unusable(scene: &Scene) -> Vec<Finding> {
 /// The size that is printed is not throughput over rate, though all three come of the same counters.
 fn size_denied(scene: &Scene) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for suspect in suspects::suspects(scene) {
+    for suspect in candidates::suspects(scene) {
         let Some((listing, (times, told))) =
             suspect.listing.zip(suspect.about().number(key::IOSTAT_SIZE_DENIED))
         else {
@@ -144,7 +144,7 @@ fn size_denied(scene: &Scene) -> Vec<Finding> {
         let what = "throughput over rate, as a multiple of the printed size";
         let bound = if times > 1.0 { Bound::Above(1.1) } else { Bound::Below(0.9) };
         let times_of = (times, Unit::Ratio);
-        charge.evidence = vec![evidence::cited_held(scene.recording, &told, what, times_of, bound)];
+        charge.evidence = vec![facts::cited_held(scene.recording, &told, what, times_of, bound)];
         charge.confidence = CERTAIN;
         charge.explained_share = 1.0 - times.min(1.0 / times);
         advise(&mut charge, &suspect.disk);

@@ -28,12 +28,12 @@ use std::collections::HashMap;
 use iowhy_model::{Bound, Finding, Level, Unit, Verdict};
 
 use crate::Detector;
+use crate::analysis::Scene;
+use crate::analysis::samples::Row;
 use crate::detector::{Needs, computed, finding, held, lines, read_off};
 use crate::measures::elasticity::{self, Load};
 use crate::phrase;
-use crate::row::Row;
-use crate::scene::Scene;
-use crate::weigh;
+use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -131,8 +131,8 @@ fn charge(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
     charge.evidence.push(computed("throughput grew by", growth, Unit::Ratio, 2, source));
     let falls = low.interval.svctm_ns.zip(high.interval.svctm_ns).is_some_and(|(a, b)| b < a);
     let clauses =
-        [weigh::above(eps, GROWS), weigh::above(growth, GREW), if falls { 1.5 } else { 0.0 }];
-    charge.confidence = weigh::believe(0.5, &clauses);
+        [ranking::above(eps, GROWS), ranking::above(growth, GREW), if falls { 1.5 } else { 0.0 }];
+    charge.confidence = ranking::believe(0.5, &clauses);
     // What the figure hid: the share of the proven throughput that was idle at "full".
     charge.explained_share = 1.0 - 1.0 / growth;
     charge.refuted_by = lines(&[

@@ -2,7 +2,7 @@
 //! though no less was asked.
 
 use super::spread;
-use crate::regimes;
+use crate::measures::regimes;
 use std::ops::Range;
 
 /// A step down onto a plateau.

@@ -84,7 +84,7 @@ pub fn from_completions(completed_ms: &[f64], advance_ms: f64) -> Option<MissedT
 }
 
 /// Share of a histogram in two buckets from which on it has no spread worth the name: random
-/// services of a platter leave any two octaves more often (`row::IN_ONE` says it of one).
+/// services of a platter leave any two octaves more often (`samples::IN_ONE` says it of one).
 const IN_TWO: f64 = 0.97;
 /// What the host may take of a turn before it sends the next write.
 const HOST: f64 = 0.10;

@@ -27,7 +27,7 @@ const BESIDE: f64 = 2.0;
 /// Points of a curve: weighed confidence, share that was right.
 type Curve = Vec<(f64, f64)>;
 
-/// The table of curves, as a file beside `crates/diagnose/src/calibration.rs` keeps it.
+/// The table of curves, as a file beside `crates/diagnose/src/ranking/calibration.rs` keeps it.
 pub(super) fn table(opinions: &[Opinion], of: Fitted, cases: usize, seed: u64) -> String {
     let mut kinds: BTreeMap<(&str, char), Vec<(f64, bool)>> = BTreeMap::new();
     let mut levels: BTreeMap<char, Vec<(f64, bool)>> = BTreeMap::new();

@@ -2,11 +2,12 @@
 
 use iowhy_model::{Basis, Bound, DeviceId, Event, Evidence, Layer, Unit};
 
+use crate::analysis::Scene;
+use crate::analysis::device_trace::Track;
 use crate::detector::computed;
-use crate::evidence::{self, About, Told};
-use crate::scene::Scene;
-use crate::track::Track;
-use crate::{names, weigh};
+use crate::facts::disk_names;
+use crate::facts::{self, About, Told};
+use crate::ranking;
 
 /// Prior of a device's fault when someone complains (docs/METHOD.md, 11 Confidence).
 pub const PRIOR: f64 = 0.20;
@@ -81,7 +82,7 @@ pub fn suspects<'s, 'a>(scene: &'s Scene<'a>) -> Vec<Suspect<'s, 'a>> {
     }
     let spoken_of: Vec<&str> = scene.facts.disks().collect();
     for disk in spoken_of {
-        let device = scene.recording.devices().iter().find(|d| names::disk(&d.name) == disk);
+        let device = scene.recording.devices().iter().find(|d| disk_names::disk(&d.name) == disk);
         let device = device.and_then(|device| scene.recording.find_device(&device.name));
         if let Some(device) = device.filter(|_| !found.iter().any(|known| known.disk == disk)) {
             let disk = disk.to_string();
@@ -115,7 +116,7 @@ impl Grounds {
         (value, unit): (f64, Unit),
         bound: Option<Bound>,
     ) {
-        let cited = evidence::cited(scene.recording, told, quantity, value, unit);
+        let cited = facts::cited(scene.recording, told, quantity, value, unit);
         self.evidence.push(Evidence { bound, ..cited });
         self.rests_on(told.listing);
     }
@@ -154,7 +155,7 @@ impl Grounds {
         &mut self,
         scene: &Scene,
         what: &str,
-        lines: &[&crate::kernel_lines::LogLine],
+        lines: &[&crate::facts::kernel_log::LogLine],
         bound: Option<Bound>,
     ) {
         let Some(first) = lines.first() else { return };
@@ -167,7 +168,7 @@ impl Grounds {
 
     /// The probability they make of a prior.
     pub fn believe(&self, prior: f64) -> f64 {
-        weigh::believe(prior, &self.clauses)
+        ranking::believe(prior, &self.clauses)
     }
 
     /// The suspect's listing first, then where the evidence stands.

@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use iowhy_model::{Bound, Evidence, Forecast, Nanos, Unit};
 
+use crate::analysis::Scene;
+use crate::analysis::device_trace::Track;
 use crate::detector::{computed, estimated, held};
+use crate::measures::replay::{self, Load, Side, Vote};
 use crate::measures::service::{self, Visit};
 use crate::measures::spread;
 use crate::phrase;
-use crate::replay::{self, Load, Side, Vote};
-use crate::scene::Scene;
-use crate::track::Track;
 
 /// The votes of a replay as evidence.
 pub fn vote_evidence(scene: &Scene, track: &Track, vote: &Vote, side: Side) -> Vec<Evidence> {

@@ -2,7 +2,7 @@
 
 use iowhy_model::{Fact, key};
 
-use crate::scene::Scene;
+use crate::analysis::Scene;
 
 /// Mount options that make I/O direct or synchronous: VxFS mount_vxfs(1M), UFS mount_ufs(1M),
 /// mount(8).

@@ -5,15 +5,15 @@ use std::rc::Rc;
 
 use iowhy_model::{DeviceId, Medium, Op};
 
-use crate::baseline::{Request, S0, Seen};
-use crate::groups::{self, Group};
+use crate::analysis::Scene;
+use crate::analysis::completeness;
+use crate::analysis::groups::{self, Group};
+use crate::baseline::healthy_time::{Request, S0, Seen};
+use crate::measures::regimes;
+use crate::measures::replay::{self, Side, Vote};
 use crate::measures::service::{self, Visit};
 use crate::measures::stall::{self, Stalls};
 use crate::measures::{lost_time, spread};
-use crate::regimes;
-use crate::replay::{self, Side, Vote};
-use crate::scene::Scene;
-use crate::whole;
 
 /// A replay of this many requests is as good as one of all: 400 already reach F1 0.99
 /// (docs/METHOD.md, 1 Replay); the rest would only cost time.
@@ -120,7 +120,8 @@ impl Track {
         let disk = scene.disk(device);
         let part = servers == 1
             && turns
-            && (whole::is_part(&visits, &services_ns) || whole::lost_some(&visits, source.lost()));
+            && (completeness::is_part(&visits, &services_ns)
+                || completeness::lost_some(&visits, source.lost()));
         Track {
             listing,
             device,

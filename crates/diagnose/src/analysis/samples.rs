@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use iowhy_model::{DeviceId, Distribution, Histogram, Interval, Op};
 
-use crate::baseline::{S0, Seen};
+use crate::baseline::healthy_time::{S0, Seen};
 
 /// A row of averages.
 pub struct Row<'a> {

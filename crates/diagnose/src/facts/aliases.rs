@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use iowhy_model::{DeviceId, Fact, FactKey, Recording, key};
 
-use crate::names;
+use crate::facts::disk_names;
 
 /// Folders and buses in front of an id (udev, 60-persistent-storage.rules).
 const BUSES: [&str; 8] =
@@ -16,7 +16,7 @@ const BUSES: [&str; 8] =
 /// Other names of disks, with the names to use for them.
 pub(super) fn of(recording: &Recording, disks: &[String]) -> BTreeMap<String, String> {
     let facts = || recording.listings.iter().flat_map(|listing| &listing.facts);
-    let name = |id: DeviceId| names::disk(&recording.device_of(id).name);
+    let name = |id: DeviceId| disk_names::disk(&recording.device_of(id).name);
     let stated = |key: FactKey| {
         facts()
             .filter(move |fact| fact.key == key)
@@ -25,7 +25,7 @@ pub(super) fn of(recording: &Recording, disks: &[String]) -> BTreeMap<String, St
     let mut aliases = BTreeMap::new();
     for (id, fact) in stated(key::DEVICE_ALIAS) {
         for alias in fact.value.words().unwrap_or_default() {
-            aliases.insert(names::disk(alias), name(id));
+            aliases.insert(disk_names::disk(alias), name(id));
         }
     }
     let nameless: Vec<String> = disks
@@ -36,7 +36,7 @@ pub(super) fn of(recording: &Recording, disks: &[String]) -> BTreeMap<String, St
     let is_id = |disk: &String| bare(disk) != disk.as_str();
     let real: Vec<&String> = disks
         .iter()
-        .filter(|disk| !nameless.contains(disk) && !names::is_stacked(disk) && !is_id(disk))
+        .filter(|disk| !nameless.contains(disk) && !disk_names::is_stacked(disk) && !is_id(disk))
         .collect();
     let model = |disk: &str| {
         let of = |fact: &&Fact| {

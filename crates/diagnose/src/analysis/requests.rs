@@ -1,11 +1,11 @@
 //! The block layer's I/Os of each device, whole: flags, arrival and control group included, and
-//! flushes too, which a [`Track`](crate::track::Track) leaves out.
+//! flushes too, which a [`Track`](crate::analysis::device_trace::Track) leaves out.
 
 use std::collections::HashMap;
 
 use iowhy_model::{DeviceId, Event, Layer, Op, Recording};
 
-use crate::names;
+use crate::facts::disk_names;
 
 /// All completed I/Os of one device in one listing, by completion.
 pub struct Requests<'a> {
@@ -73,7 +73,7 @@ pub fn by_device(recording: &Recording) -> Vec<Requests<'_>> {
             let place = match last {
                 Some((same, place)) if same == device => place,
                 _ => *places.entry(device).or_insert_with(|| {
-                    let disk = names::disk(&recording.device_of(device).name);
+                    let disk = disk_names::disk(&recording.device_of(device).name);
                     all.push(Requests { listing, device, disk, events: Vec::new() });
                     all.len() - 1
                 }),

@@ -6,13 +6,13 @@
 
 use iowhy_model::{Bound, DeviceId, Fact, Finding, Layer, Op, Rates, Unit, Verdict, key};
 
-use crate::audit;
-use crate::baseline::Request;
+use crate::analysis::Scene;
+use crate::analysis::audit;
+use crate::baseline::healthy_time::Request;
 use crate::detector::{computed, estimated, finding, held, lines, read_off};
 use crate::measures::cap::{self, Limit};
 use crate::phrase;
-use crate::scene::Scene;
-use crate::weigh;
+use crate::ranking;
 
 /// A run of a load generator on one device, reads and writes together.
 pub struct Run {
@@ -239,7 +239,7 @@ pub fn capped(scene: &Scene, verdict: Verdict, prior: f64) -> Vec<Finding> {
                 ),
                 read_off("the run took", run.seconds, Unit::Seconds, 1, source),
             ];
-            charge.confidence = weigh::believe(prior, &[3.0, weigh::below(off.abs(), NEAR).max(1.0)]);
+            charge.confidence = ranking::believe(prior, &[3.0, ranking::below(off.abs(), NEAR).max(1.0)]);
             charge.explained_share = 0.8;
             charge.refuted_by = lines(&[
                 "throughput goes higher in any second of the same load",

@@ -1,5 +1,13 @@
 //! What a detector sees: the recording, sorted, with everything that more than one of them needs.
 
+pub mod audit;
+pub mod completeness;
+pub mod device_trace;
+pub mod groups;
+pub mod requests;
+pub mod samples;
+pub mod state_windows;
+
 use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -9,21 +17,22 @@ use iowhy_model::{
     DeviceId, Distribution, Finding, Interval, Layer, Level, Listing, Medium, Op, Recording, Source,
 };
 
-use crate::audit::{self, Doubt};
-use crate::baseline::{Request, S0, Seen};
-use crate::evidence::{About, Facts};
-use crate::groups::{self, Stream};
-use crate::replay::Side;
-use crate::requests::{self, Requests};
-use crate::row::{self, Row, Shape};
-use crate::track::{self, Track};
-use crate::yardstick::{Baseline, Yardstick};
-use crate::{Options, names};
+use crate::Options;
+use crate::analysis::audit::Doubt;
+use crate::analysis::device_trace::Track;
+use crate::analysis::groups::Stream;
+use crate::analysis::requests::Requests;
+use crate::analysis::samples::{Row, Shape};
+use crate::baseline::healthy_time::{Request, S0, Seen};
+use crate::baseline::stored::{Baseline, Yardstick};
+use crate::facts::disk_names;
+use crate::facts::{About, Facts};
+use crate::measures::replay::Side;
 
 /// Fewer events than this carry no verdict (docs/METHOD.md, 10 Rules).
 pub const EVENTS_NEEDED: usize = 10;
 /// Odds of a network volume below which a name rules out a limit: those of a disk named `sd`, 0.1,
-/// do; those of an unknown kind such as `loop`, 0.25, do not ([`names::media`]).
+/// do; those of an unknown kind such as `loop`, 0.25, do not ([`disk_names::media`]).
 const MAY_BE_NETWORK: f64 = 0.2;
 
 /// The recording as the judge sees it.
@@ -106,7 +115,7 @@ impl<'a> Scene<'a> {
                     .into_iter()
                     .map(|known| Track::of(&scene, place, known))
                     .collect();
-                track::mark_pauses(&mut tracks);
+                device_trace::mark_pauses(&mut tracks);
                 scene.tracks.extend(tracks);
             }
             scene.streams.extend(groups::streams(listing).into_iter().map(|known| (place, known)));
@@ -178,7 +187,7 @@ impl<'a> Scene<'a> {
     /// What its name allows, without a platter if the kernel says that none turns.
     fn media_by_name(&self, device: DeviceId) -> Vec<(Medium, f64)> {
         let disk = self.disk(device);
-        let mut media = names::media(&disk);
+        let mut media = disk_names::media(&disk);
         if media.len() > 1 && self.facts.about(None, &disk).does_not_turn() {
             media.retain(|(medium, _)| *medium != Medium::Rotational);
         }
@@ -328,12 +337,12 @@ impl<'a> Scene<'a> {
             bytes: known.bytes.map_or(4096.0, f64::from),
             sequential: None,
         };
-        let s0 = self.s0(known.device, request, row::middle_half(&known.histogram));
+        let s0 = self.s0(known.device, request, samples::middle_half(&known.histogram));
         Shape { listing, disk: self.disk(known.device), known, s0 }
     }
 
     fn s0_of_row(&self, interval: &Interval) -> Rc<S0> {
-        let seen = row::seen(interval);
+        let seen = samples::seen(interval);
         let parts: Vec<(Rc<S0>, f64)> = interval
             .rates
             .iter()
@@ -360,5 +369,5 @@ impl<'a> Scene<'a> {
 }
 
 fn disk_of(recording: &Recording, device: DeviceId) -> String {
-    names::disk(&recording.device_of(device).name)
+    disk_names::disk(&recording.device_of(device).name)
 }

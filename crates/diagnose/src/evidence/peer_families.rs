@@ -3,11 +3,11 @@
 
 use iowhy_model::{DeviceId, Histogram, Layer, Op, Stage};
 
+use crate::analysis::Scene;
+use crate::analysis::device_trace::Track;
+use crate::analysis::samples::{Row, Shape};
+use crate::facts::disk_names;
 use crate::measures::peers::Peer;
-use crate::names;
-use crate::row::{Row, Shape};
-use crate::scene::Scene;
-use crate::track::Track;
 
 /// Fewer disks are no group (docs/METHOD.md, 7 Peers).
 const GROUP: usize = 4;
@@ -57,10 +57,10 @@ pub fn families(scene: &Scene, listing: usize) -> Vec<Vec<Member>> {
     members.extend(from_rows(scene, listing, &members));
     let mut families: Vec<Vec<Member>> = Vec::new();
     for member in members.into_iter().filter(|member| member.peer.n >= REQUESTS) {
-        let kind = names::kind(&member.disk).to_string();
+        let kind = disk_names::kind(&member.disk).to_string();
         let akin = |family: &&mut Vec<Member>| {
             family.first().is_some_and(|first| {
-                first.measured == member.measured && names::kind(&first.disk) == kind
+                first.measured == member.measured && disk_names::kind(&first.disk) == kind
             })
         };
         match families.iter_mut().find(akin) {

@@ -7,14 +7,14 @@
 
 use iowhy_model::{DeviceId, Finding, Medium, Op, STANDS, Verdict};
 
-use crate::baseline::{Request, S0};
+use crate::analysis::Scene;
+use crate::analysis::device_trace::Track;
+use crate::analysis::samples::Row;
+use crate::baseline::healthy_time::{Request, S0};
+use crate::baseline::stored::Yardstick;
+use crate::evidence::candidates::SHAPE_ALONE;
 use crate::measures::spread;
 use crate::phrase;
-use crate::row::Row;
-use crate::scene::Scene;
-use crate::suspects::SHAPE_ALONE;
-use crate::track::Track;
-use crate::yardstick::Yardstick;
 
 /// Two readings of the same times.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -13,11 +13,12 @@ use std::fmt::Write;
 
 use iowhy_model::{Finding, Op, Recording, Verdict};
 
-use crate::baseline::{Request, S0};
-use crate::groups;
+use crate::analysis::groups;
+use crate::baseline::healthy_time::{Request, S0};
+use crate::facts::disk_names;
+use crate::measures::regimes;
 use crate::measures::{service, spread};
-use crate::regimes;
-use crate::{names, weigh};
+use crate::ranking;
 
 /// First line of a stored baseline.
 const HEADING: &str = "# iowhy baseline 1";
@@ -140,9 +141,9 @@ impl Baseline {
             findings.iter().any(|finding| {
                 let about = finding.subject.device;
                 let same =
-                    about.is_none_or(|id| names::disk(&recording.device_of(id).name) == disk);
+                    about.is_none_or(|id| disk_names::disk(&recording.device_of(id).name) == disk);
                 let acquits = matches!(finding.verdict, Verdict::Healthy | Verdict::Insufficient);
-                weigh::stands(finding) && !acquits && same
+                ranking::stands(finding) && !acquits && same
             })
         };
         let (mut lines, mut refused) = (Vec::new(), Vec::new());
@@ -181,7 +182,7 @@ impl Baseline {
             let of_peers: Vec<f64> = all
                 .iter()
                 .filter(|other| other.device != known.device && other.resembles(known))
-                .filter(|other| names::kind(&other.device) == names::kind(&known.device))
+                .filter(|other| disk_names::kind(&other.device) == disk_names::kind(&known.device))
                 .map(|other| other.median_ms)
                 .collect();
             let (median_ms, n) = (spread::median(&of_peers)?, of_peers.len());
@@ -267,7 +268,7 @@ fn kinds(recording: &Recording) -> Vec<(Known, Vec<f64>)> {
     let mut all = Vec::new();
     for listing in recording.listings.iter().filter(|listing| listing.is_in_sequence()) {
         for track in groups::visits(listing) {
-            let device = names::disk(&recording.device_of(track.device).name);
+            let device = disk_names::disk(&recording.device_of(track.device).name);
             let services = service::services(&track.visits, 1);
             for group in track.groups.into_iter().filter(|group| group.bytes > 0) {
                 // What waited in a queue says nothing: the service is bounded by the latency.

@@ -2,8 +2,8 @@
 
 use iowhy_model::{Finding, Impact, Nanos};
 
+use crate::analysis::Scene;
 use crate::measures::service::Visit;
-use crate::scene::Scene;
 
 /// States the impact of each finding about a device that was measured.
 pub fn state(scene: &Scene, findings: &mut [Finding]) {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use iowhy_model::{Message, Recording, key};
 
-use crate::evidence::Told;
-use crate::names;
+use crate::facts::Told;
+use crate::facts::disk_names;
 
 /// A complaint of the kernel.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,7 +50,7 @@ pub fn lines<'a>(
             let Some(kind) = fact.key.member_of(key::KERNEL_LOG) else { continue };
             let Some(message) = fact.value.message() else { continue };
             let told = Told { fact, listing };
-            let name = fact.device.map(|id| names::disk(&recording.device_of(id).name));
+            let name = fact.device.map(|id| disk_names::disk(&recording.device_of(id).name));
             let known_disk = |disk: &&String| {
                 let known = by_disk.get(*disk);
                 known.is_some_and(|all| all.iter().any(|other| std::ptr::eq(other.fact, fact)))

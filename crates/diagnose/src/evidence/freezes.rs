@@ -3,10 +3,10 @@
 
 use iowhy_model::key;
 
+use crate::analysis::device_trace::Track;
+use crate::analysis::{EVENTS_NEEDED, Scene};
 use crate::measures::spread;
 use crate::measures::stall::{self, Stalls};
-use crate::scene::{EVENTS_NEEDED, Scene};
-use crate::track::Track;
 
 /// Fewest freezes of a pattern, and their share of the busy time (docs/METHOD.md, 6 Ramps and stalls).
 pub const EPISODES: usize = 2;

@@ -1,12 +1,16 @@
 //! Weighs what the detectors said: what the input can carry, who explains whom, who comes first.
 
+pub mod calibration;
+pub mod closing;
+pub mod guards;
+pub mod impact;
+
 use iowhy_model::{Evidence, Family, Finding, Level, STANDS, Severity, Verdict};
 
-use crate::calibration::{self, Calibrated};
-use crate::class;
-use crate::impact;
-use crate::scene::Scene;
-use crate::{DETECTORS, doubts};
+use crate::DETECTORS;
+use crate::analysis::Scene;
+use crate::evidence::medium_readings;
+use crate::ranking::calibration::Calibrated;
 
 /// And if it explains at least this share of the excess.
 pub const EXPLAINS_ENOUGH: f64 = 0.3;
@@ -70,7 +74,7 @@ pub fn weigh(scene: &Scene, findings: Vec<Finding>) -> Vec<Finding> {
     }
     floor(scene, &mut merged);
     explain_away(scene, &mut merged);
-    doubts::doubt(scene, &mut merged);
+    guards::doubt(scene, &mut merged);
     order(scene, &mut merged);
     merged
 }
@@ -207,7 +211,7 @@ fn capped(scene: &Scene, mut finding: Finding) -> Finding {
         finding.confidence = not_lifted_to_blame(&finding, known);
     }
     finding.confidence = finding.confidence.clamp(0.0, SUREST);
-    finding.confidence = class::bounded(scene, &finding);
+    finding.confidence = medium_readings::bounded(scene, &finding);
     finding.explained_share = finding.explained_share.clamp(0.0, 1.0);
     finding
 }
@@ -220,7 +224,7 @@ pub fn weigh_first(scene: &Scene, findings: &mut [Finding]) {
         let known = calibration::of_first(first.verdict, level, first.confidence);
         let least = if stands(first) { STANDS } else { 0.0 };
         first.confidence = not_lifted_to_blame(first, known).clamp(least, SUREST);
-        first.confidence = class::bounded(scene, first);
+        first.confidence = medium_readings::bounded(scene, first);
     }
 }
 

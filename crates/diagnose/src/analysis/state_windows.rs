@@ -1,10 +1,10 @@
 //! A disk's requests of one kind as windows in time, for what looks for quick and slow states.
 
-use crate::groups::Group;
+use crate::analysis::device_trace::Track;
+use crate::analysis::groups::Group;
+use crate::analysis::samples::Row;
 use crate::measures::decline::Window;
 use crate::measures::spread;
-use crate::row::Row;
-use crate::track::Track;
 
 use iowhy_model::Op;
 

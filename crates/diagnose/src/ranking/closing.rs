@@ -2,8 +2,8 @@
 
 use iowhy_model::{Finding, Verdict};
 
-use crate::scene::Scene;
-use crate::weigh;
+use crate::analysis::Scene;
+use crate::ranking;
 
 /// Per input, the disks that did something and against which no accusation stands.
 pub fn unaccused<'a>(scene: &Scene<'a>) -> Vec<(&'a str, Vec<String>)> {
@@ -17,7 +17,7 @@ pub fn unaccused<'a>(scene: &Scene<'a>) -> Vec<(&'a str, Vec<String>)> {
     for (listing, disk) in tracks.chain(rows).chain(shapes).chain(streams) {
         let input = scene.input(listing);
         let accused = scene.so_far.iter().any(|known| {
-            weigh::stands(known)
+            ranking::stands(known)
                 && known.verdict != Verdict::Healthy
                 && is_about(scene, known, &disk)
                 && known.subject.listings.iter().any(|place| scene.input(*place) == input)

@@ -6,9 +6,9 @@
 
 use iowhy_model::{Family, Finding, STANDS, Verdict};
 
-use crate::scene::Scene;
-use crate::suspects::SHAPE_ALONE;
-use crate::weigh;
+use crate::analysis::Scene;
+use crate::evidence::candidates::SHAPE_ALONE;
+use crate::ranking;
 
 /// Verdicts that blame a disk for a shape that others have too.
 const GENERIC: [Verdict; 3] = [Verdict::DeviceCombOther, Verdict::DeviceSlow, Verdict::DeviceStall];
@@ -54,8 +54,8 @@ pub fn doubt(scene: &Scene, findings: &mut [Finding]) {
 /// Whether a verdict would explain another away, were it surer.
 fn explains(scene: &Scene, rival: &Finding, finding: &Finding) -> bool {
     crate::find(rival.verdict).is_some_and(|known| known.explains.contains(&finding.verdict))
-        && (weigh::same_disk(scene, rival, finding) || weigh::covers(scene, rival, finding))
-        && weigh::same_input(scene, rival, finding)
+        && (ranking::same_disk(scene, rival, finding) || ranking::covers(scene, rival, finding))
+        && ranking::same_input(scene, rival, finding)
 }
 
 /// The inputs in which most disks are said to be slow, or are as slow as the one that is.

@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 
 use iowhy_model::{Bound, DeviceId, Finding, Layer, Op, Unit, Verdict, key};
 
+use crate::analysis::Scene;
 use crate::detector::{computed, finding, held, lines, read_off};
+use crate::evidence::runs;
 use crate::measures::spread;
 use crate::phrase;
-use crate::runs;
-use crate::scene::Scene;
 
 /// A durable write on flash or in a protected cache takes less than a millisecond; from so many ms on a
 /// program that commits one by one feels it (1000 commits per second are then out of reach ten times over).

@@ -1,0 +1,373 @@
+//! S0: the service time a healthy device would need, as a spread of guesses and not as a number.
+//!
+//! A guess starts from the class table (`classes.toml`), is sharpened by the medium if that is
+//! known, else by the best the device itself showed, and is asked at nine quantiles: a verdict
+//! that flips between them is no verdict.
+
+use std::sync::OnceLock;
+
+use iowhy_model::{Medium, Op};
+
+/// Quantiles at which S0 is asked; the middle one is the median.
+pub const VOTES: usize = 9;
+
+/// Odds below which a class is no longer in question.
+const IN_QUESTION: f64 = 0.1;
+
+/// No answer crosses a network in less than this part of a volume's usual time (docs/METHOD.md, 3
+/// Healthy service times: a floor of 0.5 to 2 ms; the quickest volumes sold answer in 0.2 ms).
+const NETWORK_FLOOR: f64 = 4.0;
+
+/// The wait for a random place of a platter is even over a turn, so half of all requests spread
+/// over half a turn at least: 2 ms at 15 000 rpm, the fastest sold. Half of that, for requests that
+/// keep to one track, rules seeks out.
+const SEEKS_SPREAD: f64 = 1.0;
+
+/// More than any spinning disk moves: those with two actuators are sold with 524 MB/s, and SATA ends at
+/// 600 (docs/METHOD.md, 3 Healthy service times).
+const PLATTER_BYTES_PER_MS: f64 = 600_000.0;
+/// Nor does any answer more than 33,000 requests a second, be they in its cache: each command takes
+/// its electronics some tens of microseconds (choice).
+const PLATTER_PACE_MS: f64 = 0.03;
+
+/// A row of the class table.
+#[derive(Clone, Debug, PartialEq)]
+struct Class {
+    name: String,
+    medium: Option<Medium>,
+    /// `None` for every operation.
+    op: Option<Op>,
+    /// `None` for every pattern.
+    sequential: Option<bool>,
+    fixed_ms: f64,
+    bytes_per_ms: f64,
+    sigma: f64,
+    weight: f64,
+}
+
+/// What is asked of the table.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Request {
+    /// The operation.
+    pub op: Op,
+    /// Mean size, bytes.
+    pub bytes: f64,
+    /// Whether requests go on where earlier ones ended, if known.
+    pub sequential: Option<bool>,
+}
+
+/// What the device itself showed, which moves the odds between the media.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Seen {
+    /// The quickest one in a hundred was, ms.
+    pub floor_ms: f64,
+    /// The shortest its own time per request most likely is, ms.
+    pub low_ms: f64,
+    /// And the longest.
+    pub high_ms: f64,
+    /// Busy time per completion, ms: a device that works on many at once has less of it than of
+    /// service time, but no medium works on any number at once. Infinite if unknown.
+    pub pace_ms: f64,
+    /// From the first quartile of its own times to the third, ms. Infinite if unknown.
+    pub spread_ms: f64,
+}
+
+/// One guess: a lognormal S0 with a weight.
+#[derive(Clone, Debug, PartialEq)]
+struct Guess {
+    medium: Option<Medium>,
+    class: String,
+    /// Whether an arm must seek and a platter turn for each request.
+    seeks: bool,
+    median_ms: f64,
+    sigma: f64,
+    weight: f64,
+}
+
+/// What S0 may be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct S0 {
+    guesses: Vec<Guess>,
+    /// S0 in ms at nine quantiles, rising.
+    pub votes_ms: [f64; VOTES],
+    /// What was assumed, in a clause.
+    pub assumption: String,
+}
+
+impl S0 {
+    /// The spread of S0 for a request on a device that may be of these media.
+    ///
+    /// What was `seen` of the device never makes a slow device its own yardstick: it only tells
+    /// which class it is.
+    pub fn of(media: &[(Medium, f64)], request: Request, seen: Option<Seen>) -> S0 {
+        let mut guesses = Vec::new();
+        for (medium, odds) in media {
+            for class in classes().iter().filter(|class| class.suits(*medium, request)) {
+                let median_ms = class.fixed_ms + request.bytes / class.bytes_per_ms;
+                guesses.push(Guess {
+                    medium: class.medium,
+                    class: class.name.clone(),
+                    seeks: class.seeks(),
+                    median_ms,
+                    sigma: class.sigma,
+                    weight: odds * class.weight,
+                });
+            }
+        }
+        if let Some(seen) = seen.filter(|seen| seen.low_ms > 0.0 && seen.low_ms <= seen.high_ms) {
+            sharpen(&mut guesses, seen);
+        }
+        // No platter gives so much, whatever its cache holds.
+        let pace_ms = seen.map_or(f64::INFINITY, |seen| seen.pace_ms.max(f64::MIN_POSITIVE));
+        if request.bytes / pace_ms > PLATTER_BYTES_PER_MS || pace_ms < PLATTER_PACE_MS {
+            let others = guesses.iter().any(|guess| guess.medium != Some(Medium::Rotational));
+            guesses.retain(|guess| !others || guess.medium != Some(Medium::Rotational));
+        }
+        S0::from_guesses(guesses)
+    }
+
+    /// S0 as the user stated it.
+    pub fn stated(ms: f64) -> S0 {
+        let class = "the service time you stated".to_string();
+        S0::from_guesses(vec![Guess {
+            medium: None,
+            class,
+            seeks: false,
+            median_ms: ms,
+            sigma: 0.1,
+            weight: 1.0,
+        }])
+    }
+
+    /// S0 as it was measured.
+    pub fn known(median_ms: f64, sigma: f64, from: &str) -> S0 {
+        let class = format!("what was measured: {from}");
+        let (medium, seeks, weight) = (None, false, 1.0);
+        S0::from_guesses(vec![Guess { medium, class, seeks, median_ms, sigma, weight }])
+    }
+
+    fn from_guesses(mut guesses: Vec<Guess>) -> S0 {
+        if guesses.is_empty() {
+            // Discards and driver commands have no class: as wide as a guess can be.
+            let class = "no class known for this operation".to_string();
+            guesses.push(Guess {
+                medium: None,
+                class,
+                seeks: false,
+                median_ms: 3.0,
+                sigma: 1.5,
+                weight: 1.0,
+            });
+        }
+        let votes_ms = std::array::from_fn(|k| quantile(&guesses, (k as f64 + 1.0) / 10.0));
+        let assumption = describe(&guesses);
+        S0 { guesses, votes_ms, assumption }
+    }
+
+    /// The middle of the spread, ms.
+    pub fn median_ms(&self) -> f64 {
+        self.votes_ms[VOTES / 2]
+    }
+
+    /// The slower end of the spread, ms: seven in ten healthy devices are quicker.
+    pub fn slower_end_ms(&self) -> f64 {
+        self.votes_ms[6]
+    }
+
+    /// The slowest a class in question would be, ms: beyond its double nobody is healthy.
+    pub fn slowest_ms(&self) -> f64 {
+        let total: f64 = self.guesses.iter().map(|guess| guess.weight).sum();
+        self.guesses
+            .iter()
+            .filter(|guess| guess.weight > IN_QUESTION * total)
+            .map(|guess| guess.median_ms)
+            .fold(0.0, f64::max)
+    }
+
+    /// How many of the nine say yes, and the confidence that gives: (votes + 0.5) / 10.5.
+    pub fn votes(&self, yes: impl Fn(f64) -> bool) -> (usize, f64) {
+        let votes = self.votes_ms.iter().filter(|s0| yes(**s0)).count();
+        (votes, (votes as f64 + 0.5) / 10.5)
+    }
+
+    /// Weight of one medium among the guesses, 0 to 1.
+    pub fn odds_of(&self, medium: Medium) -> f64 {
+        let all: f64 = self.guesses.iter().map(|guess| guess.weight).sum();
+        let of: f64 =
+            self.guesses.iter().filter(|g| g.medium == Some(medium)).map(|g| g.weight).sum();
+        if all > 0.0 { of / all } else { 0.0 }
+    }
+
+    /// One spread out of several, weighted: for a mix of requests on one device.
+    pub fn mixed(parts: &[(&S0, f64)]) -> S0 {
+        let total: f64 = parts.iter().map(|(_, weight)| weight).sum();
+        let votes_ms = std::array::from_fn(|k| {
+            parts.iter().map(|(s0, weight)| s0.votes_ms[k] * weight).sum::<f64>() / total.max(1e-12)
+        });
+        let guesses = parts.iter().flat_map(|(s0, _)| s0.guesses.clone()).collect();
+        let main = parts.iter().max_by(|a, b| a.1.total_cmp(&b.1));
+        S0 {
+            guesses,
+            votes_ms,
+            assumption: main.map_or_else(String::new, |m| m.0.assumption.clone()),
+        }
+    }
+}
+
+impl Class {
+    /// Requests to random places of a platter.
+    fn seeks(&self) -> bool {
+        self.medium == Some(Medium::Rotational) && self.sequential == Some(false)
+    }
+
+    fn suits(&self, medium: Medium, request: Request) -> bool {
+        self.medium == Some(medium)
+            && self.op.is_none_or(|op| op == request.op)
+            && (self.sequential.is_none()
+                || request.sequential.is_none()
+                || self.sequential == request.sequential)
+    }
+}
+
+/// Moves the odds by how well each class fits what was seen. A class slower than all that was seen
+/// is contradicted by it; one that is quicker is only unlikely, for the device may be slow even at
+/// its best: hence the wider tail on that side.
+fn sharpen(guesses: &mut [Guess], seen: Seen) {
+    for guess in guesses.iter_mut() {
+        let most = guess.medium.map_or(f64::INFINITY, at_once) * seen.pace_ms;
+        let high = seen.high_ms.min(most.max(f64::MIN_POSITIVE));
+        let too_slow = (guess.median_ms / high).ln().max(0.0) / (guess.sigma + 0.4);
+        let too_quick = (seen.low_ms / guess.median_ms).ln().max(0.0) / (guess.sigma + 0.8);
+        let across = if guess.medium == Some(Medium::Network) {
+            (guess.median_ms / NETWORK_FLOOR / seen.floor_ms).ln().max(0.0) / guess.sigma
+        } else {
+            0.0
+        };
+        let off = too_slow.powi(2) + too_quick.powi(2) + across.powi(2);
+        // A cache may have answered for the medium: no class is ruled out by what was seen.
+        guess.weight *= 0.02 + (-0.5 * off).exp();
+        // But a random place comes round anywhere in a turn.
+        if guess.seeks && seen.spread_ms < SEEKS_SPREAD {
+            guess.weight *= 0.02;
+        }
+    }
+}
+
+/// How many requests a medium serves at once, at most. A disk has one arm; sorting its queue of 32
+/// by place makes it up to some four times quicker. SATA's queue holds 32, the rest is bounded by
+/// what its host keeps in flight.
+fn at_once(medium: Medium) -> f64 {
+    match medium {
+        Medium::Rotational => 4.0,
+        Medium::Flash => 32.0,
+        Medium::Nvme | Medium::Network | Medium::Stacked => 1024.0,
+    }
+}
+
+/// The quantile of a mixture of lognormals, by bisection on its distribution function.
+fn quantile(guesses: &[Guess], q: f64) -> f64 {
+    let total: f64 = guesses.iter().map(|guess| guess.weight).sum();
+    let below = |ln_ms: f64| {
+        guesses
+            .iter()
+            .map(|guess| guess.weight * normal_below((ln_ms - guess.median_ms.ln()) / guess.sigma))
+            .sum::<f64>()
+            / total
+    };
+    // ln of 6 ns to 2.5 hours, halved to one in ten thousand.
+    let (mut low, mut high) = (-12.0, 16.0);
+    for _ in 0..18 {
+        let middle = (low + high) / 2.0;
+        if below(middle) < q { low = middle } else { high = middle }
+    }
+    ((low + high) / 2.0_f64).exp()
+}
+
+/// The normal distribution function, by the logistic curve of the same slope (error < 0.01).
+fn normal_below(z: f64) -> f64 {
+    1.0 / (1.0 + (-1.5976 * z - 0.07056 * z.powi(3)).exp())
+}
+
+fn describe(guesses: &[Guess]) -> String {
+    let total: f64 = guesses.iter().map(|guess| guess.weight).sum();
+    let mut media: Vec<(&str, f64)> = Vec::new();
+    for guess in guesses {
+        let name = match guess.medium {
+            Some(medium) => medium_words(medium),
+            None => guess.class.as_str(),
+        };
+        match media.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, weight)) => *weight += guess.weight / total,
+            None => media.push((name, guess.weight / total)),
+        }
+    }
+    media.retain(|(_, weight)| *weight > IN_QUESTION);
+    media.sort_by(|a, b| b.1.total_cmp(&a.1));
+    media.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(" or ")
+}
+
+fn medium_words(medium: Medium) -> &'static str {
+    match medium {
+        Medium::Rotational => "a spinning disk",
+        Medium::Flash => "SATA flash",
+        Medium::Nvme => "NVMe flash",
+        Medium::Network => "a network volume",
+        Medium::Stacked => "a stacked device",
+    }
+}
+
+/// The class table, read once.
+fn classes() -> &'static [Class] {
+    static TABLE: OnceLock<Vec<Class>> = OnceLock::new();
+    TABLE.get_or_init(|| read_table(include_str!("classes.toml")))
+}
+
+/// Reads the table: `[[class]]` begins a row, `key = value` fills it, `#` begins a comment. This
+/// is all of TOML the table needs.
+fn read_table(text: &str) -> Vec<Class> {
+    let mut rows: Vec<Class> = Vec::new();
+    for line in text.lines().map(str::trim).filter(|line| !line.starts_with('#')) {
+        if line == "[[class]]" {
+            rows.push(Class {
+                name: String::new(),
+                medium: None,
+                op: None,
+                sequential: None,
+                fixed_ms: 0.0,
+                bytes_per_ms: f64::INFINITY,
+                sigma: 1.0,
+                weight: 1.0,
+            });
+        } else if let (Some(row), Some((key, value))) = (rows.last_mut(), line.split_once('=')) {
+            row.set(key.trim(), value.trim().trim_matches('"'));
+        }
+    }
+    rows
+}
+
+impl Class {
+    fn set(&mut self, key: &str, value: &str) {
+        let number = value.parse::<f64>().ok();
+        match (key, number) {
+            ("name", _) => self.name = value.to_string(),
+            ("medium", _) => self.medium = Medium::from_name(value),
+            ("op", _) => self.op = Op::from_name(value),
+            ("pattern", _) => {
+                self.sequential = match value {
+                    "sequential" => Some(true),
+                    "random" => Some(false),
+                    _ => None,
+                }
+            }
+            ("fixed_ms", Some(ms)) => self.fixed_ms = ms,
+            // 1 MB/s is 1000 bytes per millisecond.
+            ("mb_per_s", Some(rate)) => self.bytes_per_ms = rate * 1000.0,
+            ("sigma", Some(sigma)) => self.sigma = sigma,
+            ("weight", Some(weight)) => self.weight = weight,
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

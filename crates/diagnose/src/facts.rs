@@ -1,0 +1,413 @@
+//! What the input says beside latencies: kernel log, SMART, mounts, queues, limits, pressure.
+//!
+//! Readers and collectors leave facts: a key, a typed value, where it was read. Here they are sorted
+//! by disk, so that a detector asks `scene.about(listing, disk)` and gets a
+//! number with its place. Facts of an input that measured I/O speak of that input alone; facts of
+//! one that measured none (a saved `dmesg`, a `smartctl` document) speak of all.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use iowhy_model::{
+    Basis, Bound, Evidence, Fact, FactKey, FactValue, How, Medium, Message, Origin, Recording,
+    Unit, key,
+};
+
+use crate::facts::kernel_log::LogLine;
+
+mod aliases;
+pub mod disk_names;
+pub mod kernel_log;
+
+/// A fact and the listing that holds it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Told<'a> {
+    /// The fact as it was read.
+    pub fact: &'a Fact,
+    /// The place of its listing.
+    pub listing: usize,
+}
+
+impl<'a> Told<'a> {
+    /// Its value, if that is a text; else the empty one.
+    pub fn text(&self) -> &'a str {
+        self.fact.value.text().unwrap_or_default()
+    }
+
+    /// Its value as a number in the unit of its type: seconds, bytes, a share of one.
+    pub fn number(&self) -> Option<f64> {
+        self.fact.value.number()
+    }
+
+    /// Where it was read: a file and line, or a path.
+    pub fn read_from(&self) -> &'a str {
+        &self.fact.read_from
+    }
+}
+
+/// All facts of a recording, by disk.
+pub struct Facts<'a> {
+    recording: &'a Recording,
+    by_disk: BTreeMap<String, Vec<Told<'a>>>,
+    machine: Vec<Told<'a>>,
+    log: Vec<LogLine<'a>>,
+    /// Inputs that measured I/O: their facts are about themselves.
+    measuring: BTreeSet<&'a str>,
+}
+
+impl<'a> Facts<'a> {
+    /// Sorts the facts of a recording.
+    pub fn of(recording: &'a Recording) -> Facts<'a> {
+        let measured = |place: &usize| {
+            let known = &recording.listings[*place];
+            known.folded > 0
+                || !(known.events.is_empty()
+                    && known.intervals.is_empty()
+                    && known.distributions.is_empty())
+        };
+        let places = 0..recording.listings.len();
+        let measuring = places
+            .filter(measured)
+            .map(|place| recording.listings[place].source.input.as_str())
+            .collect();
+        let mut disks = disks(recording);
+        let mut aliases = numbers(recording);
+        aliases.extend(aliases::of(recording, &disks));
+        disks.retain(|disk| !aliases.contains_key(disk));
+        let (mut by_disk, mut machine) = (BTreeMap::<String, Vec<Told>>::new(), Vec::new());
+        for (listing, known) in recording.listings.iter().enumerate() {
+            for fact in &known.facts {
+                let told = Told { fact, listing };
+                let name = fact.device.map(|id| disk_names::disk(&recording.device_of(id).name));
+                let name = name.map(|name| aliases.get(&name).cloned().unwrap_or(name));
+                let unnamed = name.is_none() && fact.key.is_under("smart");
+                let named = match &name {
+                    // One disk and one nameless document: they belong together.
+                    None if unnamed && disks.len() == 1 => {
+                        disks.first().cloned().into_iter().collect()
+                    }
+                    None => Vec::new(),
+                    Some(name) => spoken_of(name, &disks),
+                };
+                for disk in &named {
+                    by_disk.entry(disk.clone()).or_default().push(told);
+                }
+                if named.is_empty() {
+                    machine.push(told);
+                }
+            }
+        }
+        let log = kernel_log::lines(recording, &disks, &by_disk);
+        Facts { recording, by_disk, machine, log, measuring }
+    }
+
+    /// The disks of which anything was said, sorted.
+    pub fn disks(&self) -> impl Iterator<Item = &str> {
+        let logged = self.log.iter().filter_map(|line| line.disk.as_deref());
+        let all: BTreeSet<&str> = self.by_disk.keys().map(String::as_str).chain(logged).collect();
+        all.into_iter()
+    }
+
+    /// What is known of a disk as far as it concerns one input; of all inputs if `None`.
+    pub fn about<'s>(&'s self, input: Option<&'s str>, disk: &'s str) -> About<'s, 'a> {
+        About { facts: self, input, disk }
+    }
+
+    /// Complaints about a port or controller whose disk nobody names.
+    pub fn nameless(&self) -> impl Iterator<Item = &LogLine<'a>> {
+        self.log.iter().filter(|line| line.disk.is_none() && line.told.fact.device.is_some())
+    }
+
+    /// The time of the last line of the kernel's log in a listing, on its own clock.
+    pub fn log_end(&self, listing: usize) -> Option<f64> {
+        let is_end = |told: &&Told| told.listing == listing && told.fact.key == key::KERNEL_LOG_END;
+        let end = self.machine.iter().find(is_end)?;
+        Message::seconds(end.text())
+    }
+
+    fn reaches(&self, told: &Told, input: Option<&str>) -> bool {
+        let own = self.recording.listings[told.listing].source.input.as_str();
+        input.is_none_or(|input| input == own || !self.measuring.contains(own))
+    }
+}
+
+/// What is known of one disk, as far as it concerns one input.
+#[derive(Clone, Copy)]
+pub struct About<'s, 'a> {
+    facts: &'s Facts<'a>,
+    input: Option<&'s str>,
+    disk: &'s str,
+}
+
+/// A file system on a disk or one of its partitions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mount<'a> {
+    /// Where it is mounted.
+    pub point: &'a str,
+    /// Its type, if printed.
+    pub kind: Option<&'a str>,
+    /// Its options as printed.
+    pub options: &'a str,
+    /// Where they were read.
+    pub told: Told<'a>,
+}
+
+/// What a control group may do to a disk.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limit<'a> {
+    /// The group, if a path was printed.
+    pub group: Option<&'a str>,
+    /// `rbps`, `wbps`, `riops`, `wiops` of io.max, or `target` of io.latency, in seconds.
+    pub what: &'static str,
+    /// The limit.
+    pub value: f64,
+    /// Where it was read.
+    pub told: Told<'a>,
+}
+
+impl<'s, 'a> About<'s, 'a> {
+    /// All readings of a fact of the disk, in the order they were read.
+    pub fn all(self, key: FactKey) -> impl Iterator<Item = Told<'a>> + 's {
+        let known = self.facts.by_disk.get(self.disk).into_iter().flatten();
+        known
+            .filter(move |told| told.fact.key == key && self.facts.reaches(told, self.input))
+            .copied()
+    }
+
+    /// The last reading of a fact of the disk.
+    pub fn last(self, key: FactKey) -> Option<Told<'a>> {
+        self.all(key).last()
+    }
+
+    /// The last reading of a fact as a number.
+    pub fn number(self, key: FactKey) -> Option<(f64, Told<'a>)> {
+        let told = self.last(key)?;
+        Some((told.number()?, told))
+    }
+
+    /// How far a counter rose between its first and last reading; `None` below two readings.
+    pub fn rise(self, key: FactKey) -> Option<(f64, Told<'a>)> {
+        let readings: Vec<(f64, Told)> =
+            self.all(key).filter_map(|told| Some((told.number()?, told))).collect();
+        match readings.as_slice() {
+            [(first, _), .., (last, told)] => Some((last - first, *told)),
+            _ => None,
+        }
+    }
+
+    /// A fact about the machine, such as `pressure.io.some.avg10` or `vmstat.st.mean`: the last
+    /// reading.
+    pub fn machine(self, key: FactKey) -> Option<Told<'a>> {
+        let mut all = self.facts.machine.iter().filter(|told| told.fact.key == key);
+        all.rfind(|told| self.facts.reaches(told, self.input)).copied()
+    }
+
+    /// A fact about the machine as a number.
+    pub fn machine_number(self, key: FactKey) -> Option<(f64, Told<'a>)> {
+        let told = self.machine(key)?;
+        Some((told.number()?, told))
+    }
+
+    /// The kernel's complaints about the disk.
+    pub fn log(self) -> impl Iterator<Item = &'s LogLine<'a>> {
+        self.facts.log.iter().filter(move |line| {
+            line.disk.as_deref() == Some(self.disk) && self.facts.reaches(&line.told, self.input)
+        })
+    }
+
+    /// Those of one kind: `medium`, `link`, `timeout` and so on, as `iowhy explain kernel-log` names
+    /// them.
+    pub fn logged(self, kind: &'s str) -> impl Iterator<Item = &'s LogLine<'a>> {
+        self.log().filter(move |line| line.kind == kind)
+    }
+
+    /// How many lines of the kernel's log were read: then its silence is known.
+    pub fn log_lines(self) -> Option<(f64, Told<'a>)> {
+        self.machine_number(key::KERNEL_LOG_LINES)
+    }
+
+    /// Model as SMART or the system gives it.
+    pub fn model(self) -> Option<Told<'a>> {
+        self.last(key::SMART_MODEL).or_else(|| self.last(key::DEVICE_MODEL))
+    }
+
+    /// What the disk is made of, by what SMART says, which asks the drive itself, or by what a copy of
+    /// /sys does.
+    pub fn medium(self) -> Option<(Medium, Told<'a>)> {
+        let stated = self.last(key::DEVICE_MEDIUM);
+        self.by_smart()
+            .or_else(|| Some((Medium::from_name(stated?.text())?, stated?)))
+            .or_else(|| self.by_queue())
+    }
+
+    /// What the kernel takes it for. It is believed only of names that real disks have: virtual ones
+    /// say 1 by default, whatever lies behind them.
+    fn by_queue(self) -> Option<(Medium, Told<'a>)> {
+        let told = self.last(key::QUEUE_ROTATIONAL)?;
+        let real = ["sd", "hd", "nvme"].contains(&disk_names::kind(self.disk));
+        let is_virtual = |model: Told| VIRTUAL.iter().any(|word| model.text().contains(word));
+        // What does not turn is flash or a volume of a network: its model tells.
+        let nameless = self.model().is_none() && told.fact.value == FactValue::Flag(false);
+        if !real || nameless || self.model().is_some_and(is_virtual) {
+            return None;
+        }
+        let medium = match (&told.fact.value, disk_names::kind(self.disk)) {
+            (FactValue::Flag(true), _) => Medium::Rotational,
+            (FactValue::Flag(false), "nvme") => Medium::Nvme,
+            (FactValue::Flag(false), _) => Medium::Flash,
+            _ => return None,
+        };
+        Some((medium, told))
+    }
+
+    /// Whether the kernel says that no platter turns in it.
+    pub fn does_not_turn(self) -> bool {
+        self.last(key::QUEUE_ROTATIONAL)
+            .is_some_and(|told| told.fact.value == FactValue::Flag(false))
+    }
+
+    fn by_smart(self) -> Option<(Medium, Told<'a>)> {
+        if let Some(told) = self.last(key::SMART_PROTOCOL).filter(|told| told.text() == "NVMe") {
+            return Some((Medium::Nvme, told));
+        }
+        let (rpm, told) = self.number(key::SMART_RPM)?;
+        Some((if rpm > 0.0 { Medium::Rotational } else { Medium::Flash }, told))
+    }
+
+    /// Mounted file systems on the disk or its partitions.
+    pub fn mounts(self) -> Vec<Mount<'a>> {
+        let same = |key: FactKey, options: &Told| {
+            self.all(key).find(|told| {
+                (told.listing, told.read_from()) == (options.listing, options.read_from())
+                    && told.fact.device == options.fact.device
+            })
+        };
+        self.all(key::MOUNT_OPTIONS)
+            .filter_map(|told| {
+                let point = same(key::MOUNT_POINT, &told)?.text();
+                let kind = same(key::MOUNT_TYPE, &told).map(|told| told.text());
+                Some(Mount { point, kind, options: told.text(), told })
+            })
+            .collect()
+    }
+
+    /// Limits that control groups set on the disk.
+    pub fn limits(self) -> Vec<Limit<'a>> {
+        let known = self.facts.by_disk.get(self.disk).into_iter().flatten();
+        known
+            .filter(|told| self.facts.reaches(told, self.input))
+            .filter_map(|told| {
+                let (_, what) = LIMITS.iter().find(|(key, _)| *key == told.fact.key)?;
+                let path = told.read_from();
+                let group = path.strip_prefix("/sys/fs/cgroup").and_then(|path| {
+                    path.rsplit_once('/').map(|(group, _)| group.trim_start_matches('/'))
+                });
+                Some(Limit { group, what, value: told.number()?, told: *told })
+            })
+            .collect()
+    }
+}
+
+/// Limits of control groups by their names in io.max and io.latency.
+const LIMITS: [(FactKey, &str); 5] = [
+    (key::CGROUP_MAX_RBPS, "rbps"),
+    (key::CGROUP_MAX_WBPS, "wbps"),
+    (key::CGROUP_MAX_RIOPS, "riops"),
+    (key::CGROUP_MAX_WIOPS, "wiops"),
+    (key::CGROUP_LATENCY_TARGET, "target"),
+];
+
+/// Words in the models of disks that a hypervisor or a provider makes.
+const VIRTUAL: [&str; 8] =
+    ["QEMU", "VMware", "VBOX", "Msft", "Virtual", "Amazon", "PersistentDisk", "nvme_card"];
+
+/// A number read off a fact, as evidence: where it was read is said.
+pub fn cited(
+    recording: &Recording,
+    told: &Told,
+    quantity: &str,
+    value: f64,
+    unit: Unit,
+) -> Evidence {
+    let format = recording.listings[told.listing].source.format.clone();
+    Evidence {
+        quantity: quantity.to_string(),
+        value,
+        unit,
+        bound: None,
+        n: 1,
+        how: How::Reported,
+        basis: Basis::Stated(told.fact.key.clone()),
+        disk: None,
+        origin: Origin { format, ..Origin::of(told.read_from()) },
+    }
+}
+
+/// The same, held against a bound.
+pub fn cited_held(
+    recording: &Recording,
+    told: &Told,
+    quantity: &str,
+    (value, unit): (f64, Unit),
+    bound: Bound,
+) -> Evidence {
+    Evidence { bound: Some(bound), ..cited(recording, told, quantity, value, unit) }
+}
+
+/// The disks a recording measured or names as disks: no partition, no controller, no port.
+fn disks(recording: &Recording) -> Vec<String> {
+    let all: Vec<String> =
+        recording.devices().iter().map(|device| disk_names::disk(&device.name)).collect();
+    let is_part = |name: &String| all.iter().any(|disk| is_partition(name, disk));
+    let controls = |name: &String| all.iter().any(|disk| is_controller(name, disk));
+    let mut disks: Vec<String> = all
+        .iter()
+        .filter(|name| !name.is_empty() && !is_port(name) && !is_part(name) && !controls(name))
+        .cloned()
+        .collect();
+    disks.sort();
+    disks.dedup();
+    disks
+}
+
+/// Disks by the device number that the system states, `252:0`: limits of control groups are of
+/// numbers, and those of virtio, NVMe and device mapper are handed out at boot.
+fn numbers(recording: &Recording) -> BTreeMap<String, String> {
+    let facts = recording.listings.iter().flat_map(|listing| &listing.facts);
+    let stated = facts.filter(|fact| fact.key == key::DEVICE_NUMBER).filter_map(|fact| {
+        let disk = disk_names::disk(&recording.device_of(fact.device?).name);
+        Some((fact.value.text()?.to_string(), disk))
+    });
+    stated.collect()
+}
+
+/// The disks that a fact about `name` is about.
+fn spoken_of(name: &str, disks: &[String]) -> Vec<String> {
+    let about =
+        |disk: &&String| *disk == name || is_partition(name, disk) || is_controller(name, disk);
+    disks.iter().filter(about).cloned().collect()
+}
+
+/// Whether `name` is a port of a host adapter, whose disk has to be found out.
+fn is_port(name: &str) -> bool {
+    ["ata", "mpt2sas_cm", "mpt3sas_cm"].iter().any(|kind| numbered(name, kind))
+}
+
+/// `sda1` of `sda`, `nvme0n1p2` of `nvme0n1`.
+fn is_partition(name: &str, disk: &str) -> bool {
+    let Some(rest) = name.strip_prefix(disk).filter(|_| !disk.is_empty()) else { return false };
+    let by_p = disk.ends_with(|c: char| c.is_ascii_digit());
+    if by_p { numbered(rest, "p") } else { numbered(rest, "") }
+}
+
+/// `nvme0` of `nvme0n1`.
+fn is_controller(name: &str, disk: &str) -> bool {
+    numbered(name, "nvme") && disk.strip_prefix(name).is_some_and(|rest| numbered(rest, "n"))
+}
+
+fn numbered(name: &str, prefix: &str) -> bool {
+    name.strip_prefix(prefix)
+        .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests;
