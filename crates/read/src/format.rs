@@ -47,9 +47,9 @@ pub trait Reader {
     /// leaves the rest to [`Reader::line`]: what it takes, `line` would have answered with
     /// [`Step::Took`], and poured the same. Each line of the block ends with `\n`; the bytes are as
     /// they came. Most formats have no need of it.
-    fn block(&mut self, block: &[u8], sink: &mut dyn Sink) -> Taken {
+    fn block(&mut self, block: &[u8], sink: &mut dyn Sink) -> BlockSize {
         let _ = (block, sink);
-        Taken::default()
+        BlockSize::default()
     }
 
     /// Whether a listing of the same format that begins behind prose is this one going on. Two
@@ -71,7 +71,7 @@ pub trait Reader {
 
 /// How much of a block a reader took.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub struct Taken {
+pub struct BlockSize {
     /// Whole lines.
     pub lines: u64,
     /// Their bytes, ends included.

@@ -10,12 +10,12 @@ use std::io::BufRead;
 
 use iowhy_model::{Note, Sink, Source};
 
-use crate::damage::{BEFORE, BROKEN, CUT, is_broken, is_half};
-use crate::encoding::Decoded;
-use crate::letters::script_of_digits;
-use crate::lines::{LINE_LIMIT, Line, Lines};
-use crate::unread::Rows;
-use crate::wrapping::{Wrapping, opens_page};
+use crate::text::damage::{BEFORE, BROKEN, CUT, is_broken, is_half};
+use crate::text::encoding::DecodedInput;
+use crate::text::letters::script_of_digits;
+use crate::text::lines::{LINE_LIMIT, Line, Lines};
+use crate::text::unread::Rows;
+use crate::text::wrapping::{Wrapping, opens_page};
 use crate::{Error, FORMATS, Format, Reader, Sniff, Step};
 
 /// Most lines a format may ask for before it decides.
@@ -51,7 +51,7 @@ pub fn scan(
     sink: &mut dyn Sink,
 ) -> Result<Scan, Error> {
     let broken = |cause, line, byte| Error::Broken { input: input.to_string(), line, byte, cause };
-    let mut decoded = Decoded::of(reader).map_err(|cause| broken(cause, 1, 0))?;
+    let mut decoded = DecodedInput::of(reader).map_err(|cause| broken(cause, 1, 0))?;
     let mut scanner = Scanner {
         input,
         lines: Lines::new(&mut decoded),
@@ -88,9 +88,9 @@ struct Scanner<'a> {
     input: &'a str,
     lines: Lines<'a>,
     only: Option<&'static Format>,
-    open: Option<Open>,
+    open: Option<OpenListing>,
     /// The line sniffed last, by its number, and the answer.
-    sniffed: Option<(u64, Option<Begins>)>,
+    sniffed: Option<(u64, Option<ListingStart>)>,
     /// Whether the input is a page of HTML.
     page: bool,
     /// Broken lines since the last listing.
@@ -106,13 +106,13 @@ struct Scanner<'a> {
 
 /// A listing that begins at a line.
 #[derive(Clone)]
-struct Begins {
+struct ListingStart {
     format: &'static Format,
     wrapping: Wrapping,
 }
 
 /// The listing being read.
-struct Open {
+struct OpenListing {
     format: &'static Format,
     reader: Box<dyn Reader>,
     /// What stands around its lines.
@@ -140,7 +140,7 @@ impl Scanner<'_> {
 
     /// Offers the open listing all that has been read of the input, if it can take it at once.
     fn block(&mut self, sink: &mut dyn Sink) {
-        let plain = |open: &&mut Open| !open.prose_since && open.wrapping.is_none();
+        let plain = |open: &&mut OpenListing| !open.prose_since && open.wrapping.is_none();
         let Some(open) = self.open.as_mut().filter(plain) else { return };
         let taken = open.reader.block(self.lines.block(), sink);
         if taken.lines > 0 {
@@ -199,15 +199,20 @@ impl Scanner<'_> {
         Ok(true)
     }
 
-    fn begin(&mut self, begins: Begins, line: Line, sink: &mut dyn Sink) -> std::io::Result<()> {
-        let Begins { format, wrapping } = begins;
+    fn begin(
+        &mut self,
+        begins: ListingStart,
+        line: Line,
+        sink: &mut dyn Sink,
+    ) -> std::io::Result<()> {
+        let ListingStart { format, wrapping } = begins;
         let mut source = Source::new(format.name, self.input, format.level);
         source.lines = Some((line.number, line.number));
         sink.begin(source);
         self.scan.listings += 1;
         sink.lost(BEFORE, std::mem::take(&mut self.broken));
         let reader = (format.reader)();
-        let open = self.open.insert(Open { format, reader, wrapping, prose_since: false });
+        let open = self.open.insert(OpenListing { format, reader, wrapping, prose_since: false });
         if let Some(binary) = open.reader.binary() {
             return binary.read(&mut self.lines.rest(), sink);
         }
@@ -297,14 +302,14 @@ impl Scanner<'_> {
     }
 
     /// The format that says a listing of its own begins at this line; asked once per line.
-    fn sniff(&mut self, line: Line) -> std::io::Result<Option<Begins>> {
+    fn sniff(&mut self, line: Line) -> std::io::Result<Option<ListingStart>> {
         if line.cut {
             return Ok(None);
         }
         let formats = match self.only {
             Some(format) if self.open.is_none() => {
                 let wrapping = self.wrapping_of(std::slice::from_ref(format), line)?;
-                return Ok(Some(Begins { format, wrapping }));
+                return Ok(Some(ListingStart { format, wrapping }));
             }
             // Prose in a listing of a forced format does not end it; a heading of its own does.
             Some(only) => std::slice::from_ref(only),
@@ -327,21 +332,25 @@ impl Scanner<'_> {
 
     /// The format that says yes to the line as it is, or to what is left of it without something
     /// that stands around it.
-    fn ask(&mut self, formats: &'static [Format], line: Line) -> std::io::Result<Option<Begins>> {
+    fn ask(
+        &mut self,
+        formats: &'static [Format],
+        line: Line,
+    ) -> std::io::Result<Option<ListingStart>> {
         let bare = if self.page { Wrapping::page() } else { Wrapping::default() };
         let found = self.ask_wrapped(formats, line, &bare)?;
-        let mut begins = found.map(|format| Begins { format, wrapping: bare });
+        let mut begins = found.map(|format| ListingStart { format, wrapping: bare });
         let mut left = usize::MAX;
         for wrapping in Wrapping::candidates(&self.lines.text(line)) {
             let found = match &begins {
-                Some(Begins { format, wrapping: known })
+                Some(ListingStart { format, wrapping: known })
                     if !wrapping.is_plain_to_see()
                         && !is_lax(format, &known.off(self.lines.text(line))) =>
                 {
                     continue;
                 }
                 // It finds its words anywhere in a line; what stands before them is not its own.
-                Some(Begins { format, .. }) => {
+                Some(ListingStart { format, .. }) => {
                     self.ask_wrapped(std::slice::from_ref(format), line, &wrapping)?
                 }
                 None => self.ask_wrapped(formats, line, &wrapping)?,
@@ -350,7 +359,7 @@ impl Scanner<'_> {
             let found = found.filter(|format| (format.reader)().binary().is_none());
             let text = wrapping.off(self.lines.text(line)).trim().len();
             if let Some(format) = found.filter(|_| text < left) {
-                (begins, left) = (Some(Begins { format, wrapping }), text);
+                (begins, left) = (Some(ListingStart { format, wrapping }), text);
             }
         }
         Ok(begins)

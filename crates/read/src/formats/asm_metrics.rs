@@ -25,7 +25,7 @@
 
 use iowhy_model::{Interval, Layer, Level, Nanos, Op, Rates, Sink, Time};
 
-use crate::{Format, Moment, Reader, Sniff, Step, decimal, integer};
+use crate::{Format, Reader, Sniff, Step, WallTime, decimal, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -120,8 +120,8 @@ struct AsmMetrics {
     /// The rows that follow are means since the script began.
     averages: bool,
     kept_averages: Vec<Row>,
-    first: Option<Moment>,
-    now: Option<Moment>,
+    first: Option<WallTime>,
+    now: Option<WallTime>,
     poured: bool,
 }
 
@@ -146,7 +146,7 @@ impl Reader for AsmMetrics {
             return Step::Took;
         }
         let Some(moment) =
-            text.split(' ').next().filter(|word| word.contains(':')).and_then(Moment::read)
+            text.split(' ').next().filter(|word| word.contains(':')).and_then(WallTime::read)
         else {
             return Step::Passed;
         };

@@ -33,8 +33,8 @@ mod dictionary;
 
 use iowhy_model::{Distribution, Layer, Level, Nanos, Op, Sink, Stage, Time};
 
-use crate::buckets::COUNT_LIMIT;
-use crate::powers::note;
+use crate::histogram::buckets::COUNT_LIMIT;
+use crate::histogram::powers::note;
 use crate::{Format, Reader, Sniff, Step, histogram_of, integer};
 
 /// The format's entry in the list.

@@ -36,10 +36,10 @@
 
 use iowhy_model::{DeviceId, Event, Flags, Layer, Level, Name, Nanos, Op, Sink, Time};
 
-use crate::last::Last;
 use crate::scan::another_run;
-use crate::words::Words;
-use crate::{Format, Reader, Sniff, Step, Taken, device_name, fixed, integer};
+use crate::text::recent::RecentNames;
+use crate::text::words::Words;
+use crate::{BlockSize, Format, Reader, Sniff, Step, device_name, fixed, integer};
 
 mod usual;
 
@@ -129,8 +129,8 @@ struct Biosnoop {
     begun: bool,
     /// The step of its latencies was told.
     stepped: bool,
-    disk: Last<DeviceId>,
-    comm: Last<Name>,
+    disk: RecentNames<DeviceId>,
+    comm: RecentNames<Name>,
     /// How the next I/O ended, if a line said so.
     failed: Option<u16>,
     /// Nanoseconds to add to a time of day for each midnight passed, and the time before.
@@ -214,8 +214,8 @@ impl Reader for Biosnoop {
         }
     }
 
-    fn block(&mut self, block: &[u8], sink: &mut dyn Sink) -> Taken {
-        let mut taken = Taken::default();
+    fn block(&mut self, block: &[u8], sink: &mut dyn Sink) -> BlockSize {
+        let mut taken = BlockSize::default();
         // What is said once per listing is said by the first line.
         if !self.stepped || !self.columns.are_usual() || self.failed.is_some() {
             return taken;
@@ -228,7 +228,7 @@ impl Reader for Biosnoop {
             }
             self.run.goes_on(&event);
             sink.event(event);
-            taken = Taken { lines: taken.lines + 1, bytes: end + 1 };
+            taken = BlockSize { lines: taken.lines + 1, bytes: end + 1 };
         }
         taken
     }

@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 
 use iowhy_model::{Interval, Layer, Level, Nanos, Op, Rates, Sink, Time};
 
-use crate::processes::Processes;
+use crate::counters::processes::Processes;
 use crate::{Format, Reader, Sniff, Step, decimal, integer};
 
 /// Entry in the list of formats.

@@ -20,8 +20,8 @@
 
 use iowhy_model::{Level, Sink};
 
-use crate::buckets::COUNT_LIMIT;
-use crate::stated::state;
+use crate::counters::stated::state;
+use crate::histogram::buckets::COUNT_LIMIT;
 use crate::{Format, Reader, Sniff, Step, integer};
 
 /// Entry in the list of formats.

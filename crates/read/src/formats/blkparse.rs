@@ -29,8 +29,8 @@
 
 use iowhy_model::{DeviceId, Flags, Level, Name, Nanos, Op, Sink, Time};
 
-use crate::last::Last;
-use crate::pairing::{Action, Pairing, Point};
+use crate::text::recent::RecentNames;
+use crate::trace::pairing::{Action, Pairing, Point};
 use crate::{Format, Reader, Sniff, Step, device_of_numbers, fixed, integer};
 
 /// The format's entry in the list.
@@ -54,8 +54,8 @@ fn sniff(head: &[&str]) -> Sniff {
 #[derive(Default)]
 struct Blkparse {
     pairing: Pairing,
-    device: Last<DeviceId>,
-    comm: Last<Name>,
+    device: RecentNames<DeviceId>,
+    comm: RecentNames<Name>,
     begun: bool,
     /// The totals behind the trace have begun.
     totals: bool,

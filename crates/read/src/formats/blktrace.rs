@@ -32,10 +32,10 @@ use std::io::BufRead;
 
 use iowhy_model::{DeviceId, Flags, Level, Name, Nanos, Note, Op, Sink, Source, Time};
 
-use crate::pairing::{Action, Pairing, Point};
 use crate::scan::missing;
-use crate::trace_order::{Aside, Ordered};
-use crate::trace_records::{Record, Records};
+use crate::trace::order::{Aside, OrderedRecords};
+use crate::trace::pairing::{Action, Pairing, Point};
+use crate::trace::records::{Record, Records};
 use crate::{Binary, Error, Format, Reader, Scan, Sniff, Step, device_name};
 
 /// The format's entry in the list.
@@ -129,7 +129,7 @@ fn read(parts: Vec<Box<dyn BufRead + '_>>, sink: &mut dyn Sink) -> (u64, std::io
     sink.source().lines = None;
     sink.source().resolution = Some(Nanos(1));
     let several = parts.len() > 1;
-    let mut ordered = Ordered::new(parts.into_iter().map(Records::new).collect());
+    let mut ordered = OrderedRecords::new(parts.into_iter().map(Records::new).collect());
     let mut trace = Trace::new(several, sink);
     let outcome = loop {
         match ordered.next(&mut trace) {

@@ -28,8 +28,8 @@
 
 use iowhy_model::{Level, Sink};
 
-use crate::bpftrace_maps::{NO_UNIT, Row, pour, unit_of};
-use crate::buckets::COUNT_LIMIT;
+use crate::histogram::bpftrace_maps::{MapRow, NO_UNIT, pour, unit_of};
+use crate::histogram::buckets::COUNT_LIMIT;
 use crate::{Format, Reader, Sniff, Step, integer};
 
 /// The format's entry in the list.
@@ -74,7 +74,7 @@ impl Map {
     }
 }
 
-fn row(line: &str) -> Option<Row> {
+fn row(line: &str) -> Option<MapRow> {
     let text = line.trim();
     let inside = text.strip_prefix(['[', '('])?;
     let end = inside.find([']', ')'])?;
@@ -83,7 +83,7 @@ fn row(line: &str) -> Option<Row> {
     let count = integer(count).filter(|count| *count <= COUNT_LIMIT)?;
     let Some((low, high)) = bounds.split_once(',') else {
         let only = scaled(bounds)?;
-        return Some(Row { low: Some(only), high: only.checked_add(1), count });
+        return Some(MapRow { low: Some(only), high: only.checked_add(1), count });
     };
     let low = match low.trim() {
         "..." => None,
@@ -95,7 +95,7 @@ fn row(line: &str) -> Option<Row> {
         high if high.starts_with('-') => Some(0),
         high => scaled(high)?.checked_add(u64::from(after.starts_with(']'))),
     };
-    Some(Row { low, high, count })
+    Some(MapRow { low, high, count })
 }
 
 /// A number with a power-of-1024 letter, `2K`.
@@ -112,7 +112,7 @@ fn scaled(text: &str) -> Option<u64> {
 #[derive(Default)]
 struct Bpftrace {
     map: Option<Map>,
-    rows: Vec<Row>,
+    rows: Vec<MapRow>,
 }
 
 impl Reader for Bpftrace {

@@ -25,9 +25,9 @@
 use iowhy_model::{Level, Nanos, Sink, Time};
 use serde_json::{Map, Value};
 
-use crate::bpftrace_maps::{NO_UNIT, Row, pour, unit_of};
-use crate::buckets::COUNT_LIMIT;
-use crate::{Format, Moment, Reader, Sniff, Step};
+use crate::histogram::bpftrace_maps::{MapRow, NO_UNIT, pour, unit_of};
+use crate::histogram::buckets::COUNT_LIMIT;
+use crate::{Format, Reader, Sniff, Step, WallTime};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -61,9 +61,9 @@ fn typed(line: &str) -> Option<(String, Value)> {
 
 #[derive(Default)]
 struct BpftraceJson {
-    first: Option<Moment>,
-    before: Option<Moment>,
-    now: Option<Moment>,
+    first: Option<WallTime>,
+    before: Option<WallTime>,
+    now: Option<WallTime>,
 }
 
 impl Reader for BpftraceJson {
@@ -77,7 +77,7 @@ impl Reader for BpftraceJson {
         match (kind.as_str(), value) {
             ("hist" | "lhist", Value::Object(maps)) => self.maps(&maps, sink),
             ("time", Value::String(text)) => {
-                if let Some(moment) = Moment::read(&text) {
+                if let Some(moment) = WallTime::read(&text) {
                     self.first = self.first.or(Some(moment));
                     (self.before, self.now) = (self.now, Some(moment));
                 }
@@ -110,7 +110,7 @@ impl BpftraceJson {
             for (key, rows) in keyed {
                 let Some(rows) = rows
                     .as_array()
-                    .and_then(|rows| rows.iter().map(row).collect::<Option<Vec<Row>>>())
+                    .and_then(|rows| rows.iter().map(row).collect::<Option<Vec<MapRow>>>())
                 else {
                     step = Step::Skipped("the rows of a map are damaged".to_string());
                     continue;
@@ -132,13 +132,13 @@ impl BpftraceJson {
 }
 
 /// `{"min": 256, "max": 511, "count": 2}`; negative ends lie below zero.
-fn row(value: &Value) -> Option<Row> {
+fn row(value: &Value) -> Option<MapRow> {
     let count = value.get("count")?.as_u64().filter(|count| *count <= COUNT_LIMIT)?;
     let end = |key| value.get(key).map(|end| end.as_i64().ok_or(()));
     let (low, high) = (end("min").transpose().ok()?, end("max").transpose().ok()?);
     let low = low.and_then(|low| u64::try_from(low).ok());
     let high = high.map(|high| u64::try_from(high).map_or(0, |high| high + 1));
-    Some(Row { low, high, count })
+    Some(MapRow { low, high, count })
 }
 
 #[cfg(test)]

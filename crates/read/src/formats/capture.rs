@@ -29,8 +29,8 @@ use iowhy_model::{
 };
 use serde_json::Value;
 
-use crate::buckets::COUNT_LIMIT;
-use crate::last::Last;
+use crate::histogram::buckets::COUNT_LIMIT;
+use crate::text::recent::RecentNames;
 use crate::{Format, Reader, Sniff, Step};
 
 /// Entry in the list of formats.
@@ -58,9 +58,9 @@ fn sniff(lines: &[&str]) -> Sniff {
 
 #[derive(Default)]
 struct Capture {
-    device: Last<DeviceId>,
-    comm: Last<Name>,
-    group: Last<Name>,
+    device: RecentNames<DeviceId>,
+    comm: RecentNames<Name>,
+    group: RecentNames<Name>,
     /// Format, input and lines of the source that spoke: another one begins another listing.
     from: Option<[Value; 3]>,
 }

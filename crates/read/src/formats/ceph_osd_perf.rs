@@ -22,7 +22,7 @@
 
 use iowhy_model::{Interval, Layer, Level, Sink};
 
-use crate::stated::state;
+use crate::counters::stated::state;
 use crate::{Format, Reader, Step, decimal, integer};
 
 /// Entry in the list of formats.

@@ -23,7 +23,7 @@
 
 use iowhy_model::{Interval, Layer, Level, Nanos, Op, Rates, Sink, Time};
 
-use crate::{Format, Moment, Reader, Sniff, Step, decimal};
+use crate::{Format, Reader, Sniff, Step, WallTime, decimal};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -84,8 +84,8 @@ struct Collectl {
     plot: Vec<(String, String)>,
     /// The end of the interval before, and of the one being read; seconds between the first and
     /// `before`.
-    before: Option<Moment>,
-    now: Option<Moment>,
+    before: Option<WallTime>,
+    now: Option<WallTime>,
     elapsed: f64,
 }
 
@@ -174,7 +174,7 @@ impl Collectl {
 
     /// A row of another time than the one before ends another interval.
     fn advance(&mut self, printed: Option<&str>) {
-        let Some(now) = printed.and_then(Moment::read) else { return };
+        let Some(now) = printed.and_then(WallTime::read) else { return };
         if self.now == Some(now) {
             return;
         }

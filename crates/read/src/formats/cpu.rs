@@ -24,9 +24,9 @@
 
 use iowhy_model::{Level, Sink};
 
-use crate::processor::{Processor, Shares, are_shares, shares};
-use crate::stated::{Column, state};
-use crate::{Format, Moment, Reader, Sniff, Step, decimal, integer};
+use crate::counters::processor::{Processor, Shares, are_shares, shares};
+use crate::counters::stated::{Column, state};
+use crate::{Format, Reader, Sniff, Step, WallTime, decimal, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -79,7 +79,7 @@ fn table(line: &str) -> Option<Vec<String>> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let place = words.iter().position(|word| *word == "CPU")?;
     let (stamp, rest) = words.split_at_checked(place)?;
-    let stamped = Moment::read(&stamp.join(" ")).is_some()
+    let stamped = WallTime::read(&stamp.join(" ")).is_some()
         || stamp.len() == 1 && stamp.iter().all(|word| word.ends_with(':'));
     let columns = rest.get(1..)?;
     (stamped && are_shares(columns)).then(|| columns.iter().map(ToString::to_string).collect())
@@ -163,7 +163,7 @@ impl Cpu {
             return Step::Passed;
         }
         // `Average:` repeats what was printed before.
-        if *which == "all" && Moment::read(&stamp.join(" ")).is_some() {
+        if *which == "all" && WallTime::read(&stamp.join(" ")).is_some() {
             let pairs = self.columns.iter().map(String::as_str).zip(values.iter().copied());
             self.processor.take(&shares(pairs));
         }

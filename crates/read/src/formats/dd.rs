@@ -27,7 +27,7 @@
 
 use iowhy_model::{Interval, Layer, Level, Nanos, Op, Sink};
 
-use crate::stated::{rates, state};
+use crate::counters::stated::{rates, state};
 use crate::{Format, Reader, Sniff, Step, bytes, decimal, integer};
 
 /// Entry in the list of formats.
@@ -66,12 +66,12 @@ fn sniff(lines: &[&str]) -> Sniff {
 
 /// What a result line says.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Done {
+struct CopyResult {
     bytes: f64,
     seconds: f64,
 }
 
-fn result(line: &str) -> Option<Done> {
+fn result(line: &str) -> Option<CopyResult> {
     let line = line.trim();
     let digits = line.find(|c: char| !c.is_ascii_digit())?;
     let (moved, rest) = line.split_at_checked(digits)?;
@@ -100,7 +100,7 @@ fn result(line: &str) -> Option<Done> {
     let unit = if glued.is_empty() { words.get(place + 1)? } else { glued };
     let per_s = rate * scale(unit)?;
     let sound = seconds > 0.0 && moved > 0.0 && AGREES.contains(&(per_s * seconds / moved));
-    sound.then_some(Done { bytes: moved, seconds })
+    sound.then_some(CopyResult { bytes: moved, seconds })
 }
 
 /// Bytes of a unit of rate: `GB/s`, `MiB/s`, `bytes/sec`, `kB/秒`.
@@ -206,7 +206,7 @@ struct Dd {
     /// Records read since the last result.
     records: Option<f64>,
     /// A result that a later one may replace: a line of `status=progress`.
-    pending: Option<Done>,
+    pending: Option<CopyResult>,
 }
 
 impl Reader for Dd {
@@ -262,7 +262,7 @@ impl Dd {
             let size = command.as_ref().map(|command| command.size.unwrap_or(BLOCK))?;
             Some((done.bytes / size).ceil())
         });
-        let Done { bytes, seconds } = done;
+        let CopyResult { bytes, seconds } = done;
         // One request at a time: where none is answered from memory, the mean is the latency.
         let one_by_one = command.as_ref().is_some_and(|command| command.direct || command.durable);
         let wait = count.filter(|_| one_by_one).map(|count| seconds * 1e9 / count);
@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn results_in_many_tongues() {
-        let gnu = Done { bytes: 1_073_741_824.0, seconds: 0.817983 };
+        let gnu = CopyResult { bytes: 1_073_741_824.0, seconds: 0.817983 };
         for line in [
             "1073741824 bytes (1.1 GB, 1.0 GiB) copied, 0.817983 s, 1.3 GB/s",
             "1073741824 bytes (1.1 GB) copied, 0.817983 seconds, 1.3 GB/s",
@@ -309,7 +309,7 @@ mod tests {
             assert_eq!(result(line), Some(gnu), "{line}");
         }
         let bsd = result("1073741824 bytes transferred in 0.5 secs (2147483648 bytes/sec)");
-        assert_eq!(bsd, Some(Done { bytes: 1_073_741_824.0, seconds: 0.5 }));
+        assert_eq!(bsd, Some(CopyResult { bytes: 1_073_741_824.0, seconds: 0.5 }));
         let tiny = result("512 bytes copied, 5.3e-05 s, 9.7 MB/s").unwrap();
         assert!((tiny.seconds - 5.3e-5).abs() < 1e-9);
         for line in [

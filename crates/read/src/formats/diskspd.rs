@@ -29,10 +29,10 @@ use iowhy_model::{
     Distribution, Histogram, Interval, Layer, Level, Nanos, Op, Rates, Sink, Stage, Time,
 };
 
-use crate::buckets::COUNT_LIMIT;
-use crate::fio_latencies::percentile_histogram;
-use crate::fio_lines::Summary;
-use crate::powers::note;
+use crate::fio::latencies::percentile_histogram;
+use crate::fio::lines::Summary;
+use crate::histogram::buckets::COUNT_LIMIT;
+use crate::histogram::powers::note;
 use crate::{Format, Reader, Sniff, Step, decimal, fixed, integer};
 
 /// Entry in the list of formats.

@@ -33,8 +33,8 @@ use std::collections::{HashMap, HashSet};
 
 use iowhy_model::{Level, Nanos, Note, Sampling, Sink, Time};
 
-use crate::diskstats::{Change, Counters, change, parse_line};
-use crate::{Format, Moment, Reader, Sniff, Step, decimal};
+use crate::counters::diskstats::{Change, Counters, change, parse_line};
+use crate::{Format, Reader, Sniff, Step, WallTime, decimal};
 
 pub const FORMAT: Format = Format {
     name: "diskstats",
@@ -61,12 +61,12 @@ fn sniff(lines: &[&str]) -> Sniff {
 /// The clock a time was read from: only times of one clock can be subtracted.
 #[derive(Clone, Copy, PartialEq)]
 enum Clock {
-    Wall(Moment),
+    Wall(WallTime),
     Uptime(f64),
 }
 
 fn clock(line: &str) -> Option<Clock> {
-    if let Some(moment) = Moment::read(line) {
+    if let Some(moment) = WallTime::read(line) {
         return Some(Clock::Wall(moment));
     }
     let words: Vec<&str> = line.split_whitespace().collect();

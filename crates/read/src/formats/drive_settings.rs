@@ -20,7 +20,7 @@
 
 use iowhy_model::{Level, Sink};
 
-use crate::health::{Drive, Places, drive_named, leading};
+use crate::drive::health::{Drive, Places, drive_named, leading};
 use crate::{Format, Reader, Sniff, Step};
 
 /// Entry in the list of formats.

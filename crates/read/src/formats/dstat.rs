@@ -25,9 +25,9 @@ use std::collections::BTreeMap;
 
 use iowhy_model::{Interval, Layer, Level, Nanos, Op, Rates, Sink, Time};
 
-use crate::processor::{Processor, are_shares, shares};
-use crate::stated::Column;
-use crate::{Format, Moment, Reader, Sniff, Step, bytes, decimal};
+use crate::counters::processor::{Processor, are_shares, shares};
+use crate::counters::stated::Column;
+use crate::{Format, Reader, Sniff, Step, WallTime, bytes, decimal};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -124,8 +124,8 @@ struct Dstat {
     /// What all disks moved, KiB per second.
     read: Column,
     written: Column,
-    first: Option<Moment>,
-    before: Option<Moment>,
+    first: Option<WallTime>,
+    before: Option<WallTime>,
 }
 
 impl Reader for Dstat {
@@ -161,7 +161,7 @@ impl Dstat {
         let line = line.trim_end_matches(['>', ' ', '|']);
         let mut parts: Vec<&str> = Vec::new();
         for part in line.split('|') {
-            match Moment::read(&dated(part)) {
+            match WallTime::read(&dated(part)) {
                 Some(_) => parts.push(part),
                 None => parts.extend(part.split(':')),
             }
@@ -196,7 +196,7 @@ impl Dstat {
                     continue;
                 }
                 Group::When => {
-                    now = Moment::read(&dated(part));
+                    now = WallTime::read(&dated(part));
                     continue;
                 }
                 Group::Other => continue,
@@ -221,7 +221,7 @@ impl Dstat {
         Step::Took
     }
 
-    fn pour(&self, disk: &str, work: &Work, now: Option<Moment>, sink: &mut dyn Sink) {
+    fn pour(&self, disk: &str, work: &Work, now: Option<WallTime>, sink: &mut dyn Sink) {
         let mut interval = Interval::new(sink.device(disk), Layer::Block);
         let length = now.zip(self.before).and_then(|(now, before)| now.since(before));
         let start = self.before.zip(self.first).and_then(|(before, first)| before.since(first));
@@ -255,7 +255,7 @@ impl Dstat {
     }
 }
 
-/// `14-10 18:44:24`, day and month: the time of day is enough, and `Moment` reads that.
+/// `14-10 18:44:24`, day and month: the time of day is enough, and `WallTime` reads that.
 fn dated(part: &str) -> String {
     let words: Vec<&str> = part.split_whitespace().collect();
     match words[..] {

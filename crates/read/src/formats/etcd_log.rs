@@ -23,8 +23,8 @@
 
 use iowhy_model::{Event, Layer, Level, Nanos, Op, Sink, Time};
 
-use crate::stated::state;
-use crate::{Format, Moment, Reader, Step, decimal};
+use crate::counters::stated::state;
+use crate::{Format, Reader, Step, WallTime, decimal};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -95,17 +95,17 @@ fn duration(text: &str) -> Option<u64> {
 }
 
 /// When the line was written: `"ts":"2026-..."`, or a date in front.
-fn moment(line: &str) -> Option<Moment> {
+fn moment(line: &str) -> Option<WallTime> {
     if let Some((_, rest)) = line.split_once("\"ts\":\"") {
-        return Moment::read(rest.split('"').next()?);
+        return WallTime::read(rest.split('"').next()?);
     }
     let words: Vec<&str> = line.split_whitespace().take(2).collect();
-    Moment::read(&words.join(" "))
+    WallTime::read(&words.join(" "))
 }
 
 #[derive(Default)]
 struct EtcdLog {
-    first: Option<Moment>,
+    first: Option<WallTime>,
     heartbeats: u64,
     syncs: u64,
     longest: u64,

@@ -34,8 +34,8 @@ use iowhy_model::{
     DeviceId, Distribution, Fact, FactValue, Layer, Level, Nanos, Note, Sink, Stage, key,
 };
 
-use crate::fio_latencies::{Latencies, at_once, disk_interval, shares_histogram};
-use crate::fio_lines::{self, Disk, Which};
+use crate::fio::latencies::{Latencies, at_once, disk_interval, shares_histogram};
+use crate::fio::lines::{self, Disk, LatencyKind};
 use crate::{Format, Reader, Sniff, Step};
 
 /// Entry in the list of formats.
@@ -70,10 +70,10 @@ const PASSED_OVER: [&str; 15] = [
 fn sniff(lines: &[&str]) -> Sniff {
     let line = lines.first().copied().unwrap_or_default();
     Sniff::from(
-        fio_lines::command(line).is_some()
-            || fio_lines::job(line).is_some()
-            || fio_lines::group(line).is_some()
-            || fio_lines::direction(line).is_some(),
+        lines::command(line).is_some()
+            || lines::job(line).is_some()
+            || lines::group(line).is_some()
+            || lines::direction(line).is_some(),
     )
 }
 
@@ -92,7 +92,7 @@ struct Fio {
     shares: Vec<(u64, u64, f64)>,
     issued: Option<[u64; 3]>,
     /// The percentiles that follow are of this latency, in this unit.
-    heading: Option<(Which, u64)>,
+    heading: Option<(LatencyKind, u64)>,
     runtime: Option<Nanos>,
     estimated: bool,
     /// Jobs of the group that is being read.
@@ -103,8 +103,8 @@ struct Fio {
 
 impl Reader for Fio {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let command = fio_lines::command(line);
-        let job = fio_lines::job(line);
+        let command = lines::command(line);
+        let job = lines::job(line);
         if self.in_output && (command.is_some() || job.is_some()) {
             return Step::Ended;
         }
@@ -115,7 +115,7 @@ impl Reader for Fio {
         }
         if self.in_command && line.trim_start().starts_with('-') {
             let words: Vec<&str> = line.split_whitespace().collect();
-            self.options(fio_lines::options(&words), sink);
+            self.options(lines::options(&words), sink);
             return Step::Took;
         }
         self.in_command = false;
@@ -141,29 +141,29 @@ impl Reader for Fio {
 
 impl Fio {
     fn output(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        if let Some((name, jobs)) = fio_lines::group(line) {
+        if let Some((name, jobs)) = lines::group(line) {
             self.close_group(sink);
             self.job = name.to_string();
             self.jobs = jobs;
-        } else if let Some(rates) = fio_lines::direction(line) {
+        } else if let Some(rates) = lines::direction(line) {
             self.runtime = self.runtime.max(Some(rates.runtime));
             self.directions.push(Latencies::of(rates));
-        } else if let Some((which, summary)) = fio_lines::summary(line) {
+        } else if let Some((which, summary)) = lines::summary(line) {
             let Some(last) = self.directions.last_mut() else { return Step::Passed };
             *last.place(which) = Some(summary);
-        } else if let Some(heading) = fio_lines::percentile_heading(line) {
+        } else if let Some(heading) = lines::percentile_heading(line) {
             self.heading = Some(heading);
-        } else if let Some(pairs) = fio_lines::percentiles(line) {
+        } else if let Some(pairs) = lines::percentiles(line) {
             let (Some(last), Some((which, unit))) = (self.directions.last_mut(), self.heading)
             else {
                 return Step::Passed;
             };
             last.take_percentiles(which, unit, pairs);
-        } else if let Some(rows) = fio_lines::shares(line, self.is_old()) {
+        } else if let Some(rows) = lines::shares(line, self.is_old()) {
             self.shares.extend(rows);
-        } else if let Some(issued) = fio_lines::issued(line) {
+        } else if let Some(issued) = lines::issued(line) {
             self.issued = Some(issued);
-        } else if let Some(disk) = fio_lines::disk(line) {
+        } else if let Some(disk) = lines::disk(line) {
             self.close_group(sink);
             return self.disk(&disk, sink);
         } else {
@@ -195,7 +195,7 @@ impl Fio {
     fn options(&mut self, options: Vec<(String, String)>, sink: &mut dyn Sink) {
         for (key, value) in &options {
             match key.as_str() {
-                "filename" => self.target = fio_lines::one_device(value),
+                "filename" => self.target = lines::one_device(value),
                 "name" if self.job.is_empty() => self.job = value.clone(),
                 _ => {}
             }
@@ -230,10 +230,10 @@ impl Fio {
             sink.interval(direction.interval(device));
             let count = direction.count(issued);
             total += count;
-            for which in [Which::Slat, Which::Clat, Which::Lat] {
+            for which in [LatencyKind::Slat, LatencyKind::Clat, LatencyKind::Lat] {
                 let Some(histogram) = direction.histogram(which, count) else { continue };
                 self.estimated |= histogram.edges().buckets() > 1;
-                let stage = if which == Which::Slat { Stage::Queue } else { Stage::Total };
+                let stage = if which == LatencyKind::Slat { Stage::Queue } else { Stage::Total };
                 let mut one = Distribution::new(device, Layer::Application, stage, histogram);
                 one.op = direction.rates.op;
                 one.length = Some(direction.rates.runtime);

@@ -34,12 +34,13 @@ use iowhy_model::{
 };
 use serde_json::Value;
 
-use crate::buckets::{COUNT_LIMIT, histogram_of};
-use crate::document::{Document, Piece, sniff_document};
-use crate::fio_latencies::{Latencies, at_once, disk_interval};
-use crate::fio_lines::{Direction, Disk, Summary, Which, long_name, one_device};
-use crate::powers::note;
-use crate::{Format, Reader, Sniff, Step, decimal, fio_bins, integer};
+use crate::fio::bins;
+use crate::fio::latencies::{Latencies, at_once, disk_interval};
+use crate::fio::lines::{Direction, Disk, LatencyKind, Summary, long_name, one_device};
+use crate::histogram::buckets::{COUNT_LIMIT, histogram_of};
+use crate::histogram::powers::note;
+use crate::text::document::{Document, Piece, sniff_document};
+use crate::{Format, Reader, Sniff, Step, decimal, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -179,7 +180,7 @@ impl FioJson {
         sink.source().watched = Some(self.runtime);
         let (op, length) = (rates.op, rates.runtime);
         let mut latencies = Latencies::of(rates);
-        let kinds = [Which::Slat, Which::Clat, Which::Lat];
+        let kinds = [LatencyKind::Slat, LatencyKind::Clat, LatencyKind::Lat];
         let found =
             kinds.map(|which| part_of(part, which).map(|(value, unit)| (which, value, unit)));
         for (which, value, unit) in found.into_iter().flatten() {
@@ -197,7 +198,7 @@ impl FioJson {
                 continue;
             };
             self.estimated |= exact.is_none() && histogram.edges().buckets() > 1;
-            let stage = if which == Which::Slat { Stage::Queue } else { Stage::Total };
+            let stage = if which == LatencyKind::Slat { Stage::Queue } else { Stage::Total };
             let mut one = Distribution::new(device, Layer::Application, stage, histogram);
             (one.op, one.length) = (op, Some(length));
             let label = if op == Some(Op::Flush) { "sync" } else { which.name() };
@@ -208,7 +209,7 @@ impl FioJson {
 }
 
 /// A latency by its kind, and its unit in ns.
-fn part_of(part: &Value, which: Which) -> Option<(&Value, u64)> {
+fn part_of(part: &Value, which: LatencyKind) -> Option<(&Value, u64)> {
     let in_ns = part.get(format!("{}_ns", which.name())).map(|value| (value, 1));
     let found = in_ns.or_else(|| part.get(which.name()).map(|value| (value, 1_000)))?;
     let counted = found.0.get("N").and_then(Value::as_u64) != Some(0);
@@ -248,7 +249,7 @@ fn percentiles(value: &Value, unit: u64) -> Vec<(f64, u64)> {
         .flatten()
         .filter_map(|(percent, at)| {
             let percent = decimal(percent).filter(|percent| (0.0..=100.0).contains(percent))?;
-            let (_, end) = fio_bins::around(at.as_u64()?);
+            let (_, end) = bins::around(at.as_u64()?);
             // 2.x pads its twenty places with 0.
             (percent > 0.0).then_some((percent, end.checked_mul(unit)?.saturating_sub(1)))
         })
@@ -261,7 +262,7 @@ fn percentiles(value: &Value, unit: u64) -> Vec<(f64, u64)> {
 fn binned(value: &Value, unit: u64) -> Option<Histogram> {
     let bins = value.get("bins")?.as_object()?;
     let rows = bins.iter().map(|(at, count)| {
-        let (low, high) = fio_bins::around(integer(at)?);
+        let (low, high) = bins::around(integer(at)?);
         Some((low.checked_mul(unit)?, high.checked_mul(unit)?, count.as_u64()?))
     });
     let mut histogram = histogram_of(rows.collect::<Option<Vec<_>>>()?)?;

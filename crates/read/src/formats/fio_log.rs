@@ -38,9 +38,10 @@ use iowhy_model::{
 };
 
 use self::line::{Kind, Line, kind_and_job};
-use crate::buckets::histogram_of;
-use crate::powers::note;
-use crate::{Format, Reader, Sniff, Step, fio_bins};
+use crate::fio::bins;
+use crate::histogram::buckets::histogram_of;
+use crate::histogram::powers::note;
+use crate::{Format, Reader, Sniff, Step};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -238,8 +239,8 @@ impl FioLog {
         let rows =
             counts.iter().enumerate().filter(|(_, count)| **count > 0).map(|(bin, count)| {
                 let first = bin as u64 * step;
-                let (low, _) = fio_bins::bounds(first)?;
-                let (_, high) = fio_bins::bounds(first + step - 1)?;
+                let (low, _) = bins::bounds(first)?;
+                let (_, high) = bins::bounds(first + step - 1)?;
                 Some((low.checked_mul(unit)?, high.checked_mul(unit)?, *count))
             });
         let histogram = rows.collect::<Option<Vec<_>>>().and_then(histogram_of);
@@ -259,7 +260,7 @@ impl FioLog {
 /// Bins that were added up into one, and the unit in ns, for so many counts in a line.
 fn bins(counts: usize) -> Option<(u64, u64)> {
     GROUPS.into_iter().find_map(|(groups, unit)| {
-        let all = groups * fio_bins::PER_OCTAVE;
+        let all = groups * bins::PER_OCTAVE;
         let step = all.checked_div(counts as u64)?;
         (step.is_power_of_two() && step * counts as u64 == all).then_some((step, unit))
     })

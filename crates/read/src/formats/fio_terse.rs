@@ -21,15 +21,15 @@
 //! directions and are not used. A description at the end of the line is passed over.
 //!
 //! ## Cannot know
-//! Which device was tested: the job's name stands for it. What the device did: queueing in fio's
+//! LatencyKind device was tested: the job's name stands for it. What the device did: queueing in fio's
 //! own depth and in the host is part of `clat`. Whether whole lines are missing: they bear no
 //! numbers.
 
 use iowhy_model::{DeviceId, Distribution, Layer, Level, Nanos, Op, Sink, Stage};
 
-use crate::fio_latencies::{Latencies, disk_interval};
-use crate::fio_lines::{Direction, Disk, Summary, Which};
-use crate::powers::note;
+use crate::fio::latencies::{Latencies, disk_interval};
+use crate::fio::lines::{Direction, Disk, LatencyKind, Summary};
+use crate::histogram::powers::note;
 use crate::{Format, Reader, Sniff, Step, decimal, integer};
 
 /// Entry in the list of formats.
@@ -150,15 +150,15 @@ fn latencies(part: &[&str], op: Op) -> Option<Latencies> {
     let bytes_per_s = decimal(part.get(1)?).map(|kib| kib * 1024.0);
     let rates = Direction { op: Some(op), ios_per_s, bytes_per_s, runtime, old: false };
     let mut latencies = Latencies::of(rates);
-    *latencies.place(Which::Slat) = summary(part.get(4..8)?);
-    *latencies.place(Which::Clat) = summary(part.get(8..12)?);
-    *latencies.place(Which::Lat) = summary(part.get(12 + PERCENTILES..16 + PERCENTILES)?);
+    *latencies.place(LatencyKind::Slat) = summary(part.get(4..8)?);
+    *latencies.place(LatencyKind::Clat) = summary(part.get(8..12)?);
+    *latencies.place(LatencyKind::Lat) = summary(part.get(12 + PERCENTILES..16 + PERCENTILES)?);
     let pairs = part.get(12..12 + PERCENTILES)?.iter().filter_map(|field| {
         let (percent, us) = field.split_once("%=")?;
         let percent = decimal(percent).filter(|percent| *percent > 0.0 && *percent <= 100.0)?;
         Some((percent, integer(us)?))
     });
-    latencies.take_percentiles(Which::Clat, US, pairs.collect());
+    latencies.take_percentiles(LatencyKind::Clat, US, pairs.collect());
     Some(latencies)
 }
 
@@ -173,9 +173,9 @@ fn summary(fields: &[&str]) -> Option<Summary> {
 fn pour(latencies: &Latencies, device: DeviceId, sink: &mut dyn Sink) {
     sink.interval(latencies.interval(device));
     let count = latencies.count(None);
-    for which in [Which::Slat, Which::Clat, Which::Lat] {
+    for which in [LatencyKind::Slat, LatencyKind::Clat, LatencyKind::Lat] {
         let Some(histogram) = latencies.histogram(which, count) else { continue };
-        let stage = if which == Which::Slat { Stage::Queue } else { Stage::Total };
+        let stage = if which == LatencyKind::Slat { Stage::Queue } else { Stage::Total };
         let mut one = Distribution::new(device, Layer::Application, stage, histogram);
         (one.op, one.length) = (latencies.rates.op, Some(latencies.rates.runtime));
         one.label = Some(sink.name(which.name()));

@@ -24,8 +24,8 @@
 
 use iowhy_model::{Interval, Layer, Level, Op, Sink};
 
-use crate::columns::Heading;
-use crate::stated::rates;
+use crate::counters::stated::rates;
+use crate::text::columns::Heading;
 use crate::{Format, Reader, Sniff, Step, decimal};
 
 /// Entry in the list of formats.

@@ -22,8 +22,8 @@
 
 use iowhy_model::{Distribution, Layer, Level, Nanos, Op, Sink, Stage, Time};
 
-use crate::buckets::{COUNT_LIMIT, histogram_of};
-use crate::{Format, Moment, Reader, Sniff, Step, integer};
+use crate::histogram::buckets::{COUNT_LIMIT, histogram_of};
+use crate::{Format, Reader, Sniff, Step, WallTime, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -84,9 +84,9 @@ struct FsDist {
     operation: String,
     unit: Option<u64>,
     rows: Vec<(u64, u64, u64)>,
-    first: Option<Moment>,
-    before: Option<Moment>,
-    now: Option<Moment>,
+    first: Option<WallTime>,
+    before: Option<WallTime>,
+    now: Option<WallTime>,
 }
 
 impl Reader for FsDist {
@@ -99,7 +99,7 @@ impl Reader for FsDist {
             self.operation = operation.to_string();
         } else if let Some(unit) = unit(line) {
             self.unit = Some(unit);
-        } else if let Some(moment) = Moment::read(text.trim_end_matches(':')) {
+        } else if let Some(moment) = WallTime::read(text.trim_end_matches(':')) {
             self.flush(sink);
             self.first = self.first.or(Some(moment));
             (self.before, self.now) = (self.now, Some(moment));

@@ -23,8 +23,8 @@
 
 use iowhy_model::{Event, Layer, Level, Nanos, Op, Sink, Time};
 
-use crate::stated::state;
-use crate::{Format, Moment, Reader, Sniff, Step, decimal, fixed, integer};
+use crate::counters::stated::state;
+use crate::{Format, Reader, Sniff, Step, WallTime, decimal, fixed, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -82,7 +82,7 @@ struct FsSlower {
     threshold: Option<f64>,
     offset: bool,
     /// The first time, and the last second that was printed.
-    first: Option<Moment>,
+    first: Option<WallTime>,
 }
 
 impl Reader for FsSlower {
@@ -115,7 +115,7 @@ impl FsSlower {
     fn row(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         let words: Vec<&str> = line.split_whitespace().collect();
         let time = words.first().copied().unwrap_or_default();
-        let clock = Moment::read(time).is_some();
+        let clock = WallTime::read(time).is_some();
         if !clock && decimal(time).is_none() {
             return Step::Passed;
         }
@@ -145,7 +145,7 @@ impl FsSlower {
         let file = values.get(at + 1..).unwrap_or_default().join(" ");
         event.file = (!file.is_empty()).then(|| sink.name(&file));
         let seconds = match clock {
-            true => Moment::read(time).map(|now| {
+            true => WallTime::read(time).map(|now| {
                 let first = *self.first.get_or_insert(now);
                 now.since(first).unwrap_or(0.0)
             }),

@@ -23,7 +23,7 @@
 
 use iowhy_model::{Interval, Layer, Level, Nanos, Op, Sink};
 
-use crate::stated::{rates, state};
+use crate::counters::stated::{rates, state};
 use crate::{Format, Reader, Sniff, Step, decimal};
 
 /// Entry in the list of formats.

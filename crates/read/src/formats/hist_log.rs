@@ -29,7 +29,7 @@
 
 use iowhy_model::{DeviceId, Distribution, Histogram, Layer, Level, Nanos, Op, Sink, Stage};
 
-use crate::powers::{PowerTable, note};
+use crate::histogram::powers::{PowerTable, note};
 use crate::{Format, Reader, Sniff, Step, device_name, integer};
 
 /// The format's entry in the list.

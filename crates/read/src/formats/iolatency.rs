@@ -28,9 +28,9 @@
 
 use iowhy_model::{Distribution, Flags, Layer, Level, Nanos, Op, Sink, Stage, Time};
 
-use crate::buckets::{COUNT_LIMIT, histogram_of};
-use crate::powers::note;
-use crate::{Format, Moment, Reader, Sniff, Step, device_of_numbers, integer};
+use crate::histogram::buckets::{COUNT_LIMIT, histogram_of};
+use crate::histogram::powers::note;
+use crate::{Format, Reader, Sniff, Step, WallTime, device_of_numbers, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -115,8 +115,8 @@ struct Iolatency {
     seconds: Option<u64>,
     table: Option<Table>,
     rows: Vec<(u64, u64, u64)>,
-    first: Option<Moment>,
-    now: Option<Moment>,
+    first: Option<WallTime>,
+    now: Option<WallTime>,
     begun: bool,
 }
 
@@ -145,7 +145,7 @@ impl Reader for Iolatency {
                 }
                 None => Step::Skipped("the row is no histogram row".to_string()),
             };
-        } else if let Some(moment) = Moment::read(line.trim().trim_end_matches(':')) {
+        } else if let Some(moment) = WallTime::read(line.trim().trim_end_matches(':')) {
             self.flush(sink);
             self.first = self.first.or(Some(moment));
             self.now = Some(moment);

@@ -29,8 +29,8 @@ use iowhy_model::{
 };
 use serde_json::Value;
 
-use crate::document::{Document, Piece, sniff_document};
-use crate::powers::note;
+use crate::histogram::powers::note;
+use crate::text::document::{Document, Piece, sniff_document};
 use crate::{Format, Reader, Sniff, Step, bytes, decimal, integer};
 
 /// Entry in the list of formats.

@@ -29,7 +29,8 @@ use iowhy_model::{
     Time,
 };
 
-use crate::{Format, Reader, Sniff, Step, device_of_numbers, fixed, integer, last::Last};
+use crate::text::recent::RecentNames;
+use crate::{Format, Reader, Sniff, Step, device_of_numbers, fixed, integer};
 
 /// The format's entry in the list.
 pub const FORMAT: Format = Format {
@@ -73,8 +74,8 @@ impl Columns {
 #[derive(Default)]
 struct Iosnoop {
     columns: Columns,
-    device: Last<Option<DeviceId>>,
-    comm: Last<Name>,
+    device: RecentNames<Option<DeviceId>>,
+    comm: RecentNames<Name>,
     /// Latencies of a listing without times.
     counted: Vec<Distribution>,
 }

@@ -35,11 +35,11 @@ mod report;
 use iowhy_model::{Level, Sink};
 
 use self::report::Reports;
-use crate::disk_columns::{is_column, is_value};
-use crate::invocation::invocation;
-use crate::processor::shares;
-use crate::table::{Found, Rows, incomplete};
-use crate::{Format, Moment, Reader, Sniff, Step};
+use crate::counters::disk_columns::{is_column, is_value};
+use crate::counters::processor::shares;
+use crate::text::invocation::invocation;
+use crate::text::table::{RowCutter, RowState, incomplete};
+use crate::{Format, Reader, Sniff, Step, WallTime};
 
 pub const FORMAT: Format = Format {
     name: "iostat",
@@ -63,7 +63,7 @@ fn sniff(lines: &[&str]) -> Sniff {
         }
         let leads = invocation(line, "iostat").is_some()
             || banner(&words).is_some()
-            || Moment::read(line).is_some();
+            || WallTime::read(line).is_some();
         if !leads && (place == 0 || !words.is_empty()) {
             return Sniff::No;
         }
@@ -136,7 +136,7 @@ enum Expect {
     /// Values of these avg-cpu columns.
     Processor(Vec<String>),
     /// Rows of a table; `open` while its header may still go on.
-    Rows { rows: Rows, open: bool },
+    Rows { rows: RowCutter, open: bool },
 }
 
 #[derive(Default)]
@@ -169,7 +169,7 @@ impl Reader for Iostat {
                 return step;
             }
         }
-        if let Some(moment) = Moment::read(line) {
+        if let Some(moment) = WallTime::read(line) {
             self.interrupt(sink);
             self.reports.time(moment, sink);
             self.expect = Expect::Header;
@@ -271,7 +271,7 @@ impl Iostat {
         }
         if count > 0 && matches!(self.expect, Expect::Rows { open: true, .. }) {
             self.columns.extend(words[..count].iter().map(ToString::to_string));
-            let rows = Rows::new(self.columns.len(), true, is_value);
+            let rows = RowCutter::new(self.columns.len(), true, is_value);
             self.reports.columns(&self.columns, sink);
             self.expect = Expect::Rows { rows, open: count == words.len() };
             return Some(&words[count..]);
@@ -289,7 +289,7 @@ impl Iostat {
         self.interrupt(sink);
         self.begun = true;
         self.columns = columns.map(ToString::to_string).collect();
-        let rows = Rows::new(self.columns.len(), name_first, is_value);
+        let rows = RowCutter::new(self.columns.len(), name_first, is_value);
         self.expect = Expect::Rows { rows, open };
         self.reports.columns(&self.columns, sink);
     }
@@ -311,7 +311,7 @@ impl Iostat {
                     incomplete(sink);
                 }
                 match found {
-                    Found::Rows(rows) => {
+                    RowState::Rows(rows) => {
                         for row in rows {
                             self.reports.row(&row, &self.columns, sink);
                         }
@@ -320,15 +320,15 @@ impl Iostat {
                         }
                         Step::Took
                     }
-                    Found::Part => Step::Took,
-                    Found::Bad(name, reason) => {
+                    RowState::Part => Step::Took,
+                    RowState::Bad(name, reason) => {
                         if let Some(name) = name {
                             let device = sink.device(&name);
                             sink.skipped_of(device);
                         }
                         Step::Skipped(reason.to_string())
                     }
-                    Found::Other => Step::Passed,
+                    RowState::Other => Step::Passed,
                 }
             }
             _ => Step::Passed,

@@ -31,10 +31,10 @@
 use iowhy_model::{Level, Nanos, Sink, Time};
 use serde_json::{Map, Value};
 
-use crate::disk_columns::{Draft, are_whole};
-use crate::document::{Document, Piece, sniff_document};
-use crate::powers::note;
-use crate::{Format, Moment, Reader, Sniff, Step};
+use crate::counters::disk_columns::{Draft, are_whole};
+use crate::histogram::powers::note;
+use crate::text::document::{Document, Piece, sniff_document};
+use crate::{Format, Reader, Sniff, Step, WallTime};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -56,8 +56,8 @@ fn sniff(lines: &[&str]) -> Sniff {
 struct IostatJson {
     document: Document,
     reports: u64,
-    first: Option<Moment>,
-    before: Option<Moment>,
+    first: Option<WallTime>,
+    before: Option<WallTime>,
     /// The bug of 12.2.0 was told.
     told: bool,
 }
@@ -163,11 +163,11 @@ impl IostatJson {
 }
 
 /// iostat prints a report's time as one text, sadf its date and time apart.
-fn moment(stamp: &Value) -> Option<Moment> {
+fn moment(stamp: &Value) -> Option<WallTime> {
     let of = |key| stamp.get(key).and_then(Value::as_str);
     match stamp.as_str() {
-        Some(text) => Moment::read(text),
-        None => Moment::read(&format!("{} {}", of("date")?, of("time")?)),
+        Some(text) => WallTime::read(text),
+        None => WallTime::read(&format!("{} {}", of("date")?, of("time")?)),
     }
 }
 

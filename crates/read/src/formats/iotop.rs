@@ -23,8 +23,8 @@
 
 use iowhy_model::{Level, Sink};
 
-use crate::processes::Processes;
-use crate::stated::{Column, state};
+use crate::counters::processes::Processes;
+use crate::counters::stated::{Column, state};
 use crate::{Format, Reader, Step, bytes, decimal, integer};
 
 /// Entry in the list of formats.

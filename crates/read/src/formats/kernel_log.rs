@@ -41,8 +41,9 @@ use iowhy_model::{Fact, FactKey, FactValue, Level, Message, Note, Sink, key};
 
 use self::journal::Journal;
 use self::line::{is_bare, is_of_another, split};
-use crate::health::state;
-use crate::{Format, Reader, Sniff, Step, smartd_lines};
+use crate::drive::health::state;
+use crate::drive::smartd_lines;
+use crate::{Format, Reader, Sniff, Step};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -217,7 +218,7 @@ impl Reader for KernelLog {
             }
             _ => {
                 let Some((stamp, message)) = split(line) else {
-                    if let Some(said) = smartd_lines::said(line) {
+                    if let Some(said) = smartd_lines::message_of(line) {
                         for (key, value) in said.facts {
                             state(sink, &said.drive, &key, value, &place);
                         }

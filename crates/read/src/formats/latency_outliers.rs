@@ -30,7 +30,7 @@ use iowhy_model::{
     key,
 };
 
-use crate::buckets::COUNT_LIMIT;
+use crate::histogram::buckets::COUNT_LIMIT;
 use crate::{Format, Reader, Sniff, Step, integer};
 
 /// The format's entry in the list.

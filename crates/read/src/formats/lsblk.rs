@@ -33,9 +33,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use iowhy_model::{Level, Sink};
 use serde_json::Value;
 
-use crate::document::{Document, Piece, sniff_document};
-use crate::health::{Places, is_name, state};
-use crate::powers::note;
+use crate::drive::health::{Places, is_name, state};
+use crate::histogram::powers::note;
+use crate::text::document::{Document, Piece, sniff_document};
 use crate::{Format, Reader, Sniff, Step, bytes, integer};
 
 /// Entry in the list of formats.

@@ -22,7 +22,7 @@
 
 use iowhy_model::{Level, Sink};
 
-use crate::health::{Places, state};
+use crate::drive::health::{Places, state};
 use crate::{Format, Reader, Sniff, Step};
 
 /// Entry in the list of formats.

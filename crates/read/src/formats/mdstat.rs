@@ -25,7 +25,7 @@
 
 use iowhy_model::{Level, Sink};
 
-use crate::health::{Places, leading, state};
+use crate::drive::health::{Places, leading, state};
 use crate::{Format, Reader, Sniff, Step, decimal, integer};
 
 /// Entry in the list of formats.

@@ -20,7 +20,7 @@
 
 use iowhy_model::{Level, Sink};
 
-use crate::health::{Places, state};
+use crate::drive::health::{Places, state};
 use crate::{Format, Reader, Sniff, Step, integer};
 
 /// Entry in the list of formats.

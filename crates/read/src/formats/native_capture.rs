@@ -205,7 +205,7 @@ impl NativeCapture {
         let gap = header.events_before.saturating_sub(stream.events);
         if gap > 0 {
             stream.resume_first(sink);
-            sink.lost(GAP, gap.min(crate::buckets::COUNT_LIMIT));
+            sink.lost(GAP, gap.min(crate::histogram::buckets::COUNT_LIMIT));
         }
         stream.events = header.events_before;
         stream.end = header.end;

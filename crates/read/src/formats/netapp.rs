@@ -26,8 +26,8 @@
 
 use iowhy_model::{Distribution, Layer, Level, Op, Sink, Stage};
 
-use crate::buckets::{COUNT_LIMIT, histogram_of};
-use crate::powers::note;
+use crate::histogram::buckets::{COUNT_LIMIT, histogram_of};
+use crate::histogram::powers::note;
 use crate::{Format, Reader, Sniff, Step, integer};
 
 /// Entry in the list of formats.

@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 
 use iowhy_model::{Interval, Layer, Level, Nanos, Rates, Sink, Time};
 
-use crate::{Format, Moment, Reader, Sniff, Step, decimal};
+use crate::{Format, Reader, Sniff, Step, WallTime, decimal};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -64,7 +64,7 @@ struct Nmon {
     disks: Vec<String>,
     /// By snapshot, by place in `disks`.
     rows: BTreeMap<String, BTreeMap<usize, Row>>,
-    moments: BTreeMap<String, Moment>,
+    moments: BTreeMap<String, WallTime>,
     interval: Option<f64>,
     full: bool,
 }
@@ -99,8 +99,8 @@ impl Reader for Nmon {
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
-        let mut before: Option<Moment> = None;
-        let mut first: Option<Moment> = None;
+        let mut before: Option<WallTime> = None;
+        let mut first: Option<WallTime> = None;
         for (snapshot, rows) in std::mem::take(&mut self.rows) {
             let now = self.moments.get(&snapshot).copied();
             let seconds = now.zip(before).and_then(|(now, before)| now.since(before));
@@ -189,11 +189,11 @@ impl Row {
 }
 
 /// `10:57:29 21-NOV-2026`, as other tools print it: `21 Nov 2026 10:57:29`.
-fn moment(printed: &str) -> Option<Moment> {
+fn moment(printed: &str) -> Option<WallTime> {
     let (time, date) = printed.split_once(' ')?;
     let [day, month, year] = date.split('-').collect::<Vec<_>>()[..] else { return None };
     let (first, rest) = month.split_at_checked(1)?;
-    Moment::read(&format!("{day} {first}{} {year} {time}", rest.to_ascii_lowercase()))
+    WallTime::read(&format!("{day} {first}{} {year} {time}", rest.to_ascii_lowercase()))
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@
 
 use iowhy_model::{Level, Sink};
 
-use crate::health::{Drive, Places, drive_named, leading, nvme_key, nvme_value};
+use crate::drive::health::{Drive, Places, drive_named, leading, nvme_key, nvme_value};
 use crate::{Format, Reader, Sniff, Step, integer};
 
 /// Entry in the list of formats.

@@ -29,8 +29,8 @@
 
 use iowhy_model::{DeviceId, Event, Layer, Level, Nanos, Op, Sink, Time};
 
-use crate::last::Last;
-use crate::powers::note;
+use crate::histogram::powers::note;
+use crate::text::recent::RecentNames;
 use crate::{Format, Reader, Sniff, Step, integer};
 
 /// Entry in the list of formats.
@@ -126,7 +126,7 @@ fn op(name: &str) -> Op {
 
 #[derive(Default)]
 struct Oracle10046 {
-    device: Last<DeviceId>,
+    device: RecentNames<DeviceId>,
     /// Inside the text of a statement.
     statement: bool,
     idle: u64,

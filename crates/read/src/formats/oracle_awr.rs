@@ -25,7 +25,7 @@
 
 use iowhy_model::{Distribution, Layer, Level, Op, Sink, Stage};
 
-use crate::buckets::mean_only;
+use crate::histogram::buckets::mean_only;
 use crate::{Format, Reader, Step, decimal, integer};
 
 /// Entry in the list of formats.

@@ -31,9 +31,9 @@ use std::collections::BTreeSet;
 
 use iowhy_model::{Distribution, Histogram, Layer, Level, Op, Sink, Stage};
 
-use crate::buckets::{COUNT_LIMIT, histogram_of};
-use crate::latency_record::{DataSource, LatencyRecord, Unit};
-use crate::powers::note;
+use crate::histogram::buckets::{COUNT_LIMIT, histogram_of};
+use crate::histogram::latency_record::{DataSource, LatencyRecord, Unit};
+use crate::histogram::powers::note;
 use crate::{Format, Reader, Sniff, Step, decimal, integer};
 
 /// Entry in the list of formats.
@@ -157,7 +157,7 @@ impl Table {
 
 /// One event over the results so far.
 #[derive(Default, Debug)]
-struct Counted {
+struct EventCounts {
     name: String,
     snap: String,
     current: LatencyRecord,
@@ -172,7 +172,7 @@ struct OracleHistogram {
     heading: Option<String>,
     table: Option<Table>,
     unit: Unit,
-    events: Vec<Counted>,
+    events: Vec<EventCounts>,
     estimated: bool,
 }
 
@@ -239,7 +239,7 @@ impl OracleHistogram {
         let (snap, instance) = (cell(&["SNAP_ID"]), cell(&["INST_ID", "INSTANCE_NUMBER"]));
         let key = (instance.to_string(), bucket.to_string());
         let place = self.events.iter().position(|event| event.name == name).unwrap_or_else(|| {
-            self.events.push(Counted { name: name.to_string(), ..Counted::default() });
+            self.events.push(EventCounts { name: name.to_string(), ..EventCounts::default() });
             self.events.len() - 1
         });
         let Some(mut event) = self.events.get_mut(place).map(std::mem::take) else {
@@ -261,7 +261,7 @@ impl OracleHistogram {
     }
 
     /// A result is complete: what was added since the last one is given out.
-    fn close(&mut self, event: &mut Counted, sink: &mut dyn Sink) {
+    fn close(&mut self, event: &mut EventCounts, sink: &mut dyn Sink) {
         let mut record = std::mem::take(&mut event.current);
         event.seen.clear();
         if record.counts.is_empty() {

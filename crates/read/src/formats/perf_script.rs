@@ -29,8 +29,8 @@
 
 use iowhy_model::{DeviceId, Flags, Level, Name, Nanos, Op, Sink, Time};
 
-use crate::last::Last;
-use crate::pairing::{Action, Pairing, Point};
+use crate::text::recent::RecentNames;
+use crate::trace::pairing::{Action, Pairing, Point};
 use crate::{Format, Reader, Sniff, Step, device_of_numbers, fixed, integer};
 
 /// The format's entry in the list.
@@ -60,8 +60,8 @@ fn sniff(head: &[&str]) -> Sniff {
 #[derive(Default)]
 struct PerfScript {
     pairing: Pairing,
-    device: Last<DeviceId>,
-    comm: Last<Name>,
+    device: RecentNames<DeviceId>,
+    comm: RecentNames<Name>,
     begun: bool,
     /// Completions of requests are recorded, so the end of their accounting is no news.
     completes: bool,

@@ -23,7 +23,7 @@
 
 use iowhy_model::{Interval, Layer, Level, Op, Sink};
 
-use crate::stated::{rates, state};
+use crate::counters::stated::{rates, state};
 use crate::{Format, Reader, Sniff, Step, decimal, integer};
 
 /// Entry in the list of formats.

@@ -22,7 +22,7 @@
 
 use iowhy_model::{Interval, Layer, Level, Nanos, Rates, Sink, Time};
 
-use crate::stated::{rates, state};
+use crate::counters::stated::{rates, state};
 use crate::{Format, Reader, Sniff, Step, decimal};
 
 /// Entry in the list of formats.

@@ -23,10 +23,10 @@
 
 use iowhy_model::{Level, Sink};
 
-use crate::columns::Heading;
-use crate::processes::Processes;
-use crate::stated::state;
-use crate::{Format, Moment, Reader, Step, decimal, integer};
+use crate::counters::processes::Processes;
+use crate::counters::stated::state;
+use crate::text::columns::Heading;
+use crate::{Format, Reader, Step, WallTime, decimal, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -46,7 +46,7 @@ fn heading(line: &str) -> Option<Heading> {
     let stamped = match front {
         [] | ["#"] | ["#", "Time"] => true,
         [word] if word.ends_with(':') => true,
-        front => Moment::read(&front.join(" ")).is_some(),
+        front => WallTime::read(&front.join(" ")).is_some(),
     };
     let known = columns.contains(&"kB_rd/s")
         && columns.contains(&"kB_wr/s")
@@ -79,7 +79,7 @@ impl Reader for Pidstat {
         let half = words.get(1).is_some_and(|word| matches!(*word, "AM" | "PM"));
         let stamp = 1 + usize::from(half);
         let moment = words.get(..stamp).map(|words| words.join(" ")).unwrap_or_default();
-        if Moment::read(&moment).is_none() {
+        if WallTime::read(&moment).is_none() {
             return Step::Passed;
         }
         let values = words.get(stamp..).unwrap_or_default();

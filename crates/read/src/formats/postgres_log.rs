@@ -24,7 +24,7 @@
 
 use iowhy_model::{Distribution, Histogram, Layer, Level, Op, Sink, Stage};
 
-use crate::stated::state;
+use crate::counters::stated::state;
 use crate::{Format, Reader, Step, decimal};
 
 /// Entry in the list of formats.

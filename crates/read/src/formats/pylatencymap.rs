@@ -32,9 +32,9 @@
 
 use iowhy_model::{DeviceId, Distribution, Edges, Level, Name, Nanos, Note, Sink, Stage, Time};
 
-use crate::last::Last;
-use crate::latency_record::{DataSource, Item, LatencyRecord, Unit, row};
-use crate::{Format, Reader, Sniff, Step, Taken, integer};
+use crate::histogram::latency_record::{DataSource, Item, LatencyRecord, Unit, row};
+use crate::text::recent::RecentNames;
+use crate::{BlockSize, Format, Reader, Sniff, Step, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -82,7 +82,7 @@ struct Pylatencymap {
     /// Lines that are the same in every record, and what they say.
     repeated: Vec<(Box<[u8]>, Item)>,
     device: Option<DeviceId>,
-    label: Last<Name>,
+    label: RecentNames<Name>,
     records: u64,
     intervals: u64,
     untagged: bool,
@@ -116,8 +116,8 @@ impl Reader for Pylatencymap {
         Step::Took
     }
 
-    fn block(&mut self, block: &[u8], sink: &mut dyn Sink) -> Taken {
-        let mut taken = Taken::default();
+    fn block(&mut self, block: &[u8], sink: &mut dyn Sink) -> BlockSize {
+        let mut taken = BlockSize::default();
         while let Some(rest) = block.get(taken.bytes..) {
             let length = match (&mut self.open, rest.first()) {
                 (Some(record), Some(b'0'..=b'9')) => {
@@ -141,7 +141,7 @@ impl Reader for Pylatencymap {
                 },
                 _ => break,
             };
-            taken = Taken { lines: taken.lines + 1, bytes: taken.bytes + length };
+            taken = BlockSize { lines: taken.lines + 1, bytes: taken.bytes + length };
         }
         taken
     }

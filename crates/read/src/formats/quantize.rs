@@ -27,7 +27,7 @@
 
 use iowhy_model::{Distribution, Layer, Level, Nanos, Op, Sink, Stage};
 
-use crate::powers::{PowerTable, note};
+use crate::histogram::powers::{PowerTable, note};
 use crate::{Format, Reader, Sniff, Step};
 
 /// The format's entry in the list.

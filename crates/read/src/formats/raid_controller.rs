@@ -29,7 +29,7 @@
 
 use iowhy_model::{Level, Sink};
 
-use crate::health::{Places, drive_named, leading, state};
+use crate::drive::health::{Places, drive_named, leading, state};
 use crate::{Format, Reader, Sniff, Step, decimal, integer};
 
 /// Entry in the list of formats.

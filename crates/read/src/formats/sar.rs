@@ -27,9 +27,9 @@
 
 use iowhy_model::{Level, Nanos, Sink, Time};
 
-use crate::disk_columns::{Draft, is_column, is_value};
-use crate::processor::{Processor, are_shares, shares};
-use crate::{Format, Moment, Reader, Sniff, Step, device_name};
+use crate::counters::disk_columns::{Draft, is_column, is_value};
+use crate::counters::processor::{Processor, are_shares, shares};
+use crate::{Format, Reader, Sniff, Step, WallTime, device_name};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -73,13 +73,13 @@ fn stamp<'a, 'b>(words: &'a [&'b str]) -> Option<(Stamp, &'a [&'b str])> {
     let half = words.get(1).filter(|word| matches!(**word, "AM" | "PM"));
     let used = 1 + usize::from(half.is_some());
     let text = words.get(..used)?.join(" ");
-    let moment = Moment::read(&text).filter(|_| first.contains(':'))?;
+    let moment = WallTime::read(&text).filter(|_| first.contains(':'))?;
     Some((Stamp::At(moment), &words[used..]))
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Stamp {
-    At(Moment),
+    At(WallTime),
     Average,
 }
 
@@ -129,8 +129,8 @@ struct Sar {
     /// The table whose rows follow.
     table: Option<Header>,
     /// The end of the interval before, and of the one being read.
-    before: Option<Moment>,
-    now: Option<Moment>,
+    before: Option<WallTime>,
+    now: Option<WallTime>,
     /// Seconds from the first time to `before`.
     elapsed: f64,
     averages: Vec<(String, Draft)>,
@@ -224,7 +224,7 @@ impl Reader for Sar {
 
 impl Sar {
     /// A row of another time than the one before ends another interval.
-    fn advance(&mut self, moment: Moment) {
+    fn advance(&mut self, moment: WallTime) {
         if self.now == Some(moment) {
             return;
         }

@@ -34,9 +34,9 @@ use std::collections::BTreeMap;
 use iowhy_model::{Level, Sink};
 use serde_json::Value;
 
-use crate::document::{Document, Piece, sniff_document};
-use crate::health::{Drive, nvme_key, nvme_value};
-use crate::powers::note;
+use crate::drive::health::{Drive, nvme_key, nvme_value};
+use crate::histogram::powers::note;
+use crate::text::document::{Document, Piece, sniff_document};
 use crate::{Format, Reader, Sniff, Step};
 
 /// Entry in the list of formats.

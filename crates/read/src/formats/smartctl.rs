@@ -32,7 +32,9 @@
 
 use iowhy_model::{Level, Sink};
 
-use crate::health::{Drive, Places, disk_behind, drive_named, leading, nvme_key, nvme_value};
+use crate::drive::health::{
+    Drive, Places, disk_behind, drive_named, leading, nvme_key, nvme_value,
+};
 use crate::{Format, Reader, Sniff, Step, integer};
 
 /// Entry in the list of formats.
@@ -245,7 +247,7 @@ fn logged(text: &str) -> Option<(u64, Option<u64>)> {
 
 /// What a fact's value is made of.
 #[derive(Clone, Copy, PartialEq)]
-enum Taken {
+enum ValueKind {
     /// The text behind the colon.
     Text,
     /// The whole number it begins with.
@@ -253,22 +255,22 @@ enum Taken {
 }
 
 /// Labels in front of a colon, and the facts they are.
-const LABELS: &[(&str, &str, Taken)] = &[
-    ("Device Model", "smart.model", Taken::Text),
-    ("Model Number", "smart.model", Taken::Text),
-    ("Firmware Version", "smart.firmware", Taken::Text),
-    ("Revision", "smart.firmware", Taken::Text),
-    ("ATA Error Count", "smart.errors", Taken::Number),
-    ("Device Error Count", "smart.errors", Taken::Number),
-    ("Elements in grown defect list", "smart.grown-defects", Taken::Number),
-    ("Pending defect count", "smart.pending-defects", Taken::Number),
-    ("Non-medium error count", "smart.non-medium-errors", Taken::Number),
-    ("Current Drive Temperature", "smart.celsius", Taken::Number),
-    ("Current Temperature", "smart.celsius", Taken::Number),
-    ("Accumulated power on time, hours", "smart.hours", Taken::Number),
-    ("Percentage used endurance indicator", "smart.wear.percent", Taken::Number),
-    ("Warning Comp. Temp. Threshold", "smart.celsius.warning", Taken::Number),
-    ("Power On Hours", "smart.hours", Taken::Number),
+const LABELS: &[(&str, &str, ValueKind)] = &[
+    ("Device Model", "smart.model", ValueKind::Text),
+    ("Model Number", "smart.model", ValueKind::Text),
+    ("Firmware Version", "smart.firmware", ValueKind::Text),
+    ("Revision", "smart.firmware", ValueKind::Text),
+    ("ATA Error Count", "smart.errors", ValueKind::Number),
+    ("Device Error Count", "smart.errors", ValueKind::Number),
+    ("Elements in grown defect list", "smart.grown-defects", ValueKind::Number),
+    ("Pending defect count", "smart.pending-defects", ValueKind::Number),
+    ("Non-medium error count", "smart.non-medium-errors", ValueKind::Number),
+    ("Current Drive Temperature", "smart.celsius", ValueKind::Number),
+    ("Current Temperature", "smart.celsius", ValueKind::Number),
+    ("Accumulated power on time, hours", "smart.hours", ValueKind::Number),
+    ("Percentage used endurance indicator", "smart.wear.percent", ValueKind::Number),
+    ("Warning Comp. Temp. Threshold", "smart.celsius.warning", ValueKind::Number),
+    ("Power On Hours", "smart.hours", ValueKind::Number),
 ];
 /// Counters of a SAS link behind an equals sign, as the kernel names them in sas_phy.
 const SAS_PHY: &[(&str, &str)] = &[
@@ -562,8 +564,8 @@ impl Smartctl {
         let value = value.trim();
         if let Some((_, key, taken)) = LABELS.iter().find(|(theirs, ..)| *theirs == label) {
             let value = match taken {
-                Taken::Text => Some(value.to_string()).filter(|value| !value.is_empty()),
-                Taken::Number => leading(value).map(|value| value.to_string()),
+                ValueKind::Text => Some(value.to_string()).filter(|value| !value.is_empty()),
+                ValueKind::Number => leading(value).map(|value| value.to_string()),
             };
             // The NVMe health log has hours of its own as well, as the JSON does.
             if label == "Power On Hours"

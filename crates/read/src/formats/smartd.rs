@@ -25,8 +25,9 @@
 
 use iowhy_model::{Fact, FactKey, Level, Sink, key};
 
-use crate::health::Places;
-use crate::{Format, Reader, Sniff, Step, smartd_lines};
+use crate::drive::health::Places;
+use crate::drive::smartd_lines;
+use crate::{Format, Reader, Sniff, Step};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -55,7 +56,7 @@ const MAIL: &[&str] = &[
 ];
 
 fn sniff(lines: &[&str]) -> Sniff {
-    Sniff::from(lines.first().is_some_and(|line| smartd_lines::said(line).is_some()))
+    Sniff::from(lines.first().is_some_and(|line| smartd_lines::message_of(line).is_some()))
 }
 
 #[derive(Default)]
@@ -74,7 +75,7 @@ impl Reader for Smartd {
         if text.is_empty() {
             return Step::Took;
         }
-        if let Some(said) = smartd_lines::said(line) {
+        if let Some(said) = smartd_lines::message_of(line) {
             self.info = false;
             let device = Some(sink.device(&said.drive));
             self.drive = said.drive;

@@ -31,9 +31,9 @@ mod row;
 use iowhy_model::{Fact, Interval, Level, Nanos, Sink, Time, key};
 
 use self::row::{Scale, interval, is_column, is_value};
-use crate::invocation::invocation;
-use crate::table::{Found, Rows, incomplete};
-use crate::{Format, Moment, Reader, Sniff, Step};
+use crate::text::invocation::invocation;
+use crate::text::table::{RowCutter, RowState, incomplete};
+use crate::{Format, Reader, Sniff, Step, WallTime};
 
 pub const FORMAT: Format = Format {
     name: "solaris-iostat",
@@ -53,7 +53,7 @@ fn sniff(lines: &[&str]) -> Sniff {
             return Sniff::Yes;
         }
         let leads = is_title(line)
-            || Moment::read(line).is_some()
+            || WallTime::read(line).is_some()
             || invocation(line, "iostat").is_some()
             || is_other_title(line);
         if !leads && (place == 0 || !line.trim().is_empty()) {
@@ -95,7 +95,7 @@ fn header<'a>(words: &[&'a str]) -> Option<(Vec<&'a str>, bool, usize)> {
 #[derive(Default)]
 struct SolarisIostat {
     columns: Vec<String>,
-    rows: Option<Rows>,
+    rows: Option<RowCutter>,
     /// Rows of the current report.
     report: Vec<(String, Interval)>,
     /// The current report says itself that it counts since boot.
@@ -105,9 +105,9 @@ struct SolarisIostat {
     micros: bool,
     /// The interval the command asked for, seconds.
     asked: Option<f64>,
-    first: Option<Moment>,
-    before: Option<Moment>,
-    now: Option<Moment>,
+    first: Option<WallTime>,
+    before: Option<WallTime>,
+    now: Option<WallTime>,
 }
 
 impl Reader for SolarisIostat {
@@ -124,7 +124,7 @@ impl Reader for SolarisIostat {
             self.micros = command.letters.contains('u') && !command.letters.contains("Tu");
             return Step::Took;
         }
-        if let Some(moment) = Moment::read(line) {
+        if let Some(moment) = WallTime::read(line) {
             self.end_report(true, sink);
             self.before = self.now;
             self.now = Some(moment);
@@ -151,7 +151,7 @@ impl Reader for SolarisIostat {
 
 impl SolarisIostat {
     fn interrupt(&mut self, sink: &mut dyn Sink) {
-        if self.rows.as_mut().is_some_and(Rows::interrupt) {
+        if self.rows.as_mut().is_some_and(RowCutter::interrupt) {
             incomplete(sink);
         }
     }
@@ -166,7 +166,7 @@ impl SolarisIostat {
             // tty and cpu values stand on the first row only, behind the others.
             let width = columns.iter().position(|column| *column == "tin" || *column == "us");
             let width = width.unwrap_or(columns.len());
-            self.rows = Some(Rows::new(width, name_first, is_value));
+            self.rows = Some(RowCutter::new(width, name_first, is_value));
             words = &words[used..];
             if words.is_empty() {
                 return Step::Took;
@@ -184,21 +184,21 @@ impl SolarisIostat {
             incomplete(sink);
         }
         match found {
-            Found::Rows(rows) => {
+            RowState::Rows(rows) => {
                 for row in rows {
                     self.take(&row.name, &row.cells, sink);
                 }
                 Step::Took
             }
-            Found::Part => Step::Took,
-            Found::Bad(name, reason) => {
+            RowState::Part => Step::Took,
+            RowState::Bad(name, reason) => {
                 if let Some(name) = name {
                     let device = sink.device(&name);
                     sink.skipped_of(device);
                 }
                 Step::Skipped(reason.to_string())
             }
-            Found::Other => Step::Passed,
+            RowState::Other => Step::Passed,
         }
     }
 

@@ -28,8 +28,8 @@ use iowhy_model::{
     Distribution, Edges, Event, Histogram, Layer, Level, Nanos, Op, Sink, Stage, Time,
 };
 
-use crate::stated::state;
-use crate::{Format, Moment, Reader, Sniff, Step, decimal, fixed, integer};
+use crate::counters::stated::state;
+use crate::{Format, Reader, Sniff, Step, WallTime, decimal, fixed, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -121,7 +121,7 @@ fn is_summary(line: &str) -> bool {
 struct Strace {
     /// Latencies of calls without a time.
     counted: BTreeMap<(&'static str, Op), Histogram>,
-    first: Option<Moment>,
+    first: Option<WallTime>,
     /// Sum of what `-r` printed, if that was how times were given.
     relative: f64,
     summary: bool,
@@ -177,7 +177,7 @@ impl Strace {
         let stamp = words.last().copied().filter(|word| word.contains([':', '.']));
         let relative = stamp.and_then(decimal).filter(|seconds| *seconds < 1e8);
         self.relative += relative.unwrap_or(0.0);
-        let now = match (relative, stamp.and_then(Moment::read)) {
+        let now = match (relative, stamp.and_then(WallTime::read)) {
             (Some(_), _) => Some(self.relative),
             (None, Some(now)) => now.since(*self.first.get_or_insert(now)),
             (None, None) => None,

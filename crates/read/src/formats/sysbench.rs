@@ -25,7 +25,7 @@
 
 use iowhy_model::{Distribution, Histogram, Interval, Layer, Level, Nanos, Op, Sink, Stage};
 
-use crate::stated::{rates, state};
+use crate::counters::stated::{rates, state};
 use crate::{Format, Reader, Sniff, Step, decimal, integer};
 
 /// Entry in the list of formats.

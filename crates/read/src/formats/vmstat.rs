@@ -41,35 +41,35 @@ pub const FORMAT: Format = Format {
 
 /// What a column counts.
 #[derive(Clone, Copy)]
-enum Measured {
+enum ColumnUnit {
     Tasks,
     KibPerSecond,
     Percent,
 }
 
-impl Measured {
+impl ColumnUnit {
     fn of(self, value: f64) -> FactValue {
         match self {
-            Measured::Tasks => FactValue::Number(value),
-            Measured::KibPerSecond => FactValue::BytesPerSecond(value * 1024.0),
-            Measured::Percent => FactValue::Share(value / 100.0),
+            ColumnUnit::Tasks => FactValue::Number(value),
+            ColumnUnit::KibPerSecond => FactValue::BytesPerSecond(value * 1024.0),
+            ColumnUnit::Percent => FactValue::Share(value / 100.0),
         }
     }
 }
 
 /// Columns that become facts, and their unit.
-const COLUMNS: [(&str, Measured); 11] = [
-    ("r", Measured::Tasks),
-    ("b", Measured::Tasks),
-    ("si", Measured::KibPerSecond),
-    ("so", Measured::KibPerSecond),
-    ("bi", Measured::KibPerSecond),
-    ("bo", Measured::KibPerSecond),
-    ("us", Measured::Percent),
-    ("sy", Measured::Percent),
-    ("id", Measured::Percent),
-    ("wa", Measured::Percent),
-    ("st", Measured::Percent),
+const COLUMNS: [(&str, ColumnUnit); 11] = [
+    ("r", ColumnUnit::Tasks),
+    ("b", ColumnUnit::Tasks),
+    ("si", ColumnUnit::KibPerSecond),
+    ("so", ColumnUnit::KibPerSecond),
+    ("bi", ColumnUnit::KibPerSecond),
+    ("bo", ColumnUnit::KibPerSecond),
+    ("us", ColumnUnit::Percent),
+    ("sy", ColumnUnit::Percent),
+    ("id", ColumnUnit::Percent),
+    ("wa", ColumnUnit::Percent),
+    ("st", ColumnUnit::Percent),
 ];
 
 fn sniff(lines: &[&str]) -> Sniff {

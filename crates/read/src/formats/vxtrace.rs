@@ -30,7 +30,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use iowhy_model::{Event, Fact, FactValue, Layer, Level, Nanos, Note, Op, Sink, Time, key};
 
-use crate::buckets::COUNT_LIMIT;
+use crate::histogram::buckets::COUNT_LIMIT;
 use crate::{Format, Reader, Sniff, Step, integer};
 
 /// Entry in the list of formats.

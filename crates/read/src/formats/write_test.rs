@@ -27,7 +27,7 @@ use iowhy_model::{
     Distribution, Fact, FactValue, Histogram, Layer, Level, Nanos, Note, Op, Sink, Stage, key,
 };
 
-use crate::buckets::COUNT_LIMIT;
+use crate::histogram::buckets::COUNT_LIMIT;
 use crate::{Format, Reader, Sniff, Step, decimal, histogram_of, integer};
 
 /// Entry in the list of formats.

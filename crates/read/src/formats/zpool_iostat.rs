@@ -27,9 +27,9 @@
 
 use iowhy_model::{Distribution, Histogram, Interval, Layer, Level, Note, Op, Sink, Stage};
 
-use crate::buckets::histogram_of;
-use crate::columns::Heading;
-use crate::stated::{rates, state};
+use crate::counters::stated::{rates, state};
+use crate::histogram::buckets::histogram_of;
+use crate::text::columns::Heading;
 use crate::{Format, Reader, Sniff, Step, bytes, decimal, integer};
 
 /// Entry in the list of formats.

@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 
 use iowhy_model::{Level, Sink};
 
-use crate::health::{Places, leading, state};
+use crate::drive::health::{Places, leading, state};
 use crate::{Format, Reader, Sniff, Step, bytes, decimal, integer};
 
 /// Entry in the list of formats.

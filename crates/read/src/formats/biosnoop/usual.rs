@@ -3,7 +3,7 @@
 use iowhy_model::{Event, Flags, Layer, Nanos, Op, Time};
 
 use super::{Biosnoop, operation};
-use crate::backwards::Backwards;
+use crate::text::backwards::Backwards;
 
 impl Biosnoop {
     /// The event of a line whose process and disk were met before, and on which nothing is missing,

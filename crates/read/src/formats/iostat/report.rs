@@ -5,11 +5,11 @@ use std::collections::{HashMap, HashSet};
 
 use iowhy_model::{Fact, FactValue, Nanos, Sink, Time, key};
 
-use crate::Moment;
-use crate::disk_columns::{Draft, are_whole};
-use crate::invocation::Invocation;
-use crate::processor::{Processor, Shares};
-use crate::table::Row;
+use crate::WallTime;
+use crate::counters::disk_columns::{Draft, are_whole};
+use crate::counters::processor::{Processor, Shares};
+use crate::text::invocation::Invocation;
+use crate::text::table::TableRow;
 
 /// Collects the rows of a report and pours them out when the next one begins.
 #[derive(Default)]
@@ -42,9 +42,9 @@ struct Run {
     /// A report without disks has been.
     shared: bool,
     reports: u64,
-    first: Option<Moment>,
-    before: Option<Moment>,
-    now: Option<Moment>,
+    first: Option<WallTime>,
+    before: Option<WallTime>,
+    now: Option<WallTime>,
     /// Devices of which it was said that their size is not throughput over rate.
     denied: HashSet<String>,
 }
@@ -67,7 +67,7 @@ impl Reports {
     }
 
     /// A timestamp begins a report.
-    pub(super) fn time(&mut self, moment: Moment, sink: &mut dyn Sink) {
+    pub(super) fn time(&mut self, moment: WallTime, sink: &mut dyn Sink) {
         self.flush(sink);
         self.run.before = self.run.now;
         self.run.now = Some(moment);
@@ -104,7 +104,7 @@ impl Reports {
 
     /// A row of the current table. A device that comes again begins a new report: somebody kept
     /// one header and many rows.
-    pub(super) fn row(&mut self, row: &Row, columns: &[String], sink: &mut dyn Sink) {
+    pub(super) fn row(&mut self, row: &TableRow, columns: &[String], sink: &mut dyn Sink) {
         if !self.named.insert(row.name.clone()) {
             self.flush(sink);
             self.named.insert(row.name.clone());

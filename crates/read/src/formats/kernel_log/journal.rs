@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::document::{Document, Piece, sniff_document};
+use crate::text::document::{Document, Piece, sniff_document};
 use crate::{Sniff, Step, integer};
 
 /// Fields that stand in every entry; with sorted or unsorted keys one of them comes early.

@@ -1,6 +1,6 @@
 //! One line of a kernel log in any of its printed forms: the time as printed, and the message.
 
-use crate::{Moment, decimal, integer};
+use crate::{WallTime, decimal, integer};
 
 /// Seconds since boot are fewer: thirty years.
 const LONGEST_UPTIME: usize = 9;
@@ -26,7 +26,7 @@ pub(super) fn split(line: &str) -> Option<(&str, &str)> {
     }
     if let Some((stamp, message)) = text.split_once(' ')
         && stamp.contains(',')
-        && Moment::read(stamp).is_some()
+        && WallTime::read(stamp).is_some()
     {
         // `dmesg --time-format iso` is alone in printing a comma.
         return Some((stamp, without_caller(message)));
@@ -39,7 +39,7 @@ pub(super) fn split(line: &str) -> Option<(&str, &str)> {
     // `Nov 21 08:36:47 HOST`, `2026-11-21T08:36:47+0000 HOST`, `Sat 2026-11-21 08:36:47 UTC HOST`.
     let (_, stamp) = words.split_last().filter(|_| words.len() < 8)?;
     let clock =
-        |word: &&str| (word.contains(':') || word.contains('.')) && Moment::read(word).is_some();
+        |word: &&str| (word.contains(':') || word.contains('.')) && WallTime::read(word).is_some();
     let dated = stamp.iter().any(clock);
     let stamp = head.rsplit_once(' ').map(|(stamp, _)| stamp.trim())?;
     // Syslog repeats the stamp of the kernel's own clock now and then.
@@ -169,7 +169,7 @@ pub(super) fn is_of_another(line: &str) -> bool {
     let words: Vec<&str> = line.split_whitespace().take(12).collect();
     // A log of a log bears two times.
     let mut head = words.iter().take(8);
-    let clock = head.rposition(|word| word.contains(':') && Moment::read(word).is_some());
+    let clock = head.rposition(|word| word.contains(':') && WallTime::read(word).is_some());
     let Some(clock) = clock else { return false };
     let rest = words.get(clock + 1..).unwrap_or_default();
     let dated = clock > 0 || words.first().is_some_and(|word| word.len() > 18);

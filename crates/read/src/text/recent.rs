@@ -5,17 +5,17 @@ const KEPT: usize = 64;
 
 /// Texts and what they were interned as.
 #[derive(Debug)]
-pub(crate) struct Last<T> {
+pub(crate) struct RecentNames<T> {
     slots: [Option<(Box<str>, T)>; KEPT],
 }
 
-impl<T> Default for Last<T> {
+impl<T> Default for RecentNames<T> {
     fn default() -> Self {
-        Last { slots: [const { None }; KEPT] }
+        RecentNames { slots: [const { None }; KEPT] }
     }
 }
 
-impl<T: Copy> Last<T> {
+impl<T: Copy> RecentNames<T> {
     /// What `text` is interned as; `intern` is asked only if it was not among the last.
     pub(crate) fn get(&mut self, text: &str, intern: impl FnOnce(&str) -> T) -> T {
         let slot = &mut self.slots[slot(text.as_bytes())];
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn the_same_texts_are_interned_once() {
-        let mut last = Last::default();
+        let mut last = RecentNames::default();
         let mut asked = 0;
         for text in ["", "", "sda", "sda", "sdb", "sda", "sdb"] {
             let id = last.get(text, |text| {

@@ -8,7 +8,7 @@ use std::collections::binary_heap::PeekMut;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::io::Result;
 
-use crate::trace_records::{Next, Record, Records};
+use crate::trace::records::{Next, Record, Records};
 
 /// Records kept back (56 bytes each: 7 MB): twelve buffers of 512 KiB, the size blktrace gives
 /// each CPU unless told otherwise (blktrace(8), -b).
@@ -23,7 +23,7 @@ const LANES: usize = 1 << 12;
 const LEAP: u32 = 1 << 24;
 
 /// Several files as one stream.
-pub(crate) struct Ordered<'a> {
+pub(crate) struct OrderedRecords<'a> {
     parts: Vec<Part<'a>>,
     lanes: Vec<Lane>,
     lane_of: HashMap<(usize, u32, u32), usize>,
@@ -60,10 +60,10 @@ pub(crate) trait Aside {
     fn damage(&mut self, part: usize, at: u64, bytes: u64, end: bool);
 }
 
-impl<'a> Ordered<'a> {
+impl<'a> OrderedRecords<'a> {
     pub(crate) fn new(parts: Vec<Records<'a>>) -> Self {
         let part = |records| Part { records, at: Some(0), lane: 0 };
-        Ordered {
+        OrderedRecords {
             parts: parts.into_iter().map(part).collect(),
             lanes: Vec::new(),
             lane_of: HashMap::new(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use iowhy_model::Sink;
 
-use crate::stated::state;
+use crate::counters::stated::state;
 
 /// Processes that are named; the others only add up.
 const NAMED: usize = 5;

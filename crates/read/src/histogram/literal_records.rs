@@ -8,7 +8,7 @@ use std::io::{self, BufRead};
 
 use iowhy_model::Note;
 
-use crate::lines::Lines;
+use crate::text::lines::Lines;
 
 const BEGIN: &str = "<begin record>";
 const END: &str = "<end record>";

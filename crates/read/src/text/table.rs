@@ -5,7 +5,7 @@ use iowhy_model::{Note, Sink};
 
 /// One row.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Row {
+pub(crate) struct TableRow {
     /// The name; words of it are joined by one blank.
     pub(crate) name: String,
     /// As many values as the header has columns.
@@ -14,9 +14,9 @@ pub(crate) struct Row {
 
 /// What a stretch of words was.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Found {
+pub(crate) enum RowState {
     /// Whole rows; one more may have begun.
-    Rows(Vec<Row>),
+    Rows(Vec<TableRow>),
     /// The beginning of a row, to be continued on the next line.
     Part,
     /// Meant for a row, but not one: of whom, if that can be told, and why.
@@ -27,7 +27,7 @@ pub(crate) enum Found {
 
 /// Cuts words into rows.
 #[derive(Debug)]
-pub(crate) struct Rows {
+pub(crate) struct RowCutter {
     width: usize,
     name_first: bool,
     is_cell: fn(&str) -> bool,
@@ -40,10 +40,10 @@ pub(crate) struct Rows {
 /// Words that a name may have (dm and LVM names with blanks are rare; sentences are not).
 const NAME_WORDS: usize = 3;
 
-impl Rows {
+impl RowCutter {
     /// A table of `width` values beside the name.
     pub(crate) fn new(width: usize, name_first: bool, is_cell: fn(&str) -> bool) -> Self {
-        Rows { width, name_first, is_cell, pending: Vec::new(), close: true }
+        RowCutter { width, name_first, is_cell, pending: Vec::new(), close: true }
     }
 
     /// Values of a row.
@@ -61,30 +61,30 @@ impl Rows {
 
     /// Takes the words of a line, or of the part of it that lies between two headers. The second
     /// answer is true if a row held back from the line before had to be given up.
-    pub(crate) fn take(&mut self, words: &[&str]) -> (Found, bool) {
+    pub(crate) fn take(&mut self, words: &[&str]) -> (RowState, bool) {
         let held = std::mem::take(&mut self.pending);
         let joined: Vec<&str> =
             held.iter().map(String::as_str).chain(words.iter().copied()).collect();
         let mut found = self.cut(&joined);
         let mut given_up = false;
-        if !held.is_empty() && !matches!(found, Found::Rows(_) | Found::Part) {
+        if !held.is_empty() && !matches!(found, RowState::Rows(_) | RowState::Part) {
             given_up = held.iter().any(|word| (self.is_cell)(word));
             found = self.cut(words);
         }
-        self.close = found != Found::Other;
+        self.close = found != RowState::Other;
         (found, given_up)
     }
 
-    fn cut(&mut self, words: &[&str]) -> Found {
+    fn cut(&mut self, words: &[&str]) -> RowState {
         if let Some(name) = self.damaged(words) {
-            return Found::Bad(Some(name.to_string()), UNREADABLE);
+            return RowState::Bad(Some(name.to_string()), UNREADABLE);
         }
         let mut rows = Vec::new();
         let mut rest = words;
         while !rest.is_empty() {
             if !rows.is_empty() && self.name_first && (self.is_cell)(rest[0]) {
                 let name = words.first().map(ToString::to_string);
-                return Found::Bad(name, "more values than the header has columns");
+                return RowState::Bad(name, "more values than the header has columns");
             }
             let row = if self.name_first { self.name_first(rest) } else { self.name_last(rest) };
             match row {
@@ -98,16 +98,16 @@ impl Rows {
                 }
                 Cut::Bad if self.close || self.name_first || !rows.is_empty() => {
                     let name = words.first().filter(|_| self.name_first);
-                    return Found::Bad(
+                    return RowState::Bad(
                         name.map(ToString::to_string),
                         "the values do not fit the header",
                     );
                 }
-                _ if rows.is_empty() => return Found::Other,
-                _ => return Found::Bad(None, "text among the values"),
+                _ if rows.is_empty() => return RowState::Other,
+                _ => return RowState::Bad(None, "text among the values"),
             }
         }
-        if rows.is_empty() { Found::Part } else { Found::Rows(rows) }
+        if rows.is_empty() { RowState::Part } else { RowState::Rows(rows) }
     }
 
     /// The name of a row that has as many fields as the header names, most of them values, and one
@@ -193,14 +193,14 @@ pub(crate) fn incomplete(sink: &mut dyn Sink) {
 }
 
 enum Cut {
-    Row(Row, usize),
+    Row(TableRow, usize),
     Part,
     Bad,
     Nothing,
 }
 
-fn row(name: &[&str], cells: &[&str]) -> Row {
-    Row { name: name.join(" "), cells: cells.iter().map(ToString::to_string).collect() }
+fn row(name: &[&str], cells: &[&str]) -> TableRow {
+    TableRow { name: name.join(" "), cells: cells.iter().map(ToString::to_string).collect() }
 }
 
 #[cfg(test)]
@@ -208,13 +208,13 @@ mod tests {
     use super::*;
     use crate::decimal;
 
-    fn table(name_first: bool) -> Rows {
-        Rows::new(3, name_first, |word| decimal(word).is_some())
+    fn table(name_first: bool) -> RowCutter {
+        RowCutter::new(3, name_first, |word| decimal(word).is_some())
     }
 
-    fn names(rows: &mut Rows, line: &str) -> Vec<String> {
+    fn names(rows: &mut RowCutter, line: &str) -> Vec<String> {
         match rows.take(&line.split_whitespace().collect::<Vec<_>>()).0 {
-            Found::Rows(rows) => rows.into_iter().map(|row| row.name).collect(),
+            RowState::Rows(rows) => rows.into_iter().map(|row| row.name).collect(),
             other => vec![format!("{other:?}")],
         }
     }

@@ -2,7 +2,7 @@
 
 use iowhy_model::{Nanos, Op};
 
-use crate::buckets::COUNT_LIMIT;
+use crate::histogram::buckets::COUNT_LIMIT;
 use crate::{bytes, decimal, integer};
 
 /// Steps of the shares fio prints, in units of their line (fio's stat.h and io_u.c: `io_u_lat_n`,
@@ -23,21 +23,21 @@ pub(crate) struct Direction {
     pub(crate) old: bool,
 }
 
-/// Which latency a line is about: submission, completion, or both together.
+/// LatencyKind latency a line is about: submission, completion, or both together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Which {
+pub(crate) enum LatencyKind {
     Slat,
     Clat,
     Lat,
 }
 
-impl Which {
+impl LatencyKind {
     /// fio's own word.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Which::Slat => "slat",
-            Which::Clat => "clat",
-            Which::Lat => "lat",
+            LatencyKind::Slat => "slat",
+            LatencyKind::Clat => "clat",
+            LatencyKind::Lat => "lat",
         }
     }
 }
@@ -167,7 +167,7 @@ pub(crate) fn direction(line: &str) -> Option<Direction> {
 }
 
 /// `clat (usec): min=15, max=9662, avg=84.30, stdev=76.17`.
-pub(crate) fn summary(line: &str) -> Option<(Which, Summary)> {
+pub(crate) fn summary(line: &str) -> Option<(LatencyKind, Summary)> {
     let (which, unit, rest) = latency_line(line)?;
     let rest = rest.replace("= ", "=");
     let of = |key| {
@@ -180,7 +180,7 @@ pub(crate) fn summary(line: &str) -> Option<(Which, Summary)> {
 }
 
 /// `clat percentiles (usec):`: which latency, and the unit in ns.
-pub(crate) fn percentile_heading(line: &str) -> Option<(Which, u64)> {
+pub(crate) fn percentile_heading(line: &str) -> Option<(LatencyKind, u64)> {
     let (word, rest) = line.trim().split_once(" percentiles (")?;
     Some((which(word)?, unit(rest.strip_suffix("):")?)?))
 }
@@ -203,7 +203,7 @@ pub(crate) fn percentiles(line: &str) -> Option<Vec<(f64, u64)>> {
 /// `lat (usec)   : 20=0.03%, 50=1.84%`: rows of bounds in ns and percentage. `old` releases have
 /// no line in nanoseconds, so their first step in microseconds begins at 0.
 pub(crate) fn shares(line: &str, old: bool) -> Option<Vec<(u64, u64, f64)>> {
-    let (Which::Lat, unit, rest) = latency_line(line)? else { return None };
+    let (LatencyKind::Lat, unit, rest) = latency_line(line)? else { return None };
     let mut rows = Vec::new();
     for part in rest.split(',').map(str::trim).filter(|part| !part.is_empty()) {
         let (step, percent) = part.rsplit_once('=')?;
@@ -257,14 +257,16 @@ pub(crate) fn disk(line: &str) -> Option<Disk> {
 }
 
 /// The head of a latency line: which one, its unit in ns, and what follows the colon.
-fn latency_line(line: &str) -> Option<(Which, u64, &str)> {
+fn latency_line(line: &str) -> Option<(LatencyKind, u64, &str)> {
     let (head, rest) = line.split_once(':')?;
     let (word, in_unit) = head.trim().split_once(" (")?;
     Some((which(word)?, unit(in_unit.strip_suffix(')')?)?, rest))
 }
 
-fn which(word: &str) -> Option<Which> {
-    [Which::Slat, Which::Clat, Which::Lat].into_iter().find(|which| which.name() == word)
+fn which(word: &str) -> Option<LatencyKind> {
+    [LatencyKind::Slat, LatencyKind::Clat, LatencyKind::Lat]
+        .into_iter()
+        .find(|which| which.name() == word)
 }
 
 fn unit(word: &str) -> Option<u64> {

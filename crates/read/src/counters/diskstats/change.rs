@@ -208,7 +208,7 @@ impl Unwrap {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diskstats::{parse_line, parse_stat};
+    use crate::counters::diskstats::{parse_line, parse_stat};
     use iowhy_model::{Recording, Sink};
 
     fn near(value: Option<f64>, printed: f64) {

@@ -4,7 +4,7 @@ use crate::{decimal, integer};
 
 /// A point in time as printed. Only differences are used, so zones are read over.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Moment {
+pub struct WallTime {
     /// Days since 1970, if a date was printed.
     day: Option<i64>,
     /// Seconds since midnight, or since the epoch or boot if no clock was printed.
@@ -18,9 +18,9 @@ const FIRST_EPOCH: f64 = 1e9;
 /// The largest: 2100 and a bit, still ten digits.
 const LAST_EPOCH: f64 = 5e9;
 
-impl Moment {
+impl WallTime {
     /// Reads a line that holds a moment and nothing else. A prefix `Time:` is allowed.
-    pub fn read(line: &str) -> Option<Moment> {
+    pub fn read(line: &str) -> Option<WallTime> {
         let line = line.trim();
         let line = line.strip_prefix("Time:").unwrap_or(line);
         if line.len() > 64 {
@@ -41,7 +41,7 @@ impl Moment {
 
     /// Seconds from `earlier` to this moment. Without dates, past midnight is understood; `None`
     /// if only one of them has a date, or if time went backwards.
-    pub fn since(self, earlier: Moment) -> Option<f64> {
+    pub fn since(self, earlier: WallTime) -> Option<f64> {
         let seconds = match (self.day, earlier.day) {
             (Some(day), Some(before)) => (day - before) as f64 * DAY + self.second - earlier.second,
             (None, None) if self.second < earlier.second && earlier.second < DAY => {
@@ -106,10 +106,10 @@ impl Parts {
         }
     }
 
-    fn moment(self) -> Option<Moment> {
+    fn moment(self) -> Option<WallTime> {
         if let Some(second) = self.epoch {
             let alone = self.time.is_none() && self.date.is_none() && self.day.is_none();
-            return alone.then_some(Moment { day: None, second });
+            return alone.then_some(WallTime { day: None, second });
         }
         let mut second = self.time?;
         match self.afternoon {
@@ -123,7 +123,7 @@ impl Parts {
             (None, None, None, None) => None,
             _ => return None,
         };
-        Some(Moment { day, second })
+        Some(WallTime { day, second })
     }
 }
 
@@ -192,8 +192,8 @@ mod tests {
 
     #[test]
     fn one_moment_in_many_coats() {
-        let iso = Moment::read("2026-11-21T15:01:02+0000").unwrap();
-        assert_eq!(iso, Moment { day: Some(20_778), second: 54_062.0 });
+        let iso = WallTime::read("2026-11-21T15:01:02+0000").unwrap();
+        assert_eq!(iso, WallTime { day: Some(20_778), second: 54_062.0 });
         for line in [
             "2026-11-21 15:01:02",
             "11/21/2026 03:01:02 PM",
@@ -204,20 +204,20 @@ mod tests {
             "Sat Nov 21 03:01:02 PM UTC 2026",
             "Sat 21 Nov 2026 15:01:02 CET",
         ] {
-            assert_eq!(Moment::read(line), Some(iso), "{line}");
+            assert_eq!(WallTime::read(line), Some(iso), "{line}");
         }
-        let first = Moment::read("1970-01-01T00:00:00Z").unwrap();
+        let first = WallTime::read("1970-01-01T00:00:00Z").unwrap();
         assert_eq!(iso.since(first), Some(20_778.0 * DAY + 54_062.0));
         assert_eq!(first.since(iso), None);
     }
 
     #[test]
     fn a_bare_time_runs_past_midnight_and_prose_is_no_time() {
-        let before = Moment::read("Time: 11:59:58 PM").unwrap();
-        let after = Moment::read("00:00:01").unwrap();
+        let before = WallTime::read("Time: 11:59:58 PM").unwrap();
+        let after = WallTime::read("00:00:01").unwrap();
         assert_eq!(after.since(before), Some(3.0));
-        let epoch = Moment::read("1763711836.25").unwrap();
-        assert_eq!(epoch.since(Moment::read("1763711835").unwrap()), Some(1.25));
+        let epoch = WallTime::read("1763711836.25").unwrap();
+        assert_eq!(epoch.since(WallTime::read("1763711835").unwrap()), Some(1.25));
         for line in [
             "",
             "1",
@@ -229,7 +229,7 @@ mod tests {
             "10:00:61",
             "18446744073709551615:00:00",
         ] {
-            assert_eq!(Moment::read(line), None, "{line}");
+            assert_eq!(WallTime::read(line), None, "{line}");
         }
     }
 }

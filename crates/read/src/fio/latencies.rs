@@ -2,8 +2,8 @@
 
 use iowhy_model::{DeviceId, Histogram, Interval, Layer, Nanos, Op, Rates};
 
-use crate::buckets::{COUNT_LIMIT, histogram_of};
-use crate::fio_lines::{Direction, Disk, Summary, Which};
+use crate::fio::lines::{Direction, Disk, LatencyKind, Summary};
+use crate::histogram::buckets::{COUNT_LIMIT, histogram_of};
 
 /// One direction of one job or group.
 pub(crate) struct Latencies {
@@ -15,7 +15,7 @@ pub(crate) struct Latencies {
     /// Shares per latency range, if they are of this direction alone.
     pub(crate) shares: Vec<(u64, u64, f64)>,
     /// The latency the percentiles are of, and their step in ns.
-    percentiles_of: Option<(Which, u64)>,
+    percentiles_of: Option<(LatencyKind, u64)>,
 }
 
 impl Latencies {
@@ -32,17 +32,22 @@ impl Latencies {
     }
 
     /// Where the line of a latency goes.
-    pub(crate) fn place(&mut self, which: Which) -> &mut Option<Summary> {
+    pub(crate) fn place(&mut self, which: LatencyKind) -> &mut Option<Summary> {
         match which {
-            Which::Slat => &mut self.slat,
-            Which::Clat => &mut self.clat,
-            Which::Lat => &mut self.lat,
+            LatencyKind::Slat => &mut self.slat,
+            LatencyKind::Clat => &mut self.clat,
+            LatencyKind::Lat => &mut self.lat,
         }
     }
 
     /// Takes percentiles in units of `unit` ns; of several blocks the one on completion is kept.
-    pub(crate) fn take_percentiles(&mut self, which: Which, unit: u64, pairs: Vec<(f64, u64)>) {
-        if self.percentiles_of.is_some_and(|(kept, _)| kept == Which::Clat && which != kept) {
+    pub(crate) fn take_percentiles(
+        &mut self,
+        which: LatencyKind,
+        unit: u64,
+        pairs: Vec<(f64, u64)>,
+    ) {
+        if self.percentiles_of.is_some_and(|(kept, _)| kept == LatencyKind::Clat && which != kept) {
             return;
         }
         if self.percentiles_of != Some((which, unit)) {
@@ -84,18 +89,18 @@ impl Latencies {
     }
 
     /// One latency as a histogram: of its percentiles, else of its shares, else of one bucket.
-    pub(crate) fn histogram(&self, which: Which, count: u64) -> Option<Histogram> {
+    pub(crate) fn histogram(&self, which: LatencyKind, count: u64) -> Option<Histogram> {
         let summary = match which {
-            Which::Slat => self.slat,
-            Which::Clat => self.clat,
-            Which::Lat => self.lat,
+            LatencyKind::Slat => self.slat,
+            LatencyKind::Clat => self.clat,
+            LatencyKind::Lat => self.lat,
         };
         let buckets = self
             .percentiles_of
             .filter(|(of, _)| *of == which)
             .and_then(|(_, step)| percentile_histogram(&self.percentiles, step, summary, count));
         let buckets = buckets.or_else(|| {
-            let shares = Some(&self.shares).filter(|_| which == Which::Clat)?;
+            let shares = Some(&self.shares).filter(|_| which == LatencyKind::Clat)?;
             shares_histogram(shares, count)
         });
         let Some(Summary { min_ns, max_ns, mean_ns }) = summary else { return buckets };

@@ -1,7 +1,7 @@
 //! What tells of damage in a text whatever its format: bytes that no tool prints, and an input
 //! that ends in the middle of a line.
 
-use crate::lines::Line;
+use crate::text::lines::Line;
 
 /// What is said of a line that was understood although it holds such bytes: a name or a blank was
 /// hit, and nobody knows what stood there.

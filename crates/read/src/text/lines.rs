@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io::{BufRead, ErrorKind, Read, Result};
 
-use crate::Taken;
-use crate::letters::{ESCAPE, cleaned};
+use crate::BlockSize;
+use crate::text::letters::{ESCAPE, cleaned};
 
 /// Longest line kept, bytes; of a longer one the rest is dropped and the loss is noted.
 pub const LINE_LIMIT: usize = 1 << 20;
@@ -114,7 +114,7 @@ impl<'a> Lines<'a> {
     }
 
     /// So much of the block was taken.
-    pub(crate) fn skip(&mut self, taken: Taken) {
+    pub(crate) fn skip(&mut self, taken: BlockSize) {
         self.fresh += taken.bytes;
         self.bytes += taken.bytes as u64;
         self.found += taken.lines;

@@ -24,7 +24,7 @@ pub(crate) fn sniff_document(lines: &[&str], keys: &[&str]) -> Sniff {
             return Sniff::Yes;
         }
         for byte in line.bytes() {
-            if nesting.take(byte) == Turn::Wrong {
+            if nesting.take(byte) == NestingChange::Wrong {
                 return Sniff::No;
             }
         }
@@ -107,14 +107,14 @@ impl Document {
                 continue;
             }
             let turn = self.nesting.take(byte);
-            if turn == Turn::Inside {
+            if turn == NestingChange::Inside {
                 continue;
             }
             self.text.push_str(line.get(done..=place).unwrap_or_default());
             done = place + 1;
             match turn {
-                Turn::Opened => self.opened(),
-                Turn::Closed => self.closed(&mut pieces),
+                NestingChange::Opened => self.opened(),
+                NestingChange::Closed => self.closed(&mut pieces),
                 _ => {
                     self.over = true;
                     pieces.push(Piece::Broken("the brackets of the document do not match"));
@@ -215,7 +215,7 @@ struct Nesting {
 }
 
 #[derive(PartialEq, Debug)]
-enum Turn {
+enum NestingChange {
     Inside,
     Opened,
     Closed,
@@ -226,25 +226,29 @@ enum Turn {
 const DEEPEST: usize = 100;
 
 impl Nesting {
-    fn take(&mut self, byte: u8) -> Turn {
+    fn take(&mut self, byte: u8) -> NestingChange {
         if std::mem::take(&mut self.escaped) {
-            return Turn::Inside;
+            return NestingChange::Inside;
         }
         match (byte, self.string) {
             (b'\\', true) => self.escaped = true,
             (b'"', _) => self.string = !self.string,
             (b'{' | b'[', false) => {
                 self.open.push(byte);
-                return if self.open.len() > DEEPEST { Turn::Wrong } else { Turn::Opened };
+                return if self.open.len() > DEEPEST {
+                    NestingChange::Wrong
+                } else {
+                    NestingChange::Opened
+                };
             }
             (b'}' | b']', false) => {
                 let fits =
                     matches!((self.open.pop(), byte), (Some(b'{'), b'}') | (Some(b'['), b']'));
-                return if fits { Turn::Closed } else { Turn::Wrong };
+                return if fits { NestingChange::Closed } else { NestingChange::Wrong };
             }
             _ => {}
         }
-        Turn::Inside
+        NestingChange::Inside
     }
 
     /// No string of a document goes on behind the end of a line; one that seems to was damaged.

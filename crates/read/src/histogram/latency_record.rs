@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use iowhy_model::{Edges, Histogram, Layer, Stage};
 
-use crate::buckets::COUNT_LIMIT;
+use crate::histogram::buckets::COUNT_LIMIT;
 use crate::{decimal, integer};
 
 /// Oracle's last bucket of `v$event_histogram`, ms: everything from 2^22 ms on.

@@ -9,7 +9,7 @@ const LOOKED_AT: usize = 64;
 const LETTERS: usize = 16;
 
 /// An input as UTF-8 without a mark.
-pub(crate) enum Decoded<'a> {
+pub(crate) enum DecodedInput<'a> {
     /// As it came, behind what was looked at already.
     Plain {
         head: Vec<u8>,
@@ -19,19 +19,19 @@ pub(crate) enum Decoded<'a> {
     Utf16(Utf16<'a>),
 }
 
-impl<'a> Decoded<'a> {
+impl<'a> DecodedInput<'a> {
     /// Looks at the first bytes.
     ///
     /// # Errors
     /// What the input says when it cannot be read.
-    pub(crate) fn of(reader: &'a mut dyn BufRead) -> Result<Decoded<'a>> {
+    pub(crate) fn of(reader: &'a mut dyn BufRead) -> Result<DecodedInput<'a>> {
         let mut head = Vec::new();
         let little = {
             let first = fill(reader)?;
             without_mark(&first[..first.len().min(LOOKED_AT)])
         };
         if let Some(big) = little {
-            return Ok(Decoded::Utf16(Utf16::new(reader, big)));
+            return Ok(DecodedInput::Utf16(Utf16::new(reader, big)));
         }
         // A pipe may give a byte at a time: no more is waited for than a mark may go on for.
         while MARKS.iter().any(|(mark, _)| mark.len() > head.len() && mark.starts_with(&head)) {
@@ -41,9 +41,9 @@ impl<'a> Decoded<'a> {
         }
         let mark = MARKS.iter().find(|(mark, _)| head.starts_with(mark));
         Ok(match mark {
-            Some((_, Some(big))) => Decoded::Utf16(Utf16::new(reader, *big)),
-            Some((mark, None)) => Decoded::Plain { place: mark.len(), head, reader },
-            None => Decoded::Plain { head, place: 0, reader },
+            Some((_, Some(big))) => DecodedInput::Utf16(Utf16::new(reader, *big)),
+            Some((mark, None)) => DecodedInput::Plain { place: mark.len(), head, reader },
+            None => DecodedInput::Plain { head, place: 0, reader },
         })
     }
 }
@@ -79,7 +79,7 @@ fn fill(reader: &mut dyn BufRead) -> Result<&[u8]> {
     }
 }
 
-impl Read for Decoded<'_> {
+impl Read for DecodedInput<'_> {
     fn read(&mut self, into: &mut [u8]) -> Result<usize> {
         let mut chunk = self.fill_buf()?;
         let count = chunk.read(into)?;
@@ -88,22 +88,22 @@ impl Read for Decoded<'_> {
     }
 }
 
-impl BufRead for Decoded<'_> {
+impl BufRead for DecodedInput<'_> {
     fn fill_buf(&mut self) -> Result<&[u8]> {
         match self {
-            Decoded::Plain { head, place, .. } if *place < head.len() => {
+            DecodedInput::Plain { head, place, .. } if *place < head.len() => {
                 Ok(head.get(*place..).unwrap_or_default())
             }
-            Decoded::Plain { reader, .. } => reader.fill_buf(),
-            Decoded::Utf16(utf16) => utf16.fill(),
+            DecodedInput::Plain { reader, .. } => reader.fill_buf(),
+            DecodedInput::Utf16(utf16) => utf16.fill(),
         }
     }
 
     fn consume(&mut self, count: usize) {
         match self {
-            Decoded::Plain { head, place, .. } if *place < head.len() => *place += count,
-            Decoded::Plain { reader, .. } => reader.consume(count),
-            Decoded::Utf16(utf16) => utf16.place += count,
+            DecodedInput::Plain { head, place, .. } if *place < head.len() => *place += count,
+            DecodedInput::Plain { reader, .. } => reader.consume(count),
+            DecodedInput::Utf16(utf16) => utf16.place += count,
         }
     }
 }
@@ -161,7 +161,7 @@ mod tests {
     fn decoded(bytes: &[u8], size: usize) -> String {
         let mut reader = BufReader::with_capacity(size, bytes);
         let mut text = Vec::new();
-        Decoded::of(&mut reader).unwrap().read_to_end(&mut text).unwrap();
+        DecodedInput::of(&mut reader).unwrap().read_to_end(&mut text).unwrap();
         String::from_utf8_lossy(&text).into_owned()
     }
 

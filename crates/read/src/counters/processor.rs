@@ -2,8 +2,8 @@
 
 use iowhy_model::Sink;
 
+use crate::counters::stated::Column;
 use crate::decimal;
-use crate::stated::Column;
 
 /// What a column is called here, and by the tools (sysstat, top of two generations, dstat).
 const SHARES: [(&str, &[&str]); 5] = [

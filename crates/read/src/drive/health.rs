@@ -139,7 +139,7 @@ pub(crate) fn state(
 
 /// A fact that waits for its device.
 #[derive(Debug)]
-struct Waiting {
+struct PendingFact {
     key: String,
     value: String,
     read_from: String,
@@ -151,7 +151,7 @@ pub(crate) struct Drive {
     name: Option<String>,
     model: Option<String>,
     serial: Option<String>,
-    facts: Vec<Waiting>,
+    facts: Vec<PendingFact>,
 }
 
 impl Drive {
@@ -175,7 +175,7 @@ impl Drive {
 
     pub(crate) fn state(&mut self, key: &str, value: impl Into<String>, read_from: &str) {
         let (key, value, read_from) = (key.to_string(), value.into(), read_from.to_string());
-        self.facts.push(Waiting { key, value, read_from });
+        self.facts.push(PendingFact { key, value, read_from });
     }
 
     /// The last value stated of a key.
@@ -203,7 +203,7 @@ impl Drive {
                 device
             }
         };
-        for Waiting { key, value, read_from } in drive.facts {
+        for PendingFact { key, value, read_from } in drive.facts {
             sink.fact(Fact::read(Some(device), FactKey::named(&key), &value, read_from));
         }
     }

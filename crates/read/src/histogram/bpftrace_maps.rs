@@ -2,8 +2,8 @@
 
 use iowhy_model::{Distribution, Flags, Layer, Nanos, Op, Sink, Stage, Time};
 
-use crate::buckets::COUNT_LIMIT;
-use crate::powers::note;
+use crate::histogram::buckets::COUNT_LIMIT;
+use crate::histogram::powers::note;
 use crate::{device_name, histogram_of, integer};
 
 /// Why a map is left out.
@@ -37,7 +37,7 @@ pub(crate) fn unit_of(name: &str) -> Option<u64> {
 
 /// A row of a map: from, to and count; `None` as an end is open.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Row {
+pub(crate) struct MapRow {
     pub(crate) low: Option<u64>,
     pub(crate) high: Option<u64>,
     pub(crate) count: u64,
@@ -47,7 +47,7 @@ pub(crate) struct Row {
 pub(crate) fn pour(
     keys: &[&str],
     unit: u64,
-    rows: &[Row],
+    rows: &[MapRow],
     span: Option<(Time, Nanos)>,
     sink: &mut dyn Sink,
 ) {

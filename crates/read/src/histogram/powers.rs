@@ -3,7 +3,7 @@
 use iowhy_model::{Histogram, Note, Sink};
 
 use crate::Step;
-use crate::buckets::{COUNT_LIMIT, histogram_of};
+use crate::histogram::buckets::{COUNT_LIMIT, histogram_of};
 
 const NOT_A_POWER: &str = "the bucket is no power of two";
 const LINEAR: &str = "the table has linear buckets";

@@ -1,10 +1,10 @@
 //! What smartd says of a drive, in a system log or in a mail: one sentence a line.
 
-use crate::health::{disk_behind, drive_named, leading};
+use crate::drive::health::{disk_behind, drive_named, leading};
 
 /// What a sentence of smartd says.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Said {
+pub(crate) struct SmartdMessage {
     /// The drive it names.
     pub(crate) drive: String,
     /// Facts, in the order the values come; none if the sentence is only noise.
@@ -53,13 +53,13 @@ const NOISE: &[&str] = &[
 ];
 
 /// Reads one sentence, wherever it stands in the line; `None` if smartd did not say it.
-pub(crate) fn said(line: &str) -> Option<Said> {
+pub(crate) fn message_of(line: &str) -> Option<SmartdMessage> {
     let (_, rest) = line.split_once("Device: /")?;
     let text = format!("/{rest}");
     let (subject, sentence) = text.split_once(", ").or_else(|| text.split_once(' '))?;
     let path = subject.split_whitespace().next()?;
     let drive = disk_behind(subject).or_else(|| drive_named(path))?;
-    let mut said = Said { drive, facts: Vec::new() };
+    let mut said = SmartdMessage { drive, facts: Vec::new() };
     let known = state(sentence.trim(), &mut said);
     let by_smartd = line.contains("smartd");
     let noise = || NOISE.iter().any(|noise| sentence.trim_start().starts_with(noise));
@@ -67,7 +67,7 @@ pub(crate) fn said(line: &str) -> Option<Said> {
 }
 
 /// Takes the facts of a sentence; whether it is known.
-fn state(sentence: &str, said: &mut Said) -> bool {
+fn state(sentence: &str, said: &mut SmartdMessage) -> bool {
     let mut fact = |key: &str, value: String| said.facts.push((key.to_string(), value));
     for (words, key) in GROWING.iter().copied() {
         if let Some(rest) = sentence.strip_prefix(words) {
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     fn facts(line: &str) -> Vec<(String, String)> {
-        said(line).map(|said| said.facts).unwrap_or_default()
+        message_of(line).map(|said| said.facts).unwrap_or_default()
     }
 
     #[test]
@@ -160,14 +160,14 @@ mod tests {
             [fact("smart.errors", "12"), fact("smart.errors", "15")]
         );
         let usage = format!("{stamp} SMART Usage Attribute: 194 Temperature_Celsius changed");
-        assert_eq!(said(&format!("{usage} from 176 to 181")).map(|s| s.facts), Some(vec![]));
+        assert_eq!(message_of(&format!("{usage} from 176 to 181")).map(|s| s.facts), Some(vec![]));
         assert_eq!(
             facts(&format!("{usage} from 64 [Raw 36] to 60 [Raw 40]")),
             [fact("smart.raw.194", "36"), fact("smart.raw.194", "40")]
         );
         let mail = "Device: /dev/sg2 [megaraid_disk_19], Read SMART Self-Test Log Failed";
         assert_eq!(facts(mail), [fact("smart.silent", "Read SMART Self-Test Log Failed")]);
-        assert_eq!(said(mail).map(|said| said.drive).as_deref(), Some("megaraid,19"));
-        assert_eq!(said("Device: /dev/sda, which I bought in May, is slow"), None);
+        assert_eq!(message_of(mail).map(|said| said.drive).as_deref(), Some("megaraid,19"));
+        assert_eq!(message_of("Device: /dev/sda, which I bought in May, is slow"), None);
     }
 }

@@ -1,0 +1,8 @@
+//! Averages and counters: what the columns of the statistics tools and the kernel's own counters mean.
+
+pub(crate) mod device_numbers;
+pub(crate) mod disk_columns;
+pub mod diskstats;
+pub(crate) mod processes;
+pub(crate) mod processor;
+pub(crate) mod stated;

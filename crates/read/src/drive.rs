@@ -1,0 +1,4 @@
+//! What a drive says of itself, by whatever tool.
+
+pub(crate) mod health;
+pub(crate) mod smartd_lines;

@@ -1,0 +1,7 @@
+//! Printed histograms: what a bucket's label means, and records of PyLatencyMap.
+
+pub(crate) mod bpftrace_maps;
+pub(crate) mod buckets;
+pub(crate) mod latency_record;
+pub(crate) mod literal_records;
+pub(crate) mod powers;

@@ -1,0 +1,18 @@
+//! Text as people paste it: encodings, lines, what stands around a listing, words, numbers, times,
+//! tables.
+
+pub(crate) mod backwards;
+pub(crate) mod columns;
+pub(crate) mod damage;
+pub(crate) mod document;
+pub(crate) mod encoding;
+pub(crate) mod invocation;
+pub(crate) mod letters;
+pub(crate) mod lines;
+pub(crate) mod numbers;
+pub(crate) mod recent;
+pub(crate) mod table;
+pub(crate) mod unread;
+pub(crate) mod wall_time;
+pub(crate) mod words;
+pub(crate) mod wrapping;
