@@ -9,7 +9,7 @@ use iowhy_show::Style;
 
 use crate::messages::Hinted;
 pub use crate::selection::Selection;
-use crate::{commands, paper};
+use crate::{commands, complete, paper};
 
 /// `iowhy` and `iowhy FILE` are `iowhy why` and `iowhy why FILE`.
 pub fn with_default_command(mut line: Vec<OsString>) -> Vec<OsString> {
@@ -80,7 +80,7 @@ pub struct Files {
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Read every line as this format instead of recognising it
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = complete::formats())]
     pub format: Option<String>,
 }
 
@@ -91,7 +91,7 @@ pub struct Words {
     #[arg(value_name = "FILE... | INTERVAL [COUNT]")]
     words: Vec<String>,
     /// Read every line as this format instead of recognising it
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = complete::formats())]
     format: Option<String>,
 }
 

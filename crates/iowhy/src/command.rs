@@ -28,6 +28,16 @@ pub enum Status {
     Failed,
 }
 
+/// What each exit status means, for the manual.
+pub const STATUSES: [(u8, &str); 3] = [
+    (0, "Done."),
+    (1, "Done, but something was lost or could not be read; the output says what."),
+    (
+        2,
+        "No result: bad arguments, unreadable input, missing rights. stderr says why and what to do.",
+    ),
+];
+
 impl Status {
     /// Incomplete if so, else done.
     pub fn incomplete(incomplete: bool) -> Status {

@@ -9,10 +9,13 @@ mod arguments;
 mod clean;
 mod command;
 mod commands;
+mod complete;
 mod confined;
 mod folder;
 mod groups;
 mod inputs;
+mod man;
+mod manual;
 mod messages;
 mod outputs;
 mod paper;
@@ -23,6 +26,7 @@ mod scope;
 mod selection;
 mod stop;
 mod unpack;
+mod version;
 mod watch;
 mod yardstick;
 
@@ -31,6 +35,10 @@ use std::process::ExitCode;
 use command::Status;
 
 fn main() -> ExitCode {
+    complete::answer_the_shell();
+    if let Some(status) = version::asked_for() {
+        return status.into();
+    }
     let line = arguments::with_default_command(std::env::args_os().collect());
     let matches = match commands::line().try_get_matches_from(line) {
         Ok(matches) => matches,

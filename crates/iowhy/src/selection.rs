@@ -5,6 +5,7 @@ use iowhy_live::TraceFilter;
 use iowhy_model::{Filter, Flags, Nanos, Op, Recording, Sink};
 
 use crate::arguments::duration;
+use crate::complete;
 use crate::messages::Hinted;
 
 /// What to look at.
@@ -12,7 +13,7 @@ use crate::messages::Hinted;
 #[command(next_help_heading = "Filters")]
 pub struct Selection {
     /// Only this device, as `sdb`, `/dev/sdb` or, live, `8:16` (may be given several times)
-    #[arg(short, long, value_name = "NAME")]
+    #[arg(short, long, value_name = "NAME", add = complete::devices())]
     pub device: Vec<String>,
     /// Only this operation: read, write, discard, flush (may be given several times)
     #[arg(long, value_name = "OP", value_parser = operation)]

@@ -18,7 +18,9 @@ use serde_json::json;
 use crate::arguments::Output;
 use crate::clean;
 use crate::command::{Command, Status};
-use crate::commands::COMMANDS;
+use crate::complete;
+use crate::man;
+use crate::manual::{self, Entry};
 use crate::messages::Hinted;
 
 /// Entry in the list of commands.
@@ -33,25 +35,27 @@ pub const COMMAND: Command = Command {
 #[derive(Args, Debug)]
 struct Explain {
     /// A name such as `device.retry` or `biosnoop`, or a family such as `formats`
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", add = complete::names())]
     name: Option<String>,
+    /// The man page of `iowhy`, a command, `formats` or `verdicts` (roff): `| man -l -` shows it
+    #[arg(long, conflicts_with = "json")]
+    man: bool,
     #[command(flatten)]
     output: Output,
 }
 
-/// One thing that can be explained.
-struct Entry {
-    family: &'static str,
-    name: &'static str,
-    summary: &'static str,
-    manual: &'static str,
-}
-
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let explain = Explain::from_arg_matches(matches)?;
-    let entries = entries();
+    let entries = manual::entries();
     let mut out = clean::stdout();
     let name = explain.name.as_deref().unwrap_or("");
+    if explain.man {
+        let hint = "there is one of `iowhy`, of each command, of `formats` and of `verdicts`";
+        let page = man::page(name)?;
+        let page = page.ok_or_else(|| Hinted::error(format!("`{name}` has no man page"), hint))?;
+        out.write_all(&page)?;
+        return Ok(Status::Done);
+    }
     let family: Vec<&Entry> =
         entries.iter().filter(|entry| name.is_empty() || entry.family == name).collect();
     if !family.is_empty() {
@@ -70,39 +74,15 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
                 "family": entry.family,
                 "name": entry.name,
                 "summary": entry.summary,
-                "manual": header(entry.manual),
+                "manual": manual::text(entry.source),
             });
             writeln!(out, "{object:#}")?;
         } else {
             writeln!(out, "{} ({})\n", entry.name, entry.family.trim_end_matches('s'))?;
-            write!(out, "{}", header(entry.manual))?;
+            write!(out, "{}", manual::text(entry.source))?;
         }
     }
     Ok(Status::Done)
-}
-
-fn entries() -> Vec<Entry> {
-    let mut all = Vec::new();
-    let mut add = |family, name, summary, manual| all.push(Entry { family, name, summary, manual });
-    for command in COMMANDS {
-        add("commands", command.name, command.summary, command.manual);
-    }
-    for format in iowhy_read::FORMATS {
-        add("formats", format.name, format.summary, format.manual);
-    }
-    for detector in iowhy_diagnose::DETECTORS {
-        add("verdicts", detector.verdict.name(), detector.summary, detector.manual);
-    }
-    for kind in iowhy_probe::KINDS {
-        add("kinds", kind.name, kind.summary, kind.manual);
-    }
-    for view in iowhy_show::VIEWS {
-        add("views", view.name, view.summary, view.manual);
-    }
-    for collector in iowhy_live::COLLECTORS {
-        add("collectors", collector.name, collector.summary, collector.manual);
-    }
-    all
 }
 
 fn list(entries: &[&Entry], json: bool, out: &mut dyn Write) -> std::io::Result<()> {
@@ -128,20 +108,6 @@ fn list(entries: &[&Entry], json: bool, out: &mut dyn Write) -> std::io::Result<
         writeln!(out, "  {:column$}  {}", entry.name, entry.summary)?;
     }
     Ok(())
-}
-
-/// The `//!` header of a source file, as text; its headings stand out in capitals.
-fn header(source: &str) -> String {
-    let mut text = String::new();
-    for line in source.lines().map_while(|line| line.strip_prefix("//!")) {
-        let line = line.strip_prefix(' ').unwrap_or(line);
-        match line.strip_prefix("## ") {
-            Some(heading) => text.push_str(&heading.to_uppercase()),
-            None => text.push_str(line),
-        }
-        text.push('\n');
-    }
-    text
 }
 
 /// The names that look most like the one that was not found.

@@ -38,6 +38,7 @@ use self::keep::Keep;
 use crate::arguments::{Output, duration};
 use crate::clean;
 use crate::command::{Command, Status};
+use crate::complete;
 use crate::messages::{self, Hinted, Progress};
 use crate::outputs::Force;
 use crate::stop::Stop;
@@ -54,6 +55,7 @@ pub const COMMAND: Command = Command {
 #[derive(Args, Debug)]
 struct Probe {
     /// What to measure; without it, the kinds are listed
+    #[arg(add = complete::kinds())]
     kind: Option<String>,
     /// A block device, a large file to read, or a directory to write a new file in
     target: Option<PathBuf>,
