@@ -36,7 +36,7 @@ pub const EVENTS_NEEDED: usize = 10;
 const MAY_BE_NETWORK: f64 = 0.2;
 
 /// The recording as the judge sees it.
-pub struct Scene<'a> {
+pub struct Analysis<'a> {
     /// What was read or watched.
     pub recording: &'a Recording,
     /// What the user asked.
@@ -85,10 +85,10 @@ impl Grid {
     }
 }
 
-impl<'a> Scene<'a> {
+impl<'a> Analysis<'a> {
     /// Sorts a recording.
-    pub fn of(recording: &'a Recording, options: &'a Options) -> Scene<'a> {
-        let mut scene = Scene {
+    pub fn of(recording: &'a Recording, options: &'a Options) -> Analysis<'a> {
+        let mut analysis = Analysis {
             recording,
             options,
             tracks: Vec::new(),
@@ -113,26 +113,29 @@ impl<'a> Scene<'a> {
             if listing.is_in_sequence() {
                 let mut tracks: Vec<Track> = groups::visits(listing)
                     .into_iter()
-                    .map(|known| Track::of(&scene, place, known))
+                    .map(|known| Track::of(&analysis, place, known))
                     .collect();
                 device_trace::mark_pauses(&mut tracks);
-                scene.tracks.extend(tracks);
+                analysis.tracks.extend(tracks);
             }
-            scene.streams.extend(groups::streams(listing).into_iter().map(|known| (place, known)));
+            analysis
+                .streams
+                .extend(groups::streams(listing).into_iter().map(|known| (place, known)));
             let rows: Vec<Row> = listing
                 .intervals
                 .iter()
                 .filter(|row| row.layer == Layer::Block && !row.since_boot)
-                .map(|interval| scene.row(place, interval))
+                .map(|interval| analysis.row(place, interval))
                 .collect();
-            scene.rows.extend(rows);
+            analysis.rows.extend(rows);
             // What was folded beside a stretch of events is of the same disks in better times.
             let folded = if listing.stretch { &[] } else { &listing.distributions[..] };
-            let shapes: Vec<Shape> = folded.iter().map(|known| scene.shape(place, known)).collect();
-            scene.shapes.extend(shapes);
+            let shapes: Vec<Shape> =
+                folded.iter().map(|known| analysis.shape(place, known)).collect();
+            analysis.shapes.extend(shapes);
         }
-        scene.lost = scene.lost_times();
-        scene
+        analysis.lost = analysis.lost_times();
+        analysis
     }
 
     fn lost_times(&self) -> Vec<(&'a str, String, f64)> {

@@ -4,7 +4,7 @@ use iowhy_model::{
     Basis, Bound, DeviceId, Evidence, Finding, How, Level, Sampling, Source, Subject, Unit, Verdict,
 };
 
-use crate::analysis::Scene;
+use crate::analysis::Analysis;
 
 /// A detector of the list in `detectors.rs`: states one accusation.
 #[derive(Clone, Copy)]
@@ -21,8 +21,8 @@ pub struct Detector {
     pub last: bool,
     /// Verdicts that it explains away for the same disk.
     pub explains: &'static [Verdict],
-    /// Looks at the scene and states what it accuses; nothing if there is nothing to accuse.
-    pub accuse: fn(&Scene) -> Vec<Finding>,
+    /// Looks at the analysis and states what it accuses; nothing if there is nothing to accuse.
+    pub accuse: fn(&Analysis) -> Vec<Finding>,
 }
 
 /// What a detector needs before it can say anything.

@@ -1,7 +1,7 @@
 //! What the input says beside latencies: kernel log, SMART, mounts, queues, limits, pressure.
 //!
 //! Readers and collectors leave facts: a key, a typed value, where it was read. Here they are sorted
-//! by disk, so that a detector asks `scene.about(listing, disk)` and gets a
+//! by disk, so that a detector asks `analysis.about(listing, disk)` and gets a
 //! number with its place. Facts of an input that measured I/O speak of that input alone; facts of
 //! one that measured none (a saved `dmesg`, a `smartctl` document) speak of all.
 

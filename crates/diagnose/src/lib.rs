@@ -1,7 +1,7 @@
 //! Turns a recording into findings: audit, regimes, groups, baseline, measures, detectors,
 //! replay, weigh.
 //!
-//! [`judge`] sorts a recording into a scene, shows the scene to every [`Detector`] of
+//! [`judge`] sorts a recording into an analysis, shows the analysis to every [`Detector`] of
 //! [`DETECTORS`], and weighs what they accuse: what the input can carry, who explains whom, who
 //! comes first.
 //!
@@ -26,7 +26,7 @@ pub use ranking::calibration::Calibrated;
 
 pub use baseline::stored::{Baseline, Known, Yardstick};
 
-use analysis::Scene;
+use analysis::Analysis;
 use iowhy_model::{Finding, Recording};
 
 /// What the user asked of the judge.
@@ -45,22 +45,22 @@ pub struct Options {
 /// Judges a recording: findings, best first. What stands leads; then what is only mentioned, the
 /// runner-up among it; then what another verdict explains.
 pub fn judge(recording: &Recording, options: &Options) -> Vec<Finding> {
-    let mut scene = Scene::of(recording, options);
+    let mut analysis = Analysis::of(recording, options);
     let (closing, accusing): (Vec<&Detector>, Vec<&Detector>) =
         DETECTORS.iter().partition(|detector| detector.last);
-    let accused = accusing.iter().flat_map(|detector| (detector.accuse)(&scene)).collect();
-    scene.so_far = ranking::weigh(&scene, accused);
+    let accused = accusing.iter().flat_map(|detector| (detector.accuse)(&analysis)).collect();
+    analysis.so_far = ranking::weigh(&analysis, accused);
     for detector in closing {
         // One after the other: who confesses ignorance must know who was cleared.
-        let closed = ranking::weigh(&scene, (detector.accuse)(&scene));
+        let closed = ranking::weigh(&analysis, (detector.accuse)(&analysis));
         let said: Vec<Finding> =
-            closed.into_iter().filter(|known| ranking::is_worth_saying(&scene, known)).collect();
-        scene.so_far.extend(said);
+            closed.into_iter().filter(|known| ranking::is_worth_saying(&analysis, known)).collect();
+        analysis.so_far.extend(said);
     }
-    let mut findings = std::mem::take(&mut scene.so_far);
-    ranking::order(&scene, &mut findings);
-    ranking::impact::state(&scene, &mut findings);
-    ranking::weigh_first(&scene, &mut findings);
-    ranking::bound(&scene, &mut findings);
+    let mut findings = std::mem::take(&mut analysis.so_far);
+    ranking::order(&analysis, &mut findings);
+    ranking::impact::state(&analysis, &mut findings);
+    ranking::weigh_first(&analysis, &mut findings);
+    ranking::bound(&analysis, &mut findings);
     findings
 }

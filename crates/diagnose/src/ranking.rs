@@ -8,7 +8,7 @@ pub mod impact;
 use iowhy_model::{Evidence, Family, Finding, Level, STANDS, Severity, Verdict};
 
 use crate::DETECTORS;
-use crate::analysis::Scene;
+use crate::analysis::Analysis;
 use crate::evidence::medium_readings;
 use crate::ranking::calibration::Calibrated;
 
@@ -58,31 +58,31 @@ pub fn is_fault(finding: &Finding) -> bool {
 }
 
 /// Caps, merges, explains away and orders.
-pub fn weigh(scene: &Scene, findings: Vec<Finding>) -> Vec<Finding> {
+pub fn weigh(analysis: &Analysis, findings: Vec<Finding>) -> Vec<Finding> {
     let mut findings: Vec<Finding> = findings
         .into_iter()
-        .map(|finding| capped(scene, finding))
+        .map(|finding| capped(analysis, finding))
         .filter(|finding| finding.confidence >= MENTION && !finding.evidence.is_empty())
         .collect();
     findings.sort_by(|a, b| b.weight().total_cmp(&a.weight()));
     let mut merged: Vec<Finding> = Vec::new();
     for finding in findings {
-        match merged.iter_mut().find(|known| is_same(scene, known, &finding)) {
+        match merged.iter_mut().find(|known| is_same(analysis, known, &finding)) {
             Some(known) => join(known, finding),
             None => merged.push(finding),
         }
     }
-    floor(scene, &mut merged);
-    explain_away(scene, &mut merged);
-    guards::doubt(scene, &mut merged);
-    order(scene, &mut merged);
+    floor(analysis, &mut merged);
+    explain_away(analysis, &mut merged);
+    guards::doubt(analysis, &mut merged);
+    order(analysis, &mut merged);
     merged
 }
 
 /// Below what anybody feels nothing is to blame: what was found stays as a remark. A fault that was stated is
 /// one at any load, and a contradiction costs no time.
-fn floor(scene: &Scene, findings: &mut [Finding]) {
-    impact::state(scene, findings);
+fn floor(analysis: &Analysis, findings: &mut [Finding]) {
+    impact::state(analysis, findings);
     for finding in findings {
         let unfelt = finding.impact.and_then(|impact| impact.severity()) == Some(Severity::None);
         let above =
@@ -97,14 +97,14 @@ fn floor(scene: &Scene, findings: &mut [Finding]) {
 /// Order: what stands, best first, and of that a fault that log or SMART state before any shape of
 /// latency; then what is only mentioned; then what is explained away; then who is cleared or not
 /// known. Where no accusation stands, these last two lead.
-pub fn order(scene: &Scene, findings: &mut [Finding]) {
-    let most_lost = scene.lost.iter().map(|(_, _, lost)| *lost).fold(0.0, f64::max);
+pub fn order(analysis: &Analysis, findings: &mut [Finding]) {
+    let most_lost = analysis.lost.iter().map(|(_, _, lost)| *lost).fold(0.0, f64::max);
     let weight = |finding: &Finding| {
-        let known = lost(scene, finding);
+        let known = lost(analysis, finding);
         // A fault outranks a shape; one of a disk that nobody measured says nothing of what was felt.
-        let fault = is_fault(finding) && (known.is_some() || scene.lost.is_empty());
+        let fault = is_fault(finding) && (known.is_some() || analysis.lost.is_empty());
         let weight = finding.weight() + if fault { OUTRANKS } else { 0.0 };
-        let weight = if clears_others(scene, finding) { weight / BESIDE } else { weight };
+        let weight = if clears_others(analysis, finding) { weight / BESIDE } else { weight };
         let lost = known.unwrap_or(most_lost);
         if lost < MATTERS_LITTLE * most_lost { weight / 2.0 } else { weight }
     };
@@ -126,13 +126,13 @@ pub fn order(scene: &Scene, findings: &mut [Finding]) {
 }
 
 /// Whether a clean bill leaves out the disk of its input that lost most: it then answers nobody.
-fn clears_others(scene: &Scene, finding: &Finding) -> bool {
+fn clears_others(analysis: &Analysis, finding: &Finding) -> bool {
     let Some(place) =
         finding.subject.listings.first().filter(|_| finding.verdict == Verdict::Healthy)
     else {
         return false;
     };
-    let here = scene.lost.iter().filter(|(input, _, _)| *input == scene.input(*place));
+    let here = analysis.lost.iter().filter(|(input, _, _)| *input == analysis.input(*place));
     let worst = here.max_by(|a, b| a.2.total_cmp(&b.2));
     worst.is_some_and(|(_, disk, lost)| {
         let cleared = finding.evidence.iter().any(|known| known.disk.as_ref() == Some(disk));
@@ -141,10 +141,10 @@ fn clears_others(scene: &Scene, finding: &Finding) -> bool {
 }
 
 /// Time lost per time watched by the disk a finding is about.
-fn lost(scene: &Scene, finding: &Finding) -> Option<f64> {
-    let disk = scene.disk(finding.subject.device?);
-    let input = scene.input(*finding.subject.listings.first()?);
-    let known = scene.lost.iter().find(|(other, name, _)| (*other, name) == (input, &disk));
+fn lost(analysis: &Analysis, finding: &Finding) -> Option<f64> {
+    let disk = analysis.disk(finding.subject.device?);
+    let input = analysis.input(*finding.subject.listings.first()?);
+    let known = analysis.lost.iter().find(|(other, name, _)| (*other, name) == (input, &disk));
     known.map(|(_, _, lost)| *lost)
 }
 
@@ -153,12 +153,12 @@ fn closes(finding: &Finding) -> bool {
 }
 
 /// Whether an acquittal is right often enough when it leads; else it is withdrawn.
-pub fn is_worth_saying(scene: &Scene, closing: &Finding) -> bool {
+pub fn is_worth_saying(analysis: &Analysis, closing: &Finding) -> bool {
     if closing.verdict != Verdict::Healthy {
         return true;
     }
-    let level = scene.level(&closing.subject.listings);
-    let as_first = match scene.options.calibrated {
+    let level = analysis.level(&closing.subject.listings);
+    let as_first = match analysis.options.calibrated {
         Calibrated::No => STANDS,
         _ => calibration::of_first(closing.verdict, level, closing.confidence),
     };
@@ -194,8 +194,8 @@ pub fn below(value: f64, threshold: f64) -> f64 {
 
 /// Multiplies by what the richest listing behind it can carry (docs/METHOD.md, 11 Confidence). A
 /// contradiction in a report is in the report itself and needs no richer input.
-fn capped(scene: &Scene, mut finding: Finding) -> Finding {
-    let level = scene.level(&finding.subject.listings);
+fn capped(analysis: &Analysis, mut finding: Finding) -> Finding {
+    let level = analysis.level(&finding.subject.listings);
     // Nor does what was seen to happen once, and says no more than that.
     if finding.verdict.family() != Family::Report && finding.verdict != Verdict::DeviceHang {
         finding.confidence *= match level {
@@ -206,45 +206,45 @@ fn capped(scene: &Scene, mut finding: Finding) -> Finding {
             Level::E => 0.99,
         };
     }
-    if scene.options.calibrated != Calibrated::No {
+    if analysis.options.calibrated != Calibrated::No {
         let known = calibration::of(finding.verdict, level, finding.confidence);
         finding.confidence = not_lifted_to_blame(&finding, known);
     }
     finding.confidence = finding.confidence.clamp(0.0, SUREST);
-    finding.confidence = medium_readings::bounded(scene, &finding);
+    finding.confidence = medium_readings::bounded(analysis, &finding);
     finding.explained_share = finding.explained_share.clamp(0.0, 1.0);
     finding
 }
 
 /// What is said first is worth what the first is worth. The order stays, and what stands stands.
-pub fn weigh_first(scene: &Scene, findings: &mut [Finding]) {
+pub fn weigh_first(analysis: &Analysis, findings: &mut [Finding]) {
     let Some(first) = findings.first_mut() else { return };
-    if scene.options.calibrated == Calibrated::First {
-        let level = scene.level(&first.subject.listings);
+    if analysis.options.calibrated == Calibrated::First {
+        let level = analysis.level(&first.subject.listings);
         let known = calibration::of_first(first.verdict, level, first.confidence);
         let least = if stands(first) { STANDS } else { 0.0 };
         first.confidence = not_lifted_to_blame(first, known).clamp(least, SUREST);
-        first.confidence = medium_readings::bounded(scene, first);
+        first.confidence = medium_readings::bounded(analysis, first);
     }
 }
 
 /// No finding is surer than its input can make it, whatever it was worth in the laboratory. The order
 /// stays: what is bounded is bounded for all of a kind.
-pub fn bound(scene: &Scene, findings: &mut [Finding]) {
-    if scene.options.calibrated == Calibrated::No {
+pub fn bound(analysis: &Analysis, findings: &mut [Finding]) {
+    if analysis.options.calibrated == Calibrated::No {
         return;
     }
     for finding in findings.iter_mut().filter(|finding| finding.verdict != "insufficient") {
-        finding.confidence = finding.confidence.min(carries(scene, finding));
+        finding.confidence = finding.confidence.min(carries(analysis, finding));
     }
 }
 
 /// What an input can carry at best (docs/METHOD.md, 11 Confidence).
-fn carries(scene: &Scene, finding: &Finding) -> f64 {
-    let level = scene.level(&finding.subject.listings);
+fn carries(analysis: &Analysis, finding: &Finding) -> f64 {
+    let level = analysis.level(&finding.subject.listings);
     let rests_on = |listing: &usize| finding.subject.listings.contains(listing);
-    let rows = scene.rows.iter().filter(|row| rests_on(&row.listing)).count();
-    let counted = scene.shapes.iter().filter(|shape| rests_on(&shape.listing));
+    let rows = analysis.rows.iter().filter(|row| rests_on(&row.listing)).count();
+    let counted = analysis.shapes.iter().filter(|shape| rests_on(&shape.listing));
     let counted: u64 = counted.map(|shape| shape.known.histogram.count()).sum();
     match level {
         Level::A if rows <= 1 => ONE_ROW,
@@ -263,29 +263,29 @@ fn not_lifted_to_blame(finding: &Finding, known: f64) -> f64 {
 }
 
 /// Same verdict on the same disk in the same input.
-fn is_same(scene: &Scene, a: &Finding, b: &Finding) -> bool {
-    a.verdict == b.verdict && same_disk(scene, a, b) && same_input(scene, a, b)
+fn is_same(analysis: &Analysis, a: &Finding, b: &Finding) -> bool {
+    a.verdict == b.verdict && same_disk(analysis, a, b) && same_input(analysis, a, b)
 }
 
-pub(crate) fn same_disk(scene: &Scene, a: &Finding, b: &Finding) -> bool {
-    let disk = |finding: &Finding| finding.subject.device.map(|device| scene.disk(device));
+pub(crate) fn same_disk(analysis: &Analysis, a: &Finding, b: &Finding) -> bool {
+    let disk = |finding: &Finding| finding.subject.device.map(|device| analysis.disk(device));
     disk(a) == disk(b)
 }
 
 /// Whether a finding about several disks names the disk of another among them.
-pub(crate) fn covers(scene: &Scene, speaker: &Finding, finding: &Finding) -> bool {
+pub(crate) fn covers(analysis: &Analysis, speaker: &Finding, finding: &Finding) -> bool {
     let (None, Some(device)) = (speaker.subject.device, finding.subject.device) else {
         return false;
     };
-    let disk = scene.disk(device);
+    let disk = analysis.disk(device);
     let named = speaker.subject.group.as_deref().unwrap_or_default();
     named.split_whitespace().any(|name| name == disk)
 }
 
 /// Listings of one input speak of one machine; so do listings that were watched live together.
-pub(crate) fn same_input(scene: &Scene, a: &Finding, b: &Finding) -> bool {
+pub(crate) fn same_input(analysis: &Analysis, a: &Finding, b: &Finding) -> bool {
     let inputs = |finding: &Finding| -> Vec<&str> {
-        finding.subject.listings.iter().map(|place| scene.input(*place)).collect()
+        finding.subject.listings.iter().map(|place| analysis.input(*place)).collect()
     };
     let (mine, theirs) = (inputs(a), inputs(b));
     mine.iter().any(|input| theirs.contains(input))
@@ -310,7 +310,7 @@ fn join(known: &mut Finding, other: Finding) {
     known.forecast = known.forecast.take().or(other.forecast);
 }
 
-fn explain_away(scene: &Scene, findings: &mut [Finding]) {
+fn explain_away(analysis: &Analysis, findings: &mut [Finding]) {
     let speakers: Vec<Finding> = findings
         .iter()
         .filter(|f| f.confidence >= STANDS && f.explained_share >= EXPLAINS_AWAY)
@@ -320,10 +320,10 @@ fn explain_away(scene: &Scene, findings: &mut [Finding]) {
         let speaker = DETECTORS.iter().find_map(|detector| {
             let speaker = speakers.iter().find(|speaker| {
                 speaker.verdict == detector.verdict
-                    && (same_disk(scene, speaker, finding)
-                        || covers(scene, speaker, finding)
+                    && (same_disk(analysis, speaker, finding)
+                        || covers(analysis, speaker, finding)
                         || finding.verdict == ABOVE_ALL)
-                    && same_input(scene, speaker, finding)
+                    && same_input(analysis, speaker, finding)
             })?;
             detector.explains.contains(&finding.verdict).then_some(speaker.verdict)
         });

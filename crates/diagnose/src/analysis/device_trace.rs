@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use iowhy_model::{DeviceId, Medium, Op};
 
-use crate::analysis::Scene;
+use crate::analysis::Analysis;
 use crate::analysis::completeness;
 use crate::analysis::groups::{self, Group};
 use crate::baseline::healthy_time::{Request, S0, Seen};
@@ -83,11 +83,11 @@ pub struct Track {
 
 impl Track {
     /// Sorts and judges the I/Os of one device in one listing.
-    pub fn of(scene: &Scene, listing: usize, known: groups::Visits) -> Track {
+    pub fn of(analysis: &Analysis, listing: usize, known: groups::Visits) -> Track {
         let groups::Visits { device, visits, groups } = known;
         let alone = service::services(&visits, 1);
         let pace_ms = service::per_busy_ms(&visits).map_or(f64::INFINITY, |rate| 1.0 / rate);
-        let turns = scene.media(device).iter().any(|(medium, _)| *medium == Medium::Rotational);
+        let turns = analysis.media(device).iter().any(|(medium, _)| *medium == Medium::Rotational);
         let mut cached = false;
         let groups: Vec<(Group, Rc<S0>)> = groups
             .into_iter()
@@ -99,7 +99,7 @@ impl Track {
                     let media = [(Medium::Rotational, 1.0)];
                     return (group, Rc::new(S0::of(&media, request, None)));
                 }
-                let s0 = scene.s0(device, request, own_times(&group, &visits, &alone, pace_ms));
+                let s0 = analysis.s0(device, request, own_times(&group, &visits, &alone, pace_ms));
                 (group, s0)
             })
             .collect();
@@ -109,7 +109,7 @@ impl Track {
         let judged = worst_regime(&visits, &s0);
         let replayed = middle(with_backlog(&visits, judged.clone()), REPLAYED);
         // With many I/Os lost the rest looks like a slow disk under a light load.
-        let source = scene.source(listing);
+        let source = analysis.source(listing);
         let whole = source.lost() as f64 <= LOST * source.records as f64;
         let vote = visits
             .get(replayed)
@@ -117,7 +117,7 @@ impl Track {
             .and_then(|part| replay::vote_at(part, s0.votes_ms.map(|ms| ms * 1e6)));
         let servers = vote.as_ref().and_then(Vote::middle).map_or(1, |replay| replay.servers);
         let services_ns = if servers > 1 { service::services(&visits, servers) } else { alone };
-        let disk = scene.disk(device);
+        let disk = analysis.disk(device);
         let part = servers == 1
             && turns
             && (completeness::is_part(&visits, &services_ns)

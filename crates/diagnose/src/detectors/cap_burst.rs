@@ -28,7 +28,7 @@
 use iowhy_model::{Bound, DeviceId, Evidence, Finding, Forecast, Level, Nanos, Unit, Verdict};
 
 use crate::Detector;
-use crate::analysis::Scene;
+use crate::analysis::Analysis;
 use crate::analysis::device_trace::Track;
 use crate::analysis::samples::Row;
 use crate::detector::{Needs, computed, finding, held, lines};
@@ -89,9 +89,9 @@ const PER_GIB: f64 = 3.0;
 /// A second, the sample that traces are laid into.
 const SECOND_NS: i64 = 1_000_000_000;
 
-fn accuse(scene: &Scene) -> Vec<Finding> {
-    let rows = scene.rows_by_listing().into_iter().filter_map(|rows| from_rows(scene, &rows));
-    let traced = scene.tracks.iter().filter_map(|track| from_track(scene, track));
+fn accuse(analysis: &Analysis) -> Vec<Finding> {
+    let rows = analysis.rows_by_listing().into_iter().filter_map(|rows| from_rows(analysis, &rows));
+    let traced = analysis.tracks.iter().filter_map(|track| from_track(analysis, track));
     rows.chain(traced).collect()
 }
 
@@ -107,7 +107,7 @@ struct Course {
     waits_ms: Vec<f64>,
 }
 
-fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
+fn from_rows(analysis: &Analysis, rows: &[&Row]) -> Option<Finding> {
     let first = rows.first()?;
     let column = |of: &dyn Fn(&Row) -> Option<f64>| -> Vec<f64> {
         let known: Vec<f64> = rows.iter().filter_map(|row| of(row)).collect();
@@ -122,7 +122,7 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
         in_flight: column(&|row| row.interval.queue_len),
         waits_ms: column(&|row| row.await_ms()),
     });
-    courses.iter().find_map(|course| charge(scene, course))
+    courses.iter().find_map(|course| charge(analysis, course))
 }
 
 fn rate_of(row: &Row, limit: Limit) -> f64 {
@@ -132,7 +132,7 @@ fn rate_of(row: &Row, limit: Limit) -> f64 {
     }
 }
 
-fn from_track(scene: &Scene, track: &Track) -> Option<Finding> {
+fn from_track(analysis: &Analysis, track: &Track) -> Option<Finding> {
     let (first, last) = (track.visits.first()?, track.visits.last()?);
     let windows = Windows::of(first.completed_ns, last.completed_ns, SECOND_NS)?;
     let of = |weight: &dyn Fn(usize) -> f64| {
@@ -156,10 +156,10 @@ fn from_track(scene: &Scene, track: &Track) -> Option<Finding> {
             in_flight: in_flight.clone(),
             waits_ms: waits_ms.clone(),
         });
-    courses.iter().find_map(|course| charge(scene, course))
+    courses.iter().find_map(|course| charge(analysis, course))
 }
 
-fn charge(scene: &Scene, course: &Course) -> Option<Finding> {
+fn charge(analysis: &Analysis, course: &Course) -> Option<Finding> {
     let step = bucket::drained(&course.rates, &course.in_flight)?;
     let (queue_before, queue) = step.in_flight?;
     let thinned = bucket::thinned(step.low);
@@ -168,11 +168,11 @@ fn charge(scene: &Scene, course: &Course) -> Option<Finding> {
         && step.max_over_median < STICKS_OUT + 3.0 * thinned
         && (step.dispersion < DISPERSION || course.limit == Limit::BytesPerSecond);
     let asked = queue > WAITING && queue >= STILL_ASKED * queue_before;
-    if !scene.may_be_limited(course.device) || !flat || !asked || step.high < STEP * step.low {
+    if !analysis.may_be_limited(course.device) || !flat || !asked || step.high < STEP * step.low {
         return None;
     }
     let (before_ms, now_ms) = waits(course, &step)?;
-    let source = scene.source(course.listing);
+    let source = analysis.source(course.listing);
     let n = step.after as u64;
     let unit = match course.limit {
         Limit::Iops => Unit::PerSecond,

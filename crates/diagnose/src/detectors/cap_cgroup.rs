@@ -30,7 +30,7 @@
 use iowhy_model::{Bound, DeviceId, Evidence, Finding, Level, Name, Op, Unit, Verdict, key};
 
 use crate::Detector;
-use crate::analysis::Scene;
+use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
 use crate::analysis::samples::Row;
 use crate::detector::{Needs, computed, finding, held, lines};
@@ -85,10 +85,10 @@ const SAMPLES: usize = 5;
 /// (kernel, block/blk-throttle.c: slices of 20 to 100 ms).
 const SECOND_NS: i64 = 1_000_000_000;
 
-fn accuse(scene: &Scene) -> Vec<Finding> {
-    let traced = scene.requests().iter().filter_map(|requests| from_events(scene, requests));
-    let rows = scene.rows_by_listing().into_iter().filter_map(|rows| from_rows(scene, &rows));
-    traced.chain(rows).chain(programs::held_by_limit(scene, DETECTOR.verdict)).collect()
+fn accuse(analysis: &Analysis) -> Vec<Finding> {
+    let traced = analysis.requests().iter().filter_map(|requests| from_events(analysis, requests));
+    let rows = analysis.rows_by_listing().into_iter().filter_map(|rows| from_rows(analysis, &rows));
+    traced.chain(rows).chain(programs::held_by_limit(analysis, DETECTOR.verdict)).collect()
 }
 
 /// One device in one listing, and how busy it was.
@@ -106,7 +106,7 @@ struct Pin<'a> {
     held: Held,
 }
 
-fn from_events(scene: &Scene, requests: &Requests) -> Option<Finding> {
+fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     let busy = Spans::of(requests.events.iter().filter_map(|event| requests::on_device(event)));
     let place = Place {
         listing: requests.listing,
@@ -115,22 +115,22 @@ fn from_events(scene: &Scene, requests: &Requests) -> Option<Finding> {
         busy: busy.total_ns() / requests.span_ns(),
         n: requests.events.len() as u64,
     };
-    let limits = scene.about(place.listing, place.disk).limits();
+    let limits = analysis.about(place.listing, place.disk).limits();
     let pins = limits.iter().filter_map(|limit| {
-        let rates = rates_of(scene, requests, limit)?;
+        let rates = rates_of(analysis, requests, limit)?;
         Some(Pin { limit: *limit, held: limit::held_at(&rates, limit.value)? })
     });
-    strongest(scene, &place, pins)
-        .or_else(|| by_arrival(scene, &place, requests, &limits))
-        .or_else(|| by_pressure(scene, &place, &limits))
+    strongest(analysis, &place, pins)
+        .or_else(|| by_arrival(analysis, &place, requests, &limits))
+        .or_else(|| by_pressure(analysis, &place, &limits))
 }
 
 /// One-second rates of what a limit counts: of its group's own, if the trace names groups.
-fn rates_of(scene: &Scene, requests: &Requests, limit: &Limit) -> Option<Vec<f64>> {
+fn rates_of(analysis: &Analysis, requests: &Requests, limit: &Limit) -> Option<Vec<f64>> {
     let op = if limit.what.starts_with('r') { Op::Read } else { Op::Write };
     let start = requests.events.first()?.completed?.ns();
     let windows = Windows::of(start, requests.end_ns(), SECOND_NS)?;
-    let names = |name: Name| scene.recording.text(name);
+    let names = |name: Name| analysis.recording.text(name);
     let same = |name: Option<Name>| match (name, limit.group) {
         (Some(name), Some(group)) => names(name).trim_matches('/') == group.trim_matches('/'),
         _ => true,
@@ -146,7 +146,7 @@ fn rates_of(scene: &Scene, requests: &Requests, limit: &Limit) -> Option<Vec<f64
     Some(windows.rates(known))
 }
 
-fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
+fn from_rows(analysis: &Analysis, rows: &[&Row]) -> Option<Finding> {
     let first = rows.first()?;
     let active: Vec<&&Row> = rows.iter().filter(|row| row.per_s() > 0.0).collect();
     let busy: f64 = active.iter().filter_map(|row| row.interval.busy).sum();
@@ -157,7 +157,7 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
         busy: busy / active.len().max(1) as f64,
         n: rows.len() as u64,
     };
-    let limits = scene.about(place.listing, place.disk).limits();
+    let limits = analysis.about(place.listing, place.disk).limits();
     let pins = limits.iter().filter_map(|limit| {
         let op = if limit.what.starts_with('r') { Op::Read } else { Op::Write };
         let rates: Vec<f64> = rows
@@ -171,12 +171,12 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
             .collect();
         Some(Pin { limit: *limit, held: limit::held_at(&rates, limit.value)? })
     });
-    strongest(scene, &place, pins).or_else(|| by_pressure(scene, &place, &limits))
+    strongest(analysis, &place, pins).or_else(|| by_pressure(analysis, &place, &limits))
 }
 
 /// The limit at which most samples stand.
 fn strongest<'a>(
-    scene: &Scene,
+    analysis: &Analysis,
     place: &Place,
     pins: impl Iterator<Item = Pin<'a>>,
 ) -> Option<Finding> {
@@ -185,7 +185,7 @@ fn strongest<'a>(
         .max_by(|a, b| a.held.share.total_cmp(&b.held.share))
         .filter(|_| place.busy < NOT_FULL)?;
     let Pin { limit, held: found } = &pin;
-    let source = scene.source(place.listing);
+    let source = analysis.source(place.listing);
     let n = found.active as u64;
     let unit = if limit.what.ends_with("bps") { Unit::BytesPerSecond } else { Unit::PerSecond };
     let mut charge = finding(DETECTOR.verdict, Some(place.device), vec![place.listing]);
@@ -199,7 +199,7 @@ fn strongest<'a>(
     );
     charge.evidence = vec![
         facts::cited(
-            scene.recording,
+            analysis.recording,
             &limit.told,
             &format!("limit ({})", limit.what),
             limit.value,
@@ -216,7 +216,7 @@ fn strongest<'a>(
             Bound::Below(NOT_FULL),
         ),
     ];
-    charge.evidence.extend(pressure(scene, place));
+    charge.evidence.extend(pressure(analysis, place));
     let clauses = [PINNED, ranking::below(place.busy, NOT_FULL).min(1.0)];
     charge.confidence = ranking::believe(PRIOR, &clauses);
     // Of the wait, which nobody measured, the limit has its part in the seconds in which it held.
@@ -227,7 +227,7 @@ fn strongest<'a>(
 
 /// Bios that wait for a request: io.latency and io.cost hold them there.
 fn by_arrival(
-    scene: &Scene,
+    analysis: &Analysis,
     place: &Place,
     requests: &Requests,
     limits: &[Limit],
@@ -246,7 +246,7 @@ fn by_arrival(
         payer = payer.or(event.cgroup.filter(|_| wait > 0.0));
     }
     let share = if whole > 0.0 { before / whole } else { 0.0 };
-    let tags = scene.about(place.listing, place.disk).number(key::QUEUE_NR_REQUESTS);
+    let tags = analysis.about(place.listing, place.disk).number(key::QUEUE_NR_REQUESTS);
     let started = requests.events.iter().filter_map(|event| requests::stretch(event));
     let started: Vec<(i64, i64)> = started.collect();
     let outstanding = crate::measures::spans::open_at_start(&started, &started);
@@ -256,9 +256,9 @@ fn by_arrival(
     if n < FEWEST || share < WAITS || full || !known || place.busy > NOT_FULL {
         return None;
     }
-    let source = scene.source(place.listing);
+    let source = analysis.source(place.listing);
     let group = limits.first().and_then(|limit| limit.group);
-    let group = group.or(payer.map(|name| scene.recording.text(name)));
+    let group = group.or(payer.map(|name| analysis.recording.text(name)));
     let (mean, after) = (before / n as f64, (whole - before) / n as f64);
     let mut charge = finding(DETECTOR.verdict, Some(place.device), vec![place.listing]);
     charge.sentence = format!(
@@ -303,9 +303,9 @@ fn by_arrival(
     charge.evidence.extend(limits.first().map(|limit| {
         let unit = if limit.what == "target" { Unit::Seconds } else { Unit::PerSecond };
         let what = format!("limit ({})", limit.what);
-        facts::cited(scene.recording, &limit.told, &what, limit.value, unit)
+        facts::cited(analysis.recording, &limit.told, &what, limit.value, unit)
     }));
-    charge.evidence.extend(pressure(scene, place));
+    charge.evidence.extend(pressure(analysis, place));
     let set = if limits.is_empty() { 1.0 } else { LIMIT_SET };
     let clauses = [ranking::above(share, WAITS), set, ranking::below(place.busy, IDLE)];
     charge.confidence = ranking::believe(PRIOR, &clauses);
@@ -317,13 +317,13 @@ fn by_arrival(
 }
 
 /// A limit is set, tasks wait, and the disk has nothing to do: weak without the rate at the limit.
-fn by_pressure(scene: &Scene, place: &Place, limits: &[Limit]) -> Option<Finding> {
+fn by_pressure(analysis: &Analysis, place: &Place, limits: &[Limit]) -> Option<Finding> {
     let limit = limits.first()?;
-    let waiting = pressure(scene, place)?;
+    let waiting = pressure(analysis, place)?;
     if waiting.value < PRESSURE || place.busy > IDLE {
         return None;
     }
-    let source = scene.source(place.listing);
+    let source = analysis.source(place.listing);
     let mut charge = finding(DETECTOR.verdict, Some(place.device), vec![place.listing]);
     charge.sentence = format!(
         "tasks wait for I/O {} of the time while {} is busy for {} only, and {} limits it",
@@ -345,7 +345,7 @@ fn by_pressure(scene: &Scene, place: &Place, limits: &[Limit]) -> Option<Finding
             computed("busy share of the disk", place.busy, Unit::Share, place.n, source),
             Bound::Below(IDLE),
         ),
-        facts::cited(scene.recording, &limit.told, &what, limit.value, unit),
+        facts::cited(analysis.recording, &limit.told, &what, limit.value, unit),
     ];
     charge.confidence = ranking::believe(PRIOR, &clauses);
     charge.explained_share = 1.0 - place.busy;
@@ -354,11 +354,11 @@ fn by_pressure(scene: &Scene, place: &Place, limits: &[Limit]) -> Option<Finding
 }
 
 /// How long tasks wait for I/O, if the kernel's account of it is at hand.
-fn pressure(scene: &Scene, place: &Place) -> Option<Evidence> {
-    let about = scene.about(place.listing, place.disk);
+fn pressure(analysis: &Analysis, place: &Place) -> Option<Evidence> {
+    let about = analysis.about(place.listing, place.disk);
     let (share, told) = about.machine_number(key::PRESSURE_AVG10.of("io.some"))?;
     let what = "time in which a task waits for I/O (pressure, some, 10 s)";
-    Some(facts::cited(scene.recording, &told, what, share, Unit::Share))
+    Some(facts::cited(analysis.recording, &told, what, share, Unit::Share))
 }
 
 fn group_of(limit: &Limit) -> String {

@@ -28,7 +28,7 @@
 use iowhy_model::{Bound, Evidence, Finding, Level, Medium, Unit, Verdict};
 
 use crate::Detector;
-use crate::analysis::Scene;
+use crate::analysis::Analysis;
 use crate::analysis::device_trace::Track;
 use crate::analysis::samples::Row;
 use crate::detector::{Needs, computed, finding, held, lines, read_off};
@@ -87,10 +87,10 @@ const BOUGHT: f64 = 0.5;
 /// Requests that must be waiting for the limit to be what holds them.
 const WAITING: f64 = 1.5;
 
-fn accuse(scene: &Scene) -> Vec<Finding> {
-    let rows = scene.rows_by_listing().into_iter().flat_map(|rows| from_rows(scene, &rows));
-    let tracks = scene.tracks.iter().flat_map(|track| from_track(scene, track));
-    rows.chain(tracks).chain(runs::capped(scene, DETECTOR.verdict, PRIOR)).collect()
+fn accuse(analysis: &Analysis) -> Vec<Finding> {
+    let rows = analysis.rows_by_listing().into_iter().flat_map(|rows| from_rows(analysis, &rows));
+    let tracks = analysis.tracks.iter().flat_map(|track| from_track(analysis, track));
+    rows.chain(tracks).chain(runs::capped(analysis, DETECTOR.verdict, PRIOR)).collect()
 }
 
 /// What was found on one device, from either kind of input.
@@ -102,9 +102,9 @@ struct Pin {
     n: u64,
 }
 
-fn from_rows(scene: &Scene, rows: &[&Row]) -> Vec<Finding> {
+fn from_rows(analysis: &Analysis, rows: &[&Row]) -> Vec<Finding> {
     let Some(first) = rows.first() else { return Vec::new() };
-    if !scene.may_be_limited(first.device) {
+    if !analysis.may_be_limited(first.device) {
         return Vec::new();
     }
     let in_flight: Vec<f64> = rows.iter().filter_map(|row| row.interval.queue_len).collect();
@@ -113,16 +113,16 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Vec<Finding> {
         let rate = |row: &Row| rate_of(row, limit);
         let rates: Vec<f64> = rows.iter().map(|row| rate(row)).collect();
         let plateau = cap::plateau(&rates, &in_flight);
-        let bought = scene.network_odds(first.device) >= BOUGHT;
+        let bought = analysis.network_odds(first.device) >= BOUGHT;
         let plateau = plateau.filter(|plateau| holds(plateau, limit, bought));
         if let Some(plateau) = plateau {
             let tier = cap::nearest_tier(limit, plateau.level);
             let n = plateau.samples as u64;
             let pin = Pin { limit, rate: plateau.level, tier, plateau: Some(plateau), n };
-            return charge(scene, first, &pin).into_iter().collect();
+            return charge(analysis, first, &pin).into_iter().collect();
         }
         // Of many samples some stand on any number; and what was once exceeded is no limit.
-        let highest = highest_of_disk(scene, first, limit);
+        let highest = highest_of_disk(analysis, first, limit);
         let speaks = |row: &&&Row| {
             rows.len() < SAMPLES
                 && row.interval.queue_len.is_some_and(|n| n > WAITING)
@@ -133,7 +133,7 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Vec<Finding> {
             if let Some((tier, off)) = tier.filter(|(_, off)| off.abs() <= SINGLE_ROW) {
                 let pin =
                     Pin { limit, rate: rate(row), tier: Some((tier, off)), plateau: None, n: 1 };
-                return charge(scene, row, &pin).into_iter().collect();
+                return charge(analysis, row, &pin).into_iter().collect();
             }
         }
     }
@@ -141,11 +141,10 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Vec<Finding> {
 }
 
 /// The highest rate of the disk in any listing of the input.
-fn highest_of_disk(scene: &Scene, of: &Row, limit: Limit) -> f64 {
-    let same = scene
-        .rows
-        .iter()
-        .filter(|row| row.disk == of.disk && scene.input(row.listing) == scene.input(of.listing));
+fn highest_of_disk(analysis: &Analysis, of: &Row, limit: Limit) -> f64 {
+    let same = analysis.rows.iter().filter(|row| {
+        row.disk == of.disk && analysis.input(row.listing) == analysis.input(of.listing)
+    });
     same.map(|row| rate_of(row, limit)).fold(0.0, f64::max)
 }
 
@@ -156,12 +155,12 @@ fn rate_of(row: &Row, limit: Limit) -> f64 {
     }
 }
 
-fn charge(scene: &Scene, row: &Row, pin: &Pin) -> Option<Finding> {
+fn charge(analysis: &Analysis, row: &Row, pin: &Pin) -> Option<Finding> {
     let queue = row.interval.queue_len.unwrap_or(0.0);
     if queue <= WAITING {
         return None;
     }
-    let source = scene.source(row.listing);
+    let source = analysis.source(row.listing);
     let mut evidence =
         evidence(pin, |quantity, value, unit| read_off(quantity, value, unit, pin.n, source));
     evidence.push(held(
@@ -188,9 +187,9 @@ fn holds(plateau: &Plateau, limit: Limit, bought: bool) -> bool {
 }
 
 /// A trace as one-second samples: of requests, then of bytes.
-fn from_track(scene: &Scene, track: &Track) -> Option<Finding> {
+fn from_track(analysis: &Analysis, track: &Track) -> Option<Finding> {
     let seconds = (track.span_ns() / 1e9) as usize;
-    if !scene.may_be_limited(track.device) || seconds > SECONDS_KEPT {
+    if !analysis.may_be_limited(track.device) || seconds > SECONDS_KEPT {
         return None;
     }
     // Little: the sum of latencies per second is the mean number in flight.
@@ -201,8 +200,8 @@ fn from_track(scene: &Scene, track: &Track) -> Option<Finding> {
     }
     let pin = [Limit::Iops, Limit::BytesPerSecond]
         .into_iter()
-        .find_map(|limit| pinned(scene, track, limit, &waits))?;
-    let source = scene.source(track.listing);
+        .find_map(|limit| pinned(analysis, track, limit, &waits))?;
+    let source = analysis.source(track.listing);
     let n = pin.n;
     let mut charge = finding(DETECTOR.verdict, Some(track.device), vec![track.listing]);
     charge.evidence =
@@ -219,7 +218,7 @@ fn from_track(scene: &Scene, track: &Track) -> Option<Finding> {
 
 /// A trace held at a rate. Bytes are counted in requests of the mean size, so that their counts
 /// are as even or uneven as those of requests.
-fn pinned(scene: &Scene, track: &Track, limit: Limit, waits: &[f64]) -> Option<Pin> {
+fn pinned(analysis: &Analysis, track: &Track, limit: Limit, waits: &[f64]) -> Option<Pin> {
     let sum: f64 = track.visits.iter().map(|visit| f64::from(visit.bytes)).sum();
     let unit = match limit {
         Limit::Iops => 1.0,
@@ -232,7 +231,7 @@ fn pinned(scene: &Scene, track: &Track, limit: Limit, waits: &[f64]) -> Option<P
     let plateau = cap::plateau(&per_second(track, waits.len(), worth), waits)?;
     let plateau = Plateau { level: plateau.level * unit, ..plateau };
     let tier = cap::nearest_tier(limit, plateau.level);
-    let bought = scene.network_odds(track.device) >= BOUGHT;
+    let bought = analysis.network_odds(track.device) >= BOUGHT;
     holds(&plateau, limit, bought).then_some(Pin {
         limit,
         rate: plateau.level,

@@ -28,7 +28,7 @@
 use iowhy_model::{Bound, Event, Finding, Forecast, Level, Nanos, Op, Unit, Verdict, key};
 
 use crate::Detector;
-use crate::analysis::Scene;
+use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
 use crate::detector::{Needs, computed, finding, held, lines};
 use crate::facts;
@@ -74,14 +74,14 @@ const SMALL: u32 = 262_144;
 /// Within this time a stripe is read and written back.
 const SECOND_NS: i64 = 1_000_000_000;
 
-fn accuse(scene: &Scene) -> Vec<Finding> {
-    let all = scene.requests().iter();
-    all.filter_map(|requests| off_block(scene, requests).or_else(|| parity(scene, requests)))
+fn accuse(analysis: &Analysis) -> Vec<Finding> {
+    let all = analysis.requests().iter();
+    all.filter_map(|requests| off_block(analysis, requests).or_else(|| parity(analysis, requests)))
         .collect()
 }
 
-fn off_block(scene: &Scene, requests: &Requests) -> Option<Finding> {
-    let about = scene.about(requests.listing, &requests.disk);
+fn off_block(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
+    let about = analysis.about(requests.listing, &requests.disk);
     let stated = about.number(key::QUEUE_PHYSICAL_BLOCK_SIZE);
     let block = stated.map_or(LIKELY_BLOCK, |(block, _)| block);
     let offset = about.number(key::DEVICE_ALIGNMENT_OFFSET).map_or(0.0, |(offset, _)| offset);
@@ -108,7 +108,7 @@ fn off_block(scene: &Scene, requests: &Requests) -> Option<Finding> {
     if !enough || !holds || lost < ranking::COMPLAINED_OF {
         return None;
     }
-    let source = scene.source(requests.listing);
+    let source = analysis.source(requests.listing);
     let (off, on) = (found.exposed as u64, found.spared as u64);
     let size = phrase::bytes(block);
     let mut charge = finding(DETECTOR.verdict, Some(requests.device), vec![requests.listing]);
@@ -144,14 +144,14 @@ fn off_block(scene: &Scene, requests: &Requests) -> Option<Finding> {
         ),
     ];
     charge.evidence.extend(stated.map(|(bytes, told)| {
-        facts::cited(scene.recording, &told, "physical block", bytes, Unit::Bytes)
+        facts::cited(analysis.recording, &told, "physical block", bytes, Unit::Bytes)
     }));
     let clauses = [ranking::above(fair, TIMES), ranking::above(share, SHARE)];
     charge.confidence = ranking::believe(PRIOR, &clauses);
     if stated.is_none() {
         charge.confidence *= if found.p < BEYOND_DOUBT { BORNE_OUT } else { GUESSED };
     }
-    let track = scene.track(requests.listing, requests.device);
+    let track = analysis.track(requests.listing, requests.device);
     let all = track.map_or(0.0, |track| track.lost_ns());
     charge.explained_share = found.excess_ns / all.max(found.excess_ns).max(1.0);
     let times: Vec<f64> = samples.iter().map(|sample| sample.ns).collect();
@@ -182,9 +182,9 @@ fn off_block(scene: &Scene, requests: &Requests) -> Option<Finding> {
 }
 
 /// Small writes to a RAID of parity: its thread reads the old block before it writes the new one.
-fn parity(scene: &Scene, requests: &Requests) -> Option<Finding> {
+fn parity(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     let of_raid = |event: &&&Event| {
-        let comm = event.comm.map(|name| scene.recording.text(name)).unwrap_or_default();
+        let comm = event.comm.map(|name| analysis.recording.text(name)).unwrap_or_default();
         comm.starts_with("md") && (comm.ends_with("_raid5") || comm.ends_with("_raid6"))
     };
     let mut accesses: Vec<Access> = requests
@@ -213,7 +213,7 @@ fn parity(scene: &Scene, requests: &Requests) -> Option<Finding> {
     if writes < 3 * EACH || share < READ_FIRST || lost < ranking::COMPLAINED_OF {
         return None;
     }
-    let source = scene.source(requests.listing);
+    let source = analysis.source(requests.listing);
     let n = writes as u64;
     let mut charge = finding(DETECTOR.verdict, Some(requests.device), vec![requests.listing]);
     charge.sentence = format!(

@@ -29,7 +29,7 @@
 use iowhy_model::{Bound, Finding, Flags, Level, Medium, Op, Unit, Verdict, key};
 
 use crate::Detector;
-use crate::analysis::Scene;
+use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
 use crate::detector::{Needs, computed, estimated, finding, held, lines};
 use crate::evidence::forecast::from_means;
@@ -84,8 +84,8 @@ const MOST_AT_LAST: f64 = 0.5;
 /// Share of the requests of a queue that are in use when it is full.
 const FULL: f64 = 0.9;
 
-fn accuse(scene: &Scene) -> Vec<Finding> {
-    scene.requests().iter().filter_map(|requests| charge(scene, requests)).collect()
+fn accuse(analysis: &Analysis) -> Vec<Finding> {
+    analysis.requests().iter().filter_map(|requests| charge(analysis, requests)).collect()
 }
 
 /// Whether programs wait for next to none of it: neither reads nor durable writes lose time in the queue.
@@ -110,7 +110,7 @@ fn busy_share(stages: &[Stages], requests: &Requests) -> f64 {
         / requests.span_ns()
 }
 
-fn charge(scene: &Scene, requests: &Requests) -> Option<Finding> {
+fn charge(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     let stages: Vec<Stages> = requests
         .events
         .iter()
@@ -121,10 +121,10 @@ fn charge(scene: &Scene, requests: &Requests) -> Option<Finding> {
             Some(Stages { arrived_ns, queued_ns, issued_ns, completed_ns })
         })
         .collect();
-    let track = scene.track(requests.listing, requests.device)?;
-    let about = scene.about(requests.listing, &requests.disk);
+    let track = analysis.track(requests.listing, requests.device)?;
+    let about = analysis.about(requests.listing, &requests.disk);
     // How many the device takes at once; a platter does one thing at a time.
-    let turns = scene.media(requests.device).iter().any(|known| known.0 == Medium::Rotational);
+    let turns = analysis.media(requests.device).iter().any(|known| known.0 == Medium::Rotational);
     let stated = about.number(key::DEVICE_QUEUE_DEPTH);
     let depth = stated.map_or(DEPTH, |(depth, _)| depth.max(1.0));
     let room = if turns { 1 } else { ((depth * ROOM).ceil() as u32).max(1) };
@@ -154,7 +154,7 @@ fn charge(scene: &Scene, requests: &Requests) -> Option<Finding> {
     {
         return None;
     }
-    let source = scene.source(requests.listing);
+    let source = analysis.source(requests.listing);
     let n = found.n as u64;
     let share = if for_tags { found.before_share } else { found.queue_share };
     let mut charge = finding(DETECTOR.verdict, Some(requests.device), vec![requests.listing]);
@@ -228,7 +228,7 @@ fn charge(scene: &Scene, requests: &Requests) -> Option<Finding> {
     }
     for (what, known) in [("requests the queue holds", tags), ("depth of the device", stated)] {
         charge.evidence.extend(known.map(|(value, told)| {
-            facts::cited(scene.recording, &told, what, value, Unit::Requests)
+            facts::cited(analysis.recording, &told, what, value, Unit::Requests)
         }));
     }
     let clauses = [
@@ -241,7 +241,7 @@ fn charge(scene: &Scene, requests: &Requests) -> Option<Finding> {
     charge.explained_share = wait_ns / whole.max(1.0);
     let assuming = "each request goes to the driver at once, and the device answers as it does now";
     charge.forecast = from_means(wait_ns + found.device_ns, found.device_ns, assuming.to_string());
-    advise(&mut charge, scene, requests, for_tags);
+    advise(&mut charge, analysis, requests, for_tags);
     Some(charge)
 }
 
@@ -263,9 +263,9 @@ fn sentence(disk: &str, found: &HeldBack, for_tags: bool, wait_ns: f64) -> Strin
     )
 }
 
-fn advise(charge: &mut Finding, scene: &Scene, requests: &Requests, for_tags: bool) {
+fn advise(charge: &mut Finding, analysis: &Analysis, requests: &Requests, for_tags: bool) {
     let disk = phrase::disk(&requests.disk);
-    let scheduler = scene.about(requests.listing, &requests.disk).last(key::QUEUE_SCHEDULER);
+    let scheduler = analysis.about(requests.listing, &requests.disk).last(key::QUEUE_SCHEDULER);
     charge.refuted_by = lines(&[
         "with scheduler `none` the wait only moves from the queue to the device",
         "the device completes no more when it is given more at once",

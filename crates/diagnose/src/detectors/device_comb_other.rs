@@ -31,7 +31,7 @@ use iowhy_model::{Bound, Finding, Forecast, Level, Op, Unit, Verdict};
 use crate::Detector;
 use crate::analysis::device_trace::Track;
 use crate::analysis::groups::{Group, too_quick_to_seek};
-use crate::analysis::{EVENTS_NEEDED, Scene};
+use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Needs, computed, estimated, finding, held, lines};
 use crate::evidence::candidates::PRIOR;
 use crate::evidence::candidates::SHAPE_ALONE;
@@ -85,27 +85,27 @@ const SAME_QUANTA: f64 = 0.02;
 /// What a known clock adds.
 const KNOWN_CLOCK: f64 = 1.0;
 
-fn accuse(scene: &Scene) -> Vec<Finding> {
+fn accuse(analysis: &Analysis) -> Vec<Finding> {
     let mut charges = Vec::new();
-    for track in scene.tracks.iter().filter(|track| !track.part) {
+    for track in analysis.tracks.iter().filter(|track| !track.part) {
         for (group, _) in track.groups.iter().take(KINDS) {
-            charges.extend(of_group(scene, track, group));
+            charges.extend(of_group(analysis, track, group));
         }
     }
     charges
 }
 
-fn of_group(scene: &Scene, track: &Track, group: &Group) -> Option<Finding> {
+fn of_group(analysis: &Analysis, track: &Track, group: &Group) -> Option<Finding> {
     if group.members.len() < EVENTS_NEEDED {
         return None;
     }
-    let resolution_ms = scene.source(track.listing).resolution.map_or(0.01, |step| step.ms());
+    let resolution_ms = analysis.source(track.listing).resolution.map_or(0.01, |step| step.ms());
     let places = group.members.iter();
     let services_ms: Vec<f64> =
         places.filter_map(|place| track.services_ns.get(*place)).map(|ns| ns / 1e6).collect();
     // A random read on a platter carries its own rotation: no shape of it is a clock's.
-    let may_turn = scene.may_turn(track.device);
-    let seeks = scene.turns(track.device) || !too_quick_to_seek(&services_ms);
+    let may_turn = analysis.may_turn(track.device);
+    let seeks = analysis.turns(track.device) || !too_quick_to_seek(&services_ms);
     if may_turn && group.sequential == Some(false) && seeks {
         return None;
     }
@@ -122,7 +122,7 @@ fn of_group(scene: &Scene, track: &Track, group: &Group) -> Option<Finding> {
         if is_serial { serial.map(|found| (services_ms, found))? } else { parallel? };
     // Only who says that no platter turns may have the period of one: behind a virtual disk there
     // may be one.
-    let rules_out = no_seeks || scene.medium(track.device).is_some() && !may_turn;
+    let rules_out = no_seeks || analysis.medium(track.device).is_some() && !may_turn;
     if !rules_out && found.near_rpm.is_some() {
         return None;
     }
@@ -131,7 +131,7 @@ fn of_group(scene: &Scene, track: &Track, group: &Group) -> Option<Finding> {
     if may_turn && is_ladder() {
         return None;
     }
-    let mut charge = charge(scene, track, group, &services_ms, found);
+    let mut charge = charge(analysis, track, group, &services_ms, found);
     charge.forecast = forecast(track, group, &services_ms, found, is_serial);
     Some(charge)
 }
@@ -166,13 +166,13 @@ fn side_by_side(
 }
 
 fn charge(
-    scene: &Scene,
+    analysis: &Analysis,
     track: &Track,
     group: &Group,
     services_ms: &[f64],
     found: Steps,
 ) -> Finding {
-    let source = scene.source(track.listing);
+    let source = analysis.source(track.listing);
     let (n, slow) = (services_ms.len() as u64, found.slow as u64);
     let clock = known_clock(found.period_ms);
     let mut charge = finding(DETECTOR.verdict, Some(track.device), vec![track.listing]);
@@ -209,7 +209,7 @@ fn charge(
     clauses.extend(clock.map(|_| KNOWN_CLOCK));
     let believed = ranking::believe(PRIOR, &clauses);
     // A provider that lets requests pass at a rate deals them out by a clock of its own.
-    let is_dealt = scene.network_odds(track.device) > 0.5;
+    let is_dealt = analysis.network_odds(track.device) > 0.5;
     charge.confidence = if is_dealt { believed.min(SHAPE_ALONE) } else { believed };
     charge.explained_share = found.explained_share;
     charge.refuted_by = lines(&[

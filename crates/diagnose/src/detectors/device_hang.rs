@@ -27,7 +27,7 @@
 use iowhy_model::{Bound, Finding, Level, Unit, Verdict};
 
 use crate::Detector;
-use crate::analysis::Scene;
+use crate::analysis::Analysis;
 use crate::analysis::device_trace::Track;
 use crate::analysis::samples::{self, Row, Silence};
 use crate::detector::{Needs, computed, finding, held, lines, read_off};
@@ -63,14 +63,15 @@ const SEEN: f64 = 0.7;
 /// A pause before it from which on it may be a sleep, ns: the shortest timers in use are seconds.
 const SLEEP_NS: f64 = 5e9;
 
-fn accuse(scene: &Scene) -> Vec<Finding> {
-    let traced = scene.tracks.iter().filter_map(|track| from_events(scene, track));
-    let averaged = scene.rows_by_listing().into_iter().filter_map(|rows| from_rows(scene, &rows));
+fn accuse(analysis: &Analysis) -> Vec<Finding> {
+    let traced = analysis.tracks.iter().filter_map(|track| from_events(analysis, track));
+    let averaged =
+        analysis.rows_by_listing().into_iter().filter_map(|rows| from_rows(analysis, &rows));
     traced.chain(averaged).collect()
 }
 
-fn from_events(scene: &Scene, track: &Track) -> Option<Finding> {
-    let stalls = freezes::of_its_own(scene, track).filter(|stalls| !freezes::recur(stalls))?;
+fn from_events(analysis: &Analysis, track: &Track) -> Option<Finding> {
+    let stalls = freezes::of_its_own(analysis, track).filter(|stalls| !freezes::recur(stalls))?;
     let long: Vec<&Episode> =
         stalls.episodes.iter().filter(|episode| episode.length_ns() > SHORTEST_NS).collect();
     let longest = long.iter().max_by(|a, b| a.length_ns().total_cmp(&b.length_ns()))?;
@@ -78,7 +79,7 @@ fn from_events(scene: &Scene, track: &Track) -> Option<Finding> {
     if long.len() > MOST || longest.length_ns() < STANDS_OUT * others {
         return None;
     }
-    let source = scene.source(track.listing);
+    let source = analysis.source(track.listing);
     let first = track.visits.iter().map(|visit| visit.issued_ns).min()?;
     let at_s = longest.start_ns.saturating_sub(first) as f64 / 1e9;
     let (n, span_s) = (track.visits.len() as u64, track.span_ns() / 1e9);
@@ -134,14 +135,14 @@ fn longest_beside(track: &Track, hangs: &[&Episode]) -> f64 {
     beside.map(|visit| visit.latency_ns()).fold(0.0, f64::max)
 }
 
-fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
+fn from_rows(analysis: &Analysis, rows: &[&Row]) -> Option<Finding> {
     let silences = samples::silences(rows);
     let longest = silences.iter().max_by(|a, b| a.seconds.total_cmp(&b.seconds))?;
     let Silence { row, seconds: length, queue, after_s, rows: silent } = *longest;
-    if silences.len() > MOST || scene.tracks.iter().any(|track| track.disk == row.disk) {
+    if silences.len() > MOST || analysis.tracks.iter().any(|track| track.disk == row.disk) {
         return None;
     }
-    let source = scene.source(row.listing);
+    let source = analysis.source(row.listing);
     let mut charge = finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
     charge.sentence = format!(
         "{} hung {}: in {} nothing completed for {} or longer, {} after the first, while {} were \

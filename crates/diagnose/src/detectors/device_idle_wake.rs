@@ -31,7 +31,7 @@ use iowhy_model::{Bound, Finding, Forecast, Level, Medium, Op, Unit, Verdict};
 use crate::Detector;
 use crate::analysis::device_trace::Track;
 use crate::analysis::groups::too_quick_to_seek;
-use crate::analysis::{EVENTS_NEEDED, Scene};
+use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Needs, computed, finding, held, lines};
 use crate::evidence::candidates::PRIOR;
 use crate::evidence::forecast::from_means;
@@ -63,17 +63,19 @@ const BEYOND_A_SEEK: f64 = 3.0;
 /// a millisecond (NVM Express, power state descriptors), those of processors end at 0.2 ms.
 const SHORTEST_NS: f64 = 0.5e6;
 
-fn accuse(scene: &Scene) -> Vec<Finding> {
-    let found = scene.tracks.iter().filter_map(|track| Some((track, of_track(scene, track)?)));
-    found.map(|(track, wake)| charge(scene, track, &wake)).collect()
+fn accuse(analysis: &Analysis) -> Vec<Finding> {
+    let found =
+        analysis.tracks.iter().filter_map(|track| Some((track, of_track(analysis, track)?)));
+    found.map(|(track, wake)| charge(analysis, track, &wake)).collect()
 }
 
-fn of_track(scene: &Scene, track: &Track) -> Option<Wake> {
+fn of_track(analysis: &Analysis, track: &Track) -> Option<Wake> {
     if track.visits.len() < EVENTS_NEEDED {
         return None;
     }
     let wake = idle_wake::idle_wake(&track.visits)?;
-    let may_turn = scene.may_turn(track.device) && (scene.turns(track.device) || !no_seek(track));
+    let may_turn =
+        analysis.may_turn(track.device) && (analysis.turns(track.device) || !no_seek(track));
     let seeks = may_turn && wake.woken_ns < BEYOND_A_SEEK * track.slow_end_ns();
     let lasts = wake.woken_ns - wake.awake_ns > SHORTEST_NS;
     (!seeks && lasts && wake.of_slow > OF_SLOW).then_some(wake)
@@ -91,8 +93,8 @@ fn no_seek(track: &Track) -> bool {
     times.len() >= EVENTS_NEEDED && too_quick_to_seek(&times)
 }
 
-fn charge(scene: &Scene, track: &Track, wake: &Wake) -> Finding {
-    let source = scene.source(track.listing);
+fn charge(analysis: &Analysis, track: &Track, wake: &Wake) -> Finding {
+    let source = analysis.source(track.listing);
     let (n, all) = (wake.woken as u64, track.visits.len() as u64);
     let mut charge = finding(DETECTOR.verdict, Some(track.device), vec![track.listing]);
     charge.sentence = format!(
@@ -142,7 +144,7 @@ fn charge(scene: &Scene, track: &Track, wake: &Wake) -> Finding {
         "`iowhy probe idle-wake` finds no pause after which a read is slow",
         "other devices of the host are as slow after the same pauses: then the processor slept",
     ]);
-    charge.next_step = next_step(scene, track);
+    charge.next_step = next_step(analysis, track);
     charge
 }
 
@@ -160,10 +162,10 @@ fn forecast(track: &Track, wake: &Wake) -> Option<Forecast> {
     from_means(mean, cured, assuming)
 }
 
-fn next_step(scene: &Scene, track: &Track) -> Vec<String> {
+fn next_step(analysis: &Analysis, track: &Track) -> Vec<String> {
     let disk = phrase::disk(&track.disk);
     let probe = format!("`iowhy probe idle-wake /dev/{disk}` measures the pause and the price");
-    let media: Vec<Medium> = scene.media(track.device).into_iter().map(|(m, _)| m).collect();
+    let media: Vec<Medium> = analysis.media(track.device).into_iter().map(|(m, _)| m).collect();
     let mut steps = vec![probe];
     if media.contains(&Medium::Nvme) {
         steps.push(

@@ -33,7 +33,7 @@
 use iowhy_model::{Bound, Event, FactKey, Finding, Level, Medium, Unit, Verdict, key};
 
 use crate::Detector;
-use crate::analysis::{EVENTS_NEEDED, Scene};
+use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Needs, finding, lines};
 use crate::evidence::candidates::{self, Grounds, PRIOR, SHAPE_ALONE, Suspect};
 use crate::facts::disk_names;
@@ -112,21 +112,21 @@ const ON_FLASH: f64 = 1.0;
 /// Bit of the NVMe critical warning: reliability degraded (NVM Express base specification).
 const UNRELIABLE: u64 = 4;
 
-fn accuse(scene: &Scene) -> Vec<Finding> {
-    candidates::suspects(scene).iter().filter_map(|suspect| charge(scene, suspect)).collect()
+fn accuse(analysis: &Analysis) -> Vec<Finding> {
+    candidates::suspects(analysis).iter().filter_map(|suspect| charge(analysis, suspect)).collect()
 }
 
-fn charge(scene: &Scene, suspect: &Suspect) -> Option<Finding> {
+fn charge(analysis: &Analysis, suspect: &Suspect) -> Option<Finding> {
     let mut grounds = Grounds::default();
     let proven = [
-        from_log(scene, suspect, &mut grounds),
-        from_failures(scene, suspect, &mut grounds),
-        from_smart(scene, suspect, &mut grounds),
-        from_members(scene, suspect, &mut grounds),
+        from_log(analysis, suspect, &mut grounds),
+        from_failures(analysis, suspect, &mut grounds),
+        from_smart(analysis, suspect, &mut grounds),
+        from_members(analysis, suspect, &mut grounds),
     ];
     let errors = proven.iter().any(|nats| *nats > 0.0);
-    let own_word = from_own_word(scene, suspect, &mut grounds);
-    let place = from_places(scene, suspect, &mut grounds);
+    let own_word = from_own_word(analysis, suspect, &mut grounds);
+    let place = from_places(analysis, suspect, &mut grounds);
     let is_proven = errors || own_word > 0.0;
     grounds.clauses = proven.into_iter().chain([own_word, place]).collect();
     if grounds.evidence.is_empty() || grounds.clauses.iter().sum::<f64>() <= 0.0 {
@@ -164,15 +164,15 @@ fn share(suspect: &Suspect, is_proven: bool) -> f64 {
 }
 
 /// Sectors that the kernel says could not be read.
-fn from_log(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
+fn from_log(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
     let about = suspect.about();
     let told: Vec<&LogLine> = about.logged("medium").collect();
     let Some(first) = told.first() else { return 0.0 };
     let what = "medium errors in the kernel's log";
-    grounds.log_lines(scene, what, &told, Some(Bound::Above(0.0)));
+    grounds.log_lines(analysis, what, &told, Some(Bound::Above(0.0)));
     if let Some(line) = told.iter().find(|line| line.message.sector.is_some()) {
         let sector = line.message.sector.unwrap_or(0) as f64;
-        grounds.fact(scene, &line.told, "first sector it names", (sector, Unit::Count), None);
+        grounds.fact(analysis, &line.told, "first sector it names", (sector, Unit::Count), None);
     }
     let at = &first.message.stamp;
     let n = told.len();
@@ -186,7 +186,7 @@ fn from_log(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
 }
 
 /// Requests that failed.
-fn from_failures(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
+fn from_failures(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
     let Some(listing) = suspect.listing.filter(|_| !disk_names::is_stacked(&suspect.disk)) else {
         return 0.0;
     };
@@ -199,7 +199,7 @@ fn from_failures(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64
     let above = Some(Bound::Above(0.0));
     if of_medium > 0 {
         let n = (of_medium as f64, Unit::Count, of_medium);
-        grounds.failed(scene, listing, "requests that failed as unreadable", n, above);
+        grounds.failed(analysis, listing, "requests that failed as unreadable", n, above);
         grounds.words.push(format!("{of_medium} requests failed as unreadable"));
         nats = FAILED_MEDIUM;
     }
@@ -209,9 +209,9 @@ fn from_failures(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64
         ranges.sort_unstable();
         let again = ranges.windows(2).filter(|pair| pair[0] == pair[1]).count();
         let n = (io.len() as f64, Unit::Count, io.len());
-        grounds.failed(scene, listing, "requests that failed with EIO", n, above);
+        grounds.failed(analysis, listing, "requests that failed with EIO", n, above);
         let n = (again as f64, Unit::Count, io.len());
-        grounds.number(scene, listing, "of these, again within 1 MiB", n, above);
+        grounds.number(analysis, listing, "of these, again within 1 MiB", n, above);
         grounds.words.push(format!("{} requests failed with EIO", io.len()));
         nats = nats.max(if again > 0 { FAILED_TWICE } else { FAILED });
     }
@@ -229,9 +229,9 @@ fn was_given_up(event: &Event) -> bool {
 }
 
 /// What the drive says of itself; of several signs the strongest counts.
-fn from_smart(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
+fn from_smart(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
     let about = suspect.about();
-    let medium = scene.medium(suspect.device);
+    let medium = analysis.medium(suspect.device);
     let flash = matches!(medium, Some(Medium::Flash | Medium::Nvme));
     let mut most: f64 = 0.0;
     for (key, words, standing, growing) in SMART {
@@ -247,10 +247,10 @@ fn from_smart(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
             None => standing,
         };
         let bound = (nats > 0.0).then_some(Bound::Above(0.0));
-        grounds.fact(scene, &told, words, (value, Unit::Count), bound);
+        grounds.fact(analysis, &told, words, (value, Unit::Count), bound);
         if let Some(rise) = grew {
             let what = format!("{words}: grew by");
-            grounds.fact(scene, &told, &what, (rise, Unit::Count), Some(Bound::Above(0.0)));
+            grounds.fact(analysis, &told, &what, (rise, Unit::Count), Some(Bound::Above(0.0)));
         }
         if nats > 0.0 {
             grounds.words.push(format!("{} {words}", phrase::thousands(value)));
@@ -264,7 +264,7 @@ fn from_smart(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
         && errors >= MANY_ERRORS
     {
         let above = Some(Bound::Above(MANY_ERRORS - 1.0));
-        grounds.fact(scene, &told, "errors in the drive's log", (errors, Unit::Count), above);
+        grounds.fact(analysis, &told, "errors in the drive's log", (errors, Unit::Count), above);
         grounds.words.push(format!("{} errors in the drive's log", phrase::thousands(errors)));
         most = most.max(FAILED_MEDIUM);
     }
@@ -272,7 +272,7 @@ fn from_smart(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
         && value as u64 & UNRELIABLE != 0
     {
         let what = "NVMe critical warning, bit 2: reliability degraded";
-        grounds.fact(scene, &told, what, (value, Unit::Count), Some(Bound::Above(0.0)));
+        grounds.fact(analysis, &told, what, (value, Unit::Count), Some(Bound::Above(0.0)));
         grounds.words.push("the drive calls its own media unreliable".to_string());
         most = most.max(FAILED_MEDIUM);
     }
@@ -280,7 +280,7 @@ fn from_smart(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
 }
 
 /// What an array or a RAID controller counted of its member; of several signs the strongest counts.
-fn from_members(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
+fn from_members(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
     let about = suspect.about();
     let count = |kind: &'static str| about.number(key::MEMBER_ERRORS.of(kind));
     let above = Some(Bound::Above(0.0));
@@ -292,7 +292,7 @@ fn from_members(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 
     // Writes or checksums that fail too may be the cable's; then the array does not tell which.
     if let Some((reads, told)) = count("read").filter(|(n, _)| *n > 0.0 && only_reads) {
         grounds.fact(
-            scene,
+            analysis,
             &told,
             "reads that failed, as its array counts",
             (reads, Unit::Count),
@@ -311,7 +311,7 @@ fn from_members(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 
     if let Some((errors, told)) = count("media").filter(|(n, _)| *n > 0.0) {
         let grew = about.rise(key::MEMBER_ERRORS.of("media")).is_some_and(|(rise, _)| rise > 0.0);
         let what = "media errors, as its controller counts";
-        grounds.fact(scene, &told, what, (errors, Unit::Count), above);
+        grounds.fact(analysis, &told, what, (errors, Unit::Count), above);
         grounds
             .words
             .push(format!("{} media errors in its controller's count", phrase::thousands(errors)));
@@ -323,11 +323,17 @@ fn from_members(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 
     }
     let predicted = count("predictive").filter(|(n, _)| *n > 0.0);
     if let Some((n, told)) = predicted {
-        grounds.fact(scene, &told, "failures that it predicts", (n, Unit::Count), above);
+        grounds.fact(analysis, &told, "failures that it predicts", (n, Unit::Count), above);
         grounds.words.push("its controller predicts that it will fail".to_string());
         most = most.max(FAILED_TWICE);
     } else if let Some(told) = said.filter(|told| told.text() == "predictive failure") {
-        grounds.fact(scene, &told, "its controller predicts a failure", (1.0, Unit::Count), above);
+        grounds.fact(
+            analysis,
+            &told,
+            "its controller predicts a failure",
+            (1.0, Unit::Count),
+            above,
+        );
         grounds.words.push("its controller predicts that it will fail".to_string());
         most = most.max(FAILED_TWICE);
     }
@@ -335,14 +341,14 @@ fn from_members(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 
 }
 
 /// What the drive says of its own state, without naming an error.
-fn from_own_word(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
+fn from_own_word(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
     let about = suspect.about();
     let mut most: f64 = 0.0;
     if let Some((passed, told)) = about.number(key::SMART_PASSED)
         && passed <= 0.0
     {
         let what = "SMART health: 1 passed, 0 failed";
-        grounds.fact(scene, &told, what, (passed, Unit::Count), Some(Bound::Below(1.0)));
+        grounds.fact(analysis, &told, what, (passed, Unit::Count), Some(Bound::Below(1.0)));
         grounds.words.push("it does not pass its own check".to_string());
         most = most.max(FAILED_TWICE);
     }
@@ -352,7 +358,7 @@ fn from_own_word(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64
         && spare < least
     {
         let what = "spare blocks left";
-        grounds.fact(scene, &told, what, (spare, Unit::Share), Some(Bound::Below(least)));
+        grounds.fact(analysis, &told, what, (spare, Unit::Share), Some(Bound::Below(least)));
         grounds.words.push(format!(
             "{:.0} % of its spare blocks are left, less than its own threshold of {:.0} %",
             100.0 * spare,
@@ -364,7 +370,13 @@ fn from_own_word(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64
     if let Some((used, told)) = worn.into_iter().find_map(|key| about.number(key))
         && used > 1.0
     {
-        grounds.fact(scene, &told, "endurance used", (used, Unit::Share), Some(Bound::Above(1.0)));
+        grounds.fact(
+            analysis,
+            &told,
+            "endurance used",
+            (used, Unit::Share),
+            Some(Bound::Above(1.0)),
+        );
         grounds.words.push(format!("{:.0} % of its rated endurance are used", 100.0 * used));
         most = most.max(WORN);
     }
@@ -372,7 +384,7 @@ fn from_own_word(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64
 }
 
 /// A place that is slow at each visit.
-fn from_places(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
+fn from_places(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
     let (Some(listing), Some(track)) = (suspect.listing, suspect.track) else { return 0.0 };
     if track.visits.len() < EVENTS_NEEDED {
         return 0.0;
@@ -382,20 +394,20 @@ fn from_places(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
     };
     let n = place.visits;
     grounds.number(
-        scene,
+        analysis,
         listing,
         "first sector of the slow range of 1 MiB",
         (place.sector as f64, Unit::Count, n),
         None,
     );
     let visits = (n as f64, Unit::Count, n);
-    grounds.number(scene, listing, "visits to it", visits, Some(Bound::Above(1.0)));
+    grounds.number(analysis, listing, "visits to it", visits, Some(Bound::Above(1.0)));
     let slow = (place.slow as f64, Unit::Count, n);
-    grounds.number(scene, listing, "of these, slow", slow, Some(Bound::Above(1.0)));
+    grounds.number(analysis, listing, "of these, slow", slow, Some(Bound::Above(1.0)));
     let others = (place.others_slow as f64 / place.others.max(1) as f64, Unit::Share, place.others);
-    grounds.number(scene, listing, "slow visits among those elsewhere", others, None);
+    grounds.number(analysis, listing, "slow visits among those elsewhere", others, None);
     let chance = (place.chance, Unit::Ratio, n);
-    grounds.number(scene, listing, "chance of it (Fisher)", chance, Some(Bound::Below(CHANCE)));
+    grounds.number(analysis, listing, "chance of it (Fisher)", chance, Some(Bound::Below(CHANCE)));
     grounds.words.push(format!(
         "{} of {n} visits around sector {} were slow ({} in the middle)",
         place.slow,

@@ -27,7 +27,7 @@
 use iowhy_model::{Bound, DeviceId, FactKey, Finding, Level, Unit, Verdict, key};
 
 use crate::Detector;
-use crate::analysis::Scene;
+use crate::analysis::Analysis;
 use crate::detector::{Needs, finding, lines};
 use crate::evidence::candidates::{self, Grounds, PRIOR, Suspect};
 use crate::facts::kernel_log::LogLine;
@@ -113,27 +113,27 @@ const COLLATERAL_S: f64 = 60.0;
 /// The link is gone (BLK_STS_TRANSPORT, block/blk-core.c).
 const ENOLINK: u16 = 67;
 
-fn accuse(scene: &Scene) -> Vec<Finding> {
-    let suspects = candidates::suspects(scene);
+fn accuse(analysis: &Analysis) -> Vec<Finding> {
+    let suspects = candidates::suspects(analysis);
     let mut charges: Vec<Finding> =
-        suspects.iter().filter_map(|suspect| charge(scene, suspect)).collect();
-    charges.extend(nameless_ports(scene));
+        suspects.iter().filter_map(|suspect| charge(analysis, suspect)).collect();
+    charges.extend(nameless_ports(analysis));
     charges
 }
 
-fn charge(scene: &Scene, suspect: &Suspect) -> Option<Finding> {
+fn charge(analysis: &Analysis, suspect: &Suspect) -> Option<Finding> {
     let mut grounds = Grounds::default();
     let about = suspect.about();
     let told: Vec<&LogLine> = about.log().collect();
-    let mut clauses = vec![from_log(scene, &told, &mut grounds)];
-    clauses.push(from_counter(scene, suspect, &mut grounds));
-    clauses.push(from_failures(scene, suspect, &mut grounds));
-    clauses.push(from_link_counters(scene, suspect, &mut grounds));
-    clauses.push(from_paths(scene, suspect, &mut grounds));
+    let mut clauses = vec![from_log(analysis, &told, &mut grounds)];
+    clauses.push(from_counter(analysis, suspect, &mut grounds));
+    clauses.push(from_failures(analysis, suspect, &mut grounds));
+    clauses.push(from_link_counters(analysis, suspect, &mut grounds));
+    clauses.push(from_paths(analysis, suspect, &mut grounds));
     if clauses.iter().all(|nats| *nats <= 0.0) {
         return None;
     }
-    clauses.push(slow_link(scene, suspect, &mut grounds));
+    clauses.push(slow_link(analysis, suspect, &mut grounds));
     grounds.clauses = clauses;
     let disk = phrase::disk(&suspect.disk);
     let mut charge = accusation(suspect.device, grounds.listings(suspect), grounds.believe(PRIOR));
@@ -172,9 +172,9 @@ fn next_step(disk: &str) -> Vec<String> {
 }
 
 /// Ports whose disk nobody names: the port itself is accused.
-fn nameless_ports(scene: &Scene) -> Vec<Finding> {
+fn nameless_ports(analysis: &Analysis) -> Vec<Finding> {
     let mut ports: Vec<(DeviceId, Vec<&LogLine>)> = Vec::new();
-    for line in scene.facts.nameless() {
+    for line in analysis.facts.nameless() {
         let Some(device) = line.told.fact.device else { continue };
         match ports.iter_mut().find(|(known, _)| *known == device) {
             Some((_, all)) => all.push(line),
@@ -183,12 +183,12 @@ fn nameless_ports(scene: &Scene) -> Vec<Finding> {
     }
     let found = ports.into_iter().filter_map(|(device, told)| {
         let mut grounds = Grounds::default();
-        let nats = from_log(scene, &told, &mut grounds);
+        let nats = from_log(analysis, &told, &mut grounds);
         grounds.clauses = vec![nats];
         if nats <= 0.0 {
             return None;
         }
-        let port = &scene.recording.device_of(device).name;
+        let port = &analysis.recording.device_of(device).name;
         let listings = grounds.listings.clone();
         let mut charge = accusation(device, listings, grounds.believe(PRIOR));
         charge.sentence = format!(
@@ -204,7 +204,7 @@ fn nameless_ports(scene: &Scene) -> Vec<Finding> {
 }
 
 /// What the kernel says of link and controller.
-fn from_log(scene: &Scene, told: &[&LogLine], grounds: &mut Grounds) -> f64 {
+fn from_log(analysis: &Analysis, told: &[&LogLine], grounds: &mut Grounds) -> f64 {
     let says =
         |line: &&&LogLine, words: &[&str]| words.iter().any(|w| line.message.text.contains(w));
     let of = |kind: &str| told.iter().filter(|line| line.kind == kind).copied().collect::<Vec<_>>();
@@ -239,14 +239,14 @@ fn from_log(scene: &Scene, told: &[&LogLine], grounds: &mut Grounds) -> f64 {
     ];
     for (lines, what, nats) in kinds {
         let Some(first) = lines.first() else { continue };
-        let nats = if is_stale(scene, first, lines) { nats + STALE } else { nats };
-        grounds.log_lines(scene, what, lines, Some(Bound::Above(0.0)));
+        let nats = if is_stale(analysis, first, lines) { nats + STALE } else { nats };
+        grounds.log_lines(analysis, what, lines, Some(Bound::Above(0.0)));
         grounds.words.push(format!("{} {what} (`{}`)", lines.len(), short(&first.message.text)));
         most = most.max(nats);
     }
     if let Some(first) = wakes.first().filter(|_| corrupt.is_empty() && most > 0.0) {
         let what = "link wake-ups without a corrupted frame, in the kernel's log";
-        grounds.log_lines(scene, what, &wakes, None);
+        grounds.log_lines(analysis, what, &wakes, None);
         grounds.words.push(format!(
             "the link wakes up ({}) and corrupts no frame, so link power management comes before the cable",
             short(&first.message.text)
@@ -256,8 +256,8 @@ fn from_log(scene: &Scene, told: &[&LogLine], grounds: &mut Grounds) -> f64 {
 }
 
 /// Whether even the last of these lines is a day older than the log's end.
-fn is_stale(scene: &Scene, first: &LogLine, lines: &[&LogLine]) -> bool {
-    let end = scene.facts.log_end(first.told.listing);
+fn is_stale(analysis: &Analysis, first: &LogLine, lines: &[&LogLine]) -> bool {
+    let end = analysis.facts.log_end(first.told.listing);
     let last = lines.iter().filter_map(|line| line.message.at_s).reduce(f64::max);
     end.zip(last).is_some_and(|(end, last)| end - last > STALE_S)
 }
@@ -268,7 +268,7 @@ fn short(message: &str) -> String {
 }
 
 /// CRC errors of the link, if they grew.
-fn from_counter(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
+fn from_counter(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
     let about = suspect.about();
     let Some((value, told)) =
         about.number(key::SMART_RAW.of("199")).filter(|(value, _)| *value > 0.0)
@@ -277,10 +277,10 @@ fn from_counter(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 
     };
     let grew =
         about.rise(key::SMART_RAW.of("199")).map(|(rise, _)| rise).filter(|rise| *rise > 0.0);
-    grounds.fact(scene, &told, "CRC errors of the link (SMART 199)", (value, Unit::Count), None);
+    grounds.fact(analysis, &told, "CRC errors of the link (SMART 199)", (value, Unit::Count), None);
     let Some(rise) = grew else { return 0.0 };
     let above = Some(Bound::Above(0.0));
-    grounds.fact(scene, &told, "CRC errors since the record before", (rise, Unit::Count), above);
+    grounds.fact(analysis, &told, "CRC errors since the record before", (rise, Unit::Count), above);
     grounds
         .words
         .push(format!("{} CRC errors more than the record before", phrase::thousands(rise)));
@@ -289,13 +289,13 @@ fn from_counter(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 
 
 /// Counters of the link beside SMART 199: those of SATA and SAS phys, if they grew; the drive's own
 /// log of corrupt transfers, if its last entry is young.
-fn from_link_counters(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
+fn from_link_counters(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
     let about = suspect.about();
     let mut most: f64 = 0.0;
     for (key, what) in LINK_COUNTERS {
         let Some((rise, told)) = about.rise(key).filter(|(rise, _)| *rise > 0.0) else { continue };
         let what = format!("{what}: grew by");
-        grounds.fact(scene, &told, &what, (rise, Unit::Count), Some(Bound::Above(0.0)));
+        grounds.fact(analysis, &told, &what, (rise, Unit::Count), Some(Bound::Above(0.0)));
         grounds.words.push(format!("{} more {what}", phrase::thousands(rise)));
         most = most.max(GREW);
     }
@@ -305,7 +305,7 @@ fn from_link_counters(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -
     {
         let what = "corrupt transfers among the last entries of the drive's error log";
         let bound = young.then_some(Bound::Above(0.0));
-        grounds.fact(scene, &told, what, (errors, Unit::Count), bound);
+        grounds.fact(analysis, &told, what, (errors, Unit::Count), bound);
         if young {
             grounds.words.push(format!("{} corrupt transfers in the drive's own log", errors));
             most = most.max(FAILED);
@@ -315,30 +315,36 @@ fn from_link_counters(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -
 }
 
 /// A path that its volume no longer uses.
-fn from_paths(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
+fn from_paths(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
     let Some(told) = suspect.about().last(key::PATH_STATE) else { return 0.0 };
     let said = told.text();
     let what = format!("path state: `{said}`");
-    grounds.fact(scene, &told, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
+    grounds.fact(analysis, &told, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
     grounds.words.push(format!("its volume calls this path `{said}`"));
     FAILED
 }
 
 /// Requests whose link was gone.
-fn from_failures(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
+fn from_failures(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
     let Some(listing) = suspect.listing else { return 0.0 };
     let lost = suspect.failed.iter().filter(|event| event.error == Some(ENOLINK)).count();
     if lost == 0 {
         return 0.0;
     }
     let n = (lost as f64, Unit::Count, lost);
-    grounds.failed(scene, listing, "requests that failed with ENOLINK", n, Some(Bound::Above(0.0)));
+    grounds.failed(
+        analysis,
+        listing,
+        "requests that failed with ENOLINK",
+        n,
+        Some(Bound::Above(0.0)),
+    );
     grounds.words.push(format!("{lost} requests failed because the link was gone"));
     FAILED
 }
 
 /// A link that runs below what both ends can do.
-fn slow_link(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
+fn slow_link(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
     let about = suspect.about();
     let pairs = [
         (key::SMART_LINK_SPEED, key::SMART_LINK_SPEED_MAX),
@@ -351,7 +357,7 @@ fn slow_link(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
         if now < most {
             let bound = Some(Bound::Below(1.0));
             let share = (now / most, Unit::Ratio);
-            grounds.fact(scene, &told, "speed of the link over its limit", share, bound);
+            grounds.fact(analysis, &told, "speed of the link over its limit", share, bound);
             return SUPPORTS;
         }
     }

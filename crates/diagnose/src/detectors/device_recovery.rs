@@ -27,7 +27,7 @@
 use iowhy_model::{Bound, Finding, Level, Unit, Verdict, key};
 
 use crate::Detector;
-use crate::analysis::Scene;
+use crate::analysis::Analysis;
 use crate::detector::{Needs, finding, lines};
 use crate::evidence::candidates::{self, Grounds, PRIOR, SHAPE_ALONE, Suspect};
 use crate::facts::Told;
@@ -72,8 +72,8 @@ const NEAR: &str = "requests within 5 % of the limit";
 const STATED: f64 = 1.0;
 const LOGGED: f64 = 3.0;
 
-fn accuse(scene: &Scene) -> Vec<Finding> {
-    candidates::suspects(scene).iter().filter_map(|suspect| charge(scene, suspect)).collect()
+fn accuse(analysis: &Analysis) -> Vec<Finding> {
+    candidates::suspects(analysis).iter().filter_map(|suspect| charge(analysis, suspect)).collect()
 }
 
 /// A limit, how late it may be noticed, where it was stated, and in whose name.
@@ -101,7 +101,7 @@ fn limits<'a>(suspect: &Suspect<'_, 'a>) -> Vec<Limit<'a>> {
     limits
 }
 
-fn charge(scene: &Scene, suspect: &Suspect) -> Option<Finding> {
+fn charge(analysis: &Analysis, suspect: &Suspect) -> Option<Finding> {
     let (track, listing) = (suspect.track?, suspect.listing?);
     let latencies_s: Vec<f64> = track.visits.iter().map(|visit| visit.latency_ns() / 1e9).collect();
     let (found, late, stated): (Pile, _, _) = limits(suspect)
@@ -117,18 +117,18 @@ fn charge(scene: &Scene, suspect: &Suspect) -> Option<Finding> {
     let count = (n as f64, Unit::Count, n);
     let bound = Some(Bound::Above(needed as f64 - 1.0));
     let near = if late { "requests at the limit, to a second above" } else { NEAR };
-    grounds.number(scene, listing, near, count, bound);
+    grounds.number(analysis, listing, near, count, bound);
     let beside = (found.beside as f64, Unit::Count, latencies_s.len());
     let bound = Some(Bound::Below(n as f64));
-    grounds.number(scene, listing, "others within a factor of two of it", beside, bound);
+    grounds.number(analysis, listing, "others within a factor of two of it", beside, bound);
     let median = (found.ratio * found.limit_s, Unit::Seconds, n);
-    grounds.number(scene, listing, "median latency of those at the limit", median, None);
+    grounds.number(analysis, listing, "median latency of those at the limit", median, None);
     grounds.clauses = vec![ranking::above(n as f64, needed as f64 - 0.5)];
     if let Some((told, words)) = stated {
-        grounds.fact(scene, &told, words, (found.limit_s, Unit::Seconds), None);
+        grounds.fact(analysis, &told, words, (found.limit_s, Unit::Seconds), None);
         grounds.clauses.push(STATED);
     }
-    let logged = from_log(scene, suspect, &mut grounds);
+    let logged = from_log(analysis, suspect, &mut grounds);
     grounds.clauses.push(logged);
     let mut charge = finding(DETECTOR.verdict, Some(suspect.device), grounds.listings(suspect));
     let believed = grounds.believe(PRIOR);
@@ -152,12 +152,12 @@ fn charge(scene: &Scene, suspect: &Suspect) -> Option<Finding> {
 }
 
 /// What the kernel says of commands that ended so.
-fn from_log(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
+fn from_log(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
     let about = suspect.about();
     let kinds = ["timeout", "medium", "controller"];
     let told: Vec<&LogLine> = about.log().filter(|line| kinds.contains(&line.kind)).collect();
     let what = "timeouts, resets and medium errors in the kernel's log";
-    grounds.log_lines(scene, what, &told, Some(Bound::Above(0.0)));
+    grounds.log_lines(analysis, what, &told, Some(Bound::Above(0.0)));
     if told.is_empty() { 0.0 } else { LOGGED }
 }
 

@@ -33,7 +33,7 @@ use iowhy_model::{Bound, Evidence, Finding, Forecast, Level, Op, Unit, Verdict};
 use crate::Detector;
 use crate::analysis::device_trace::Track;
 use crate::analysis::groups::Group;
-use crate::analysis::{EVENTS_NEEDED, Scene};
+use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Needs, computed, estimated, finding, held, lines};
 use crate::evidence::forecast::with_services;
 use crate::measures::ladder::{self, Ladder};
@@ -102,16 +102,17 @@ struct Case<'a> {
     ladder: Option<Ladder>,
 }
 
-fn accuse(scene: &Scene) -> Vec<Finding> {
-    let mut cases = cases(scene);
-    share_speed(scene, &mut cases);
-    cases.iter().filter_map(|case| charge(scene, case)).collect()
+fn accuse(analysis: &Analysis) -> Vec<Finding> {
+    let mut cases = cases(analysis);
+    share_speed(analysis, &mut cases);
+    cases.iter().filter_map(|case| charge(analysis, case)).collect()
 }
 
-fn cases<'a>(scene: &'a Scene) -> Vec<Case<'a>> {
+fn cases<'a>(analysis: &'a Analysis) -> Vec<Case<'a>> {
     let mut cases = Vec::new();
-    for track in scene.tracks.iter().filter(|t| scene.may_turn(t.device) && !t.part) {
-        let resolution_ms = scene.source(track.listing).resolution.map_or(0.01, |step| step.ms());
+    for track in analysis.tracks.iter().filter(|t| analysis.may_turn(t.device) && !t.part) {
+        let resolution_ms =
+            analysis.source(track.listing).resolution.map_or(0.01, |step| step.ms());
         if resolution_ms > COARSEST_MS {
             continue;
         }
@@ -126,10 +127,10 @@ fn cases<'a>(scene: &'a Scene) -> Vec<Case<'a>> {
                 .filter_map(|place| track.services_ns.get(*place))
                 .map(|ns| ns / 1e6)
                 .collect();
-            if !scene.turns(track.device) && quicker_than_platters(&services_ms) {
+            if !analysis.turns(track.device) && quicker_than_platters(&services_ms) {
                 continue;
             }
-            let ladder = match scene.options.rpm {
+            let ladder = match analysis.options.rpm {
                 Some(rpm) => ladder::known(&services_ms, rpm, resolution_ms),
                 None => at_a_usual_speed(&services_ms, resolution_ms),
             };
@@ -162,9 +163,10 @@ fn at_a_usual_speed(services_ms: &[f64], resolution_ms: f64) -> Option<Ladder> {
 
 /// The speed that one listing of a disk has found is known in its other listings; one that shows
 /// the same ladder makes the first one surer.
-fn share_speed(scene: &Scene, cases: &mut [Case]) {
-    let same =
-        |a: &Track, b: &Track| a.disk == b.disk && scene.input(a.listing) == scene.input(b.listing);
+fn share_speed(analysis: &Analysis, cases: &mut [Case]) {
+    let same = |a: &Track, b: &Track| {
+        a.disk == b.disk && analysis.input(a.listing) == analysis.input(b.listing)
+    };
     let sure = |case: &Case| case.ladder.as_ref().map_or(0.0, |ladder| ladder.confidence);
     for place in 0..cases.len() {
         let best = (0..cases.len())
@@ -191,14 +193,14 @@ fn share_speed(scene: &Scene, cases: &mut [Case]) {
     }
 }
 
-fn charge(scene: &Scene, case: &Case) -> Option<Finding> {
+fn charge(analysis: &Analysis, case: &Case) -> Option<Finding> {
     let ladder = case.ladder.as_ref()?;
     let track = case.track;
     let mut confidence = ladder.confidence;
-    if ladder.fires() && scene.options.rpm.is_some() {
+    if ladder.fires() && analysis.options.rpm.is_some() {
         confidence = confidence.max(KNOWN_SPEED);
     }
-    if ladder.fires() && scene.turns(track.device) && confidence > 0.5 {
+    if ladder.fires() && analysis.turns(track.device) && confidence > 0.5 {
         confidence = KNOWN_PLATTER;
     }
     if only_every_other(ladder) {
@@ -219,8 +221,8 @@ fn charge(scene: &Scene, case: &Case) -> Option<Finding> {
     charge.subject.group = Some(case.kind.clone());
     charge.confidence = confidence;
     charge.explained_share = ladder.explained_share;
-    charge.evidence = evidence(scene, case, ladder);
-    charge.evidence.extend(against_the_stated_speed(scene, case));
+    charge.evidence = evidence(analysis, case, ladder);
+    charge.evidence.extend(against_the_stated_speed(analysis, case));
     charge.refuted_by = lines(&[
         "the device has no platter: then a timer or its firmware makes the steps",
         "the same sectors read again are quick every time, and the SMART counters 5, 197 and 198 \
@@ -236,8 +238,8 @@ fn charge(scene: &Scene, case: &Case) -> Option<Finding> {
     Some(charge)
 }
 
-fn evidence(scene: &Scene, case: &Case, ladder: &Ladder) -> Vec<Evidence> {
-    let source = scene.source(case.track.listing);
+fn evidence(analysis: &Analysis, case: &Case, ladder: &Ladder) -> Vec<Evidence> {
+    let source = analysis.source(case.track.listing);
     let (n, slow) = (case.services_ms.len() as u64, ladder.slow as u64);
     vec![
         estimated("spindle speed", ladder.rpm, Unit::Rpm, slow, source),
@@ -267,12 +269,12 @@ fn evidence(scene: &Scene, case: &Case, ladder: &Ladder) -> Vec<Evidence> {
 }
 
 /// The speed the latencies fit by themselves, if it is another than the user stated.
-fn against_the_stated_speed(scene: &Scene, case: &Case) -> Option<Evidence> {
-    let stated = scene.options.rpm?;
+fn against_the_stated_speed(analysis: &Analysis, case: &Case) -> Option<Evidence> {
+    let stated = analysis.options.rpm?;
     let free = ladder::fit(&case.services_ms, case.resolution_ms)?;
     let differs = (free.rpm / stated - 1.0).abs() > SAME_SPEED && free.confidence >= MENTION;
     let what = format!("against it: the speed that fits by itself, not the {stated:.0} rpm stated");
-    let source = scene.source(case.track.listing);
+    let source = analysis.source(case.track.listing);
     differs.then(|| estimated(&what, free.rpm, Unit::Rpm, free.slow as u64, source))
 }
 

@@ -35,7 +35,7 @@ use iowhy_model::{Bound, DeviceId, Evidence, Finding, Level, Op, Unit, Verdict};
 use crate::Detector;
 use crate::analysis::device_trace::Track;
 use crate::analysis::samples::Row;
-use crate::analysis::{EVENTS_NEEDED, Scene};
+use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
 use crate::evidence::candidates::SHAPE_ALONE;
 use crate::evidence::forecast::{forecast, vote_evidence};
@@ -96,13 +96,14 @@ const WIDE: &str = "what a healthy one would do is known by its class alone: giv
 /// What a log that begins at issue cannot know (`biosnoop` without `-Q`).
 const UNSEEN_QUEUE: &str = "the log begins at issue: time in the host's queue was not observed";
 
-fn accuse(scene: &Scene) -> Vec<Finding> {
-    let traced = scene.tracks.iter().filter_map(|track| from_events(scene, track));
-    let averaged = scene.rows_by_listing().into_iter().filter_map(|rows| from_rows(scene, &rows));
+fn accuse(analysis: &Analysis) -> Vec<Finding> {
+    let traced = analysis.tracks.iter().filter_map(|track| from_events(analysis, track));
+    let averaged =
+        analysis.rows_by_listing().into_iter().filter_map(|rows| from_rows(analysis, &rows));
     traced.chain(averaged).collect()
 }
 
-fn from_events(scene: &Scene, track: &Track) -> Option<Finding> {
+fn from_events(analysis: &Analysis, track: &Track) -> Option<Finding> {
     let vote = track.vote.as_ref()?;
     let middle = vote.middle()?;
     let limit = SLOW_FROM * track.s0.median_ms() * 1e6;
@@ -129,12 +130,12 @@ fn from_events(scene: &Scene, track: &Track) -> Option<Finding> {
     );
     charge.subject.group = Some(kind);
     let believed = (f64::from(vote.device) + 0.5) / 10.5;
-    let believed = held_back(scene, track.device, queued(track, middle.mean_ns), believed);
+    let believed = held_back(analysis, track.device, queued(track, middle.mean_ns), believed);
     let late = host_may_be_late(track, middle.mean_ns - middle.healthy_mean_ns);
-    let doubted = late || track.part || may_be_durable(scene, track);
+    let doubted = late || track.part || may_be_durable(analysis, track);
     charge.confidence = if doubted { believed.min(SHAPE_ALONE) } else { believed };
     charge.explained_share = middle.device_share;
-    charge.evidence = vote_evidence(scene, track, vote, Side::Device);
+    charge.evidence = vote_evidence(analysis, track, vote, Side::Device);
     charge.forecast = forecast(track, vote);
     advise(&mut charge, &track.disk);
     if charge.forecast.as_ref().is_some_and(|forecast| !forecast.is_narrow()) {
@@ -176,8 +177,8 @@ fn host_may_be_late(track: &Track, excess_ns: f64) -> bool {
 
 /// Whether most of what was lost was lost by writes that take no longer than durable ones may, where no
 /// flags tell which are durable.
-fn may_be_durable(scene: &Scene, track: &Track) -> bool {
-    if scene.source(track.listing).level > Level::C {
+fn may_be_durable(analysis: &Analysis, track: &Track) -> bool {
+    if analysis.source(track.listing).level > Level::C {
         return false;
     }
     let healthy = track.slow_end_ns();
@@ -202,19 +203,19 @@ fn writes_may_be_durable(row: &Row) -> bool {
 
 /// What is left of the belief if the queue may be the provider's, who lets so many pass per second:
 /// a slow volume and a limited one look alike then.
-fn held_back(scene: &Scene, device: DeviceId, queued: f64, believed: f64) -> f64 {
-    let may_be = scene.network_odds(device) >= HELD_BACK && queued > MOSTLY_QUEUED;
+fn held_back(analysis: &Analysis, device: DeviceId, queued: f64, believed: f64) -> f64 {
+    let may_be = analysis.network_odds(device) >= HELD_BACK && queued > MOSTLY_QUEUED;
     if may_be { believed.min(SHAPE_ALONE) } else { believed }
 }
 
-fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
+fn from_rows(analysis: &Analysis, rows: &[&Row]) -> Option<Finding> {
     // The row that lost most time speaks; the others only have to be no worse than silent.
     let row = rows.iter().filter(|row| usable(row)).max_by(|a, b| a.lost().total_cmp(&b.lost()))?;
     let (effective, wait) = (row.effective_ms()?, row.await_ms()?);
     let (votes, confidence) = row.s0.votes(|s0| effective > SLOWDOWN * s0);
     if votes == 0
         || row.lost() < ranking::COMPLAINED_OF
-        || !scene.traced_side(row).is_none_or(is_device)
+        || !analysis.traced_side(row).is_none_or(is_device)
     {
         return None;
     }
@@ -232,17 +233,17 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
     );
     let believed = confidence * persistence(rows);
     charge.confidence =
-        held_back(scene, row.device, 1.0 - effective / wait.max(effective), believed);
+        held_back(analysis, row.device, 1.0 - effective / wait.max(effective), believed);
     if writes_may_be_durable(row) {
         charge.confidence = charge.confidence.min(SHAPE_ALONE);
     }
-    if is_contradicted(scene, row, wait) {
+    if is_contradicted(analysis, row, wait) {
         charge.confidence *= CONTRADICTED;
     }
     // What is left once each request costs S0: the wait shrinks with the service it waits for.
     charge.explained_share = ((effective - s0) / effective).clamp(0.0, 1.0);
-    charge.evidence = row_evidence(scene, row, effective, wait, votes);
-    charge.evidence.extend(spread_of_rows(scene, rows));
+    charge.evidence = row_evidence(analysis, row, effective, wait, votes);
+    charge.evidence.extend(spread_of_rows(analysis, rows));
     advise(&mut charge, &row.disk);
     Some(charge)
 }
@@ -253,11 +254,11 @@ fn is_device(side: Side) -> bool {
 
 /// Whether a histogram beside the averages says that the disk was much quicker: one of the two is of
 /// another time.
-fn is_contradicted(scene: &Scene, row: &Row, wait_ms: f64) -> bool {
-    scene.shapes.iter().any(|shape| {
+fn is_contradicted(analysis: &Analysis, row: &Row, wait_ms: f64) -> bool {
+    analysis.shapes.iter().any(|shape| {
         shape.disk == row.disk
             && shape.listing.abs_diff(row.listing) == 1
-            && scene.input(shape.listing) == scene.input(row.listing)
+            && analysis.input(shape.listing) == analysis.input(row.listing)
             && shape.known.histogram.mean_ns().is_some_and(|(mean, _)| mean * 2.0 < wait_ms * 1e6)
     })
 }
@@ -282,13 +283,13 @@ fn usable(row: &Row) -> bool {
 }
 
 fn row_evidence(
-    scene: &Scene,
+    analysis: &Analysis,
     row: &Row,
     effective: f64,
     wait: f64,
     votes: usize,
 ) -> Vec<Evidence> {
-    let source = scene.source(row.listing);
+    let source = analysis.source(row.listing);
     let mut evidence = vec![
         read_off("mean latency (await)", wait, Unit::Ms, 1, source),
         held(
@@ -319,14 +320,14 @@ fn row_evidence(
 }
 
 /// The same over all rows of the listing: one row may be chance, the range is not.
-fn spread_of_rows(scene: &Scene, rows: &[&Row]) -> Vec<Evidence> {
+fn spread_of_rows(analysis: &Analysis, rows: &[&Row]) -> Vec<Evidence> {
     let ratios: Vec<f64> = rows
         .iter()
         .filter(|row| usable(row))
         .filter_map(|row| Some(row.await_ms()? / row.effective_ms()?))
         .collect();
     let (Some(row), true) = (rows.first(), ratios.len() > 1) else { return Vec::new() };
-    let (source, n) = (scene.source(row.listing), ratios.len() as u64);
+    let (source, n) = (analysis.source(row.listing), ratios.len() as u64);
     let (least, most) = (
         ratios.iter().copied().fold(f64::MAX, f64::min),
         ratios.iter().copied().fold(0.0, f64::max),

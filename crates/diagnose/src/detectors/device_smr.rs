@@ -28,7 +28,7 @@
 use iowhy_model::{Bound, Finding, Level, Op, Unit, Verdict, key};
 
 use crate::Detector;
-use crate::analysis::Scene;
+use crate::analysis::Analysis;
 use crate::analysis::device_trace::Track;
 use crate::analysis::state_windows::{self, Windows};
 use crate::detector::{Needs, finding, lines};
@@ -78,15 +78,15 @@ const REBUILT: f64 = 1.5;
 /// Models by the lists that their vendors published: one a line, the beginning of the name.
 const SHINGLED: &str = include_str!("../baseline/shingled.txt");
 
-fn accuse(scene: &Scene) -> Vec<Finding> {
-    let suspects = candidates::suspects(scene);
-    let charges = |suspect| charge(scene, suspect).or_else(|| beside_log(scene, suspect));
+fn accuse(analysis: &Analysis) -> Vec<Finding> {
+    let suspects = candidates::suspects(analysis);
+    let charges = |suspect| charge(analysis, suspect).or_else(|| beside_log(analysis, suspect));
     suspects.iter().filter_map(charges).collect()
 }
 
-fn charge(scene: &Scene, suspect: &Suspect) -> Option<Finding> {
+fn charge(analysis: &Analysis, suspect: &Suspect) -> Option<Finding> {
     let (track, listing) = (suspect.track?, suspect.listing?);
-    if !scene.may_turn(track.device) {
+    if !analysis.may_turn(track.device) {
         return None;
     }
     let is_random = |sequential: Option<bool>| sequential == Some(false);
@@ -102,22 +102,28 @@ fn charge(scene: &Scene, suspect: &Suspect) -> Option<Finding> {
     let n = count as usize;
     let above = |bound| Some(Bound::Above(bound));
     let share = (share, Unit::Share, track.visits.len());
-    grounds.number(scene, listing, "requests that are random writes", share, above(RANDOM_WRITES));
+    grounds.number(
+        analysis,
+        listing,
+        "requests that are random writes",
+        share,
+        above(RANDOM_WRITES),
+    );
     let quick = (found.fast_ns / 1e6, Unit::Ms, n);
-    grounds.number(scene, listing, "service of a random write at first", quick, None);
+    grounds.number(analysis, listing, "service of a random write at first", quick, None);
     let slow = (found.slow_ns / 1e6, Unit::Ms, n);
     let beyond = above(BEYOND_A_SEEK_NS / 1e6);
-    grounds.number(scene, listing, "service of a random write later", slow, beyond);
+    grounds.number(analysis, listing, "service of a random write later", slow, beyond);
     let ratio = (found.ratio, Unit::Ratio, n);
-    grounds.number(scene, listing, "one over the other", ratio, above(RISE));
+    grounds.number(analysis, listing, "one over the other", ratio, above(RISE));
     grounds.clauses = vec![ranking::above(found.ratio, RISE).max(0.5)];
     if let Some((rose, n)) = sequential_rise(track, &writes, &found) {
         let rose_by = (rose, Unit::Ratio, n);
         let what = "sequential requests meanwhile, over before";
-        grounds.number(scene, listing, what, rose_by, Some(Bound::Below(STAYS)));
+        grounds.number(analysis, listing, what, rose_by, Some(Bound::Below(STAYS)));
         grounds.clauses.push(if rose < STAYS { 1.0 } else { ALL_SLOW });
     }
-    let known = by_name(scene, suspect, &mut grounds);
+    let known = by_name(analysis, suspect, &mut grounds);
     grounds.clauses.push(known);
     let mut charge = finding(DETECTOR.verdict, Some(suspect.device), grounds.listings(suspect));
     let believed = grounds.believe(PRIOR);
@@ -156,21 +162,21 @@ fn is_listed(model: &str) -> bool {
 
 /// A listed model whose requests ran out of time, or whose array or pool is being rebuilt: no latency
 /// has to be measured for that.
-fn beside_log(scene: &Scene, suspect: &Suspect) -> Option<Finding> {
+fn beside_log(analysis: &Analysis, suspect: &Suspect) -> Option<Finding> {
     let about = suspect.about();
     let mut grounds = Grounds::default();
     let model = about.model().filter(|told| is_listed(told.text()))?;
-    let named = by_name(scene, suspect, &mut grounds).min(1.0);
+    let named = by_name(analysis, suspect, &mut grounds).min(1.0);
     let timeouts: Vec<_> = about.logged("timeout").chain(about.logged("link")).collect();
     let mut late = 0.0;
     if !timeouts.is_empty() {
         let what = "requests that ran out of time and link resets, in the kernel's log";
-        grounds.log_lines(scene, what, &timeouts, Some(Bound::Above(0.0)));
+        grounds.log_lines(analysis, what, &timeouts, Some(Bound::Above(0.0)));
         grounds.words.push("its requests run out of time".to_string());
         late = RAN_OUT;
     }
-    let rebuilt = scene.facts.disks().filter_map(|array| {
-        let above = scene.facts.about(suspect.input, array);
+    let rebuilt = analysis.facts.disks().filter_map(|array| {
+        let above = analysis.facts.about(suspect.input, array);
         let action = above.last(key::ARRAY_ACTION)?;
         let members = above.last(key::DEVICE_SLAVES)?;
         let is_disk = |member: &String| {
@@ -187,7 +193,7 @@ fn beside_log(scene: &Scene, suspect: &Suspect) -> Option<Finding> {
     let mut rebuilds = 0.0;
     for action in rebuilt.take(1) {
         let what = format!("work of its array: `{}`", action.text());
-        grounds.fact(scene, &action, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
+        grounds.fact(analysis, &action, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
         grounds.words.push("its array is being rebuilt".to_string());
         rebuilds = REBUILT;
     }
@@ -243,11 +249,11 @@ fn sequential_rise(track: &Track, writes: &Windows, found: &Decline) -> Option<(
 }
 
 /// What the model or the queue says.
-fn by_name(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
+fn by_name(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
     let about = suspect.about();
     if let Some(told) = about.last(key::QUEUE_ZONED).filter(|told| told.text() != "none") {
         let what = format!("zoned: `{}`", told.text());
-        grounds.fact(scene, &told, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
+        grounds.fact(analysis, &told, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
         grounds.words.push(format!("it says it is zoned ({})", told.text()));
         return LISTED;
     }
@@ -256,7 +262,7 @@ fn by_name(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
         return 0.0;
     }
     let what = format!("on its vendor's list of shingled drives: {}", told.text());
-    grounds.fact(scene, &told, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
+    grounds.fact(analysis, &told, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
     grounds.words.push(format!("its model {} is on its vendor's list", told.text()));
     LISTED
 }

@@ -27,7 +27,7 @@
 use iowhy_model::{Bound, DeviceId, Finding, Level, Unit, Verdict};
 
 use crate::Detector;
-use crate::analysis::Scene;
+use crate::analysis::Analysis;
 use crate::analysis::device_trace::Track;
 use crate::detector::{Needs, computed, finding, held, lines};
 use crate::evidence::candidates::{self, Grounds, SHAPE_ALONE};
@@ -63,27 +63,28 @@ const TIMED_OUT: f64 = 1.7;
 /// Odds of a volume by name from which on the host behind it comes first (`vd`: 0.7).
 const VOLUME: f64 = 0.5;
 
-fn accuse(scene: &Scene) -> Vec<Finding> {
-    let tracks = scene.tracks.iter();
-    let traced = tracks.filter_map(|t| Some(charge(scene, t, &freezes::now_and_then(scene, t)?)));
-    traced.chain(timed_out(scene)).collect()
+fn accuse(analysis: &Analysis) -> Vec<Finding> {
+    let tracks = analysis.tracks.iter();
+    let traced =
+        tracks.filter_map(|t| Some(charge(analysis, t, &freezes::now_and_then(analysis, t)?)));
+    traced.chain(timed_out(analysis)).collect()
 }
 
 /// Disks and ports on which the kernel gave commands up, and says nothing of medium or link: the
 /// device, its firmware, its power states or the driver did not answer.
-fn timed_out(scene: &Scene) -> Vec<Finding> {
+fn timed_out(analysis: &Analysis) -> Vec<Finding> {
     let mut all: Vec<(DeviceId, String, Vec<&LogLine>)> = Vec::new();
-    let suspects = candidates::suspects(scene);
+    let suspects = candidates::suspects(analysis);
     for suspect in &suspects {
         let logged: Vec<&LogLine> = suspect.about().log().collect();
         all.push((suspect.device, phrase::disk(&suspect.disk).to_string(), logged));
     }
-    for line in scene.facts.nameless() {
+    for line in analysis.facts.nameless() {
         let Some(device) = line.told.fact.device else { continue };
         match all.iter_mut().find(|(known, _, _)| *known == device) {
             Some((_, _, logged)) => logged.push(line),
             None => {
-                let name = scene.recording.device_of(device).name.clone();
+                let name = analysis.recording.device_of(device).name.clone();
                 all.push((device, name, vec![line]));
             }
         }
@@ -93,12 +94,12 @@ fn timed_out(scene: &Scene) -> Vec<Finding> {
             logged.iter().filter(|line| kinds.contains(&line.kind)).copied().collect()
         };
         let lines = of(&["timeout", "command"]);
-        if lines.is_empty() || !of(&["medium", "link"]).is_empty() || may_be_remote(scene, device) {
+        if lines.is_empty() || !of(&["medium", "link"]).is_empty() || may_be_remote(analysis, device) {
             return None;
         }
         let mut grounds = Grounds::default();
         let what = "commands that failed or timed out, in the kernel's log";
-        grounds.log_lines(scene, what, &lines, Some(Bound::Above(0.0)));
+        grounds.log_lines(analysis, what, &lines, Some(Bound::Above(0.0)));
         grounds.clauses = vec![TIMED_OUT + ranking::above(lines.len() as f64, 1.0).min(1.0)];
         let mut charge = finding(DETECTOR.verdict, Some(device), grounds.listings.clone());
         charge.sentence = format!(
@@ -125,12 +126,12 @@ fn timed_out(scene: &Scene) -> Vec<Finding> {
 }
 
 /// Whether the device is a volume behind the host rather than a drive: then its host is asked first.
-fn may_be_remote(scene: &Scene, device: DeviceId) -> bool {
-    scene.network_odds(device) > VOLUME
+fn may_be_remote(analysis: &Analysis, device: DeviceId) -> bool {
+    analysis.network_odds(device) > VOLUME
 }
 
-fn charge(scene: &Scene, track: &Track, stalls: &Stalls) -> Finding {
-    let source = scene.source(track.listing);
+fn charge(analysis: &Analysis, track: &Track, stalls: &Stalls) -> Finding {
+    let source = analysis.source(track.listing);
     let n = stalls.episodes.len() as u64;
     let lengths: Vec<f64> = stalls
         .episodes

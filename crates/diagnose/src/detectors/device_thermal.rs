@@ -28,7 +28,7 @@
 use iowhy_model::{Bound, FactKey, Finding, Forecast, Level, Nanos, Unit, Verdict, key};
 
 use crate::Detector;
-use crate::analysis::Scene;
+use crate::analysis::Analysis;
 use crate::analysis::device_trace::Track;
 use crate::analysis::state_windows;
 use crate::detector::{Needs, finding, lines};
@@ -98,14 +98,14 @@ const AS_LONG: f64 = 0.20;
 /// Steps smaller than the cuts of a trace are none.
 const STEP: f64 = 1.5;
 
-fn accuse(scene: &Scene) -> Vec<Finding> {
-    candidates::suspects(scene).iter().filter_map(|suspect| charge(scene, suspect)).collect()
+fn accuse(analysis: &Analysis) -> Vec<Finding> {
+    candidates::suspects(analysis).iter().filter_map(|suspect| charge(analysis, suspect)).collect()
 }
 
-fn charge(scene: &Scene, suspect: &Suspect) -> Option<Finding> {
+fn charge(analysis: &Analysis, suspect: &Suspect) -> Option<Finding> {
     let mut grounds = Grounds::default();
-    let correlates = correlation(scene, suspect, &mut grounds);
-    let heat = signs_of_heat(scene, suspect, &mut grounds);
+    let correlates = correlation(analysis, suspect, &mut grounds);
+    let heat = signs_of_heat(analysis, suspect, &mut grounds);
     if heat + correlates <= 0.0 {
         return None;
     }
@@ -114,11 +114,11 @@ fn charge(scene: &Scene, suspect: &Suspect) -> Option<Finding> {
         let n = step.requests;
         let bound = Some(Bound::Above(STEP));
         let ratio = (step.slow_ns / step.fast_ns, Unit::Ratio, n);
-        grounds.number(scene, listing, "service in the slow state over the quick", ratio, bound);
+        grounds.number(analysis, listing, "service in the slow state over the quick", ratio, bound);
         let fast = (step.fast_ns / 1e6, Unit::Ms, n);
-        grounds.number(scene, listing, "service in the quick state", fast, None);
+        grounds.number(analysis, listing, "service in the quick state", fast, None);
         let slow = (step.slow_ns / 1e6, Unit::Ms, n);
-        grounds.number(scene, listing, "service in the slow state", slow, None);
+        grounds.number(analysis, listing, "service in the slow state", slow, None);
     }
     grounds.clauses = vec![heat, correlates, step.as_ref().map_or(-2.0, |_| STEPPED)];
     let mut charge = finding(DETECTOR.verdict, Some(suspect.device), grounds.listings(suspect));
@@ -158,13 +158,13 @@ fn charge(scene: &Scene, suspect: &Suspect) -> Option<Finding> {
 }
 
 /// What the drive says of its temperature; the strongest sign counts.
-fn signs_of_heat(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
+fn signs_of_heat(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
     let about = suspect.about();
     let above = Some(Bound::Above(0.0));
     let mut most: f64 = 0.0;
     for (key, words) in COUNTERS {
         let Some((rise, told)) = about.rise(key).filter(|(rise, _)| *rise > 0.0) else { continue };
-        grounds.fact(scene, &told, words, (rise, Unit::Count), above);
+        grounds.fact(analysis, &told, words, (rise, Unit::Count), above);
         grounds.words.push(format!("{} {words}", phrase::thousands(rise)));
         most = most.max(ROSE);
     }
@@ -172,7 +172,7 @@ fn signs_of_heat(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64
         && value as u64 & TOO_WARM != 0
     {
         let what = "NVMe critical warning, bit 1: temperature";
-        grounds.fact(scene, &told, what, (value, Unit::Count), above);
+        grounds.fact(analysis, &told, what, (value, Unit::Count), above);
         grounds.words.push("it warns of its temperature".to_string());
         most = most.max(WARNS);
     }
@@ -186,7 +186,7 @@ fn signs_of_heat(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64
     {
         let bound = Some(Bound::Above(warns - BELOW_WARNING - 0.1));
         grounds.fact(
-            scene,
+            analysis,
             &told,
             "highest temperature, degrees Celsius",
             (degrees, Unit::Count),
@@ -256,7 +256,7 @@ fn samples<'a>(suspect: &Suspect<'_, 'a>, track: &Track) -> Vec<(f64, f64, Told<
 }
 
 /// Service times around each sample of temperature against it.
-fn correlation(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
+fn correlation(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
     let (Some(track), Some(listing)) = (suspect.track, suspect.listing) else { return 0.0 };
     let samples = samples(suspect, track);
     let (mut warmth, mut ln_service) = (Vec::new(), Vec::new());
@@ -281,11 +281,11 @@ fn correlation(scene: &Scene, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
     }
     let value = (r, Unit::Ratio, warmth.len());
     let what = "correlation of ln service with temperature";
-    grounds.number(scene, listing, what, value, Some(Bound::Above(R)));
+    grounds.number(analysis, listing, what, value, Some(Bound::Above(R)));
     let hottest = samples.iter().max_by(|a, b| a.0.total_cmp(&b.0));
     if let Some((celsius, _, told)) = hottest {
         let warmest = (*celsius, Unit::Count);
-        grounds.fact(scene, told, "warmest sample, degrees Celsius", warmest, None);
+        grounds.fact(analysis, told, "warmest sample, degrees Celsius", warmest, None);
         grounds.words.push(format!("it is slower the warmer it is, up to {celsius:.0} C"));
     }
     CORRELATES

@@ -25,7 +25,7 @@
 use iowhy_model::{Bound, Finding, Forecast, Level, Medium, Nanos, Op, Unit, Verdict, key};
 
 use crate::Detector;
-use crate::analysis::Scene;
+use crate::analysis::Analysis;
 use crate::analysis::device_trace::Track;
 use crate::analysis::state_windows;
 use crate::detector::{Needs, computed, finding, held, lines};
@@ -77,13 +77,13 @@ struct Case<'a> {
     decline: Decline,
 }
 
-fn accuse(scene: &Scene) -> Vec<Finding> {
-    cases(scene).iter().filter_map(|case| charge(scene, case)).collect()
+fn accuse(analysis: &Analysis) -> Vec<Finding> {
+    cases(analysis).iter().filter_map(|case| charge(analysis, case)).collect()
 }
 
-fn cases<'s>(scene: &'s Scene) -> Vec<Case<'s>> {
+fn cases<'s>(analysis: &'s Analysis) -> Vec<Case<'s>> {
     let mut cases = Vec::new();
-    for track in scene.tracks.iter().filter(|track| may_be_flash(scene, track.device)) {
+    for track in analysis.tracks.iter().filter(|track| may_be_flash(analysis, track.device)) {
         let known = state_windows::windows(track, |group| group.op == Op::Write);
         let (windows, times_ns) = (known.windows, known.times_ns);
         let Some(decline) = decline::decline(&windows) else { continue };
@@ -92,15 +92,15 @@ fn cases<'s>(scene: &'s Scene) -> Vec<Case<'s>> {
         let track = Some(track);
         cases.push(Case { listing, device, disk, requests, windows, times_ns, track, decline });
     }
-    let rows_of: Vec<_> = scene.rows_by_listing();
+    let rows_of: Vec<_> = analysis.rows_by_listing();
     for track_less in &rows_of {
         let Some(first) = track_less.first() else { continue };
-        if !may_be_flash(scene, first.device) {
+        if !may_be_flash(analysis, first.device) {
             continue;
         }
         let windows = state_windows::of_rows(track_less, Op::Write);
         let Some(decline) = decline::decline(&windows) else { continue };
-        let place = scene
+        let place = analysis
             .rows
             .iter()
             .find(|row| (row.listing, row.device) == (first.listing, first.device));
@@ -114,19 +114,21 @@ fn cases<'s>(scene: &'s Scene) -> Vec<Case<'s>> {
 }
 
 /// Whether flash may be inside; a platter's cache fills too, and says nothing.
-fn may_be_flash(scene: &Scene, device: iowhy_model::DeviceId) -> bool {
-    match scene.medium(device) {
+fn may_be_flash(analysis: &Analysis, device: iowhy_model::DeviceId) -> bool {
+    match analysis.medium(device) {
         Some(medium) => matches!(medium, Medium::Flash | Medium::Nvme | Medium::Stacked),
-        None => scene.media(device).iter().any(|(m, _)| matches!(m, Medium::Flash | Medium::Nvme)),
+        None => {
+            analysis.media(device).iter().any(|(m, _)| matches!(m, Medium::Flash | Medium::Nvme))
+        }
     }
 }
 
-fn charge(scene: &Scene, case: &Case) -> Option<Finding> {
+fn charge(analysis: &Analysis, case: &Case) -> Option<Finding> {
     let found = &case.decline;
-    if found.ratio > SLOWEST || found.bytes() < SMALLEST_BYTES || is_hot(scene, case) {
+    if found.ratio > SLOWEST || found.bytes() < SMALLEST_BYTES || is_hot(analysis, case) {
         return None;
     }
-    let source = scene.source(case.listing);
+    let source = analysis.source(case.listing);
     let n = case.windows.len() as u64;
     let falls = found.until_fall.len();
     let mut charge = finding(DETECTOR.verdict, Some(case.device), vec![case.listing]);
@@ -172,7 +174,7 @@ fn charge(scene: &Scene, case: &Case) -> Option<Finding> {
         charge.evidence.push(held(variation, Bound::Below(RECURS)));
         clauses.push(ranking::below(cv, RECURS));
     }
-    if scene.medium(case.device).is_none() {
+    if analysis.medium(case.device).is_none() {
         clauses.push(UNSTATED);
     }
     let believed = ranking::believe(PRIOR, &clauses);
@@ -198,8 +200,8 @@ fn charge(scene: &Scene, case: &Case) -> Option<Finding> {
 }
 
 /// Whether heat explains it: throttling counters that moved between two records.
-fn is_hot(scene: &Scene, case: &Case) -> bool {
-    let about = scene.about(case.listing, case.disk);
+fn is_hot(analysis: &Analysis, case: &Case) -> bool {
+    let about = analysis.about(case.listing, case.disk);
     let counters = [
         key::SMART_NVME.of("thermal_temp1_transition_count"),
         key::SMART_NVME.of("thermal_temp2_transition_count"),

@@ -29,7 +29,7 @@ use crate::Detector;
 use crate::analysis::audit;
 use crate::analysis::device_trace::Track;
 use crate::analysis::samples::{self, Row, Shape};
-use crate::analysis::{EVENTS_NEEDED, Scene};
+use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Needs, computed, estimated, finding, held, lines, of_disk};
 use crate::evidence::medium_readings::{self, Readings};
 use crate::measures::missed_turn;
@@ -92,57 +92,57 @@ struct Bill {
     readings: Option<Readings>,
 }
 
-fn accuse(scene: &Scene) -> Vec<Finding> {
+fn accuse(analysis: &Analysis) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (input, disks) in closing::unaccused(scene) {
+    for (input, disks) in closing::unaccused(analysis) {
         // Who has not read all of it clears nobody.
-        if closing::unread(scene, input).is_some() {
+        if closing::unread(analysis, input).is_some() {
             continue;
         }
         let mut healthy: Vec<(String, Vec<Bill>)> = Vec::new();
-        for disk in disks.into_iter().filter(|disk| !suspected(scene, input, disk)) {
-            let bills = bills(scene, input, &disk);
+        for disk in disks.into_iter().filter(|disk| !suspected(analysis, input, disk)) {
+            let bills = bills(analysis, input, &disk);
             if !bills.is_empty() && bills.iter().all(|bill| bill.confidence >= ACQUITS) {
                 healthy.push((disk, bills));
             }
         }
-        findings.extend(charge(scene, healthy));
+        findings.extend(charge(analysis, healthy));
     }
     findings
 }
 
 /// Whether something about the device itself is suspected, if only faintly.
-fn suspected(scene: &Scene, input: &str, disk: &str) -> bool {
-    scene.so_far.iter().any(|known| {
+fn suspected(analysis: &Analysis, input: &str, disk: &str) -> bool {
+    analysis.so_far.iter().any(|known| {
         known.blames_a_disk()
             && known.confidence > SUSPECTED
-            && known.subject.device.is_some_and(|device| scene.disk(device) == disk)
-            && known.subject.listings.iter().any(|place| scene.input(*place) == input)
+            && known.subject.device.is_some_and(|device| analysis.disk(device) == disk)
+            && known.subject.listings.iter().any(|place| analysis.input(*place) == input)
     })
 }
 
 /// What every listing of the input says of a disk; a listing that speaks against it has
 /// confidence 0, one that cannot tell says nothing.
-fn bills(scene: &Scene, input: &str, disk: &str) -> Vec<Bill> {
-    let here = |listing: usize, name: &str| scene.input(listing) == input && name == disk;
-    let tracks = scene.tracks.iter().filter(|track| here(track.listing, &track.disk));
-    let rows = scene
+fn bills(analysis: &Analysis, input: &str, disk: &str) -> Vec<Bill> {
+    let here = |listing: usize, name: &str| analysis.input(listing) == input && name == disk;
+    let tracks = analysis.tracks.iter().filter(|track| here(track.listing, &track.disk));
+    let rows = analysis
         .rows_by_listing()
         .into_iter()
         .filter(|rows| rows.first().is_some_and(|row| here(row.listing, &row.disk)));
-    let shapes = scene.shapes.iter().filter(|shape| here(shape.listing, &shape.disk));
+    let shapes = analysis.shapes.iter().filter(|shape| here(shape.listing, &shape.disk));
     tracks
-        .filter_map(|track| of_track(scene, track))
-        .chain(rows.filter_map(|rows| of_rows(scene, &rows)))
-        .chain(shapes.filter_map(|shape| of_shape(scene, shape)))
+        .filter_map(|track| of_track(analysis, track))
+        .chain(rows.filter_map(|rows| of_rows(analysis, &rows)))
+        .chain(shapes.filter_map(|shape| of_shape(analysis, shape)))
         .collect()
 }
 
-fn of_track(scene: &Scene, track: &Track) -> Option<Bill> {
+fn of_track(analysis: &Analysis, track: &Track) -> Option<Bill> {
     if track.visits.len() < EVENTS_NEEDED {
         return None;
     }
-    let source = scene.source(track.listing);
+    let source = analysis.source(track.listing);
     let n = track.visits.len() as u64;
     let mean_ms = track.mean_ns() / 1e6;
     let lost = track.lost_ns() / track.span_ns();
@@ -171,12 +171,12 @@ fn of_track(scene: &Scene, track: &Track) -> Option<Bill> {
         ),
     ];
     let assumption = track.s0.assumption.clone();
-    let readings = medium_readings::of_track(scene, track);
+    let readings = medium_readings::of_track(analysis, track);
     Some(Bill { listing: track.listing, confidence, evidence, assumption, readings })
 }
 
 /// The row that all but one in twenty are better than speaks for its listing.
-fn of_rows(scene: &Scene, rows: &[&Row]) -> Option<Bill> {
+fn of_rows(analysis: &Analysis, rows: &[&Row]) -> Option<Bill> {
     let mut waits: Vec<(f64, &Row)> = rows
         .iter()
         .filter(|row| row.per_s() >= 1.0 && row.agrees)
@@ -190,7 +190,7 @@ fn of_rows(scene: &Scene, rows: &[&Row]) -> Option<Bill> {
     let place = (waits.len() as f64 * ALL_BUT).ceil() as usize;
     let (_, row) = waits.get(place.checked_sub(1)?)?;
     let (wait, n) = (row.await_ms()?, waits.len() as u64);
-    let source = scene.source(row.listing);
+    let source = analysis.source(row.listing);
     let (_, by_votes) = row.s0.votes(|s0| wait < WITHIN * s0);
     let gone = if samples::after_silence(rows).is_empty() { 0.0 } else { 1.0 };
     let judged = judged(wait, by_votes, row.s0.slowest_ms(), gone);
@@ -209,17 +209,17 @@ fn of_rows(scene: &Scene, rows: &[&Row]) -> Option<Bill> {
         estimated(&healthy, row.s0.median_ms(), Unit::Ms, n, source),
     ];
     let assumption = row.s0.assumption.clone();
-    let readings = medium_readings::of_row(scene, row);
+    let readings = medium_readings::of_row(analysis, row);
     Some(Bill { listing: row.listing, confidence, evidence, assumption, readings })
 }
 
-fn of_shape(scene: &Scene, shape: &Shape) -> Option<Bill> {
+fn of_shape(analysis: &Analysis, shape: &Shape) -> Option<Bill> {
     let histogram = &shape.known.histogram;
     let n = histogram.count();
     // What a program waited for is not the device's alone: where even that is short the device is well,
     // unless memory answered.
     let by_program = shape.known.layer == Layer::Application && shape.known.stage == Stage::Total;
-    let at_once = audit::at_once(scene.listing(shape.listing), shape.known.device);
+    let at_once = audit::at_once(analysis.listing(shape.listing), shape.known.device);
     let alone = by_program && at_once == Some(1.0);
     let largest_ms = histogram.max_ns.map_or(f64::INFINITY, |ns| ns as f64 / 1e6);
     let few = n >= FEWEST && largest_ms < WITHIN_SLOWEST * shape.s0.slowest_ms();
@@ -227,7 +227,7 @@ fn of_shape(scene: &Scene, shape: &Shape) -> Option<Bill> {
     let tells = (shape.known.layer == Layer::Block && many) || (alone && (many || few));
     let (mean_ns, _) =
         histogram.mean_ns().filter(|(ns, _)| tells && (*ns > MEMORY_NS || !alone))?;
-    let source = scene.source(shape.listing);
+    let source = analysis.source(shape.listing);
     let far = (TAIL * shape.s0.slowest_ms() * 1e6) as u64;
     let tail: u64 = histogram.filled().filter(|(low, _, _)| *low > far).map(|(_, _, n)| n).sum();
     let tail = tail as f64 / n as f64;
@@ -265,11 +265,11 @@ fn judged(mean_ms: f64, by_votes: f64, slowest_ms: f64, tail: f64) -> f64 {
     by_votes.max(by_class)
 }
 
-fn charge(scene: &Scene, healthy: Vec<(String, Vec<Bill>)>) -> Option<Finding> {
+fn charge(analysis: &Analysis, healthy: Vec<(String, Vec<Bill>)>) -> Option<Finding> {
     let disks: Vec<String> = healthy.iter().map(|(disk, _)| disk.clone()).collect();
     let device = match disks.as_slice() {
         [] => return None,
-        [one] => scene.recording.find_device(one),
+        [one] => analysis.recording.find_device(one),
         _ => None,
     };
     let mut listings: Vec<usize> = Vec::new();

@@ -24,7 +24,7 @@
 use iowhy_model::{Bound, Family, Finding, Layer, Level, STANDS, Unit, Verdict};
 
 use crate::Detector;
-use crate::analysis::Scene;
+use crate::analysis::Analysis;
 use crate::analysis::samples::Row;
 use crate::detector::{Needs, computed, finding, held, lines, read_off};
 use crate::phrase;
@@ -53,54 +53,54 @@ const PLENTY: f64 = 1000.0;
 /// What is read off as it stands needs no weighing.
 const CERTAIN: f64 = 0.95;
 
-fn accuse(scene: &Scene) -> Vec<Finding> {
+fn accuse(analysis: &Analysis) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (input, disks) in closing::unaccused(scene) {
+    for (input, disks) in closing::unaccused(analysis) {
         let cleared = |disk: &String| {
-            scene.so_far.iter().any(|known| {
+            analysis.so_far.iter().any(|known| {
                 known.verdict == Verdict::Healthy
-                    && known.subject.listings.iter().any(|place| scene.input(*place) == input)
+                    && known.subject.listings.iter().any(|place| analysis.input(*place) == input)
                     && known.evidence.iter().any(|e| e.disk.as_ref() == Some(disk))
             })
         };
         let open: Vec<String> = disks.into_iter().filter(|disk| !cleared(disk)).collect();
-        let stuck: Vec<&Row> = scene
+        let stuck: Vec<&Row> = analysis
             .rows
             .iter()
-            .filter(|row| scene.input(row.listing) == input && open.contains(&row.disk))
-            .filter(|row| row.outstanding().is_some() && is_last(scene, row))
-            .filter(|row| !is_traced(scene, row))
+            .filter(|row| analysis.input(row.listing) == input && open.contains(&row.disk))
+            .filter(|row| row.outstanding().is_some() && is_last(analysis, row))
+            .filter(|row| !is_traced(analysis, row))
             .collect();
-        findings.extend(stuck.iter().map(|row| nothing_completes(scene, row)));
+        findings.extend(stuck.iter().map(|row| nothing_completes(analysis, row)));
         let open: Vec<String> =
             open.into_iter().filter(|disk| !stuck.iter().any(|row| row.disk == *disk)).collect();
         if !open.is_empty() {
-            findings.push(charge(scene, input, &open));
+            findings.push(charge(analysis, input, &open));
         }
     }
-    if findings.is_empty() && scene.so_far.is_empty() {
-        findings.extend(nothing_to_judge(scene));
+    if findings.is_empty() && analysis.so_far.is_empty() {
+        findings.extend(nothing_to_judge(analysis));
     }
     findings
 }
 
 /// Nothing completed to the end of the listing: a later completion ends a freeze.
-fn is_last(scene: &Scene, row: &Row) -> bool {
+fn is_last(analysis: &Analysis, row: &Row) -> bool {
     let same = |other: &&&Row| (other.listing, other.device) == (row.listing, row.device);
-    let last = scene.rows.iter().rev().find(|other| same(&other));
+    let last = analysis.rows.iter().rev().find(|other| same(&other));
     last.is_some_and(|last| std::ptr::eq(last, row))
 }
 
 /// Whether single I/Os of the disk were watched beside it: then they tell.
-fn is_traced(scene: &Scene, row: &Row) -> bool {
-    scene.tracks.iter().any(|track| {
-        track.disk == row.disk && scene.input(track.listing) == scene.input(row.listing)
+fn is_traced(analysis: &Analysis, row: &Row) -> bool {
+    analysis.tracks.iter().any(|track| {
+        track.disk == row.disk && analysis.input(track.listing) == analysis.input(row.listing)
     })
 }
 
 /// Requests are in flight and none completes: averages then read 0.00 and look healthy.
-fn nothing_completes(scene: &Scene, row: &Row) -> Finding {
-    let source = scene.source(row.listing);
+fn nothing_completes(analysis: &Analysis, row: &Row) -> Finding {
+    let source = analysis.source(row.listing);
     let outstanding = row.outstanding().unwrap_or(0.0);
     let mut charge = finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
     charge.sentence = format!(
@@ -122,14 +122,14 @@ fn nothing_completes(scene: &Scene, row: &Row) -> Finding {
 }
 
 /// Listings were read, but none holds an I/O of a block device.
-fn nothing_to_judge(scene: &Scene) -> Option<Finding> {
-    let source = &scene.recording.listings.first()?.source;
-    let records = scene.recording.records();
+fn nothing_to_judge(analysis: &Analysis) -> Option<Finding> {
+    let source = &analysis.recording.listings.first()?.source;
+    let records = analysis.recording.records();
     let mut charge = finding(DETECTOR.verdict, None, vec![0]);
-    let mut rows = scene.recording.listings.iter().flat_map(|listing| &listing.intervals);
+    let mut rows = analysis.recording.listings.iter().flat_map(|listing| &listing.intervals);
     let known = if rows.any(|row| row.since_boot && row.layer == Layer::Block) {
         "averages since the machine started only: of what is slow now they say nothing"
-    } else if closing::unread(scene, &source.input).is_some() {
+    } else if closing::unread(analysis, &source.input).is_some() {
         "lines that look like block I/O, but none of them could be read"
     } else {
         "no block I/O to judge, only what was seen above or beside it"
@@ -144,33 +144,34 @@ fn nothing_to_judge(scene: &Scene) -> Option<Finding> {
     Some(charge)
 }
 
-fn charge(scene: &Scene, input: &str, disks: &[String]) -> Finding {
-    let of_input = |place: &usize| scene.input(*place) == input;
-    let suspicion = scene
+fn charge(analysis: &Analysis, input: &str, disks: &[String]) -> Finding {
+    let of_input = |place: &usize| analysis.input(*place) == input;
+    let suspicion = analysis
         .so_far
         .iter()
         .filter(|known| known.verdict.family() != Family::Report)
         .filter(|known| known.subject.listings.iter().any(of_input))
         .filter(|known| {
-            known.subject.device.is_some_and(|device| disks.contains(&scene.disk(device)))
+            known.subject.device.is_some_and(|device| disks.contains(&analysis.disk(device)))
         })
         .max_by(|a, b| a.weight().total_cmp(&b.weight()));
     let needs =
         suspicion.and_then(|known| crate::find(known.verdict)).map(|detector| detector.needs);
     let (seconds, what) =
         needs.map_or((SECONDS, "the latency of each I/O"), |needs| (needs.seconds, needs.what));
-    let listings: Vec<usize> =
-        (0..scene.recording.listings.len()).filter(|place| has_any(scene, *place, disks)).collect();
+    let listings: Vec<usize> = (0..analysis.recording.listings.len())
+        .filter(|place| has_any(analysis, *place, disks))
+        .collect();
     let listings: Vec<usize> = listings.into_iter().filter(of_input).collect();
     let first = match suspicion.and_then(|known| known.subject.device) {
-        Some(device) => scene.disk(device),
+        Some(device) => analysis.disk(device),
         None => disks.first().cloned().unwrap_or_default(),
     };
     let only = disks.len() == 1 || suspicion.is_some();
-    let device = if only { scene.recording.find_device(&first) } else { None };
+    let device = if only { analysis.recording.find_device(&first) } else { None };
     let mut charge = finding(DETECTOR.verdict, device, listings.clone());
-    let Amounts { seen, records, lost } = amounts(scene, input, disks);
-    let plenty = scene.level(&listings) >= Level::C && seen >= PLENTY;
+    let Amounts { seen, records, lost } = amounts(analysis, input, disks);
+    let plenty = analysis.level(&listings) >= Level::C && seen >= PLENTY;
     charge.sentence = match suspicion {
         Some(known) => format!(
             "not enough evidence about {}: the best guess, {}, reaches a confidence of {:.2} and \
@@ -187,7 +188,7 @@ fn charge(scene: &Scene, input: &str, disks: &[String]) -> Finding {
             phrase::thousands(seen),
             phrase::digits(lost)
         ),
-        None => match closing::unread(scene, input) {
+        None => match closing::unread(analysis, input) {
             Some((_, what)) => format!(
                 "not all of the input was read: {what}; so {} cannot be cleared",
                 named(disks)
@@ -196,10 +197,10 @@ fn charge(scene: &Scene, input: &str, disks: &[String]) -> Finding {
         },
     };
     if let Some(place) = listings.first() {
-        let source = scene.source(*place);
+        let source = analysis.source(*place);
         charge.evidence.push(computed("I/Os or rows known", records, Unit::Count, 1, source));
         charge.evidence.push(computed("time lost per time watched", lost, Unit::Ratio, 1, source));
-        if let Some((lines, _)) = closing::unread(scene, input) {
+        if let Some((lines, _)) = closing::unread(analysis, input) {
             charge.evidence.push(computed("lines not read", lines, Unit::Count, 1, source));
         }
         if let Some(known) = suspicion {
@@ -215,14 +216,14 @@ fn charge(scene: &Scene, input: &str, disks: &[String]) -> Finding {
     charge.explained_share = lost.min(1.0);
     charge.refuted_by = lines(&["the capture below gives no clearer picture"]);
     // An input as rich as needed lacks the medium, if nobody stated it, or time.
-    let rich = needs.map_or(plenty, |needs| scene.level(&listings) >= needs.sure_from);
+    let rich = needs.map_or(plenty, |needs| analysis.level(&listings) >= needs.sure_from);
     let what = if rich { "a longer look" } else { what };
     let capture = format!("{}: it adds {what}", phrase::capture(&first, seconds));
-    let id = scene.recording.find_device(&first);
-    let unstated = id.is_some_and(|id| scene.recording.device_of(id).medium.is_none());
+    let id = analysis.recording.find_device(&first);
+    let unstated = id.is_some_and(|id| analysis.recording.device_of(id).medium.is_none());
     let made_of = (rich && unstated).then(|| MADE_OF.to_string());
     charge.next_step = made_of.into_iter().chain([capture]).collect();
-    let unseen = unseen(scene.level(&listings));
+    let unseen = unseen(analysis.level(&listings));
     if !unseen.is_empty() {
         let names = unseen.join(", ");
         charge
@@ -246,14 +247,14 @@ fn named(disks: &[String]) -> String {
     phrase::list(&names)
 }
 
-fn has_any(scene: &Scene, place: usize, disks: &[String]) -> bool {
-    scene.tracks.iter().any(|track| track.listing == place && disks.contains(&track.disk))
-        || scene.rows.iter().any(|row| row.listing == place && disks.contains(&row.disk))
-        || scene.shapes.iter().any(|shape| shape.listing == place && disks.contains(&shape.disk))
-        || scene
+fn has_any(analysis: &Analysis, place: usize, disks: &[String]) -> bool {
+    analysis.tracks.iter().any(|track| track.listing == place && disks.contains(&track.disk))
+        || analysis.rows.iter().any(|row| row.listing == place && disks.contains(&row.disk))
+        || analysis.shapes.iter().any(|shape| shape.listing == place && disks.contains(&shape.disk))
+        || analysis
             .streams
             .iter()
-            .any(|(at, stream)| *at == place && disks.contains(&scene.disk(stream.device)))
+            .any(|(at, stream)| *at == place && disks.contains(&analysis.disk(stream.device)))
 }
 
 struct Amounts {
@@ -266,12 +267,12 @@ struct Amounts {
 }
 
 /// What is known of these disks.
-fn amounts(scene: &Scene, input: &str, disks: &[String]) -> Amounts {
+fn amounts(analysis: &Analysis, input: &str, disks: &[String]) -> Amounts {
     let here =
-        |listing: usize, disk: &String| scene.input(listing) == input && disks.contains(disk);
-    let tracks = || scene.tracks.iter().filter(|track| here(track.listing, &track.disk));
-    let rows = || scene.rows.iter().filter(|row| here(row.listing, &row.disk));
-    let shapes = scene.shapes.iter().filter(|shape| here(shape.listing, &shape.disk));
+        |listing: usize, disk: &String| analysis.input(listing) == input && disks.contains(disk);
+    let tracks = || analysis.tracks.iter().filter(|track| here(track.listing, &track.disk));
+    let rows = || analysis.rows.iter().filter(|row| here(row.listing, &row.disk));
+    let shapes = analysis.shapes.iter().filter(|shape| here(shape.listing, &shape.disk));
     let seen: usize = tracks().map(|track| track.visits.len()).sum();
     let counted: u64 = shapes.map(|shape| shape.known.histogram.count()).sum();
     let lost = tracks().map(|track| track.lost_ns() / track.span_ns()).chain(rows().map(Row::lost));

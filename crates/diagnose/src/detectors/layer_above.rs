@@ -35,7 +35,7 @@ use iowhy_model::{
 };
 
 use crate::Detector;
-use crate::analysis::Scene;
+use crate::analysis::Analysis;
 use crate::detector::{Needs, computed, finding, held, lines};
 use crate::facts;
 use crate::facts::disk_names;
@@ -95,31 +95,31 @@ impl Seen {
     }
 }
 
-fn accuse(scene: &Scene) -> Vec<Finding> {
-    let places: Vec<usize> = (0..scene.recording.listings.len()).collect();
+fn accuse(analysis: &Analysis) -> Vec<Finding> {
+    let places: Vec<usize> = (0..analysis.recording.listings.len()).collect();
     let above: Vec<(usize, Seen)> = places
         .iter()
-        .filter_map(|place| Some((*place, seen(scene, *place, |layer| layer != Layer::Block)?)))
+        .filter_map(|place| Some((*place, seen(analysis, *place, |layer| layer != Layer::Block)?)))
         .collect();
     // Whichever waited longest in all speaks.
     let most = above.iter().max_by(|a, b| a.1.time_ns.total_cmp(&b.1.time_ns));
-    let above = most.and_then(|(place, above)| charge(scene, *place, above));
-    above.into_iter().chain(between(scene)).collect()
+    let above = most.and_then(|(place, above)| charge(analysis, *place, above));
+    above.into_iter().chain(between(analysis)).collect()
 }
 
 /// Devices made of others that answer far later than those below them.
-fn between(scene: &Scene) -> Vec<Finding> {
-    let devices = scene.recording.devices().iter();
+fn between(analysis: &Analysis) -> Vec<Finding> {
+    let devices = analysis.recording.devices().iter();
     if !devices.clone().any(|device| disk_names::is_stacked(&device.name)) {
         return Vec::new();
     }
-    let places = 0..scene.recording.listings.len();
+    let places = 0..analysis.recording.listings.len();
     let each = places.flat_map(|place| {
-        let seen = by_device(scene.listing(place));
+        let seen = by_device(analysis.listing(place));
         let uppers: Vec<DeviceId> = seen.keys().copied().collect();
         uppers
             .into_iter()
-            .filter_map(move |upper| charge_between(scene, place, upper, &seen.clone()))
+            .filter_map(move |upper| charge_between(analysis, place, upper, &seen.clone()))
     });
     each.collect()
 }
@@ -143,30 +143,30 @@ fn span_ns(listing: &Listing, device: DeviceId) -> Option<f64> {
 }
 
 fn charge_between(
-    scene: &Scene,
+    analysis: &Analysis,
     place: usize,
     upper: DeviceId,
     seen: &BTreeMap<DeviceId, Seen>,
 ) -> Option<Finding> {
-    let name = &scene.recording.device_of(upper).name;
-    let made_of = scene.about(place, name).last(key::DEVICE_SLAVES)?;
+    let name = &analysis.recording.device_of(upper).name;
+    let made_of = analysis.about(place, name).last(key::DEVICE_SLAVES)?;
     let lowers: Vec<String> = made_of.fact.value.words().unwrap_or_default().to_vec();
     let above = seen.get(&upper)?;
     let mut below = Seen::default();
     for lower in &lowers {
-        let named = |id: &&DeviceId| scene.recording.device_of(**id).name == *lower;
+        let named = |id: &&DeviceId| analysis.recording.device_of(**id).name == *lower;
         let one = seen.get(seen.keys().find(named)?)?;
         below.add(one.count, one.time_ns);
     }
     // At most: requests side by side count more than once.
-    let busy = below.time_ns / span_ns(scene.listing(place), upper)?;
+    let busy = below.time_ns / span_ns(analysis.listing(place), upper)?;
     let each = (below.count / above.count).max(1.0);
     let needed_ns = each * below.mean_ns();
     let times = above.mean_ns() / needed_ns.max(1.0);
     if above.count < FEWEST || below.count < FEWEST || times < TIMES || busy > IDLE {
         return None;
     }
-    let source = scene.source(place);
+    let source = analysis.source(place);
     let n = above.count as u64;
     let mut charge = finding(DETECTOR.verdict, Some(upper), vec![place]);
     charge.sentence = format!(
@@ -190,7 +190,7 @@ fn charge_between(
             Bound::Below(IDLE),
         ),
         facts::cited(
-            scene.recording,
+            analysis.recording,
             &made_of,
             "devices it is made of",
             lowers.len() as f64,
@@ -221,12 +221,12 @@ fn without_waiting(above: &Seen, needed_ns: f64, assuming: &str) -> Forecast {
     }
 }
 
-fn charge(scene: &Scene, place: usize, above: &Seen) -> Option<Finding> {
-    let below: Vec<(usize, Seen)> = (0..scene.recording.listings.len())
-        .filter_map(|place| Some((place, seen(scene, place, |layer| layer == Layer::Block)?)))
+fn charge(analysis: &Analysis, place: usize, above: &Seen) -> Option<Finding> {
+    let below: Vec<(usize, Seen)> = (0..analysis.recording.listings.len())
+        .filter_map(|place| Some((place, seen(analysis, place, |layer| layer == Layer::Block)?)))
         .collect();
     let (at, block) = below.iter().max_by(|a, b| a.1.count.total_cmp(&b.1.count))?;
-    if above.count < FEWEST || block.count < FEWEST || !all_well(scene) {
+    if above.count < FEWEST || block.count < FEWEST || !all_well(analysis) {
         return None;
     }
     // A call may need several I/Os: count them if both watched the same time.
@@ -240,7 +240,7 @@ fn charge(scene: &Scene, place: usize, above: &Seen) -> Option<Finding> {
     if times < TIMES {
         return None;
     }
-    let (source, under) = (scene.source(place), scene.source(*at));
+    let (source, under) = (analysis.source(place), analysis.source(*at));
     let n = above.count as u64;
     let mut charge = finding(DETECTOR.verdict, None, vec![place, *at]);
     charge.sentence = format!(
@@ -264,7 +264,7 @@ fn charge(scene: &Scene, place: usize, above: &Seen) -> Option<Finding> {
             Bound::Above(TIMES),
         ),
     ];
-    let about = scene.about(*at, "");
+    let about = analysis.about(*at, "");
     for (key, what) in [
         (
             key::PRESSURE_AVG10.of("memory.some"),
@@ -276,11 +276,9 @@ fn charge(scene: &Scene, place: usize, above: &Seen) -> Option<Finding> {
         ),
     ] {
         let high = about.machine_number(key).filter(|(share, _)| *share > PRESSURE);
-        charge.evidence.extend(
-            high.map(|(share, told)| {
-                facts::cited(scene.recording, &told, what, share, Unit::Share)
-            }),
-        );
+        charge.evidence.extend(high.map(|(share, told)| {
+            facts::cited(analysis.recording, &told, what, share, Unit::Share)
+        }));
     }
     let together = if same_time { SIDE_BY_SIDE } else { 0.0 };
     charge.confidence = ranking::believe(PRIOR, &[ranking::above(times, TIMES), together]);
@@ -305,8 +303,8 @@ fn charge(scene: &Scene, place: usize, above: &Seen) -> Option<Finding> {
 }
 
 /// What a listing measured in some layers.
-fn seen(scene: &Scene, place: usize, is: impl Fn(Layer) -> bool) -> Option<Seen> {
-    let listing = scene.listing(place);
+fn seen(analysis: &Analysis, place: usize, is: impl Fn(Layer) -> bool) -> Option<Seen> {
+    let listing = analysis.listing(place);
     // Only what was slow is listed there: its mean is no mean.
     if listing.facts.iter().any(|fact| fact.key == key::TRACE_THRESHOLD) {
         return None;
@@ -348,17 +346,17 @@ fn counted(row: &Interval) -> (f64, f64) {
 }
 
 /// Whether no disk of the block layer is unwell.
-fn all_well(scene: &Scene) -> bool {
-    let tracks = scene.tracks.iter().all(|track| {
+fn all_well(analysis: &Analysis) -> bool {
+    let tracks = analysis.tracks.iter().all(|track| {
         let quick = track.mean_ns() < HEALTHY * track.slow_end_ns();
         quick && track.side().is_none_or(|side| side == Side::Healthy)
     });
-    let rows = scene
+    let rows = analysis
         .rows
         .iter()
         .all(|row| row.await_ms().is_none_or(|ms| ms < HEALTHY * row.s0.slowest_ms()));
     let shapes =
-        scene.shapes.iter().filter(|shape| shape.known.layer == Layer::Block).all(|shape| {
+        analysis.shapes.iter().filter(|shape| shape.known.layer == Layer::Block).all(|shape| {
             let mean = shape.known.histogram.mean_ns();
             mean.is_none_or(|(mean, _)| mean / 1e6 < HEALTHY * shape.s0.slowest_ms())
         });

@@ -26,7 +26,7 @@
 use iowhy_model::{Bound, Finding, Forecast, Level, Medium, Nanos, Op, Unit, Verdict};
 
 use crate::Detector;
-use crate::analysis::Scene;
+use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
 use crate::detector::{Needs, computed, finding, held, lines, read_off};
 use crate::evidence::candidates::{self, Grounds, SHAPE_ALONE};
@@ -101,19 +101,19 @@ const VIRTUAL: [&str; 18] = [
     "rbd",
 ];
 
-fn accuse(scene: &Scene) -> Vec<Finding> {
-    let touched = scene.requests().iter().filter_map(|requests| charge(scene, requests));
-    touched.chain(stuck(scene)).chain(reported_by_a_target(scene)).collect()
+fn accuse(analysis: &Analysis) -> Vec<Finding> {
+    let touched = analysis.requests().iter().filter_map(|requests| charge(analysis, requests));
+    touched.chain(stuck(analysis)).chain(reported_by_a_target(analysis)).collect()
 }
 
 /// A virtual disk on which requests stay in flight and none completes to the end of the listing: the
 /// host or the network behind it does not answer.
-fn stuck(scene: &Scene) -> Vec<Finding> {
-    let charges = scene.rows_by_listing().into_iter().filter_map(|rows| {
-        let row = rows.last().filter(|row| scene.network_odds(row.device) >= VOLUME)?;
+fn stuck(analysis: &Analysis) -> Vec<Finding> {
+    let charges = analysis.rows_by_listing().into_iter().filter_map(|rows| {
+        let row = rows.last().filter(|row| analysis.network_odds(row.device) >= VOLUME)?;
         let outstanding = row.outstanding()?;
         let silent = rows.iter().rev().take_while(|row| row.outstanding().is_some()).count();
-        let source = scene.source(row.listing);
+        let source = analysis.source(row.listing);
         let mut charge = finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
         charge.sentence = format!(
             "{} is a virtual disk that does not answer: {} requests are in flight and none completes, so its \
@@ -143,17 +143,17 @@ fn stuck(scene: &Scene) -> Vec<Finding> {
 
 /// Medium errors of a logical unit other than 0: a drive that is attached directly is unit 0, further
 /// units belong to a target (an array, iSCSI, a replicated volume) that reports errors in its own name.
-fn reported_by_a_target(scene: &Scene) -> Vec<Finding> {
-    let suspects = candidates::suspects(scene);
+fn reported_by_a_target(analysis: &Analysis) -> Vec<Finding> {
+    let suspects = candidates::suspects(analysis);
     let charges = suspects.iter().filter_map(|suspect| {
         let logged: Vec<&LogLine> = suspect.about().logged("medium").collect();
         let unit = logged.iter().find_map(|line| line.unit()).filter(|unit| *unit > 0)?;
         let mut grounds = Grounds::default();
         let what = "medium errors in the kernel's log";
-        grounds.log_lines(scene, what, &logged, Some(Bound::Above(0.0)));
+        grounds.log_lines(analysis, what, &logged, Some(Bound::Above(0.0)));
         let first = logged.first()?;
         let of = (f64::from(unit), Unit::Count);
-        grounds.fact(scene, &first.told, "logical unit (LUN)", of, Some(Bound::Above(0.0)));
+        grounds.fact(analysis, &first.told, "logical unit (LUN)", of, Some(Bound::Above(0.0)));
         let mut charge =
             finding(DETECTOR.verdict, Some(suspect.device), grounds.listings(suspect));
         charge.sentence = format!(
@@ -176,14 +176,14 @@ fn reported_by_a_target(scene: &Scene) -> Vec<Finding> {
 
 /// Why the device is taken for virtual, in words, and what that is worth; nothing for a name that
 /// tells nothing.
-fn virtual_by(scene: &Scene, requests: &Requests) -> Option<(String, f64)> {
-    let about = scene.about(requests.listing, &requests.disk);
+fn virtual_by(analysis: &Analysis, requests: &Requests) -> Option<(String, f64)> {
+    let about = analysis.about(requests.listing, &requests.disk);
     let says = |told: &Told| {
         let model = told.text().to_lowercase();
         // "Amazon EC2 NVMe Instance Storage" is a local drive.
         VIRTUAL.iter().any(|word| model.contains(word)) && !model.contains("instance storage")
     };
-    let stated = scene.recording.device_of(requests.device).medium;
+    let stated = analysis.recording.device_of(requests.device).medium;
     if let Some(told) = about.model() {
         let by = format!("its model, `{}` ({})", told.text(), told.read_from());
         if says(&told) {
@@ -203,8 +203,8 @@ fn virtual_by(scene: &Scene, requests: &Requests) -> Option<(String, f64)> {
     }
 }
 
-fn charge(scene: &Scene, requests: &Requests) -> Option<Finding> {
-    let (by, worth) = virtual_by(scene, requests)?;
+fn charge(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
+    let (by, worth) = virtual_by(analysis, requests)?;
     let reads: Vec<Read> = requests
         .of(Op::Read)
         .filter_map(|event| {
@@ -221,7 +221,7 @@ fn charge(scene: &Scene, requests: &Requests) -> Option<Finding> {
     if !enough || !holds || lost < ranking::COMPLAINED_OF {
         return None;
     }
-    let source = scene.source(requests.listing);
+    let source = analysis.source(requests.listing);
     let (first, again) = (found.exposed as u64, found.spared as u64);
     let mut charge = finding(DETECTOR.verdict, Some(requests.device), vec![requests.listing]);
     charge.sentence = format!(
@@ -257,7 +257,7 @@ fn charge(scene: &Scene, requests: &Requests) -> Option<Finding> {
         [worth, ranking::above(fair, TIMES), ranking::above(lost, ranking::COMPLAINED_OF).min(1.0)];
     let believed = ranking::believe(PRIOR, &clauses);
     charge.confidence = if worth > 0.0 { believed } else { believed.min(BY_SHAPE) };
-    let track = scene.track(requests.listing, requests.device);
+    let track = analysis.track(requests.listing, requests.device);
     let all = track.map_or(0.0, |track| track.lost_ns());
     charge.explained_share = found.excess_ns / all.max(found.excess_ns).max(1.0);
     let times: Vec<f64> = reads.iter().map(|read| read.ns).collect();

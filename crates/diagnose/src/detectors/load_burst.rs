@@ -26,7 +26,7 @@
 use iowhy_model::{Bound, Finding, Level, Unit, Verdict};
 
 use crate::Detector;
-use crate::analysis::Scene;
+use crate::analysis::Analysis;
 use crate::analysis::device_trace::Track;
 use crate::detector::{Needs, computed, finding, held, lines};
 use crate::evidence::forecast::forecast;
@@ -64,11 +64,11 @@ const REQUESTS: usize = 10;
 /// Time lost below which nobody complains (docs/METHOD.md, 10 Rules).
 const MATTERS: f64 = 0.01;
 
-fn accuse(scene: &Scene) -> Vec<Finding> {
-    scene.tracks.iter().filter_map(|track| charge(scene, track)).collect()
+fn accuse(analysis: &Analysis) -> Vec<Finding> {
+    analysis.tracks.iter().filter_map(|track| charge(analysis, track)).collect()
 }
 
-fn charge(scene: &Scene, track: &Track) -> Option<Finding> {
+fn charge(analysis: &Analysis, track: &Track) -> Option<Finding> {
     let s0_ms = track.s0.median_ms();
     let ramps = ramp::ramps(&track.visits, s0_ms * 1e6)?;
     let spacing_ms = ramps.spacing_ns / 1e6;
@@ -80,7 +80,7 @@ fn charge(scene: &Scene, track: &Track) -> Option<Finding> {
     {
         return None;
     }
-    let source = scene.source(track.listing);
+    let source = analysis.source(track.listing);
     let n = ramps.requests as u64;
     let mut charge = finding(DETECTOR.verdict, Some(track.device), vec![track.listing]);
     charge.sentence = format!(

@@ -28,7 +28,7 @@
 use iowhy_model::{Bound, Finding, Forecast, Level, Op, Unit, Verdict};
 
 use crate::Detector;
-use crate::analysis::Scene;
+use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
 use crate::analysis::samples::Row;
 use crate::detector::{Needs, computed, finding, held, lines, read_off};
@@ -77,9 +77,9 @@ const WINDOWS: i64 = 100;
 const SHORTEST_NS: i64 = 10_000_000;
 const LONGEST_NS: i64 = 1_000_000_000;
 
-fn accuse(scene: &Scene) -> Vec<Finding> {
-    let traced = scene.requests().iter().filter_map(|requests| from_events(scene, requests));
-    let rows = scene.rows_by_listing().into_iter().filter_map(|rows| from_rows(scene, &rows));
+fn accuse(analysis: &Analysis) -> Vec<Finding> {
+    let traced = analysis.requests().iter().filter_map(|requests| from_events(analysis, requests));
+    let rows = analysis.rows_by_listing().into_iter().filter_map(|rows| from_rows(analysis, &rows));
     traced.chain(rows).collect()
 }
 
@@ -108,7 +108,7 @@ impl Effect {
     }
 }
 
-fn from_events(scene: &Scene, requests: &Requests) -> Option<Finding> {
+fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     let discards: Vec<(i64, i64)> =
         requests.of(Op::Discard).filter_map(requests::stretch).collect();
     if discards.len() < EACH {
@@ -124,7 +124,7 @@ fn from_events(scene: &Scene, requests: &Requests) -> Option<Finding> {
     if lost < ranking::COMPLAINED_OF {
         return None;
     }
-    let source = scene.source(requests.listing);
+    let source = analysis.source(requests.listing);
     let decisive = effect.decisive();
     let (disk, others) = (phrase::disk(&requests.disk), phrase::plural(effect.op));
     let mut charge = finding(DETECTOR.verdict, Some(requests.device), vec![requests.listing]);
@@ -189,7 +189,7 @@ fn from_events(scene: &Scene, requests: &Requests) -> Option<Finding> {
         ranking::above(lost, ranking::COMPLAINED_OF),
     ];
     charge.confidence = ranking::believe(PRIOR, &clauses);
-    let track = scene.track(requests.listing, requests.device);
+    let track = analysis.track(requests.listing, requests.device);
     let own: f64 = track.map_or(0.0, |track| track.lost_ns());
     charge.explained_share = effect.single.excess_ns / own.max(effect.single.excess_ns).max(1.0);
     charge.forecast = forecast(requests, &effect);
@@ -253,7 +253,7 @@ fn forecast(requests: &Requests, effect: &Effect) -> Option<Forecast> {
     from_means(now, (now - gained).max(0.0), assuming)
 }
 
-fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
+fn from_rows(analysis: &Analysis, rows: &[&Row]) -> Option<Finding> {
     let time = |row: &Row| {
         row.interval
             .of(Op::Discard)
@@ -289,7 +289,7 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
         })
         .max_by(|a, b| a.1.excess_ns.total_cmp(&b.1.excess_ns))?;
     let row = usable.iter().max_by(|a, b| time(a).total_cmp(&time(b)))?;
-    let source = scene.source(row.listing);
+    let source = analysis.source(row.listing);
     let others = phrase::plural(op);
     let mut charge = finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
     charge.sentence = format!(

@@ -30,7 +30,7 @@
 use iowhy_model::{Bound, Finding, Flags, Forecast, Level, Nanos, Op, Unit, Verdict};
 
 use crate::Detector;
-use crate::analysis::Scene;
+use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
 use crate::analysis::samples::Row;
 use crate::baseline::healthy_time;
@@ -71,15 +71,15 @@ const CACHED: usize = 2;
 /// Flushes that decide (docs/METHOD.md, 10 Rules: ten events).
 const FEWEST: usize = 10;
 
-fn accuse(scene: &Scene) -> Vec<Finding> {
-    let traced = scene.requests().iter().filter_map(|requests| from_events(scene, requests));
-    let rows = scene.rows_by_listing().into_iter().filter_map(|rows| from_rows(scene, &rows));
-    let waits = programs::flushes(scene, DETECTOR.verdict);
-    let off = programs::cache_off(scene, DETECTOR.verdict);
+fn accuse(analysis: &Analysis) -> Vec<Finding> {
+    let traced = analysis.requests().iter().filter_map(|requests| from_events(analysis, requests));
+    let rows = analysis.rows_by_listing().into_iter().filter_map(|rows| from_rows(analysis, &rows));
+    let waits = programs::flushes(analysis, DETECTOR.verdict);
+    let off = programs::cache_off(analysis, DETECTOR.verdict);
     traced.chain(rows).chain(waits).chain(off).collect()
 }
 
-fn from_events(scene: &Scene, requests: &Requests) -> Option<Finding> {
+fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     let served: Vec<Served> = requests
         .events
         .iter()
@@ -89,7 +89,7 @@ fn from_events(scene: &Scene, requests: &Requests) -> Option<Finding> {
         })
         .collect();
     let found = flushing::flushing(&served).filter(|found| found.n >= FEWEST)?;
-    let s0_ns = plain_s0_ms(scene, requests.device) * 1e6;
+    let s0_ns = plain_s0_ms(analysis, requests.device) * 1e6;
     let durable = |one: &&Served| matches!(one.kind, Kind::Flush | Kind::Durable);
     // Who meets one under way waits for it too: a plain write is one that met none.
     let spans = Spans::of(served.iter().filter(durable).map(|one| (one.start_ns, one.end_ns)));
@@ -109,15 +109,18 @@ fn from_events(scene: &Scene, requests: &Requests) -> Option<Finding> {
     let dear = found.median_ns > TIMES_PLAIN * s0_ns;
     let holds = found.busy_share > BUSY_SHARE
         || (found.plain >= FEWEST && found.ratio.is_some_and(|ratio| ratio > TIMES_PLAIN));
-    if !dear || !holds || lost < ranking::COMPLAINED_OF || all_slow(scene, requests, &spans, &found)
+    if !dear
+        || !holds
+        || lost < ranking::COMPLAINED_OF
+        || all_slow(analysis, requests, &spans, &found)
     {
         return None;
     }
     // A track knows all but the empty flushes.
     let empty: f64 = served.iter().filter(|one| one.kind == Kind::Flush).map(excess).sum();
-    let track = scene.track(requests.listing, requests.device);
+    let track = analysis.track(requests.listing, requests.device);
     let all = empty + track.map_or(0.0, |track| track.lost_ns());
-    let source = scene.source(requests.listing);
+    let source = analysis.source(requests.listing);
     let n = found.n as u64;
     let per_s = found.n as f64 / (requests.span_ns() / 1e9);
     let disk = phrase::disk(&requests.disk);
@@ -185,14 +188,14 @@ fn kind(op: Op, flags: Flags) -> Kind {
 
 /// What a plain write of 4 KB takes, cached, on a device of the class: flushes are sent only to a
 /// cache that is on, so the slower guesses, without one, are out of question.
-fn plain_s0_ms(scene: &Scene, device: iowhy_model::DeviceId) -> f64 {
+fn plain_s0_ms(analysis: &Analysis, device: iowhy_model::DeviceId) -> f64 {
     let request = healthy_time::Request { op: Op::Write, bytes: 4096.0, sequential: Some(true) };
-    scene.s0(device, request, None).votes_ms[CACHED]
+    analysis.s0(device, request, None).votes_ms[CACHED]
 }
 
 /// Whether reads or plain writes are nearly as slow, and slower than they should be, beside what they
 /// waited for durable ones under way.
-fn all_slow(scene: &Scene, requests: &Requests, spans: &Spans, found: &Flushing) -> bool {
+fn all_slow(analysis: &Analysis, requests: &Requests, spans: &Spans, found: &Flushing) -> bool {
     [Op::Read, Op::Write].into_iter().any(|op| {
         let others: Vec<f64> = requests
             .of(op)
@@ -201,14 +204,14 @@ fn all_slow(scene: &Scene, requests: &Requests, spans: &Spans, found: &Flushing)
             .map(|stretch| requests::length_ns(stretch) - spans.covered_ns(stretch.0, stretch.1))
             .collect();
         let request = healthy_time::Request { op, bytes: 4096.0, sequential: None };
-        let s0_ns = scene.s0(requests.device, request, None).slower_end_ms() * 1e6;
+        let s0_ns = analysis.s0(requests.device, request, None).slower_end_ms() * 1e6;
         let median = spread::median(&others).filter(|_| others.len() >= FEWEST);
         median.is_some_and(|ns| ns > TIMES_PLAIN * s0_ns && found.median_ns < TIMES_OTHERS * ns)
     })
 }
 
 /// From averages: the row in which flushes cost most.
-fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
+fn from_rows(analysis: &Analysis, rows: &[&Row]) -> Option<Finding> {
     let cost = |row: &Row| {
         let flushes = row.interval.of(Op::Flush)?;
         Some((flushes.ios_per_s, flushes.await_ns? / 1e6))
@@ -217,7 +220,7 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
     let row = rows.iter().filter(|row| row.agrees).max_by(|a, b| time(a).total_cmp(&time(b)))?;
     let (per_s, ms) = cost(row)?;
     let seconds = row.interval.length.map_or(1.0, |length| length.seconds());
-    let plain_ms = plain_s0_ms(scene, row.device);
+    let plain_ms = plain_s0_ms(analysis, row.device);
     // The kernel does not count an empty flush as busy time: it may exceed the rest.
     let busy = row.interval.busy.unwrap_or(0.0).max(time(row)).max(f64::MIN_POSITIVE);
     let share = time(row) / busy;
@@ -228,7 +231,7 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
     if few || !dear || share < BUSY_SHARE || time(row) < ranking::COMPLAINED_OF || all_slow {
         return None;
     }
-    let source = scene.source(row.listing);
+    let source = analysis.source(row.listing);
     let n = (per_s * seconds).round() as u64;
     let mut charge = finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
     charge.sentence = sentence(phrase::disk(&row.disk), per_s, ms, plain_ms);

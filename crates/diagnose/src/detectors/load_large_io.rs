@@ -26,7 +26,7 @@ use iowhy_model::{Bound, DeviceId, Finding, Level, Op, Source, Unit, Verdict};
 use crate::Detector;
 use crate::analysis::device_trace::Track;
 use crate::analysis::samples::Row;
-use crate::analysis::{EVENTS_NEEDED, Scene};
+use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::baseline::healthy_time::{Request, S0};
 use crate::detector::{Needs, computed, estimated, finding, held, lines};
 use crate::evidence::runs;
@@ -89,13 +89,13 @@ struct Large<'a> {
     n: u64,
 }
 
-fn accuse(scene: &Scene) -> Vec<Finding> {
-    let tracks = scene.tracks.iter().filter_map(|track| from_track(scene, track));
-    let rows = scene.rows_by_listing().into_iter().filter_map(|rows| from_rows(scene, &rows));
-    tracks.chain(rows).chain(runs::deep(scene, DETECTOR.verdict, true)).collect()
+fn accuse(analysis: &Analysis) -> Vec<Finding> {
+    let tracks = analysis.tracks.iter().filter_map(|track| from_track(analysis, track));
+    let rows = analysis.rows_by_listing().into_iter().filter_map(|rows| from_rows(analysis, &rows));
+    tracks.chain(rows).chain(runs::deep(analysis, DETECTOR.verdict, true)).collect()
 }
 
-fn from_track(scene: &Scene, track: &Track) -> Option<Finding> {
+fn from_track(analysis: &Analysis, track: &Track) -> Option<Finding> {
     // A discard names many bytes and moves none, by whatever letter a log calls it.
     let is_one = |visit: &Visit| f64::from(visit.bytes) <= LARGEST;
     let moves = |visit: &&Visit| matches!(visit.op, Op::Read | Op::Write) && is_one(visit);
@@ -116,13 +116,13 @@ fn from_track(scene: &Scene, track: &Track) -> Option<Finding> {
     let waits: Vec<f64> = small.map(|visit| visit.latency_ns() / 1e6).collect();
     let as_slow =
         waits.len() >= EVENTS_NEEDED && spread::median(&waits).is_some_and(|ms| ms >= latency_ms);
-    if n < EVENTS_NEEDED as u64 || as_slow { None } else { charge(scene, &large) }
+    if n < EVENTS_NEEDED as u64 || as_slow { None } else { charge(analysis, &large) }
 }
 
-fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
+fn from_rows(analysis: &Analysis, rows: &[&Row]) -> Option<Finding> {
     let row = rows
         .iter()
-        .filter(|row| row.agrees && scene.traced_side(row).is_none())
+        .filter(|row| row.agrees && analysis.traced_side(row).is_none())
         .max_by(|a, b| a.interval.bytes_per_s().total_cmp(&b.interval.bytes_per_s()))?;
     let moves = row.interval.rates.iter().filter(|(op, _)| matches!(op, Op::Read | Op::Write));
     let (op, most) = moves.max_by(|a, b| a.1.ios_per_s.total_cmp(&b.1.ios_per_s))?;
@@ -150,13 +150,13 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
         s0: &row.s0,
         n: 1,
     };
-    charge(scene, &large)
+    charge(analysis, &large)
 }
 
-fn charge(scene: &Scene, large: &Large) -> Option<Finding> {
-    let source: &Source = scene.source(large.listing);
+fn charge(analysis: &Analysis, large: &Large) -> Option<Finding> {
+    let source: &Source = analysis.source(large.listing);
     let small = Request { op: large.op, bytes: SMALL, sequential: Some(true) };
-    let small_ms = scene.s0(large.device, small, None).median_ms();
+    let small_ms = analysis.s0(large.device, small, None).median_ms();
     let healthy_ms = large.s0.median_ms();
     // What waits behind one other request of its size waits for a transfer too.
     let turn_ms = if large.depth <= READ_AHEAD {

@@ -31,7 +31,7 @@ use iowhy_model::{
 };
 
 use crate::Detector;
-use crate::analysis::Scene;
+use crate::analysis::Analysis;
 use crate::analysis::device_trace::Track;
 use crate::analysis::groups::Group;
 use crate::analysis::samples::Shape;
@@ -76,23 +76,23 @@ const RESTS: f64 = 4.0;
 /// end of its class) needs is not counted as lost.
 const BYTES_PER_MS: f64 = 60_000.0;
 
-fn accuse(scene: &Scene) -> Vec<Finding> {
-    let shapes = scene.shapes.iter().filter_map(|shape| from_shape(scene, shape));
-    let tracks = scene.tracks.iter().flat_map(|track| from_track(scene, track));
+fn accuse(analysis: &Analysis) -> Vec<Finding> {
+    let shapes = analysis.shapes.iter().filter_map(|shape| from_shape(analysis, shape));
+    let tracks = analysis.tracks.iter().flat_map(|track| from_track(analysis, track));
     shapes.chain(tracks).collect()
 }
 
-fn from_shape(scene: &Scene, shape: &Shape) -> Option<Finding> {
+fn from_shape(analysis: &Analysis, shape: &Shape) -> Option<Finding> {
     let histogram = &shape.known.histogram;
     let (mean_ns, true) = histogram.mean_ns()? else { return None };
-    if shape.known.op.is_some_and(|op| op != Op::Write) || !scene.may_turn(shape.known.device) {
+    if shape.known.op.is_some_and(|op| op != Op::Write) || !analysis.may_turn(shape.known.device) {
         return None;
     }
     let buckets: Vec<(f64, f64, u64)> =
         histogram.filled().map(|(low, high, n)| (low as f64 / 1e6, high as f64 / 1e6, n)).collect();
     let (mean_ms, min_ms) = (mean_ns / 1e6, histogram.min_ns? as f64 / 1e6);
     let missed = missed_turn::from_histogram(&buckets, mean_ms, min_ms)?;
-    let source = scene.source(shape.listing);
+    let source = analysis.source(shape.listing);
     let mut evidence = facts_of(&missed, 0.0, source);
     evidence.push(read_off("mean latency", mean_ms, Unit::Ms, missed.n, source));
     evidence.push(read_off("smallest latency", min_ms, Unit::Ms, missed.n, source));
@@ -109,15 +109,15 @@ fn from_shape(scene: &Scene, shape: &Shape) -> Option<Finding> {
     charge(shape.known.device, shape.listing, &missed, mean_ms, size, evidence)
 }
 
-fn from_track(scene: &Scene, track: &Track) -> Vec<Finding> {
-    if !scene.may_turn(track.device) || track.visits.len() < WRITES as usize {
+fn from_track(analysis: &Analysis, track: &Track) -> Vec<Finding> {
+    if !analysis.may_turn(track.device) || track.visits.len() < WRITES as usize {
         return Vec::new();
     }
     let alone = service::in_flight(&track.visits).iter().filter(|n| **n <= 1).count();
     if (alone as f64) < ON_TURN * track.visits.len() as f64 {
         return Vec::new();
     }
-    let source = scene.source(track.listing);
+    let source = analysis.source(track.listing);
     track
         .groups
         .iter()

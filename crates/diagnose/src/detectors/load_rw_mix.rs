@@ -28,7 +28,7 @@
 use iowhy_model::{Bound, Finding, Forecast, Level, Op, Unit, Verdict};
 
 use crate::Detector;
-use crate::analysis::Scene;
+use crate::analysis::Analysis;
 use crate::analysis::device_trace::Track;
 use crate::analysis::samples::Row;
 use crate::detector::{Needs, computed, finding, held, lines, read_off};
@@ -69,9 +69,9 @@ const MATCHED: f64 = 1.5;
 /// Intervals of each kind (docs/METHOD.md, 10 Rules: at least five each).
 const ROWS: usize = 5;
 
-fn accuse(scene: &Scene) -> Vec<Finding> {
-    let traced = scene.tracks.iter().filter_map(|track| from_track(scene, track));
-    let rows = scene.rows_by_listing().into_iter().filter_map(|rows| from_rows(scene, &rows));
+fn accuse(analysis: &Analysis) -> Vec<Finding> {
+    let traced = analysis.tracks.iter().filter_map(|track| from_track(analysis, track));
+    let rows = analysis.rows_by_listing().into_iter().filter_map(|rows| from_rows(analysis, &rows));
     traced.chain(rows).collect()
 }
 
@@ -84,7 +84,7 @@ struct Effect {
     fair: f64,
 }
 
-fn from_track(scene: &Scene, track: &Track) -> Option<Finding> {
+fn from_track(analysis: &Analysis, track: &Track) -> Option<Finding> {
     let effect = [(Op::Read, Op::Write), (Op::Write, Op::Read)]
         .into_iter()
         .filter_map(|(victim, culprit)| effect(track, victim, culprit))
@@ -94,7 +94,7 @@ fn from_track(scene: &Scene, track: &Track) -> Option<Finding> {
     if lost < ranking::COMPLAINED_OF {
         return None;
     }
-    let source = scene.source(track.listing);
+    let source = analysis.source(track.listing);
     let (victims, culprits) = (phrase::plural(effect.victim), phrase::plural(effect.culprit));
     let (met, free) = (found.exposed as u64, found.spared as u64);
     let mut charge = finding(DETECTOR.verdict, Some(track.device), vec![track.listing]);
@@ -207,13 +207,13 @@ fn effect(track: &Track, victim: Op, culprit: Op) -> Option<Effect> {
 }
 
 /// From averages: intervals with many of the other kind beside intervals with few.
-fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
+fn from_rows(analysis: &Analysis, rows: &[&Row]) -> Option<Finding> {
     let (victim, culprit, found) = [(Op::Read, Op::Write), (Op::Write, Op::Read)]
         .into_iter()
         .filter_map(|(victim, culprit)| Some((victim, culprit, of_rows(rows, victim, culprit)?)))
         .max_by(|a, b| a.2.ratio.total_cmp(&b.2.ratio))?;
     let row = rows.first()?;
-    let source = scene.source(row.listing);
+    let source = analysis.source(row.listing);
     let (victims, culprits) = (phrase::plural(victim), phrase::plural(culprit));
     let (met, free) = (found.exposed as u64, found.spared as u64);
     let mut charge = finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);

@@ -29,7 +29,7 @@ use iowhy_model::{Bound, Finding, Level, Unit, Verdict};
 use crate::Detector;
 use crate::analysis::device_trace::Track;
 use crate::analysis::samples::{self, Row};
-use crate::analysis::{EVENTS_NEEDED, Scene};
+use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
 use crate::evidence::forecast::{forecast, vote_evidence};
 use crate::evidence::runs;
@@ -73,13 +73,14 @@ const TWO_LOADS: f64 = 1.5;
 /// flight, and a fall twice as fast has another cause (another load).
 const STEEPEST: f64 = 2.0;
 
-fn accuse(scene: &Scene) -> Vec<Finding> {
-    let traced = scene.tracks.iter().filter_map(|track| from_events(scene, track));
-    let averaged = scene.rows_by_listing().into_iter().filter_map(|rows| from_rows(scene, &rows));
-    traced.chain(averaged).chain(runs::deep(scene, DETECTOR.verdict, false)).collect()
+fn accuse(analysis: &Analysis) -> Vec<Finding> {
+    let traced = analysis.tracks.iter().filter_map(|track| from_events(analysis, track));
+    let averaged =
+        analysis.rows_by_listing().into_iter().filter_map(|rows| from_rows(analysis, &rows));
+    traced.chain(averaged).chain(runs::deep(analysis, DETECTOR.verdict, false)).collect()
 }
 
-fn from_events(scene: &Scene, track: &Track) -> Option<Finding> {
+fn from_events(analysis: &Analysis, track: &Track) -> Option<Finding> {
     let vote = track.vote.as_ref()?;
     let middle = vote.middle()?;
     let lost = track.lost_ns() / track.span_ns();
@@ -97,13 +98,13 @@ fn from_events(scene: &Scene, track: &Track) -> Option<Finding> {
     );
     charge.confidence = (f64::from(vote.workload) + 0.5) / 10.5;
     charge.explained_share = middle.workload_share;
-    charge.evidence = vote_evidence(scene, track, vote, Side::Workload);
+    charge.evidence = vote_evidence(analysis, track, vote, Side::Workload);
     charge.forecast = forecast(track, vote);
     advise(&mut charge, &track.disk);
     Some(charge)
 }
 
-fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
+fn from_rows(analysis: &Analysis, rows: &[&Row]) -> Option<Finding> {
     // Who was away and came back is not full: what waited meanwhile is no demand.
     let gone = samples::after_silence(rows);
     let row = rows
@@ -114,11 +115,11 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
     let (effective, wait) = (row.effective_ms()?, row.await_ms()?);
     let (votes, confidence) = row.s0.votes(|s0| wait > WAITS * s0 && effective <= SERVED_WELL * s0);
     let (against, _) = row.s0.votes(|s0| effective > SERVED_WELL * s0);
-    let contradicted = scene.traced_side(row).is_some_and(|side| side != Side::Workload);
+    let contradicted = analysis.traced_side(row).is_some_and(|side| side != Side::Workload);
     if contradicted || (votes == 0 && against < 5) {
         return None;
     }
-    let source = scene.source(row.listing);
+    let source = analysis.source(row.listing);
     let s0 = row.s0.median_ms();
     let mut charge = finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
     charge.sentence = format!(
@@ -150,7 +151,7 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
         let what = "requests queued or served (aqu-sz)";
         charge.evidence.push(read_off(what, queue, Unit::Requests, 1, source));
     }
-    let loads: Vec<Load> = same_disk(scene, row);
+    let loads: Vec<Load> = same_disk(analysis, row);
     // Points of nearly one depth have no slope to speak of.
     let depths = || loads.iter().map(|load| load.in_flight).filter(|depth| *depth > 0.0);
     let (least, most) = (depths().fold(f64::INFINITY, f64::min), depths().fold(0.0, f64::max));
@@ -174,12 +175,12 @@ fn usable(row: &Row) -> bool {
     row.per_s() > 0.0 && row.agrees && !disk_names::is_stacked(&row.disk)
 }
 
-fn same_disk(scene: &Scene, row: &Row) -> Vec<Load> {
-    scene
+fn same_disk(analysis: &Analysis, row: &Row) -> Vec<Load> {
+    analysis
         .rows
         .iter()
         .filter(|other| {
-            other.disk == row.disk && scene.input(other.listing) == scene.input(row.listing)
+            other.disk == row.disk && analysis.input(other.listing) == analysis.input(row.listing)
         })
         .filter_map(|other| {
             Some(Load { per_s: other.per_s(), in_flight: other.interval.queue_len? })

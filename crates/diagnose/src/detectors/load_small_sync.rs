@@ -31,7 +31,7 @@ use iowhy_model::{Bound, DeviceId, Evidence, Finding, Level, Op, Unit, Verdict};
 use crate::Detector;
 use crate::analysis::groups::Stream;
 use crate::analysis::samples::Row;
-use crate::analysis::{EVENTS_NEEDED, Scene};
+use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
 use crate::evidence::mounts;
 use crate::measures::sequential;
@@ -85,49 +85,53 @@ struct Trace {
     usual: Vec<(Op, u32, usize)>,
 }
 
-fn accuse(scene: &Scene) -> Vec<Finding> {
+fn accuse(analysis: &Analysis) -> Vec<Finding> {
     let mut inputs: Vec<&str> = Vec::new();
-    for place in 0..scene.recording.listings.len() {
-        if !inputs.contains(&scene.input(place)) {
-            inputs.push(scene.input(place));
+    for place in 0..analysis.recording.listings.len() {
+        if !inputs.contains(&analysis.input(place)) {
+            inputs.push(analysis.input(place));
         }
     }
-    inputs.into_iter().filter_map(|input| charge(scene, input)).collect()
+    inputs.into_iter().filter_map(|input| charge(analysis, input)).collect()
 }
 
-fn charge(scene: &Scene, input: &str) -> Option<Finding> {
-    let traces: Vec<Trace> = (0..scene.recording.listings.len())
-        .filter(|place| scene.input(*place) == input)
-        .filter_map(|place| trace_of(scene, place))
+fn charge(analysis: &Analysis, input: &str) -> Option<Finding> {
+    let traces: Vec<Trace> = (0..analysis.recording.listings.len())
+        .filter(|place| analysis.input(*place) == input)
+        .filter_map(|place| trace_of(analysis, place))
         .collect();
-    let rows: Vec<&Row> = scene
+    let rows: Vec<&Row> = analysis
         .rows
         .iter()
-        .filter(|row| scene.input(row.listing) == input && is_small_and_idle(row))
+        .filter(|row| analysis.input(row.listing) == input && is_small_and_idle(row))
         .collect();
     let bad = traces.iter().filter(|trace| is_small(trace)).max_by_key(|trace| trace.n);
     if let Some(bad) = bad {
-        let alone = one_at_a_time(scene, bad.listing, &rows)?;
-        let waiting = waiting_share(scene, bad.listing, &rows).filter(|w| *w >= BUSY_AT_ALL)?;
-        return Some(from_trace(scene, bad, &traces, &rows, (alone, waiting)));
+        let alone = one_at_a_time(analysis, bad.listing, &rows)?;
+        let waiting = waiting_share(analysis, bad.listing, &rows).filter(|w| *w >= BUSY_AT_ALL)?;
+        return Some(from_trace(analysis, bad, &traces, &rows, (alone, waiting)));
     }
-    from_rows(scene, &rows)
+    from_rows(analysis, &rows)
 }
 
 /// The share of the time watched in which somebody waited for the busiest disk; without
 /// completions, what the averages beside the trace say.
-fn waiting_share(scene: &Scene, listing: usize, rows: &[&Row]) -> Option<f64> {
-    let watched_ns = scene.source(listing).watched.map_or(0.0, |watched| watched.0 as f64);
-    let tracks = scene.tracks.iter().filter(|track| track.listing == listing);
+fn waiting_share(analysis: &Analysis, listing: usize, rows: &[&Row]) -> Option<f64> {
+    let watched_ns = analysis.source(listing).watched.map_or(0.0, |watched| watched.0 as f64);
+    let tracks = analysis.tracks.iter().filter(|track| track.listing == listing);
     let traced = tracks
         .map(|track| service::busy_ns(&track.visits) / track.span_ns().max(watched_ns))
         .reduce(f64::max);
     traced.or(rows.iter().filter_map(|row| row.interval.busy).reduce(f64::max))
 }
 
-fn trace_of(scene: &Scene, listing: usize) -> Option<Trace> {
-    let streams: Vec<&Stream> =
-        scene.streams.iter().filter(|(at, _)| *at == listing).map(|(_, stream)| stream).collect();
+fn trace_of(analysis: &Analysis, listing: usize) -> Option<Trace> {
+    let streams: Vec<&Stream> = analysis
+        .streams
+        .iter()
+        .filter(|(at, _)| *at == listing)
+        .map(|(_, stream)| stream)
+        .collect();
     let busiest = streams.iter().max_by_key(|stream| stream.extents.len())?;
     let n: usize = streams.iter().map(|stream| stream.extents.len()).sum();
     let bytes: f64 =
@@ -185,8 +189,8 @@ fn is_small_and_idle(row: &Row) -> bool {
 
 /// Mean requests in flight while the trace ran: measured in it if completions were seen, else by
 /// the averages beside it. `None` if more than one was in flight, or nobody knows.
-fn one_at_a_time(scene: &Scene, listing: usize, rows: &[&Row]) -> Option<f64> {
-    let tracks = scene.tracks.iter().filter(|track| track.listing == listing);
+fn one_at_a_time(analysis: &Analysis, listing: usize, rows: &[&Row]) -> Option<f64> {
+    let tracks = analysis.tracks.iter().filter(|track| track.listing == listing);
     let deepest = tracks
         .map(|track| {
             let depths = service::in_flight(&track.visits);
@@ -198,7 +202,7 @@ fn one_at_a_time(scene: &Scene, listing: usize, rows: &[&Row]) -> Option<f64> {
 }
 
 fn from_trace(
-    scene: &Scene,
+    analysis: &Analysis,
     bad: &Trace,
     traces: &[Trace],
     rows: &[&Row],
@@ -226,7 +230,7 @@ fn from_trace(
             .collect();
         format!("; the good run beside it sends {}", sizes.join(" and "))
     });
-    let option = mounts::option(scene);
+    let option = mounts::option(analysis);
     charge.sentence = format!(
         "the load is small I/Os one at a time, {}: {} go on where their stream was and none was \
          merged or read ahead{}{}",
@@ -235,28 +239,28 @@ fn from_trace(
         option.as_ref().map_or(String::new(), |(_, words)| format!(", for the mount says {words}")),
         contrast_words.unwrap_or_default()
     );
-    charge.evidence = trace_evidence(scene, bad, alone, waiting);
+    charge.evidence = trace_evidence(analysis, bad, alone, waiting);
     if let Some(good) = good {
-        charge.evidence.extend(size_evidence(scene, good, "usual size in the good run,"));
+        charge.evidence.extend(size_evidence(analysis, good, "usual size in the good run,"));
         charge.subject.listings.push(good.listing);
     }
-    charge.evidence.extend(rows_evidence(scene, rows));
+    charge.evidence.extend(rows_evidence(analysis, rows));
     let clauses = [
         ranking::above(bad.contiguous, CONTIGUOUS),
         ranking::below(bad.mean_bytes, SMALL),
         ranking::below(alone, IN_FLIGHT).min(1.0),
         if rows.is_empty() { 0.0 } else { 1.0 },
-        add_option(scene, &mut charge),
+        add_option(analysis, &mut charge),
     ];
     charge.confidence = ranking::believe(PRIOR, &clauses);
-    close(scene, &mut charge, bad.mean_bytes, bad.listing, bad.n as u64);
+    close(analysis, &mut charge, bad.mean_bytes, bad.listing, bad.n as u64);
     charge
 }
 
-fn trace_evidence(scene: &Scene, bad: &Trace, alone: f64, waiting: f64) -> Vec<Evidence> {
-    let source = scene.source(bad.listing);
+fn trace_evidence(analysis: &Analysis, bad: &Trace, alone: f64, waiting: f64) -> Vec<Evidence> {
+    let source = analysis.source(bad.listing);
     let n = bad.n as u64;
-    let mut evidence = size_evidence(scene, bad, "usual size of");
+    let mut evidence = size_evidence(analysis, bad, "usual size of");
     evidence.extend([
         held(
             computed("mean request size", bad.mean_bytes, Unit::Bytes, n, source),
@@ -284,8 +288,8 @@ fn trace_evidence(scene: &Scene, bad: &Trace, alone: f64, waiting: f64) -> Vec<E
     evidence
 }
 
-fn size_evidence(scene: &Scene, trace: &Trace, what: &str) -> Vec<Evidence> {
-    let source = scene.source(trace.listing);
+fn size_evidence(analysis: &Analysis, trace: &Trace, what: &str) -> Vec<Evidence> {
+    let source = analysis.source(trace.listing);
     trace
         .usual
         .iter()
@@ -297,7 +301,7 @@ fn size_evidence(scene: &Scene, trace: &Trace, what: &str) -> Vec<Evidence> {
 }
 
 /// What the busiest row of each disk says; the others would only say it again.
-fn rows_evidence(scene: &Scene, rows: &[&Row]) -> Vec<Evidence> {
+fn rows_evidence(analysis: &Analysis, rows: &[&Row]) -> Vec<Evidence> {
     let mut busiest: Vec<&Row> = Vec::new();
     for row in rows {
         match busiest.iter_mut().find(|known| known.disk == row.disk) {
@@ -306,11 +310,11 @@ fn rows_evidence(scene: &Scene, rows: &[&Row]) -> Vec<Evidence> {
             None => busiest.push(row),
         }
     }
-    busiest.iter().flat_map(|row| row_evidence(scene, row)).collect()
+    busiest.iter().flat_map(|row| row_evidence(analysis, row)).collect()
 }
 
-fn row_evidence(scene: &Scene, row: &Row) -> Vec<Evidence> {
-    let source = scene.source(row.listing);
+fn row_evidence(analysis: &Analysis, row: &Row) -> Vec<Evidence> {
+    let source = analysis.source(row.listing);
     let mut evidence = Vec::new();
     for op in [Op::Read, Op::Write] {
         let bytes =
@@ -325,7 +329,7 @@ fn row_evidence(scene: &Scene, row: &Row) -> Vec<Evidence> {
     evidence
 }
 
-fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
+fn from_rows(analysis: &Analysis, rows: &[&Row]) -> Option<Finding> {
     let row = rows.iter().max_by(|a, b| a.per_s().total_cmp(&b.per_s()))?;
     let bytes = row.interval.mean_bytes()?;
     let mut disks: Vec<String> = rows.iter().map(|row| row.disk.clone()).collect();
@@ -337,10 +341,10 @@ fn from_rows(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
         phrase::bytes(bytes),
         phrase::list(&disks)
     );
-    charge.evidence = rows_evidence(scene, rows);
-    let clause = add_option(scene, &mut charge);
+    charge.evidence = rows_evidence(analysis, rows);
+    let clause = add_option(analysis, &mut charge);
     charge.confidence = if clause > 0.0 { ranking::believe(PRIOR, &[clause]) } else { SUSPICION };
-    close(scene, &mut charge, bytes, row.listing, 1);
+    close(analysis, &mut charge, bytes, row.listing, 1);
     Some(charge)
 }
 
@@ -353,23 +357,23 @@ fn contrast<'t>(bad: &Trace, traces: &'t [Trace]) -> Option<&'t Trace> {
 }
 
 /// Adds a direct or synchronous mount option to the evidence; what it is worth, in nats.
-fn add_option(scene: &Scene, charge: &mut Finding) -> f64 {
-    let Some((fact, words)) = mounts::option(scene) else { return 0.0 };
-    let listings = &scene.recording.listings;
+fn add_option(analysis: &Analysis, charge: &mut Finding) -> f64 {
+    let Some((fact, words)) = mounts::option(analysis) else { return 0.0 };
+    let listings = &analysis.recording.listings;
     let Some(place) = listings.iter().position(|known| known.facts.contains(fact)) else {
         return 0.0;
     };
     let what = format!("direct or synchronous mount options: {}", words.replace('`', ""));
     let count = words.matches('`').count() as f64 / 2.0;
-    let evidence = read_off(&what, count, Unit::Count, 1, scene.source(place));
+    let evidence = read_off(&what, count, Unit::Count, 1, analysis.source(place));
     charge.evidence.push(held(evidence, Bound::Above(0.0)));
     charge.subject.listings.push(place);
     OPTION
 }
 
-fn close(scene: &Scene, charge: &mut Finding, bytes: f64, listing: usize, n: u64) {
+fn close(analysis: &Analysis, charge: &mut Finding, bytes: f64, listing: usize, n: u64) {
     let gain = CLUSTERED / bytes.max(512.0);
-    let source = scene.source(listing);
+    let source = analysis.source(listing);
     charge.evidence.push(estimated(
         "throughput to gain if requests are clustered to 64 KB, at most",
         gain,
@@ -386,7 +390,7 @@ fn close(scene: &Scene, charge: &mut Finding, bytes: f64, listing: usize, n: u64
         "look at the mount and open flags: `findmnt -o TARGET,SOURCE,FSTYPE,OPTIONS`, or `mount` \
          on Solaris"
             .to_string(),
-        mounts::remount(scene),
+        mounts::remount(analysis),
         "if direct I/O is wanted, send larger blocks".to_string(),
     ];
 }

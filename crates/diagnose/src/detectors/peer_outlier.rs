@@ -28,7 +28,7 @@
 use iowhy_model::{Bound, Evidence, Finding, Histogram, Level, Unit, Verdict};
 
 use crate::Detector;
-use crate::analysis::Scene;
+use crate::analysis::Analysis;
 use crate::analysis::samples::Shape;
 use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
 use crate::evidence::peer_families::{self, Measured, Member};
@@ -62,29 +62,29 @@ const PRIOR: f64 = 0.5;
 /// A minimum within this factor of the peers' says that the path is fine.
 const SAME_MINIMUM: f64 = 2.0;
 
-fn accuse(scene: &Scene) -> Vec<Finding> {
-    (0..scene.recording.listings.len())
+fn accuse(analysis: &Analysis) -> Vec<Finding> {
+    (0..analysis.recording.listings.len())
         .flat_map(|listing| {
-            peer_families::families(scene, listing).into_iter().map(move |f| (listing, f))
+            peer_families::families(analysis, listing).into_iter().map(move |f| (listing, f))
         })
-        .flat_map(|(listing, family)| judge_family(scene, listing, &family))
-        .chain(programs::laggard(scene, DETECTOR.verdict))
+        .flat_map(|(listing, family)| judge_family(analysis, listing, &family))
+        .chain(programs::laggard(analysis, DETECTOR.verdict))
         .collect()
 }
 
-fn judge_family(scene: &Scene, listing: usize, family: &[Member]) -> Vec<Finding> {
+fn judge_family(analysis: &Analysis, listing: usize, family: &[Member]) -> Vec<Finding> {
     let peers: Vec<Peer> = family.iter().map(|member| member.peer).collect();
     let standings = peers::compare(&peers);
     family
         .iter()
         .zip(standings)
         .filter(|(_, standing)| standing.flagged)
-        .map(|(member, standing)| charge(scene, listing, family, member, standing))
+        .map(|(member, standing)| charge(analysis, listing, family, member, standing))
         .collect()
 }
 
 fn charge(
-    scene: &Scene,
+    analysis: &Analysis,
     listing: usize,
     family: &[Member],
     member: &Member,
@@ -104,8 +104,8 @@ fn charge(
         phrase::ns(typical),
         path_clause(member, &others)
     );
-    charge.evidence = evidence(scene, listing, member, &others, standing);
-    let (histograms, mut places) = beside_a_good_peer(scene, listing, member, family);
+    charge.evidence = evidence(analysis, listing, member, &others, standing);
+    let (histograms, mut places) = beside_a_good_peer(analysis, listing, member, family);
     // Right behind the factor: they show what the mean hides.
     charge.evidence.splice(1..1, histograms);
     charge.subject.listings.append(&mut places);
@@ -140,13 +140,13 @@ fn path_clause(member: &Member, others: &[&Member]) -> String {
 }
 
 fn evidence(
-    scene: &Scene,
+    analysis: &Analysis,
     listing: usize,
     member: &Member,
     others: &[&Member],
     standing: Standing,
 ) -> Vec<Evidence> {
-    let source = scene.source(listing);
+    let source = analysis.source(listing);
     let n = member.peer.n;
     let all: u64 = others.iter().map(|other| other.peer.n).sum();
     let peers_mean = middle(others.iter().map(|other| other.mean_ns)) / 1e6;
@@ -197,15 +197,15 @@ fn evidence(
 /// Its histogram beside a peer's, wherever the input has both of the same operation and stage: the
 /// share of requests beyond the slowest bucket the peer reaches.
 fn beside_a_good_peer(
-    scene: &Scene,
+    analysis: &Analysis,
     listing: usize,
     member: &Member,
     family: &[Member],
 ) -> (Vec<Evidence>, Vec<usize>) {
-    let real: Vec<(Measured, &Shape)> = scene
+    let real: Vec<(Measured, &Shape)> = analysis
         .shapes
         .iter()
-        .filter(|shape| scene.input(shape.listing) == scene.input(listing))
+        .filter(|shape| analysis.input(shape.listing) == analysis.input(listing))
         .filter_map(|shape| Some((peer_families::measured(shape)?, shape)))
         .filter(|(measured, _)| matches!(measured, Measured::Histogram(..)))
         .collect();
@@ -237,7 +237,7 @@ fn beside_a_good_peer(
             let what =
                 format!("I/Os of {} slower than {}", shape.disk, phrase::ns(limit_ns as f64));
             let share = share_from(histogram, limit_ns);
-            estimated(&what, share, Unit::Share, histogram.count(), scene.source(shape.listing))
+            estimated(&what, share, Unit::Share, histogram.count(), analysis.source(shape.listing))
         })
         .collect();
     let places = [mine.listing, peer.listing].into_iter().filter(|p| *p != listing).collect();

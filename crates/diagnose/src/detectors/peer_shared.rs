@@ -32,7 +32,7 @@ use iowhy_model::{Bound, Evidence, Finding, Level, Unit, Verdict, key};
 use crate::Detector;
 use crate::analysis::device_trace::Track;
 use crate::analysis::samples::Row;
-use crate::analysis::{EVENTS_NEEDED, Scene};
+use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Needs, computed, finding, held, lines};
 use crate::facts;
 use crate::measures::{correlation, spread};
@@ -95,27 +95,27 @@ struct Member {
     excess: BTreeMap<i64, f64>,
 }
 
-fn accuse(scene: &Scene) -> Vec<Finding> {
+fn accuse(analysis: &Analysis) -> Vec<Finding> {
     let mut charges = Vec::new();
-    for listing in 0..scene.recording.listings.len() {
-        let tracks = scene.tracks.iter().filter(|track| track.listing == listing);
+    for listing in 0..analysis.recording.listings.len() {
+        let tracks = analysis.tracks.iter().filter(|track| track.listing == listing);
         let mut members: Vec<Member> = tracks
             .filter(|t| t.visits.len() >= EVENTS_NEEDED)
-            .map(|t| of_track(scene, t))
+            .map(|t| of_track(analysis, t))
             .collect();
         if members.is_empty() {
-            let rows = scene.rows_by_listing();
+            let rows = analysis.rows_by_listing();
             let here = rows.iter().filter(|rows| rows.iter().any(|row| row.listing == listing));
             members = here.filter_map(|rows| of_rows(rows)).collect();
         }
-        for (parent, family) in families(scene, members) {
-            charges.extend(charge(scene, listing, parent.as_deref(), &family));
+        for (parent, family) in families(analysis, members) {
+            charges.extend(charge(analysis, listing, parent.as_deref(), &family));
         }
     }
     charges
 }
 
-fn of_track(scene: &Scene, track: &Track) -> Member {
+fn of_track(analysis: &Analysis, track: &Track) -> Member {
     let s0_ns = track.s0.median_ms() * 1e6;
     let mut bins: BTreeMap<i64, (f64, f64)> = BTreeMap::new();
     for visit in &track.visits {
@@ -123,7 +123,7 @@ fn of_track(scene: &Scene, track: &Track) -> Member {
         *excess += (visit.latency_ns() - s0_ns).max(0.0);
         *n += 1.0;
     }
-    let needed = if scene.medium(track.device).is_some() { VOTES } else { VOTES_OF_A_GUESS };
+    let needed = if analysis.medium(track.device).is_some() { VOTES } else { VOTES_OF_A_GUESS };
     let is_slow = track.mean_ns() > SLOW * s0_ns;
     let blamed = track
         .vote
@@ -161,13 +161,13 @@ fn of_rows(rows: &[&Row]) -> Option<Member> {
 
 /// By parent, if every member's is stated; else all together. Devices built on others are not peers
 /// of these.
-fn families(scene: &Scene, members: Vec<Member>) -> Vec<(Option<String>, Vec<Member>)> {
+fn families(analysis: &Analysis, members: Vec<Member>) -> Vec<(Option<String>, Vec<Member>)> {
     let members: Vec<Member> = members
         .into_iter()
         .filter(|member| !crate::facts::disk_names::is_stacked(&member.disk))
         .collect();
     let parent = |member: &Member| {
-        let told = scene.about(member.listing, &member.disk).last(key::DEVICE_PARENT);
+        let told = analysis.about(member.listing, &member.disk).last(key::DEVICE_PARENT);
         told.map(|told| told.text().to_string())
     };
     let parents: Option<Vec<String>> = members.iter().map(parent).collect();
@@ -180,7 +180,7 @@ fn families(scene: &Scene, members: Vec<Member>) -> Vec<(Option<String>, Vec<Mem
 }
 
 fn charge(
-    scene: &Scene,
+    analysis: &Analysis,
     listing: usize,
     parent: Option<&str>,
     family: &[Member],
@@ -196,7 +196,7 @@ fn charge(
     if r <= TOGETHER {
         return None;
     }
-    let source = scene.source(listing);
+    let source = analysis.source(listing);
     let names: Vec<String> = slow.iter().map(|member| member.disk.clone()).collect();
     let mut charge = finding(DETECTOR.verdict, None, vec![listing]);
     charge.subject.group = Some(names.join(" "));
@@ -230,7 +230,7 @@ fn charge(
             -3.0
         }),
     ];
-    let (culprit, nats, cited) = culprit(scene, listing, &slow);
+    let (culprit, nats, cited) = culprit(analysis, listing, &slow);
     charge.evidence.extend(cited.into_iter().map(|(evidence, place)| {
         if !charge.subject.listings.contains(&place) {
             charge.subject.listings.push(place);
@@ -292,27 +292,27 @@ fn together(slow: &[&Member]) -> Option<(f64, usize)> {
 
 /// Who it is, if the host's processors were stolen or an adapter complains.
 fn culprit(
-    scene: &Scene,
+    analysis: &Analysis,
     listing: usize,
     slow: &[&Member],
 ) -> (Option<&'static str>, f64, Vec<(Evidence, usize)>) {
     let Some(first) = slow.first() else { return (None, 0.0, Vec::new()) };
-    let about = scene.about(listing, &first.disk);
+    let about = analysis.about(listing, &first.disk);
     if let Some((steal, told)) =
         about.machine_number(key::VMSTAT_MEAN.of("st")).filter(|(st, _)| *st > STEAL)
     {
         let share = (steal, Unit::Share);
         let bound = Bound::Above(STEAL);
         let what = "processor time stolen by the host";
-        let cited = facts::cited_held(scene.recording, &told, what, share, bound);
+        let cited = facts::cited_held(analysis.recording, &told, what, share, bound);
         return (Some("the host takes the processors away"), STOLEN, vec![(cited, told.listing)]);
     }
-    let adapter = scene.facts.nameless().find(|line| line.kind == "controller");
+    let adapter = analysis.facts.nameless().find(|line| line.kind == "controller");
     if let Some(line) = adapter {
         let what = "the adapter complains in the kernel's log";
         let bound = Bound::Above(0.0);
         let one = (1.0, Unit::Count);
-        let cited = facts::cited_held(scene.recording, &line.told, what, one, bound);
+        let cited = facts::cited_held(analysis.recording, &line.told, what, one, bound);
         return (Some("their adapter complains"), LOGGED, vec![(cited, line.told.listing)]);
     }
     (None, 0.0, Vec::new())

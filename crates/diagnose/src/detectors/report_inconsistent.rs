@@ -33,7 +33,7 @@ use crate::Detector;
 use crate::analysis::audit::{Contradiction, Doubt, LINK_BYTES_PER_S, LITTLE_TOLERANCE};
 use crate::analysis::device_trace::Track;
 use crate::analysis::samples::{Row, Shape};
-use crate::analysis::{EVENTS_NEEDED, Scene};
+use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
 use crate::evidence::candidates;
 use crate::evidence::runs;
@@ -82,20 +82,20 @@ const FEW_REQUESTS: f64 = 30.0;
 const FEW_ROWS: usize = 3;
 const AS_MUCH: f64 = 1.5;
 
-fn accuse(scene: &Scene) -> Vec<Finding> {
+fn accuse(analysis: &Analysis) -> Vec<Finding> {
     let mut findings: Vec<Finding> =
-        scene.doubts.iter().filter_map(|doubt| charge(scene, doubt)).collect();
-    findings.extend(size_denied(scene));
-    findings.extend(means_apart(scene));
-    findings.extend(runs::cached(scene, DETECTOR.verdict));
-    findings.extend(unusable(scene));
+        analysis.doubts.iter().filter_map(|doubt| charge(analysis, doubt)).collect();
+    findings.extend(size_denied(analysis));
+    findings.extend(means_apart(analysis));
+    findings.extend(runs::cached(analysis, DETECTOR.verdict));
+    findings.extend(unusable(analysis));
     findings
 }
 
 /// Listings of which not one line could be used: the tool does not fit the kernel it ran on, or the copy is
 /// damaged. Whatever it prints must be thrown away.
-fn unusable(scene: &Scene) -> Vec<Finding> {
-    let all = scene.recording.listings.iter().enumerate();
+fn unusable(analysis: &Analysis) -> Vec<Finding> {
+    let all = analysis.recording.listings.iter().enumerate();
     let dead = all.filter(|(_, listing)| {
         let source = &listing.source;
         source.records == 0 && source.skipped >= FEW_LINES && source.level == Level::C
@@ -126,9 +126,9 @@ fn unusable(scene: &Scene) -> Vec<Finding> {
 }
 
 /// The size that is printed is not throughput over rate, though all three come of the same counters.
-fn size_denied(scene: &Scene) -> Vec<Finding> {
+fn size_denied(analysis: &Analysis) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for suspect in candidates::suspects(scene) {
+    for suspect in candidates::suspects(analysis) {
         let Some((listing, (times, told))) =
             suspect.listing.zip(suspect.about().number(key::IOSTAT_SIZE_DENIED))
         else {
@@ -144,7 +144,7 @@ fn size_denied(scene: &Scene) -> Vec<Finding> {
         let what = "throughput over rate, as a multiple of the printed size";
         let bound = if times > 1.0 { Bound::Above(1.1) } else { Bound::Below(0.9) };
         let times_of = (times, Unit::Ratio);
-        charge.evidence = vec![facts::cited_held(scene.recording, &told, what, times_of, bound)];
+        charge.evidence = vec![facts::cited_held(analysis.recording, &told, what, times_of, bound)];
         charge.confidence = CERTAIN;
         charge.explained_share = 1.0 - times.min(1.0 / times);
         advise(&mut charge, &suspect.disk);
@@ -153,16 +153,16 @@ fn size_denied(scene: &Scene) -> Vec<Finding> {
     findings
 }
 
-fn charge(scene: &Scene, doubt: &Doubt) -> Option<Finding> {
+fn charge(analysis: &Analysis, doubt: &Doubt) -> Option<Finding> {
     match doubt.kind {
         Contradiction::Overrun { distribution, n, mean_ms, took_s, at_once } => {
-            let known = scene.listing(doubt.listing).distributions.get(distribution)?;
-            Some(overrun(scene, doubt.listing, known, (n, mean_ms, took_s), at_once))
+            let known = analysis.listing(doubt.listing).distributions.get(distribution)?;
+            Some(overrun(analysis, doubt.listing, known, (n, mean_ms, took_s), at_once))
         }
         Contradiction::Little { interval, per_s, await_ms, queue_len, deviation } => {
-            let known = scene.listing(doubt.listing).intervals.get(interval)?;
-            let source = scene.source(doubt.listing);
-            let disk = scene.disk(known.device);
+            let known = analysis.listing(doubt.listing).intervals.get(interval)?;
+            let source = analysis.source(doubt.listing);
+            let disk = analysis.disk(known.device);
             let product = per_s * await_ms / 1000.0;
             let mut charge = finding(DETECTOR.verdict, Some(known.device), vec![doubt.listing]);
             charge.sentence = format!(
@@ -199,9 +199,9 @@ fn charge(scene: &Scene, doubt: &Doubt) -> Option<Finding> {
             Some(charge)
         }
         Contradiction::TooFast { interval, bytes, await_ms, bytes_per_s } => {
-            let known = scene.listing(doubt.listing).intervals.get(interval)?;
-            let source = scene.source(doubt.listing);
-            let disk = scene.disk(known.device);
+            let known = analysis.listing(doubt.listing).intervals.get(interval)?;
+            let source = analysis.source(doubt.listing);
+            let disk = analysis.disk(known.device);
             let mut charge = finding(DETECTOR.verdict, Some(known.device), vec![doubt.listing]);
             charge.sentence = format!(
                 "the figures of {} cannot be: {} per request within {} are {} per second, more than \
@@ -228,18 +228,18 @@ fn charge(scene: &Scene, doubt: &Doubt) -> Option<Finding> {
 }
 
 fn overrun(
-    scene: &Scene,
+    analysis: &Analysis,
     listing: usize,
     known: &Distribution,
     (n, mean_ms, took_s): (u64, f64, f64),
     at_once: f64,
 ) -> Finding {
-    let source = scene.source(listing);
-    let disk = scene.disk(known.device);
+    let source = analysis.source(listing);
+    let disk = analysis.disk(known.device);
     let sum_s = n as f64 * mean_ms / 1000.0;
     let concurrency = sum_s / took_s;
     let mut charge = finding(DETECTOR.verdict, Some(known.device), vec![listing]);
-    let rate = throughput(scene, listing, known, n, took_s);
+    let rate = throughput(analysis, listing, known, n, took_s);
     charge.sentence = format!(
         "the run contradicts itself: {} waits of {} add up to {:.1} s, but it took {:.2} s with at \
          most {} in flight, so a figure is wrong{}",
@@ -284,14 +284,14 @@ struct Throughput {
 
 /// What size, count and time make of the throughput, and what the listing printed beside it.
 fn throughput(
-    scene: &Scene,
+    analysis: &Analysis,
     listing: usize,
     known: &Distribution,
     n: u64,
     took_s: f64,
 ) -> Option<Throughput> {
     let bytes_per_s = f64::from(known.bytes?) * n as f64 / took_s;
-    let printed = scene
+    let printed = analysis
         .listing(listing)
         .facts
         .iter()
@@ -309,28 +309,28 @@ fn throughput(
 
 /// A histogram and averages of one disk, side by side in one document, whose means are far apart:
 /// they watched different times, or one of them counts other requests.
-fn means_apart(scene: &Scene) -> Vec<Finding> {
-    let shapes = scene.shapes.iter().filter_map(|shape| apart_from_rows(scene, shape));
-    let traces = scene.tracks.iter().filter_map(|track| trace_apart(scene, track));
-    shapes.chain(traces).chain(averages_apart(scene)).collect()
+fn means_apart(analysis: &Analysis) -> Vec<Finding> {
+    let shapes = analysis.shapes.iter().filter_map(|shape| apart_from_rows(analysis, shape));
+    let traces = analysis.tracks.iter().filter_map(|track| trace_apart(analysis, track));
+    shapes.chain(traces).chain(averages_apart(analysis)).collect()
 }
 
 /// Two listings of averages of one disk in one document, whose waits are far apart though as much
 /// was in flight: of another load they would differ in that too.
-fn averages_apart(scene: &Scene) -> Vec<Finding> {
-    let all = scene.rows_by_listing();
+fn averages_apart(analysis: &Analysis) -> Vec<Finding> {
+    let all = analysis.rows_by_listing();
     let pairs = all.iter().flat_map(|rows| all.iter().map(move |others| (rows, others)));
     let beside = pairs.filter(|(rows, others)| {
         rows.first().zip(others.first()).is_some_and(|(a, b)| {
             a.disk == b.disk
                 && a.listing + 1 == b.listing
-                && scene.input(a.listing) == scene.input(b.listing)
+                && analysis.input(a.listing) == analysis.input(b.listing)
         })
     });
-    beside.filter_map(|(rows, others)| listings_apart(scene, rows, others)).collect()
+    beside.filter_map(|(rows, others)| listings_apart(analysis, rows, others)).collect()
 }
 
-fn listings_apart(scene: &Scene, rows: &[&Row], others: &[&Row]) -> Option<Finding> {
+fn listings_apart(analysis: &Analysis, rows: &[&Row], others: &[&Row]) -> Option<Finding> {
     let waits = |rows: &[&Row]| {
         let known: Vec<f64> = rows.iter().filter_map(|row| row.await_ms()).collect();
         spread::median(&known).filter(|ms| known.len() >= FEW_ROWS && *ms > 0.0)
@@ -356,7 +356,7 @@ fn listings_apart(scene: &Scene, rows: &[&Row], others: &[&Row]) -> Option<Findi
         phrase::ms(wait),
         phrase::ms(other)
     );
-    let (of, beside) = (scene.source(first.listing), scene.source(second.listing));
+    let (of, beside) = (analysis.source(first.listing), analysis.source(second.listing));
     charge.evidence = vec![
         read_off("mean latency (await), median", wait, Unit::Ms, n, of),
         read_off("the same in the other listing", other, Unit::Ms, m, beside),
@@ -370,16 +370,16 @@ fn listings_apart(scene: &Scene, rows: &[&Row], others: &[&Row]) -> Option<Findi
 
 /// The averages of the disk in the listing beside another; of several rows the nearest counts.
 fn row_beside<'s, 'a>(
-    scene: &'s Scene<'a>,
+    analysis: &'s Analysis<'a>,
     (listing, disk): (usize, &str),
     mean_ms: f64,
 ) -> Option<(&'s Row<'a>, f64, f64)> {
     let apart = |row: &Row| row.await_ms().map(|wait| (mean_ms / wait).max(wait / mean_ms));
-    scene
+    analysis
         .rows
         .iter()
         .filter(|row| row.disk == disk && row.listing.abs_diff(listing) == 1)
-        .filter(|row| scene.input(row.listing) == scene.input(listing))
+        .filter(|row| analysis.input(row.listing) == analysis.input(listing))
         .filter(|row| row.requests() >= FEW_REQUESTS)
         .filter_map(|row| Some((row, row.await_ms()?, apart(row)?)))
         .filter(|(_, _, apart)| apart.is_finite())
@@ -388,14 +388,14 @@ fn row_beside<'s, 'a>(
 }
 
 /// A trace and averages of one disk side by side, whose means are far apart.
-fn trace_apart(scene: &Scene, track: &Track) -> Option<Finding> {
+fn trace_apart(analysis: &Analysis, track: &Track) -> Option<Finding> {
     let latencies: Vec<f64> = track.visits.iter().map(Visit::latency_ns).collect();
     let mean_ms = spread::mean(&latencies).filter(|ns| *ns > 0.0)? / 1e6;
     if track.disk.is_empty() || latencies.len() < EVENTS_NEEDED {
         return None;
     }
-    let (row, wait, apart) = row_beside(scene, (track.listing, &track.disk), mean_ms)?;
-    let (of, other) = (scene.source(track.listing), scene.source(row.listing));
+    let (row, wait, apart) = row_beside(analysis, (track.listing, &track.disk), mean_ms)?;
+    let (of, other) = (analysis.source(track.listing), analysis.source(row.listing));
     // Our own trace beside our own reading of the counters: they watched the same requests, and what
     // differs are flushes, merges and the moment a request began.
     if of.sampling != Sampling::Reported && other.sampling != Sampling::Reported {
@@ -421,14 +421,14 @@ fn trace_apart(scene: &Scene, track: &Track) -> Option<Finding> {
     Some(charge)
 }
 
-fn apart_from_rows(scene: &Scene, shape: &Shape) -> Option<Finding> {
+fn apart_from_rows(analysis: &Analysis, shape: &Shape) -> Option<Finding> {
     let histogram = &shape.known.histogram;
     let mean_ms = histogram.mean_ns()?.0 / 1e6;
     if histogram.edges().buckets() == 1 || shape.disk.is_empty() || mean_ms <= 0.0 {
         return None;
     }
-    let (row, wait, apart) = row_beside(scene, (shape.listing, &shape.disk), mean_ms)?;
-    let (of, other) = (scene.source(shape.listing), scene.source(row.listing));
+    let (row, wait, apart) = row_beside(analysis, (shape.listing, &shape.disk), mean_ms)?;
+    let (of, other) = (analysis.source(shape.listing), analysis.source(row.listing));
     let mut charge = finding(DETECTOR.verdict, Some(row.device), vec![shape.listing, row.listing]);
     charge.sentence = format!(
         "two listings of {} do not describe the same time: the histogram's mean is about {}, the \

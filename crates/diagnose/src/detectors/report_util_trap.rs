@@ -28,7 +28,7 @@ use std::collections::HashMap;
 use iowhy_model::{Bound, Finding, Level, Unit, Verdict};
 
 use crate::Detector;
-use crate::analysis::Scene;
+use crate::analysis::Analysis;
 use crate::analysis::samples::Row;
 use crate::detector::{Needs, computed, finding, held, lines, read_off};
 use crate::measures::elasticity::{self, Load};
@@ -62,18 +62,18 @@ const GREW: f64 = 1.15;
 /// And the number in flight by this one, or there were no two loads.
 const DEEPER: f64 = 1.25;
 
-fn accuse(scene: &Scene) -> Vec<Finding> {
+fn accuse(analysis: &Analysis) -> Vec<Finding> {
     let mut disks: Vec<Vec<&Row>> = Vec::new();
     let mut places: HashMap<(&str, &str), usize> = HashMap::new();
-    for row in scene.rows.iter().filter(|row| is_full(row)) {
-        let key = (row.disk.as_str(), scene.input(row.listing));
+    for row in analysis.rows.iter().filter(|row| is_full(row)) {
+        let key = (row.disk.as_str(), analysis.input(row.listing));
         let place = *places.entry(key).or_insert(disks.len());
         match disks.get_mut(place) {
             Some(rows) => rows.push(row),
             None => disks.push(vec![row]),
         }
     }
-    disks.iter().filter_map(|rows| charge(scene, rows)).collect()
+    disks.iter().filter_map(|rows| charge(analysis, rows)).collect()
 }
 
 fn is_full(row: &Row) -> bool {
@@ -83,7 +83,7 @@ fn is_full(row: &Row) -> bool {
         && row.agrees
 }
 
-fn charge(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
+fn charge(analysis: &Analysis, rows: &[&Row]) -> Option<Finding> {
     let low = rows.iter().min_by(|a, b| a.per_s().total_cmp(&b.per_s()))?;
     let high = rows.iter().max_by(|a, b| a.per_s().total_cmp(&b.per_s()))?;
     let loads = [load(low)?, load(high)?];
@@ -111,7 +111,7 @@ fn charge(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
         phrase::thousands(high.per_s())
     );
     for (name, row) in [("first", low), ("second", high)] {
-        let source = scene.source(row.listing);
+        let source = analysis.source(row.listing);
         let values = [
             ("completions", Some(row.per_s()), Unit::PerSecond),
             ("requests in flight (aqu-sz)", row.interval.queue_len, Unit::Requests),
@@ -123,7 +123,7 @@ fn charge(scene: &Scene, rows: &[&Row]) -> Option<Finding> {
             charge.evidence.extend(value.map(|value| read_off(&what, value, unit, 1, source)));
         }
     }
-    let (source, n) = (scene.source(high.listing), all.len() as u64);
+    let (source, n) = (analysis.source(high.listing), all.len() as u64);
     charge.evidence.push(held(
         computed("elasticity of throughput, d ln X / d ln N", eps, Unit::Ratio, n, source),
         Bound::Above(GROWS),

@@ -2,7 +2,7 @@
 
 use iowhy_model::{Basis, Bound, DeviceId, Event, Evidence, Layer, Unit};
 
-use crate::analysis::Scene;
+use crate::analysis::Analysis;
 use crate::analysis::device_trace::Track;
 use crate::detector::computed;
 use crate::facts::disk_names;
@@ -29,24 +29,24 @@ pub struct Suspect<'s, 'a> {
     pub track: Option<&'s Track>,
     /// Its requests that failed, in the listing that measured it.
     pub failed: Vec<&'s Event>,
-    scene: &'s Scene<'a>,
+    analysis: &'s Analysis<'a>,
 }
 
 impl<'s, 'a> Suspect<'s, 'a> {
     /// What is said of it beside latencies.
     pub fn about(&'s self) -> About<'s, 'a> {
-        self.scene.facts.about(self.input, &self.disk)
+        self.analysis.facts.about(self.input, &self.disk)
     }
 }
 
 /// All disks, by input.
-pub fn suspects<'s, 'a>(scene: &'s Scene<'a>) -> Vec<Suspect<'s, 'a>> {
+pub fn suspects<'s, 'a>(analysis: &'s Analysis<'a>) -> Vec<Suspect<'s, 'a>> {
     let mut found: Vec<Suspect> = Vec::new();
-    let tracks = scene.tracks.iter().map(|t| (t.listing, t.device, t.disk.clone(), Some(t)));
-    let rows = scene.rows.iter().map(|row| (row.listing, row.device, row.disk.clone(), None));
-    let shapes = scene.shapes.iter().map(|s| (s.listing, s.known.device, s.disk.clone(), None));
+    let tracks = analysis.tracks.iter().map(|t| (t.listing, t.device, t.disk.clone(), Some(t)));
+    let rows = analysis.rows.iter().map(|row| (row.listing, row.device, row.disk.clone(), None));
+    let shapes = analysis.shapes.iter().map(|s| (s.listing, s.known.device, s.disk.clone(), None));
     for (listing, device, disk, track) in tracks.chain(rows).chain(shapes) {
-        let input = Some(scene.input(listing));
+        let input = Some(analysis.input(listing));
         match found.iter_mut().find(|known| known.input == input && known.disk == disk) {
             Some(known) => {
                 let seen = |track: Option<&Track>| track.map_or(0, |track| track.visits.len());
@@ -63,13 +63,13 @@ pub fn suspects<'s, 'a>(scene: &'s Scene<'a>) -> Vec<Suspect<'s, 'a>> {
                     listing,
                     track,
                     failed: Vec::new(),
-                    scene,
+                    analysis,
                 });
             }
         }
     }
     // Once over all I/Os, not once per disk: failures are rare.
-    for (place, listing) in scene.recording.listings.iter().enumerate() {
+    for (place, listing) in analysis.recording.listings.iter().enumerate() {
         for event in listing.events.iter().filter(|event| event.error.is_some()) {
             let its =
                 |known: &&mut Suspect| known.listing == Some(place) && known.device == event.device;
@@ -80,14 +80,23 @@ pub fn suspects<'s, 'a>(scene: &'s Scene<'a>) -> Vec<Suspect<'s, 'a>> {
             }
         }
     }
-    let spoken_of: Vec<&str> = scene.facts.disks().collect();
+    let spoken_of: Vec<&str> = analysis.facts.disks().collect();
     for disk in spoken_of {
-        let device = scene.recording.devices().iter().find(|d| disk_names::disk(&d.name) == disk);
-        let device = device.and_then(|device| scene.recording.find_device(&device.name));
+        let device =
+            analysis.recording.devices().iter().find(|d| disk_names::disk(&d.name) == disk);
+        let device = device.and_then(|device| analysis.recording.find_device(&device.name));
         if let Some(device) = device.filter(|_| !found.iter().any(|known| known.disk == disk)) {
             let disk = disk.to_string();
             let (input, listing, track) = (None, None, None);
-            found.push(Suspect { input, disk, device, listing, track, failed: Vec::new(), scene });
+            found.push(Suspect {
+                input,
+                disk,
+                device,
+                listing,
+                track,
+                failed: Vec::new(),
+                analysis,
+            });
         }
     }
     found
@@ -110,13 +119,13 @@ impl Grounds {
     /// A fact.
     pub fn fact(
         &mut self,
-        scene: &Scene,
+        analysis: &Analysis,
         told: &Told,
         quantity: &str,
         (value, unit): (f64, Unit),
         bound: Option<Bound>,
     ) {
-        let cited = facts::cited(scene.recording, told, quantity, value, unit);
+        let cited = facts::cited(analysis.recording, told, quantity, value, unit);
         self.evidence.push(Evidence { bound, ..cited });
         self.rests_on(told.listing);
     }
@@ -124,13 +133,13 @@ impl Grounds {
     /// A number computed from a listing.
     pub fn number(
         &mut self,
-        scene: &Scene,
+        analysis: &Analysis,
         listing: usize,
         quantity: &str,
         (value, unit, n): (f64, Unit, usize),
         bound: Option<Bound>,
     ) {
-        let cited = computed(quantity, value, unit, n as u64, scene.source(listing));
+        let cited = computed(quantity, value, unit, n as u64, analysis.source(listing));
         self.evidence.push(Evidence { bound, ..cited });
         self.rests_on(listing);
     }
@@ -138,13 +147,13 @@ impl Grounds {
     /// A number of requests that ended with an error.
     pub fn failed(
         &mut self,
-        scene: &Scene,
+        analysis: &Analysis,
         listing: usize,
         quantity: &str,
         number: (f64, Unit, usize),
         bound: Option<Bound>,
     ) {
-        self.number(scene, listing, quantity, number, bound);
+        self.number(analysis, listing, quantity, number, bound);
         if let Some(cited) = self.evidence.last_mut() {
             cited.basis = Basis::RequestStatus;
         }
@@ -153,14 +162,14 @@ impl Grounds {
     /// Log lines of one kind, counted where they were read, and the first of them.
     pub fn log_lines(
         &mut self,
-        scene: &Scene,
+        analysis: &Analysis,
         what: &str,
         lines: &[&crate::facts::kernel_log::LogLine],
         bound: Option<Bound>,
     ) {
         let Some(first) = lines.first() else { return };
         let count = (lines.len() as f64, Unit::Count);
-        self.fact(scene, &first.told, what, count, bound);
+        self.fact(analysis, &first.told, what, count, bound);
         if let Some(cited) = self.evidence.last_mut() {
             cited.n = lines.len() as u64;
         }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use iowhy_model::{Bound, Evidence, Forecast, Nanos, Unit};
 
-use crate::analysis::Scene;
+use crate::analysis::Analysis;
 use crate::analysis::device_trace::Track;
 use crate::detector::{computed, estimated, held};
 use crate::measures::replay::{self, Load, Side, Vote};
@@ -13,8 +13,8 @@ use crate::measures::spread;
 use crate::phrase;
 
 /// The votes of a replay as evidence.
-pub fn vote_evidence(scene: &Scene, track: &Track, vote: &Vote, side: Side) -> Vec<Evidence> {
-    let source = scene.source(track.listing);
+pub fn vote_evidence(analysis: &Analysis, track: &Track, vote: &Vote, side: Side) -> Vec<Evidence> {
+    let source = analysis.source(track.listing);
     let Some(middle) = vote.middle() else { return Vec::new() };
     let n = middle.n as u64;
     let (votes, share, what) = match side {

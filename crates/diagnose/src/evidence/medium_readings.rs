@@ -7,7 +7,7 @@
 
 use iowhy_model::{DeviceId, Finding, Medium, Op, STANDS, Verdict};
 
-use crate::analysis::Scene;
+use crate::analysis::Analysis;
 use crate::analysis::device_trace::Track;
 use crate::analysis::samples::Row;
 use crate::baseline::healthy_time::{Request, S0};
@@ -69,13 +69,14 @@ fn named(medium: Medium) -> &'static str {
 
 /// The readings of a device's own time per request, if the media its name allows disagree.
 fn readings(
-    scene: &Scene,
+    analysis: &Analysis,
     device: DeviceId,
     own_ms: f64,
     s0: &dyn Fn(Medium) -> f64,
 ) -> Option<Readings> {
-    let known = scene.options.healthy_ms.is_some() || scene.options.yardstick != Yardstick::Class;
-    let media = scene.media(device);
+    let known =
+        analysis.options.healthy_ms.is_some() || analysis.options.yardstick != Yardstick::Class;
+    let media = analysis.media(device);
     if known || media.len() < 2 {
         return None;
     }
@@ -92,7 +93,7 @@ fn readings(
 }
 
 /// The readings of single I/Os.
-pub fn of_track(scene: &Scene, track: &Track) -> Option<Readings> {
+pub fn of_track(analysis: &Analysis, track: &Track) -> Option<Readings> {
     let (group, _) = track.groups.first()?;
     let services: Vec<f64> = group
         .members
@@ -107,7 +108,7 @@ pub fn of_track(scene: &Scene, track: &Track) -> Option<Readings> {
     let request =
         Request { op: group.op, bytes: f64::from(group.bytes), sequential: group.sequential };
     let s0 = |medium| S0::of(&[(medium, 1.0)], request, None).median_ms();
-    let found = readings(scene, track.device, own_ms, &s0)?;
+    let found = readings(analysis, track.device, own_ms, &s0)?;
     let shows_a_platter = found.healthy == Medium::Rotational
         && !track.cached
         && sorted.len() >= ENOUGH
@@ -116,7 +117,7 @@ pub fn of_track(scene: &Scene, track: &Track) -> Option<Readings> {
 }
 
 /// The readings of averages: of the row that all but few are quicker than.
-pub fn of_row(scene: &Scene, row: &Row) -> Option<Readings> {
+pub fn of_row(analysis: &Analysis, row: &Row) -> Option<Readings> {
     let own_ms = row.effective_ms().or_else(|| row.await_ms())?;
     let parts = |op: Op| row.interval.of(op).filter(|rates| rates.ios_per_s > 0.0);
     let s0 = |medium: Medium| {
@@ -130,47 +131,48 @@ pub fn of_row(scene: &Scene, row: &Row) -> Option<Readings> {
         }
         if n > 0.0 { sum / n } else { row.s0.median_ms() }
     };
-    readings(scene, row.device, own_ms, &s0)
+    readings(analysis, row.device, own_ms, &s0)
 }
 
 /// The readings of a finding: of any listing and disk that it speaks of.
-fn of_finding(scene: &Scene, finding: &Finding) -> Option<Readings> {
+fn of_finding(analysis: &Analysis, finding: &Finding) -> Option<Readings> {
     let about = |listing: usize, device: DeviceId| {
         finding.subject.listings.contains(&listing)
-            && finding.subject.device.is_none_or(|id| scene.disk(id) == scene.disk(device))
+            && finding.subject.device.is_none_or(|id| analysis.disk(id) == analysis.disk(device))
     };
-    let tracks = scene.tracks.iter().filter(|track| about(track.listing, track.device));
+    let tracks = analysis.tracks.iter().filter(|track| about(track.listing, track.device));
     let mut tracks = tracks.peekable();
     if tracks.peek().is_some() {
-        return tracks.find_map(|track| of_track(scene, track));
+        return tracks.find_map(|track| of_track(analysis, track));
     }
-    let rows = scene.rows.iter().filter(|row| about(row.listing, row.device) && row.per_s() > 0.0);
+    let rows =
+        analysis.rows.iter().filter(|row| about(row.listing, row.device) && row.per_s() > 0.0);
     let worst = rows.max_by(|a, b| {
         let of = |row: &Row| row.await_ms().unwrap_or(0.0);
         of(a).total_cmp(&of(b))
     });
-    worst.and_then(|row| of_row(scene, row))
+    worst.and_then(|row| of_row(analysis, row))
 }
 
 /// Whether it rests on averages of writes that may be durable, which no flag tells.
-fn may_be_durable(scene: &Scene, finding: &Finding) -> bool {
+fn may_be_durable(analysis: &Analysis, finding: &Finding) -> bool {
     let about = |row: &&Row| {
         finding.subject.listings.contains(&row.listing)
-            && finding.subject.device.is_none_or(|id| scene.disk(id) == row.disk)
+            && finding.subject.device.is_none_or(|id| analysis.disk(id) == row.disk)
     };
     let slow = |row: &Row| row.await_ms().is_some_and(|ms| ms > HEALTHY * row.s0.slowest_ms());
-    scene.rows.iter().filter(about).any(|row| row.may_be_durable() && slow(row))
+    analysis.rows.iter().filter(about).any(|row| row.may_be_durable() && slow(row))
 }
 
 /// Confidence of a finding, no more than the guess of the class is worth that it hangs on: an acquittal
 /// is just said, an accusation is not.
-pub fn bounded(scene: &Scene, finding: &Finding) -> f64 {
+pub fn bounded(analysis: &Analysis, finding: &Finding) -> f64 {
     let most = match finding.verdict {
         Verdict::Healthy => STANDS,
         Verdict::DeviceSlow => SHAPE_ALONE,
         _ => return finding.confidence,
     };
-    let open = || of_finding(scene, finding).is_some() || may_be_durable(scene, finding);
+    let open = || of_finding(analysis, finding).is_some() || may_be_durable(analysis, finding);
     if finding.confidence <= most || !open() {
         return finding.confidence;
     }

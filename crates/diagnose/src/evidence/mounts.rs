@@ -2,7 +2,7 @@
 
 use iowhy_model::{Fact, key};
 
-use crate::analysis::Scene;
+use crate::analysis::Analysis;
 
 /// Mount options that make I/O direct or synchronous: VxFS mount_vxfs(1M), UFS mount_ufs(1M),
 /// mount(8).
@@ -21,8 +21,8 @@ const OPTIONS: [&str; 8] = [
 const VXFS: [&str; 2] = ["mincache=", "convosync="];
 
 /// A mount option that makes I/O direct or synchronous, and how it is written.
-pub fn option<'a>(scene: &Scene<'a>) -> Option<(&'a Fact, String)> {
-    scene.recording.listings.iter().flat_map(|known| &known.facts).find_map(|fact| {
+pub fn option<'a>(analysis: &Analysis<'a>) -> Option<(&'a Fact, String)> {
+    analysis.recording.listings.iter().flat_map(|known| &known.facts).find_map(|fact| {
         let options = fact.value.text().filter(|_| fact.key == key::MOUNT_OPTIONS)?;
         let found: Vec<String> = options
             .split(['/', ',', ' '])
@@ -35,8 +35,8 @@ pub fn option<'a>(scene: &Scene<'a>) -> Option<(&'a Fact, String)> {
 
 /// How to mount without the option, in the words of the file system that showed it: only VxFS has
 /// `mincache` and `convosync` (mount_vxfs(1M)).
-pub fn remount(scene: &Scene) -> String {
-    let mounted = option(scene).map(|(fact, _)| (fact, mount_point(scene, fact)));
+pub fn remount(analysis: &Analysis) -> String {
+    let mounted = option(analysis).map(|(fact, _)| (fact, mount_point(analysis, fact)));
     match mounted {
         Some((fact, Some(point))) if VXFS.iter().any(|option| has(fact, option)) => {
             format!(
@@ -58,8 +58,8 @@ fn has(options: &Fact, option: &str) -> bool {
 }
 
 /// Where the file system whose options these are is mounted.
-fn mount_point<'a>(scene: &Scene<'a>, options: &Fact) -> Option<&'a str> {
-    let known = scene.recording.listings.iter().find(|known| known.facts.contains(options))?;
+fn mount_point<'a>(analysis: &Analysis<'a>, options: &Fact) -> Option<&'a str> {
+    let known = analysis.recording.listings.iter().find(|known| known.facts.contains(options))?;
     let same = |fact: &&Fact| {
         fact.key == key::MOUNT_POINT
             && (fact.device, &fact.read_from) == (options.device, &options.read_from)

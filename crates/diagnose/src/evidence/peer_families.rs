@@ -3,7 +3,7 @@
 
 use iowhy_model::{DeviceId, Histogram, Layer, Op, Stage};
 
-use crate::analysis::Scene;
+use crate::analysis::Analysis;
 use crate::analysis::device_trace::Track;
 use crate::analysis::samples::{Row, Shape};
 use crate::facts::disk_names;
@@ -51,10 +51,10 @@ pub struct Member {
 }
 
 /// The disks of a listing that can be compared: of one kind, measured alike, four or more.
-pub fn families(scene: &Scene, listing: usize) -> Vec<Vec<Member>> {
-    let mut members = from_tracks(scene, listing);
-    members.extend(from_shapes(scene, listing, &members));
-    members.extend(from_rows(scene, listing, &members));
+pub fn families(analysis: &Analysis, listing: usize) -> Vec<Vec<Member>> {
+    let mut members = from_tracks(analysis, listing);
+    members.extend(from_shapes(analysis, listing, &members));
+    members.extend(from_rows(analysis, listing, &members));
     let mut families: Vec<Vec<Member>> = Vec::new();
     for member in members.into_iter().filter(|member| member.peer.n >= REQUESTS) {
         let kind = disk_names::kind(&member.disk).to_string();
@@ -97,9 +97,9 @@ fn both(a: &Histogram, b: &Histogram) -> Option<Histogram> {
     Some(Histogram::from_summary(n, sum_ns / n as f64, min_ns, max_ns))
 }
 
-fn from_tracks(scene: &Scene, listing: usize) -> Vec<Member> {
+fn from_tracks(analysis: &Analysis, listing: usize) -> Vec<Member> {
     let tracks: Vec<&Track> =
-        scene.tracks.iter().filter(|track| track.listing == listing).collect();
+        analysis.tracks.iter().filter(|track| track.listing == listing).collect();
     if tracks.len() < GROUP {
         return Vec::new();
     }
@@ -137,9 +137,9 @@ pub fn measured(shape: &Shape) -> Option<Measured> {
 
 /// The disks of a listing that only histograms know, or know better: a table of all I/Os beside
 /// single outliers is the better witness.
-fn from_shapes(scene: &Scene, listing: usize, known: &[Member]) -> Vec<Member> {
+fn from_shapes(analysis: &Analysis, listing: usize, known: &[Member]) -> Vec<Member> {
     let mut disks: Vec<(Measured, Vec<&Shape>)> = Vec::new();
-    for shape in scene.shapes.iter().filter(|shape| shape.listing == listing) {
+    for shape in analysis.shapes.iter().filter(|shape| shape.listing == listing) {
         let Some(measured) = measured(shape) else { continue };
         let is = |disk: &&mut (Measured, Vec<&Shape>)| {
             let same = disk.1.first().is_some_and(|first| first.known.device == shape.known.device);
@@ -179,8 +179,8 @@ fn from_disk(measured: Measured, shapes: &[&Shape], known: &[Member]) -> Option<
 }
 
 /// The disks of a listing that only averages know: all their rows together.
-fn from_rows(scene: &Scene, listing: usize, known: &[Member]) -> Vec<Member> {
-    let of_devices = scene.rows_by_listing();
+fn from_rows(analysis: &Analysis, listing: usize, known: &[Member]) -> Vec<Member> {
+    let of_devices = analysis.rows_by_listing();
     let here = of_devices.iter().filter(|rows| rows.iter().any(|row| row.listing == listing));
     let new = here.filter(|rows| {
         !rows.iter().any(|row| known.iter().any(|member| member.device == row.device))

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use iowhy_model::{Bound, DeviceId, Finding, Layer, Op, Unit, Verdict, key};
 
-use crate::analysis::Scene;
+use crate::analysis::Analysis;
 use crate::detector::{computed, finding, held, lines, read_off};
 use crate::evidence::runs;
 use crate::measures::spread;
@@ -39,9 +39,9 @@ struct Waits {
 }
 
 /// Programs that wait for flushes: one finding per listing.
-pub fn flushes(scene: &Scene, verdict: Verdict) -> Vec<Finding> {
+pub fn flushes(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let mut found = Vec::new();
-    for (place, listing) in scene.recording.listings.iter().enumerate() {
+    for (place, listing) in analysis.recording.listings.iter().enumerate() {
         let mut waits = Waits::default();
         for row in listing.intervals.iter().filter(|row| row.layer != Layer::Block) {
             for (op, rates) in &row.rates {
@@ -74,7 +74,7 @@ pub fn flushes(scene: &Scene, verdict: Verdict) -> Vec<Finding> {
                 _ => {}
             }
         }
-        found.extend(waiting(scene, place, &waits, verdict));
+        found.extend(waiting(analysis, place, &waits, verdict));
     }
     found
 }
@@ -85,16 +85,16 @@ const OFF: [&str; 4] = ["disabled", "write-through", "writethrough", "write thro
 const CACHE_OFF: f64 = 0.75;
 
 /// Controllers whose write cache is off against what was configured: each durable write pays for the medium.
-pub fn cache_off(scene: &Scene, verdict: Verdict) -> Vec<Finding> {
+pub fn cache_off(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let mut found = Vec::new();
-    for (place, listing) in scene.recording.listings.iter().enumerate() {
+    for (place, listing) in analysis.recording.listings.iter().enumerate() {
         let said = listing.facts.iter().find(|fact| {
             let text = fact.value.text().unwrap_or_default().to_ascii_lowercase();
             fact.key == key::CONTROLLER_CACHE && OFF.iter().any(|word| text.contains(word))
         });
         let Some(fact) = said else { continue };
-        let source = scene.source(place);
-        let name = fact.device.map(|device| scene.recording.device_of(device).name.clone());
+        let source = analysis.source(place);
+        let name = fact.device.map(|device| analysis.recording.device_of(device).name.clone());
         let name = name.unwrap_or_default();
         let mut charge = finding(verdict, fact.device, vec![place]);
         charge.sentence = format!(
@@ -120,7 +120,7 @@ pub fn cache_off(scene: &Scene, verdict: Verdict) -> Vec<Finding> {
     found
 }
 
-fn waiting(scene: &Scene, place: usize, waits: &Waits, verdict: Verdict) -> Option<Finding> {
+fn waiting(analysis: &Analysis, place: usize, waits: &Waits, verdict: Verdict) -> Option<Finding> {
     // Of several ways to flush the quickest is what the device can do.
     let least = waits.flushes.iter().copied().reduce(f64::min)?;
     let mean = spread::mean(&waits.flushes)?;
@@ -130,7 +130,7 @@ fn waiting(scene: &Scene, place: usize, waits: &Waits, verdict: Verdict) -> Opti
     if shown < FELT_MS || cheap {
         return None;
     }
-    let source = scene.source(place);
+    let source = analysis.source(place);
     let n = waits.n.max(1.0) as u64;
     let mut charge = finding(verdict, waits.device, vec![place]);
     let beside =
@@ -177,9 +177,9 @@ const SLOW_MS: f64 = 50.0;
 const LAGS: f64 = 0.90;
 
 /// One of several equal services far behind the others, where a listing gives one mean wait for each.
-pub fn laggard(scene: &Scene, verdict: Verdict) -> Vec<Finding> {
+pub fn laggard(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let mut found = Vec::new();
-    for (place, listing) in scene.recording.listings.iter().enumerate() {
+    for (place, listing) in analysis.recording.listings.iter().enumerate() {
         let mut means: BTreeMap<DeviceId, Vec<f64>> = BTreeMap::new();
         for row in listing.intervals.iter().filter(|row| row.layer == Layer::Application) {
             // Rates would tell runs of one program after the other; here only waits are known.
@@ -200,8 +200,8 @@ pub fn laggard(scene: &Scene, verdict: Verdict) -> Vec<Finding> {
         if ms < FAR * middle || ms < SLOW_MS || second > ms / 3.0 {
             continue;
         }
-        let source = scene.source(place);
-        let name = scene.recording.device_of(worst).name.clone();
+        let source = analysis.source(place);
+        let name = analysis.recording.device_of(worst).name.clone();
         let mut charge = finding(verdict, Some(worst), vec![place]);
         charge.sentence = format!(
             "{name} is {} times slower than its {} peers: {} on average against {}",
@@ -239,22 +239,22 @@ const ONE_RUN: f64 = 0.85;
 const RUNS: f64 = 0.93;
 
 /// Runs that went as fast as a control group's limit allows.
-pub fn held_by_limit(scene: &Scene, verdict: Verdict) -> Option<Finding> {
+pub fn held_by_limit(analysis: &Analysis, verdict: Verdict) -> Option<Finding> {
     let keys = [key::CGROUP_MAX_RBPS, key::CGROUP_MAX_WBPS];
     let mut limits = Vec::new();
-    for (place, listing) in scene.recording.listings.iter().enumerate() {
+    for (place, listing) in analysis.recording.listings.iter().enumerate() {
         let set = listing.facts.iter().filter(|fact| keys.contains(&fact.key));
         limits.extend(set.filter_map(|fact| Some((place, fact, fact.value.number()?))));
     }
     let (at, fact, limit) = limits.into_iter().min_by(|a, b| a.2.total_cmp(&b.2))?;
-    let all = runs::runs(scene);
+    let all = runs::runs(analysis);
     let held_back: Vec<_> = all
         .iter()
         .filter(|run| (OF_LIMIT.0 * limit..=OF_LIMIT.1 * limit).contains(&run.throughput()))
         .collect();
     let first = held_back.first()?;
     let fastest = held_back.iter().map(|run| run.throughput()).fold(0.0, f64::max);
-    let source = scene.source(first.place());
+    let source = analysis.source(first.place());
     let mut charge = finding(verdict, fact.device, vec![first.place(), at]);
     charge.sentence = format!(
         "a control group's limit of {} per second holds the I/O back: {} of {} runs went at {} per second or \
@@ -266,7 +266,7 @@ pub fn held_by_limit(scene: &Scene, verdict: Verdict) -> Option<Finding> {
     );
     let n = held_back.len() as u64;
     charge.evidence = vec![
-        read_off("limit of the control group", limit, Unit::BytesPerSecond, 1, scene.source(at)),
+        read_off("limit of the control group", limit, Unit::BytesPerSecond, 1, analysis.source(at)),
         held(
             computed("throughput over the limit", fastest / limit, Unit::Ratio, n, source),
             Bound::Between(OF_LIMIT.0, OF_LIMIT.1),

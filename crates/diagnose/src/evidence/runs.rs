@@ -6,7 +6,7 @@
 
 use iowhy_model::{Bound, DeviceId, Fact, Finding, Layer, Op, Rates, Unit, Verdict, key};
 
-use crate::analysis::Scene;
+use crate::analysis::Analysis;
 use crate::analysis::audit;
 use crate::baseline::healthy_time::Request;
 use crate::detector::{computed, estimated, finding, held, lines, read_off};
@@ -48,9 +48,9 @@ const STATED: f64 = 0.90;
 const INFERRED: f64 = 0.80;
 
 /// All runs that the listings report.
-pub fn runs(scene: &Scene) -> Vec<Run> {
+pub fn runs(analysis: &Analysis) -> Vec<Run> {
     let mut all = Vec::new();
-    for (place, listing) in scene.recording.listings.iter().enumerate() {
+    for (place, listing) in analysis.recording.listings.iter().enumerate() {
         let mut open: Option<(Run, Vec<Op>, f64)> = None;
         for row in listing.intervals.iter().filter(|row| row.layer == Layer::Application) {
             let parts: Vec<(Option<Op>, Rates)> = match row.mixed {
@@ -64,7 +64,7 @@ pub fn runs(scene: &Scene) -> Vec<Run> {
                     .is_some_and(|(run, ops, _)| run.device == row.device && !ops.contains(&op));
                 if !joins {
                     all.extend(open.take().map(|(run, _, _)| run));
-                    let name = scene.recording.device_of(row.device).name.clone();
+                    let name = analysis.recording.device_of(row.device).name.clone();
                     let run = Run {
                         listing: place,
                         device: row.device,
@@ -135,21 +135,21 @@ impl Run {
 
 /// Runs whose own depth makes the latency, with the verdict `of_large` for large requests and the other
 /// for all others.
-pub fn deep(scene: &Scene, verdict: Verdict, of_large: bool) -> Vec<Finding> {
-    runs(scene)
+pub fn deep(analysis: &Analysis, verdict: Verdict, of_large: bool) -> Vec<Finding> {
+    runs(analysis)
         .iter()
         .filter(|run| (run.bytes() >= LARGE) == of_large)
         .filter_map(|run| {
             let (in_flight, latency) = (run.in_flight()?, run.latency_ms()?);
             let request = Request { op: run.op, bytes: run.bytes(), sequential: None };
-            let s0 = scene.s0(run.device, request, None);
+            let s0 = analysis.s0(run.device, request, None);
             let turn_ms = 1000.0 / run.per_s;
             // One after the other the device would need no longer than a healthy one: it keeps pace.
             let keeps_pace = turn_ms <= s0.slowest_ms();
             if in_flight < DEEP || latency < WAITS * s0.median_ms() || !keeps_pace {
                 return None;
             }
-            let source = scene.source(run.listing);
+            let source = analysis.source(run.listing);
             let mut charge = finding(verdict, Some(run.device), vec![run.listing]);
             charge.sentence = format!(
                 "{} keeps {} requests of {} in flight: at {} IOPS each waits {} for the others, and the \
@@ -197,20 +197,20 @@ pub fn deep(scene: &Scene, verdict: Verdict, of_large: bool) -> Vec<Finding> {
 }
 
 /// Runs that stand on a limit that is sold, however many requests they keep in flight.
-pub fn capped(scene: &Scene, verdict: Verdict, prior: f64) -> Vec<Finding> {
+pub fn capped(analysis: &Analysis, verdict: Verdict, prior: f64) -> Vec<Finding> {
     let paced = |run: &Run| {
-        let facts = &scene.listing(run.listing).facts;
+        let facts = &analysis.listing(run.listing).facts;
         let option =
             |fact: &Fact| fact.key.member_of(key::FIO).is_some_and(|name| name.starts_with("rate"));
         facts.iter().any(option)
     };
-    runs(scene)
+    runs(analysis)
         .iter()
-        .filter(|run| run.seconds >= LONG_S && !paced(run) && scene.may_be_limited(run.device))
+        .filter(|run| run.seconds >= LONG_S && !paced(run) && analysis.may_be_limited(run.device))
         .filter_map(|run| {
             let in_flight = run.in_flight().filter(|n| *n >= DEEP)?;
             let (limit, tier, off) = run.tier()?;
-            let source = scene.source(run.listing);
+            let source = analysis.source(run.listing);
             let (rate, unit, words) = match limit {
                 Limit::Iops => (run.per_s, Unit::PerSecond, format!("{} IOPS", phrase::thousands(run.per_s))),
                 Limit::BytesPerSecond => (
@@ -256,15 +256,15 @@ pub fn capped(scene: &Scene, verdict: Verdict, prior: f64) -> Vec<Finding> {
 }
 
 /// Runs answered from memory: their figures are not of the device they name.
-pub fn cached(scene: &Scene, verdict: Verdict) -> Vec<Finding> {
-    runs(scene)
+pub fn cached(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    runs(analysis)
         .iter()
         .filter_map(|run| {
             let ns = run.await_ms? * 1e6;
             if ns <= 0.0 || ns >= MEMORY_NS || run.bytes() < 512.0 {
                 return None;
             }
-            let source = scene.source(run.listing);
+            let source = analysis.source(run.listing);
             let mut charge = finding(verdict, Some(run.device), vec![run.listing]);
             charge.sentence = format!(
                 "the figures of {} are not the disk's: no block device answers in {} on average, so the page \

@@ -2,25 +2,26 @@
 
 use iowhy_model::{Finding, Verdict};
 
-use crate::analysis::Scene;
+use crate::analysis::Analysis;
 use crate::ranking;
 
 /// Per input, the disks that did something and against which no accusation stands.
-pub fn unaccused<'a>(scene: &Scene<'a>) -> Vec<(&'a str, Vec<String>)> {
+pub fn unaccused<'a>(analysis: &Analysis<'a>) -> Vec<(&'a str, Vec<String>)> {
     let mut inputs: Vec<(&str, Vec<String>)> = Vec::new();
-    let tracks = scene.tracks.iter().map(|track| (track.listing, track.disk.clone()));
+    let tracks = analysis.tracks.iter().map(|track| (track.listing, track.disk.clone()));
     // A row without a completion is silence, unless something is in flight: then it is news.
-    let active = scene.rows.iter().filter(|row| row.per_s() > 0.0 || row.outstanding().is_some());
+    let active =
+        analysis.rows.iter().filter(|row| row.per_s() > 0.0 || row.outstanding().is_some());
     let rows = active.map(|row| (row.listing, row.disk.clone()));
-    let shapes = scene.shapes.iter().map(|shape| (shape.listing, shape.disk.clone()));
-    let streams = scene.streams.iter().map(|(at, stream)| (*at, scene.disk(stream.device)));
+    let shapes = analysis.shapes.iter().map(|shape| (shape.listing, shape.disk.clone()));
+    let streams = analysis.streams.iter().map(|(at, stream)| (*at, analysis.disk(stream.device)));
     for (listing, disk) in tracks.chain(rows).chain(shapes).chain(streams) {
-        let input = scene.input(listing);
-        let accused = scene.so_far.iter().any(|known| {
+        let input = analysis.input(listing);
+        let accused = analysis.so_far.iter().any(|known| {
             ranking::stands(known)
                 && known.verdict != Verdict::Healthy
-                && is_about(scene, known, &disk)
-                && known.subject.listings.iter().any(|place| scene.input(*place) == input)
+                && is_about(analysis, known, &disk)
+                && known.subject.listings.iter().any(|place| analysis.input(*place) == input)
         });
         let place = match inputs.iter().position(|(known, _)| *known == input) {
             Some(place) => place,
@@ -38,9 +39,9 @@ pub fn unaccused<'a>(scene: &Scene<'a>) -> Vec<(&'a str, Vec<String>)> {
 }
 
 /// Whether a finding speaks of a disk: of this one, of a group with it, or of all.
-fn is_about(scene: &Scene, known: &Finding, disk: &str) -> bool {
+fn is_about(analysis: &Analysis, known: &Finding, disk: &str) -> bool {
     match (known.subject.device, &known.subject.group) {
-        (Some(device), _) => scene.disk(device) == disk,
+        (Some(device), _) => analysis.disk(device) == disk,
         (None, Some(group)) => group.split_whitespace().any(|name| name == disk),
         (None, None) => true,
     }
@@ -48,8 +49,8 @@ fn is_about(scene: &Scene, known: &Finding, disk: &str) -> bool {
 
 /// What of an input was not read though it speaks of disks: how many lines, and where. Who clears a
 /// disk must have read all of it.
-pub fn unread(scene: &Scene, input: &str) -> Option<(f64, String)> {
-    let recording = scene.recording;
+pub fn unread(analysis: &Analysis, input: &str) -> Option<(f64, String)> {
+    let recording = analysis.recording;
     let of_input = |name: &String| name == input;
     if let Some(unread) = recording.unread.iter().find(|unread| of_input(&unread.input)) {
         let (first, last) = unread.lines;

@@ -6,7 +6,7 @@
 
 use iowhy_model::{Family, Finding, STANDS, Verdict};
 
-use crate::analysis::Scene;
+use crate::analysis::Analysis;
 use crate::evidence::candidates::SHAPE_ALONE;
 use crate::ranking;
 
@@ -26,23 +26,23 @@ const SHARE: f64 = 0.5;
 const AS_SLOW: f64 = 0.5;
 
 /// Keeps generic accusations below what is acted on where something innocent may explain them.
-pub fn doubt(scene: &Scene, findings: &mut [Finding]) {
+pub fn doubt(analysis: &Analysis, findings: &mut [Finding]) {
     let innocents: Vec<Finding> = findings
         .iter()
         .filter(|f| f.verdict.family() != Family::Device && f.verdict != Verdict::PeerOutlier)
         .filter(|f| f.confidence >= DOUBTS && f.explained_share >= EXPLAINS)
         .cloned()
         .collect();
-    let crowd = crowd(scene, findings);
+    let crowd = crowd(analysis, findings);
     for finding in findings.iter_mut().filter(|f| f.confidence >= STANDS) {
         if !GENERIC.contains(&finding.verdict) || finding.explained_by.is_some() {
             continue;
         }
-        let rival = innocents.iter().find(|rival| explains(scene, rival, finding));
+        let rival = innocents.iter().find(|rival| explains(analysis, rival, finding));
         if let Some(rival) = rival {
             finding.confidence = SHAPE_ALONE;
             finding.refuted_by.push(format!("`{}` explains it as well", rival.verdict));
-        } else if finding.verdict == Verdict::DeviceSlow && is_of(scene, finding, &crowd) {
+        } else if finding.verdict == Verdict::DeviceSlow && is_of(analysis, finding, &crowd) {
             finding.confidence = SHAPE_ALONE;
             let why =
                 "most disks beside it are as slow: look at what they share, or at what they are";
@@ -52,47 +52,48 @@ pub fn doubt(scene: &Scene, findings: &mut [Finding]) {
 }
 
 /// Whether a verdict would explain another away, were it surer.
-fn explains(scene: &Scene, rival: &Finding, finding: &Finding) -> bool {
+fn explains(analysis: &Analysis, rival: &Finding, finding: &Finding) -> bool {
     crate::find(rival.verdict).is_some_and(|known| known.explains.contains(&finding.verdict))
-        && (ranking::same_disk(scene, rival, finding) || ranking::covers(scene, rival, finding))
-        && ranking::same_input(scene, rival, finding)
+        && (ranking::same_disk(analysis, rival, finding)
+            || ranking::covers(analysis, rival, finding))
+        && ranking::same_input(analysis, rival, finding)
 }
 
 /// The inputs in which most disks are said to be slow, or are as slow as the one that is.
-fn crowd<'a>(scene: &Scene<'a>, findings: &[Finding]) -> Vec<&'a str> {
+fn crowd<'a>(analysis: &Analysis<'a>, findings: &[Finding]) -> Vec<&'a str> {
     let mut inputs: Vec<(&str, Vec<String>)> = Vec::new();
     let slow = || findings.iter().filter(|f| f.verdict == Verdict::DeviceSlow);
     let accused = slow().filter(|f| f.confidence >= STANDS);
-    let least = accused.filter_map(|f| times_slower(scene, f)).fold(f64::INFINITY, f64::min);
+    let least = accused.filter_map(|f| times_slower(analysis, f)).fold(f64::INFINITY, f64::min);
     for finding in slow() {
         let (Some(device), Some(place)) =
             (finding.subject.device, finding.subject.listings.first())
         else {
             continue;
         };
-        let as_slow = times_slower(scene, finding).is_some_and(|t| t >= AS_SLOW * least);
+        let as_slow = times_slower(analysis, finding).is_some_and(|t| t >= AS_SLOW * least);
         if finding.confidence < DOUBTS && !as_slow {
             continue;
         }
-        let (input, disk) = (scene.input(*place), scene.disk(device));
+        let (input, disk) = (analysis.input(*place), analysis.disk(device));
         match inputs.iter_mut().find(|(known, _)| *known == input) {
             Some((_, disks)) if disks.contains(&disk) => {}
             Some((_, disks)) => disks.push(disk),
             None => inputs.push((input, vec![disk])),
         }
     }
-    let working = |input: &str| scene.lost.iter().filter(|(of, _, _)| *of == input).count();
+    let working = |input: &str| analysis.lost.iter().filter(|(of, _, _)| *of == input).count();
     let most = |disks: usize, input: &str| disks as f64 >= SHARE * working(input) as f64;
     inputs.retain(|(input, disks)| disks.len() >= DISKS && most(disks.len(), input));
     inputs.into_iter().map(|(input, _)| input).collect()
 }
 
 /// How many times slower than its class a traced disk is.
-fn times_slower(scene: &Scene, finding: &Finding) -> Option<f64> {
-    let track = scene.track(*finding.subject.listings.first()?, finding.subject.device?)?;
+fn times_slower(analysis: &Analysis, finding: &Finding) -> Option<f64> {
+    let track = analysis.track(*finding.subject.listings.first()?, finding.subject.device?)?;
     Some(track.mean_ns() / (track.s0.median_ms() * 1e6).max(1.0))
 }
 
-fn is_of(scene: &Scene, finding: &Finding, inputs: &[&str]) -> bool {
-    finding.subject.listings.iter().any(|place| inputs.contains(&scene.input(*place)))
+fn is_of(analysis: &Analysis, finding: &Finding, inputs: &[&str]) -> bool {
+    finding.subject.listings.iter().any(|place| inputs.contains(&analysis.input(*place)))
 }

@@ -2,35 +2,35 @@
 
 use iowhy_model::{Finding, Impact, Nanos};
 
-use crate::analysis::Scene;
+use crate::analysis::Analysis;
 use crate::measures::service::Visit;
 
 /// States the impact of each finding about a device that was measured.
-pub fn state(scene: &Scene, findings: &mut [Finding]) {
+pub fn state(analysis: &Analysis, findings: &mut [Finding]) {
     for finding in findings {
-        finding.impact = of(scene, finding);
+        finding.impact = of(analysis, finding);
     }
 }
 
-fn of(scene: &Scene, finding: &Finding) -> Option<Impact> {
-    let disk = scene.disk(finding.subject.device?);
-    let input = scene.input(*finding.subject.listings.first()?);
-    let here = |listing: usize, name: &str| name == disk && scene.input(listing) == input;
+fn of(analysis: &Analysis, finding: &Finding) -> Option<Impact> {
+    let disk = analysis.disk(finding.subject.device?);
+    let input = analysis.input(*finding.subject.listings.first()?);
+    let here = |listing: usize, name: &str| name == disk && analysis.input(listing) == input;
     let (mut mean_ns, mut longest_ns): (Option<f64>, Option<f64>) = (None, None);
     let mut waited: Option<f64> = None;
     let most = |known: &mut Option<f64>, ns: f64| *known = Some(known.unwrap_or(0.0).max(ns));
-    for track in scene.tracks.iter().filter(|track| here(track.listing, &track.disk)) {
+    for track in analysis.tracks.iter().filter(|track| here(track.listing, &track.disk)) {
         most(&mut mean_ns, track.mean_ns());
         most(&mut waited, track.mean_ns() * track.visits.len() as f64 / track.span_ns());
         most(&mut longest_ns, track.visits.iter().map(Visit::latency_ns).fold(0.0, f64::max));
     }
-    for row in scene.rows.iter().filter(|row| here(row.listing, &row.disk)) {
+    for row in analysis.rows.iter().filter(|row| here(row.listing, &row.disk)) {
         if let Some(ms) = row.await_ms() {
             most(&mut mean_ns, ms * 1e6);
             most(&mut waited, row.per_s() * ms / 1000.0);
         }
     }
-    for shape in scene.shapes.iter().filter(|shape| here(shape.listing, &shape.disk)) {
+    for shape in analysis.shapes.iter().filter(|shape| here(shape.listing, &shape.disk)) {
         if let Some((ns, _)) = shape.known.histogram.mean_ns() {
             most(&mut mean_ns, ns);
         }
