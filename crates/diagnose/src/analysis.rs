@@ -19,7 +19,7 @@ use iowhy_model::{
 
 use crate::Options;
 use crate::analysis::audit::Doubt;
-use crate::analysis::device_trace::Track;
+use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::groups::Stream;
 use crate::analysis::requests::Requests;
 use crate::analysis::samples::{Row, Shape};
@@ -42,7 +42,7 @@ pub struct Analysis<'a> {
     /// What the user asked.
     pub options: &'a Options,
     /// Per listing and device: its completed I/Os.
-    pub tracks: Vec<Track>,
+    pub traces: Vec<DeviceTrace>,
     /// Per listing, device and operation: where requests went.
     pub streams: Vec<(usize, Stream)>,
     /// The rows of averages that are samples of the present.
@@ -91,7 +91,7 @@ impl<'a> Analysis<'a> {
         let mut analysis = Analysis {
             recording,
             options,
-            tracks: Vec::new(),
+            traces: Vec::new(),
             streams: Vec::new(),
             rows: Vec::new(),
             shapes: Vec::new(),
@@ -111,12 +111,12 @@ impl<'a> Analysis<'a> {
         for (place, listing) in recording.listings.iter().enumerate() {
             // Past its budget a listing may keep the slowest only: what is left is then no sample.
             if listing.is_in_sequence() {
-                let mut tracks: Vec<Track> = groups::visits(listing)
+                let mut traces: Vec<DeviceTrace> = groups::visits(listing)
                     .into_iter()
-                    .map(|known| Track::of(&analysis, place, known))
+                    .map(|known| DeviceTrace::of(&analysis, place, known))
                     .collect();
-                device_trace::mark_pauses(&mut tracks);
-                analysis.tracks.extend(tracks);
+                device_trace::mark_pauses(&mut traces);
+                analysis.traces.extend(traces);
             }
             analysis
                 .streams
@@ -140,9 +140,9 @@ impl<'a> Analysis<'a> {
 
     fn lost_times(&self) -> Vec<(&'a str, String, f64)> {
         let traced = self
-            .tracks
+            .traces
             .iter()
-            .map(|track| (track.listing, &track.disk, track.lost_ns() / track.span_ns()));
+            .map(|trace| (trace.listing, &trace.disk, trace.lost_ns() / trace.span_ns()));
         let averaged = self.rows.iter().map(|row| (row.listing, &row.disk, row.lost()));
         // A histogram does not tell how long was watched: of the time waited, what is excess.
         let counted = self.shapes.iter().filter(|shape| shape.known.layer == Layer::Block);
@@ -282,8 +282,8 @@ impl<'a> Analysis<'a> {
     }
 
     /// The I/Os of a device in a listing, as they were judged.
-    pub fn track(&self, listing: usize, device: DeviceId) -> Option<&Track> {
-        self.tracks.iter().find(|track| (track.listing, track.device) == (listing, device))
+    pub fn trace(&self, listing: usize, device: DeviceId) -> Option<&DeviceTrace> {
+        self.traces.iter().find(|trace| (trace.listing, trace.device) == (listing, device))
     }
 
     /// The richest level among listings.
@@ -313,13 +313,13 @@ impl<'a> Analysis<'a> {
     /// Whom the trace of the same disk in the same input blames, if it could be replayed: averages
     /// say nothing that single I/Os contradict.
     pub fn traced_side(&self, row: &Row) -> Option<Side> {
-        self.tracks
+        self.traces
             .iter()
-            .filter(|track| track.disk == row.disk)
-            .filter(|track| self.input(track.listing) == self.input(row.listing))
-            .filter(|track| track.visits.len() >= EVENTS_NEEDED)
-            .max_by_key(|track| track.visits.len())
-            .and_then(Track::side)
+            .filter(|trace| trace.disk == row.disk)
+            .filter(|trace| self.input(trace.listing) == self.input(row.listing))
+            .filter(|trace| trace.visits.len() >= EVENTS_NEEDED)
+            .max_by_key(|trace| trace.visits.len())
+            .and_then(DeviceTrace::side)
     }
 
     fn row(&self, listing: usize, interval: &'a Interval) -> Row<'a> {

@@ -51,7 +51,7 @@ const HALF: f64 = 0.5;
 const TOGETHER: f64 = 0.5;
 
 /// All completed I/Os of one device in one listing.
-pub struct Track {
+pub struct DeviceTrace {
     /// The listing's place.
     pub listing: usize,
     /// The device.
@@ -81,9 +81,9 @@ pub struct Track {
     pub stalls_with_others: bool,
 }
 
-impl Track {
+impl DeviceTrace {
     /// Sorts and judges the I/Os of one device in one listing.
-    pub fn of(analysis: &Analysis, listing: usize, known: groups::Visits) -> Track {
+    pub fn of(analysis: &Analysis, listing: usize, known: groups::Visits) -> DeviceTrace {
         let groups::Visits { device, visits, groups } = known;
         let alone = service::services(&visits, 1);
         let pace_ms = service::per_busy_ms(&visits).map_or(f64::INFINITY, |rate| 1.0 / rate);
@@ -122,7 +122,7 @@ impl Track {
             && turns
             && (completeness::is_part(&visits, &services_ns)
                 || completeness::lost_some(&visits, source.lost()));
-        Track {
+        DeviceTrace {
             listing,
             device,
             disk,
@@ -240,27 +240,27 @@ fn spread_ms(services_ns: &mut [f64]) -> Option<f64> {
     Some(if least > CACHED_MS { quartiles.min(2.0 * (middle - least)) } else { quartiles })
 }
 
-/// Marks the tracks of one listing that mostly stood still together.
-pub fn mark_pauses(tracks: &mut [Track]) {
-    if tracks.len() < 2 {
+/// Marks the traces of one listing that mostly stood still together.
+pub fn mark_pauses(traces: &mut [DeviceTrace]) {
+    if traces.len() < 2 {
         return;
     }
     let stalls: Vec<Option<Stalls>> =
-        tracks.iter().map(|track| stall::stalls(&track.visits, track.slow_end_ns())).collect();
+        traces.iter().map(|trace| stall::stalls(&trace.visits, trace.slow_end_ns())).collect();
     if stalls.iter().all(Option::is_none) {
         return;
     }
     // A pause that is just long enough to count here may be just too short there.
-    let shorter: Vec<Option<Stalls>> = tracks
+    let shorter: Vec<Option<Stalls>> = traces
         .iter()
-        .map(|track| stall::stalls(&track.visits, HALF * track.slow_end_ns()))
+        .map(|trace| stall::stalls(&trace.visits, HALF * trace.slow_end_ns()))
         .collect();
-    for (place, track) in tracks.iter_mut().enumerate() {
+    for (place, trace) in traces.iter_mut().enumerate() {
         let others = shorter.iter().enumerate().filter(|(other, _)| *other != place);
         let others = others.filter_map(|(_, theirs)| theirs.as_ref());
         let Some(mine) = stalls.get(place).and_then(Option::as_ref) else { continue };
-        track.stalls_with_others = stall::together(mine, others) > TOGETHER;
-        track.paused = track.stalls_with_others && mine.lost_share > TOGETHER;
+        trace.stalls_with_others = stall::together(mine, others) > TOGETHER;
+        trace.paused = trace.stalls_with_others && mine.lost_share > TOGETHER;
     }
 }
 

@@ -25,7 +25,7 @@ pub struct Group {
     pub bytes: u32,
     /// Whether they go on where earlier ones ended, if sectors are known.
     pub sequential: Option<bool>,
-    /// Their places in the visits of the track.
+    /// Their places in the I/Os of the trace.
     pub members: Vec<usize>,
 }
 
@@ -67,7 +67,7 @@ pub struct Stream {
 
 /// The completed block-layer I/Os of a listing, per device.
 pub fn visits(listing: &Listing) -> Vec<Visits> {
-    let mut tracks: Vec<Visits> = Vec::new();
+    let mut traces: Vec<Visits> = Vec::new();
     // Devices are numbered from 0: a table by number spares a million look-ups.
     let mut places: Vec<Option<usize>> = Vec::new();
     for (device, visit) in listing.events.iter().filter_map(visit_of) {
@@ -76,16 +76,16 @@ pub fn visits(listing: &Listing) -> Vec<Visits> {
             places.resize(number + 1, None);
         }
         let place = *places[number].get_or_insert_with(|| {
-            tracks.push(Visits { device, visits: Vec::new(), groups: Vec::new() });
-            tracks.len() - 1
+            traces.push(Visits { device, visits: Vec::new(), groups: Vec::new() });
+            traces.len() - 1
         });
-        tracks[place].visits.push(visit);
+        traces[place].visits.push(visit);
     }
-    for track in &mut tracks {
-        service::sort(&mut track.visits);
-        track.groups = groups(&track.visits);
+    for trace in &mut traces {
+        service::sort(&mut trace.visits);
+        trace.groups = groups(&trace.visits);
     }
-    tracks
+    traces
 }
 
 /// The streams of a listing, per device and operation; the first of each, for contiguity shows in

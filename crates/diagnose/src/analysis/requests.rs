@@ -1,5 +1,5 @@
 //! The block layer's I/Os of each device, whole: flags, arrival and control group included, and
-//! flushes too, which a [`Track`](crate::analysis::device_trace::Track) leaves out.
+//! flushes too, which a [`DeviceTrace`](crate::analysis::device_trace::DeviceTrace) leaves out.
 
 use std::collections::HashMap;
 

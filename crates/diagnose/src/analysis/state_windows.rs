@@ -1,6 +1,6 @@
 //! A disk's requests of one kind as windows in time, for what looks for quick and slow states.
 
-use crate::analysis::device_trace::Track;
+use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::groups::Group;
 use crate::analysis::samples::Row;
 use crate::measures::decline::Window;
@@ -22,8 +22,8 @@ pub struct Windows {
 
 /// The requests of a track that belong to some of its groups, in windows of equal number. The
 /// cost of a request is its service time.
-pub fn windows(track: &Track, belongs: impl Fn(&Group) -> bool) -> Windows {
-    let mut members: Vec<usize> = track
+pub fn windows(trace: &DeviceTrace, belongs: impl Fn(&Group) -> bool) -> Windows {
+    let mut members: Vec<usize> = trace
         .groups
         .iter()
         .filter(|(group, _)| belongs(group))
@@ -35,8 +35,8 @@ pub fn windows(track: &Track, belongs: impl Fn(&Group) -> bool) -> Windows {
     let mut found = Windows { windows: Vec::new(), times_ns: Vec::new() };
     for chunk in members.chunks_exact(size) {
         let services: Vec<f64> =
-            chunk.iter().filter_map(|place| track.services_ns.get(*place)).copied().collect();
-        let visits: Vec<_> = chunk.iter().filter_map(|place| track.visits.get(*place)).collect();
+            chunk.iter().filter_map(|place| trace.services_ns.get(*place)).copied().collect();
+        let visits: Vec<_> = chunk.iter().filter_map(|place| trace.visits.get(*place)).collect();
         let (Some(cost_ns), Some(first), Some(last)) =
             (spread::mean(&services), visits.first(), visits.last())
         else {

@@ -29,7 +29,7 @@ use iowhy_model::{Bound, DeviceId, Evidence, Finding, Forecast, Level, Nanos, Un
 
 use crate::Detector;
 use crate::analysis::Analysis;
-use crate::analysis::device_trace::Track;
+use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::Row;
 use crate::detector::{Needs, computed, finding, held, lines};
 use crate::measures::bucket::{self, Drained};
@@ -91,7 +91,7 @@ const SECOND_NS: i64 = 1_000_000_000;
 
 fn accuse(analysis: &Analysis) -> Vec<Finding> {
     let rows = analysis.rows_by_listing().into_iter().filter_map(|rows| from_rows(analysis, &rows));
-    let traced = analysis.tracks.iter().filter_map(|track| from_track(analysis, track));
+    let traced = analysis.traces.iter().filter_map(|trace| from_trace(analysis, trace));
     rows.chain(traced).collect()
 }
 
@@ -132,25 +132,25 @@ fn rate_of(row: &Row, limit: Limit) -> f64 {
     }
 }
 
-fn from_track(analysis: &Analysis, track: &Track) -> Option<Finding> {
-    let (first, last) = (track.visits.first()?, track.visits.last()?);
+fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
+    let (first, last) = (trace.visits.first()?, trace.visits.last()?);
     let windows = Windows::of(first.completed_ns, last.completed_ns, SECOND_NS)?;
     let of = |weight: &dyn Fn(usize) -> f64| {
-        let visits = track.visits.iter().enumerate();
+        let visits = trace.visits.iter().enumerate();
         windows.rates(visits.map(|(place, visit)| (visit.completed_ns, weight(place))))
     };
     let waited =
-        |place: usize| track.visits.get(place).map_or(0.0, |visit| visit.latency_ns() / 1e9);
+        |place: usize| trace.visits.get(place).map_or(0.0, |visit| visit.latency_ns() / 1e9);
     // Little: the sum of latencies per second is the mean number in flight.
     let (per_s, in_flight) = (of(&|_| 1.0), of(&waited));
     let waits_ms = in_flight.iter().zip(&per_s).map(|(n, rate)| 1000.0 * n / rate.max(1e-9));
     let waits_ms: Vec<f64> = waits_ms.collect();
-    let bytes = |place: usize| track.visits.get(place).map_or(0.0, |visit| f64::from(visit.bytes));
+    let bytes = |place: usize| trace.visits.get(place).map_or(0.0, |visit| f64::from(visit.bytes));
     let courses =
         [(Limit::Iops, per_s), (Limit::BytesPerSecond, of(&bytes))].map(|(limit, rates)| Course {
-            device: track.device,
-            listing: track.listing,
-            disk: track.disk.clone(),
+            device: trace.device,
+            listing: trace.listing,
+            disk: trace.disk.clone(),
             limit,
             rates,
             in_flight: in_flight.clone(),

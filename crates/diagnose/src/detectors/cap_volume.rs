@@ -29,7 +29,7 @@ use iowhy_model::{Bound, Evidence, Finding, Level, Medium, Unit, Verdict};
 
 use crate::Detector;
 use crate::analysis::Analysis;
-use crate::analysis::device_trace::Track;
+use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::Row;
 use crate::detector::{Needs, computed, finding, held, lines, read_off};
 use crate::evidence::runs;
@@ -89,8 +89,8 @@ const WAITING: f64 = 1.5;
 
 fn accuse(analysis: &Analysis) -> Vec<Finding> {
     let rows = analysis.rows_by_listing().into_iter().flat_map(|rows| from_rows(analysis, &rows));
-    let tracks = analysis.tracks.iter().flat_map(|track| from_track(analysis, track));
-    rows.chain(tracks).chain(runs::capped(analysis, DETECTOR.verdict, PRIOR)).collect()
+    let traces = analysis.traces.iter().flat_map(|trace| from_trace(analysis, trace));
+    rows.chain(traces).chain(runs::capped(analysis, DETECTOR.verdict, PRIOR)).collect()
 }
 
 /// What was found on one device, from either kind of input.
@@ -187,51 +187,51 @@ fn holds(plateau: &Plateau, limit: Limit, bought: bool) -> bool {
 }
 
 /// A trace as one-second samples: of requests, then of bytes.
-fn from_track(analysis: &Analysis, track: &Track) -> Option<Finding> {
-    let seconds = (track.span_ns() / 1e9) as usize;
-    if !analysis.may_be_limited(track.device) || seconds > SECONDS_KEPT {
+fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
+    let seconds = (trace.span_ns() / 1e9) as usize;
+    if !analysis.may_be_limited(trace.device) || seconds > SECONDS_KEPT {
         return None;
     }
     // Little: the sum of latencies per second is the mean number in flight.
-    let waits = per_second(track, seconds, |visit| visit.latency_ns() / 1e9);
+    let waits = per_second(trace, seconds, |visit| visit.latency_ns() / 1e9);
     let queue = waits.iter().sum::<f64>() / waits.len().max(1) as f64;
     if queue <= WAITING {
         return None;
     }
     let pin = [Limit::Iops, Limit::BytesPerSecond]
         .into_iter()
-        .find_map(|limit| pinned(analysis, track, limit, &waits))?;
-    let source = analysis.source(track.listing);
+        .find_map(|limit| pinned(analysis, trace, limit, &waits))?;
+    let source = analysis.source(trace.listing);
     let n = pin.n;
-    let mut charge = finding(DETECTOR.verdict, Some(track.device), vec![track.listing]);
+    let mut charge = finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
     charge.evidence =
         evidence(&pin, |quantity, value, unit| computed(quantity, value, unit, n, source));
     charge.evidence.push(held(
         computed("requests in flight, mean", queue, Unit::Requests, n, source),
         Bound::Above(WAITING),
     ));
-    let wait = track.mean_ns() / 1e6;
+    let wait = trace.mean_ns() / 1e6;
     charge.explained_share = ((wait - network_s0_ms()) / wait).max(0.0);
-    finish(&mut charge, &track.disk, &pin);
+    finish(&mut charge, &trace.disk, &pin);
     Some(charge)
 }
 
 /// A trace held at a rate. Bytes are counted in requests of the mean size, so that their counts
 /// are as even or uneven as those of requests.
-fn pinned(analysis: &Analysis, track: &Track, limit: Limit, waits: &[f64]) -> Option<Pin> {
-    let sum: f64 = track.visits.iter().map(|visit| f64::from(visit.bytes)).sum();
+fn pinned(analysis: &Analysis, trace: &DeviceTrace, limit: Limit, waits: &[f64]) -> Option<Pin> {
+    let sum: f64 = trace.visits.iter().map(|visit| f64::from(visit.bytes)).sum();
     let unit = match limit {
         Limit::Iops => 1.0,
-        Limit::BytesPerSecond => sum / track.visits.len().max(1) as f64,
+        Limit::BytesPerSecond => sum / trace.visits.len().max(1) as f64,
     };
     let worth = |visit: &Visit| match limit {
         Limit::Iops => 1.0,
         Limit::BytesPerSecond => f64::from(visit.bytes) / unit.max(1.0),
     };
-    let plateau = cap::plateau(&per_second(track, waits.len(), worth), waits)?;
+    let plateau = cap::plateau(&per_second(trace, waits.len(), worth), waits)?;
     let plateau = Plateau { level: plateau.level * unit, ..plateau };
     let tier = cap::nearest_tier(limit, plateau.level);
-    let bought = analysis.network_odds(track.device) >= BOUGHT;
+    let bought = analysis.network_odds(trace.device) >= BOUGHT;
     holds(&plateau, limit, bought).then_some(Pin {
         limit,
         rate: plateau.level,
@@ -242,10 +242,10 @@ fn pinned(analysis: &Analysis, track: &Track, limit: Limit, waits: &[f64]) -> Op
 }
 
 /// What completed in each second, weighed.
-fn per_second(track: &Track, seconds: usize, weight: impl Fn(&Visit) -> f64) -> Vec<f64> {
-    let start = track.visits.first().map_or(0, |visit| visit.completed_ns);
+fn per_second(trace: &DeviceTrace, seconds: usize, weight: impl Fn(&Visit) -> f64) -> Vec<f64> {
+    let start = trace.visits.first().map_or(0, |visit| visit.completed_ns);
     let mut sums = vec![0.0; seconds];
-    for visit in &track.visits {
+    for visit in &trace.visits {
         let second = (visit.completed_ns.saturating_sub(start) / 1_000_000_000) as usize;
         if let Some(sum) = sums.get_mut(second) {
             *sum += weight(visit);

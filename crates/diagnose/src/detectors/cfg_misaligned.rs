@@ -151,8 +151,8 @@ fn off_block(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     if stated.is_none() {
         charge.confidence *= if found.p < BEYOND_DOUBT { BORNE_OUT } else { GUESSED };
     }
-    let track = analysis.track(requests.listing, requests.device);
-    let all = track.map_or(0.0, |track| track.lost_ns());
+    let trace = analysis.trace(requests.listing, requests.device);
+    let all = trace.map_or(0.0, |trace| trace.lost_ns());
     charge.explained_share = found.excess_ns / all.max(found.excess_ns).max(1.0);
     let times: Vec<f64> = samples.iter().map(|sample| sample.ns).collect();
     charge.forecast = spread::mean(&times).map(|now| Forecast {

@@ -121,7 +121,7 @@ fn charge(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
             Some(Stages { arrived_ns, queued_ns, issued_ns, completed_ns })
         })
         .collect();
-    let track = analysis.track(requests.listing, requests.device)?;
+    let trace = analysis.trace(requests.listing, requests.device)?;
     let about = analysis.about(requests.listing, &requests.disk);
     // How many the device takes at once; a platter does one thing at a time.
     let turns = analysis.media(requests.device).iter().any(|known| known.0 == Medium::Rotational);
@@ -141,7 +141,7 @@ fn charge(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     let device: Vec<f64> =
         stages.iter().map(|one| (one.completed_ns - one.issued_ns) as f64).collect();
     let device_ns = spread::median(&device)?;
-    let s0_ns = track.slow_end_ns();
+    let s0_ns = trace.slow_end_ns();
     let wait_ns = found.queue_ns + if for_tags { found.before_ns } else { 0.0 };
     let lost = wait_ns * found.n as f64 / requests.span_ns();
     let per_s = stages.len() as f64 / (requests.span_ns() / 1e9);

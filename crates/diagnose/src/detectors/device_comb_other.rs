@@ -29,7 +29,7 @@
 use iowhy_model::{Bound, Finding, Forecast, Level, Op, Unit, Verdict};
 
 use crate::Detector;
-use crate::analysis::device_trace::Track;
+use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::groups::{Group, too_quick_to_seek};
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Needs, computed, estimated, finding, held, lines};
@@ -87,25 +87,25 @@ const KNOWN_CLOCK: f64 = 1.0;
 
 fn accuse(analysis: &Analysis) -> Vec<Finding> {
     let mut charges = Vec::new();
-    for track in analysis.tracks.iter().filter(|track| !track.part) {
-        for (group, _) in track.groups.iter().take(KINDS) {
-            charges.extend(of_group(analysis, track, group));
+    for trace in analysis.traces.iter().filter(|trace| !trace.part) {
+        for (group, _) in trace.groups.iter().take(KINDS) {
+            charges.extend(of_group(analysis, trace, group));
         }
     }
     charges
 }
 
-fn of_group(analysis: &Analysis, track: &Track, group: &Group) -> Option<Finding> {
+fn of_group(analysis: &Analysis, trace: &DeviceTrace, group: &Group) -> Option<Finding> {
     if group.members.len() < EVENTS_NEEDED {
         return None;
     }
-    let resolution_ms = analysis.source(track.listing).resolution.map_or(0.01, |step| step.ms());
+    let resolution_ms = analysis.source(trace.listing).resolution.map_or(0.01, |step| step.ms());
     let places = group.members.iter();
     let services_ms: Vec<f64> =
-        places.filter_map(|place| track.services_ns.get(*place)).map(|ns| ns / 1e6).collect();
+        places.filter_map(|place| trace.services_ns.get(*place)).map(|ns| ns / 1e6).collect();
     // A random read on a platter carries its own rotation: no shape of it is a clock's.
-    let may_turn = analysis.may_turn(track.device);
-    let seeks = analysis.turns(track.device) || !too_quick_to_seek(&services_ms);
+    let may_turn = analysis.may_turn(trace.device);
+    let seeks = analysis.turns(trace.device) || !too_quick_to_seek(&services_ms);
     if may_turn && group.sequential == Some(false) && seeks {
         return None;
     }
@@ -115,14 +115,14 @@ fn of_group(analysis: &Analysis, track: &Track, group: &Group) -> Option<Finding
     let shortest_ms = if may_turn { comb::SHORTEST_MS } else { comb::SHORTEST_FLASH_MS };
     let serial = steps::steps(&services_ms, resolution_ms, shortest_ms).filter(is_comb);
     let parallel =
-        if may_turn { None } else { side_by_side(track, group, resolution_ms, shortest_ms) };
+        if may_turn { None } else { side_by_side(trace, group, resolution_ms, shortest_ms) };
     let explains = |found: &Steps| found.explained_share;
     let is_serial = serial.as_ref().map(explains) >= parallel.as_ref().map(|(_, p)| explains(p));
     let (services_ms, found) =
         if is_serial { serial.map(|found| (services_ms, found))? } else { parallel? };
     // Only who says that no platter turns may have the period of one: behind a virtual disk there
     // may be one.
-    let rules_out = no_seeks || analysis.medium(track.device).is_some() && !may_turn;
+    let rules_out = no_seeks || analysis.medium(trace.device).is_some() && !may_turn;
     if !rules_out && found.near_rpm.is_some() {
         return None;
     }
@@ -131,8 +131,8 @@ fn of_group(analysis: &Analysis, track: &Track, group: &Group) -> Option<Finding
     if may_turn && is_ladder() {
         return None;
     }
-    let mut charge = charge(analysis, track, group, &services_ms, found);
-    charge.forecast = forecast(track, group, &services_ms, found, is_serial);
+    let mut charge = charge(analysis, trace, group, &services_ms, found);
+    charge.forecast = forecast(trace, group, &services_ms, found, is_serial);
     Some(charge)
 }
 
@@ -151,14 +151,14 @@ fn is_comb(found: &Steps) -> bool {
 /// The same in latencies, as if nothing waited for anything: flash serves several requests at once.
 /// A queue would draw a comb too, but with its first tooth one step up.
 fn side_by_side(
-    track: &Track,
+    trace: &DeviceTrace,
     group: &Group,
     resolution_ms: f64,
     shortest_ms: f64,
 ) -> Option<(Vec<f64>, Steps)> {
     let places = group.members.iter();
     let latencies_ms: Vec<f64> = places
-        .filter_map(|place| track.visits.get(*place))
+        .filter_map(|place| trace.visits.get(*place))
         .map(|visit| visit.latency_ns() / 1e6)
         .collect();
     let found = steps::steps(&latencies_ms, resolution_ms, shortest_ms).filter(is_comb)?;
@@ -167,20 +167,20 @@ fn side_by_side(
 
 fn charge(
     analysis: &Analysis,
-    track: &Track,
+    trace: &DeviceTrace,
     group: &Group,
     services_ms: &[f64],
     found: Steps,
 ) -> Finding {
-    let source = analysis.source(track.listing);
+    let source = analysis.source(trace.listing);
     let (n, slow) = (services_ms.len() as u64, found.slow as u64);
     let clock = known_clock(found.period_ms);
-    let mut charge = finding(DETECTOR.verdict, Some(track.device), vec![track.listing]);
+    let mut charge = finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
     charge.subject.group = Some(group.words());
     charge.sentence = format!(
         "{} of {} are delayed by whole steps of {}{}: a clock makes them, not a platter",
         group.words(),
-        phrase::disk(&track.disk),
+        phrase::disk(&trace.disk),
         phrase::ms(found.period_ms),
         clock.as_ref().map_or(String::new(), |clock| format!(" ({clock})"))
     );
@@ -209,7 +209,7 @@ fn charge(
     clauses.extend(clock.map(|_| KNOWN_CLOCK));
     let believed = ranking::believe(PRIOR, &clauses);
     // A provider that lets requests pass at a rate deals them out by a clock of its own.
-    let is_dealt = analysis.network_odds(track.device) > 0.5;
+    let is_dealt = analysis.network_odds(trace.device) > 0.5;
     charge.confidence = if is_dealt { believed.min(SHAPE_ALONE) } else { believed };
     charge.explained_share = found.explained_share;
     charge.refuted_by = lines(&[
@@ -242,7 +242,7 @@ fn known_clock(period_ms: f64) -> Option<String> {
 /// The steps taken away again, and from a device that does one thing after the other what was waited
 /// behind them.
 fn forecast(
-    track: &Track,
+    trace: &DeviceTrace,
     group: &Group,
     services_ms: &[f64],
     found: Steps,
@@ -258,14 +258,14 @@ fn forecast(
         let now: Vec<f64> = services_ms.iter().map(|ms| ms * 1e6).collect();
         return from_latencies(&now, &after, assuming);
     }
-    let mut services = track.services_ns.clone();
+    let mut services = trace.services_ns.clone();
     for (place, after_ns) in group.members.iter().zip(after) {
         if let Some(service) = services.get_mut(*place) {
             *service = after_ns;
         }
     }
-    let servers = track.vote.as_ref().and_then(Vote::middle).map_or(1, |replay| replay.servers);
-    with_services(track, &services, servers, assuming)
+    let servers = trace.vote.as_ref().and_then(Vote::middle).map_or(1, |replay| replay.servers);
+    with_services(trace, &services, servers, assuming)
 }
 
 #[cfg(test)]

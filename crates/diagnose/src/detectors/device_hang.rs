@@ -28,7 +28,7 @@ use iowhy_model::{Bound, Finding, Level, Unit, Verdict};
 
 use crate::Detector;
 use crate::analysis::Analysis;
-use crate::analysis::device_trace::Track;
+use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::{self, Row, Silence};
 use crate::detector::{Needs, computed, finding, held, lines, read_off};
 use crate::evidence::freezes;
@@ -64,30 +64,30 @@ const SEEN: f64 = 0.7;
 const SLEEP_NS: f64 = 5e9;
 
 fn accuse(analysis: &Analysis) -> Vec<Finding> {
-    let traced = analysis.tracks.iter().filter_map(|track| from_events(analysis, track));
+    let traced = analysis.traces.iter().filter_map(|trace| from_events(analysis, trace));
     let averaged =
         analysis.rows_by_listing().into_iter().filter_map(|rows| from_rows(analysis, &rows));
     traced.chain(averaged).collect()
 }
 
-fn from_events(analysis: &Analysis, track: &Track) -> Option<Finding> {
-    let stalls = freezes::of_its_own(analysis, track).filter(|stalls| !freezes::recur(stalls))?;
+fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
+    let stalls = freezes::of_its_own(analysis, trace).filter(|stalls| !freezes::recur(stalls))?;
     let long: Vec<&Episode> =
         stalls.episodes.iter().filter(|episode| episode.length_ns() > SHORTEST_NS).collect();
     let longest = long.iter().max_by(|a, b| a.length_ns().total_cmp(&b.length_ns()))?;
-    let others = longest_beside(track, &long);
+    let others = longest_beside(trace, &long);
     if long.len() > MOST || longest.length_ns() < STANDS_OUT * others {
         return None;
     }
-    let source = analysis.source(track.listing);
-    let first = track.visits.iter().map(|visit| visit.issued_ns).min()?;
+    let source = analysis.source(trace.listing);
+    let first = trace.visits.iter().map(|visit| visit.issued_ns).min()?;
     let at_s = longest.start_ns.saturating_sub(first) as f64 / 1e9;
-    let (n, span_s) = (track.visits.len() as u64, track.span_ns() / 1e9);
-    let mut charge = finding(DETECTOR.verdict, Some(track.device), vec![track.listing]);
+    let (n, span_s) = (trace.visits.len() as u64, trace.span_ns() / 1e9);
+    let mut charge = finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
     charge.sentence = format!(
         "{} hung {}: nothing completed for {}, {} after the first request, while {} were in flight; \
          there is no pattern yet",
-        phrase::disk(&track.disk),
+        phrase::disk(&trace.disk),
         times(long.len()),
         phrase::ns(longest.length_ns()),
         seconds(at_s),
@@ -113,8 +113,8 @@ fn from_events(analysis: &Analysis, track: &Track) -> Option<Finding> {
         computed("time watched", span_s, Unit::Seconds, n, source),
         computed("lost time that was lost in it", stalls.lost_share, Unit::Share, n, source),
     ];
-    advise(&mut charge, &track.disk);
-    let before = track.visits.iter().map(|visit| visit.completed_ns);
+    advise(&mut charge, &trace.disk);
+    let before = trace.visits.iter().map(|visit| visit.completed_ns);
     let before = before.filter(|completed| *completed <= longest.start_ns).max();
     if before.is_none_or(|before| longest.start_ns.saturating_sub(before) as f64 > SLEEP_NS) {
         charge.refuted_by.push("it came after a pause: the device woke from sleep".to_string());
@@ -123,7 +123,7 @@ fn from_events(analysis: &Analysis, track: &Track) -> Option<Finding> {
 }
 
 /// The longest latency of a request that met none of these, ns.
-fn longest_beside(track: &Track, hangs: &[&Episode]) -> f64 {
+fn longest_beside(trace: &DeviceTrace, hangs: &[&Episode]) -> f64 {
     let met = |visit: &&Visit| {
         hangs.iter().any(|hang| {
             // What piled up in it is served after it, for as long as it lasted.
@@ -131,7 +131,7 @@ fn longest_beside(track: &Track, hangs: &[&Episode]) -> f64 {
             visit.completed_ns >= hang.end_ns && visit.issued_ns <= until
         })
     };
-    let beside = track.visits.iter().filter(|visit| !met(visit));
+    let beside = trace.visits.iter().filter(|visit| !met(visit));
     beside.map(|visit| visit.latency_ns()).fold(0.0, f64::max)
 }
 
@@ -139,7 +139,7 @@ fn from_rows(analysis: &Analysis, rows: &[&Row]) -> Option<Finding> {
     let silences = samples::silences(rows);
     let longest = silences.iter().max_by(|a, b| a.seconds.total_cmp(&b.seconds))?;
     let Silence { row, seconds: length, queue, after_s, rows: silent } = *longest;
-    if silences.len() > MOST || analysis.tracks.iter().any(|track| track.disk == row.disk) {
+    if silences.len() > MOST || analysis.traces.iter().any(|trace| trace.disk == row.disk) {
         return None;
     }
     let source = analysis.source(row.listing);

@@ -29,7 +29,7 @@
 use iowhy_model::{Bound, Finding, Forecast, Level, Medium, Op, Unit, Verdict};
 
 use crate::Detector;
-use crate::analysis::device_trace::Track;
+use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::groups::too_quick_to_seek;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Needs, computed, finding, held, lines};
@@ -65,41 +65,41 @@ const SHORTEST_NS: f64 = 0.5e6;
 
 fn accuse(analysis: &Analysis) -> Vec<Finding> {
     let found =
-        analysis.tracks.iter().filter_map(|track| Some((track, of_track(analysis, track)?)));
-    found.map(|(track, wake)| charge(analysis, track, &wake)).collect()
+        analysis.traces.iter().filter_map(|trace| Some((trace, of_trace(analysis, trace)?)));
+    found.map(|(trace, wake)| charge(analysis, trace, &wake)).collect()
 }
 
-fn of_track(analysis: &Analysis, track: &Track) -> Option<Wake> {
-    if track.visits.len() < EVENTS_NEEDED {
+fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Wake> {
+    if trace.visits.len() < EVENTS_NEEDED {
         return None;
     }
-    let wake = idle_wake::idle_wake(&track.visits)?;
+    let wake = idle_wake::idle_wake(&trace.visits)?;
     let may_turn =
-        analysis.may_turn(track.device) && (analysis.turns(track.device) || !no_seek(track));
-    let seeks = may_turn && wake.woken_ns < BEYOND_A_SEEK * track.slow_end_ns();
+        analysis.may_turn(trace.device) && (analysis.turns(trace.device) || !no_seek(trace));
+    let seeks = may_turn && wake.woken_ns < BEYOND_A_SEEK * trace.slow_end_ns();
     let lasts = wake.woken_ns - wake.awake_ns > SHORTEST_NS;
     (!seeks && lasts && wake.of_slow > OF_SLOW).then_some(wake)
 }
 
 /// Whether more random reads than a cache could know are quicker than any seek.
-fn no_seek(track: &Track) -> bool {
-    let random = track.groups.iter().map(|(group, _)| group);
+fn no_seek(trace: &DeviceTrace) -> bool {
+    let random = trace.groups.iter().map(|(group, _)| group);
     let random = random.filter(|group| group.op == Op::Read && group.sequential == Some(false));
     let places = random.flat_map(|group| &group.members);
     let times: Vec<f64> = places
-        .filter_map(|place| track.visits.get(*place))
+        .filter_map(|place| trace.visits.get(*place))
         .map(|visit| visit.latency_ns() / 1e6)
         .collect();
     times.len() >= EVENTS_NEEDED && too_quick_to_seek(&times)
 }
 
-fn charge(analysis: &Analysis, track: &Track, wake: &Wake) -> Finding {
-    let source = analysis.source(track.listing);
-    let (n, all) = (wake.woken as u64, track.visits.len() as u64);
-    let mut charge = finding(DETECTOR.verdict, Some(track.device), vec![track.listing]);
+fn charge(analysis: &Analysis, trace: &DeviceTrace, wake: &Wake) -> Finding {
+    let source = analysis.source(trace.listing);
+    let (n, all) = (wake.woken as u64, trace.visits.len() as u64);
+    let mut charge = finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
     charge.sentence = format!(
         "{} falls asleep: the first request after a pause of {} s or more takes {}, all others {}",
-        phrase::disk(&track.disk),
+        phrase::disk(&trace.disk),
         phrase::digits(wake.shortest_s),
         phrase::ns(wake.woken_ns),
         phrase::ns(wake.awake_ns)
@@ -138,34 +138,34 @@ fn charge(analysis: &Analysis, track: &Track, wake: &Wake) -> Finding {
         ranking::above(wake.of_slow, OF_SLOW),
     ];
     charge.confidence = ranking::believe(PRIOR, &clauses);
-    charge.explained_share = share_lost(track, wake);
-    charge.forecast = forecast(track, wake);
+    charge.explained_share = share_lost(trace, wake);
+    charge.forecast = forecast(trace, wake);
     charge.refuted_by = lines(&[
         "`iowhy probe idle-wake` finds no pause after which a read is slow",
         "other devices of the host are as slow after the same pauses: then the processor slept",
     ]);
-    charge.next_step = next_step(analysis, track);
+    charge.next_step = next_step(analysis, trace);
     charge
 }
 
 /// Of the time above the awake median, what the woken lost.
-fn share_lost(track: &Track, wake: &Wake) -> f64 {
-    let latencies = track.visits.iter().map(|visit| (visit.latency_ns() - wake.awake_ns).max(0.0));
+fn share_lost(trace: &DeviceTrace, wake: &Wake) -> f64 {
+    let latencies = trace.visits.iter().map(|visit| (visit.latency_ns() - wake.awake_ns).max(0.0));
     wake.lost_ns / latencies.sum::<f64>().max(1.0)
 }
 
-fn forecast(track: &Track, wake: &Wake) -> Option<Forecast> {
-    let n = track.visits.len() as f64;
-    let mean = track.visits.iter().map(|visit| visit.latency_ns()).sum::<f64>() / n;
+fn forecast(trace: &DeviceTrace, wake: &Wake) -> Option<Forecast> {
+    let n = trace.visits.len() as f64;
+    let mean = trace.visits.iter().map(|visit| visit.latency_ns()).sum::<f64>() / n;
     let cured = mean - wake.lost_ns / n;
     let assuming = "the device stays awake, and the same requests are sent".to_string();
     from_means(mean, cured, assuming)
 }
 
-fn next_step(analysis: &Analysis, track: &Track) -> Vec<String> {
-    let disk = phrase::disk(&track.disk);
+fn next_step(analysis: &Analysis, trace: &DeviceTrace) -> Vec<String> {
+    let disk = phrase::disk(&trace.disk);
     let probe = format!("`iowhy probe idle-wake /dev/{disk}` measures the pause and the price");
-    let media: Vec<Medium> = analysis.media(track.device).into_iter().map(|(m, _)| m).collect();
+    let media: Vec<Medium> = analysis.media(trace.device).into_iter().map(|(m, _)| m).collect();
     let mut steps = vec![probe];
     if media.contains(&Medium::Nvme) {
         steps.push(

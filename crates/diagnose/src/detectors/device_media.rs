@@ -156,9 +156,9 @@ fn charge(analysis: &Analysis, suspect: &Suspect) -> Option<Finding> {
 /// Share of the errors if they are proven; of the lost time if only a slow place is known.
 fn share(suspect: &Suspect, is_proven: bool) -> f64 {
     let place = || {
-        let track = suspect.track?;
-        let place = places::slow_place(&track.visits)?;
-        Some(place.lost_ns / track.lost_ns().max(1.0))
+        let trace = suspect.trace?;
+        let place = places::slow_place(&trace.visits)?;
+        Some(place.lost_ns / trace.lost_ns().max(1.0))
     };
     if is_proven { 1.0 } else { place().unwrap_or(0.0) }
 }
@@ -385,11 +385,11 @@ fn from_own_word(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) 
 
 /// A place that is slow at each visit.
 fn from_places(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
-    let (Some(listing), Some(track)) = (suspect.listing, suspect.track) else { return 0.0 };
-    if track.visits.len() < EVENTS_NEEDED {
+    let (Some(listing), Some(trace)) = (suspect.listing, suspect.trace) else { return 0.0 };
+    if trace.visits.len() < EVENTS_NEEDED {
         return 0.0;
     }
-    let Some(place) = places::slow_place(&track.visits).filter(|p| p.chance < CHANCE) else {
+    let Some(place) = places::slow_place(&trace.visits).filter(|p| p.chance < CHANCE) else {
         return 0.0;
     };
     let n = place.visits;

@@ -102,8 +102,8 @@ fn limits<'a>(suspect: &Suspect<'_, 'a>) -> Vec<Limit<'a>> {
 }
 
 fn charge(analysis: &Analysis, suspect: &Suspect) -> Option<Finding> {
-    let (track, listing) = (suspect.track?, suspect.listing?);
-    let latencies_s: Vec<f64> = track.visits.iter().map(|visit| visit.latency_ns() / 1e9).collect();
+    let (trace, listing) = (suspect.trace?, suspect.listing?);
+    let latencies_s: Vec<f64> = trace.visits.iter().map(|visit| visit.latency_ns() / 1e9).collect();
     let (found, late, stated): (Pile, _, _) = limits(suspect)
         .into_iter()
         .filter_map(|(limit_s, late_s, stated)| {
@@ -134,7 +134,7 @@ fn charge(analysis: &Analysis, suspect: &Suspect) -> Option<Finding> {
     let believed = grounds.believe(PRIOR);
     let proven = logged > 0.0 || stated.is_some() || n >= AT_GUESSED;
     charge.confidence = if proven { believed } else { believed.min(SHAPE_ALONE) };
-    charge.explained_share = found.sum_s * 1e9 / track.lost_ns().max(1.0);
+    charge.explained_share = found.sum_s * 1e9 / trace.lost_ns().max(1.0);
     charge.sentence = format!(
         "{} requests of {} ended at {} s, {}: error recovery that ran into its limit",
         n,

@@ -31,7 +31,7 @@
 use iowhy_model::{Bound, Evidence, Finding, Forecast, Level, Op, Unit, Verdict};
 
 use crate::Detector;
-use crate::analysis::device_trace::Track;
+use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::groups::Group;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Needs, computed, estimated, finding, held, lines};
@@ -92,7 +92,7 @@ const QUICKEST_MS: f64 = 0.02;
 
 /// Services of one kind of request, and the ladder found in them.
 struct Case<'a> {
-    track: &'a Track,
+    trace: &'a DeviceTrace,
     kind: String,
     bytes: u32,
     op: Op,
@@ -110,13 +110,13 @@ fn accuse(analysis: &Analysis) -> Vec<Finding> {
 
 fn cases<'a>(analysis: &'a Analysis) -> Vec<Case<'a>> {
     let mut cases = Vec::new();
-    for track in analysis.tracks.iter().filter(|t| analysis.may_turn(t.device) && !t.part) {
+    for trace in analysis.traces.iter().filter(|t| analysis.may_turn(t.device) && !t.part) {
         let resolution_ms =
-            analysis.source(track.listing).resolution.map_or(0.01, |step| step.ms());
+            analysis.source(trace.listing).resolution.map_or(0.01, |step| step.ms());
         if resolution_ms > COARSEST_MS {
             continue;
         }
-        for (group, _) in &track.groups {
+        for (group, _) in &trace.groups {
             let seeks = group.sequential == Some(false);
             if group.members.len() < EVENTS_NEEDED || seeks || group.bytes == 0 {
                 continue;
@@ -124,10 +124,10 @@ fn cases<'a>(analysis: &'a Analysis) -> Vec<Case<'a>> {
             let services_ms: Vec<f64> = group
                 .members
                 .iter()
-                .filter_map(|place| track.services_ns.get(*place))
+                .filter_map(|place| trace.services_ns.get(*place))
                 .map(|ns| ns / 1e6)
                 .collect();
-            if !analysis.turns(track.device) && quicker_than_platters(&services_ms) {
+            if !analysis.turns(trace.device) && quicker_than_platters(&services_ms) {
                 continue;
             }
             let ladder = match analysis.options.rpm {
@@ -136,7 +136,7 @@ fn cases<'a>(analysis: &'a Analysis) -> Vec<Case<'a>> {
             };
             let (kind, bytes, op) = (group.words(), group.bytes, group.op);
             let places = group.members.as_slice();
-            cases.push(Case { track, kind, bytes, op, places, services_ms, resolution_ms, ladder });
+            cases.push(Case { trace, kind, bytes, op, places, services_ms, resolution_ms, ladder });
         }
     }
     cases
@@ -164,13 +164,13 @@ fn at_a_usual_speed(services_ms: &[f64], resolution_ms: f64) -> Option<Ladder> {
 /// The speed that one listing of a disk has found is known in its other listings; one that shows
 /// the same ladder makes the first one surer.
 fn share_speed(analysis: &Analysis, cases: &mut [Case]) {
-    let same = |a: &Track, b: &Track| {
+    let same = |a: &DeviceTrace, b: &DeviceTrace| {
         a.disk == b.disk && analysis.input(a.listing) == analysis.input(b.listing)
     };
     let sure = |case: &Case| case.ladder.as_ref().map_or(0.0, |ladder| ladder.confidence);
     for place in 0..cases.len() {
         let best = (0..cases.len())
-            .filter(|other| same(cases[*other].track, cases[place].track))
+            .filter(|other| same(cases[*other].trace, cases[place].trace))
             .max_by(|a, b| sure(&cases[*a]).total_cmp(&sure(&cases[*b])));
         let Some(best) = best.filter(|best| *best != place) else { continue };
         let (lender, own) = (sure(&cases[best]), sure(&cases[place]));
@@ -195,12 +195,12 @@ fn share_speed(analysis: &Analysis, cases: &mut [Case]) {
 
 fn charge(analysis: &Analysis, case: &Case) -> Option<Finding> {
     let ladder = case.ladder.as_ref()?;
-    let track = case.track;
+    let trace = case.trace;
     let mut confidence = ladder.confidence;
     if ladder.fires() && analysis.options.rpm.is_some() {
         confidence = confidence.max(KNOWN_SPEED);
     }
-    if ladder.fires() && analysis.turns(track.device) && confidence > 0.5 {
+    if ladder.fires() && analysis.turns(trace.device) && confidence > 0.5 {
         confidence = KNOWN_PLATTER;
     }
     if only_every_other(ladder) {
@@ -209,8 +209,8 @@ fn charge(analysis: &Analysis, case: &Case) -> Option<Finding> {
     if confidence < MENTION {
         return None;
     }
-    let disk = phrase::disk(&track.disk);
-    let mut charge = finding(DETECTOR.verdict, Some(track.device), vec![track.listing]);
+    let disk = phrase::disk(&trace.disk);
+    let mut charge = finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
     charge.sentence = format!(
         "{disk} retries sectors: {} lose {} at about {} rpm, and would take {} each without",
         case.kind,
@@ -230,7 +230,7 @@ fn charge(analysis: &Analysis, case: &Case) -> Option<Finding> {
         "neighbouring disks show the same steps: then something shakes or delays them all",
     ]);
     charge.next_step = vec![
-        format!("`smartctl -x /dev/{}`: attributes 1, 5, 197, 198 and the error log", track.disk),
+        format!("`smartctl -x /dev/{}`: attributes 1, 5, 197, 198 and the error log", trace.disk),
         "copy what matters off the disk first, then `smartctl -t long`".to_string(),
         "check mounting and vibration: do the neighbours lose turns too?".to_string(),
     ];
@@ -239,7 +239,7 @@ fn charge(analysis: &Analysis, case: &Case) -> Option<Finding> {
 }
 
 fn evidence(analysis: &Analysis, case: &Case, ladder: &Ladder) -> Vec<Evidence> {
-    let source = analysis.source(case.track.listing);
+    let source = analysis.source(case.trace.listing);
     let (n, slow) = (case.services_ms.len() as u64, ladder.slow as u64);
     vec![
         estimated("spindle speed", ladder.rpm, Unit::Rpm, slow, source),
@@ -274,7 +274,7 @@ fn against_the_stated_speed(analysis: &Analysis, case: &Case) -> Option<Evidence
     let free = ladder::fit(&case.services_ms, case.resolution_ms)?;
     let differs = (free.rpm / stated - 1.0).abs() > SAME_SPEED && free.confidence >= MENTION;
     let what = format!("against it: the speed that fits by itself, not the {stated:.0} rpm stated");
-    let source = analysis.source(case.track.listing);
+    let source = analysis.source(case.trace.listing);
     differs.then(|| estimated(&what, free.rpm, Unit::Rpm, free.slow as u64, source))
 }
 
@@ -291,7 +291,7 @@ fn forecast(case: &Case, ladder: &Ladder) -> Option<Forecast> {
     if case.op != Op::Read {
         return None;
     }
-    let mut services = service::services(&case.track.visits, 1);
+    let mut services = service::services(&case.trace.visits, 1);
     let of = |places: &[usize]| -> Vec<f64> {
         places.iter().filter_map(|place| services.get(*place)).copied().collect()
     };
@@ -304,7 +304,7 @@ fn forecast(case: &Case, ladder: &Ladder) -> Option<Forecast> {
         let middle = || spread::median(&of(&group.members));
         same && middle().is_some_and(|ns| ns < base_ns + turn_ns / 2.0)
     };
-    let groups = case.track.groups.iter().map(|(group, _)| group).filter(|group| alike(group));
+    let groups = case.trace.groups.iter().map(|(group, _)| group).filter(|group| alike(group));
     let alike: Vec<usize> = groups.flat_map(|group| group.members.iter().copied()).collect();
     for place in case.places.iter().chain(&alike) {
         if let Some(service) = services.get_mut(*place) {
@@ -316,7 +316,7 @@ fn forecast(case: &Case, ladder: &Ladder) -> Option<Forecast> {
         "no turn is lost and the same {} reads are sent",
         phrase::bytes(f64::from(case.bytes))
     );
-    with_services(case.track, &services, 1, what)
+    with_services(case.trace, &services, 1, what)
 }
 
 fn turns_in_words(ladder: &Ladder) -> String {

@@ -33,7 +33,7 @@
 use iowhy_model::{Bound, DeviceId, Evidence, Finding, Level, Op, Unit, Verdict};
 
 use crate::Detector;
-use crate::analysis::device_trace::Track;
+use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::Row;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
@@ -97,59 +97,59 @@ const WIDE: &str = "what a healthy one would do is known by its class alone: giv
 const UNSEEN_QUEUE: &str = "the log begins at issue: time in the host's queue was not observed";
 
 fn accuse(analysis: &Analysis) -> Vec<Finding> {
-    let traced = analysis.tracks.iter().filter_map(|track| from_events(analysis, track));
+    let traced = analysis.traces.iter().filter_map(|trace| from_events(analysis, trace));
     let averaged =
         analysis.rows_by_listing().into_iter().filter_map(|rows| from_rows(analysis, &rows));
     traced.chain(averaged).collect()
 }
 
-fn from_events(analysis: &Analysis, track: &Track) -> Option<Finding> {
-    let vote = track.vote.as_ref()?;
+fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
+    let vote = trace.vote.as_ref()?;
     let middle = vote.middle()?;
-    let limit = SLOW_FROM * track.s0.median_ms() * 1e6;
-    let slow = track.services_ns.iter().filter(|ns| **ns > limit).count();
-    let lost = track.lost_ns() / track.span_ns();
-    let too_few = track.visits.len() < EVENTS_NEEDED || slow < SLOW_NEEDED;
-    let excused = track.paused || disk_names::is_stacked(&track.disk);
-    let gives = track.visits.len() as f64 / track.span_ns() * track.s0.median_ms() * 1e6;
+    let limit = SLOW_FROM * trace.s0.median_ms() * 1e6;
+    let slow = trace.services_ns.iter().filter(|ns| **ns > limit).count();
+    let lost = trace.lost_ns() / trace.span_ns();
+    let too_few = trace.visits.len() < EVENTS_NEEDED || slow < SLOW_NEEDED;
+    let excused = trace.paused || disk_names::is_stacked(&trace.disk);
+    let gives = trace.visits.len() as f64 / trace.span_ns() * trace.s0.median_ms() * 1e6;
     let mends_nothing = middle.device_share < ranking::COMPLAINED_OF;
     let idle = vote.device == 0 || too_few || lost < ranking::COMPLAINED_OF || mends_nothing;
     if idle || excused || gives > GIVES_MUCH {
         return None;
     }
-    let disk = phrase::disk(&track.disk);
-    let kind = track.main_kind().unwrap_or_default();
-    let mut charge = finding(DETECTOR.verdict, Some(track.device), vec![track.listing]);
+    let disk = phrase::disk(&trace.disk);
+    let kind = trace.main_kind().unwrap_or_default();
+    let mut charge = finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
     charge.sentence = format!(
         "{disk} itself is slow: {kind} wait {} on average{} where the same load on a healthy one \
          ({}) would wait {}",
         phrase::ns(middle.mean_ns),
-        behind_others(track, middle.mean_ns),
-        track.s0.assumption,
+        behind_others(trace, middle.mean_ns),
+        trace.s0.assumption,
         phrase::ns(middle.healthy_mean_ns)
     );
     charge.subject.group = Some(kind);
     let believed = (f64::from(vote.device) + 0.5) / 10.5;
-    let believed = held_back(analysis, track.device, queued(track, middle.mean_ns), believed);
-    let late = host_may_be_late(track, middle.mean_ns - middle.healthy_mean_ns);
-    let doubted = late || track.part || may_be_durable(analysis, track);
+    let believed = held_back(analysis, trace.device, queued(trace, middle.mean_ns), believed);
+    let late = host_may_be_late(trace, middle.mean_ns - middle.healthy_mean_ns);
+    let doubted = late || trace.part || may_be_durable(analysis, trace);
     charge.confidence = if doubted { believed.min(SHAPE_ALONE) } else { believed };
     charge.explained_share = middle.device_share;
-    charge.evidence = vote_evidence(analysis, track, vote, Side::Device);
-    charge.forecast = forecast(track, vote);
-    advise(&mut charge, &track.disk);
+    charge.evidence = vote_evidence(analysis, trace, vote, Side::Device);
+    charge.forecast = forecast(trace, vote);
+    advise(&mut charge, &trace.disk);
     if charge.forecast.as_ref().is_some_and(|forecast| !forecast.is_narrow()) {
         charge.next_step.push(WIDE.to_string());
     }
-    if track.visits.iter().all(|visit| visit.queued_ns.is_none()) {
+    if trace.visits.iter().all(|visit| visit.queued_ns.is_none()) {
         charge.refuted_by.push(UNSEEN_QUEUE.to_string());
     }
     Some(charge)
 }
 
 /// How much of the mean wait is queueing: what is not the request's own service.
-fn behind_others(track: &Track, mean_ns: f64) -> String {
-    let share = queued(track, mean_ns);
+fn behind_others(trace: &DeviceTrace, mean_ns: f64) -> String {
+    let share = queued(trace, mean_ns);
     if share < WORTH_SAYING {
         return String::new();
     }
@@ -157,16 +157,16 @@ fn behind_others(track: &Track, mean_ns: f64) -> String {
 }
 
 /// The share of the mean wait that is no service.
-fn queued(track: &Track, mean_ns: f64) -> f64 {
-    let services = track.services_ns.get(track.judged.clone()).unwrap_or(&track.services_ns);
+fn queued(trace: &DeviceTrace, mean_ns: f64) -> f64 {
+    let services = trace.services_ns.get(trace.judged.clone()).unwrap_or(&trace.services_ns);
     1.0 - spread::mean(services).unwrap_or(mean_ns) / mean_ns.max(1.0)
 }
 
 /// Whether a host that sees completions late explains it: most requests are quick, the mean excess is
 /// below a slice, and no few requests make up half of it that took far longer than one.
-fn host_may_be_late(track: &Track, excess_ns: f64) -> bool {
-    let services = track.services_ns.get(track.judged.clone()).unwrap_or(&track.services_ns);
-    let healthy = track.slow_end_ns();
+fn host_may_be_late(trace: &DeviceTrace, excess_ns: f64) -> bool {
+    let services = trace.services_ns.get(trace.judged.clone()).unwrap_or(&trace.services_ns);
+    let healthy = trace.slow_end_ns();
     let over = |ns: &&f64| **ns - healthy > SLICES * SLICE_NS;
     let excess = |ns: &f64| (ns - healthy).max(0.0);
     let far: f64 = services.iter().filter(over).map(excess).sum();
@@ -177,13 +177,13 @@ fn host_may_be_late(track: &Track, excess_ns: f64) -> bool {
 
 /// Whether most of what was lost was lost by writes that take no longer than durable ones may, where no
 /// flags tell which are durable.
-fn may_be_durable(analysis: &Analysis, track: &Track) -> bool {
-    if analysis.source(track.listing).level > Level::C {
+fn may_be_durable(analysis: &Analysis, trace: &DeviceTrace) -> bool {
+    if analysis.source(trace.listing).level > Level::C {
         return false;
     }
-    let healthy = track.slow_end_ns();
+    let healthy = trace.slow_end_ns();
     let lost = |of: &dyn Fn(&Visit) -> bool| -> f64 {
-        let some = track.visits.iter().filter(|visit| of(visit));
+        let some = trace.visits.iter().filter(|visit| of(visit));
         some.map(|visit| (visit.latency_ns() - healthy).max(0.0)).sum()
     };
     let may_be = |visit: &Visit| visit.op == Op::Write && visit.latency_ns() < DURABLE_NS;

@@ -29,7 +29,7 @@ use iowhy_model::{Bound, Finding, Level, Op, Unit, Verdict, key};
 
 use crate::Detector;
 use crate::analysis::Analysis;
-use crate::analysis::device_trace::Track;
+use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::state_windows::{self, Windows};
 use crate::detector::{Needs, finding, lines};
 use crate::evidence::candidates::{self, Grounds, PRIOR, SHAPE_ALONE, Suspect};
@@ -85,14 +85,14 @@ fn accuse(analysis: &Analysis) -> Vec<Finding> {
 }
 
 fn charge(analysis: &Analysis, suspect: &Suspect) -> Option<Finding> {
-    let (track, listing) = (suspect.track?, suspect.listing?);
-    if !analysis.may_turn(track.device) {
+    let (trace, listing) = (suspect.trace?, suspect.listing?);
+    if !analysis.may_turn(trace.device) {
         return None;
     }
     let is_random = |sequential: Option<bool>| sequential == Some(false);
-    let writes = state_windows::windows(track, |g| g.op == Op::Write && is_random(g.sequential));
+    let writes = state_windows::windows(trace, |g| g.op == Op::Write && is_random(g.sequential));
     let count: f64 = writes.windows.iter().map(|window| window.requests).sum();
-    let share = count / track.visits.len().max(1) as f64;
+    let share = count / trace.visits.len().max(1) as f64;
     let found = decline::decline(&writes.windows)?;
     let rises = found.ratio > RISE && found.slow_ns > BEYOND_A_SEEK_NS;
     if share <= RANDOM_WRITES || !rises {
@@ -101,7 +101,7 @@ fn charge(analysis: &Analysis, suspect: &Suspect) -> Option<Finding> {
     let mut grounds = Grounds::default();
     let n = count as usize;
     let above = |bound| Some(Bound::Above(bound));
-    let share = (share, Unit::Share, track.visits.len());
+    let share = (share, Unit::Share, trace.visits.len());
     grounds.number(
         analysis,
         listing,
@@ -117,7 +117,7 @@ fn charge(analysis: &Analysis, suspect: &Suspect) -> Option<Finding> {
     let ratio = (found.ratio, Unit::Ratio, n);
     grounds.number(analysis, listing, "one over the other", ratio, above(RISE));
     grounds.clauses = vec![ranking::above(found.ratio, RISE).max(0.5)];
-    if let Some((rose, n)) = sequential_rise(track, &writes, &found) {
+    if let Some((rose, n)) = sequential_rise(trace, &writes, &found) {
         let rose_by = (rose, Unit::Ratio, n);
         let what = "sequential requests meanwhile, over before";
         grounds.number(analysis, listing, what, rose_by, Some(Bound::Below(STAYS)));
@@ -224,7 +224,7 @@ fn beside_log(analysis: &Analysis, suspect: &Suspect) -> Option<Finding> {
 
 /// What the sequential requests cost while random writes were slow, over what they cost while these
 /// were quick; and how many there were.
-fn sequential_rise(track: &Track, writes: &Windows, found: &Decline) -> Option<(f64, usize)> {
+fn sequential_rise(trace: &DeviceTrace, writes: &Windows, found: &Decline) -> Option<(f64, usize)> {
     let slow: Vec<(i64, i64)> = found
         .slow
         .iter()
@@ -234,10 +234,10 @@ fn sequential_rise(track: &Track, writes: &Windows, found: &Decline) -> Option<(
         })
         .collect();
     let (mut during, mut before) = (Vec::new(), Vec::new());
-    let sequential = track.groups.iter().filter(|(group, _)| group.sequential == Some(true));
+    let sequential = trace.groups.iter().filter(|(group, _)| group.sequential == Some(true));
     for place in sequential.flat_map(|(group, _)| &group.members) {
         let (Some(visit), Some(service)) =
-            (track.visits.get(*place), track.services_ns.get(*place))
+            (trace.visits.get(*place), trace.services_ns.get(*place))
         else {
             continue;
         };

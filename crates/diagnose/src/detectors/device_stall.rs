@@ -28,7 +28,7 @@ use iowhy_model::{Bound, DeviceId, Finding, Level, Unit, Verdict};
 
 use crate::Detector;
 use crate::analysis::Analysis;
-use crate::analysis::device_trace::Track;
+use crate::analysis::device_trace::DeviceTrace;
 use crate::detector::{Needs, computed, finding, held, lines};
 use crate::evidence::candidates::{self, Grounds, SHAPE_ALONE};
 use crate::evidence::forecast::from_latencies;
@@ -64,9 +64,9 @@ const TIMED_OUT: f64 = 1.7;
 const VOLUME: f64 = 0.5;
 
 fn accuse(analysis: &Analysis) -> Vec<Finding> {
-    let tracks = analysis.tracks.iter();
+    let traces = analysis.traces.iter();
     let traced =
-        tracks.filter_map(|t| Some(charge(analysis, t, &freezes::now_and_then(analysis, t)?)));
+        traces.filter_map(|t| Some(charge(analysis, t, &freezes::now_and_then(analysis, t)?)));
     traced.chain(timed_out(analysis)).collect()
 }
 
@@ -130,8 +130,8 @@ fn may_be_remote(analysis: &Analysis, device: DeviceId) -> bool {
     analysis.network_odds(device) > VOLUME
 }
 
-fn charge(analysis: &Analysis, track: &Track, stalls: &Stalls) -> Finding {
-    let source = analysis.source(track.listing);
+fn charge(analysis: &Analysis, trace: &DeviceTrace, stalls: &Stalls) -> Finding {
+    let source = analysis.source(trace.listing);
     let n = stalls.episodes.len() as u64;
     let lengths: Vec<f64> = stalls
         .episodes
@@ -140,11 +140,11 @@ fn charge(analysis: &Analysis, track: &Track, stalls: &Stalls) -> Finding {
         .collect();
     let longest = lengths.iter().copied().fold(0.0, f64::max);
     let met: usize = stalls.episodes.iter().map(|episode| episode.requests).sum();
-    let mut charge = finding(DETECTOR.verdict, Some(track.device), vec![track.listing]);
+    let mut charge = finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
     charge.sentence = format!(
         "{} freezes now and then: {n} times nothing completed for {} or more, at the longest {}, \
          while requests waited",
-        phrase::disk(&track.disk),
+        phrase::disk(&trace.disk),
         phrase::ns(stalls.threshold_ns),
         phrase::ms(longest)
     );
@@ -184,10 +184,10 @@ fn charge(analysis: &Analysis, track: &Track, stalls: &Stalls) -> Finding {
     }
     let believed = ranking::believe(PRIOR, &clauses);
     // What is made of others freezes for reasons of its own: a full pool, a suspended mapping.
-    let made_of_others = disk_names::is_stacked(&track.disk);
+    let made_of_others = disk_names::is_stacked(&trace.disk);
     charge.confidence = if made_of_others { believed.min(SHAPE_ALONE) } else { believed };
     charge.explained_share = stalls.lost_share;
-    let now: Vec<f64> = track.visits.iter().map(Visit::waited_ns).collect();
+    let now: Vec<f64> = trace.visits.iter().map(Visit::waited_ns).collect();
     let assuming = "all requests take what those take that meet no stall".to_string();
     charge.forecast = from_latencies(&now, &stalls.spared_ns, assuming);
     charge.refuted_by = lines(&[
@@ -197,7 +197,7 @@ fn charge(analysis: &Analysis, track: &Track, stalls: &Stalls) -> Finding {
     charge.next_step = vec![
         format!(
             "{}: do they come at a fixed beat, or after writes?",
-            phrase::capture(&track.disk, 120)
+            phrase::capture(&trace.disk, 120)
         ),
         "flash: `fstrim -av`, free space, firmware; disk: `smartctl -x`, cable, `dmesg`"
             .to_string(),

@@ -29,7 +29,7 @@ use iowhy_model::{Bound, FactKey, Finding, Forecast, Level, Nanos, Unit, Verdict
 
 use crate::Detector;
 use crate::analysis::Analysis;
-use crate::analysis::device_trace::Track;
+use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::state_windows;
 use crate::detector::{Needs, finding, lines};
 use crate::evidence::candidates::{self, Grounds, Suspect};
@@ -210,7 +210,7 @@ struct Step {
 }
 
 fn step(suspect: &Suspect) -> Option<Step> {
-    let windows = state_windows::windows(suspect.track?, |_| true).windows;
+    let windows = state_windows::windows(suspect.trace?, |_| true).windows;
     let costs: Vec<f64> = windows.iter().map(|window| window.cost_ns.max(1.0)).collect();
     let levels: Vec<(f64, usize)> = regimes::cut(&costs)
         .into_iter()
@@ -233,7 +233,7 @@ fn step(suspect: &Suspect) -> Option<Step> {
 
 /// Temperatures sampled beside the I/O as (degrees, s on the capture's clock). A
 /// series of SMART records that is as long as the capture is taken to have run beside it.
-fn samples<'a>(suspect: &Suspect<'_, 'a>, track: &Track) -> Vec<(f64, f64, Told<'a>)> {
+fn samples<'a>(suspect: &Suspect<'_, 'a>, trace: &DeviceTrace) -> Vec<(f64, f64, Told<'a>)> {
     let about = suspect.about();
     let live: Vec<(f64, f64, Told)> = about
         .all(key::DEVICE_CELSIUS)
@@ -246,8 +246,8 @@ fn samples<'a>(suspect: &Suspect<'_, 'a>, track: &Track) -> Vec<(f64, f64, Told<
     let degrees: Vec<(f64, Told)> =
         about.all(key::SMART_CELSIUS).filter_map(|told| Some((told.number()?, told))).collect();
     let (Some(first), Some(last)) = (times.first(), times.last()) else { return Vec::new() };
-    let begun_s = track.visits.iter().map(|visit| visit.issued_ns).min().unwrap_or(0) as f64 / 1e9;
-    let as_long = ((last - first) / (track.span_ns() / 1e9) - 1.0).abs() < AS_LONG;
+    let begun_s = trace.visits.iter().map(|visit| visit.issued_ns).min().unwrap_or(0) as f64 / 1e9;
+    let as_long = ((last - first) / (trace.span_ns() / 1e9) - 1.0).abs() < AS_LONG;
     if times.len() != degrees.len() || !as_long {
         return Vec::new();
     }
@@ -257,16 +257,16 @@ fn samples<'a>(suspect: &Suspect<'_, 'a>, track: &Track) -> Vec<(f64, f64, Told<
 
 /// Service times around each sample of temperature against it.
 fn correlation(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
-    let (Some(track), Some(listing)) = (suspect.track, suspect.listing) else { return 0.0 };
-    let samples = samples(suspect, track);
+    let (Some(trace), Some(listing)) = (suspect.trace, suspect.listing) else { return 0.0 };
+    let samples = samples(suspect, trace);
     let (mut warmth, mut ln_service) = (Vec::new(), Vec::new());
     for pair in samples.windows(2) {
         let ((celsius, from, _), (_, to, _)) = (pair[0], pair[1]);
         let around = (from * 1e9) as i64..(to * 1e9) as i64;
-        let services: Vec<f64> = track
+        let services: Vec<f64> = trace
             .visits
             .iter()
-            .zip(&track.services_ns)
+            .zip(&trace.services_ns)
             .filter(|(visit, _)| around.contains(&visit.completed_ns))
             .map(|(_, service)| *service)
             .collect();

@@ -26,7 +26,7 @@ use iowhy_model::{Bound, Finding, Forecast, Level, Medium, Nanos, Op, Unit, Verd
 
 use crate::Detector;
 use crate::analysis::Analysis;
-use crate::analysis::device_trace::Track;
+use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::state_windows;
 use crate::detector::{Needs, computed, finding, held, lines};
 use crate::evidence::candidates::{PRIOR, SHAPE_ALONE};
@@ -73,7 +73,7 @@ struct Case<'a> {
     windows: Vec<Window>,
     /// From the first completion to the last of each window, and the track, if I/Os were traced.
     times_ns: Vec<(i64, i64)>,
-    track: Option<&'a Track>,
+    trace: Option<&'a DeviceTrace>,
     decline: Decline,
 }
 
@@ -83,22 +83,22 @@ fn accuse(analysis: &Analysis) -> Vec<Finding> {
 
 fn cases<'s>(analysis: &'s Analysis) -> Vec<Case<'s>> {
     let mut cases = Vec::new();
-    for track in analysis.tracks.iter().filter(|track| may_be_flash(analysis, track.device)) {
-        let known = state_windows::windows(track, |group| group.op == Op::Write);
+    for trace in analysis.traces.iter().filter(|trace| may_be_flash(analysis, trace.device)) {
+        let known = state_windows::windows(trace, |group| group.op == Op::Write);
         let (windows, times_ns) = (known.windows, known.times_ns);
         let Some(decline) = decline::decline(&windows) else { continue };
-        let (listing, device, disk) = (track.listing, track.device, track.disk.as_str());
+        let (listing, device, disk) = (trace.listing, trace.device, trace.disk.as_str());
         let requests = windows.iter().map(|window| window.requests).sum::<f64>() as u64;
-        let track = Some(track);
-        cases.push(Case { listing, device, disk, requests, windows, times_ns, track, decline });
+        let trace = Some(trace);
+        cases.push(Case { listing, device, disk, requests, windows, times_ns, trace, decline });
     }
     let rows_of: Vec<_> = analysis.rows_by_listing();
-    for track_less in &rows_of {
-        let Some(first) = track_less.first() else { continue };
+    for trace_less in &rows_of {
+        let Some(first) = trace_less.first() else { continue };
         if !may_be_flash(analysis, first.device) {
             continue;
         }
-        let windows = state_windows::of_rows(track_less, Op::Write);
+        let windows = state_windows::of_rows(trace_less, Op::Write);
         let Some(decline) = decline::decline(&windows) else { continue };
         let place = analysis
             .rows
@@ -107,8 +107,8 @@ fn cases<'s>(analysis: &'s Analysis) -> Vec<Case<'s>> {
         let Some(place) = place else { continue };
         let (listing, device, disk) = (place.listing, place.device, place.disk.as_str());
         let requests = windows.iter().map(|window| window.requests).sum::<f64>() as u64;
-        let (times_ns, track) = (Vec::new(), None);
-        cases.push(Case { listing, device, disk, requests, windows, times_ns, track, decline });
+        let (times_ns, trace) = (Vec::new(), None);
+        cases.push(Case { listing, device, disk, requests, windows, times_ns, trace, decline });
     }
     cases
 }
@@ -215,11 +215,11 @@ fn is_hot(analysis: &Analysis, case: &Case) -> bool {
 fn forecast(case: &Case) -> Option<Forecast> {
     let assuming = "bursts stay below the cache and it is folded between them".to_string();
     let is_quick = |place: usize| !case.decline.slow.iter().any(|run| run.contains(&place));
-    if let Some(track) = case.track {
+    if let Some(trace) = case.trace {
         // What a write waits for the one before it goes with the slow state too.
         let of = |(from, to): (i64, i64)| {
-            let until = track.visits.partition_point(|visit| visit.completed_ns <= to);
-            let within = track.visits.get(..until).unwrap_or_default();
+            let until = trace.visits.partition_point(|visit| visit.completed_ns <= to);
+            let within = trace.visits.get(..until).unwrap_or_default();
             let writes = within.iter().rev().take_while(move |visit| visit.completed_ns >= from);
             writes.filter(|visit| visit.op == Op::Write).map(Visit::waited_ns)
         };

@@ -27,7 +27,7 @@ use iowhy_model::{Bound, Evidence, Finding, Layer, Level, Stage, Unit, Verdict};
 
 use crate::Detector;
 use crate::analysis::audit;
-use crate::analysis::device_trace::Track;
+use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::{self, Row, Shape};
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Needs, computed, estimated, finding, held, lines, of_disk};
@@ -125,54 +125,54 @@ fn suspected(analysis: &Analysis, input: &str, disk: &str) -> bool {
 /// confidence 0, one that cannot tell says nothing.
 fn bills(analysis: &Analysis, input: &str, disk: &str) -> Vec<Bill> {
     let here = |listing: usize, name: &str| analysis.input(listing) == input && name == disk;
-    let tracks = analysis.tracks.iter().filter(|track| here(track.listing, &track.disk));
+    let traces = analysis.traces.iter().filter(|trace| here(trace.listing, &trace.disk));
     let rows = analysis
         .rows_by_listing()
         .into_iter()
         .filter(|rows| rows.first().is_some_and(|row| here(row.listing, &row.disk)));
     let shapes = analysis.shapes.iter().filter(|shape| here(shape.listing, &shape.disk));
-    tracks
-        .filter_map(|track| of_track(analysis, track))
+    traces
+        .filter_map(|trace| of_trace(analysis, trace))
         .chain(rows.filter_map(|rows| of_rows(analysis, &rows)))
         .chain(shapes.filter_map(|shape| of_shape(analysis, shape)))
         .collect()
 }
 
-fn of_track(analysis: &Analysis, track: &Track) -> Option<Bill> {
-    if track.visits.len() < EVENTS_NEEDED {
+fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Bill> {
+    if trace.visits.len() < EVENTS_NEEDED {
         return None;
     }
-    let source = analysis.source(track.listing);
-    let n = track.visits.len() as u64;
-    let mean_ms = track.mean_ns() / 1e6;
-    let lost = track.lost_ns() / track.span_ns();
-    let far = TAIL * track.s0.slowest_ms() * 1e6;
+    let source = analysis.source(trace.listing);
+    let n = trace.visits.len() as u64;
+    let mean_ms = trace.mean_ns() / 1e6;
+    let lost = trace.lost_ns() / trace.span_ns();
+    let far = TAIL * trace.s0.slowest_ms() * 1e6;
     let tail =
-        track.visits.iter().filter(|visit| visit.latency_ns() > far).count() as f64 / n as f64;
-    let (_, by_votes) = track.s0.votes(|s0| mean_ms < WITHIN * s0);
-    let confidence = judged(mean_ms, by_votes, track.s0.slowest_ms(), tail);
-    let healthy = format!("healthy service time, taking it for {}", track.s0.assumption);
+        trace.visits.iter().filter(|visit| visit.latency_ns() > far).count() as f64 / n as f64;
+    let (_, by_votes) = trace.s0.votes(|s0| mean_ms < WITHIN * s0);
+    let confidence = judged(mean_ms, by_votes, trace.s0.slowest_ms(), tail);
+    let healthy = format!("healthy service time, taking it for {}", trace.s0.assumption);
     let evidence = vec![
         held(
             computed(
-                &format!("mean latency of {}", name(&track.disk)),
+                &format!("mean latency of {}", name(&trace.disk)),
                 mean_ms,
                 Unit::Ms,
                 n,
                 source,
             ),
-            Bound::Below(WITHIN_SLOWEST * track.s0.slowest_ms()),
+            Bound::Below(WITHIN_SLOWEST * trace.s0.slowest_ms()),
         ),
-        estimated(&healthy, track.s0.median_ms(), Unit::Ms, n, source),
+        estimated(&healthy, trace.s0.median_ms(), Unit::Ms, n, source),
         computed("time lost per time watched", lost, Unit::Ratio, n, source),
         held(
             computed("requests beyond ten healthy times", tail, Unit::Share, n, source),
             Bound::Below(TAIL_SHARE),
         ),
     ];
-    let assumption = track.s0.assumption.clone();
-    let readings = medium_readings::of_track(analysis, track);
-    Some(Bill { listing: track.listing, confidence, evidence, assumption, readings })
+    let assumption = trace.s0.assumption.clone();
+    let readings = medium_readings::of_trace(analysis, trace);
+    Some(Bill { listing: trace.listing, confidence, evidence, assumption, readings })
 }
 
 /// The row that all but one in twenty are better than speaks for its listing.

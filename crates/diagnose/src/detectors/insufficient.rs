@@ -93,8 +93,8 @@ fn is_last(analysis: &Analysis, row: &Row) -> bool {
 
 /// Whether single I/Os of the disk were watched beside it: then they tell.
 fn is_traced(analysis: &Analysis, row: &Row) -> bool {
-    analysis.tracks.iter().any(|track| {
-        track.disk == row.disk && analysis.input(track.listing) == analysis.input(row.listing)
+    analysis.traces.iter().any(|trace| {
+        trace.disk == row.disk && analysis.input(trace.listing) == analysis.input(row.listing)
     })
 }
 
@@ -248,7 +248,7 @@ fn named(disks: &[String]) -> String {
 }
 
 fn has_any(analysis: &Analysis, place: usize, disks: &[String]) -> bool {
-    analysis.tracks.iter().any(|track| track.listing == place && disks.contains(&track.disk))
+    analysis.traces.iter().any(|trace| trace.listing == place && disks.contains(&trace.disk))
         || analysis.rows.iter().any(|row| row.listing == place && disks.contains(&row.disk))
         || analysis.shapes.iter().any(|shape| shape.listing == place && disks.contains(&shape.disk))
         || analysis
@@ -270,12 +270,12 @@ struct Amounts {
 fn amounts(analysis: &Analysis, input: &str, disks: &[String]) -> Amounts {
     let here =
         |listing: usize, disk: &String| analysis.input(listing) == input && disks.contains(disk);
-    let tracks = || analysis.tracks.iter().filter(|track| here(track.listing, &track.disk));
+    let traces = || analysis.traces.iter().filter(|trace| here(trace.listing, &trace.disk));
     let rows = || analysis.rows.iter().filter(|row| here(row.listing, &row.disk));
     let shapes = analysis.shapes.iter().filter(|shape| here(shape.listing, &shape.disk));
-    let seen: usize = tracks().map(|track| track.visits.len()).sum();
+    let seen: usize = traces().map(|trace| trace.visits.len()).sum();
     let counted: u64 = shapes.map(|shape| shape.known.histogram.count()).sum();
-    let lost = tracks().map(|track| track.lost_ns() / track.span_ns()).chain(rows().map(Row::lost));
+    let lost = traces().map(|trace| trace.lost_ns() / trace.span_ns()).chain(rows().map(Row::lost));
     Amounts {
         seen: seen as f64,
         records: (seen + rows().count()) as f64 + counted as f64,

@@ -347,9 +347,9 @@ fn counted(row: &Interval) -> (f64, f64) {
 
 /// Whether no disk of the block layer is unwell.
 fn all_well(analysis: &Analysis) -> bool {
-    let tracks = analysis.tracks.iter().all(|track| {
-        let quick = track.mean_ns() < HEALTHY * track.slow_end_ns();
-        quick && track.side().is_none_or(|side| side == Side::Healthy)
+    let traces = analysis.traces.iter().all(|trace| {
+        let quick = trace.mean_ns() < HEALTHY * trace.slow_end_ns();
+        quick && trace.side().is_none_or(|side| side == Side::Healthy)
     });
     let rows = analysis
         .rows
@@ -360,5 +360,5 @@ fn all_well(analysis: &Analysis) -> bool {
             let mean = shape.known.histogram.mean_ns();
             mean.is_none_or(|(mean, _)| mean / 1e6 < HEALTHY * shape.s0.slowest_ms())
         });
-    tracks && rows && shapes
+    traces && rows && shapes
 }

@@ -257,8 +257,8 @@ fn charge(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         [worth, ranking::above(fair, TIMES), ranking::above(lost, ranking::COMPLAINED_OF).min(1.0)];
     let believed = ranking::believe(PRIOR, &clauses);
     charge.confidence = if worth > 0.0 { believed } else { believed.min(BY_SHAPE) };
-    let track = analysis.track(requests.listing, requests.device);
-    let all = track.map_or(0.0, |track| track.lost_ns());
+    let trace = analysis.trace(requests.listing, requests.device);
+    let all = trace.map_or(0.0, |trace| trace.lost_ns());
     charge.explained_share = found.excess_ns / all.max(found.excess_ns).max(1.0);
     let times: Vec<f64> = reads.iter().map(|read| read.ns).collect();
     charge.forecast = spread::mean(&times).map(|now| Forecast {

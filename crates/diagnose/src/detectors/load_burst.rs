@@ -27,7 +27,7 @@ use iowhy_model::{Bound, Finding, Level, Unit, Verdict};
 
 use crate::Detector;
 use crate::analysis::Analysis;
-use crate::analysis::device_trace::Track;
+use crate::analysis::device_trace::DeviceTrace;
 use crate::detector::{Needs, computed, finding, held, lines};
 use crate::evidence::forecast::forecast;
 use crate::measures::ramp;
@@ -65,28 +65,28 @@ const REQUESTS: usize = 10;
 const MATTERS: f64 = 0.01;
 
 fn accuse(analysis: &Analysis) -> Vec<Finding> {
-    analysis.tracks.iter().filter_map(|track| charge(analysis, track)).collect()
+    analysis.traces.iter().filter_map(|trace| charge(analysis, trace)).collect()
 }
 
-fn charge(analysis: &Analysis, track: &Track) -> Option<Finding> {
-    let s0_ms = track.s0.median_ms();
-    let ramps = ramp::ramps(&track.visits, s0_ms * 1e6)?;
+fn charge(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
+    let s0_ms = trace.s0.median_ms();
+    let ramps = ramp::ramps(&trace.visits, s0_ms * 1e6)?;
     let spacing_ms = ramps.spacing_ns / 1e6;
     let steady = (SLOPE.0..=SLOPE.1).contains(&ramps.slope) && ramps.spacing_cv < VARIATION;
     // The slowest class in question decides: a burst on a disk is not blamed on flash.
-    let healthy_pace = spacing_ms <= SPACING * s0_ms.max(track.s0.slowest_ms());
-    let matters = track.lost_ns() / track.span_ns() > MATTERS;
+    let healthy_pace = spacing_ms <= SPACING * s0_ms.max(trace.s0.slowest_ms());
+    let matters = trace.lost_ns() / trace.span_ns() > MATTERS;
     if !steady || !healthy_pace || ramps.requests < REQUESTS || ramps.lost_share < HOLDS || !matters
     {
         return None;
     }
-    let source = analysis.source(track.listing);
+    let source = analysis.source(trace.listing);
     let n = ramps.requests as u64;
-    let mut charge = finding(DETECTOR.verdict, Some(track.device), vec![track.listing]);
+    let mut charge = finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
     charge.sentence = format!(
         "{} gets its I/Os in batches: {} batches of {} on average drain at one every {}, so the \
          last of each waits for all before it",
-        phrase::disk(&track.disk),
+        phrase::disk(&trace.disk),
         ramps.count,
         phrase::digits(n as f64 / ramps.count.max(1) as f64),
         phrase::ms(spacing_ms)
@@ -118,7 +118,7 @@ fn charge(analysis: &Analysis, track: &Track) -> Option<Finding> {
         [ranking::above(ramps.lost_share, HOLDS), ranking::below(ramps.spacing_cv, VARIATION)];
     charge.confidence = ranking::believe(PRIOR, &clauses);
     charge.explained_share = ramps.lost_share;
-    charge.forecast = track.vote.as_ref().and_then(|vote| forecast(track, vote));
+    charge.forecast = trace.vote.as_ref().and_then(|vote| forecast(trace, vote));
     charge.refuted_by = lines(&[
         "the same requests spread over time are as slow",
         "the time between completions is longer than a healthy device needs",

@@ -189,8 +189,8 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         ranking::above(lost, ranking::COMPLAINED_OF),
     ];
     charge.confidence = ranking::believe(PRIOR, &clauses);
-    let track = analysis.track(requests.listing, requests.device);
-    let own: f64 = track.map_or(0.0, |track| track.lost_ns());
+    let trace = analysis.trace(requests.listing, requests.device);
+    let own: f64 = trace.map_or(0.0, |trace| trace.lost_ns());
     charge.explained_share = effect.single.excess_ns / own.max(effect.single.excess_ns).max(1.0);
     charge.forecast = forecast(requests, &effect);
     advise(&mut charge, &requests.disk);

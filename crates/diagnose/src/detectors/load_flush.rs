@@ -118,8 +118,8 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     }
     // A track knows all but the empty flushes.
     let empty: f64 = served.iter().filter(|one| one.kind == Kind::Flush).map(excess).sum();
-    let track = analysis.track(requests.listing, requests.device);
-    let all = empty + track.map_or(0.0, |track| track.lost_ns());
+    let trace = analysis.trace(requests.listing, requests.device);
+    let all = empty + trace.map_or(0.0, |trace| trace.lost_ns());
     let source = analysis.source(requests.listing);
     let n = found.n as u64;
     let per_s = found.n as f64 / (requests.span_ns() / 1e9);

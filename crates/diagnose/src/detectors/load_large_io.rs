@@ -24,7 +24,7 @@
 use iowhy_model::{Bound, DeviceId, Finding, Level, Op, Source, Unit, Verdict};
 
 use crate::Detector;
-use crate::analysis::device_trace::Track;
+use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::Row;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::baseline::healthy_time::{Request, S0};
@@ -90,29 +90,29 @@ struct Large<'a> {
 }
 
 fn accuse(analysis: &Analysis) -> Vec<Finding> {
-    let tracks = analysis.tracks.iter().filter_map(|track| from_track(analysis, track));
+    let traces = analysis.traces.iter().filter_map(|trace| from_trace(analysis, trace));
     let rows = analysis.rows_by_listing().into_iter().filter_map(|rows| from_rows(analysis, &rows));
-    tracks.chain(rows).chain(runs::deep(analysis, DETECTOR.verdict, true)).collect()
+    traces.chain(rows).chain(runs::deep(analysis, DETECTOR.verdict, true)).collect()
 }
 
-fn from_track(analysis: &Analysis, track: &Track) -> Option<Finding> {
+fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     // A discard names many bytes and moves none, by whatever letter a log calls it.
     let is_one = |visit: &Visit| f64::from(visit.bytes) <= LARGEST;
     let moves = |visit: &&Visit| matches!(visit.op, Op::Read | Op::Write) && is_one(visit);
-    let moving: Vec<&Visit> = track.visits.iter().filter(moves).collect();
+    let moving: Vec<&Visit> = trace.visits.iter().filter(moves).collect();
     let n = moving.len();
     let bytes = moving.iter().map(|visit| f64::from(visit.bytes)).sum::<f64>() / n as f64;
     let reads = moving.iter().filter(|visit| visit.op == Op::Read).count();
     let op = if 2 * reads >= n { Op::Read } else { Op::Write };
     let depth =
-        track.stretch().iter().map(Visit::latency_ns).sum::<f64>() / busy_ns(track.stretch());
-    let in_flight = track.visits.iter().map(Visit::latency_ns).sum::<f64>() / track.span_ns();
-    let (device, listing, disk) = (track.device, track.listing, track.disk.as_str());
-    let latency_ms = track.mean_ns() / 1e6;
-    let s0 = &track.s0;
+        trace.stretch().iter().map(Visit::latency_ns).sum::<f64>() / busy_ns(trace.stretch());
+    let in_flight = trace.visits.iter().map(Visit::latency_ns).sum::<f64>() / trace.span_ns();
+    let (device, listing, disk) = (trace.device, trace.listing, trace.disk.as_str());
+    let latency_ms = trace.mean_ns() / 1e6;
+    let s0 = &trace.s0;
     let n = n as u64;
     let large = Large { device, listing, disk, op, bytes, latency_ms, depth, in_flight, s0, n };
-    let small = track.visits.iter().filter(|visit| f64::from(visit.bytes) < LARGE / FAR_SMALLER);
+    let small = trace.visits.iter().filter(|visit| f64::from(visit.bytes) < LARGE / FAR_SMALLER);
     let waits: Vec<f64> = small.map(|visit| visit.latency_ns() / 1e6).collect();
     let as_slow =
         waits.len() >= EVENTS_NEEDED && spread::median(&waits).is_some_and(|ms| ms >= latency_ms);

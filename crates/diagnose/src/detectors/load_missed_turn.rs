@@ -32,7 +32,7 @@ use iowhy_model::{
 
 use crate::Detector;
 use crate::analysis::Analysis;
-use crate::analysis::device_trace::Track;
+use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::groups::Group;
 use crate::analysis::samples::Shape;
 use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
@@ -78,8 +78,8 @@ const BYTES_PER_MS: f64 = 60_000.0;
 
 fn accuse(analysis: &Analysis) -> Vec<Finding> {
     let shapes = analysis.shapes.iter().filter_map(|shape| from_shape(analysis, shape));
-    let tracks = analysis.tracks.iter().flat_map(|track| from_track(analysis, track));
-    shapes.chain(tracks).collect()
+    let traces = analysis.traces.iter().flat_map(|trace| from_trace(analysis, trace));
+    shapes.chain(traces).collect()
 }
 
 fn from_shape(analysis: &Analysis, shape: &Shape) -> Option<Finding> {
@@ -109,16 +109,16 @@ fn from_shape(analysis: &Analysis, shape: &Shape) -> Option<Finding> {
     charge(shape.known.device, shape.listing, &missed, mean_ms, size, evidence)
 }
 
-fn from_track(analysis: &Analysis, track: &Track) -> Vec<Finding> {
-    if !analysis.may_turn(track.device) || track.visits.len() < WRITES as usize {
+fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Vec<Finding> {
+    if !analysis.may_turn(trace.device) || trace.visits.len() < WRITES as usize {
         return Vec::new();
     }
-    let alone = service::in_flight(&track.visits).iter().filter(|n| **n <= 1).count();
-    if (alone as f64) < ON_TURN * track.visits.len() as f64 {
+    let alone = service::in_flight(&trace.visits).iter().filter(|n| **n <= 1).count();
+    if (alone as f64) < ON_TURN * trace.visits.len() as f64 {
         return Vec::new();
     }
-    let source = analysis.source(track.listing);
-    track
+    let source = analysis.source(trace.listing);
+    trace
         .groups
         .iter()
         .filter(|(group, _)| group.op == Op::Write && group.sequential == Some(true))
@@ -126,17 +126,17 @@ fn from_track(analysis: &Analysis, track: &Track) -> Vec<Finding> {
             let services_ms: Vec<f64> = group
                 .members
                 .iter()
-                .filter_map(|place| track.services_ns.get(*place).map(|ns| ns / 1e6))
+                .filter_map(|place| trace.services_ns.get(*place).map(|ns| ns / 1e6))
                 .collect();
             let mean_ms = services_ms.iter().sum::<f64>() / services_ms.len().max(1) as f64;
             let advance_ms = f64::from(group.bytes) / BYTES_PER_MS;
             let by_wait = missed_turn::missed_turn(&services_ms).filter(|missed| missed.holds);
             let missed = by_wait.or_else(|| {
-                missed_turn::from_completions(&completions(track, group)?, advance_ms)
+                missed_turn::from_completions(&completions(trace, group)?, advance_ms)
             })?;
             let mut evidence = facts_of(&missed, advance_ms, source);
             evidence.push(computed("mean latency", mean_ms, Unit::Ms, missed.n, source));
-            charge(track.device, track.listing, &missed, mean_ms, Some(group.bytes), evidence)
+            charge(trace.device, trace.listing, &missed, mean_ms, Some(group.bytes), evidence)
         })
         .collect()
 }
@@ -144,8 +144,8 @@ fn from_track(analysis: &Analysis, track: &Track) -> Vec<Finding> {
 /// Moments of completion, ms, of writes that follow each other at once; rests of the program are
 /// cut to nothing. A program that thinks a little before its next write finds its sector that much
 /// nearer: the wait is then shorter than a turn, and only the beat of completions is a whole one.
-fn completions(track: &Track, group: &Group) -> Option<Vec<f64>> {
-    let members = group.members.iter().filter_map(|place| track.visits.get(*place));
+fn completions(trace: &DeviceTrace, group: &Group) -> Option<Vec<f64>> {
+    let members = group.members.iter().filter_map(|place| trace.visits.get(*place));
     let seen: Vec<(i64, f64)> = members.map(|v| (v.completed_ns, v.latency_ns() / 1e6)).collect();
     let beats: Vec<f64> =
         seen.windows(2).map(|pair| (pair[1].0.saturating_sub(pair[0].0)) as f64 / 1e6).collect();

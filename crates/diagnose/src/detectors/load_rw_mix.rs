@@ -29,7 +29,7 @@ use iowhy_model::{Bound, Finding, Forecast, Level, Op, Unit, Verdict};
 
 use crate::Detector;
 use crate::analysis::Analysis;
-use crate::analysis::device_trace::Track;
+use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::Row;
 use crate::detector::{Needs, computed, finding, held, lines, read_off};
 use crate::evidence::forecast::from_latencies;
@@ -70,7 +70,7 @@ const MATCHED: f64 = 1.5;
 const ROWS: usize = 5;
 
 fn accuse(analysis: &Analysis) -> Vec<Finding> {
-    let traced = analysis.tracks.iter().filter_map(|track| from_track(analysis, track));
+    let traced = analysis.traces.iter().filter_map(|trace| from_trace(analysis, trace));
     let rows = analysis.rows_by_listing().into_iter().filter_map(|rows| from_rows(analysis, &rows));
     traced.chain(rows).collect()
 }
@@ -84,23 +84,23 @@ struct Effect {
     fair: f64,
 }
 
-fn from_track(analysis: &Analysis, track: &Track) -> Option<Finding> {
+fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     let effect = [(Op::Read, Op::Write), (Op::Write, Op::Read)]
         .into_iter()
-        .filter_map(|(victim, culprit)| effect(track, victim, culprit))
+        .filter_map(|(victim, culprit)| effect(trace, victim, culprit))
         .max_by(|a, b| a.found.excess_ns.total_cmp(&b.found.excess_ns))?;
     let found = effect.found;
-    let lost = found.excess_ns / track.span_ns();
+    let lost = found.excess_ns / trace.span_ns();
     if lost < ranking::COMPLAINED_OF {
         return None;
     }
-    let source = analysis.source(track.listing);
+    let source = analysis.source(trace.listing);
     let (victims, culprits) = (phrase::plural(effect.victim), phrase::plural(effect.culprit));
     let (met, free) = (found.exposed as u64, found.spared as u64);
-    let mut charge = finding(DETECTOR.verdict, Some(track.device), vec![track.listing]);
+    let mut charge = finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
     charge.sentence = format!(
         "{culprits} slow down the {victims} of {}: {} each while one is in flight, {} otherwise",
-        phrase::disk(&track.disk),
+        phrase::disk(&trace.disk),
         phrase::ns(found.exposed_ns),
         phrase::ns(found.spared_ns)
     );
@@ -135,16 +135,16 @@ fn from_track(analysis: &Analysis, track: &Track) -> Option<Finding> {
     let clauses =
         [ranking::above(effect.fair, MATCHED), ranking::above(lost, ranking::COMPLAINED_OF)];
     charge.confidence = ranking::believe(PRIOR, &clauses);
-    charge.explained_share = found.excess_ns / track.lost_ns().max(found.excess_ns).max(1.0);
-    charge.forecast = alone(track, &effect);
-    advise(&mut charge, &track.disk, effect.victim);
+    charge.explained_share = found.excess_ns / trace.lost_ns().max(found.excess_ns).max(1.0);
+    charge.forecast = alone(trace, &effect);
+    advise(&mut charge, &trace.disk, effect.victim);
     Some(charge)
 }
 
 /// The latency of the victims, and of those of them that met nobody.
-fn alone(track: &Track, effect: &Effect) -> Option<Forecast> {
+fn alone(trace: &DeviceTrace, effect: &Effect) -> Option<Forecast> {
     let stretch = |visit: &Visit| (visit.issued_ns, visit.completed_ns);
-    let of = |op: Op| track.visits.iter().filter(move |visit| visit.op == op);
+    let of = |op: Op| trace.visits.iter().filter(move |visit| visit.op == op);
     // What the culprits left on the device goes on for about as long as one of them.
     let long: Vec<f64> = of(effect.culprit).map(Visit::latency_ns).collect();
     let long = spread::median(&long)? as i64;
@@ -163,16 +163,16 @@ fn alone(track: &Track, effect: &Effect) -> Option<Forecast> {
     from_latencies(&all, &spared, assuming)
 }
 
-fn effect(track: &Track, victim: Op, culprit: Op) -> Option<Effect> {
+fn effect(trace: &DeviceTrace, victim: Op, culprit: Op) -> Option<Effect> {
     let stretch = |visit: &Visit| (visit.issued_ns, visit.completed_ns);
-    let of = |op: Op| track.visits.iter().filter(move |visit| visit.op == op).map(stretch);
+    let of = |op: Op| trace.visits.iter().filter(move |visit| visit.op == op).map(stretch);
     if of(culprit).count() < EACH || of(victim).count() < 2 * EACH {
         return None;
     }
     let under_way = Spans::of(of(culprit));
-    let all: Vec<(i64, i64)> = track.visits.iter().map(stretch).collect();
+    let all: Vec<(i64, i64)> = trace.visits.iter().map(stretch).collect();
     let depths = spans::open_at_start(&all, &all);
-    let samples: Vec<(Sample, u32)> = track
+    let samples: Vec<(Sample, u32)> = trace
         .visits
         .iter()
         .zip(&depths)

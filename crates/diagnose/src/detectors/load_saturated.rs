@@ -27,7 +27,7 @@
 use iowhy_model::{Bound, Finding, Level, Unit, Verdict};
 
 use crate::Detector;
-use crate::analysis::device_trace::Track;
+use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::{self, Row};
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
@@ -74,33 +74,33 @@ const TWO_LOADS: f64 = 1.5;
 const STEEPEST: f64 = 2.0;
 
 fn accuse(analysis: &Analysis) -> Vec<Finding> {
-    let traced = analysis.tracks.iter().filter_map(|track| from_events(analysis, track));
+    let traced = analysis.traces.iter().filter_map(|trace| from_events(analysis, trace));
     let averaged =
         analysis.rows_by_listing().into_iter().filter_map(|rows| from_rows(analysis, &rows));
     traced.chain(averaged).chain(runs::deep(analysis, DETECTOR.verdict, false)).collect()
 }
 
-fn from_events(analysis: &Analysis, track: &Track) -> Option<Finding> {
-    let vote = track.vote.as_ref()?;
+fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
+    let vote = trace.vote.as_ref()?;
     let middle = vote.middle()?;
-    let lost = track.lost_ns() / track.span_ns();
+    let lost = trace.lost_ns() / trace.span_ns();
     let undisputed = vote.workload == 0 && vote.device < 5;
-    if track.visits.len() < EVENTS_NEEDED || lost < ranking::COMPLAINED_OF || undisputed {
+    if trace.visits.len() < EVENTS_NEEDED || lost < ranking::COMPLAINED_OF || undisputed {
         return None;
     }
-    let mut charge = finding(DETECTOR.verdict, Some(track.device), vec![track.listing]);
+    let mut charge = finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
     charge.sentence = format!(
         "{} is asked for more than a healthy device gives: requests wait {} on average, and would \
          still wait {} on one that is healthy",
-        phrase::disk(&track.disk),
+        phrase::disk(&trace.disk),
         phrase::ns(middle.mean_ns),
         phrase::ns(middle.healthy_mean_ns)
     );
     charge.confidence = (f64::from(vote.workload) + 0.5) / 10.5;
     charge.explained_share = middle.workload_share;
-    charge.evidence = vote_evidence(analysis, track, vote, Side::Workload);
-    charge.forecast = forecast(track, vote);
-    advise(&mut charge, &track.disk);
+    charge.evidence = vote_evidence(analysis, trace, vote, Side::Workload);
+    charge.forecast = forecast(trace, vote);
+    advise(&mut charge, &trace.disk);
     Some(charge)
 }
 

@@ -75,7 +75,7 @@ const CLUSTERED: f64 = 65536.0;
 /// A run beside it is a contrast if its requests are this much larger.
 const CONTRAST: f64 = 4.0;
 /// The requests of one trace, put together over its disks.
-struct Trace {
+struct WriteStream {
     listing: usize,
     device: DeviceId,
     n: usize,
@@ -96,20 +96,20 @@ fn accuse(analysis: &Analysis) -> Vec<Finding> {
 }
 
 fn charge(analysis: &Analysis, input: &str) -> Option<Finding> {
-    let traces: Vec<Trace> = (0..analysis.recording.listings.len())
+    let streams: Vec<WriteStream> = (0..analysis.recording.listings.len())
         .filter(|place| analysis.input(*place) == input)
-        .filter_map(|place| trace_of(analysis, place))
+        .filter_map(|place| stream_of(analysis, place))
         .collect();
     let rows: Vec<&Row> = analysis
         .rows
         .iter()
         .filter(|row| analysis.input(row.listing) == input && is_small_and_idle(row))
         .collect();
-    let bad = traces.iter().filter(|trace| is_small(trace)).max_by_key(|trace| trace.n);
+    let bad = streams.iter().filter(|stream| is_small(stream)).max_by_key(|stream| stream.n);
     if let Some(bad) = bad {
         let alone = one_at_a_time(analysis, bad.listing, &rows)?;
         let waiting = waiting_share(analysis, bad.listing, &rows).filter(|w| *w >= BUSY_AT_ALL)?;
-        return Some(from_trace(analysis, bad, &traces, &rows, (alone, waiting)));
+        return Some(from_stream(analysis, bad, &streams, &rows, (alone, waiting)));
     }
     from_rows(analysis, &rows)
 }
@@ -118,14 +118,14 @@ fn charge(analysis: &Analysis, input: &str) -> Option<Finding> {
 /// completions, what the averages beside the trace say.
 fn waiting_share(analysis: &Analysis, listing: usize, rows: &[&Row]) -> Option<f64> {
     let watched_ns = analysis.source(listing).watched.map_or(0.0, |watched| watched.0 as f64);
-    let tracks = analysis.tracks.iter().filter(|track| track.listing == listing);
-    let traced = tracks
-        .map(|track| service::busy_ns(&track.visits) / track.span_ns().max(watched_ns))
+    let traces = analysis.traces.iter().filter(|trace| trace.listing == listing);
+    let traced = traces
+        .map(|trace| service::busy_ns(&trace.visits) / trace.span_ns().max(watched_ns))
         .reduce(f64::max);
     traced.or(rows.iter().filter_map(|row| row.interval.busy).reduce(f64::max))
 }
 
-fn trace_of(analysis: &Analysis, listing: usize) -> Option<Trace> {
+fn stream_of(analysis: &Analysis, listing: usize) -> Option<WriteStream> {
     let streams: Vec<&Stream> = analysis
         .streams
         .iter()
@@ -143,7 +143,7 @@ fn trace_of(analysis: &Analysis, listing: usize) -> Option<Trace> {
             weight += stream.extents.len() as f64;
         }
     }
-    (n >= EVENTS_NEEDED && weight > 0.0).then(|| Trace {
+    (n >= EVENTS_NEEDED && weight > 0.0).then(|| WriteStream {
         listing,
         device: busiest.device,
         n,
@@ -171,8 +171,8 @@ fn usual_sizes(streams: &[&Stream]) -> Vec<(Op, u32, usize)> {
     usual
 }
 
-fn is_small(trace: &Trace) -> bool {
-    trace.mean_bytes <= SMALL && trace.contiguous >= CONTIGUOUS
+fn is_small(stream: &WriteStream) -> bool {
+    stream.mean_bytes <= SMALL && stream.contiguous >= CONTIGUOUS
 }
 
 fn is_small_and_idle(row: &Row) -> bool {
@@ -190,10 +190,10 @@ fn is_small_and_idle(row: &Row) -> bool {
 /// Mean requests in flight while the trace ran: measured in it if completions were seen, else by
 /// the averages beside it. `None` if more than one was in flight, or nobody knows.
 fn one_at_a_time(analysis: &Analysis, listing: usize, rows: &[&Row]) -> Option<f64> {
-    let tracks = analysis.tracks.iter().filter(|track| track.listing == listing);
-    let deepest = tracks
-        .map(|track| {
-            let depths = service::in_flight(&track.visits);
+    let traces = analysis.traces.iter().filter(|trace| trace.listing == listing);
+    let deepest = traces
+        .map(|trace| {
+            let depths = service::in_flight(&trace.visits);
             depths.iter().map(|n| f64::from(*n)).sum::<f64>() / depths.len().max(1) as f64
         })
         .reduce(f64::max);
@@ -201,10 +201,10 @@ fn one_at_a_time(analysis: &Analysis, listing: usize, rows: &[&Row]) -> Option<f
     deepest.or(averaged).filter(|depth| *depth <= IN_FLIGHT)
 }
 
-fn from_trace(
+fn from_stream(
     analysis: &Analysis,
-    bad: &Trace,
-    traces: &[Trace],
+    bad: &WriteStream,
+    streams: &[WriteStream],
     rows: &[&Row],
     (alone, waiting): (f64, f64),
 ) -> Finding {
@@ -221,7 +221,7 @@ fn from_trace(
             )
         })
         .collect();
-    let good = contrast(bad, traces);
+    let good = contrast(bad, streams);
     let contrast_words = good.map(|good| {
         let sizes: Vec<String> = good
             .usual
@@ -239,7 +239,7 @@ fn from_trace(
         option.as_ref().map_or(String::new(), |(_, words)| format!(", for the mount says {words}")),
         contrast_words.unwrap_or_default()
     );
-    charge.evidence = trace_evidence(analysis, bad, alone, waiting);
+    charge.evidence = stream_evidence(analysis, bad, alone, waiting);
     if let Some(good) = good {
         charge.evidence.extend(size_evidence(analysis, good, "usual size in the good run,"));
         charge.subject.listings.push(good.listing);
@@ -257,7 +257,12 @@ fn from_trace(
     charge
 }
 
-fn trace_evidence(analysis: &Analysis, bad: &Trace, alone: f64, waiting: f64) -> Vec<Evidence> {
+fn stream_evidence(
+    analysis: &Analysis,
+    bad: &WriteStream,
+    alone: f64,
+    waiting: f64,
+) -> Vec<Evidence> {
     let source = analysis.source(bad.listing);
     let n = bad.n as u64;
     let mut evidence = size_evidence(analysis, bad, "usual size of");
@@ -288,9 +293,9 @@ fn trace_evidence(analysis: &Analysis, bad: &Trace, alone: f64, waiting: f64) ->
     evidence
 }
 
-fn size_evidence(analysis: &Analysis, trace: &Trace, what: &str) -> Vec<Evidence> {
-    let source = analysis.source(trace.listing);
-    trace
+fn size_evidence(analysis: &Analysis, stream: &WriteStream, what: &str) -> Vec<Evidence> {
+    let source = analysis.source(stream.listing);
+    stream
         .usual
         .iter()
         .map(|(op, bytes, n)| {
@@ -349,8 +354,8 @@ fn from_rows(analysis: &Analysis, rows: &[&Row]) -> Option<Finding> {
 }
 
 /// A run in the same input whose requests are much larger.
-fn contrast<'t>(bad: &Trace, traces: &'t [Trace]) -> Option<&'t Trace> {
-    traces
+fn contrast<'t>(bad: &WriteStream, streams: &'t [WriteStream]) -> Option<&'t WriteStream> {
+    streams
         .iter()
         .filter(|other| other.mean_bytes >= CONTRAST * bad.mean_bytes)
         .max_by(|a, b| a.mean_bytes.total_cmp(&b.mean_bytes))

@@ -30,7 +30,7 @@ use std::collections::BTreeMap;
 use iowhy_model::{Bound, Evidence, Finding, Level, Unit, Verdict, key};
 
 use crate::Detector;
-use crate::analysis::device_trace::Track;
+use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::Row;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Needs, computed, finding, held, lines};
@@ -98,10 +98,10 @@ struct Member {
 fn accuse(analysis: &Analysis) -> Vec<Finding> {
     let mut charges = Vec::new();
     for listing in 0..analysis.recording.listings.len() {
-        let tracks = analysis.tracks.iter().filter(|track| track.listing == listing);
-        let mut members: Vec<Member> = tracks
+        let traces = analysis.traces.iter().filter(|trace| trace.listing == listing);
+        let mut members: Vec<Member> = traces
             .filter(|t| t.visits.len() >= EVENTS_NEEDED)
-            .map(|t| of_track(analysis, t))
+            .map(|t| of_trace(analysis, t))
             .collect();
         if members.is_empty() {
             let rows = analysis.rows_by_listing();
@@ -115,26 +115,26 @@ fn accuse(analysis: &Analysis) -> Vec<Finding> {
     charges
 }
 
-fn of_track(analysis: &Analysis, track: &Track) -> Member {
-    let s0_ns = track.s0.median_ms() * 1e6;
+fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Member {
+    let s0_ns = trace.s0.median_ms() * 1e6;
     let mut bins: BTreeMap<i64, (f64, f64)> = BTreeMap::new();
-    for visit in &track.visits {
+    for visit in &trace.visits {
         let (excess, n) = bins.entry(visit.issued_ns.div_euclid(BIN_NS)).or_default();
         *excess += (visit.latency_ns() - s0_ns).max(0.0);
         *n += 1.0;
     }
-    let needed = if analysis.medium(track.device).is_some() { VOTES } else { VOTES_OF_A_GUESS };
-    let is_slow = track.mean_ns() > SLOW * s0_ns;
-    let blamed = track
+    let needed = if analysis.medium(trace.device).is_some() { VOTES } else { VOTES_OF_A_GUESS };
+    let is_slow = trace.mean_ns() > SLOW * s0_ns;
+    let blamed = trace
         .vote
         .as_ref()
         .is_some_and(|vote| is_slow && vote.device >= needed && vote.device > vote.workload);
     Member {
-        listing: track.listing,
-        disk: track.disk.clone(),
-        slow: blamed || track.paused,
-        stood_still: track.paused,
-        lost_ns: track.lost_ns(),
+        listing: trace.listing,
+        disk: trace.disk.clone(),
+        slow: blamed || trace.paused,
+        stood_still: trace.paused,
+        lost_ns: trace.lost_ns(),
         excess: bins.into_iter().map(|(bin, (excess, n))| (bin, excess / n)).collect(),
     }
 }

@@ -31,7 +31,7 @@ use iowhy_model::{Bound, Distribution, Finding, Level, Sampling, Unit, Verdict, 
 
 use crate::Detector;
 use crate::analysis::audit::{Contradiction, Doubt, LINK_BYTES_PER_S, LITTLE_TOLERANCE};
-use crate::analysis::device_trace::Track;
+use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::{Row, Shape};
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
@@ -311,7 +311,7 @@ fn throughput(
 /// they watched different times, or one of them counts other requests.
 fn means_apart(analysis: &Analysis) -> Vec<Finding> {
     let shapes = analysis.shapes.iter().filter_map(|shape| apart_from_rows(analysis, shape));
-    let traces = analysis.tracks.iter().filter_map(|track| trace_apart(analysis, track));
+    let traces = analysis.traces.iter().filter_map(|trace| trace_apart(analysis, trace));
     shapes.chain(traces).chain(averages_apart(analysis)).collect()
 }
 
@@ -388,21 +388,21 @@ fn row_beside<'s, 'a>(
 }
 
 /// A trace and averages of one disk side by side, whose means are far apart.
-fn trace_apart(analysis: &Analysis, track: &Track) -> Option<Finding> {
-    let latencies: Vec<f64> = track.visits.iter().map(Visit::latency_ns).collect();
+fn trace_apart(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
+    let latencies: Vec<f64> = trace.visits.iter().map(Visit::latency_ns).collect();
     let mean_ms = spread::mean(&latencies).filter(|ns| *ns > 0.0)? / 1e6;
-    if track.disk.is_empty() || latencies.len() < EVENTS_NEEDED {
+    if trace.disk.is_empty() || latencies.len() < EVENTS_NEEDED {
         return None;
     }
-    let (row, wait, apart) = row_beside(analysis, (track.listing, &track.disk), mean_ms)?;
-    let (of, other) = (analysis.source(track.listing), analysis.source(row.listing));
+    let (row, wait, apart) = row_beside(analysis, (trace.listing, &trace.disk), mean_ms)?;
+    let (of, other) = (analysis.source(trace.listing), analysis.source(row.listing));
     // Our own trace beside our own reading of the counters: they watched the same requests, and what
     // differs are flushes, merges and the moment a request began.
     if of.sampling != Sampling::Reported && other.sampling != Sampling::Reported {
         return None;
     }
     let n = latencies.len() as u64;
-    let mut charge = finding(DETECTOR.verdict, Some(row.device), vec![track.listing, row.listing]);
+    let mut charge = finding(DETECTOR.verdict, Some(row.device), vec![trace.listing, row.listing]);
     charge.sentence = format!(
         "two listings of {} do not describe the same time: its single I/Os took {} on average, the \
          averages beside them say {}",

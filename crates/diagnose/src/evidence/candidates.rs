@@ -3,7 +3,7 @@
 use iowhy_model::{Basis, Bound, DeviceId, Event, Evidence, Layer, Unit};
 
 use crate::analysis::Analysis;
-use crate::analysis::device_trace::Track;
+use crate::analysis::device_trace::DeviceTrace;
 use crate::detector::computed;
 use crate::facts::disk_names;
 use crate::facts::{self, About, Told};
@@ -26,7 +26,7 @@ pub struct Suspect<'s, 'a> {
     /// A listing that measured it.
     pub listing: Option<usize>,
     /// Its I/Os: those of the listing that has most.
-    pub track: Option<&'s Track>,
+    pub trace: Option<&'s DeviceTrace>,
     /// Its requests that failed, in the listing that measured it.
     pub failed: Vec<&'s Event>,
     analysis: &'s Analysis<'a>,
@@ -42,16 +42,17 @@ impl<'s, 'a> Suspect<'s, 'a> {
 /// All disks, by input.
 pub fn suspects<'s, 'a>(analysis: &'s Analysis<'a>) -> Vec<Suspect<'s, 'a>> {
     let mut found: Vec<Suspect> = Vec::new();
-    let tracks = analysis.tracks.iter().map(|t| (t.listing, t.device, t.disk.clone(), Some(t)));
+    let traces = analysis.traces.iter().map(|t| (t.listing, t.device, t.disk.clone(), Some(t)));
     let rows = analysis.rows.iter().map(|row| (row.listing, row.device, row.disk.clone(), None));
     let shapes = analysis.shapes.iter().map(|s| (s.listing, s.known.device, s.disk.clone(), None));
-    for (listing, device, disk, track) in tracks.chain(rows).chain(shapes) {
+    for (listing, device, disk, trace) in traces.chain(rows).chain(shapes) {
         let input = Some(analysis.input(listing));
         match found.iter_mut().find(|known| known.input == input && known.disk == disk) {
             Some(known) => {
-                let seen = |track: Option<&Track>| track.map_or(0, |track| track.visits.len());
-                if seen(track) > seen(known.track) {
-                    (known.track, known.listing) = (track, Some(listing));
+                let seen =
+                    |trace: Option<&DeviceTrace>| trace.map_or(0, |trace| trace.visits.len());
+                if seen(trace) > seen(known.trace) {
+                    (known.trace, known.listing) = (trace, Some(listing));
                 }
             }
             None => {
@@ -61,7 +62,7 @@ pub fn suspects<'s, 'a>(analysis: &'s Analysis<'a>) -> Vec<Suspect<'s, 'a>> {
                     disk,
                     device,
                     listing,
-                    track,
+                    trace,
                     failed: Vec::new(),
                     analysis,
                 });
@@ -87,13 +88,13 @@ pub fn suspects<'s, 'a>(analysis: &'s Analysis<'a>) -> Vec<Suspect<'s, 'a>> {
         let device = device.and_then(|device| analysis.recording.find_device(&device.name));
         if let Some(device) = device.filter(|_| !found.iter().any(|known| known.disk == disk)) {
             let disk = disk.to_string();
-            let (input, listing, track) = (None, None, None);
+            let (input, listing, trace) = (None, None, None);
             found.push(Suspect {
                 input,
                 disk,
                 device,
                 listing,
-                track,
+                trace,
                 failed: Vec::new(),
                 analysis,
             });

@@ -5,7 +5,7 @@ use std::ops::Range;
 use iowhy_model::{Bound, Evidence, Forecast, Nanos, Unit};
 
 use crate::analysis::Analysis;
-use crate::analysis::device_trace::Track;
+use crate::analysis::device_trace::DeviceTrace;
 use crate::detector::{computed, estimated, held};
 use crate::measures::replay::{self, Load, Side, Vote};
 use crate::measures::service::{self, Visit};
@@ -13,15 +13,20 @@ use crate::measures::spread;
 use crate::phrase;
 
 /// The votes of a replay as evidence.
-pub fn vote_evidence(analysis: &Analysis, track: &Track, vote: &Vote, side: Side) -> Vec<Evidence> {
-    let source = analysis.source(track.listing);
+pub fn vote_evidence(
+    analysis: &Analysis,
+    trace: &DeviceTrace,
+    vote: &Vote,
+    side: Side,
+) -> Vec<Evidence> {
+    let source = analysis.source(trace.listing);
     let Some(middle) = vote.middle() else { return Vec::new() };
     let n = middle.n as u64;
     let (votes, share, what) = match side {
         Side::Device => (vote.device, middle.device_share, "excess that a healthy device removes"),
         _ => (vote.workload, middle.workload_share, "excess that stays on a healthy device"),
     };
-    let s0 = format!("service time taken for healthy in the replay: {}", track.s0.assumption);
+    let s0 = format!("service time taken for healthy in the replay: {}", trace.s0.assumption);
     vec![
         computed("mean latency", middle.mean_ns / 1e6, Unit::Ms, n, source),
         estimated(
@@ -31,7 +36,7 @@ pub fn vote_evidence(analysis: &Analysis, track: &Track, vote: &Vote, side: Side
             n,
             source,
         ),
-        estimated(&s0, track.s0.median_ms(), Unit::Ms, n, source),
+        estimated(&s0, trace.s0.median_ms(), Unit::Ms, n, source),
         held(estimated(what, share, Unit::Share, n, source), Bound::Above(0.5)),
         estimated("replays of nine that agree", f64::from(votes), Unit::Count, 9, source),
     ]
@@ -52,11 +57,11 @@ const ERRS: f64 = 0.15;
 
 /// The latency on a healthy device, as the nine replays give it: the middle one's, within the
 /// quickest and the slowest.
-pub fn forecast(track: &Track, vote: &Vote) -> Option<Forecast> {
+pub fn forecast(trace: &DeviceTrace, vote: &Vote) -> Option<Forecast> {
     let middle = vote.middle()?;
     // The replay leaves services that are nearly normal as they are; a slow disk is slow in all.
     let means = match middle.side() {
-        Side::Device => quickened(track, vote)?,
+        Side::Device => quickened(trace, vote)?,
         _ => vote.replays.iter().map(|replay| replay.healthy_mean_ns).collect(),
     };
     let mean = *means.get(means.len() / 2)?;
@@ -69,8 +74,8 @@ pub fn forecast(track: &Track, vote: &Vote) -> Option<Forecast> {
         p99: middle.healthy_p99_ns.map(|ns| Nanos(ns as i64)),
         assuming: format!(
             "the same load on {}, {} per request",
-            track.s0.assumption,
-            phrase::ms(track.s0.median_ms())
+            trace.s0.assumption,
+            phrase::ms(trace.s0.median_ms())
         ),
     })
 }
@@ -78,17 +83,17 @@ pub fn forecast(track: &Track, vote: &Vote) -> Option<Forecast> {
 /// Mean latencies of the replayed stretch if each kind of request took what it takes on a healthy
 /// disk, ns, by the least, the middle and the most of the nine guesses; kinds that are quicker
 /// already stay.
-fn quickened(track: &Track, vote: &Vote) -> Option<Vec<f64>> {
+fn quickened(trace: &DeviceTrace, vote: &Vote) -> Option<Vec<f64>> {
     let n = vote.middle()?.n;
-    let stretch = middle_of(track.judged.clone(), n);
-    let visits = track.visits.get(stretch.clone())?;
+    let stretch = middle_of(trace.judged.clone(), n);
+    let visits = trace.visits.get(stretch.clone())?;
     let load = Load::of(visits)?;
     let last = vote.replays.len().checked_sub(1)?;
     let guesses = [0, last / 2, last].into_iter();
     let mean = |guess: usize| {
         let servers = vote.replays.get(guess)?.servers;
         let mut services = service::services(visits, servers);
-        for (group, s0) in &track.groups {
+        for (group, s0) in &trace.groups {
             let places = || group.members.iter().filter(|place| stretch.contains(place));
             let own: Vec<f64> =
                 places().filter_map(|place| services.get(place - stretch.start).copied()).collect();
@@ -149,15 +154,15 @@ pub fn from_latencies(now_ns: &[f64], after_ns: &[f64], assuming: String) -> Opt
     })
 }
 
-/// The same load on the same device with these services, so many served at once: the track's own, with
+/// The same load on the same device with these services, so many served at once: the trace's own, with
 /// what an illness took taken away.
 pub fn with_services(
-    track: &Track,
+    trace: &DeviceTrace,
     services_ns: &[f64],
     servers: usize,
     assuming: String,
 ) -> Option<Forecast> {
-    let after = replay::with_services(&track.visits, services_ns, servers)?;
-    let now: Vec<f64> = track.visits.iter().map(Visit::waited_ns).collect();
+    let after = replay::with_services(&trace.visits, services_ns, servers)?;
+    let now: Vec<f64> = trace.visits.iter().map(Visit::waited_ns).collect();
     from_latencies(&now, &after, assuming)
 }

@@ -3,7 +3,7 @@
 
 use iowhy_model::key;
 
-use crate::analysis::device_trace::Track;
+use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::measures::spread;
 use crate::measures::stall::{self, Stalls};
@@ -28,18 +28,18 @@ const STEAL: f64 = 0.05;
 
 /// The freezes of a device whose other requests are quick; `None` if there is none, the host
 /// stood still, or too many events were lost to tell.
-pub fn of_its_own(analysis: &Analysis, track: &Track) -> Option<Stalls> {
-    let lost = analysis.source(track.listing).lost() as f64;
-    let seen = track.visits.len();
+pub fn of_its_own(analysis: &Analysis, trace: &DeviceTrace) -> Option<Stalls> {
+    let lost = analysis.source(trace.listing).lost() as f64;
+    let seen = trace.visits.len();
     if seen < EVENTS_NEEDED || lost > LOST * seen as f64 + AT_THE_EDGES {
         return None;
     }
-    if track.stalls_with_others || is_stolen(analysis, track) {
+    if trace.stalls_with_others || is_stolen(analysis, trace) {
         return None;
     }
-    let s0_ns = track.slow_end_ns();
-    let stalls = stall::stalls(&track.visits, s0_ns)?;
-    (spread::median(&track.services_ns)? < QUICK * s0_ns).then_some(stalls)
+    let s0_ns = trace.slow_end_ns();
+    let stalls = stall::stalls(&trace.visits, s0_ns)?;
+    (spread::median(&trace.services_ns)? < QUICK * s0_ns).then_some(stalls)
 }
 
 /// Whether they are a pattern.
@@ -50,13 +50,13 @@ pub fn recur(stalls: &Stalls) -> bool {
 }
 
 /// The freezes of a device that freezes now and then.
-pub fn now_and_then(analysis: &Analysis, track: &Track) -> Option<Stalls> {
-    of_its_own(analysis, track).filter(recur)
+pub fn now_and_then(analysis: &Analysis, trace: &DeviceTrace) -> Option<Stalls> {
+    of_its_own(analysis, trace).filter(recur)
 }
 
 /// Whether the host took the processors away while this was watched.
-fn is_stolen(analysis: &Analysis, track: &Track) -> bool {
-    let about = analysis.about(track.listing, &track.disk);
+fn is_stolen(analysis: &Analysis, trace: &DeviceTrace) -> bool {
+    let about = analysis.about(trace.listing, &trace.disk);
     [key::VMSTAT_MEAN.of("st"), key::VMSTAT_MAX.of("st")]
         .into_iter()
         .any(|key| about.machine_number(key).is_some_and(|(steal, _)| steal > STEAL))

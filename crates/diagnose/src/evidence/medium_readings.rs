@@ -8,7 +8,7 @@
 use iowhy_model::{DeviceId, Finding, Medium, Op, STANDS, Verdict};
 
 use crate::analysis::Analysis;
-use crate::analysis::device_trace::Track;
+use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::Row;
 use crate::baseline::healthy_time::{Request, S0};
 use crate::baseline::stored::Yardstick;
@@ -93,24 +93,24 @@ fn readings(
 }
 
 /// The readings of single I/Os.
-pub fn of_track(analysis: &Analysis, track: &Track) -> Option<Readings> {
-    let (group, _) = track.groups.first()?;
+pub fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Readings> {
+    let (group, _) = trace.groups.first()?;
     let services: Vec<f64> = group
         .members
         .iter()
-        .filter_map(|place| track.services_ns.get(*place))
+        .filter_map(|place| trace.services_ns.get(*place))
         .map(|ns| ns / 1e6)
         .collect();
     let sorted = spread::sorted(&services);
     let at = |share: f64| sorted.get((share * sorted.len() as f64) as usize).copied();
     // A cache answers quickly for either: what it costs the others is the mean.
-    let own_ms = if track.cached { spread::mean(&services)? } else { at(0.5)? };
+    let own_ms = if trace.cached { spread::mean(&services)? } else { at(0.5)? };
     let request =
         Request { op: group.op, bytes: f64::from(group.bytes), sequential: group.sequential };
     let s0 = |medium| S0::of(&[(medium, 1.0)], request, None).median_ms();
-    let found = readings(analysis, track.device, own_ms, &s0)?;
+    let found = readings(analysis, trace.device, own_ms, &s0)?;
     let shows_a_platter = found.healthy == Medium::Rotational
-        && !track.cached
+        && !trace.cached
         && sorted.len() >= ENOUGH
         && at(0.75)? - at(0.25)? >= PLATTER_SPREAD_MS;
     (!shows_a_platter).then_some(found)
@@ -140,10 +140,10 @@ fn of_finding(analysis: &Analysis, finding: &Finding) -> Option<Readings> {
         finding.subject.listings.contains(&listing)
             && finding.subject.device.is_none_or(|id| analysis.disk(id) == analysis.disk(device))
     };
-    let tracks = analysis.tracks.iter().filter(|track| about(track.listing, track.device));
-    let mut tracks = tracks.peekable();
-    if tracks.peek().is_some() {
-        return tracks.find_map(|track| of_track(analysis, track));
+    let traces = analysis.traces.iter().filter(|trace| about(trace.listing, trace.device));
+    let mut traces = traces.peekable();
+    if traces.peek().is_some() {
+        return traces.find_map(|trace| of_trace(analysis, trace));
     }
     let rows =
         analysis.rows.iter().filter(|row| about(row.listing, row.device) && row.per_s() > 0.0);

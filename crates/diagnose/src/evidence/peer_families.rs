@@ -4,7 +4,7 @@
 use iowhy_model::{DeviceId, Histogram, Layer, Op, Stage};
 
 use crate::analysis::Analysis;
-use crate::analysis::device_trace::Track;
+use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::{Row, Shape};
 use crate::facts::disk_names;
 use crate::measures::peers::Peer;
@@ -52,7 +52,7 @@ pub struct Member {
 
 /// The disks of a listing that can be compared: of one kind, measured alike, four or more.
 pub fn families(analysis: &Analysis, listing: usize) -> Vec<Vec<Member>> {
-    let mut members = from_tracks(analysis, listing);
+    let mut members = from_traces(analysis, listing);
     members.extend(from_shapes(analysis, listing, &members));
     members.extend(from_rows(analysis, listing, &members));
     let mut families: Vec<Vec<Member>> = Vec::new();
@@ -97,23 +97,23 @@ fn both(a: &Histogram, b: &Histogram) -> Option<Histogram> {
     Some(Histogram::from_summary(n, sum_ns / n as f64, min_ns, max_ns))
 }
 
-fn from_tracks(analysis: &Analysis, listing: usize) -> Vec<Member> {
-    let tracks: Vec<&Track> =
-        analysis.tracks.iter().filter(|track| track.listing == listing).collect();
-    if tracks.len() < GROUP {
+fn from_traces(analysis: &Analysis, listing: usize) -> Vec<Member> {
+    let traces: Vec<&DeviceTrace> =
+        analysis.traces.iter().filter(|trace| trace.listing == listing).collect();
+    if traces.len() < GROUP {
         return Vec::new();
     }
-    tracks
+    traces
         .into_iter()
-        .filter_map(|track| {
-            let latencies: Vec<f64> = track.visits.iter().map(|v| v.latency_ns()).collect();
+        .filter_map(|trace| {
+            let latencies: Vec<f64> = trace.visits.iter().map(|v| v.latency_ns()).collect();
             let step = latencies.len().div_ceil(SAMPLED);
             let sample: Vec<f64> = latencies.iter().copied().step_by(step.max(1)).collect();
             let n = latencies.len();
             let peer = Peer { n: n as u64, rate: n as f64, ..Peer::from_latencies(&sample)? };
             Some(Member {
-                device: track.device,
-                disk: track.disk.clone(),
+                device: trace.device,
+                disk: trace.disk.clone(),
                 measured: Measured::Traced,
                 peer,
                 mean_ns: latencies.iter().sum::<f64>() / n as f64,

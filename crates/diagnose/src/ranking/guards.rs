@@ -90,8 +90,8 @@ fn crowd<'a>(analysis: &Analysis<'a>, findings: &[Finding]) -> Vec<&'a str> {
 
 /// How many times slower than its class a traced disk is.
 fn times_slower(analysis: &Analysis, finding: &Finding) -> Option<f64> {
-    let track = analysis.track(*finding.subject.listings.first()?, finding.subject.device?)?;
-    Some(track.mean_ns() / (track.s0.median_ms() * 1e6).max(1.0))
+    let trace = analysis.trace(*finding.subject.listings.first()?, finding.subject.device?)?;
+    Some(trace.mean_ns() / (trace.s0.median_ms() * 1e6).max(1.0))
 }
 
 fn is_of(analysis: &Analysis, finding: &Finding, inputs: &[&str]) -> bool {

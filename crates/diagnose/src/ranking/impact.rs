@@ -19,10 +19,10 @@ fn of(analysis: &Analysis, finding: &Finding) -> Option<Impact> {
     let (mut mean_ns, mut longest_ns): (Option<f64>, Option<f64>) = (None, None);
     let mut waited: Option<f64> = None;
     let most = |known: &mut Option<f64>, ns: f64| *known = Some(known.unwrap_or(0.0).max(ns));
-    for track in analysis.tracks.iter().filter(|track| here(track.listing, &track.disk)) {
-        most(&mut mean_ns, track.mean_ns());
-        most(&mut waited, track.mean_ns() * track.visits.len() as f64 / track.span_ns());
-        most(&mut longest_ns, track.visits.iter().map(Visit::latency_ns).fold(0.0, f64::max));
+    for trace in analysis.traces.iter().filter(|trace| here(trace.listing, &trace.disk)) {
+        most(&mut mean_ns, trace.mean_ns());
+        most(&mut waited, trace.mean_ns() * trace.visits.len() as f64 / trace.span_ns());
+        most(&mut longest_ns, trace.visits.iter().map(Visit::latency_ns).fold(0.0, f64::max));
     }
     for row in analysis.rows.iter().filter(|row| here(row.listing, &row.disk)) {
         if let Some(ms) = row.await_ms() {
