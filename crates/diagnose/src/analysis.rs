@@ -111,7 +111,7 @@ impl<'a> Analysis<'a> {
         for (place, listing) in recording.listings.iter().enumerate() {
             // Past its budget a listing may keep the slowest only: what is left is then no sample.
             if listing.is_in_sequence() {
-                let mut traces: Vec<DeviceTrace> = groups::visits(listing)
+                let mut traces: Vec<DeviceTrace> = groups::spans(listing)
                     .into_iter()
                     .map(|known| DeviceTrace::of(&analysis, place, known))
                     .collect();
@@ -317,8 +317,8 @@ impl<'a> Analysis<'a> {
             .iter()
             .filter(|trace| trace.disk == row.disk)
             .filter(|trace| self.input(trace.listing) == self.input(row.listing))
-            .filter(|trace| trace.visits.len() >= EVENTS_NEEDED)
-            .max_by_key(|trace| trace.visits.len())
+            .filter(|trace| trace.spans.len() >= EVENTS_NEEDED)
+            .max_by_key(|trace| trace.spans.len())
             .and_then(DeviceTrace::side)
     }
 

@@ -44,7 +44,7 @@ pub mod windows;
 
 #[cfg(test)]
 mod tests {
-    use super::service::{Visit, sort};
+    use super::service::{ServiceSpan, sort};
     use super::*;
     use iowhy_model::Op;
 
@@ -70,11 +70,11 @@ mod tests {
     }
 
     #[test]
-    fn no_measure_panics_on_odd_visits() {
+    fn no_measure_panics_on_odd_spans() {
         let mut random = iowhy_model::Random::seeded(92);
         for round in 0..200 {
-            let mut visits: Vec<Visit> = (0..round % 40)
-                .map(|_| Visit {
+            let mut spans: Vec<ServiceSpan> = (0..round % 40)
+                .map(|_| ServiceSpan {
                     queued_ns: (random.unit() < 0.3).then(|| random.bits() as i64),
                     issued_ns: random.bits() as i64 >> random.place(64),
                     completed_ns: random.bits() as i64 >> random.place(64),
@@ -83,11 +83,11 @@ mod tests {
                     op: Op::Write,
                 })
                 .collect();
-            sort(&mut visits);
+            sort(&mut spans);
             let s0 = ODD[random.place(9)] * 1e6;
-            let _ = (ramp::ramps(&visits, s0), stall::stalls(&visits, s0));
-            let _ = (service::services(&visits, random.place(5)), service::busy_ns(&visits));
-            let _ = replay::vote(&visits, s0, random.unit());
+            let _ = (ramp::ramps(&spans, s0), stall::stalls(&spans, s0));
+            let _ = (service::services(&spans, random.place(5)), service::busy_ns(&spans));
+            let _ = replay::vote(&spans, s0, random.unit());
         }
     }
 }

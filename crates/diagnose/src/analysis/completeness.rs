@@ -1,7 +1,7 @@
 //! Whether a log lists all that a device did: of a part of it, waiting for what is not listed looks like
 //! the device's own slowness, and a gap where a line is missing like a lost turn.
 
-use crate::measures::service::{self, Visit};
+use crate::measures::service::{self, ServiceSpan};
 use crate::measures::spread;
 
 /// Requests that waited behind others, from which on their waits tell anything.
@@ -15,14 +15,14 @@ const EVEN: f64 = 0.5;
 /// Whether the waits show that requests were served which the log does not list. For devices that
 /// serve one after the other. One request at a time tells nothing: who waits behind programs that are not
 /// listed looks like one on a slow device.
-pub fn is_part(visits: &[Visit], services_ns: &[f64]) -> bool {
+pub fn is_part(spans: &[ServiceSpan], services_ns: &[f64]) -> bool {
     let (mut waits, mut gaps, mut ahead) = (vec![], vec![], vec![]);
-    for (place, pair) in visits.windows(2).enumerate() {
-        let [before, visit] = pair else { continue };
-        if visit.issued_ns < before.completed_ns {
-            let done = visits.get(..=place).unwrap_or_default();
-            let first = done.partition_point(|other| other.completed_ns <= visit.issued_ns);
-            waits.push(visit.latency_ns());
+    for (place, pair) in spans.windows(2).enumerate() {
+        let [before, span] = pair else { continue };
+        if span.issued_ns < before.completed_ns {
+            let done = spans.get(..=place).unwrap_or_default();
+            let first = done.partition_point(|other| other.completed_ns <= span.issued_ns);
+            waits.push(span.latency_ns());
             ahead.push((place + 2 - first) as f64);
             gaps.extend(services_ns.get(place + 1).copied());
         }
@@ -37,9 +37,9 @@ pub fn is_part(visits: &[Visit], services_ns: &[f64]) -> bool {
 
 /// Whether lines are missing by the tool's own word, and requests waited behind others: then the distances
 /// between completions are no services.
-pub fn lost_some(visits: &[Visit], lost: u64) -> bool {
-    let together = service::in_flight(visits).into_iter().filter(|n| *n > 1).count();
-    lost > 0 && 2 * together > visits.len()
+pub fn lost_some(spans: &[ServiceSpan], lost: u64) -> bool {
+    let together = service::in_flight(spans).into_iter().filter(|n| *n > 1).count();
+    lost > 0 && 2 * together > spans.len()
 }
 
 #[cfg(test)]
@@ -47,19 +47,19 @@ mod tests {
     use iowhy_model::Random;
 
     use super::*;
-    use crate::measures::service::{services, sort, visit};
+    use crate::measures::service::{services, sort, span};
 
     /// Random reads of a platter, four at a time by each of two programs; every other one's.
-    fn two(random: &mut Random) -> (Vec<Visit>, Vec<Visit>) {
+    fn two(random: &mut Random) -> (Vec<ServiceSpan>, Vec<ServiceSpan>) {
         let mut done = [0i64; 8];
         let (mut all, mut part) = (Vec::new(), Vec::new());
         for k in 0..400 {
             let issued = done[k % 8];
             let before = done[(k + 7) % 8];
             let ended = before.max(issued) + (4e6 + 9e6 * random.unit()) as i64;
-            all.push(visit(issued, ended));
+            all.push(span(issued, ended));
             if random.chance(0.5) {
-                part.push(visit(issued, ended));
+                part.push(span(issued, ended));
             }
             done[k % 8] = ended;
         }

@@ -11,7 +11,7 @@ use crate::analysis::groups::{self, Group};
 use crate::baseline::healthy_time::{Request, S0, Seen};
 use crate::measures::regimes;
 use crate::measures::replay::{self, Side, Vote};
-use crate::measures::service::{self, Visit};
+use crate::measures::service::{self, ServiceSpan};
 use crate::measures::stall::{self, Stalls};
 use crate::measures::{lost_time, spread};
 
@@ -59,7 +59,7 @@ pub struct DeviceTrace {
     /// Its disk's name.
     pub disk: String,
     /// Its I/Os by completion.
-    pub visits: Vec<Visit>,
+    pub spans: Vec<ServiceSpan>,
     /// What each did on the device once its turn came, ns; in their order.
     pub services_ns: Vec<f64>,
     /// Kinds of requests, largest first, with their healthy service time.
@@ -83,10 +83,10 @@ pub struct DeviceTrace {
 
 impl DeviceTrace {
     /// Sorts and judges the I/Os of one device in one listing.
-    pub fn of(analysis: &Analysis, listing: usize, known: groups::Visits) -> DeviceTrace {
-        let groups::Visits { device, visits, groups } = known;
-        let alone = service::services(&visits, 1);
-        let pace_ms = service::per_busy_ms(&visits).map_or(f64::INFINITY, |rate| 1.0 / rate);
+    pub fn of(analysis: &Analysis, listing: usize, known: groups::DeviceSpans) -> DeviceTrace {
+        let groups::DeviceSpans { device, spans, groups } = known;
+        let alone = service::services(&spans, 1);
+        let pace_ms = service::per_busy_ms(&spans).map_or(f64::INFINITY, |rate| 1.0 / rate);
         let turns = analysis.media(device).iter().any(|(medium, _)| *medium == Medium::Rotational);
         let mut cached = false;
         let groups: Vec<(Group, Rc<S0>)> = groups
@@ -99,34 +99,34 @@ impl DeviceTrace {
                     let media = [(Medium::Rotational, 1.0)];
                     return (group, Rc::new(S0::of(&media, request, None)));
                 }
-                let s0 = analysis.s0(device, request, own_times(&group, &visits, &alone, pace_ms));
+                let s0 = analysis.s0(device, request, own_times(&group, &spans, &alone, pace_ms));
                 (group, s0)
             })
             .collect();
         let parts: Vec<(&S0, f64)> =
             groups.iter().map(|(group, s0)| (s0.as_ref(), group.members.len() as f64)).collect();
         let s0 = S0::mixed(&parts);
-        let judged = worst_regime(&visits, &s0);
-        let replayed = middle(with_backlog(&visits, judged.clone()), REPLAYED);
+        let judged = worst_regime(&spans, &s0);
+        let replayed = middle(with_backlog(&spans, judged.clone()), REPLAYED);
         // With many I/Os lost the rest looks like a slow disk under a light load.
         let source = analysis.source(listing);
         let whole = source.lost() as f64 <= LOST * source.records as f64;
-        let vote = visits
+        let vote = spans
             .get(replayed)
             .filter(|_| whole)
             .and_then(|part| replay::vote_at(part, s0.votes_ms.map(|ms| ms * 1e6)));
         let servers = vote.as_ref().and_then(Vote::middle).map_or(1, |replay| replay.servers);
-        let services_ns = if servers > 1 { service::services(&visits, servers) } else { alone };
+        let services_ns = if servers > 1 { service::services(&spans, servers) } else { alone };
         let disk = analysis.disk(device);
         let part = servers == 1
             && turns
-            && (completeness::is_part(&visits, &services_ns)
-                || completeness::lost_some(&visits, source.lost()));
+            && (completeness::is_part(&spans, &services_ns)
+                || completeness::lost_some(&spans, source.lost()));
         DeviceTrace {
             listing,
             device,
             disk,
-            visits,
+            spans,
             services_ns,
             groups,
             s0,
@@ -140,8 +140,8 @@ impl DeviceTrace {
     }
 
     /// The I/Os of the stretch that was judged.
-    pub fn stretch(&self) -> &[Visit] {
-        self.visits.get(self.judged.clone()).unwrap_or(&self.visits)
+    pub fn stretch(&self) -> &[ServiceSpan] {
+        self.spans.get(self.judged.clone()).unwrap_or(&self.spans)
     }
 
     /// Mean latency of that stretch, ns.
@@ -151,7 +151,7 @@ impl DeviceTrace {
 
     /// Latency beyond the healthy service time, over all I/Os, ns.
     pub fn lost_ns(&self) -> f64 {
-        let latencies: Vec<f64> = self.visits.iter().map(Visit::latency_ns).collect();
+        let latencies: Vec<f64> = self.spans.iter().map(ServiceSpan::latency_ns).collect();
         lost_time::lost_ns(&latencies, self.s0.median_ms() * 1e6)
     }
 
@@ -162,8 +162,8 @@ impl DeviceTrace {
 
     /// From the first issue to the last completion, ns.
     pub fn span_ns(&self) -> f64 {
-        let first = self.visits.iter().map(|visit| visit.issued_ns).min().unwrap_or(0);
-        let last = self.visits.last().map_or(first, |visit| visit.completed_ns);
+        let first = self.spans.iter().map(|span| span.issued_ns).min().unwrap_or(0);
+        let last = self.spans.last().map_or(first, |span| span.completed_ns);
         last.saturating_sub(first).max(1) as f64
     }
 
@@ -181,14 +181,19 @@ impl DeviceTrace {
 /// The range in which the group's own time most likely lies, ms: from the lower quartile of its
 /// services, taken as if the device did one thing at a time, to the upper quartile of its
 /// latencies, as if nothing had waited.
-fn own_times(group: &Group, visits: &[Visit], services_ns: &[f64], pace_ms: f64) -> Option<Seen> {
+fn own_times(
+    group: &Group,
+    spans: &[ServiceSpan],
+    services_ns: &[f64],
+    pace_ms: f64,
+) -> Option<Seen> {
     let mut services: Vec<f64> =
         group.members.iter().filter_map(|place| services_ns.get(*place).copied()).collect();
     let mut latencies: Vec<f64> = group
         .members
         .iter()
-        .filter_map(|place| visits.get(*place))
-        .map(Visit::latency_ns)
+        .filter_map(|place| spans.get(*place))
+        .map(ServiceSpan::latency_ns)
         .collect();
     let low_ms = nth(&mut services, 0.25)? / 1e6;
     let high_ms = nth(&mut latencies, 0.75)? / 1e6;
@@ -246,14 +251,14 @@ pub fn mark_pauses(traces: &mut [DeviceTrace]) {
         return;
     }
     let stalls: Vec<Option<Stalls>> =
-        traces.iter().map(|trace| stall::stalls(&trace.visits, trace.slow_end_ns())).collect();
+        traces.iter().map(|trace| stall::stalls(&trace.spans, trace.slow_end_ns())).collect();
     if stalls.iter().all(Option::is_none) {
         return;
     }
     // A pause that is just long enough to count here may be just too short there.
     let shorter: Vec<Option<Stalls>> = traces
         .iter()
-        .map(|trace| stall::stalls(&trace.visits, HALF * trace.slow_end_ns()))
+        .map(|trace| stall::stalls(&trace.spans, HALF * trace.slow_end_ns()))
         .collect();
     for (place, trace) in traces.iter_mut().enumerate() {
         let others = shorter.iter().enumerate().filter(|(other, _)| *other != place);
@@ -275,32 +280,35 @@ fn nth(values: &mut [f64], share: f64) -> Option<f64> {
 
 /// The regime that lost most time: the trace is laid into windows, cut where their level
 /// changes, and the cuts are weighed.
-fn worst_regime(visits: &[Visit], s0: &S0) -> Range<usize> {
-    let window = visits.len().div_ceil(WINDOWS).max(WINDOW_EVENTS);
-    let levels: Vec<f64> =
-        visits.chunks(window).map(|chunk| mean_latency(chunk).max(1.0)).collect();
+fn worst_regime(spans: &[ServiceSpan], s0: &S0) -> Range<usize> {
+    let window = spans.len().div_ceil(WINDOWS).max(WINDOW_EVENTS);
+    let levels: Vec<f64> = spans.chunks(window).map(|chunk| mean_latency(chunk).max(1.0)).collect();
     let lost = |range: &Range<usize>| {
-        let latencies: Vec<f64> =
-            visits.get(range.clone()).unwrap_or_default().iter().map(Visit::latency_ns).collect();
+        let latencies: Vec<f64> = spans
+            .get(range.clone())
+            .unwrap_or_default()
+            .iter()
+            .map(ServiceSpan::latency_ns)
+            .collect();
         lost_time::lost_ns(&latencies, s0.median_ms() * 1e6)
     };
     regimes::cut(&levels)
         .into_iter()
-        .map(|cut| cut.start * window..(cut.end * window).min(visits.len()))
+        .map(|cut| cut.start * window..(cut.end * window).min(spans.len()))
         .max_by(|a, b| lost(a).total_cmp(&lost(b)))
-        .unwrap_or(0..visits.len())
+        .unwrap_or(0..spans.len())
 }
 
 /// The stretch and what it waited behind: back to where nothing was in flight, for a replay that began
 /// in a queue would lack those in front. A queue longer than the stretch itself is another story.
-fn with_backlog(visits: &[Visit], range: Range<usize>) -> Range<usize> {
+fn with_backlog(spans: &[ServiceSpan], range: Range<usize>) -> Range<usize> {
     let mut first_issue = i64::MAX;
-    for visit in visits.get(range.start..).unwrap_or_default() {
-        first_issue = first_issue.min(visit.issued_ns);
+    for span in spans.get(range.start..).unwrap_or_default() {
+        first_issue = first_issue.min(span.issued_ns);
     }
     let least = range.start.saturating_sub(range.len());
     for place in (least..range.start).rev() {
-        let Some(before) = visits.get(place) else { break };
+        let Some(before) = spans.get(place) else { break };
         if before.completed_ns <= first_issue {
             return place + 1..range.end;
         }
@@ -317,7 +325,7 @@ fn middle(range: Range<usize>, most: usize) -> Range<usize> {
     start..start + most
 }
 
-fn mean_latency(visits: &[Visit]) -> f64 {
-    let latencies: Vec<f64> = visits.iter().map(Visit::latency_ns).collect();
+fn mean_latency(spans: &[ServiceSpan]) -> f64 {
+    let latencies: Vec<f64> = spans.iter().map(ServiceSpan::latency_ns).collect();
     spread::mean(&latencies).unwrap_or(0.0)
 }

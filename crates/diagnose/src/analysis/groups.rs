@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use iowhy_model::{DeviceId, Event, Layer, Listing, Op};
 
 use crate::measures::sequential::{self, Extent};
-use crate::measures::service::{self, Visit};
+use crate::measures::service::{self, ServiceSpan};
 use crate::phrase;
 
 /// Above this share of continuing requests a kind of request counts as sequential, below the
@@ -44,11 +44,11 @@ impl Group {
 
 /// All completed I/Os of one device in one listing, by completion.
 #[derive(Clone, Debug)]
-pub struct Visits {
+pub struct DeviceSpans {
     /// The device.
     pub device: DeviceId,
     /// Its I/Os.
-    pub visits: Vec<Visit>,
+    pub spans: Vec<ServiceSpan>,
     /// The same, sorted into kinds, largest first.
     pub groups: Vec<Group>,
 }
@@ -66,24 +66,24 @@ pub struct Stream {
 }
 
 /// The completed block-layer I/Os of a listing, per device.
-pub fn visits(listing: &Listing) -> Vec<Visits> {
-    let mut traces: Vec<Visits> = Vec::new();
+pub fn spans(listing: &Listing) -> Vec<DeviceSpans> {
+    let mut traces: Vec<DeviceSpans> = Vec::new();
     // Devices are numbered from 0: a table by number spares a million look-ups.
     let mut places: Vec<Option<usize>> = Vec::new();
-    for (device, visit) in listing.events.iter().filter_map(visit_of) {
+    for (device, span) in listing.events.iter().filter_map(span_of) {
         let number = device.index();
         if places.len() <= number {
             places.resize(number + 1, None);
         }
         let place = *places[number].get_or_insert_with(|| {
-            traces.push(Visits { device, visits: Vec::new(), groups: Vec::new() });
+            traces.push(DeviceSpans { device, spans: Vec::new(), groups: Vec::new() });
             traces.len() - 1
         });
-        traces[place].visits.push(visit);
+        traces[place].spans.push(span);
     }
     for trace in &mut traces {
-        service::sort(&mut trace.visits);
-        trace.groups = groups(&trace.visits);
+        service::sort(&mut trace.spans);
+        trace.groups = groups(&trace.spans);
     }
     traces
 }
@@ -117,7 +117,7 @@ pub fn streams(listing: &Listing) -> Vec<Stream> {
     streams
 }
 
-fn visit_of(event: &Event) -> Option<(DeviceId, Visit)> {
+fn span_of(event: &Event) -> Option<(DeviceId, ServiceSpan)> {
     let issued = event.issued.or(event.queued)?;
     let completed = event.completed?;
     // A flush waits for the cache and a discard for the drive's own books: neither moves a byte, and
@@ -126,7 +126,7 @@ fn visit_of(event: &Event) -> Option<(DeviceId, Visit)> {
     if event.layer != Layer::Block || issued > completed || !moves {
         return None;
     }
-    let visit = Visit {
+    let span = ServiceSpan {
         queued_ns: event.queued.map(|time| time.ns()),
         issued_ns: issued.ns(),
         completed_ns: completed.ns(),
@@ -134,7 +134,7 @@ fn visit_of(event: &Event) -> Option<(DeviceId, Visit)> {
         sector: event.sector,
         op: event.op,
     };
-    Some((event.device, visit))
+    Some((event.device, span))
 }
 
 /// One operation and size: how many there are, how many go on where their stream was, and who.
@@ -144,11 +144,11 @@ struct Kind {
     going_on: usize,
 }
 
-fn groups(visits: &[Visit]) -> Vec<Group> {
-    let continuing = continuing(visits);
+fn groups(spans: &[ServiceSpan]) -> Vec<Group> {
+    let continuing = continuing(spans);
     let mut kinds: HashMap<(Op, u32), Kind> = HashMap::new();
-    for (place, (visit, goes_on)) in visits.iter().zip(&continuing).enumerate() {
-        let kind = kinds.entry((visit.op, visit.bytes)).or_default();
+    for (place, (span, goes_on)) in spans.iter().zip(&continuing).enumerate() {
+        let kind = kinds.entry((span.op, span.bytes)).or_default();
         kind.members.push(place);
         kind.going_on += usize::from(*goes_on == Some(true));
     }
@@ -174,20 +174,20 @@ fn groups(visits: &[Visit]) -> Vec<Group> {
     groups
 }
 
-/// For each visit, in their order, whether it goes on where an earlier one ended; `None` without
+/// For each span, in their order, whether it goes on where an earlier one ended; `None` without
 /// a sector.
-fn continuing(visits: &[Visit]) -> Vec<Option<bool>> {
+fn continuing(spans: &[ServiceSpan]) -> Vec<Option<bool>> {
     let mut order: Vec<usize> =
-        (0..visits.len()).filter(|place| visits[*place].sector.is_some()).collect();
-    order.sort_by_key(|place| visits[*place].issued_ns);
+        (0..spans.len()).filter(|place| spans[*place].sector.is_some()).collect();
+    order.sort_by_key(|place| spans[*place].issued_ns);
     let extents: Vec<Extent> = order
         .iter()
         .filter_map(|place| {
-            let visit = &visits[*place];
-            Some(Extent { sector: visit.sector?, bytes: visit.bytes })
+            let span = &spans[*place];
+            Some(Extent { sector: span.sector?, bytes: span.bytes })
         })
         .collect();
-    let mut answers = vec![None; visits.len()];
+    let mut answers = vec![None; spans.len()];
     for (place, goes_on) in order.iter().zip(sequential::continues(&extents)) {
         answers[*place] = Some(goes_on);
     }

@@ -36,13 +36,13 @@ pub fn windows(trace: &DeviceTrace, belongs: impl Fn(&Group) -> bool) -> Windows
     for chunk in members.chunks_exact(size) {
         let services: Vec<f64> =
             chunk.iter().filter_map(|place| trace.services_ns.get(*place)).copied().collect();
-        let visits: Vec<_> = chunk.iter().filter_map(|place| trace.visits.get(*place)).collect();
+        let spans: Vec<_> = chunk.iter().filter_map(|place| trace.spans.get(*place)).collect();
         let (Some(cost_ns), Some(first), Some(last)) =
-            (spread::mean(&services), visits.first(), visits.last())
+            (spread::mean(&services), spans.first(), spans.last())
         else {
             continue;
         };
-        let bytes = visits.iter().map(|visit| f64::from(visit.bytes)).sum();
+        let bytes = spans.iter().map(|span| f64::from(span.bytes)).sum();
         found.windows.push(Window { requests: chunk.len() as f64, bytes, cost_ns });
         found.times_ns.push((first.completed_ns, last.completed_ns));
     }

@@ -267,9 +267,9 @@ fn ratio(a: f64, b: f64) -> f64 {
 fn kinds(recording: &Recording) -> Vec<(Known, Vec<f64>)> {
     let mut all = Vec::new();
     for listing in recording.listings.iter().filter(|listing| listing.is_in_sequence()) {
-        for trace in groups::visits(listing) {
+        for trace in groups::spans(listing) {
             let device = disk_names::disk(&recording.device_of(trace.device).name);
-            let services = service::services(&trace.visits, 1);
+            let services = service::services(&trace.spans, 1);
             for group in trace.groups.into_iter().filter(|group| group.bytes > 0) {
                 // What waited in a queue says nothing: the service is bounded by the latency.
                 let ms: Vec<f64> = group

@@ -133,19 +133,18 @@ fn rate_of(row: &Row, limit: Limit) -> f64 {
 }
 
 fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
-    let (first, last) = (trace.visits.first()?, trace.visits.last()?);
+    let (first, last) = (trace.spans.first()?, trace.spans.last()?);
     let windows = Windows::of(first.completed_ns, last.completed_ns, SECOND_NS)?;
     let of = |weight: &dyn Fn(usize) -> f64| {
-        let visits = trace.visits.iter().enumerate();
-        windows.rates(visits.map(|(place, visit)| (visit.completed_ns, weight(place))))
+        let spans = trace.spans.iter().enumerate();
+        windows.rates(spans.map(|(place, span)| (span.completed_ns, weight(place))))
     };
-    let waited =
-        |place: usize| trace.visits.get(place).map_or(0.0, |visit| visit.latency_ns() / 1e9);
+    let waited = |place: usize| trace.spans.get(place).map_or(0.0, |span| span.latency_ns() / 1e9);
     // Little: the sum of latencies per second is the mean number in flight.
     let (per_s, in_flight) = (of(&|_| 1.0), of(&waited));
     let waits_ms = in_flight.iter().zip(&per_s).map(|(n, rate)| 1000.0 * n / rate.max(1e-9));
     let waits_ms: Vec<f64> = waits_ms.collect();
-    let bytes = |place: usize| trace.visits.get(place).map_or(0.0, |visit| f64::from(visit.bytes));
+    let bytes = |place: usize| trace.spans.get(place).map_or(0.0, |span| f64::from(span.bytes));
     let courses =
         [(Limit::Iops, per_s), (Limit::BytesPerSecond, of(&bytes))].map(|(limit, rates)| Course {
             device: trace.device,

@@ -34,7 +34,7 @@ use crate::analysis::samples::Row;
 use crate::detector::{Needs, computed, finding, held, lines, read_off};
 use crate::evidence::runs;
 use crate::measures::cap::{self, Limit, Plateau, Tier};
-use crate::measures::service::Visit;
+use crate::measures::service::ServiceSpan;
 use crate::phrase;
 use crate::ranking;
 
@@ -193,7 +193,7 @@ fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
         return None;
     }
     // Little: the sum of latencies per second is the mean number in flight.
-    let waits = per_second(trace, seconds, |visit| visit.latency_ns() / 1e9);
+    let waits = per_second(trace, seconds, |span| span.latency_ns() / 1e9);
     let queue = waits.iter().sum::<f64>() / waits.len().max(1) as f64;
     if queue <= WAITING {
         return None;
@@ -219,14 +219,14 @@ fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
 /// A trace held at a rate. Bytes are counted in requests of the mean size, so that their counts
 /// are as even or uneven as those of requests.
 fn pinned(analysis: &Analysis, trace: &DeviceTrace, limit: Limit, waits: &[f64]) -> Option<Pin> {
-    let sum: f64 = trace.visits.iter().map(|visit| f64::from(visit.bytes)).sum();
+    let sum: f64 = trace.spans.iter().map(|span| f64::from(span.bytes)).sum();
     let unit = match limit {
         Limit::Iops => 1.0,
-        Limit::BytesPerSecond => sum / trace.visits.len().max(1) as f64,
+        Limit::BytesPerSecond => sum / trace.spans.len().max(1) as f64,
     };
-    let worth = |visit: &Visit| match limit {
+    let worth = |span: &ServiceSpan| match limit {
         Limit::Iops => 1.0,
-        Limit::BytesPerSecond => f64::from(visit.bytes) / unit.max(1.0),
+        Limit::BytesPerSecond => f64::from(span.bytes) / unit.max(1.0),
     };
     let plateau = cap::plateau(&per_second(trace, waits.len(), worth), waits)?;
     let plateau = Plateau { level: plateau.level * unit, ..plateau };
@@ -242,13 +242,17 @@ fn pinned(analysis: &Analysis, trace: &DeviceTrace, limit: Limit, waits: &[f64])
 }
 
 /// What completed in each second, weighed.
-fn per_second(trace: &DeviceTrace, seconds: usize, weight: impl Fn(&Visit) -> f64) -> Vec<f64> {
-    let start = trace.visits.first().map_or(0, |visit| visit.completed_ns);
+fn per_second(
+    trace: &DeviceTrace,
+    seconds: usize,
+    weight: impl Fn(&ServiceSpan) -> f64,
+) -> Vec<f64> {
+    let start = trace.spans.first().map_or(0, |span| span.completed_ns);
     let mut sums = vec![0.0; seconds];
-    for visit in &trace.visits {
-        let second = (visit.completed_ns.saturating_sub(start) / 1_000_000_000) as usize;
+    for span in &trace.spans {
+        let second = (span.completed_ns.saturating_sub(start) / 1_000_000_000) as usize;
         if let Some(sum) = sums.get_mut(second) {
-            *sum += weight(visit);
+            *sum += weight(span);
         }
     }
     sums

@@ -158,8 +158,8 @@ fn side_by_side(
 ) -> Option<(Vec<f64>, Steps)> {
     let places = group.members.iter();
     let latencies_ms: Vec<f64> = places
-        .filter_map(|place| trace.visits.get(*place))
-        .map(|visit| visit.latency_ns() / 1e6)
+        .filter_map(|place| trace.spans.get(*place))
+        .map(|span| span.latency_ns() / 1e6)
         .collect();
     let found = steps::steps(&latencies_ms, resolution_ms, shortest_ms).filter(is_comb)?;
     (found.base_ms < FIRST_TOOTH * found.period_ms).then_some((latencies_ms, found))

@@ -32,7 +32,7 @@ use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::{self, Row, Silence};
 use crate::detector::{Needs, computed, finding, held, lines, read_off};
 use crate::evidence::freezes;
-use crate::measures::service::Visit;
+use crate::measures::service::ServiceSpan;
 use crate::measures::stall::Episode;
 use crate::phrase;
 
@@ -80,9 +80,9 @@ fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
         return None;
     }
     let source = analysis.source(trace.listing);
-    let first = trace.visits.iter().map(|visit| visit.issued_ns).min()?;
+    let first = trace.spans.iter().map(|span| span.issued_ns).min()?;
     let at_s = longest.start_ns.saturating_sub(first) as f64 / 1e9;
-    let (n, span_s) = (trace.visits.len() as u64, trace.span_ns() / 1e9);
+    let (n, span_s) = (trace.spans.len() as u64, trace.span_ns() / 1e9);
     let mut charge = finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
     charge.sentence = format!(
         "{} hung {}: nothing completed for {}, {} after the first request, while {} were in flight; \
@@ -114,7 +114,7 @@ fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
         computed("lost time that was lost in it", stalls.lost_share, Unit::Share, n, source),
     ];
     advise(&mut charge, &trace.disk);
-    let before = trace.visits.iter().map(|visit| visit.completed_ns);
+    let before = trace.spans.iter().map(|span| span.completed_ns);
     let before = before.filter(|completed| *completed <= longest.start_ns).max();
     if before.is_none_or(|before| longest.start_ns.saturating_sub(before) as f64 > SLEEP_NS) {
         charge.refuted_by.push("it came after a pause: the device woke from sleep".to_string());
@@ -124,15 +124,15 @@ fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
 
 /// The longest latency of a request that met none of these, ns.
 fn longest_beside(trace: &DeviceTrace, hangs: &[&Episode]) -> f64 {
-    let met = |visit: &&Visit| {
+    let met = |span: &&ServiceSpan| {
         hangs.iter().any(|hang| {
             // What piled up in it is served after it, for as long as it lasted.
             let until = hang.end_ns.saturating_add(hang.length_ns() as i64);
-            visit.completed_ns >= hang.end_ns && visit.issued_ns <= until
+            span.completed_ns >= hang.end_ns && span.issued_ns <= until
         })
     };
-    let beside = trace.visits.iter().filter(|visit| !met(visit));
-    beside.map(|visit| visit.latency_ns()).fold(0.0, f64::max)
+    let beside = trace.spans.iter().filter(|span| !met(span));
+    beside.map(|span| span.latency_ns()).fold(0.0, f64::max)
 }
 
 fn from_rows(analysis: &Analysis, rows: &[&Row]) -> Option<Finding> {

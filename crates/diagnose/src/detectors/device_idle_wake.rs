@@ -70,10 +70,10 @@ fn accuse(analysis: &Analysis) -> Vec<Finding> {
 }
 
 fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Wake> {
-    if trace.visits.len() < EVENTS_NEEDED {
+    if trace.spans.len() < EVENTS_NEEDED {
         return None;
     }
-    let wake = idle_wake::idle_wake(&trace.visits)?;
+    let wake = idle_wake::idle_wake(&trace.spans)?;
     let may_turn =
         analysis.may_turn(trace.device) && (analysis.turns(trace.device) || !no_seek(trace));
     let seeks = may_turn && wake.woken_ns < BEYOND_A_SEEK * trace.slow_end_ns();
@@ -87,15 +87,15 @@ fn no_seek(trace: &DeviceTrace) -> bool {
     let random = random.filter(|group| group.op == Op::Read && group.sequential == Some(false));
     let places = random.flat_map(|group| &group.members);
     let times: Vec<f64> = places
-        .filter_map(|place| trace.visits.get(*place))
-        .map(|visit| visit.latency_ns() / 1e6)
+        .filter_map(|place| trace.spans.get(*place))
+        .map(|span| span.latency_ns() / 1e6)
         .collect();
     times.len() >= EVENTS_NEEDED && too_quick_to_seek(&times)
 }
 
 fn charge(analysis: &Analysis, trace: &DeviceTrace, wake: &Wake) -> Finding {
     let source = analysis.source(trace.listing);
-    let (n, all) = (wake.woken as u64, trace.visits.len() as u64);
+    let (n, all) = (wake.woken as u64, trace.spans.len() as u64);
     let mut charge = finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
     charge.sentence = format!(
         "{} falls asleep: the first request after a pause of {} s or more takes {}, all others {}",
@@ -150,13 +150,13 @@ fn charge(analysis: &Analysis, trace: &DeviceTrace, wake: &Wake) -> Finding {
 
 /// Of the time above the awake median, what the woken lost.
 fn share_lost(trace: &DeviceTrace, wake: &Wake) -> f64 {
-    let latencies = trace.visits.iter().map(|visit| (visit.latency_ns() - wake.awake_ns).max(0.0));
+    let latencies = trace.spans.iter().map(|span| (span.latency_ns() - wake.awake_ns).max(0.0));
     wake.lost_ns / latencies.sum::<f64>().max(1.0)
 }
 
 fn forecast(trace: &DeviceTrace, wake: &Wake) -> Option<Forecast> {
-    let n = trace.visits.len() as f64;
-    let mean = trace.visits.iter().map(|visit| visit.latency_ns()).sum::<f64>() / n;
+    let n = trace.spans.len() as f64;
+    let mean = trace.spans.iter().map(|span| span.latency_ns()).sum::<f64>() / n;
     let cured = mean - wake.lost_ns / n;
     let assuming = "the device stays awake, and the same requests are sent".to_string();
     from_means(mean, cured, assuming)

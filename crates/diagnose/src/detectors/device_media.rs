@@ -157,7 +157,7 @@ fn charge(analysis: &Analysis, suspect: &Suspect) -> Option<Finding> {
 fn share(suspect: &Suspect, is_proven: bool) -> f64 {
     let place = || {
         let trace = suspect.trace?;
-        let place = places::slow_place(&trace.visits)?;
+        let place = places::slow_place(&trace.spans)?;
         Some(place.lost_ns / trace.lost_ns().max(1.0))
     };
     if is_proven { 1.0 } else { place().unwrap_or(0.0) }
@@ -386,13 +386,13 @@ fn from_own_word(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) 
 /// A place that is slow at each visit.
 fn from_places(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
     let (Some(listing), Some(trace)) = (suspect.listing, suspect.trace) else { return 0.0 };
-    if trace.visits.len() < EVENTS_NEEDED {
+    if trace.spans.len() < EVENTS_NEEDED {
         return 0.0;
     }
-    let Some(place) = places::slow_place(&trace.visits).filter(|p| p.chance < CHANCE) else {
+    let Some(place) = places::slow_place(&trace.spans).filter(|p| p.chance < CHANCE) else {
         return 0.0;
     };
-    let n = place.visits;
+    let n = place.spans;
     grounds.number(
         analysis,
         listing,
@@ -400,8 +400,8 @@ fn from_places(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) ->
         (place.sector as f64, Unit::Count, n),
         None,
     );
-    let visits = (n as f64, Unit::Count, n);
-    grounds.number(analysis, listing, "visits to it", visits, Some(Bound::Above(1.0)));
+    let spans = (n as f64, Unit::Count, n);
+    grounds.number(analysis, listing, "visits to it", spans, Some(Bound::Above(1.0)));
     let slow = (place.slow as f64, Unit::Count, n);
     grounds.number(analysis, listing, "of these, slow", slow, Some(Bound::Above(1.0)));
     let others = (place.others_slow as f64 / place.others.max(1) as f64, Unit::Share, place.others);

@@ -103,7 +103,7 @@ fn limits<'a>(suspect: &Suspect<'_, 'a>) -> Vec<Limit<'a>> {
 
 fn charge(analysis: &Analysis, suspect: &Suspect) -> Option<Finding> {
     let (trace, listing) = (suspect.trace?, suspect.listing?);
-    let latencies_s: Vec<f64> = trace.visits.iter().map(|visit| visit.latency_ns() / 1e9).collect();
+    let latencies_s: Vec<f64> = trace.spans.iter().map(|span| span.latency_ns() / 1e9).collect();
     let (found, late, stated): (Pile, _, _) = limits(suspect)
         .into_iter()
         .filter_map(|(limit_s, late_s, stated)| {

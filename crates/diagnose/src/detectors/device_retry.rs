@@ -291,7 +291,7 @@ fn forecast(case: &Case, ladder: &Ladder) -> Option<Forecast> {
     if case.op != Op::Read {
         return None;
     }
-    let mut services = service::services(&case.trace.visits, 1);
+    let mut services = service::services(&case.trace.spans, 1);
     let of = |places: &[usize]| -> Vec<f64> {
         places.iter().filter_map(|place| services.get(*place)).copied().collect()
     };

@@ -41,7 +41,7 @@ use crate::evidence::candidates::SHAPE_ALONE;
 use crate::evidence::forecast::{forecast, vote_evidence};
 use crate::facts::disk_names;
 use crate::measures::replay::Side;
-use crate::measures::service::Visit;
+use crate::measures::service::ServiceSpan;
 use crate::measures::spread;
 use crate::phrase;
 use crate::ranking;
@@ -109,9 +109,9 @@ fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     let limit = SLOW_FROM * trace.s0.median_ms() * 1e6;
     let slow = trace.services_ns.iter().filter(|ns| **ns > limit).count();
     let lost = trace.lost_ns() / trace.span_ns();
-    let too_few = trace.visits.len() < EVENTS_NEEDED || slow < SLOW_NEEDED;
+    let too_few = trace.spans.len() < EVENTS_NEEDED || slow < SLOW_NEEDED;
     let excused = trace.paused || disk_names::is_stacked(&trace.disk);
-    let gives = trace.visits.len() as f64 / trace.span_ns() * trace.s0.median_ms() * 1e6;
+    let gives = trace.spans.len() as f64 / trace.span_ns() * trace.s0.median_ms() * 1e6;
     let mends_nothing = middle.device_share < ranking::COMPLAINED_OF;
     let idle = vote.device == 0 || too_few || lost < ranking::COMPLAINED_OF || mends_nothing;
     if idle || excused || gives > GIVES_MUCH {
@@ -141,7 +141,7 @@ fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     if charge.forecast.as_ref().is_some_and(|forecast| !forecast.is_narrow()) {
         charge.next_step.push(WIDE.to_string());
     }
-    if trace.visits.iter().all(|visit| visit.queued_ns.is_none()) {
+    if trace.spans.iter().all(|span| span.queued_ns.is_none()) {
         charge.refuted_by.push(UNSEEN_QUEUE.to_string());
     }
     Some(charge)
@@ -182,11 +182,11 @@ fn may_be_durable(analysis: &Analysis, trace: &DeviceTrace) -> bool {
         return false;
     }
     let healthy = trace.slow_end_ns();
-    let lost = |of: &dyn Fn(&Visit) -> bool| -> f64 {
-        let some = trace.visits.iter().filter(|visit| of(visit));
-        some.map(|visit| (visit.latency_ns() - healthy).max(0.0)).sum()
+    let lost = |of: &dyn Fn(&ServiceSpan) -> bool| -> f64 {
+        let some = trace.spans.iter().filter(|span| of(span));
+        some.map(|span| (span.latency_ns() - healthy).max(0.0)).sum()
     };
-    let may_be = |visit: &Visit| visit.op == Op::Write && visit.latency_ns() < DURABLE_NS;
+    let may_be = |span: &ServiceSpan| span.op == Op::Write && span.latency_ns() < DURABLE_NS;
     lost(&may_be) > 0.5 * lost(&|_| true)
 }
 

@@ -92,7 +92,7 @@ fn charge(analysis: &Analysis, suspect: &Suspect) -> Option<Finding> {
     let is_random = |sequential: Option<bool>| sequential == Some(false);
     let writes = state_windows::windows(trace, |g| g.op == Op::Write && is_random(g.sequential));
     let count: f64 = writes.windows.iter().map(|window| window.requests).sum();
-    let share = count / trace.visits.len().max(1) as f64;
+    let share = count / trace.spans.len().max(1) as f64;
     let found = decline::decline(&writes.windows)?;
     let rises = found.ratio > RISE && found.slow_ns > BEYOND_A_SEEK_NS;
     if share <= RANDOM_WRITES || !rises {
@@ -101,7 +101,7 @@ fn charge(analysis: &Analysis, suspect: &Suspect) -> Option<Finding> {
     let mut grounds = Grounds::default();
     let n = count as usize;
     let above = |bound| Some(Bound::Above(bound));
-    let share = (share, Unit::Share, trace.visits.len());
+    let share = (share, Unit::Share, trace.spans.len());
     grounds.number(
         analysis,
         listing,
@@ -236,12 +236,11 @@ fn sequential_rise(trace: &DeviceTrace, writes: &Windows, found: &Decline) -> Op
     let (mut during, mut before) = (Vec::new(), Vec::new());
     let sequential = trace.groups.iter().filter(|(group, _)| group.sequential == Some(true));
     for place in sequential.flat_map(|(group, _)| &group.members) {
-        let (Some(visit), Some(service)) =
-            (trace.visits.get(*place), trace.services_ns.get(*place))
+        let (Some(span), Some(service)) = (trace.spans.get(*place), trace.services_ns.get(*place))
         else {
             continue;
         };
-        let is_slow = slow.iter().any(|(from, to)| (*from..=*to).contains(&visit.completed_ns));
+        let is_slow = slow.iter().any(|(from, to)| (*from..=*to).contains(&span.completed_ns));
         if is_slow { &mut during } else { &mut before }.push(*service);
     }
     let rose = spread::median(&during)? / spread::median(&before)?;

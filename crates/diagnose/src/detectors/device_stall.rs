@@ -35,7 +35,7 @@ use crate::evidence::forecast::from_latencies;
 use crate::evidence::freezes::{self, BUSY_SHARE, EPISODES};
 use crate::facts::disk_names;
 use crate::facts::kernel_log::LogLine;
-use crate::measures::service::Visit;
+use crate::measures::service::ServiceSpan;
 use crate::measures::stall::Stalls;
 use crate::phrase;
 use crate::ranking;
@@ -187,7 +187,7 @@ fn charge(analysis: &Analysis, trace: &DeviceTrace, stalls: &Stalls) -> Finding 
     let made_of_others = disk_names::is_stacked(&trace.disk);
     charge.confidence = if made_of_others { believed.min(SHAPE_ALONE) } else { believed };
     charge.explained_share = stalls.lost_share;
-    let now: Vec<f64> = trace.visits.iter().map(Visit::waited_ns).collect();
+    let now: Vec<f64> = trace.spans.iter().map(ServiceSpan::waited_ns).collect();
     let assuming = "all requests take what those take that meet no stall".to_string();
     charge.forecast = from_latencies(&now, &stalls.spared_ns, assuming);
     charge.refuted_by = lines(&[

@@ -246,7 +246,7 @@ fn samples<'a>(suspect: &Suspect<'_, 'a>, trace: &DeviceTrace) -> Vec<(f64, f64,
     let degrees: Vec<(f64, Told)> =
         about.all(key::SMART_CELSIUS).filter_map(|told| Some((told.number()?, told))).collect();
     let (Some(first), Some(last)) = (times.first(), times.last()) else { return Vec::new() };
-    let begun_s = trace.visits.iter().map(|visit| visit.issued_ns).min().unwrap_or(0) as f64 / 1e9;
+    let begun_s = trace.spans.iter().map(|span| span.issued_ns).min().unwrap_or(0) as f64 / 1e9;
     let as_long = ((last - first) / (trace.span_ns() / 1e9) - 1.0).abs() < AS_LONG;
     if times.len() != degrees.len() || !as_long {
         return Vec::new();
@@ -264,10 +264,10 @@ fn correlation(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) ->
         let ((celsius, from, _), (_, to, _)) = (pair[0], pair[1]);
         let around = (from * 1e9) as i64..(to * 1e9) as i64;
         let services: Vec<f64> = trace
-            .visits
+            .spans
             .iter()
             .zip(&trace.services_ns)
-            .filter(|(visit, _)| around.contains(&visit.completed_ns))
+            .filter(|(span, _)| around.contains(&span.completed_ns))
             .map(|(_, service)| *service)
             .collect();
         if let Some(median) = spread::median(&services).filter(|median| *median > 0.0) {

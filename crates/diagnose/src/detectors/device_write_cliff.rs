@@ -32,7 +32,7 @@ use crate::detector::{Needs, computed, finding, held, lines};
 use crate::evidence::candidates::{PRIOR, SHAPE_ALONE};
 use crate::evidence::forecast::from_latencies;
 use crate::measures::decline::{self, Decline, SLOW, Window};
-use crate::measures::service::Visit;
+use crate::measures::service::ServiceSpan;
 use crate::phrase;
 use crate::ranking;
 
@@ -218,10 +218,10 @@ fn forecast(case: &Case) -> Option<Forecast> {
     if let Some(trace) = case.trace {
         // What a write waits for the one before it goes with the slow state too.
         let of = |(from, to): (i64, i64)| {
-            let until = trace.visits.partition_point(|visit| visit.completed_ns <= to);
-            let within = trace.visits.get(..until).unwrap_or_default();
-            let writes = within.iter().rev().take_while(move |visit| visit.completed_ns >= from);
-            writes.filter(|visit| visit.op == Op::Write).map(Visit::waited_ns)
+            let until = trace.spans.partition_point(|span| span.completed_ns <= to);
+            let within = trace.spans.get(..until).unwrap_or_default();
+            let writes = within.iter().rev().take_while(move |span| span.completed_ns >= from);
+            writes.filter(|span| span.op == Op::Write).map(ServiceSpan::waited_ns)
         };
         let now: Vec<f64> = case.times_ns.iter().flat_map(|time| of(*time)).collect();
         let quick = case.times_ns.iter().enumerate().filter(|(place, _)| is_quick(*place));

@@ -139,16 +139,15 @@ fn bills(analysis: &Analysis, input: &str, disk: &str) -> Vec<Bill> {
 }
 
 fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Bill> {
-    if trace.visits.len() < EVENTS_NEEDED {
+    if trace.spans.len() < EVENTS_NEEDED {
         return None;
     }
     let source = analysis.source(trace.listing);
-    let n = trace.visits.len() as u64;
+    let n = trace.spans.len() as u64;
     let mean_ms = trace.mean_ns() / 1e6;
     let lost = trace.lost_ns() / trace.span_ns();
     let far = TAIL * trace.s0.slowest_ms() * 1e6;
-    let tail =
-        trace.visits.iter().filter(|visit| visit.latency_ns() > far).count() as f64 / n as f64;
+    let tail = trace.spans.iter().filter(|span| span.latency_ns() > far).count() as f64 / n as f64;
     let (_, by_votes) = trace.s0.votes(|s0| mean_ms < WITHIN * s0);
     let confidence = judged(mean_ms, by_votes, trace.s0.slowest_ms(), tail);
     let healthy = format!("healthy service time, taking it for {}", trace.s0.assumption);

@@ -273,7 +273,7 @@ fn amounts(analysis: &Analysis, input: &str, disks: &[String]) -> Amounts {
     let traces = || analysis.traces.iter().filter(|trace| here(trace.listing, &trace.disk));
     let rows = || analysis.rows.iter().filter(|row| here(row.listing, &row.disk));
     let shapes = analysis.shapes.iter().filter(|shape| here(shape.listing, &shape.disk));
-    let seen: usize = traces().map(|trace| trace.visits.len()).sum();
+    let seen: usize = traces().map(|trace| trace.spans.len()).sum();
     let counted: u64 = shapes.map(|shape| shape.known.histogram.count()).sum();
     let lost = traces().map(|trace| trace.lost_ns() / trace.span_ns()).chain(rows().map(Row::lost));
     Amounts {

@@ -70,7 +70,7 @@ fn accuse(analysis: &Analysis) -> Vec<Finding> {
 
 fn charge(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     let s0_ms = trace.s0.median_ms();
-    let ramps = ramp::ramps(&trace.visits, s0_ms * 1e6)?;
+    let ramps = ramp::ramps(&trace.spans, s0_ms * 1e6)?;
     let spacing_ms = ramps.spacing_ns / 1e6;
     let steady = (SLOPE.0..=SLOPE.1).contains(&ramps.slope) && ramps.spacing_cv < VARIATION;
     // The slowest class in question decides: a burst on a disk is not blamed on flash.

@@ -30,7 +30,7 @@ use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::baseline::healthy_time::{Request, S0};
 use crate::detector::{Needs, computed, estimated, finding, held, lines};
 use crate::evidence::runs;
-use crate::measures::service::{Visit, busy_ns};
+use crate::measures::service::{ServiceSpan, busy_ns};
 use crate::measures::spread;
 use crate::phrase;
 use crate::ranking;
@@ -97,23 +97,23 @@ fn accuse(analysis: &Analysis) -> Vec<Finding> {
 
 fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     // A discard names many bytes and moves none, by whatever letter a log calls it.
-    let is_one = |visit: &Visit| f64::from(visit.bytes) <= LARGEST;
-    let moves = |visit: &&Visit| matches!(visit.op, Op::Read | Op::Write) && is_one(visit);
-    let moving: Vec<&Visit> = trace.visits.iter().filter(moves).collect();
+    let is_one = |span: &ServiceSpan| f64::from(span.bytes) <= LARGEST;
+    let moves = |span: &&ServiceSpan| matches!(span.op, Op::Read | Op::Write) && is_one(span);
+    let moving: Vec<&ServiceSpan> = trace.spans.iter().filter(moves).collect();
     let n = moving.len();
-    let bytes = moving.iter().map(|visit| f64::from(visit.bytes)).sum::<f64>() / n as f64;
-    let reads = moving.iter().filter(|visit| visit.op == Op::Read).count();
+    let bytes = moving.iter().map(|span| f64::from(span.bytes)).sum::<f64>() / n as f64;
+    let reads = moving.iter().filter(|span| span.op == Op::Read).count();
     let op = if 2 * reads >= n { Op::Read } else { Op::Write };
     let depth =
-        trace.stretch().iter().map(Visit::latency_ns).sum::<f64>() / busy_ns(trace.stretch());
-    let in_flight = trace.visits.iter().map(Visit::latency_ns).sum::<f64>() / trace.span_ns();
+        trace.stretch().iter().map(ServiceSpan::latency_ns).sum::<f64>() / busy_ns(trace.stretch());
+    let in_flight = trace.spans.iter().map(ServiceSpan::latency_ns).sum::<f64>() / trace.span_ns();
     let (device, listing, disk) = (trace.device, trace.listing, trace.disk.as_str());
     let latency_ms = trace.mean_ns() / 1e6;
     let s0 = &trace.s0;
     let n = n as u64;
     let large = Large { device, listing, disk, op, bytes, latency_ms, depth, in_flight, s0, n };
-    let small = trace.visits.iter().filter(|visit| f64::from(visit.bytes) < LARGE / FAR_SMALLER);
-    let waits: Vec<f64> = small.map(|visit| visit.latency_ns() / 1e6).collect();
+    let small = trace.spans.iter().filter(|span| f64::from(span.bytes) < LARGE / FAR_SMALLER);
+    let waits: Vec<f64> = small.map(|span| span.latency_ns() / 1e6).collect();
     let as_slow =
         waits.len() >= EVENTS_NEEDED && spread::median(&waits).is_some_and(|ms| ms >= latency_ms);
     if n < EVENTS_NEEDED as u64 || as_slow { None } else { charge(analysis, &large) }

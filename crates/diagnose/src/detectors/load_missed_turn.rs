@@ -110,11 +110,11 @@ fn from_shape(analysis: &Analysis, shape: &Shape) -> Option<Finding> {
 }
 
 fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Vec<Finding> {
-    if !analysis.may_turn(trace.device) || trace.visits.len() < WRITES as usize {
+    if !analysis.may_turn(trace.device) || trace.spans.len() < WRITES as usize {
         return Vec::new();
     }
-    let alone = service::in_flight(&trace.visits).iter().filter(|n| **n <= 1).count();
-    if (alone as f64) < ON_TURN * trace.visits.len() as f64 {
+    let alone = service::in_flight(&trace.spans).iter().filter(|n| **n <= 1).count();
+    if (alone as f64) < ON_TURN * trace.spans.len() as f64 {
         return Vec::new();
     }
     let source = analysis.source(trace.listing);
@@ -145,7 +145,7 @@ fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Vec<Finding> {
 /// cut to nothing. A program that thinks a little before its next write finds its sector that much
 /// nearer: the wait is then shorter than a turn, and only the beat of completions is a whole one.
 fn completions(trace: &DeviceTrace, group: &Group) -> Option<Vec<f64>> {
-    let members = group.members.iter().filter_map(|place| trace.visits.get(*place));
+    let members = group.members.iter().filter_map(|place| trace.spans.get(*place));
     let seen: Vec<(i64, f64)> = members.map(|v| (v.completed_ns, v.latency_ns() / 1e6)).collect();
     let beats: Vec<f64> =
         seen.windows(2).map(|pair| (pair[1].0.saturating_sub(pair[0].0)) as f64 / 1e6).collect();

@@ -34,7 +34,7 @@ use crate::analysis::samples::Row;
 use crate::detector::{Needs, computed, finding, held, lines, read_off};
 use crate::evidence::forecast::from_latencies;
 use crate::measures::exposure::{self, Exposure, Sample};
-use crate::measures::service::Visit;
+use crate::measures::service::ServiceSpan;
 use crate::measures::spans::{self, Spans};
 use crate::measures::spread;
 use crate::phrase;
@@ -143,18 +143,18 @@ fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
 
 /// The latency of the victims, and of those of them that met nobody.
 fn alone(trace: &DeviceTrace, effect: &Effect) -> Option<Forecast> {
-    let stretch = |visit: &Visit| (visit.issued_ns, visit.completed_ns);
-    let of = |op: Op| trace.visits.iter().filter(move |visit| visit.op == op);
+    let stretch = |span: &ServiceSpan| (span.issued_ns, span.completed_ns);
+    let of = |op: Op| trace.spans.iter().filter(move |span| span.op == op);
     // What the culprits left on the device goes on for about as long as one of them.
-    let long: Vec<f64> = of(effect.culprit).map(Visit::latency_ns).collect();
+    let long: Vec<f64> = of(effect.culprit).map(ServiceSpan::latency_ns).collect();
     let long = spread::median(&long)? as i64;
     let under_way = Spans::of(of(effect.culprit).map(stretch));
     let wake = of(effect.culprit).map(stretch).map(|(from, to)| (from, to.saturating_add(long)));
     let wake = Spans::of(wake);
-    let all: Vec<f64> = of(effect.victim).map(Visit::latency_ns).collect();
+    let all: Vec<f64> = of(effect.victim).map(ServiceSpan::latency_ns).collect();
     let outside = |spans: &Spans| -> Vec<f64> {
-        let met = |visit: &&Visit| !spans.meets(visit.issued_ns, visit.completed_ns);
-        of(effect.victim).filter(met).map(Visit::latency_ns).collect()
+        let met = |span: &&ServiceSpan| !spans.meets(span.issued_ns, span.completed_ns);
+        of(effect.victim).filter(met).map(ServiceSpan::latency_ns).collect()
     };
     let spared = Some(outside(&wake)).filter(|some| some.len() >= EACH);
     let spared = spared.unwrap_or_else(|| outside(&under_way));
@@ -164,24 +164,24 @@ fn alone(trace: &DeviceTrace, effect: &Effect) -> Option<Forecast> {
 }
 
 fn effect(trace: &DeviceTrace, victim: Op, culprit: Op) -> Option<Effect> {
-    let stretch = |visit: &Visit| (visit.issued_ns, visit.completed_ns);
-    let of = |op: Op| trace.visits.iter().filter(move |visit| visit.op == op).map(stretch);
+    let stretch = |span: &ServiceSpan| (span.issued_ns, span.completed_ns);
+    let of = |op: Op| trace.spans.iter().filter(move |span| span.op == op).map(stretch);
     if of(culprit).count() < EACH || of(victim).count() < 2 * EACH {
         return None;
     }
     let under_way = Spans::of(of(culprit));
-    let all: Vec<(i64, i64)> = trace.visits.iter().map(stretch).collect();
+    let all: Vec<(i64, i64)> = trace.spans.iter().map(stretch).collect();
     let depths = spans::open_at_start(&all, &all);
     let samples: Vec<(Sample, u32)> = trace
-        .visits
+        .spans
         .iter()
         .zip(&depths)
-        .filter(|(visit, _)| visit.op == victim)
-        .filter_map(|(visit, depth)| {
-            let ns = visit.completed_ns.saturating_sub(visit.issued_ns) as f64;
+        .filter(|(span, _)| span.op == victim)
+        .filter_map(|(span, depth)| {
+            let ns = span.completed_ns.saturating_sub(span.issued_ns) as f64;
             // What the other kind joined on the way was slow, or not, before it came: neither.
-            let exposed = under_way.meets(visit.issued_ns, visit.issued_ns);
-            let spared = !under_way.meets(visit.issued_ns, visit.completed_ns);
+            let exposed = under_way.meets(span.issued_ns, span.issued_ns);
+            let spared = !under_way.meets(span.issued_ns, span.completed_ns);
             (exposed || spared).then_some((Sample { ns, exposed, stratum: *depth }, *depth))
         })
         .collect();

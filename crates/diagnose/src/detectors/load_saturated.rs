@@ -85,7 +85,7 @@ fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     let middle = vote.middle()?;
     let lost = trace.lost_ns() / trace.span_ns();
     let undisputed = vote.workload == 0 && vote.device < 5;
-    if trace.visits.len() < EVENTS_NEEDED || lost < ranking::COMPLAINED_OF || undisputed {
+    if trace.spans.len() < EVENTS_NEEDED || lost < ranking::COMPLAINED_OF || undisputed {
         return None;
     }
     let mut charge = finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);

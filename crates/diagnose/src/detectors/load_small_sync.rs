@@ -120,7 +120,7 @@ fn waiting_share(analysis: &Analysis, listing: usize, rows: &[&Row]) -> Option<f
     let watched_ns = analysis.source(listing).watched.map_or(0.0, |watched| watched.0 as f64);
     let traces = analysis.traces.iter().filter(|trace| trace.listing == listing);
     let traced = traces
-        .map(|trace| service::busy_ns(&trace.visits) / trace.span_ns().max(watched_ns))
+        .map(|trace| service::busy_ns(&trace.spans) / trace.span_ns().max(watched_ns))
         .reduce(f64::max);
     traced.or(rows.iter().filter_map(|row| row.interval.busy).reduce(f64::max))
 }
@@ -193,7 +193,7 @@ fn one_at_a_time(analysis: &Analysis, listing: usize, rows: &[&Row]) -> Option<f
     let traces = analysis.traces.iter().filter(|trace| trace.listing == listing);
     let deepest = traces
         .map(|trace| {
-            let depths = service::in_flight(&trace.visits);
+            let depths = service::in_flight(&trace.spans);
             depths.iter().map(|n| f64::from(*n)).sum::<f64>() / depths.len().max(1) as f64
         })
         .reduce(f64::max);

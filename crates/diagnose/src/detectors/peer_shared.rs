@@ -100,7 +100,7 @@ fn accuse(analysis: &Analysis) -> Vec<Finding> {
     for listing in 0..analysis.recording.listings.len() {
         let traces = analysis.traces.iter().filter(|trace| trace.listing == listing);
         let mut members: Vec<Member> = traces
-            .filter(|t| t.visits.len() >= EVENTS_NEEDED)
+            .filter(|t| t.spans.len() >= EVENTS_NEEDED)
             .map(|t| of_trace(analysis, t))
             .collect();
         if members.is_empty() {
@@ -118,9 +118,9 @@ fn accuse(analysis: &Analysis) -> Vec<Finding> {
 fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Member {
     let s0_ns = trace.s0.median_ms() * 1e6;
     let mut bins: BTreeMap<i64, (f64, f64)> = BTreeMap::new();
-    for visit in &trace.visits {
-        let (excess, n) = bins.entry(visit.issued_ns.div_euclid(BIN_NS)).or_default();
-        *excess += (visit.latency_ns() - s0_ns).max(0.0);
+    for span in &trace.spans {
+        let (excess, n) = bins.entry(span.issued_ns.div_euclid(BIN_NS)).or_default();
+        *excess += (span.latency_ns() - s0_ns).max(0.0);
         *n += 1.0;
     }
     let needed = if analysis.medium(trace.device).is_some() { VOTES } else { VOTES_OF_A_GUESS };

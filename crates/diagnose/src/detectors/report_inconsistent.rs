@@ -38,7 +38,7 @@ use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off
 use crate::evidence::candidates;
 use crate::evidence::runs;
 use crate::facts;
-use crate::measures::service::Visit;
+use crate::measures::service::ServiceSpan;
 use crate::measures::spread;
 use crate::phrase;
 
@@ -389,7 +389,7 @@ fn row_beside<'s, 'a>(
 
 /// A trace and averages of one disk side by side, whose means are far apart.
 fn trace_apart(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
-    let latencies: Vec<f64> = trace.visits.iter().map(Visit::latency_ns).collect();
+    let latencies: Vec<f64> = trace.spans.iter().map(ServiceSpan::latency_ns).collect();
     let mean_ms = spread::mean(&latencies).filter(|ns| *ns > 0.0)? / 1e6;
     if trace.disk.is_empty() || latencies.len() < EVENTS_NEEDED {
         return None;

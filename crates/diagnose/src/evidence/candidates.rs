@@ -49,8 +49,7 @@ pub fn suspects<'s, 'a>(analysis: &'s Analysis<'a>) -> Vec<Suspect<'s, 'a>> {
         let input = Some(analysis.input(listing));
         match found.iter_mut().find(|known| known.input == input && known.disk == disk) {
             Some(known) => {
-                let seen =
-                    |trace: Option<&DeviceTrace>| trace.map_or(0, |trace| trace.visits.len());
+                let seen = |trace: Option<&DeviceTrace>| trace.map_or(0, |trace| trace.spans.len());
                 if seen(trace) > seen(known.trace) {
                     (known.trace, known.listing) = (trace, Some(listing));
                 }

@@ -8,7 +8,7 @@ use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::detector::{computed, estimated, held};
 use crate::measures::replay::{self, Load, Side, Vote};
-use crate::measures::service::{self, Visit};
+use crate::measures::service::{self, ServiceSpan};
 use crate::measures::spread;
 use crate::phrase;
 
@@ -86,13 +86,13 @@ pub fn forecast(trace: &DeviceTrace, vote: &Vote) -> Option<Forecast> {
 fn quickened(trace: &DeviceTrace, vote: &Vote) -> Option<Vec<f64>> {
     let n = vote.middle()?.n;
     let stretch = middle_of(trace.judged.clone(), n);
-    let visits = trace.visits.get(stretch.clone())?;
-    let load = Load::of(visits)?;
+    let spans = trace.spans.get(stretch.clone())?;
+    let load = Load::of(spans)?;
     let last = vote.replays.len().checked_sub(1)?;
     let guesses = [0, last / 2, last].into_iter();
     let mean = |guess: usize| {
         let servers = vote.replays.get(guess)?.servers;
-        let mut services = service::services(visits, servers);
+        let mut services = service::services(spans, servers);
         for (group, s0) in &trace.groups {
             let places = || group.members.iter().filter(|place| stretch.contains(place));
             let own: Vec<f64> =
@@ -162,7 +162,7 @@ pub fn with_services(
     servers: usize,
     assuming: String,
 ) -> Option<Forecast> {
-    let after = replay::with_services(&trace.visits, services_ns, servers)?;
-    let now: Vec<f64> = trace.visits.iter().map(Visit::waited_ns).collect();
+    let after = replay::with_services(&trace.spans, services_ns, servers)?;
+    let now: Vec<f64> = trace.spans.iter().map(ServiceSpan::waited_ns).collect();
     from_latencies(&now, &after, assuming)
 }

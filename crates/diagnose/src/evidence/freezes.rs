@@ -30,7 +30,7 @@ const STEAL: f64 = 0.05;
 /// stood still, or too many events were lost to tell.
 pub fn of_its_own(analysis: &Analysis, trace: &DeviceTrace) -> Option<Stalls> {
     let lost = analysis.source(trace.listing).lost() as f64;
-    let seen = trace.visits.len();
+    let seen = trace.spans.len();
     if seen < EVENTS_NEEDED || lost > LOST * seen as f64 + AT_THE_EDGES {
         return None;
     }
@@ -38,7 +38,7 @@ pub fn of_its_own(analysis: &Analysis, trace: &DeviceTrace) -> Option<Stalls> {
         return None;
     }
     let s0_ns = trace.slow_end_ns();
-    let stalls = stall::stalls(&trace.visits, s0_ns)?;
+    let stalls = stall::stalls(&trace.spans, s0_ns)?;
     (spread::median(&trace.services_ns)? < QUICK * s0_ns).then_some(stalls)
 }
 

@@ -106,7 +106,7 @@ fn from_traces(analysis: &Analysis, listing: usize) -> Vec<Member> {
     traces
         .into_iter()
         .filter_map(|trace| {
-            let latencies: Vec<f64> = trace.visits.iter().map(|v| v.latency_ns()).collect();
+            let latencies: Vec<f64> = trace.spans.iter().map(|v| v.latency_ns()).collect();
             let step = latencies.len().div_ceil(SAMPLED);
             let sample: Vec<f64> = latencies.iter().copied().step_by(step.max(1)).collect();
             let n = latencies.len();

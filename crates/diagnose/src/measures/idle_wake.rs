@@ -4,7 +4,7 @@
 //! time. The pause after which a device sleeps is not known: of several candidates the shortest is
 //! taken that sets the woken requests apart.
 
-use super::service::Visit;
+use super::service::ServiceSpan;
 use super::spread;
 
 /// First requests after a pause.
@@ -40,17 +40,17 @@ pub const WOKEN: usize = 4;
 pub const SPREAD: f64 = 0.15;
 
 /// The shortest pause that sets its first requests apart from all others; `None` if none does.
-/// `visits` are sorted by completion.
-pub fn idle_wake(visits: &[Visit]) -> Option<Wake> {
-    let pauses = pauses_s(visits);
-    PAUSES_S.into_iter().find_map(|pause_s| after(visits, &pauses, pause_s))
+/// `spans` are sorted by completion.
+pub fn idle_wake(spans: &[ServiceSpan]) -> Option<Wake> {
+    let pauses = pauses_s(spans);
+    PAUSES_S.into_iter().find_map(|pause_s| after(spans, &pauses, pause_s))
 }
 
-fn after(visits: &[Visit], pauses: &[Option<f64>], pause_s: f64) -> Option<Wake> {
+fn after(spans: &[ServiceSpan], pauses: &[Option<f64>], pause_s: f64) -> Option<Wake> {
     let is_woken = |pause: &Option<f64>| pause.is_some_and(|pause| pause > pause_s);
     let (mut woken, mut awake) = (Vec::new(), Vec::new());
-    for (visit, pause) in visits.iter().zip(pauses) {
-        if is_woken(pause) { &mut woken } else { &mut awake }.push(visit.latency_ns());
+    for (span, pause) in spans.iter().zip(pauses) {
+        if is_woken(pause) { &mut woken } else { &mut awake }.push(span.latency_ns());
     }
     let (woken_ns, awake_ns) = (spread::median(&woken)?, spread::median(&awake)?);
     let spread = spread::mad(&woken)? / woken_ns;
@@ -73,20 +73,20 @@ fn after(visits: &[Visit], pauses: &[Option<f64>], pause_s: f64) -> Option<Wake>
     (wake.woken >= WOKEN && ratio >= RATIO && spread < SPREAD).then_some(wake)
 }
 
-/// For each visit, how long the device had nothing to do before its issue, s; `None` if it was
+/// For each span, how long the device had nothing to do before its issue, s; `None` if it was
 /// busy, or for the first one. Of several issued at once only the first wakes the device.
-fn pauses_s(visits: &[Visit]) -> Vec<Option<f64>> {
-    let mut order: Vec<usize> = (0..visits.len()).collect();
-    order.sort_by_key(|place| visits.get(*place).map(|visit| visit.issued_ns));
-    let mut pauses = vec![None; visits.len()];
+fn pauses_s(spans: &[ServiceSpan]) -> Vec<Option<f64>> {
+    let mut order: Vec<usize> = (0..spans.len()).collect();
+    order.sort_by_key(|place| spans.get(*place).map(|span| span.issued_ns));
+    let mut pauses = vec![None; spans.len()];
     let mut until: Option<i64> = None;
     for place in order {
-        let Some(visit) = visits.get(place) else { continue };
-        let idle = until.map(|until| visit.issued_ns.saturating_sub(until) as f64 / 1e9);
+        let Some(span) = spans.get(place) else { continue };
+        let idle = until.map(|until| span.issued_ns.saturating_sub(until) as f64 / 1e9);
         if let Some(pause) = pauses.get_mut(place) {
             *pause = idle.filter(|idle| *idle > 0.0);
         }
-        until = Some(until.unwrap_or(i64::MIN).max(visit.completed_ns));
+        until = Some(until.unwrap_or(i64::MIN).max(span.completed_ns));
     }
     pauses
 }
@@ -94,23 +94,23 @@ fn pauses_s(visits: &[Visit]) -> Vec<Option<f64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measures::service::{sort, visit};
+    use crate::measures::service::{sort, span};
 
     /// Ten reads of 0.1 ms in each burst; bursts 1.2 s apart, some 0.2 s; the first read of a burst
     /// takes what it is told after so long a pause.
-    fn bursts(first_ms: impl Fn(usize, f64) -> f64) -> Vec<Visit> {
-        let (mut at, mut visits) = (0i64, Vec::new());
+    fn bursts(first_ms: impl Fn(usize, f64) -> f64) -> Vec<ServiceSpan> {
+        let (mut at, mut spans) = (0i64, Vec::new());
         for burst in 0..16 {
             let pause_s = if burst % 2 == 0 { 1.2 } else { 0.2 };
             at += (pause_s * 1e9) as i64;
             for k in 0..10 {
                 let ms = if k == 0 { first_ms(burst, pause_s) } else { 0.1 };
-                visits.push(visit(at, at + (ms * 1e6) as i64));
+                spans.push(span(at, at + (ms * 1e6) as i64));
                 at += (ms * 1e6) as i64 + 1000;
             }
         }
-        sort(&mut visits);
-        visits
+        sort(&mut spans);
+        spans
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The numbers of two biosnoop listings of source document 000 (Gregg, 2020): reads of 128 KiB by
 //! `dd` from `sdb`, as (completion in s, sector, latency in ms).
 
-use super::service::{self, Visit};
+use super::service::{self, ServiceSpan};
 use iowhy_model::Op;
 
 /// "Worst performance": 28 reads.
@@ -59,14 +59,14 @@ const FAST: [(f64, u64, f64); 19] = [
     (2.790935, 46_138_336, 2.55),
 ];
 
-/// The worst listing as visits.
-pub fn worst() -> Vec<Visit> {
-    WORST.iter().map(visit).collect()
+/// The worst listing as spans.
+pub fn worst() -> Vec<ServiceSpan> {
+    WORST.iter().map(span).collect()
 }
 
-/// The fast listing as visits.
-pub fn fast() -> Vec<Visit> {
-    FAST.iter().map(visit).collect()
+/// The fast listing as spans.
+pub fn fast() -> Vec<ServiceSpan> {
+    FAST.iter().map(span).collect()
 }
 
 /// Service times of the worst listing, one server, ms.
@@ -79,13 +79,13 @@ pub fn fast_ms() -> Vec<f64> {
     services_ms(&fast())
 }
 
-fn services_ms(visits: &[Visit]) -> Vec<f64> {
-    service::services(visits, 1).into_iter().map(|ns| ns / 1e6).collect()
+fn services_ms(spans: &[ServiceSpan]) -> Vec<f64> {
+    service::services(spans, 1).into_iter().map(|ns| ns / 1e6).collect()
 }
 
-fn visit(&(completed_s, sector, latency_ms): &(f64, u64, f64)) -> Visit {
+fn span(&(completed_s, sector, latency_ms): &(f64, u64, f64)) -> ServiceSpan {
     let completed_ns = (completed_s * 1e9).round() as i64;
-    Visit {
+    ServiceSpan {
         queued_ns: None,
         issued_ns: completed_ns - (latency_ms * 1e6).round() as i64,
         completed_ns,

@@ -4,7 +4,7 @@
 //! visit. A visit is a run of requests to one 1-MiB range without a request elsewhere between, so
 //! that a freeze of the whole disk counts once and not for every request that met it.
 
-use super::service::Visit;
+use super::service::ServiceSpan;
 use super::spread;
 
 /// A range of the disk that is slow at each visit.
@@ -13,7 +13,7 @@ pub struct Place {
     /// Its first sector.
     pub sector: u64,
     /// Visits to it, and how many of them were slow.
-    pub visits: usize,
+    pub spans: usize,
     /// How many of them were slow.
     pub slow: usize,
     /// Visits to all other places, and how many of these were slow.
@@ -41,11 +41,11 @@ struct Call {
 }
 
 /// The place least likely to be slow by chance; `None` if no place was visited twice and slow
-/// twice. `visits` are sorted by completion.
-pub fn slow_place(visits: &[Visit]) -> Option<Place> {
-    let latencies: Vec<f64> = visits.iter().map(Visit::latency_ns).collect();
+/// twice. `spans` are sorted by completion.
+pub fn slow_place(spans: &[ServiceSpan]) -> Option<Place> {
+    let latencies: Vec<f64> = spans.iter().map(ServiceSpan::latency_ns).collect();
     let median = spread::median(&latencies).filter(|median| *median > 0.0)?;
-    let mut calls = calls(visits, median);
+    let mut calls = calls(spans, median);
     let slow_at = SLOW * median;
     let all_slow = calls.iter().filter(|call| call.longest_ns > slow_at).count();
     if all_slow < 2 {
@@ -64,7 +64,7 @@ pub fn slow_place(visits: &[Visit]) -> Option<Place> {
         let chance = at_least(slow.len(), known.len(), all_slow, calls.len()) * tried as f64;
         Some(Place {
             sector: range * RANGE,
-            visits: known.len(),
+            spans: known.len(),
             slow: slow.len(),
             others: calls.len() - known.len(),
             others_slow: all_slow - slow.len(),
@@ -77,13 +77,13 @@ pub fn slow_place(visits: &[Visit]) -> Option<Place> {
 }
 
 /// Runs of requests to one range, by issue.
-fn calls(visits: &[Visit], median_ns: f64) -> Vec<Call> {
-    let mut order: Vec<&Visit> = visits.iter().filter(|visit| visit.sector.is_some()).collect();
-    order.sort_by_key(|visit| visit.issued_ns);
+fn calls(spans: &[ServiceSpan], median_ns: f64) -> Vec<Call> {
+    let mut order: Vec<&ServiceSpan> = spans.iter().filter(|span| span.sector.is_some()).collect();
+    order.sort_by_key(|span| span.issued_ns);
     let mut calls: Vec<Call> = Vec::new();
-    for visit in order {
-        let range = visit.sector.unwrap_or(0) / RANGE;
-        let latency = visit.latency_ns();
+    for span in order {
+        let range = span.sector.unwrap_or(0) / RANGE;
+        let latency = span.latency_ns();
         let lost_ns = (latency - median_ns).max(0.0);
         match calls.last_mut().filter(|call| call.range == range) {
             Some(call) => {
@@ -96,24 +96,24 @@ fn calls(visits: &[Visit], median_ns: f64) -> Vec<Call> {
     calls
 }
 
-/// Fisher's exact test, one side: the probability that of `visits` drawn from `n`, of which `slow`
+/// Fisher's exact test, one side: the probability that of `spans` drawn from `n`, of which `slow`
 /// are slow, at least `hits` are slow (hypergeometric).
-pub fn at_least(hits: usize, visits: usize, slow: usize, n: usize) -> f64 {
+pub fn at_least(hits: usize, spans: usize, slow: usize, n: usize) -> f64 {
     let ln_choose = |n: usize, k: usize| -> f64 {
         (1..=k.min(n - k)).map(|i| ((n - k.min(n - k) + i) as f64 / i as f64).ln()).sum()
     };
-    let most = visits.min(slow);
-    if hits > most || visits > n || slow > n {
+    let most = spans.min(slow);
+    if hits > most || spans > n || slow > n {
         return 0.0;
     }
     // So many at least are slow: there are not enough others for the rest.
-    let from = hits.max((visits + slow).saturating_sub(n));
+    let from = hits.max((spans + slow).saturating_sub(n));
     let mut ln_term =
-        ln_choose(slow, from) + ln_choose(n - slow, visits - from) - ln_choose(n, visits);
+        ln_choose(slow, from) + ln_choose(n - slow, spans - from) - ln_choose(n, spans);
     let mut sum = 0.0;
     for k in from..=most {
         sum += f64::exp(ln_term);
-        let (drawn, left) = ((slow - k) * (visits - k), (k + 1) * (n + k + 1 - slow - visits));
+        let (drawn, left) = ((slow - k) * (spans - k), (k + 1) * (n + k + 1 - slow - spans));
         ln_term += (drawn as f64 / left as f64).ln();
     }
     sum.min(1.0)
@@ -122,27 +122,27 @@ pub fn at_least(hits: usize, visits: usize, slow: usize, n: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measures::service::{sort, visit};
+    use crate::measures::service::{sort, span};
 
     /// 300 random reads of 8 ms; every hundredth goes to the same place.
-    fn visits(slow_ms: impl Fn(usize) -> f64) -> Vec<Visit> {
-        let mut visits: Vec<Visit> = (0..300)
+    fn spans(slow_ms: impl Fn(usize) -> f64) -> Vec<ServiceSpan> {
+        let mut spans: Vec<ServiceSpan> = (0..300)
             .map(|k| {
                 let start = k as i64 * 20_000_000;
                 let took = slow_ms(k);
-                let mut one = visit(start, start + (took * 1e6) as i64);
+                let mut one = span(start, start + (took * 1e6) as i64);
                 one.sector = Some(if k % 100 == 50 { 4096 } else { (k as u64 % 60 + 9) * 10_000 });
                 one
             })
             .collect();
-        sort(&mut visits);
-        visits
+        sort(&mut spans);
+        spans
     }
 
     #[test]
     fn one_place_slow_three_times_of_three() {
-        let found = slow_place(&visits(|k| if k % 100 == 50 { 400.0 } else { 8.0 })).unwrap();
-        assert_eq!((found.sector, found.visits, found.slow), (4096, 3, 3));
+        let found = slow_place(&spans(|k| if k % 100 == 50 { 400.0 } else { 8.0 })).unwrap();
+        assert_eq!((found.sector, found.spans, found.slow), (4096, 3, 3));
         assert_eq!((found.others, found.others_slow), (297, 0));
         // 1 of C(300, 3) = 4 455 100 ways, over 61 places visited twice or more.
         assert!((found.chance - 61.0 / 4_455_100.0).abs() < 1e-9, "{found:?}");
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn slowness_anywhere_is_no_place() {
-        let found = slow_place(&visits(|k| if k % 7 == 3 { 400.0 } else { 8.0 }));
+        let found = slow_place(&spans(|k| if k % 7 == 3 { 400.0 } else { 8.0 }));
         assert!(found.is_none_or(|found| found.chance > 0.01), "{found:?}");
         assert_eq!(slow_place(&[]), None);
     }

@@ -4,9 +4,9 @@
 //! those before it. Slow, but the device is not to blame unless the spacing itself is slow. The
 //! dual of a stall: there issues are spread and completions bunched.
 
-use super::{lost_time, service::Visit, spread};
+use super::{lost_time, service::ServiceSpan, spread};
 
-/// The ramps found in a list of visits.
+/// The ramps found in a list of spans.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Ramps {
     /// Batches that drain as ramps.
@@ -36,12 +36,12 @@ const STEPS: usize = 20;
 /// Widest coefficient of variation of the time between completions.
 const STEADY: f64 = 0.5;
 
-/// Finds the ramps among visits (sorted by completion): at least five issues in under a tenth of
+/// Finds the ramps among spans (sorted by completion): at least five issues in under a tenth of
 /// the time they take to drain, at a steady pace. `None` if there are none. Latency runs from the
 /// queueing of a request where that was seen.
-pub fn ramps(visits: &[Visit], s0_ns: f64) -> Option<Ramps> {
-    let mut by_start: Vec<&Visit> = visits.iter().collect();
-    by_start.sort_by_key(|visit| (visit.started_ns(), visit.completed_ns));
+pub fn ramps(spans: &[ServiceSpan], s0_ns: f64) -> Option<Ramps> {
+    let mut by_start: Vec<&ServiceSpan> = spans.iter().collect();
+    by_start.sort_by_key(|span| (span.started_ns(), span.completed_ns));
     let mut found: Vec<Drain> = Vec::new();
     let mut first = 0;
     while first < by_start.len() {
@@ -50,7 +50,7 @@ pub fn ramps(visits: &[Visit], s0_ns: f64) -> Option<Ramps> {
         found.extend(drain(batch, s0_ns));
         first += length;
     }
-    let waits: Vec<f64> = visits.iter().map(Visit::waited_ns).collect();
+    let waits: Vec<f64> = spans.iter().map(ServiceSpan::waited_ns).collect();
     let lost = lost_time::lost_ns(&waits, s0_ns);
     let followed = lost_in_periods(&by_start, &found, s0_ns);
     let median_of =
@@ -72,20 +72,20 @@ pub fn ramps(visits: &[Visit], s0_ns: f64) -> Option<Ramps> {
 /// Time lost in the busy periods in whose beginning, a tenth, a ramp is: a device takes 32 or some
 /// more of a large batch at once, and a log that begins at issue sees the rest come as places get
 /// free. A load that never lets the device rest has one period, which is no batch.
-fn lost_in_periods(by_start: &[&Visit], found: &[Drain], s0_ns: f64) -> f64 {
+fn lost_in_periods(by_start: &[&ServiceSpan], found: &[Drain], s0_ns: f64) -> f64 {
     let (mut periods, mut lost) = (0, 0.0);
     let mut first = 0;
-    while let Some(start) = by_start.get(first).map(|visit| visit.started_ns()) {
+    while let Some(start) = by_start.get(first).map(|span| span.started_ns()) {
         let mut until = i64::MIN;
         let period: Vec<f64> = by_start
             .iter()
             .skip(first)
-            .take_while(|visit| {
-                let joins = until == i64::MIN || visit.started_ns() < until;
-                until = until.max(visit.completed_ns);
+            .take_while(|span| {
+                let joins = until == i64::MIN || span.started_ns() < until;
+                until = until.max(span.completed_ns);
                 joins
             })
-            .map(|visit| visit.waited_ns())
+            .map(|span| span.waited_ns())
             .collect();
         let opens = AT_ONCE * until.saturating_sub(start) as f64;
         let is_first =
@@ -101,13 +101,13 @@ fn lost_in_periods(by_start: &[&Visit], found: &[Drain], s0_ns: f64) -> f64 {
 
 /// How many requests from `first` on were issued at once: each within a tenth of the time that
 /// the batch so far, itself included, takes to drain.
-fn batch_length(by_start: &[&Visit], first: usize) -> usize {
-    let Some(start) = by_start.get(first).map(|visit| visit.started_ns()) else { return 1 };
+fn batch_length(by_start: &[&ServiceSpan], first: usize) -> usize {
+    let Some(start) = by_start.get(first).map(|span| span.started_ns()) else { return 1 };
     let mut drained = i64::MIN;
     let mut length = 0;
-    for visit in by_start.iter().skip(first) {
-        drained = drained.max(visit.completed_ns);
-        let issuing = visit.started_ns().saturating_sub(start) as f64;
+    for span in by_start.iter().skip(first) {
+        drained = drained.max(span.completed_ns);
+        let issuing = span.started_ns().saturating_sub(start) as f64;
         if issuing > AT_ONCE * drained.saturating_sub(start) as f64 {
             break;
         }
@@ -126,16 +126,16 @@ struct Drain {
     lost_ns: f64,
 }
 
-fn drain(batch: &[&Visit], s0_ns: f64) -> Option<Drain> {
+fn drain(batch: &[&ServiceSpan], s0_ns: f64) -> Option<Drain> {
     if batch.len() < FEWEST {
         return None;
     }
-    let mut completions: Vec<i64> = batch.iter().map(|visit| visit.completed_ns).collect();
+    let mut completions: Vec<i64> = batch.iter().map(|span| span.completed_ns).collect();
     completions.sort_unstable();
     let origin = *completions.first()?;
     let points: Vec<(f64, f64)> = batch
         .iter()
-        .map(|visit| (visit.completed_ns.saturating_sub(origin) as f64, visit.waited_ns()))
+        .map(|span| (span.completed_ns.saturating_sub(origin) as f64, span.waited_ns()))
         .collect();
     // A device that works on several at once completes them unevenly one by one, and drains a long
     // batch as evenly as any.
@@ -159,13 +159,13 @@ fn drain(batch: &[&Visit], s0_ns: f64) -> Option<Drain> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measures::{listings, service::visit};
+    use crate::measures::{listings, service::span};
 
     /// Twenty requests issued at once every second, each served 5 ms.
-    fn batches() -> Vec<Visit> {
+    fn batches() -> Vec<ServiceSpan> {
         let at = |batch: i64, i: i64| {
             let start = batch * 1_000_000_000;
-            visit(start + i * 1000, start + (i + 1) * 5_000_000)
+            span(start + i * 1000, start + (i + 1) * 5_000_000)
         };
         (0..4).flat_map(|batch| (0..20).map(move |i| at(batch, i))).collect()
     }
@@ -189,8 +189,8 @@ mod tests {
     #[test]
     fn a_stall_is_not_a_ramp() {
         // Issues every 10 ms, all held until 500 ms.
-        let held: Vec<Visit> =
-            (0..40).map(|i| visit(i * 10_000_000, 500_000_000 + i * 1000)).collect();
+        let held: Vec<ServiceSpan> =
+            (0..40).map(|i| span(i * 10_000_000, 500_000_000 + i * 1000)).collect();
         assert_eq!(ramps(&held, 1e6), None);
     }
 }

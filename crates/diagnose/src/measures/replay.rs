@@ -6,7 +6,7 @@
 //! replay needs one assumption, the service time S0 of a healthy device, and is therefore run at
 //! nine values of it ([`vote`]).
 
-use crate::measures::service::{self, Pace, Visit};
+use crate::measures::service::{self, Pace, ServiceSpan};
 use crate::measures::spread;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -73,11 +73,11 @@ impl Replay {
     }
 }
 
-/// Replays visits (sorted by completion) through a device whose healthy service time is `s0_ns`.
-/// `None` if there are no visits or `s0_ns` is not positive. Latency runs from the queueing of a
+/// Replays spans (sorted by completion) through a device whose healthy service time is `s0_ns`.
+/// `None` if there are no spans or `s0_ns` is not positive. Latency runs from the queueing of a
 /// request where that was seen, so that waiting in the host counts.
-pub fn replay(visits: &[Visit], s0_ns: f64) -> Option<Replay> {
-    Load::of(visits)?.replay(s0_ns)
+pub fn replay(spans: &[ServiceSpan], s0_ns: f64) -> Option<Replay> {
+    Load::of(spans)?.replay(s0_ns)
 }
 
 /// A load is taken as closed if this share of its requests finds all others in flight: a program
@@ -89,9 +89,13 @@ const SLACK: f64 = 0.02;
 
 /// The latencies of the same load if its services were these, ns, in the order of starts: what an
 /// illness took is taken away from each, and the waiting follows. `services_ns` are in the order of
-/// `visits`; `None` if they are not as many, or there are none.
-pub fn with_services(visits: &[Visit], services_ns: &[f64], servers: usize) -> Option<Vec<f64>> {
-    Load::of(visits)?.with_services(services_ns, servers)
+/// `spans`; `None` if they are not as many, or there are none.
+pub fn with_services(
+    spans: &[ServiceSpan],
+    services_ns: &[f64],
+    servers: usize,
+) -> Option<Vec<f64>> {
+    Load::of(spans)?.with_services(services_ns, servers)
 }
 
 /// The same replay at nine quantiles of what S0 may be.
@@ -129,13 +133,13 @@ impl Vote {
 const NINTHS: [f64; 9] = [-1.593, -0.967, -0.589, -0.282, 0.0, 0.282, 0.589, 0.967, 1.593];
 
 /// Replays at nine quantiles of a lognormal prior of S0 with median `s0_ns`.
-pub fn vote(visits: &[Visit], s0_ns: f64, sigma_ln: f64) -> Option<Vote> {
-    vote_at(visits, NINTHS.map(|z| s0_ns * (z * sigma_ln).exp()))
+pub fn vote(spans: &[ServiceSpan], s0_ns: f64, sigma_ln: f64) -> Option<Vote> {
+    vote_at(spans, NINTHS.map(|z| s0_ns * (z * sigma_ln).exp()))
 }
 
 /// Replays at nine given S0, ns, rising; the load is prepared once.
-pub fn vote_at(visits: &[Visit], s0s_ns: [f64; 9]) -> Option<Vote> {
-    let load = Load::of(visits)?;
+pub fn vote_at(spans: &[ServiceSpan], s0s_ns: [f64; 9]) -> Option<Vote> {
+    let load = Load::of(spans)?;
     let replays: Option<Vec<Replay>> = s0s_ns.iter().map(|s0_ns| load.replay(*s0_ns)).collect();
     let replays = replays?;
     let count = |side| replays.iter().filter(|replay| replay.side() == side).count() as u32;
@@ -194,10 +198,10 @@ pub fn from_averages(averages: &Averages, s0_ns: f64) -> Option<FromAverages> {
 
 /// What of a load does not depend on S0, prepared once for all replays.
 pub struct Load<'a> {
-    visits: &'a [Visit],
-    /// Indices into `visits` in the order of their start.
+    spans: &'a [ServiceSpan],
+    /// Indices into `spans` in the order of their start.
     by_start: Vec<u32>,
-    /// For each of these, the last visit that had completed by then, if any.
+    /// For each of these, the last span that had completed by then, if any.
     before: Vec<Option<u32>>,
     pace: Pace,
     mean_ns: f64,
@@ -212,12 +216,12 @@ pub struct Load<'a> {
 }
 
 impl<'a> Load<'a> {
-    /// The load of visits sorted by completion; `None` without any.
-    pub fn of(visits: &'a [Visit]) -> Option<Load<'a>> {
-        let pace = Pace::of(visits)?;
-        let mut by_start: Vec<u32> = (0..visits.len() as u32).collect();
-        by_start.sort_by_key(|i| visits.get(*i as usize).map(Visit::started_ns));
-        let gaps: Vec<f64> = visits
+    /// The load of spans sorted by completion; `None` without any.
+    pub fn of(spans: &'a [ServiceSpan]) -> Option<Load<'a>> {
+        let pace = Pace::of(spans)?;
+        let mut by_start: Vec<u32> = (0..spans.len() as u32).collect();
+        by_start.sort_by_key(|i| spans.get(*i as usize).map(ServiceSpan::started_ns));
+        let gaps: Vec<f64> = spans
             .windows(2)
             .map(|pair| pair[1].completed_ns.saturating_sub(pair[0].completed_ns) as f64)
             .collect();
@@ -229,10 +233,10 @@ impl<'a> Load<'a> {
             .iter()
             .enumerate()
             .map(|(rank, i)| {
-                let start = visits.get(*i as usize).map_or(0, Visit::started_ns);
-                let is_done = |visit: &Visit| visit.completed_ns <= start.saturating_add(slack);
+                let start = spans.get(*i as usize).map_or(0, ServiceSpan::started_ns);
+                let is_done = |span: &ServiceSpan| span.completed_ns <= start.saturating_add(slack);
                 // Its own answer never comes before it, however short it was.
-                while done < rank && visits.get(done).is_some_and(is_done) {
+                while done < rank && spans.get(done).is_some_and(is_done) {
                     done += 1;
                 }
                 alone &= done >= rank;
@@ -245,9 +249,9 @@ impl<'a> Load<'a> {
             })
             .collect();
         let most = depths.iter().skip(2).copied().max().unwrap_or(0);
-        let waits: Vec<f64> = visits.iter().map(Visit::waited_ns).collect();
+        let waits: Vec<f64> = spans.iter().map(ServiceSpan::waited_ns).collect();
         Some(Load {
-            visits,
+            spans,
             by_start,
             before,
             pace,
@@ -255,13 +259,13 @@ impl<'a> Load<'a> {
             gap_ns,
             alone,
             deepest: depths.len() - 1,
-            steady: f64::from(most) >= STEADY * visits.len() as f64,
+            steady: f64::from(most) >= STEADY * spans.len() as f64,
         })
     }
 
     /// [`with_services`], for several such questions of one load.
     pub fn with_services(&self, services_ns: &[f64], servers: usize) -> Option<Vec<f64>> {
-        if services_ns.len() != self.visits.len() {
+        if services_ns.len() != self.spans.len() {
             return None;
         }
         let usual_ns = spread::median(services_ns)?;
@@ -275,7 +279,7 @@ impl<'a> Load<'a> {
         if self.alone || self.steady {
             return (true, f64::INFINITY);
         }
-        let follows = 2 * self.followers(window_ns) > self.visits.len();
+        let follows = 2 * self.followers(window_ns) > self.spans.len();
         (follows, if follows { window_ns } else { -1.0 })
     }
 
@@ -284,7 +288,7 @@ impl<'a> Load<'a> {
             return None;
         }
         let servers = self.pace.servers(s0_ns);
-        let mut services = service::services(self.visits, servers);
+        let mut services = service::services(self.spans, servers);
         let repaired = repair(&mut services, s0_ns);
         let window_ns = (FOLLOWS_GAP * self.gap_ns).min(FOLLOWS_S0 * s0_ns);
         let (closed, window_ns) = self.closed(window_ns);
@@ -298,7 +302,7 @@ impl<'a> Load<'a> {
         let (workload_share, device_share) =
             if excess > 0.0 { (stays, 1.0 - stays) } else { (0.0, 0.0) };
         Some(Replay {
-            n: self.visits.len(),
+            n: self.spans.len(),
             mean_ns: self.mean_ns,
             healthy_mean_ns,
             healthy_p99_ns: spread::quantile(&latencies, 0.99),
@@ -319,8 +323,8 @@ impl<'a> Load<'a> {
 
     /// Time from the last completion to a start, ns.
     fn gap(&self, start: u32, before: Option<u32>) -> Option<f64> {
-        let completed = self.visits.get(before? as usize)?.completed_ns;
-        let started = self.visits.get(start as usize)?.started_ns();
+        let completed = self.spans.get(before? as usize)?.completed_ns;
+        let started = self.spans.get(start as usize)?.started_ns();
         Some(started.saturating_sub(completed) as f64)
     }
 
@@ -328,16 +332,16 @@ impl<'a> Load<'a> {
     /// with that completion, and the clock of all later ones with it: what does not follow itself
     /// still comes after what did. Latencies in the order of starts.
     fn run(&self, services: &[f64], servers: usize, window_ns: f64) -> Vec<f64> {
-        let origin = self.visits.iter().map(Visit::started_ns).min().unwrap_or(0);
+        let origin = self.spans.iter().map(ServiceSpan::started_ns).min().unwrap_or(0);
         let mut free: BinaryHeap<Reverse<u64>> = (0..servers).map(|_| Reverse(0)).collect();
-        let mut completed: Vec<f64> = vec![0.0; self.visits.len()];
-        let mut latencies = Vec::with_capacity(self.visits.len());
+        let mut completed: Vec<f64> = vec![0.0; self.spans.len()];
+        let mut latencies = Vec::with_capacity(self.spans.len());
         let (mut shift, mut last) = (0.0, 0.0f64);
         for (i, before) in self.by_start.iter().zip(&self.before) {
-            let Some(visit) = self.visits.get(*i as usize) else { continue };
+            let Some(span) = self.spans.get(*i as usize) else { continue };
             let gap = self.gap(*i, *before).filter(|gap| *gap <= window_ns);
             let cause = before.and_then(|before| completed.get(before as usize));
-            let was = visit.started_ns().saturating_sub(origin) as f64;
+            let was = span.started_ns().saturating_sub(origin) as f64;
             let start = gap.zip(cause).map_or(was + shift, |(gap, cause)| cause + gap).max(last);
             (shift, last) = (start - was, start);
             let server = free.pop().map_or(0.0, |Reverse(at)| at as f64);

@@ -2,10 +2,10 @@
 
 use iowhy_model::Op;
 
-/// One request as the replay and the shape measures want it. Slices of visits are sorted by
+/// One request as the replay and the shape measures want it. Slices of spans are sorted by
 /// completion ([`sort`]).
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Visit {
+pub struct ServiceSpan {
     /// When it was queued, if that was seen.
     pub queued_ns: Option<i64>,
     /// When it was issued to the device.
@@ -20,7 +20,7 @@ pub struct Visit {
     pub op: Op,
 }
 
-impl Visit {
+impl ServiceSpan {
     /// Issue to completion (D2C), ns; never negative.
     pub fn latency_ns(&self) -> f64 {
         self.completed_ns.saturating_sub(self.issued_ns).max(0) as f64
@@ -38,30 +38,30 @@ impl Visit {
 }
 
 /// Sorts by completion, then by issue: the order all measures expect.
-pub fn sort(visits: &mut [Visit]) {
-    visits.sort_by_key(|visit| (visit.completed_ns, visit.issued_ns));
+pub fn sort(spans: &mut [ServiceSpan]) {
+    spans.sort_by_key(|span| (span.completed_ns, span.issued_ns));
 }
 
-/// Requests in flight when each one was issued, itself included; in the order of `visits`.
-pub fn in_flight(visits: &[Visit]) -> Vec<u32> {
-    let mut completions: Vec<i64> = visits.iter().map(|visit| visit.completed_ns).collect();
+/// Requests in flight when each one was issued, itself included; in the order of `spans`.
+pub fn in_flight(spans: &[ServiceSpan]) -> Vec<u32> {
+    let mut completions: Vec<i64> = spans.iter().map(|span| span.completed_ns).collect();
     completions.sort_unstable();
-    let mut issues: Vec<i64> = visits.iter().map(|visit| visit.issued_ns).collect();
+    let mut issues: Vec<i64> = spans.iter().map(|span| span.issued_ns).collect();
     issues.sort_unstable();
-    visits
+    spans
         .iter()
-        .map(|visit| {
-            let issued = issues.partition_point(|t| *t <= visit.issued_ns);
-            let done = completions.partition_point(|t| *t <= visit.issued_ns);
+        .map(|span| {
+            let issued = issues.partition_point(|t| *t <= span.issued_ns);
+            let done = completions.partition_point(|t| *t <= span.issued_ns);
             issued.saturating_sub(done).max(1) as u32
         })
         .collect()
 }
 
 /// Time with at least one request in flight, ns.
-pub fn busy_ns(visits: &[Visit]) -> f64 {
+pub fn busy_ns(spans: &[ServiceSpan]) -> f64 {
     let mut spans: Vec<(i64, i64)> =
-        visits.iter().map(|visit| (visit.issued_ns, visit.completed_ns)).collect();
+        spans.iter().map(|span| (span.issued_ns, span.completed_ns)).collect();
     spans.sort_unstable();
     let mut busy = 0.0;
     let mut until = i64::MIN;
@@ -73,9 +73,9 @@ pub fn busy_ns(visits: &[Visit]) -> f64 {
 }
 
 /// Completions per millisecond of busy time (X_busy).
-pub fn per_busy_ms(visits: &[Visit]) -> Option<f64> {
-    let busy_ms = busy_ns(visits) / 1e6;
-    (busy_ms > 0.0).then(|| visits.len() as f64 / busy_ms)
+pub fn per_busy_ms(spans: &[ServiceSpan]) -> Option<f64> {
+    let busy_ms = busy_ns(spans) / 1e6;
+    (busy_ms > 0.0).then(|| spans.len() as f64 / busy_ms)
 }
 
 /// How hard a device was seen to work, as far as that tells its parallelism.
@@ -88,10 +88,10 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// The pace of a list of visits; `None` without busy time.
-    pub fn of(visits: &[Visit]) -> Option<Pace> {
-        let deepest = in_flight(visits).into_iter().max()? as usize;
-        Some(Pace { per_busy_ms: per_busy_ms(visits)?, deepest })
+    /// The pace of a list of spans; `None` without busy time.
+    pub fn of(spans: &[ServiceSpan]) -> Option<Pace> {
+        let deepest = in_flight(spans).into_iter().max()? as usize;
+        Some(Pace { per_busy_ms: per_busy_ms(spans)?, deepest })
     }
 
     /// How many requests the device serves at once, judged by how many more it completes per
@@ -104,33 +104,40 @@ impl Pace {
     }
 }
 
-/// [`Pace::servers`] of a list of visits.
-pub fn servers(visits: &[Visit], s0_ns: f64) -> usize {
-    Pace::of(visits).map_or(1, |pace| pace.servers(s0_ns))
+/// [`Pace::servers`] of a list of spans.
+pub fn servers(spans: &[ServiceSpan], s0_ns: f64) -> usize {
+    Pace::of(spans).map_or(1, |pace| pace.servers(s0_ns))
 }
 
 /// The service time of each request, ns: from its issue, or from the completion that freed a
 /// server if that came later, to its own completion. Shapes are looked for here, never in
 /// latencies: a queue ramp draws steps in latency and none in service.
-pub fn services(visits: &[Visit], servers: usize) -> Vec<f64> {
+pub fn services(spans: &[ServiceSpan], servers: usize) -> Vec<f64> {
     let servers = servers.max(1);
-    visits
+    spans
         .iter()
         .enumerate()
-        .map(|(rank, visit)| {
+        .map(|(rank, span)| {
             let freed = rank
                 .checked_sub(servers)
-                .and_then(|earlier| visits.get(earlier))
+                .and_then(|earlier| spans.get(earlier))
                 .map_or(i64::MIN, |earlier| earlier.completed_ns);
-            visit.completed_ns.saturating_sub(visit.issued_ns.max(freed)).max(0) as f64
+            span.completed_ns.saturating_sub(span.issued_ns.max(freed)).max(0) as f64
         })
         .collect()
 }
 
 /// A read of 4 KiB for tests.
 #[cfg(test)]
-pub fn visit(issued_ns: i64, completed_ns: i64) -> Visit {
-    Visit { queued_ns: None, issued_ns, completed_ns, bytes: 4096, sector: None, op: Op::Read }
+pub fn span(issued_ns: i64, completed_ns: i64) -> ServiceSpan {
+    ServiceSpan {
+        queued_ns: None,
+        issued_ns,
+        completed_ns,
+        bytes: 4096,
+        sector: None,
+        op: Op::Read,
+    }
 }
 
 #[cfg(test)]
@@ -150,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_queue_is_taken_out_of_the_service_time() {
-        let batch: Vec<Visit> = (1..=5).map(|i| visit(0, i * 10)).collect();
+        let batch: Vec<ServiceSpan> = (1..=5).map(|i| span(0, i * 10)).collect();
         assert_eq!(services(&batch, 1), [10.0; 5]);
         assert_eq!(in_flight(&batch), [5; 5]);
         assert_eq!(services(&batch, 2), [10.0, 20.0, 20.0, 20.0, 20.0]);
@@ -159,8 +166,8 @@ mod tests {
     #[test]
     fn a_device_that_completes_more_than_one_server_could_is_parallel() {
         // 32 in flight, each 1 ms, one completion every 1/32 ms.
-        let deep: Vec<Visit> =
-            (0..3200).map(|i| visit(i * 31_250, i * 31_250 + 1_000_000)).collect();
+        let deep: Vec<ServiceSpan> =
+            (0..3200).map(|i| span(i * 31_250, i * 31_250 + 1_000_000)).collect();
         let found = servers(&deep, 1e6);
         assert!((20..=32).contains(&found), "{found}");
         assert_eq!(servers(&[], 1e6), 1);

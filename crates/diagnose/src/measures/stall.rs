@@ -4,7 +4,7 @@
 //! one came, the shorter it waited, so latency falls by one second per second of issue time. The
 //! dual of a ramp.
 
-use super::{lost_time, service::Visit, spread};
+use super::{lost_time, service::ServiceSpan, spread};
 
 /// One stretch without a completion.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -27,7 +27,7 @@ impl Episode {
     }
 }
 
-/// The stalls found in a list of visits.
+/// The stalls found in a list of spans.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Stalls {
     /// The stretches, in order.
@@ -67,23 +67,23 @@ const SHORTEST_NS: f64 = 50e6;
 const DEEPEST: usize = 1024;
 
 /// Finds stretches of more than max(20 `s0`, 50 ms) without a completion though requests were in
-/// flight, among visits sorted by completion. `None` if there is none.
-pub fn stalls(visits: &[Visit], s0_ns: f64) -> Option<Stalls> {
+/// flight, among spans sorted by completion. `None` if there is none.
+pub fn stalls(spans: &[ServiceSpan], s0_ns: f64) -> Option<Stalls> {
     let threshold_ns = (HEALTHY_TIMES * s0_ns).max(SHORTEST_NS);
-    let first_issues = first_issue_from(visits);
-    let mut met = vec![false; visits.len()];
+    let first_issues = first_issue_from(spans);
+    let mut met = vec![false; spans.len()];
     let (mut episodes, mut places) = (Vec::new(), Vec::new());
-    for (i, visit) in visits.iter().enumerate() {
-        let earlier = i.checked_sub(1).and_then(|before| visits.get(before));
-        let idle_until = first_issues.get(i).copied().unwrap_or(visit.issued_ns);
+    for (i, span) in spans.iter().enumerate() {
+        let earlier = i.checked_sub(1).and_then(|before| spans.get(before));
+        let idle_until = first_issues.get(i).copied().unwrap_or(span.issued_ns);
         let start_ns = earlier.map_or(idle_until, |before| before.completed_ns.max(idle_until));
-        if visit.completed_ns.saturating_sub(start_ns) as f64 <= threshold_ns {
+        if span.completed_ns.saturating_sub(start_ns) as f64 <= threshold_ns {
             continue;
         }
-        let still_open = |j: &usize| first_issues.get(*j).is_some_and(|t| *t < visit.completed_ns);
-        let held: Vec<usize> = (i..visits.len().min(i + DEEPEST))
+        let still_open = |j: &usize| first_issues.get(*j).is_some_and(|t| *t < span.completed_ns);
+        let held: Vec<usize> = (i..spans.len().min(i + DEEPEST))
             .take_while(still_open)
-            .filter(|j| visits.get(*j).is_some_and(|held| held.issued_ns < visit.completed_ns))
+            .filter(|j| spans.get(*j).is_some_and(|held| held.issued_ns < span.completed_ns))
             .collect();
         for j in &held {
             if let Some(met) = met.get_mut(*j) {
@@ -92,11 +92,11 @@ pub fn stalls(visits: &[Visit], s0_ns: f64) -> Option<Stalls> {
         }
         let points: Vec<(f64, f64)> = held
             .iter()
-            .filter_map(|j| visits.get(*j))
+            .filter_map(|j| spans.get(*j))
             .map(|held| (held.issued_ns.saturating_sub(start_ns) as f64, held.latency_ns()))
             .collect();
         let slope = if points.len() < 3 { None } else { spread::slope(&points) };
-        let end_ns = visit.completed_ns;
+        let end_ns = span.completed_ns;
         places.push(i);
         episodes.push(Episode { start_ns, end_ns, requests: held.len(), slope });
     }
@@ -105,14 +105,14 @@ pub fn stalls(visits: &[Visit], s0_ns: f64) -> Option<Stalls> {
     }
     let lengths: Vec<f64> = episodes.iter().map(Episode::length_ns).collect();
     let stalled_ns: f64 = lengths.iter().sum();
-    let all: Vec<f64> = visits.iter().map(Visit::latency_ns).collect();
+    let all: Vec<f64> = spans.iter().map(ServiceSpan::latency_ns).collect();
     let behind =
-        |place: usize, visit: &Visit| met.get(place) == Some(&true) || near(visit, &episodes);
-    let stalled: Vec<f64> = visits
+        |place: usize, span: &ServiceSpan| met.get(place) == Some(&true) || near(span, &episodes);
+    let stalled: Vec<f64> = spans
         .iter()
         .enumerate()
-        .filter(|(place, visit)| behind(*place, visit))
-        .map(|(_, visit)| visit.latency_ns())
+        .filter(|(place, span)| behind(*place, span))
+        .map(|(_, span)| span.latency_ns())
         .collect();
     let lost = lost_time::lost_ns(&all, s0_ns);
     let slopes: Vec<f64> = episodes.iter().filter_map(|episode| episode.slope).collect();
@@ -120,10 +120,10 @@ pub fn stalls(visits: &[Visit], s0_ns: f64) -> Option<Stalls> {
         threshold_ns,
         stalled_ns,
         longest_ns: lengths.iter().copied().fold(0.0, f64::max),
-        busy_share: stalled_ns / super::service::busy_ns(visits).max(1.0),
+        busy_share: stalled_ns / super::service::busy_ns(spans).max(1.0),
         lost_share: if lost > 0.0 { lost_time::lost_ns(&stalled, s0_ns) / lost } else { 0.0 },
         spared_share: met.iter().filter(|met| !**met).count() as f64 / met.len().max(1) as f64,
-        spared_ns: spared(visits, &met, &episodes),
+        spared_ns: spared(spans, &met, &episodes),
         unbroken: unbroken(&places, &met),
         slope: spread::median(&slopes),
         cadence: cadence(&episodes),
@@ -142,18 +142,18 @@ fn unbroken(places: &[usize], met: &[bool]) -> f64 {
 }
 
 /// Latencies, from where each was first seen, of the requests far from a stall.
-fn spared(visits: &[Visit], met: &[bool], episodes: &[Episode]) -> Vec<f64> {
-    let far = visits.iter().zip(met).filter(|(visit, met)| !**met && !near(visit, episodes));
-    far.map(|(visit, _)| visit.waited_ns()).collect()
+fn spared(spans: &[ServiceSpan], met: &[bool], episodes: &[Episode]) -> Vec<f64> {
+    let far = spans.iter().zip(met).filter(|(span, met)| !**met && !near(span, episodes));
+    far.map(|(span, _)| span.waited_ns()).collect()
 }
 
 /// Whether a request came just after a stall: within as long as it had lasted.
-fn near(visit: &Visit, episodes: &[Episode]) -> bool {
+fn near(span: &ServiceSpan, episodes: &[Episode]) -> bool {
     // The last episode that ended before it came; both are in order of time.
-    let after = episodes.partition_point(|episode| episode.end_ns <= visit.started_ns());
+    let after = episodes.partition_point(|episode| episode.end_ns <= span.started_ns());
     let last = after.checked_sub(1).and_then(|place| episodes.get(place));
     last.is_some_and(|last| {
-        visit.started_ns().saturating_sub(last.end_ns) as f64 <= last.length_ns()
+        span.started_ns().saturating_sub(last.end_ns) as f64 <= last.length_ns()
     })
 }
 
@@ -177,14 +177,14 @@ pub fn together<'a>(mine: &Stalls, others: impl Iterator<Item = &'a Stalls>) -> 
     shared / mine.stalled_ns.max(1.0)
 }
 
-/// For each visit, the earliest issue among it and all that complete later.
-fn first_issue_from(visits: &[Visit]) -> Vec<i64> {
+/// For each span, the earliest issue among it and all that complete later.
+fn first_issue_from(spans: &[ServiceSpan]) -> Vec<i64> {
     let mut earliest = i64::MAX;
-    let mut from: Vec<i64> = visits
+    let mut from: Vec<i64> = spans
         .iter()
         .rev()
-        .map(|visit| {
-            earliest = earliest.min(visit.issued_ns);
+        .map(|span| {
+            earliest = earliest.min(span.issued_ns);
             earliest
         })
         .collect();
@@ -203,21 +203,21 @@ fn cadence(episodes: &[Episode]) -> Option<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measures::service::{sort, visit};
+    use crate::measures::service::{sort, span};
 
     /// A request every 5 ms of 1 ms each; a freeze of 300 ms at the end of every second.
-    fn freezing() -> Vec<Visit> {
-        let mut visits: Vec<Visit> = (0..600)
+    fn freezing() -> Vec<ServiceSpan> {
+        let mut spans: Vec<ServiceSpan> = (0..600)
             .map(|i| {
                 let start = i * 5_000_000;
                 let in_second = start % 1_000_000_000;
                 let held = in_second >= 700_000_000;
                 let end = start - in_second + 999_999_000;
-                visit(start, if held { end + i } else { start + 1_000_000 })
+                span(start, if held { end + i } else { start + 1_000_000 })
             })
             .collect();
-        sort(&mut visits);
-        visits
+        sort(&mut spans);
+        spans
     }
 
     #[test]
@@ -234,15 +234,15 @@ mod tests {
 
     #[test]
     fn slow_requests_one_after_the_other_are_an_unbroken_row() {
-        let slow: Vec<Visit> =
-            (0..20).map(|i| visit(i * 70_000_000, i * 70_000_000 + 65_000_000)).collect();
+        let slow: Vec<ServiceSpan> =
+            (0..20).map(|i| span(i * 70_000_000, i * 70_000_000 + 65_000_000)).collect();
         assert_eq!(stalls(&slow, 1e6).unwrap().unbroken, 1.0);
         assert_eq!(stalls(&freezing(), 1e6).unwrap().unbroken, 0.0);
     }
 
     #[test]
     fn an_idle_hour_is_not_a_stall() {
-        let quiet = [visit(0, 1_000_000), visit(3_600_000_000_000, 3_600_001_000_000)];
+        let quiet = [span(0, 1_000_000), span(3_600_000_000_000, 3_600_001_000_000)];
         assert_eq!(stalls(&quiet, 1e6), None);
         assert_eq!(stalls(&[], 1e6), None);
     }

@@ -3,7 +3,7 @@
 use iowhy_model::{Finding, Impact, Nanos};
 
 use crate::analysis::Analysis;
-use crate::measures::service::Visit;
+use crate::measures::service::ServiceSpan;
 
 /// States the impact of each finding about a device that was measured.
 pub fn state(analysis: &Analysis, findings: &mut [Finding]) {
@@ -21,8 +21,8 @@ fn of(analysis: &Analysis, finding: &Finding) -> Option<Impact> {
     let most = |known: &mut Option<f64>, ns: f64| *known = Some(known.unwrap_or(0.0).max(ns));
     for trace in analysis.traces.iter().filter(|trace| here(trace.listing, &trace.disk)) {
         most(&mut mean_ns, trace.mean_ns());
-        most(&mut waited, trace.mean_ns() * trace.visits.len() as f64 / trace.span_ns());
-        most(&mut longest_ns, trace.visits.iter().map(Visit::latency_ns).fold(0.0, f64::max));
+        most(&mut waited, trace.mean_ns() * trace.spans.len() as f64 / trace.span_ns());
+        most(&mut longest_ns, trace.spans.iter().map(ServiceSpan::latency_ns).fold(0.0, f64::max));
     }
     for row in analysis.rows.iter().filter(|row| here(row.listing, &row.disk)) {
         if let Some(ms) = row.await_ms() {

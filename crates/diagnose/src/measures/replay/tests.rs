@@ -4,7 +4,7 @@ use iowhy_model::Random;
 
 use super::*;
 use crate::measures::listings;
-use crate::measures::service::{sort, visit};
+use crate::measures::service::{sort, span};
 
 /// 128 KiB off a disk of 150 MB/s after 0.2 ms: the baseline's sequential read.
 const READ_NS: f64 = 0.2e6 + 131_072.0 / 150e6 * 1e9;
@@ -35,7 +35,7 @@ fn document_000_averages_blame_the_disk() {
 
 #[test]
 fn a_batch_on_a_healthy_disk_is_the_workloads() {
-    let batch: Vec<Visit> = (1..=50).map(|i| visit(i, i * 5_000_000)).collect();
+    let batch: Vec<ServiceSpan> = (1..=50).map(|i| span(i, i * 5_000_000)).collect();
     let replayed = replay(&batch, 5e6).unwrap();
     assert_eq!(replayed.side(), Side::Workload);
     assert!(replayed.workload_share > 0.99 && !replayed.closed, "{replayed:?}");
@@ -45,31 +45,31 @@ fn a_batch_on_a_healthy_disk_is_the_workloads() {
 #[test]
 fn a_slow_disk_behind_open_arrivals_is_the_devices() {
     // One request every 10 ms; the disk needs 30 ms where 5 are healthy.
-    let mut visits: Vec<Visit> =
-        (0..100).map(|i| visit(i * 10_000_000, (i + 1) * 30_000_000)).collect();
-    sort(&mut visits);
-    let replayed = replay(&visits, 5e6).unwrap();
+    let mut spans: Vec<ServiceSpan> =
+        (0..100).map(|i| span(i * 10_000_000, (i + 1) * 30_000_000)).collect();
+    sort(&mut spans);
+    let replayed = replay(&spans, 5e6).unwrap();
     assert_eq!(replayed.side(), Side::Device);
     assert!((replayed.healthy_mean_ns - 5e6).abs() < 1e3, "{replayed:?}");
 }
 
 #[test]
 fn waiting_in_the_host_counts_where_it_was_seen() {
-    let mut visits: Vec<Visit> =
-        (0..50).map(|i| visit(i * 5_000_000, (i + 1) * 5_000_000)).collect();
-    assert_eq!(replay(&visits, 5e6).unwrap().side(), Side::Healthy);
-    visits.iter_mut().for_each(|visit| visit.queued_ns = Some(0));
-    assert_eq!(replay(&visits, 5e6).unwrap().side(), Side::Workload);
+    let mut spans: Vec<ServiceSpan> =
+        (0..50).map(|i| span(i * 5_000_000, (i + 1) * 5_000_000)).collect();
+    assert_eq!(replay(&spans, 5e6).unwrap().side(), Side::Healthy);
+    spans.iter_mut().for_each(|span| span.queued_ns = Some(0));
+    assert_eq!(replay(&spans, 5e6).unwrap().side(), Side::Workload);
 }
 
 #[test]
 fn seconds_or_minutes_the_verdict_is_the_same() {
-    let slower: Vec<Visit> = listings::fast()
+    let slower: Vec<ServiceSpan> = listings::fast()
         .into_iter()
-        .map(|mut visit| {
-            visit.issued_ns *= 7;
-            visit.completed_ns *= 7;
-            visit
+        .map(|mut span| {
+            span.issued_ns *= 7;
+            span.completed_ns *= 7;
+            span
         })
         .collect();
     let (a, b) = (replay(&listings::fast(), READ_NS), replay(&slower, 7.0 * READ_NS));
@@ -80,10 +80,10 @@ fn seconds_or_minutes_the_verdict_is_the_same() {
 #[test]
 fn nothing_in_nothing_out() {
     assert_eq!(replay(&[], 1e6), None);
-    assert_eq!(replay(&[visit(0, 10)], 0.0), None);
-    assert_eq!(replay(&[visit(0, 10)], f64::NAN), None);
-    assert!(replay(&[visit(0, 10)], 10.0).is_some());
-    assert!(replay(&[visit(i64::MAX, i64::MIN), visit(i64::MIN, i64::MAX)], 10.0).is_some());
+    assert_eq!(replay(&[span(0, 10)], 0.0), None);
+    assert_eq!(replay(&[span(0, 10)], f64::NAN), None);
+    assert!(replay(&[span(0, 10)], 10.0).is_some());
+    assert!(replay(&[span(i64::MAX, i64::MIN), span(i64::MIN, i64::MAX)], 10.0).is_some());
 }
 
 /// Truth against verdict, `counts[truth][verdict]`, per class the share right, and the same for
@@ -102,10 +102,10 @@ fn tally(n: usize, captures: usize, sigma_ln: f64, seed: u64) -> Tally {
         for _ in 0..captures {
             let case = trials::case(class, n, &mut random);
             let told_ns = case.s0_ns * (sigma_ln * random.normal()).exp();
-            let side = replay(&case.visits, told_ns).unwrap().side();
+            let side = replay(&case.spans, told_ns).unwrap().side();
             tally.counts[case.truth as usize][side as usize] += 1.0;
             right += usize::from(side == case.truth);
-            let (voted, confidence) = vote(&case.visits, told_ns, sigma_ln).unwrap().winner();
+            let (voted, confidence) = vote(&case.spans, told_ns, sigma_ln).unwrap().winner();
             if confidence >= 0.6 {
                 tally.voted.0 += 1.0;
                 tally.voted.1 += f64::from(u8::from(voted == case.truth));

@@ -4,13 +4,13 @@
 use iowhy_model::Random;
 
 use super::Side;
-use crate::measures::service::{self, Visit};
+use crate::measures::service::{self, ServiceSpan};
 use crate::measures::trials::between;
 
 /// A simulated load.
 pub struct Case {
     /// The requests.
-    pub visits: Vec<Visit>,
+    pub spans: Vec<ServiceSpan>,
     /// The true healthy service time, ns.
     pub s0_ns: f64,
     /// Whom to blame.
@@ -74,29 +74,29 @@ pub fn case(class: &'static str, n: usize, random: &mut Random) -> Case {
             }
         })
         .collect();
-    let visits = serve(&arrivals, servers, &services, s0_ns, random);
-    let waited: f64 = visits.iter().map(Visit::latency_ns).sum::<f64>() / n.max(1) as f64;
+    let spans = serve(&arrivals, servers, &services, s0_ns, random);
+    let waited: f64 = spans.iter().map(ServiceSpan::latency_ns).sum::<f64>() / n.max(1) as f64;
     let sick = class.starts_with("slow") || class == "stalls" || class == "retries";
     let truth = match (waited < 3.0 * s0_ns, sick) {
         (true, _) => Side::Healthy,
         (false, true) => Side::Device,
         (false, false) => Side::Workload,
     };
-    Case { visits, s0_ns, truth }
+    Case { spans, s0_ns, truth }
 }
 
-/// Serves first come, first served; visits sorted by completion.
+/// Serves first come, first served; spans sorted by completion.
 fn serve(
     arrivals: &Arrivals,
     servers: usize,
     services: &[f64],
     s0_ns: f64,
     random: &mut Random,
-) -> Vec<Visit> {
+) -> Vec<ServiceSpan> {
     let mut free = vec![0.0f64; servers];
     let mut completions: Vec<f64> = Vec::new();
     let mut clock = 0.0;
-    let mut visits = Vec::new();
+    let mut spans = Vec::new();
     for (i, service_ns) in services.iter().enumerate() {
         let issued = match arrivals {
             Arrivals::Open(per_s0) => {
@@ -122,8 +122,8 @@ fn serve(
         let done = issued.max(free[0]) + service_ns;
         free[0] = done;
         completions.push(done);
-        visits.push(service::visit(issued as i64, done as i64));
+        spans.push(service::span(issued as i64, done as i64));
     }
-    service::sort(&mut visits);
-    visits
+    service::sort(&mut spans);
+    spans
 }
