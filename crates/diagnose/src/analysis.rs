@@ -22,7 +22,7 @@ use crate::analysis::audit::Doubt;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::groups::Stream;
 use crate::analysis::requests::Requests;
-use crate::analysis::samples::{Row, Shape};
+use crate::analysis::samples::{HistogramSample, IntervalSample};
 use crate::baseline::healthy_time::{Request, S0, Seen};
 use crate::baseline::stored::{Baseline, Yardstick};
 use crate::facts::disk_names;
@@ -46,9 +46,9 @@ pub struct Analysis<'a> {
     /// Per listing, device and operation: where requests went.
     pub streams: Vec<(usize, Stream)>,
     /// The rows of averages that are samples of the present.
-    pub rows: Vec<Row<'a>>,
+    pub rows: Vec<IntervalSample<'a>>,
     /// The histograms.
-    pub shapes: Vec<Shape<'a>>,
+    pub histograms: Vec<HistogramSample<'a>>,
     /// What the input says beside latencies.
     pub facts: Facts<'a>,
     /// What contradicts itself.
@@ -94,7 +94,7 @@ impl<'a> Analysis<'a> {
             traces: Vec::new(),
             streams: Vec::new(),
             rows: Vec::new(),
-            shapes: Vec::new(),
+            histograms: Vec::new(),
             facts: Facts::of(recording),
             doubts: audit::audit(recording),
             lost: Vec::new(),
@@ -121,18 +121,18 @@ impl<'a> Analysis<'a> {
             analysis
                 .streams
                 .extend(groups::streams(listing).into_iter().map(|known| (place, known)));
-            let rows: Vec<Row> = listing
+            let rows: Vec<IntervalSample> = listing
                 .intervals
                 .iter()
                 .filter(|row| row.layer == Layer::Block && !row.since_boot)
                 .map(|interval| analysis.row(place, interval))
                 .collect();
-            analysis.rows.extend(rows);
+            analysis.intervals.extend(rows);
             // What was folded beside a stretch of events is of the same disks in better times.
             let folded = if listing.stretch { &[] } else { &listing.distributions[..] };
-            let shapes: Vec<Shape> =
-                folded.iter().map(|known| analysis.shape(place, known)).collect();
-            analysis.shapes.extend(shapes);
+            let histograms: Vec<HistogramSample> =
+                folded.iter().map(|known| analysis.sample(place, known)).collect();
+            analysis.histograms.extend(histograms);
         }
         analysis.lost = analysis.lost_times();
         analysis
@@ -145,11 +145,11 @@ impl<'a> Analysis<'a> {
             .map(|trace| (trace.listing, &trace.disk, trace.lost_ns() / trace.span_ns()));
         let averaged = self.rows.iter().map(|row| (row.listing, &row.disk, row.lost()));
         // A histogram does not tell how long was watched: of the time waited, what is excess.
-        let counted = self.shapes.iter().filter(|shape| shape.known.layer == Layer::Block);
-        let counted = counted.filter_map(|shape| {
-            let (mean_ns, _) = shape.known.histogram.mean_ns().filter(|(mean, _)| *mean > 0.0)?;
-            let lost = (1.0 - shape.s0.slowest_ms() * 1e6 / mean_ns).max(0.0);
-            Some((shape.listing, &shape.disk, lost))
+        let counted = self.histograms.iter().filter(|sample| sample.known.layer == Layer::Block);
+        let counted = counted.filter_map(|sample| {
+            let (mean_ns, _) = sample.known.histogram.mean_ns().filter(|(mean, _)| *mean > 0.0)?;
+            let lost = (1.0 - sample.s0.slowest_ms() * 1e6 / mean_ns).max(0.0);
+            Some((sample.listing, &sample.disk, lost))
         });
         let mut known: HashMap<(&str, &str), f64> = HashMap::new();
         for (listing, disk, lost) in traced.chain(averaged).chain(counted) {
@@ -297,8 +297,8 @@ impl<'a> Analysis<'a> {
     }
 
     /// The rows of each device, a listing at a time.
-    pub fn rows_by_listing(&self) -> Vec<Vec<&Row<'a>>> {
-        let mut all: Vec<Vec<&Row>> = Vec::new();
+    pub fn rows_by_listing(&self) -> Vec<Vec<&IntervalSample<'a>>> {
+        let mut all: Vec<Vec<&IntervalSample>> = Vec::new();
         let mut places: HashMap<(usize, DeviceId), usize> = HashMap::new();
         for row in &self.rows {
             let place = *places.entry((row.listing, row.device)).or_insert(all.len());
@@ -312,7 +312,7 @@ impl<'a> Analysis<'a> {
 
     /// Whom the trace of the same disk in the same input blames, if it could be replayed: averages
     /// say nothing that single I/Os contradict.
-    pub fn traced_side(&self, row: &Row) -> Option<Side> {
+    pub fn traced_side(&self, row: &IntervalSample) -> Option<Side> {
         self.traces
             .iter()
             .filter(|trace| trace.disk == row.disk)
@@ -322,9 +322,9 @@ impl<'a> Analysis<'a> {
             .and_then(DeviceTrace::side)
     }
 
-    fn row(&self, listing: usize, interval: &'a Interval) -> Row<'a> {
+    fn row(&self, listing: usize, interval: &'a Interval) -> IntervalSample<'a> {
         let s0 = self.s0_of_row(interval);
-        Row {
+        IntervalSample {
             listing,
             device: interval.device,
             disk: self.disk(interval.device),
@@ -334,14 +334,14 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    fn shape(&self, listing: usize, known: &'a Distribution) -> Shape<'a> {
+    fn sample(&self, listing: usize, known: &'a Distribution) -> HistogramSample<'a> {
         let request = Request {
             op: known.op.unwrap_or(Op::Read),
             bytes: known.bytes.map_or(4096.0, f64::from),
             sequential: None,
         };
         let s0 = self.s0(known.device, request, samples::middle_half(&known.histogram));
-        Shape { listing, disk: self.disk(known.device), known, s0 }
+        HistogramSample { listing, disk: self.disk(known.device), known, s0 }
     }
 
     fn s0_of_row(&self, interval: &Interval) -> Rc<S0> {

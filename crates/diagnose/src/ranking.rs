@@ -243,9 +243,9 @@ pub fn bound(analysis: &Analysis, findings: &mut [Finding]) {
 fn carries(analysis: &Analysis, finding: &Finding) -> f64 {
     let level = analysis.level(&finding.subject.listings);
     let rests_on = |listing: &usize| finding.subject.listings.contains(listing);
-    let rows = analysis.rows.iter().filter(|row| rests_on(&row.listing)).count();
-    let counted = analysis.shapes.iter().filter(|shape| rests_on(&shape.listing));
-    let counted: u64 = counted.map(|shape| shape.known.histogram.count()).sum();
+    let rows = analysis.intervals.iter().filter(|row| rests_on(&row.listing)).count();
+    let counted = analysis.histograms.iter().filter(|sample| rests_on(&sample.listing));
+    let counted: u64 = counted.map(|sample| sample.known.histogram.count()).sum();
     match level {
         Level::A if rows <= 1 => ONE_ROW,
         Level::A => AVERAGES,

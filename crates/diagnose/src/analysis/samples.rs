@@ -7,7 +7,7 @@ use iowhy_model::{DeviceId, Distribution, Histogram, Interval, Op};
 use crate::baseline::healthy_time::{S0, Seen};
 
 /// A row of averages.
-pub struct Row<'a> {
+pub struct IntervalSample<'a> {
     /// The listing's place.
     pub listing: usize,
     /// The device.
@@ -23,7 +23,7 @@ pub struct Row<'a> {
 }
 
 /// A histogram.
-pub struct Shape<'a> {
+pub struct HistogramSample<'a> {
     /// The listing's place.
     pub listing: usize,
     /// Its disk's name.
@@ -34,7 +34,7 @@ pub struct Shape<'a> {
     pub s0: Rc<S0>,
 }
 
-impl Row<'_> {
+impl IntervalSample<'_> {
     /// Completions per second.
     pub fn per_s(&self) -> f64 {
         self.interval.ios_per_s()
@@ -96,7 +96,7 @@ impl Row<'_> {
 /// The rows of a device that follow a silence: rows before them completed nothing, and what completes
 /// then has waited for as long as that may have been. A device that went away for a while shows so,
 /// and a device that is full does not: it completes all the time.
-pub fn after_silence<'r, 'a>(rows: &[&'r Row<'a>]) -> Vec<&'r Row<'a>> {
+pub fn after_silence<'r, 'a>(rows: &[&'r IntervalSample<'a>]) -> Vec<&'r IntervalSample<'a>> {
     let mut found = Vec::new();
     let (mut silent_ms, mut worked) = (0.0, false);
     for row in rows {
@@ -119,7 +119,7 @@ pub fn after_silence<'r, 'a>(rows: &[&'r Row<'a>]) -> Vec<&'r Row<'a>> {
 #[derive(Clone, Copy)]
 pub struct Silence<'r, 'a> {
     /// Its first row.
-    pub row: &'r Row<'a>,
+    pub row: &'r IntervalSample<'a>,
     /// Its length, s.
     pub seconds: f64,
     /// The most that were in flight.
@@ -132,7 +132,7 @@ pub struct Silence<'r, 'a> {
 
 /// Such stretches among the rows of one device. What is in flight at the end of the listing may still
 /// complete, and is no part of them; nor is a device that never worked before.
-pub fn silences<'r, 'a>(rows: &[&'r Row<'a>]) -> Vec<Silence<'r, 'a>> {
+pub fn silences<'r, 'a>(rows: &[&'r IntervalSample<'a>]) -> Vec<Silence<'r, 'a>> {
     let mut found = Vec::new();
     let mut open: Option<Silence> = None;
     let (mut clock_s, mut worked) = (0.0, false);

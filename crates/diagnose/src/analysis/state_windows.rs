@@ -2,7 +2,7 @@
 
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::groups::Group;
-use crate::analysis::samples::Row;
+use crate::analysis::samples::IntervalSample;
 use crate::measures::decline::Window;
 use crate::measures::spread;
 
@@ -51,8 +51,8 @@ pub fn windows(trace: &DeviceTrace, belongs: impl Fn(&Group) -> bool) -> Windows
 
 /// Rows of averages of one disk as windows: each row is one. The cost is the mean latency of the
 /// operation.
-pub fn of_rows(rows: &[&Row], op: Op) -> Vec<Window> {
-    let window = |row: &&Row| {
+pub fn of_rows(rows: &[&IntervalSample], op: Op) -> Vec<Window> {
+    let window = |row: &&IntervalSample| {
         let rates = row.interval.of(op).filter(|rates| rates.ios_per_s > 0.0)?;
         let seconds = row.interval.length.map_or(1.0, |length| length.seconds());
         Some(Window {

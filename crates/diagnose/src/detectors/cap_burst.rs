@@ -30,7 +30,7 @@ use iowhy_model::{Bound, DeviceId, Evidence, Finding, Forecast, Level, Nanos, Un
 use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
-use crate::analysis::samples::Row;
+use crate::analysis::samples::IntervalSample;
 use crate::detector::{Needs, computed, finding, held, lines};
 use crate::measures::bucket::{self, Drained};
 use crate::measures::cap::{self, Limit};
@@ -107,9 +107,9 @@ struct Course {
     waits_ms: Vec<f64>,
 }
 
-fn from_rows(analysis: &Analysis, rows: &[&Row]) -> Option<Finding> {
+fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     let first = rows.first()?;
-    let column = |of: &dyn Fn(&Row) -> Option<f64>| -> Vec<f64> {
+    let column = |of: &dyn Fn(&IntervalSample) -> Option<f64>| -> Vec<f64> {
         let known: Vec<f64> = rows.iter().filter_map(|row| of(row)).collect();
         if known.len() == rows.len() { known } else { Vec::new() }
     };
@@ -125,7 +125,7 @@ fn from_rows(analysis: &Analysis, rows: &[&Row]) -> Option<Finding> {
     courses.iter().find_map(|course| charge(analysis, course))
 }
 
-fn rate_of(row: &Row, limit: Limit) -> f64 {
+fn rate_of(row: &IntervalSample, limit: Limit) -> f64 {
     match limit {
         Limit::Iops => row.per_s(),
         Limit::BytesPerSecond => row.interval.bytes_per_s(),

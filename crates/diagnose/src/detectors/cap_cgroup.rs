@@ -32,7 +32,7 @@ use iowhy_model::{Bound, DeviceId, Evidence, Finding, Level, Name, Op, Unit, Ver
 use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
-use crate::analysis::samples::Row;
+use crate::analysis::samples::IntervalSample;
 use crate::detector::{Needs, computed, finding, held, lines};
 use crate::evidence::forecast::from_means;
 use crate::evidence::programs;
@@ -146,9 +146,9 @@ fn rates_of(analysis: &Analysis, requests: &Requests, limit: &Limit) -> Option<V
     Some(windows.rates(known))
 }
 
-fn from_rows(analysis: &Analysis, rows: &[&Row]) -> Option<Finding> {
+fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     let first = rows.first()?;
-    let active: Vec<&&Row> = rows.iter().filter(|row| row.per_s() > 0.0).collect();
+    let active: Vec<&&IntervalSample> = rows.iter().filter(|row| row.per_s() > 0.0).collect();
     let busy: f64 = active.iter().filter_map(|row| row.interval.busy).sum();
     let place = Place {
         listing: first.listing,

@@ -30,7 +30,7 @@ use iowhy_model::{Bound, Evidence, Finding, Level, Medium, Unit, Verdict};
 use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
-use crate::analysis::samples::Row;
+use crate::analysis::samples::IntervalSample;
 use crate::detector::{Needs, computed, finding, held, lines, read_off};
 use crate::evidence::runs;
 use crate::measures::cap::{self, Limit, Plateau, Tier};
@@ -102,7 +102,7 @@ struct Pin {
     n: u64,
 }
 
-fn from_rows(analysis: &Analysis, rows: &[&Row]) -> Vec<Finding> {
+fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Vec<Finding> {
     let Some(first) = rows.first() else { return Vec::new() };
     if !analysis.may_be_limited(first.device) {
         return Vec::new();
@@ -110,7 +110,7 @@ fn from_rows(analysis: &Analysis, rows: &[&Row]) -> Vec<Finding> {
     let in_flight: Vec<f64> = rows.iter().filter_map(|row| row.interval.queue_len).collect();
     let in_flight = if in_flight.len() == rows.len() { in_flight } else { Vec::new() };
     for limit in [Limit::Iops, Limit::BytesPerSecond] {
-        let rate = |row: &Row| rate_of(row, limit);
+        let rate = |row: &IntervalSample| rate_of(row, limit);
         let rates: Vec<f64> = rows.iter().map(|row| rate(row)).collect();
         let plateau = cap::plateau(&rates, &in_flight);
         let bought = analysis.network_odds(first.device) >= BOUGHT;
@@ -123,7 +123,7 @@ fn from_rows(analysis: &Analysis, rows: &[&Row]) -> Vec<Finding> {
         }
         // Of many samples some stand on any number; and what was once exceeded is no limit.
         let highest = highest_of_disk(analysis, first, limit);
-        let speaks = |row: &&&Row| {
+        let speaks = |row: &&&IntervalSample| {
             rows.len() < SAMPLES
                 && row.interval.queue_len.is_some_and(|n| n > WAITING)
                 && highest <= rate(row) * (1.0 + EXCEEDED)
@@ -141,21 +141,21 @@ fn from_rows(analysis: &Analysis, rows: &[&Row]) -> Vec<Finding> {
 }
 
 /// The highest rate of the disk in any listing of the input.
-fn highest_of_disk(analysis: &Analysis, of: &Row, limit: Limit) -> f64 {
-    let same = analysis.rows.iter().filter(|row| {
+fn highest_of_disk(analysis: &Analysis, of: &IntervalSample, limit: Limit) -> f64 {
+    let same = analysis.intervals.iter().filter(|row| {
         row.disk == of.disk && analysis.input(row.listing) == analysis.input(of.listing)
     });
     same.map(|row| rate_of(row, limit)).fold(0.0, f64::max)
 }
 
-fn rate_of(row: &Row, limit: Limit) -> f64 {
+fn rate_of(row: &IntervalSample, limit: Limit) -> f64 {
     match limit {
         Limit::Iops => row.per_s(),
         Limit::BytesPerSecond => row.interval.bytes_per_s(),
     }
 }
 
-fn charge(analysis: &Analysis, row: &Row, pin: &Pin) -> Option<Finding> {
+fn charge(analysis: &Analysis, row: &IntervalSample, pin: &Pin) -> Option<Finding> {
     let queue = row.interval.queue_len.unwrap_or(0.0);
     if queue <= WAITING {
         return None;

@@ -29,7 +29,7 @@ use iowhy_model::{Bound, Finding, Level, Unit, Verdict};
 use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
-use crate::analysis::samples::{self, Row, Silence};
+use crate::analysis::samples::{self, IntervalSample, Silence};
 use crate::detector::{Needs, computed, finding, held, lines, read_off};
 use crate::evidence::freezes;
 use crate::measures::service::ServiceSpan;
@@ -135,7 +135,7 @@ fn longest_beside(trace: &DeviceTrace, hangs: &[&Episode]) -> f64 {
     beside.map(|span| span.latency_ns()).fold(0.0, f64::max)
 }
 
-fn from_rows(analysis: &Analysis, rows: &[&Row]) -> Option<Finding> {
+fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     let silences = samples::silences(rows);
     let longest = silences.iter().max_by(|a, b| a.seconds.total_cmp(&b.seconds))?;
     let Silence { row, seconds: length, queue, after_s, rows: silent } = *longest;

@@ -34,7 +34,7 @@ use iowhy_model::{Bound, DeviceId, Evidence, Finding, Level, Op, Unit, Verdict};
 
 use crate::Detector;
 use crate::analysis::device_trace::DeviceTrace;
-use crate::analysis::samples::Row;
+use crate::analysis::samples::IntervalSample;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
 use crate::evidence::candidates::SHAPE_ALONE;
@@ -191,7 +191,7 @@ fn may_be_durable(analysis: &Analysis, trace: &DeviceTrace) -> bool {
 }
 
 /// The same of averages, which know no flags: most was lost by writes, each no longer than a durable one.
-fn writes_may_be_durable(row: &Row) -> bool {
+fn writes_may_be_durable(row: &IntervalSample) -> bool {
     let lost = |op: Op| {
         let rates = row.interval.of(op).filter(|rates| rates.ios_per_s > 0.0)?;
         let wait = rates.await_ns? - row.s0.median_ms() * 1e6;
@@ -208,7 +208,7 @@ fn held_back(analysis: &Analysis, device: DeviceId, queued: f64, believed: f64) 
     if may_be { believed.min(SHAPE_ALONE) } else { believed }
 }
 
-fn from_rows(analysis: &Analysis, rows: &[&Row]) -> Option<Finding> {
+fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     // The row that lost most time speaks; the others only have to be no worse than silent.
     let row = rows.iter().filter(|row| usable(row)).max_by(|a, b| a.lost().total_cmp(&b.lost()))?;
     let (effective, wait) = (row.effective_ms()?, row.await_ms()?);
@@ -254,27 +254,27 @@ fn is_device(side: Side) -> bool {
 
 /// Whether a histogram beside the averages says that the disk was much quicker: one of the two is of
 /// another time.
-fn is_contradicted(analysis: &Analysis, row: &Row, wait_ms: f64) -> bool {
-    analysis.shapes.iter().any(|shape| {
-        shape.disk == row.disk
-            && shape.listing.abs_diff(row.listing) == 1
-            && analysis.input(shape.listing) == analysis.input(row.listing)
-            && shape.known.histogram.mean_ns().is_some_and(|(mean, _)| mean * 2.0 < wait_ms * 1e6)
+fn is_contradicted(analysis: &Analysis, row: &IntervalSample, wait_ms: f64) -> bool {
+    analysis.histograms.iter().any(|sample| {
+        sample.disk == row.disk
+            && sample.listing.abs_diff(row.listing) == 1
+            && analysis.input(sample.listing) == analysis.input(row.listing)
+            && sample.known.histogram.mean_ns().is_some_and(|(mean, _)| mean * 2.0 < wait_ms * 1e6)
     })
 }
 
 /// A slow disk is slow in most rows: what is left of the belief if it is so in few. One bad row
 /// among many is an event, not a slow disk.
-fn persistence(rows: &[&Row]) -> f64 {
-    let usable: Vec<&&Row> = rows.iter().filter(|row| usable(row)).collect();
-    let is_slow = |row: &&&&Row| {
+fn persistence(rows: &[&IntervalSample]) -> f64 {
+    let usable: Vec<&&IntervalSample> = rows.iter().filter(|row| usable(row)).collect();
+    let is_slow = |row: &&&&IntervalSample| {
         row.effective_ms().is_some_and(|effective| effective > SLOWDOWN * row.s0.median_ms())
     };
     let share = usable.iter().filter(is_slow).count() as f64 / usable.len().max(1) as f64;
     (share / MOST_ROWS).min(1.0)
 }
 
-fn usable(row: &Row) -> bool {
+fn usable(row: &IntervalSample) -> bool {
     let busy = row.interval.busy.unwrap_or(0.0);
     row.per_s() > 0.0
         && busy > ranking::COMPLAINED_OF
@@ -284,7 +284,7 @@ fn usable(row: &Row) -> bool {
 
 fn row_evidence(
     analysis: &Analysis,
-    row: &Row,
+    row: &IntervalSample,
     effective: f64,
     wait: f64,
     votes: usize,
@@ -320,7 +320,7 @@ fn row_evidence(
 }
 
 /// The same over all rows of the listing: one row may be chance, the range is not.
-fn spread_of_rows(analysis: &Analysis, rows: &[&Row]) -> Vec<Evidence> {
+fn spread_of_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Vec<Evidence> {
     let ratios: Vec<f64> = rows
         .iter()
         .filter(|row| usable(row))
@@ -339,7 +339,7 @@ fn spread_of_rows(analysis: &Analysis, rows: &[&Row]) -> Vec<Evidence> {
 }
 
 /// The range from the middle guess to the slowest class in question.
-fn healthy_range(row: &Row) -> String {
+fn healthy_range(row: &IntervalSample) -> String {
     let (middle, slowest) = (row.s0.median_ms(), row.s0.slowest_ms());
     if slowest > 1.5 * middle {
         format!("{} to {}", phrase::ms(middle), phrase::ms(slowest))
@@ -350,7 +350,7 @@ fn healthy_range(row: &Row) -> String {
 
 /// Why await is a multiple of the busy time per completion though nothing is wrong with the load:
 /// requests wait for each other, and await counts the wait.
-fn second_in_queue(wait: f64, effective: f64, row: &Row) -> String {
+fn second_in_queue(wait: f64, effective: f64, row: &IntervalSample) -> String {
     let ratio = wait / effective;
     match row.interval.queue_len {
         Some(queue) if ratio > 1.5 && ratio < 3.0 && queue < 3.0 => format!(

@@ -28,7 +28,7 @@ use iowhy_model::{Bound, Evidence, Finding, Layer, Level, Stage, Unit, Verdict};
 use crate::Detector;
 use crate::analysis::audit;
 use crate::analysis::device_trace::DeviceTrace;
-use crate::analysis::samples::{self, Row, Shape};
+use crate::analysis::samples::{self, HistogramSample, IntervalSample};
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Needs, computed, estimated, finding, held, lines, of_disk};
 use crate::evidence::medium_readings::{self, Readings};
@@ -130,11 +130,11 @@ fn bills(analysis: &Analysis, input: &str, disk: &str) -> Vec<Bill> {
         .rows_by_listing()
         .into_iter()
         .filter(|rows| rows.first().is_some_and(|row| here(row.listing, &row.disk)));
-    let shapes = analysis.shapes.iter().filter(|shape| here(shape.listing, &shape.disk));
+    let histograms = analysis.histograms.iter().filter(|sample| here(sample.listing, &sample.disk));
     traces
         .filter_map(|trace| of_trace(analysis, trace))
         .chain(rows.filter_map(|rows| of_rows(analysis, &rows)))
-        .chain(shapes.filter_map(|shape| of_shape(analysis, shape)))
+        .chain(histograms.filter_map(|sample| of_histogram(analysis, sample)))
         .collect()
 }
 
@@ -175,8 +175,8 @@ fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Bill> {
 }
 
 /// The row that all but one in twenty are better than speaks for its listing.
-fn of_rows(analysis: &Analysis, rows: &[&Row]) -> Option<Bill> {
-    let mut waits: Vec<(f64, &Row)> = rows
+fn of_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Bill> {
+    let mut waits: Vec<(f64, &IntervalSample)> = rows
         .iter()
         .filter(|row| row.per_s() >= 1.0 && row.agrees)
         .filter_map(|row| Some((row.await_ms()? / row.s0.median_ms(), *row)))
@@ -212,48 +212,48 @@ fn of_rows(analysis: &Analysis, rows: &[&Row]) -> Option<Bill> {
     Some(Bill { listing: row.listing, confidence, evidence, assumption, readings })
 }
 
-fn of_shape(analysis: &Analysis, shape: &Shape) -> Option<Bill> {
-    let histogram = &shape.known.histogram;
+fn of_histogram(analysis: &Analysis, sample: &HistogramSample) -> Option<Bill> {
+    let histogram = &sample.known.histogram;
     let n = histogram.count();
     // What a program waited for is not the device's alone: where even that is short the device is well,
     // unless memory answered.
-    let by_program = shape.known.layer == Layer::Application && shape.known.stage == Stage::Total;
-    let at_once = audit::at_once(analysis.listing(shape.listing), shape.known.device);
+    let by_program = sample.known.layer == Layer::Application && sample.known.stage == Stage::Total;
+    let at_once = audit::at_once(analysis.listing(sample.listing), sample.known.device);
     let alone = by_program && at_once == Some(1.0);
     let largest_ms = histogram.max_ns.map_or(f64::INFINITY, |ns| ns as f64 / 1e6);
-    let few = n >= FEWEST && largest_ms < WITHIN_SLOWEST * shape.s0.slowest_ms();
+    let few = n >= FEWEST && largest_ms < WITHIN_SLOWEST * sample.s0.slowest_ms();
     let many = n >= EVENTS_NEEDED as u64;
-    let tells = (shape.known.layer == Layer::Block && many) || (alone && (many || few));
+    let tells = (sample.known.layer == Layer::Block && many) || (alone && (many || few));
     let (mean_ns, _) =
         histogram.mean_ns().filter(|(ns, _)| tells && (*ns > MEMORY_NS || !alone))?;
-    let source = analysis.source(shape.listing);
-    let far = (TAIL * shape.s0.slowest_ms() * 1e6) as u64;
+    let source = analysis.source(sample.listing);
+    let far = (TAIL * sample.s0.slowest_ms() * 1e6) as u64;
     let tail: u64 = histogram.filled().filter(|(low, _, _)| *low > far).map(|(_, _, n)| n).sum();
     let tail = tail as f64 / n as f64;
     let mean_ms = mean_ns / 1e6;
-    let (_, by_votes) = shape.s0.votes(|s0| mean_ms < WITHIN * s0);
-    let near = (NEAR_TAIL * shape.s0.slowest_ms() * 1e6) as u64;
+    let (_, by_votes) = sample.s0.votes(|s0| mean_ms < WITHIN * s0);
+    let near = (NEAR_TAIL * sample.s0.slowest_ms() * 1e6) as u64;
     let behind: u64 =
         histogram.filled().filter(|(low, _, _)| *low >= near).map(|(_, _, n)| n).sum();
     let heavy = behind as f64 > NEAR_SHARE * n as f64;
     let waits_turns = missed_turn::may_be_turns(histogram);
     let tail_weighs = if heavy || waits_turns { 1.0 } else { tail };
-    let confidence = judged(mean_ms, by_votes, shape.s0.slowest_ms(), tail_weighs);
-    let healthy = format!("healthy service time, taking it for {}", shape.s0.assumption);
-    let what = format!("mean latency of {}", name(&shape.disk));
+    let confidence = judged(mean_ms, by_votes, sample.s0.slowest_ms(), tail_weighs);
+    let healthy = format!("healthy service time, taking it for {}", sample.s0.assumption);
+    let what = format!("mean latency of {}", name(&sample.disk));
     let evidence = vec![
         held(
             estimated(&what, mean_ms, Unit::Ms, n, source),
-            Bound::Below(WITHIN_SLOWEST * shape.s0.slowest_ms()),
+            Bound::Below(WITHIN_SLOWEST * sample.s0.slowest_ms()),
         ),
-        estimated(&healthy, shape.s0.median_ms(), Unit::Ms, n, source),
+        estimated(&healthy, sample.s0.median_ms(), Unit::Ms, n, source),
         held(
             computed("requests beyond ten healthy times", tail, Unit::Share, n, source),
             Bound::Below(TAIL_SHARE),
         ),
     ];
-    let assumption = shape.s0.assumption.clone();
-    Some(Bill { listing: shape.listing, confidence, evidence, assumption, readings: None })
+    let assumption = sample.s0.assumption.clone();
+    Some(Bill { listing: sample.listing, confidence, evidence, assumption, readings: None })
 }
 
 fn judged(mean_ms: f64, by_votes: f64, slowest_ms: f64, tail: f64) -> f64 {

@@ -25,7 +25,7 @@ use iowhy_model::{Bound, Family, Finding, Layer, Level, STANDS, Unit, Verdict};
 
 use crate::Detector;
 use crate::analysis::Analysis;
-use crate::analysis::samples::Row;
+use crate::analysis::samples::IntervalSample;
 use crate::detector::{Needs, computed, finding, held, lines, read_off};
 use crate::phrase;
 use crate::ranking::closing;
@@ -64,7 +64,7 @@ fn accuse(analysis: &Analysis) -> Vec<Finding> {
             })
         };
         let open: Vec<String> = disks.into_iter().filter(|disk| !cleared(disk)).collect();
-        let stuck: Vec<&Row> = analysis
+        let stuck: Vec<&IntervalSample> = analysis
             .rows
             .iter()
             .filter(|row| analysis.input(row.listing) == input && open.contains(&row.disk))
@@ -85,21 +85,22 @@ fn accuse(analysis: &Analysis) -> Vec<Finding> {
 }
 
 /// Nothing completed to the end of the listing: a later completion ends a freeze.
-fn is_last(analysis: &Analysis, row: &Row) -> bool {
-    let same = |other: &&&Row| (other.listing, other.device) == (row.listing, row.device);
-    let last = analysis.rows.iter().rev().find(|other| same(&other));
+fn is_last(analysis: &Analysis, row: &IntervalSample) -> bool {
+    let same =
+        |other: &&&IntervalSample| (other.listing, other.device) == (row.listing, row.device);
+    let last = analysis.intervals.iter().rev().find(|other| same(&other));
     last.is_some_and(|last| std::ptr::eq(last, row))
 }
 
 /// Whether single I/Os of the disk were watched beside it: then they tell.
-fn is_traced(analysis: &Analysis, row: &Row) -> bool {
+fn is_traced(analysis: &Analysis, row: &IntervalSample) -> bool {
     analysis.traces.iter().any(|trace| {
         trace.disk == row.disk && analysis.input(trace.listing) == analysis.input(row.listing)
     })
 }
 
 /// Requests are in flight and none completes: averages then read 0.00 and look healthy.
-fn nothing_completes(analysis: &Analysis, row: &Row) -> Finding {
+fn nothing_completes(analysis: &Analysis, row: &IntervalSample) -> Finding {
     let source = analysis.source(row.listing);
     let outstanding = row.outstanding().unwrap_or(0.0);
     let mut charge = finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
@@ -249,8 +250,11 @@ fn named(disks: &[String]) -> String {
 
 fn has_any(analysis: &Analysis, place: usize, disks: &[String]) -> bool {
     analysis.traces.iter().any(|trace| trace.listing == place && disks.contains(&trace.disk))
-        || analysis.rows.iter().any(|row| row.listing == place && disks.contains(&row.disk))
-        || analysis.shapes.iter().any(|shape| shape.listing == place && disks.contains(&shape.disk))
+        || analysis.intervals.iter().any(|row| row.listing == place && disks.contains(&row.disk))
+        || analysis
+            .histograms
+            .iter()
+            .any(|sample| sample.listing == place && disks.contains(&sample.disk))
         || analysis
             .streams
             .iter()
@@ -271,11 +275,13 @@ fn amounts(analysis: &Analysis, input: &str, disks: &[String]) -> Amounts {
     let here =
         |listing: usize, disk: &String| analysis.input(listing) == input && disks.contains(disk);
     let traces = || analysis.traces.iter().filter(|trace| here(trace.listing, &trace.disk));
-    let rows = || analysis.rows.iter().filter(|row| here(row.listing, &row.disk));
-    let shapes = analysis.shapes.iter().filter(|shape| here(shape.listing, &shape.disk));
+    let rows = || analysis.intervals.iter().filter(|row| here(row.listing, &row.disk));
+    let histograms = analysis.histograms.iter().filter(|sample| here(sample.listing, &sample.disk));
     let seen: usize = traces().map(|trace| trace.spans.len()).sum();
-    let counted: u64 = shapes.map(|shape| shape.known.histogram.count()).sum();
-    let lost = traces().map(|trace| trace.lost_ns() / trace.span_ns()).chain(rows().map(Row::lost));
+    let counted: u64 = histograms.map(|sample| sample.known.histogram.count()).sum();
+    let lost = traces()
+        .map(|trace| trace.lost_ns() / trace.span_ns())
+        .chain(rows().map(IntervalSample::lost));
     Amounts {
         seen: seen as f64,
         records: (seen + rows().count()) as f64 + counted as f64,

@@ -355,10 +355,12 @@ fn all_well(analysis: &Analysis) -> bool {
         .rows
         .iter()
         .all(|row| row.await_ms().is_none_or(|ms| ms < HEALTHY * row.s0.slowest_ms()));
-    let shapes =
-        analysis.shapes.iter().filter(|shape| shape.known.layer == Layer::Block).all(|shape| {
-            let mean = shape.known.histogram.mean_ns();
-            mean.is_none_or(|(mean, _)| mean / 1e6 < HEALTHY * shape.s0.slowest_ms())
-        });
-    traces && rows && shapes
+    let histograms =
+        analysis.histograms.iter().filter(|sample| sample.known.layer == Layer::Block).all(
+            |sample| {
+                let mean = sample.known.histogram.mean_ns();
+                mean.is_none_or(|(mean, _)| mean / 1e6 < HEALTHY * sample.s0.slowest_ms())
+            },
+        );
+    traces && rows && histograms
 }

@@ -30,7 +30,7 @@ use iowhy_model::{Bound, Finding, Forecast, Level, Op, Unit, Verdict};
 use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
-use crate::analysis::samples::Row;
+use crate::analysis::samples::IntervalSample;
 use crate::detector::{Needs, computed, finding, held, lines, read_off};
 use crate::evidence::forecast::from_means;
 use crate::measures::exposure::{self, Exposure, Sample};
@@ -253,19 +253,21 @@ fn forecast(requests: &Requests, effect: &Effect) -> Option<Forecast> {
     from_means(now, (now - gained).max(0.0), assuming)
 }
 
-fn from_rows(analysis: &Analysis, rows: &[&Row]) -> Option<Finding> {
-    let time = |row: &Row| {
+fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
+    let time = |row: &IntervalSample| {
         row.interval
             .of(Op::Discard)
             .and_then(|rates| Some(rates.ios_per_s * rates.await_ns? / 1e9))
             .unwrap_or(0.0)
     };
-    let share = |row: &Row| time(row) / row.interval.busy.unwrap_or(1.0).max(time(row)).max(1e-9);
-    let wait = |row: &Row, op: Op| {
+    let share = |row: &IntervalSample| {
+        time(row) / row.interval.busy.unwrap_or(1.0).max(time(row)).max(1e-9)
+    };
+    let wait = |row: &IntervalSample, op: Op| {
         let rates = row.interval.of(op).filter(|rates| rates.ios_per_s > 0.0)?;
         rates.await_ns
     };
-    let usable: Vec<&&Row> = rows.iter().filter(|row| row.agrees).collect();
+    let usable: Vec<&&IntervalSample> = rows.iter().filter(|row| row.agrees).collect();
     let of = |op: Op| -> Option<(Op, Exposure)> {
         let samples: Vec<Sample> = usable
             .iter()

@@ -32,7 +32,7 @@ use iowhy_model::{Bound, Finding, Flags, Forecast, Level, Nanos, Op, Unit, Verdi
 use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
-use crate::analysis::samples::Row;
+use crate::analysis::samples::IntervalSample;
 use crate::baseline::healthy_time;
 use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
 use crate::evidence::programs;
@@ -211,12 +211,12 @@ fn all_slow(analysis: &Analysis, requests: &Requests, spans: &Spans, found: &Flu
 }
 
 /// From averages: the row in which flushes cost most.
-fn from_rows(analysis: &Analysis, rows: &[&Row]) -> Option<Finding> {
-    let cost = |row: &Row| {
+fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
+    let cost = |row: &IntervalSample| {
         let flushes = row.interval.of(Op::Flush)?;
         Some((flushes.ios_per_s, flushes.await_ns? / 1e6))
     };
-    let time = |row: &Row| cost(row).map_or(0.0, |(per_s, ms)| per_s * ms / 1000.0);
+    let time = |row: &IntervalSample| cost(row).map_or(0.0, |(per_s, ms)| per_s * ms / 1000.0);
     let row = rows.iter().filter(|row| row.agrees).max_by(|a, b| time(a).total_cmp(&time(b)))?;
     let (per_s, ms) = cost(row)?;
     let seconds = row.interval.length.map_or(1.0, |length| length.seconds());

@@ -25,7 +25,7 @@ use iowhy_model::{Bound, DeviceId, Finding, Level, Op, Source, Unit, Verdict};
 
 use crate::Detector;
 use crate::analysis::device_trace::DeviceTrace;
-use crate::analysis::samples::Row;
+use crate::analysis::samples::IntervalSample;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::baseline::healthy_time::{Request, S0};
 use crate::detector::{Needs, computed, estimated, finding, held, lines};
@@ -119,7 +119,7 @@ fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     if n < EVENTS_NEEDED as u64 || as_slow { None } else { charge(analysis, &large) }
 }
 
-fn from_rows(analysis: &Analysis, rows: &[&Row]) -> Option<Finding> {
+fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     let row = rows
         .iter()
         .filter(|row| row.agrees && analysis.traced_side(row).is_none())

@@ -34,7 +34,7 @@ use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::groups::Group;
-use crate::analysis::samples::Shape;
+use crate::analysis::samples::HistogramSample;
 use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
 use crate::measures::missed_turn::{self, MissedTurn};
 use crate::measures::service;
@@ -77,22 +77,24 @@ const RESTS: f64 = 4.0;
 const BYTES_PER_MS: f64 = 60_000.0;
 
 fn accuse(analysis: &Analysis) -> Vec<Finding> {
-    let shapes = analysis.shapes.iter().filter_map(|shape| from_shape(analysis, shape));
+    let histograms =
+        analysis.histograms.iter().filter_map(|sample| from_histogram(analysis, sample));
     let traces = analysis.traces.iter().flat_map(|trace| from_trace(analysis, trace));
-    shapes.chain(traces).collect()
+    histograms.chain(traces).collect()
 }
 
-fn from_shape(analysis: &Analysis, shape: &Shape) -> Option<Finding> {
-    let histogram = &shape.known.histogram;
+fn from_histogram(analysis: &Analysis, sample: &HistogramSample) -> Option<Finding> {
+    let histogram = &sample.known.histogram;
     let (mean_ns, true) = histogram.mean_ns()? else { return None };
-    if shape.known.op.is_some_and(|op| op != Op::Write) || !analysis.may_turn(shape.known.device) {
+    if sample.known.op.is_some_and(|op| op != Op::Write) || !analysis.may_turn(sample.known.device)
+    {
         return None;
     }
     let buckets: Vec<(f64, f64, u64)> =
         histogram.filled().map(|(low, high, n)| (low as f64 / 1e6, high as f64 / 1e6, n)).collect();
     let (mean_ms, min_ms) = (mean_ns / 1e6, histogram.min_ns? as f64 / 1e6);
     let missed = missed_turn::from_histogram(&buckets, mean_ms, min_ms)?;
-    let source = analysis.source(shape.listing);
+    let source = analysis.source(sample.listing);
     let mut evidence = facts_of(&missed, 0.0, source);
     evidence.push(read_off("mean latency", mean_ms, Unit::Ms, missed.n, source));
     evidence.push(read_off("smallest latency", min_ms, Unit::Ms, missed.n, source));
@@ -105,8 +107,8 @@ fn from_shape(analysis: &Analysis, shape: &Shape) -> Option<Finding> {
             evidence.push(read_off(&what, n as f64, Unit::Count, missed.n, source));
         }
     }
-    let size = shape.known.bytes;
-    charge(shape.known.device, shape.listing, &missed, mean_ms, size, evidence)
+    let size = sample.known.bytes;
+    charge(sample.known.device, sample.listing, &missed, mean_ms, size, evidence)
 }
 
 fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Vec<Finding> {

@@ -30,7 +30,7 @@ use iowhy_model::{Bound, Finding, Forecast, Level, Op, Unit, Verdict};
 use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
-use crate::analysis::samples::Row;
+use crate::analysis::samples::IntervalSample;
 use crate::detector::{Needs, computed, finding, held, lines, read_off};
 use crate::evidence::forecast::from_latencies;
 use crate::measures::exposure::{self, Exposure, Sample};
@@ -207,7 +207,7 @@ fn effect(trace: &DeviceTrace, victim: Op, culprit: Op) -> Option<Effect> {
 }
 
 /// From averages: intervals with many of the other kind beside intervals with few.
-fn from_rows(analysis: &Analysis, rows: &[&Row]) -> Option<Finding> {
+fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     let (victim, culprit, found) = [(Op::Read, Op::Write), (Op::Write, Op::Read)]
         .into_iter()
         .filter_map(|(victim, culprit)| Some((victim, culprit, of_rows(rows, victim, culprit)?)))
@@ -250,16 +250,17 @@ fn from_rows(analysis: &Analysis, rows: &[&Row]) -> Option<Finding> {
     Some(charge)
 }
 
-fn of_rows(rows: &[&Row], victim: Op, culprit: Op) -> Option<Exposure> {
-    let per_s = |row: &Row, op: Op| row.interval.of(op).map_or(0.0, |rates| rates.ios_per_s);
-    let usable: Vec<(&Row, f64)> = rows
+fn of_rows(rows: &[&IntervalSample], victim: Op, culprit: Op) -> Option<Exposure> {
+    let per_s =
+        |row: &IntervalSample, op: Op| row.interval.of(op).map_or(0.0, |rates| rates.ios_per_s);
+    let usable: Vec<(&IntervalSample, f64)> = rows
         .iter()
         .filter(|row| row.agrees && per_s(row, victim) > 0.0)
         .filter_map(|row| Some((*row, row.interval.of(victim)?.await_ns?)))
         .collect();
     // Beside the victims: at least a quarter as many; alone: at most one in fifty.
-    let with = |row: &Row| per_s(row, culprit) >= 0.25 * per_s(row, victim);
-    let alone = |row: &Row| per_s(row, culprit) <= 0.02 * per_s(row, victim);
+    let with = |row: &IntervalSample| per_s(row, culprit) >= 0.25 * per_s(row, victim);
+    let alone = |row: &IntervalSample| per_s(row, culprit) <= 0.02 * per_s(row, victim);
     let samples: Vec<Sample> = usable
         .iter()
         .filter(|(row, _)| with(row) || alone(row))

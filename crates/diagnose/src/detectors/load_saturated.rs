@@ -28,7 +28,7 @@ use iowhy_model::{Bound, Finding, Level, Unit, Verdict};
 
 use crate::Detector;
 use crate::analysis::device_trace::DeviceTrace;
-use crate::analysis::samples::{self, Row};
+use crate::analysis::samples::{self, IntervalSample};
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
 use crate::evidence::forecast::{forecast, vote_evidence};
@@ -104,7 +104,7 @@ fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     Some(charge)
 }
 
-fn from_rows(analysis: &Analysis, rows: &[&Row]) -> Option<Finding> {
+fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     // Who was away and came back is not full: what waited meanwhile is no demand.
     let gone = samples::after_silence(rows);
     let row = rows
@@ -171,11 +171,11 @@ fn from_rows(analysis: &Analysis, rows: &[&Row]) -> Option<Finding> {
     Some(charge)
 }
 
-fn usable(row: &Row) -> bool {
+fn usable(row: &IntervalSample) -> bool {
     row.per_s() > 0.0 && row.agrees && !disk_names::is_stacked(&row.disk)
 }
 
-fn same_disk(analysis: &Analysis, row: &Row) -> Vec<Load> {
+fn same_disk(analysis: &Analysis, row: &IntervalSample) -> Vec<Load> {
     analysis
         .rows
         .iter()

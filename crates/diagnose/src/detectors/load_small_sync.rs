@@ -30,7 +30,7 @@ use iowhy_model::{Bound, DeviceId, Evidence, Finding, Level, Op, Unit, Verdict};
 
 use crate::Detector;
 use crate::analysis::groups::Stream;
-use crate::analysis::samples::Row;
+use crate::analysis::samples::IntervalSample;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
 use crate::evidence::mounts;
@@ -100,7 +100,7 @@ fn charge(analysis: &Analysis, input: &str) -> Option<Finding> {
         .filter(|place| analysis.input(*place) == input)
         .filter_map(|place| stream_of(analysis, place))
         .collect();
-    let rows: Vec<&Row> = analysis
+    let rows: Vec<&IntervalSample> = analysis
         .rows
         .iter()
         .filter(|row| analysis.input(row.listing) == input && is_small_and_idle(row))
@@ -116,7 +116,7 @@ fn charge(analysis: &Analysis, input: &str) -> Option<Finding> {
 
 /// The share of the time watched in which somebody waited for the busiest disk; without
 /// completions, what the averages beside the trace say.
-fn waiting_share(analysis: &Analysis, listing: usize, rows: &[&Row]) -> Option<f64> {
+fn waiting_share(analysis: &Analysis, listing: usize, rows: &[&IntervalSample]) -> Option<f64> {
     let watched_ns = analysis.source(listing).watched.map_or(0.0, |watched| watched.0 as f64);
     let traces = analysis.traces.iter().filter(|trace| trace.listing == listing);
     let traced = traces
@@ -175,7 +175,7 @@ fn is_small(stream: &WriteStream) -> bool {
     stream.mean_bytes <= SMALL && stream.contiguous >= CONTIGUOUS
 }
 
-fn is_small_and_idle(row: &Row) -> bool {
+fn is_small_and_idle(row: &IntervalSample) -> bool {
     let interval = row.interval;
     let service = interval.device_ns.map(|ns| ns / 1e6).or(row.await_ms());
     let merges: f64 = interval.rates.iter().filter_map(|(_, rates)| rates.merges_per_s).sum();
@@ -189,7 +189,7 @@ fn is_small_and_idle(row: &Row) -> bool {
 
 /// Mean requests in flight while the trace ran: measured in it if completions were seen, else by
 /// the averages beside it. `None` if more than one was in flight, or nobody knows.
-fn one_at_a_time(analysis: &Analysis, listing: usize, rows: &[&Row]) -> Option<f64> {
+fn one_at_a_time(analysis: &Analysis, listing: usize, rows: &[&IntervalSample]) -> Option<f64> {
     let traces = analysis.traces.iter().filter(|trace| trace.listing == listing);
     let deepest = traces
         .map(|trace| {
@@ -205,7 +205,7 @@ fn from_stream(
     analysis: &Analysis,
     bad: &WriteStream,
     streams: &[WriteStream],
-    rows: &[&Row],
+    rows: &[&IntervalSample],
     (alone, waiting): (f64, f64),
 ) -> Finding {
     let mut charge = finding(DETECTOR.verdict, Some(bad.device), vec![bad.listing]);
@@ -306,8 +306,8 @@ fn size_evidence(analysis: &Analysis, stream: &WriteStream, what: &str) -> Vec<E
 }
 
 /// What the busiest row of each disk says; the others would only say it again.
-fn rows_evidence(analysis: &Analysis, rows: &[&Row]) -> Vec<Evidence> {
-    let mut busiest: Vec<&Row> = Vec::new();
+fn rows_evidence(analysis: &Analysis, rows: &[&IntervalSample]) -> Vec<Evidence> {
+    let mut busiest: Vec<&IntervalSample> = Vec::new();
     for row in rows {
         match busiest.iter_mut().find(|known| known.disk == row.disk) {
             Some(known) if known.per_s() < row.per_s() => *known = row,
@@ -318,7 +318,7 @@ fn rows_evidence(analysis: &Analysis, rows: &[&Row]) -> Vec<Evidence> {
     busiest.iter().flat_map(|row| row_evidence(analysis, row)).collect()
 }
 
-fn row_evidence(analysis: &Analysis, row: &Row) -> Vec<Evidence> {
+fn row_evidence(analysis: &Analysis, row: &IntervalSample) -> Vec<Evidence> {
     let source = analysis.source(row.listing);
     let mut evidence = Vec::new();
     for op in [Op::Read, Op::Write] {
@@ -334,7 +334,7 @@ fn row_evidence(analysis: &Analysis, row: &Row) -> Vec<Evidence> {
     evidence
 }
 
-fn from_rows(analysis: &Analysis, rows: &[&Row]) -> Option<Finding> {
+fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     let row = rows.iter().max_by(|a, b| a.per_s().total_cmp(&b.per_s()))?;
     let bytes = row.interval.mean_bytes()?;
     let mut disks: Vec<String> = rows.iter().map(|row| row.disk.clone()).collect();

@@ -29,7 +29,7 @@ use iowhy_model::{Bound, Evidence, Finding, Histogram, Level, Unit, Verdict};
 
 use crate::Detector;
 use crate::analysis::Analysis;
-use crate::analysis::samples::Shape;
+use crate::analysis::samples::HistogramSample;
 use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
 use crate::evidence::peer_families::{self, Measured, Member};
 use crate::evidence::programs;
@@ -202,16 +202,16 @@ fn beside_a_good_peer(
     member: &Member,
     family: &[Member],
 ) -> (Vec<Evidence>, Vec<usize>) {
-    let real: Vec<(Measured, &Shape)> = analysis
-        .shapes
+    let real: Vec<(Measured, &HistogramSample)> = analysis
+        .histograms
         .iter()
-        .filter(|shape| analysis.input(shape.listing) == analysis.input(listing))
-        .filter_map(|shape| Some((peer_families::measured(shape)?, shape)))
+        .filter(|sample| analysis.input(sample.listing) == analysis.input(listing))
+        .filter_map(|sample| Some((peer_families::measured(sample)?, sample)))
         .filter(|(measured, _)| matches!(measured, Measured::Histogram(..)))
         .collect();
     let first = |disk: &str, like: Option<Measured>| {
         let akin = |of: &Measured| like.is_none_or(|like| like == *of);
-        real.iter().find(|(of, shape)| shape.disk == disk && akin(of)).copied()
+        real.iter().find(|(of, sample)| sample.disk == disk && akin(of)).copied()
     };
     // Histograms compared already are the ones to show; else the first of the disk.
     let Some((measured, mine)) =
@@ -223,9 +223,9 @@ fn beside_a_good_peer(
     let quickest_first = sorted_by_mean(others);
     let peer = quickest_first.iter().find_map(|other| first(&other.disk, Some(measured)));
     let Some((_, peer)) = peer else { return (Vec::new(), Vec::new()) };
-    let whole = |shape: &Shape| {
+    let whole = |sample: &HistogramSample| {
         let alike = real.iter().filter(|(of, other)| {
-            (*of, &other.disk, other.listing) == (measured, &shape.disk, shape.listing)
+            (*of, &other.disk, other.listing) == (measured, &sample.disk, sample.listing)
         });
         peer_families::merged(alike.map(|(_, other)| &other.known.histogram))
     };
@@ -233,11 +233,11 @@ fn beside_a_good_peer(
     let limit_ns = beyond(&own, &good);
     let evidence = [(mine, own), (peer, good)]
         .iter()
-        .map(|(shape, histogram)| {
+        .map(|(sample, histogram)| {
             let what =
-                format!("I/Os of {} slower than {}", shape.disk, phrase::ns(limit_ns as f64));
+                format!("I/Os of {} slower than {}", sample.disk, phrase::ns(limit_ns as f64));
             let share = share_from(histogram, limit_ns);
-            estimated(&what, share, Unit::Share, histogram.count(), analysis.source(shape.listing))
+            estimated(&what, share, Unit::Share, histogram.count(), analysis.source(sample.listing))
         })
         .collect();
     let places = [mine.listing, peer.listing].into_iter().filter(|p| *p != listing).collect();

@@ -31,7 +31,7 @@ use iowhy_model::{Bound, Evidence, Finding, Level, Unit, Verdict, key};
 
 use crate::Detector;
 use crate::analysis::device_trace::DeviceTrace;
-use crate::analysis::samples::Row;
+use crate::analysis::samples::IntervalSample;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Needs, computed, finding, held, lines};
 use crate::facts;
@@ -139,10 +139,11 @@ fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Member {
     }
 }
 
-fn of_rows(rows: &[&Row]) -> Option<Member> {
+fn of_rows(rows: &[&IntervalSample]) -> Option<Member> {
     let first = rows.first()?;
     let s0_ms = first.s0.median_ms();
-    let excess = |row: &&&Row| Some((row.await_ms()? - row.s0.median_ms()).max(0.0) * 1e6);
+    let excess =
+        |row: &&&IntervalSample| Some((row.await_ms()? - row.s0.median_ms()).max(0.0) * 1e6);
     // Of all requests together: what is shared is slow at times, and the median row may be well.
     let (busy_ms, requests) = rows
         .iter()

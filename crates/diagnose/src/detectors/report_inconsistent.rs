@@ -32,7 +32,7 @@ use iowhy_model::{Bound, Distribution, Finding, Level, Sampling, Unit, Verdict, 
 use crate::Detector;
 use crate::analysis::audit::{Contradiction, Doubt, LINK_BYTES_PER_S, LITTLE_TOLERANCE};
 use crate::analysis::device_trace::DeviceTrace;
-use crate::analysis::samples::{Row, Shape};
+use crate::analysis::samples::{HistogramSample, IntervalSample};
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
 use crate::evidence::candidates;
@@ -310,9 +310,10 @@ fn throughput(
 /// A histogram and averages of one disk, side by side in one document, whose means are far apart:
 /// they watched different times, or one of them counts other requests.
 fn means_apart(analysis: &Analysis) -> Vec<Finding> {
-    let shapes = analysis.shapes.iter().filter_map(|shape| apart_from_rows(analysis, shape));
+    let histograms =
+        analysis.histograms.iter().filter_map(|sample| apart_from_rows(analysis, sample));
     let traces = analysis.traces.iter().filter_map(|trace| trace_apart(analysis, trace));
-    shapes.chain(traces).chain(averages_apart(analysis)).collect()
+    histograms.chain(traces).chain(averages_apart(analysis)).collect()
 }
 
 /// Two listings of averages of one disk in one document, whose waits are far apart though as much
@@ -330,12 +331,16 @@ fn averages_apart(analysis: &Analysis) -> Vec<Finding> {
     beside.filter_map(|(rows, others)| listings_apart(analysis, rows, others)).collect()
 }
 
-fn listings_apart(analysis: &Analysis, rows: &[&Row], others: &[&Row]) -> Option<Finding> {
-    let waits = |rows: &[&Row]| {
+fn listings_apart(
+    analysis: &Analysis,
+    rows: &[&IntervalSample],
+    others: &[&IntervalSample],
+) -> Option<Finding> {
+    let waits = |rows: &[&IntervalSample]| {
         let known: Vec<f64> = rows.iter().filter_map(|row| row.await_ms()).collect();
         spread::median(&known).filter(|ms| known.len() >= FEW_ROWS && *ms > 0.0)
     };
-    let queue = |rows: &[&Row]| {
+    let queue = |rows: &[&IntervalSample]| {
         let known: Vec<f64> = rows.iter().filter_map(|row| row.interval.queue_len).collect();
         spread::median(&known).filter(|n| *n > 0.0)
     };
@@ -373,8 +378,9 @@ fn row_beside<'s, 'a>(
     analysis: &'s Analysis<'a>,
     (listing, disk): (usize, &str),
     mean_ms: f64,
-) -> Option<(&'s Row<'a>, f64, f64)> {
-    let apart = |row: &Row| row.await_ms().map(|wait| (mean_ms / wait).max(wait / mean_ms));
+) -> Option<(&'s IntervalSample<'a>, f64, f64)> {
+    let apart =
+        |row: &IntervalSample| row.await_ms().map(|wait| (mean_ms / wait).max(wait / mean_ms));
     analysis
         .rows
         .iter()
@@ -421,15 +427,15 @@ fn trace_apart(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     Some(charge)
 }
 
-fn apart_from_rows(analysis: &Analysis, shape: &Shape) -> Option<Finding> {
-    let histogram = &shape.known.histogram;
+fn apart_from_rows(analysis: &Analysis, sample: &HistogramSample) -> Option<Finding> {
+    let histogram = &sample.known.histogram;
     let mean_ms = histogram.mean_ns()?.0 / 1e6;
-    if histogram.edges().buckets() == 1 || shape.disk.is_empty() || mean_ms <= 0.0 {
+    if histogram.edges().buckets() == 1 || sample.disk.is_empty() || mean_ms <= 0.0 {
         return None;
     }
-    let (row, wait, apart) = row_beside(analysis, (shape.listing, &shape.disk), mean_ms)?;
-    let (of, other) = (analysis.source(shape.listing), analysis.source(row.listing));
-    let mut charge = finding(DETECTOR.verdict, Some(row.device), vec![shape.listing, row.listing]);
+    let (row, wait, apart) = row_beside(analysis, (sample.listing, &sample.disk), mean_ms)?;
+    let (of, other) = (analysis.source(sample.listing), analysis.source(row.listing));
+    let mut charge = finding(DETECTOR.verdict, Some(row.device), vec![sample.listing, row.listing]);
     charge.sentence = format!(
         "two listings of {} do not describe the same time: the histogram's mean is about {}, the \
          averages beside it say {}",

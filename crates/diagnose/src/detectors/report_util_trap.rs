@@ -29,7 +29,7 @@ use iowhy_model::{Bound, Finding, Level, Unit, Verdict};
 
 use crate::Detector;
 use crate::analysis::Analysis;
-use crate::analysis::samples::Row;
+use crate::analysis::samples::IntervalSample;
 use crate::detector::{Needs, computed, finding, held, lines, read_off};
 use crate::measures::elasticity::{self, Load};
 use crate::phrase;
@@ -63,9 +63,9 @@ const GREW: f64 = 1.15;
 const DEEPER: f64 = 1.25;
 
 fn accuse(analysis: &Analysis) -> Vec<Finding> {
-    let mut disks: Vec<Vec<&Row>> = Vec::new();
+    let mut disks: Vec<Vec<&IntervalSample>> = Vec::new();
     let mut places: HashMap<(&str, &str), usize> = HashMap::new();
-    for row in analysis.rows.iter().filter(|row| is_full(row)) {
+    for row in analysis.intervals.iter().filter(|row| is_full(row)) {
         let key = (row.disk.as_str(), analysis.input(row.listing));
         let place = *places.entry(key).or_insert(disks.len());
         match disks.get_mut(place) {
@@ -76,14 +76,14 @@ fn accuse(analysis: &Analysis) -> Vec<Finding> {
     disks.iter().filter_map(|rows| charge(analysis, rows)).collect()
 }
 
-fn is_full(row: &Row) -> bool {
+fn is_full(row: &IntervalSample) -> bool {
     row.interval.busy.is_some_and(|busy| busy > FULL)
         && row.interval.queue_len.is_some_and(|queue| queue > 1.0)
         && row.per_s() > 0.0
         && row.agrees
 }
 
-fn charge(analysis: &Analysis, rows: &[&Row]) -> Option<Finding> {
+fn charge(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     let low = rows.iter().min_by(|a, b| a.per_s().total_cmp(&b.per_s()))?;
     let high = rows.iter().max_by(|a, b| a.per_s().total_cmp(&b.per_s()))?;
     let loads = [load(low)?, load(high)?];
@@ -150,6 +150,6 @@ fn charge(analysis: &Analysis, rows: &[&Row]) -> Option<Finding> {
     Some(charge)
 }
 
-fn load(row: &Row) -> Option<Load> {
+fn load(row: &IntervalSample) -> Option<Load> {
     Some(Load { per_s: row.per_s(), in_flight: row.interval.queue_len? })
 }

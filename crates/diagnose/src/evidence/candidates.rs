@@ -43,9 +43,11 @@ impl<'s, 'a> Suspect<'s, 'a> {
 pub fn suspects<'s, 'a>(analysis: &'s Analysis<'a>) -> Vec<Suspect<'s, 'a>> {
     let mut found: Vec<Suspect> = Vec::new();
     let traces = analysis.traces.iter().map(|t| (t.listing, t.device, t.disk.clone(), Some(t)));
-    let rows = analysis.rows.iter().map(|row| (row.listing, row.device, row.disk.clone(), None));
-    let shapes = analysis.shapes.iter().map(|s| (s.listing, s.known.device, s.disk.clone(), None));
-    for (listing, device, disk, trace) in traces.chain(rows).chain(shapes) {
+    let rows =
+        analysis.intervals.iter().map(|row| (row.listing, row.device, row.disk.clone(), None));
+    let histograms =
+        analysis.histograms.iter().map(|s| (s.listing, s.known.device, s.disk.clone(), None));
+    for (listing, device, disk, trace) in traces.chain(rows).chain(histograms) {
         let input = Some(analysis.input(listing));
         match found.iter_mut().find(|known| known.input == input && known.disk == disk) {
             Some(known) => {

@@ -9,7 +9,7 @@ use iowhy_model::{DeviceId, Finding, Medium, Op, STANDS, Verdict};
 
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
-use crate::analysis::samples::Row;
+use crate::analysis::samples::IntervalSample;
 use crate::baseline::healthy_time::{Request, S0};
 use crate::baseline::stored::Yardstick;
 use crate::evidence::candidates::SHAPE_ALONE;
@@ -117,7 +117,7 @@ pub fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Readings> {
 }
 
 /// The readings of averages: of the row that all but few are quicker than.
-pub fn of_row(analysis: &Analysis, row: &Row) -> Option<Readings> {
+pub fn of_row(analysis: &Analysis, row: &IntervalSample) -> Option<Readings> {
     let own_ms = row.effective_ms().or_else(|| row.await_ms())?;
     let parts = |op: Op| row.interval.of(op).filter(|rates| rates.ios_per_s > 0.0);
     let s0 = |medium: Medium| {
@@ -146,9 +146,9 @@ fn of_finding(analysis: &Analysis, finding: &Finding) -> Option<Readings> {
         return traces.find_map(|trace| of_trace(analysis, trace));
     }
     let rows =
-        analysis.rows.iter().filter(|row| about(row.listing, row.device) && row.per_s() > 0.0);
+        analysis.intervals.iter().filter(|row| about(row.listing, row.device) && row.per_s() > 0.0);
     let worst = rows.max_by(|a, b| {
-        let of = |row: &Row| row.await_ms().unwrap_or(0.0);
+        let of = |row: &IntervalSample| row.await_ms().unwrap_or(0.0);
         of(a).total_cmp(&of(b))
     });
     worst.and_then(|row| of_row(analysis, row))
@@ -156,12 +156,13 @@ fn of_finding(analysis: &Analysis, finding: &Finding) -> Option<Readings> {
 
 /// Whether it rests on averages of writes that may be durable, which no flag tells.
 fn may_be_durable(analysis: &Analysis, finding: &Finding) -> bool {
-    let about = |row: &&Row| {
+    let about = |row: &&IntervalSample| {
         finding.subject.listings.contains(&row.listing)
             && finding.subject.device.is_none_or(|id| analysis.disk(id) == row.disk)
     };
-    let slow = |row: &Row| row.await_ms().is_some_and(|ms| ms > HEALTHY * row.s0.slowest_ms());
-    analysis.rows.iter().filter(about).any(|row| row.may_be_durable() && slow(row))
+    let slow =
+        |row: &IntervalSample| row.await_ms().is_some_and(|ms| ms > HEALTHY * row.s0.slowest_ms());
+    analysis.intervals.iter().filter(about).any(|row| row.may_be_durable() && slow(row))
 }
 
 /// Confidence of a finding, no more than the guess of the class is worth that it hangs on: an acquittal

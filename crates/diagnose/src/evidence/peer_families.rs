@@ -5,7 +5,7 @@ use iowhy_model::{DeviceId, Histogram, Layer, Op, Stage};
 
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
-use crate::analysis::samples::{Row, Shape};
+use crate::analysis::samples::{HistogramSample, IntervalSample};
 use crate::facts::disk_names;
 use crate::measures::peers::Peer;
 
@@ -53,7 +53,7 @@ pub struct Member {
 /// The disks of a listing that can be compared: of one kind, measured alike, four or more.
 pub fn families(analysis: &Analysis, listing: usize) -> Vec<Vec<Member>> {
     let mut members = from_traces(analysis, listing);
-    members.extend(from_shapes(analysis, listing, &members));
+    members.extend(from_histograms(analysis, listing, &members));
     members.extend(from_rows(analysis, listing, &members));
     let mut families: Vec<Vec<Member>> = Vec::new();
     for member in members.into_iter().filter(|member| member.peer.n >= REQUESTS) {
@@ -126,8 +126,8 @@ fn from_traces(analysis: &Analysis, listing: usize) -> Vec<Member> {
 
 /// What a histogram or a table row is of, if it is of a disk's own time: what waited in the host's
 /// queue waited for others.
-pub fn measured(shape: &Shape) -> Option<Measured> {
-    let known = shape.known;
+pub fn measured(sample: &HistogramSample) -> Option<Measured> {
+    let known = sample.known;
     if known.layer != Layer::Block || known.stage == Stage::Queue {
         return None;
     }
@@ -137,25 +137,33 @@ pub fn measured(shape: &Shape) -> Option<Measured> {
 
 /// The disks of a listing that only histograms know, or know better: a table of all I/Os beside
 /// single outliers is the better witness.
-fn from_shapes(analysis: &Analysis, listing: usize, known: &[Member]) -> Vec<Member> {
-    let mut disks: Vec<(Measured, Vec<&Shape>)> = Vec::new();
-    for shape in analysis.shapes.iter().filter(|shape| shape.listing == listing) {
-        let Some(measured) = measured(shape) else { continue };
-        let is = |disk: &&mut (Measured, Vec<&Shape>)| {
-            let same = disk.1.first().is_some_and(|first| first.known.device == shape.known.device);
+fn from_histograms(analysis: &Analysis, listing: usize, known: &[Member]) -> Vec<Member> {
+    let mut disks: Vec<(Measured, Vec<&HistogramSample>)> = Vec::new();
+    for sample in analysis.histograms.iter().filter(|sample| sample.listing == listing) {
+        let Some(measured) = measured(sample) else { continue };
+        let is = |disk: &&mut (Measured, Vec<&HistogramSample>)| {
+            let same =
+                disk.1.first().is_some_and(|first| first.known.device == sample.known.device);
             same && disk.0 == measured
         };
         match disks.iter_mut().find(is) {
-            Some((_, shapes)) => shapes.push(shape),
-            None => disks.push((measured, vec![shape])),
+            Some((_, histograms)) => histograms.push(sample),
+            None => disks.push((measured, vec![sample])),
         }
     }
-    disks.into_iter().filter_map(|(measured, shapes)| from_disk(measured, &shapes, known)).collect()
+    disks
+        .into_iter()
+        .filter_map(|(measured, histograms)| from_disk(measured, &histograms, known))
+        .collect()
 }
 
-fn from_disk(measured: Measured, shapes: &[&Shape], known: &[Member]) -> Option<Member> {
-    let first = shapes.first()?;
-    let histogram = merged(shapes.iter().map(|shape| &shape.known.histogram))?;
+fn from_disk(
+    measured: Measured,
+    histograms: &[&HistogramSample],
+    known: &[Member],
+) -> Option<Member> {
+    let first = histograms.first()?;
+    let histogram = merged(histograms.iter().map(|sample| &sample.known.histogram))?;
     let device = first.known.device;
     if known.iter().any(|other| other.device == device && other.peer.n >= histogram.count()) {
         return None;
@@ -188,7 +196,7 @@ fn from_rows(analysis: &Analysis, listing: usize, known: &[Member]) -> Vec<Membe
     new.filter_map(|rows| from_averages(rows)).collect()
 }
 
-fn from_averages(rows: &[&Row]) -> Option<Member> {
+fn from_averages(rows: &[&IntervalSample]) -> Option<Member> {
     let first = rows.first()?;
     let told: Vec<(f64, f64)> = rows
         .iter()

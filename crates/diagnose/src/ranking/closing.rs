@@ -11,11 +11,11 @@ pub fn unaccused<'a>(analysis: &Analysis<'a>) -> Vec<(&'a str, Vec<String>)> {
     let traces = analysis.traces.iter().map(|trace| (trace.listing, trace.disk.clone()));
     // A row without a completion is silence, unless something is in flight: then it is news.
     let active =
-        analysis.rows.iter().filter(|row| row.per_s() > 0.0 || row.outstanding().is_some());
+        analysis.intervals.iter().filter(|row| row.per_s() > 0.0 || row.outstanding().is_some());
     let rows = active.map(|row| (row.listing, row.disk.clone()));
-    let shapes = analysis.shapes.iter().map(|shape| (shape.listing, shape.disk.clone()));
+    let histograms = analysis.histograms.iter().map(|sample| (sample.listing, sample.disk.clone()));
     let streams = analysis.streams.iter().map(|(at, stream)| (*at, analysis.disk(stream.device)));
-    for (listing, disk) in traces.chain(rows).chain(shapes).chain(streams) {
+    for (listing, disk) in traces.chain(rows).chain(histograms).chain(streams) {
         let input = analysis.input(listing);
         let accused = analysis.so_far.iter().any(|known| {
             ranking::stands(known)

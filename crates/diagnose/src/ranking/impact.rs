@@ -24,18 +24,18 @@ fn of(analysis: &Analysis, finding: &Finding) -> Option<Impact> {
         most(&mut waited, trace.mean_ns() * trace.spans.len() as f64 / trace.span_ns());
         most(&mut longest_ns, trace.spans.iter().map(ServiceSpan::latency_ns).fold(0.0, f64::max));
     }
-    for row in analysis.rows.iter().filter(|row| here(row.listing, &row.disk)) {
+    for row in analysis.intervals.iter().filter(|row| here(row.listing, &row.disk)) {
         if let Some(ms) = row.await_ms() {
             most(&mut mean_ns, ms * 1e6);
             most(&mut waited, row.per_s() * ms / 1000.0);
         }
     }
-    for shape in analysis.shapes.iter().filter(|shape| here(shape.listing, &shape.disk)) {
-        if let Some((ns, _)) = shape.known.histogram.mean_ns() {
+    for sample in analysis.histograms.iter().filter(|sample| here(sample.listing, &sample.disk)) {
+        if let Some((ns, _)) = sample.known.histogram.mean_ns() {
             most(&mut mean_ns, ns);
         }
-        let filled = shape.known.histogram.filled().last().map(|(low, _, _)| low);
-        if let Some(ns) = shape.known.histogram.max_ns.or(filled) {
+        let filled = sample.known.histogram.filled().last().map(|(low, _, _)| low);
+        if let Some(ns) = sample.known.histogram.max_ns.or(filled) {
             most(&mut longest_ns, ns as f64);
         }
     }
