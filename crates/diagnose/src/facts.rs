@@ -20,14 +20,14 @@ pub mod kernel_log;
 
 /// A fact and the listing that holds it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Told<'a> {
+pub struct FactReading<'a> {
     /// The fact as it was read.
     pub fact: &'a Fact,
     /// The place of its listing.
     pub listing: usize,
 }
 
-impl<'a> Told<'a> {
+impl<'a> FactReading<'a> {
     /// Its value, if that is a text; else the empty one.
     pub fn text(&self) -> &'a str {
         self.fact.value.text().unwrap_or_default()
@@ -47,8 +47,8 @@ impl<'a> Told<'a> {
 /// All facts of a recording, by disk.
 pub struct Facts<'a> {
     recording: &'a Recording,
-    by_disk: BTreeMap<String, Vec<Told<'a>>>,
-    machine: Vec<Told<'a>>,
+    by_disk: BTreeMap<String, Vec<FactReading<'a>>>,
+    machine: Vec<FactReading<'a>>,
     log: Vec<LogLine<'a>>,
     /// Inputs that measured I/O: their facts are about themselves.
     measuring: BTreeSet<&'a str>,
@@ -73,10 +73,10 @@ impl<'a> Facts<'a> {
         let mut aliases = numbers(recording);
         aliases.extend(aliases::of(recording, &disks));
         disks.retain(|disk| !aliases.contains_key(disk));
-        let (mut by_disk, mut machine) = (BTreeMap::<String, Vec<Told>>::new(), Vec::new());
+        let (mut by_disk, mut machine) = (BTreeMap::<String, Vec<FactReading>>::new(), Vec::new());
         for (listing, known) in recording.listings.iter().enumerate() {
             for fact in &known.facts {
-                let told = Told { fact, listing };
+                let reading = FactReading { fact, listing };
                 let name = fact.device.map(|id| disk_names::disk(&recording.device_of(id).name));
                 let name = name.map(|name| aliases.get(&name).cloned().unwrap_or(name));
                 let unnamed = name.is_none() && fact.key.is_under("smart");
@@ -89,10 +89,10 @@ impl<'a> Facts<'a> {
                     Some(name) => spoken_of(name, &disks),
                 };
                 for disk in &named {
-                    by_disk.entry(disk.clone()).or_default().push(told);
+                    by_disk.entry(disk.clone()).or_default().push(reading);
                 }
                 if named.is_empty() {
-                    machine.push(told);
+                    machine.push(reading);
                 }
             }
         }
@@ -114,18 +114,20 @@ impl<'a> Facts<'a> {
 
     /// Complaints about a port or controller whose disk nobody names.
     pub fn nameless(&self) -> impl Iterator<Item = &LogLine<'a>> {
-        self.log.iter().filter(|line| line.disk.is_none() && line.told.fact.device.is_some())
+        self.log.iter().filter(|line| line.disk.is_none() && line.reading.fact.device.is_some())
     }
 
     /// The time of the last line of the kernel's log in a listing, on its own clock.
     pub fn log_end(&self, listing: usize) -> Option<f64> {
-        let is_end = |told: &&Told| told.listing == listing && told.fact.key == key::KERNEL_LOG_END;
+        let is_end = |reading: &&FactReading| {
+            reading.listing == listing && reading.fact.key == key::KERNEL_LOG_END
+        };
         let end = self.machine.iter().find(is_end)?;
         Message::seconds(end.text())
     }
 
-    fn reaches(&self, told: &Told, input: Option<&str>) -> bool {
-        let own = self.recording.listings[told.listing].source.input.as_str();
+    fn reaches(&self, reading: &FactReading, input: Option<&str>) -> bool {
+        let own = self.recording.listings[reading.listing].source.input.as_str();
         input.is_none_or(|input| input == own || !self.measuring.contains(own))
     }
 }
@@ -148,7 +150,7 @@ pub struct Mount<'a> {
     /// Its options as printed.
     pub options: &'a str,
     /// Where they were read.
-    pub told: Told<'a>,
+    pub reading: FactReading<'a>,
 }
 
 /// What a control group may do to a disk.
@@ -161,56 +163,58 @@ pub struct Limit<'a> {
     /// The limit.
     pub value: f64,
     /// Where it was read.
-    pub told: Told<'a>,
+    pub reading: FactReading<'a>,
 }
 
 impl<'s, 'a> About<'s, 'a> {
     /// All readings of a fact of the disk, in the order they were read.
-    pub fn all(self, key: FactKey) -> impl Iterator<Item = Told<'a>> + 's {
+    pub fn all(self, key: FactKey) -> impl Iterator<Item = FactReading<'a>> + 's {
         let known = self.facts.by_disk.get(self.disk).into_iter().flatten();
         known
-            .filter(move |told| told.fact.key == key && self.facts.reaches(told, self.input))
+            .filter(move |reading| {
+                reading.fact.key == key && self.facts.reaches(reading, self.input)
+            })
             .copied()
     }
 
     /// The last reading of a fact of the disk.
-    pub fn last(self, key: FactKey) -> Option<Told<'a>> {
+    pub fn last(self, key: FactKey) -> Option<FactReading<'a>> {
         self.all(key).last()
     }
 
     /// The last reading of a fact as a number.
-    pub fn number(self, key: FactKey) -> Option<(f64, Told<'a>)> {
-        let told = self.last(key)?;
-        Some((told.number()?, told))
+    pub fn number(self, key: FactKey) -> Option<(f64, FactReading<'a>)> {
+        let reading = self.last(key)?;
+        Some((reading.number()?, reading))
     }
 
     /// How far a counter rose between its first and last reading; `None` below two readings.
-    pub fn rise(self, key: FactKey) -> Option<(f64, Told<'a>)> {
-        let readings: Vec<(f64, Told)> =
-            self.all(key).filter_map(|told| Some((told.number()?, told))).collect();
+    pub fn rise(self, key: FactKey) -> Option<(f64, FactReading<'a>)> {
+        let readings: Vec<(f64, FactReading)> =
+            self.all(key).filter_map(|reading| Some((reading.number()?, reading))).collect();
         match readings.as_slice() {
-            [(first, _), .., (last, told)] => Some((last - first, *told)),
+            [(first, _), .., (last, reading)] => Some((last - first, *reading)),
             _ => None,
         }
     }
 
     /// A fact about the machine, such as `pressure.io.some.avg10` or `vmstat.st.mean`: the last
     /// reading.
-    pub fn machine(self, key: FactKey) -> Option<Told<'a>> {
-        let mut all = self.facts.machine.iter().filter(|told| told.fact.key == key);
-        all.rfind(|told| self.facts.reaches(told, self.input)).copied()
+    pub fn machine(self, key: FactKey) -> Option<FactReading<'a>> {
+        let mut all = self.facts.machine.iter().filter(|reading| reading.fact.key == key);
+        all.rfind(|reading| self.facts.reaches(reading, self.input)).copied()
     }
 
     /// A fact about the machine as a number.
-    pub fn machine_number(self, key: FactKey) -> Option<(f64, Told<'a>)> {
-        let told = self.machine(key)?;
-        Some((told.number()?, told))
+    pub fn machine_number(self, key: FactKey) -> Option<(f64, FactReading<'a>)> {
+        let reading = self.machine(key)?;
+        Some((reading.number()?, reading))
     }
 
     /// The kernel's complaints about the disk.
     pub fn log(self) -> impl Iterator<Item = &'s LogLine<'a>> {
         self.facts.log.iter().filter(move |line| {
-            line.disk.as_deref() == Some(self.disk) && self.facts.reaches(&line.told, self.input)
+            line.disk.as_deref() == Some(self.disk) && self.facts.reaches(&line.reading, self.input)
         })
     }
 
@@ -221,18 +225,18 @@ impl<'s, 'a> About<'s, 'a> {
     }
 
     /// How many lines of the kernel's log were read: then its silence is known.
-    pub fn log_lines(self) -> Option<(f64, Told<'a>)> {
+    pub fn log_lines(self) -> Option<(f64, FactReading<'a>)> {
         self.machine_number(key::KERNEL_LOG_LINES)
     }
 
     /// Model as SMART or the system gives it.
-    pub fn model(self) -> Option<Told<'a>> {
+    pub fn model(self) -> Option<FactReading<'a>> {
         self.last(key::SMART_MODEL).or_else(|| self.last(key::DEVICE_MODEL))
     }
 
     /// What the disk is made of, by what SMART says, which asks the drive itself, or by what a copy of
     /// /sys does.
-    pub fn medium(self) -> Option<(Medium, Told<'a>)> {
+    pub fn medium(self) -> Option<(Medium, FactReading<'a>)> {
         let stated = self.last(key::DEVICE_MEDIUM);
         self.by_smart()
             .or_else(|| Some((Medium::from_name(stated?.text())?, stated?)))
@@ -241,51 +245,54 @@ impl<'s, 'a> About<'s, 'a> {
 
     /// What the kernel takes it for. It is believed only of names that real disks have: virtual ones
     /// say 1 by default, whatever lies behind them.
-    fn by_queue(self) -> Option<(Medium, Told<'a>)> {
-        let told = self.last(key::QUEUE_ROTATIONAL)?;
+    fn by_queue(self) -> Option<(Medium, FactReading<'a>)> {
+        let reading = self.last(key::QUEUE_ROTATIONAL)?;
         let real = ["sd", "hd", "nvme"].contains(&disk_names::kind(self.disk));
-        let is_virtual = |model: Told| VIRTUAL.iter().any(|word| model.text().contains(word));
+        let is_virtual =
+            |model: FactReading| VIRTUAL.iter().any(|word| model.text().contains(word));
         // What does not turn is flash or a volume of a network: its model tells.
-        let nameless = self.model().is_none() && told.fact.value == FactValue::Flag(false);
+        let nameless = self.model().is_none() && reading.fact.value == FactValue::Flag(false);
         if !real || nameless || self.model().is_some_and(is_virtual) {
             return None;
         }
-        let medium = match (&told.fact.value, disk_names::kind(self.disk)) {
+        let medium = match (&reading.fact.value, disk_names::kind(self.disk)) {
             (FactValue::Flag(true), _) => Medium::Rotational,
             (FactValue::Flag(false), "nvme") => Medium::Nvme,
             (FactValue::Flag(false), _) => Medium::Flash,
             _ => return None,
         };
-        Some((medium, told))
+        Some((medium, reading))
     }
 
     /// Whether the kernel says that no platter turns in it.
     pub fn does_not_turn(self) -> bool {
         self.last(key::QUEUE_ROTATIONAL)
-            .is_some_and(|told| told.fact.value == FactValue::Flag(false))
+            .is_some_and(|reading| reading.fact.value == FactValue::Flag(false))
     }
 
-    fn by_smart(self) -> Option<(Medium, Told<'a>)> {
-        if let Some(told) = self.last(key::SMART_PROTOCOL).filter(|told| told.text() == "NVMe") {
-            return Some((Medium::Nvme, told));
+    fn by_smart(self) -> Option<(Medium, FactReading<'a>)> {
+        if let Some(reading) =
+            self.last(key::SMART_PROTOCOL).filter(|reading| reading.text() == "NVMe")
+        {
+            return Some((Medium::Nvme, reading));
         }
-        let (rpm, told) = self.number(key::SMART_RPM)?;
-        Some((if rpm > 0.0 { Medium::Rotational } else { Medium::Flash }, told))
+        let (rpm, reading) = self.number(key::SMART_RPM)?;
+        Some((if rpm > 0.0 { Medium::Rotational } else { Medium::Flash }, reading))
     }
 
     /// Mounted file systems on the disk or its partitions.
     pub fn mounts(self) -> Vec<Mount<'a>> {
-        let same = |key: FactKey, options: &Told| {
-            self.all(key).find(|told| {
-                (told.listing, told.read_from()) == (options.listing, options.read_from())
-                    && told.fact.device == options.fact.device
+        let same = |key: FactKey, options: &FactReading| {
+            self.all(key).find(|reading| {
+                (reading.listing, reading.read_from()) == (options.listing, options.read_from())
+                    && reading.fact.device == options.fact.device
             })
         };
         self.all(key::MOUNT_OPTIONS)
-            .filter_map(|told| {
-                let point = same(key::MOUNT_POINT, &told)?.text();
-                let kind = same(key::MOUNT_TYPE, &told).map(|told| told.text());
-                Some(Mount { point, kind, options: told.text(), told })
+            .filter_map(|reading| {
+                let point = same(key::MOUNT_POINT, &reading)?.text();
+                let kind = same(key::MOUNT_TYPE, &reading).map(|reading| reading.text());
+                Some(Mount { point, kind, options: reading.text(), reading })
             })
             .collect()
     }
@@ -294,14 +301,14 @@ impl<'s, 'a> About<'s, 'a> {
     pub fn limits(self) -> Vec<Limit<'a>> {
         let known = self.facts.by_disk.get(self.disk).into_iter().flatten();
         known
-            .filter(|told| self.facts.reaches(told, self.input))
-            .filter_map(|told| {
-                let (_, what) = LIMITS.iter().find(|(key, _)| *key == told.fact.key)?;
-                let path = told.read_from();
+            .filter(|reading| self.facts.reaches(reading, self.input))
+            .filter_map(|reading| {
+                let (_, what) = LIMITS.iter().find(|(key, _)| *key == reading.fact.key)?;
+                let path = reading.read_from();
                 let group = path.strip_prefix("/sys/fs/cgroup").and_then(|path| {
                     path.rsplit_once('/').map(|(group, _)| group.trim_start_matches('/'))
                 });
-                Some(Limit { group, what, value: told.number()?, told: *told })
+                Some(Limit { group, what, value: reading.number()?, reading: *reading })
             })
             .collect()
     }
@@ -323,12 +330,12 @@ const VIRTUAL: [&str; 8] =
 /// A number read off a fact, as evidence: where it was read is said.
 pub fn cited(
     recording: &Recording,
-    told: &Told,
+    reading: &FactReading,
     quantity: &str,
     value: f64,
     unit: Unit,
 ) -> Evidence {
-    let format = recording.listings[told.listing].source.format.clone();
+    let format = recording.listings[reading.listing].source.format.clone();
     Evidence {
         quantity: quantity.to_string(),
         value,
@@ -336,21 +343,21 @@ pub fn cited(
         bound: None,
         n: 1,
         how: How::Reported,
-        basis: Basis::Stated(told.fact.key.clone()),
+        basis: Basis::Stated(reading.fact.key.clone()),
         disk: None,
-        origin: Origin { format, ..Origin::of(told.read_from()) },
+        origin: Origin { format, ..Origin::of(reading.read_from()) },
     }
 }
 
 /// The same, held against a bound.
 pub fn cited_held(
     recording: &Recording,
-    told: &Told,
+    reading: &FactReading,
     quantity: &str,
     (value, unit): (f64, Unit),
     bound: Bound,
 ) -> Evidence {
-    Evidence { bound: Some(bound), ..cited(recording, told, quantity, value, unit) }
+    Evidence { bound: Some(bound), ..cited(recording, reading, quantity, value, unit) }
 }
 
 /// The disks a recording measured or names as disks: no partition, no controller, no port.

@@ -200,7 +200,7 @@ fn strongest<'a>(
     charge.evidence = vec![
         facts::cited(
             analysis.recording,
-            &limit.told,
+            &limit.reading,
             &format!("limit ({})", limit.what),
             limit.value,
             unit,
@@ -303,7 +303,7 @@ fn by_arrival(
     charge.evidence.extend(limits.first().map(|limit| {
         let unit = if limit.what == "target" { Unit::Seconds } else { Unit::PerSecond };
         let what = format!("limit ({})", limit.what);
-        facts::cited(analysis.recording, &limit.told, &what, limit.value, unit)
+        facts::cited(analysis.recording, &limit.reading, &what, limit.value, unit)
     }));
     charge.evidence.extend(pressure(analysis, place));
     let set = if limits.is_empty() { 1.0 } else { LIMIT_SET };
@@ -345,7 +345,7 @@ fn by_pressure(analysis: &Analysis, place: &Place, limits: &[Limit]) -> Option<F
             computed("busy share of the disk", place.busy, Unit::Share, place.n, source),
             Bound::Below(IDLE),
         ),
-        facts::cited(analysis.recording, &limit.told, &what, limit.value, unit),
+        facts::cited(analysis.recording, &limit.reading, &what, limit.value, unit),
     ];
     charge.confidence = ranking::believe(PRIOR, &clauses);
     charge.explained_share = 1.0 - place.busy;
@@ -356,9 +356,9 @@ fn by_pressure(analysis: &Analysis, place: &Place, limits: &[Limit]) -> Option<F
 /// How long tasks wait for I/O, if the kernel's account of it is at hand.
 fn pressure(analysis: &Analysis, place: &Place) -> Option<Evidence> {
     let about = analysis.about(place.listing, place.disk);
-    let (share, told) = about.machine_number(key::PRESSURE_AVG10.of("io.some"))?;
+    let (share, reading) = about.machine_number(key::PRESSURE_AVG10.of("io.some"))?;
     let what = "time in which a task waits for I/O (pressure, some, 10 s)";
-    Some(facts::cited(analysis.recording, &told, what, share, Unit::Share))
+    Some(facts::cited(analysis.recording, &reading, what, share, Unit::Share))
 }
 
 fn group_of(limit: &Limit) -> String {

@@ -143,8 +143,8 @@ fn off_block(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
             Bound::Above(ranking::COMPLAINED_OF),
         ),
     ];
-    charge.evidence.extend(stated.map(|(bytes, told)| {
-        facts::cited(analysis.recording, &told, "physical block", bytes, Unit::Bytes)
+    charge.evidence.extend(stated.map(|(bytes, reading)| {
+        facts::cited(analysis.recording, &reading, "physical block", bytes, Unit::Bytes)
     }));
     let clauses = [ranking::above(fair, TIMES), ranking::above(share, SHARE)];
     charge.confidence = ranking::believe(PRIOR, &clauses);

@@ -227,8 +227,8 @@ fn charge(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         );
     }
     for (what, known) in [("requests the queue holds", tags), ("depth of the device", stated)] {
-        charge.evidence.extend(known.map(|(value, told)| {
-            facts::cited(analysis.recording, &told, what, value, Unit::Requests)
+        charge.evidence.extend(known.map(|(value, reading)| {
+            facts::cited(analysis.recording, &reading, what, value, Unit::Requests)
         }));
     }
     let clauses = [
@@ -270,7 +270,7 @@ fn advise(charge: &mut Finding, analysis: &Analysis, requests: &Requests, for_ta
         "with scheduler `none` the wait only moves from the queue to the device",
         "the device completes no more when it is given more at once",
     ]);
-    let now = scheduler.map_or(String::new(), |told| format!(" (now `{}`)", told.text()));
+    let now = scheduler.map_or(String::new(), |reading| format!(" (now `{}`)", reading.text()));
     charge.next_step = vec![
         format!("`echo none > /sys/block/{disk}/queue/scheduler`{now}, and measure again"),
         format!("`cat /sys/block/{disk}/queue/wbt_lat_usec`: writeback is held back on purpose"),

@@ -166,20 +166,20 @@ fn share(suspect: &Suspect, is_proven: bool) -> f64 {
 /// Sectors that the kernel says could not be read.
 fn from_log(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
     let about = suspect.about();
-    let told: Vec<&LogLine> = about.logged("medium").collect();
-    let Some(first) = told.first() else { return 0.0 };
+    let reading: Vec<&LogLine> = about.logged("medium").collect();
+    let Some(first) = reading.first() else { return 0.0 };
     let what = "medium errors in the kernel's log";
-    grounds.log_lines(analysis, what, &told, Some(Bound::Above(0.0)));
-    if let Some(line) = told.iter().find(|line| line.message.sector.is_some()) {
+    grounds.log_lines(analysis, what, &reading, Some(Bound::Above(0.0)));
+    if let Some(line) = reading.iter().find(|line| line.message.sector.is_some()) {
         let sector = line.message.sector.unwrap_or(0) as f64;
-        grounds.fact(analysis, &line.told, "first sector it names", (sector, Unit::Count), None);
+        grounds.fact(analysis, &line.reading, "first sector it names", (sector, Unit::Count), None);
     }
     let at = &first.message.stamp;
-    let n = told.len();
+    let n = reading.len();
     let lines = if n == 1 { "a medium error".to_string() } else { format!("{n} medium errors") };
     grounds.words.push(format!("{lines} in the kernel's log, the first at {at}"));
     // A unit of a target reports in the target's name: what its media are like is not known here.
-    if told.iter().any(|line| line.unit().is_some_and(|unit| unit > 0)) {
+    if reading.iter().any(|line| line.unit().is_some_and(|unit| unit > 0)) {
         return OF_A_TARGET;
     }
     LOGGED
@@ -235,7 +235,7 @@ fn from_smart(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> 
     let flash = matches!(medium, Some(Medium::Flash | Medium::Nvme));
     let mut most: f64 = 0.0;
     for (key, words, standing, growing) in SMART {
-        let Some((value, told)) = about.number(key.clone()).filter(|(value, _)| *value > 0.0)
+        let Some((value, reading)) = about.number(key.clone()).filter(|(value, _)| *value > 0.0)
         else {
             continue;
         };
@@ -247,10 +247,10 @@ fn from_smart(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> 
             None => standing,
         };
         let bound = (nats > 0.0).then_some(Bound::Above(0.0));
-        grounds.fact(analysis, &told, words, (value, Unit::Count), bound);
+        grounds.fact(analysis, &reading, words, (value, Unit::Count), bound);
         if let Some(rise) = grew {
             let what = format!("{words}: grew by");
-            grounds.fact(analysis, &told, &what, (rise, Unit::Count), Some(Bound::Above(0.0)));
+            grounds.fact(analysis, &reading, &what, (rise, Unit::Count), Some(Bound::Above(0.0)));
         }
         if nats > 0.0 {
             grounds.words.push(format!("{} {words}", phrase::thousands(value)));
@@ -259,20 +259,20 @@ fn from_smart(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> 
     }
     // A log that has counted hundreds of errors and shows unreadable sectors among the last five.
     let unreadable = about.number(key::SMART_ERROR_LOG_UNC).is_some_and(|(value, _)| value > 0.0);
-    if let Some((errors, told)) = about.number(key::SMART_ERRORS)
+    if let Some((errors, reading)) = about.number(key::SMART_ERRORS)
         && unreadable
         && errors >= MANY_ERRORS
     {
         let above = Some(Bound::Above(MANY_ERRORS - 1.0));
-        grounds.fact(analysis, &told, "errors in the drive's log", (errors, Unit::Count), above);
+        grounds.fact(analysis, &reading, "errors in the drive's log", (errors, Unit::Count), above);
         grounds.words.push(format!("{} errors in the drive's log", phrase::thousands(errors)));
         most = most.max(FAILED_MEDIUM);
     }
-    if let Some((value, told)) = about.number(key::SMART_NVME.of("critical_warning"))
+    if let Some((value, reading)) = about.number(key::SMART_NVME.of("critical_warning"))
         && value as u64 & UNRELIABLE != 0
     {
         let what = "NVMe critical warning, bit 2: reliability degraded";
-        grounds.fact(analysis, &told, what, (value, Unit::Count), Some(Bound::Above(0.0)));
+        grounds.fact(analysis, &reading, what, (value, Unit::Count), Some(Bound::Above(0.0)));
         grounds.words.push("the drive calls its own media unreliable".to_string());
         most = most.max(FAILED_MEDIUM);
     }
@@ -288,12 +288,12 @@ fn from_members(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -
     let others = ["write", "checksum", "flush"];
     let only_reads = others.iter().all(|kind| count(kind).is_none_or(|(n, _)| n <= 0.0));
     let said = about.last(key::MEMBER_STATE);
-    let thrown = said.filter(|told| THROWN_OUT.contains(&told.text()));
+    let thrown = said.filter(|reading| THROWN_OUT.contains(&reading.text()));
     // Writes or checksums that fail too may be the cable's; then the array does not tell which.
-    if let Some((reads, told)) = count("read").filter(|(n, _)| *n > 0.0 && only_reads) {
+    if let Some((reads, reading)) = count("read").filter(|(n, _)| *n > 0.0 && only_reads) {
         grounds.fact(
             analysis,
-            &told,
+            &reading,
             "reads that failed, as its array counts",
             (reads, Unit::Count),
             above,
@@ -308,10 +308,10 @@ fn from_members(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -
         };
         most = most.max(nats);
     }
-    if let Some((errors, told)) = count("media").filter(|(n, _)| *n > 0.0) {
+    if let Some((errors, reading)) = count("media").filter(|(n, _)| *n > 0.0) {
         let grew = about.rise(key::MEMBER_ERRORS.of("media")).is_some_and(|(rise, _)| rise > 0.0);
         let what = "media errors, as its controller counts";
-        grounds.fact(analysis, &told, what, (errors, Unit::Count), above);
+        grounds.fact(analysis, &reading, what, (errors, Unit::Count), above);
         grounds
             .words
             .push(format!("{} media errors in its controller's count", phrase::thousands(errors)));
@@ -322,14 +322,14 @@ fn from_members(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -
         });
     }
     let predicted = count("predictive").filter(|(n, _)| *n > 0.0);
-    if let Some((n, told)) = predicted {
-        grounds.fact(analysis, &told, "failures that it predicts", (n, Unit::Count), above);
+    if let Some((n, reading)) = predicted {
+        grounds.fact(analysis, &reading, "failures that it predicts", (n, Unit::Count), above);
         grounds.words.push("its controller predicts that it will fail".to_string());
         most = most.max(FAILED_TWICE);
-    } else if let Some(told) = said.filter(|told| told.text() == "predictive failure") {
+    } else if let Some(reading) = said.filter(|reading| reading.text() == "predictive failure") {
         grounds.fact(
             analysis,
-            &told,
+            &reading,
             "its controller predicts a failure",
             (1.0, Unit::Count),
             above,
@@ -344,21 +344,21 @@ fn from_members(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -
 fn from_own_word(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
     let about = suspect.about();
     let mut most: f64 = 0.0;
-    if let Some((passed, told)) = about.number(key::SMART_PASSED)
+    if let Some((passed, reading)) = about.number(key::SMART_PASSED)
         && passed <= 0.0
     {
         let what = "SMART health: 1 passed, 0 failed";
-        grounds.fact(analysis, &told, what, (passed, Unit::Count), Some(Bound::Below(1.0)));
+        grounds.fact(analysis, &reading, what, (passed, Unit::Count), Some(Bound::Below(1.0)));
         grounds.words.push("it does not pass its own check".to_string());
         most = most.max(FAILED_TWICE);
     }
     let spare = about.number(key::SMART_NVME_AVAILABLE_SPARE);
     let least = about.number(key::SMART_NVME_AVAILABLE_SPARE_THRESHOLD);
-    if let (Some((spare, told)), Some((least, _))) = (spare, least)
+    if let (Some((spare, reading)), Some((least, _))) = (spare, least)
         && spare < least
     {
         let what = "spare blocks left";
-        grounds.fact(analysis, &told, what, (spare, Unit::Share), Some(Bound::Below(least)));
+        grounds.fact(analysis, &reading, what, (spare, Unit::Share), Some(Bound::Below(least)));
         grounds.words.push(format!(
             "{:.0} % of its spare blocks are left, less than its own threshold of {:.0} %",
             100.0 * spare,
@@ -367,12 +367,12 @@ fn from_own_word(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) 
         most = most.max(FAILED_TWICE);
     }
     let worn = [key::SMART_NVME_PERCENTAGE_USED, key::SMART_WEAR];
-    if let Some((used, told)) = worn.into_iter().find_map(|key| about.number(key))
+    if let Some((used, reading)) = worn.into_iter().find_map(|key| about.number(key))
         && used > 1.0
     {
         grounds.fact(
             analysis,
-            &told,
+            &reading,
             "endurance used",
             (used, Unit::Share),
             Some(Bound::Above(1.0)),

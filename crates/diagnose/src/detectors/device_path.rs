@@ -124,8 +124,8 @@ fn accuse(analysis: &Analysis) -> Vec<Finding> {
 fn charge(analysis: &Analysis, suspect: &Suspect) -> Option<Finding> {
     let mut grounds = Grounds::default();
     let about = suspect.about();
-    let told: Vec<&LogLine> = about.log().collect();
-    let mut clauses = vec![from_log(analysis, &told, &mut grounds)];
+    let reading: Vec<&LogLine> = about.log().collect();
+    let mut clauses = vec![from_log(analysis, &reading, &mut grounds)];
     clauses.push(from_counter(analysis, suspect, &mut grounds));
     clauses.push(from_failures(analysis, suspect, &mut grounds));
     clauses.push(from_link_counters(analysis, suspect, &mut grounds));
@@ -175,15 +175,15 @@ fn next_step(disk: &str) -> Vec<String> {
 fn nameless_ports(analysis: &Analysis) -> Vec<Finding> {
     let mut ports: Vec<(DeviceId, Vec<&LogLine>)> = Vec::new();
     for line in analysis.facts.nameless() {
-        let Some(device) = line.told.fact.device else { continue };
+        let Some(device) = line.reading.fact.device else { continue };
         match ports.iter_mut().find(|(known, _)| *known == device) {
             Some((_, all)) => all.push(line),
             None => ports.push((device, vec![line])),
         }
     }
-    let found = ports.into_iter().filter_map(|(device, told)| {
+    let found = ports.into_iter().filter_map(|(device, reading)| {
         let mut grounds = Grounds::default();
-        let nats = from_log(analysis, &told, &mut grounds);
+        let nats = from_log(analysis, &reading, &mut grounds);
         grounds.clauses = vec![nats];
         if nats <= 0.0 {
             return None;
@@ -204,10 +204,11 @@ fn nameless_ports(analysis: &Analysis) -> Vec<Finding> {
 }
 
 /// What the kernel says of link and controller.
-fn from_log(analysis: &Analysis, told: &[&LogLine], grounds: &mut Grounds) -> f64 {
+fn from_log(analysis: &Analysis, reading: &[&LogLine], grounds: &mut Grounds) -> f64 {
     let says =
         |line: &&&LogLine, words: &[&str]| words.iter().any(|w| line.message.text.contains(w));
-    let of = |kind: &str| told.iter().filter(|line| line.kind == kind).copied().collect::<Vec<_>>();
+    let of =
+        |kind: &str| reading.iter().filter(|line| line.kind == kind).copied().collect::<Vec<_>>();
     let media: Vec<f64> = of("medium").iter().filter_map(|line| line.message.at_s).collect();
     let follows = |line: &&&LogLine| {
         line.message
@@ -257,7 +258,7 @@ fn from_log(analysis: &Analysis, told: &[&LogLine], grounds: &mut Grounds) -> f6
 
 /// Whether even the last of these lines is a day older than the log's end.
 fn is_stale(analysis: &Analysis, first: &LogLine, lines: &[&LogLine]) -> bool {
-    let end = analysis.facts.log_end(first.told.listing);
+    let end = analysis.facts.log_end(first.reading.listing);
     let last = lines.iter().filter_map(|line| line.message.at_s).reduce(f64::max);
     end.zip(last).is_some_and(|(end, last)| end - last > STALE_S)
 }
@@ -270,17 +271,29 @@ fn short(message: &str) -> String {
 /// CRC errors of the link, if they grew.
 fn from_counter(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
     let about = suspect.about();
-    let Some((value, told)) =
+    let Some((value, reading)) =
         about.number(key::SMART_RAW.of("199")).filter(|(value, _)| *value > 0.0)
     else {
         return 0.0;
     };
     let grew =
         about.rise(key::SMART_RAW.of("199")).map(|(rise, _)| rise).filter(|rise| *rise > 0.0);
-    grounds.fact(analysis, &told, "CRC errors of the link (SMART 199)", (value, Unit::Count), None);
+    grounds.fact(
+        analysis,
+        &reading,
+        "CRC errors of the link (SMART 199)",
+        (value, Unit::Count),
+        None,
+    );
     let Some(rise) = grew else { return 0.0 };
     let above = Some(Bound::Above(0.0));
-    grounds.fact(analysis, &told, "CRC errors since the record before", (rise, Unit::Count), above);
+    grounds.fact(
+        analysis,
+        &reading,
+        "CRC errors since the record before",
+        (rise, Unit::Count),
+        above,
+    );
     grounds
         .words
         .push(format!("{} CRC errors more than the record before", phrase::thousands(rise)));
@@ -293,19 +306,22 @@ fn from_link_counters(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grou
     let about = suspect.about();
     let mut most: f64 = 0.0;
     for (key, what) in LINK_COUNTERS {
-        let Some((rise, told)) = about.rise(key).filter(|(rise, _)| *rise > 0.0) else { continue };
+        let Some((rise, reading)) = about.rise(key).filter(|(rise, _)| *rise > 0.0) else {
+            continue;
+        };
         let what = format!("{what}: grew by");
-        grounds.fact(analysis, &told, &what, (rise, Unit::Count), Some(Bound::Above(0.0)));
+        grounds.fact(analysis, &reading, &what, (rise, Unit::Count), Some(Bound::Above(0.0)));
         grounds.words.push(format!("{} more {what}", phrase::thousands(rise)));
         most = most.max(GREW);
     }
     let (hours, last) = (about.number(key::SMART_HOURS), about.number(key::SMART_ERROR_LOG_HOURS));
     let young = matches!((hours, last), (Some((now, _)), Some((last, _))) if now - last <= STALE_S);
-    if let Some((errors, told)) = about.number(key::SMART_ERROR_LOG_ICRC).filter(|(n, _)| *n > 0.0)
+    if let Some((errors, reading)) =
+        about.number(key::SMART_ERROR_LOG_ICRC).filter(|(n, _)| *n > 0.0)
     {
         let what = "corrupt transfers among the last entries of the drive's error log";
         let bound = young.then_some(Bound::Above(0.0));
-        grounds.fact(analysis, &told, what, (errors, Unit::Count), bound);
+        grounds.fact(analysis, &reading, what, (errors, Unit::Count), bound);
         if young {
             grounds.words.push(format!("{} corrupt transfers in the drive's own log", errors));
             most = most.max(FAILED);
@@ -316,10 +332,10 @@ fn from_link_counters(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grou
 
 /// A path that its volume no longer uses.
 fn from_paths(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
-    let Some(told) = suspect.about().last(key::PATH_STATE) else { return 0.0 };
-    let said = told.text();
+    let Some(reading) = suspect.about().last(key::PATH_STATE) else { return 0.0 };
+    let said = reading.text();
     let what = format!("path state: `{said}`");
-    grounds.fact(analysis, &told, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
+    grounds.fact(analysis, &reading, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
     grounds.words.push(format!("its volume calls this path `{said}`"));
     FAILED
 }
@@ -351,13 +367,14 @@ fn slow_link(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> f
         (key::DEVICE_LINK_SPEED, key::DEVICE_LINK_SPEED_MAX),
     ];
     for (now, most) in pairs {
-        let (Some((now, told)), Some((most, _))) = (about.number(now), about.number(most)) else {
+        let (Some((now, reading)), Some((most, _))) = (about.number(now), about.number(most))
+        else {
             continue;
         };
         if now < most {
             let bound = Some(Bound::Below(1.0));
             let share = (now / most, Unit::Ratio);
-            grounds.fact(analysis, &told, "speed of the link over its limit", share, bound);
+            grounds.fact(analysis, &reading, "speed of the link over its limit", share, bound);
             return SUPPORTS;
         }
     }

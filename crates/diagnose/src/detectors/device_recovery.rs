@@ -30,7 +30,7 @@ use crate::Detector;
 use crate::analysis::Analysis;
 use crate::detector::{Needs, finding, lines};
 use crate::evidence::candidates::{self, Grounds, PRIOR, SHAPE_ALONE, Suspect};
-use crate::facts::Told;
+use crate::facts::FactReading;
 use crate::facts::kernel_log::LogLine;
 use crate::measures::pile::{self, Pile};
 use crate::phrase;
@@ -77,7 +77,7 @@ fn accuse(analysis: &Analysis) -> Vec<Finding> {
 }
 
 /// A limit, how late it may be noticed, where it was stated, and in whose name.
-type Limit<'a> = (f64, f64, Option<(Told<'a>, &'static str)>);
+type Limit<'a> = (f64, f64, Option<(FactReading<'a>, &'static str)>);
 
 fn limits<'a>(suspect: &Suspect<'_, 'a>) -> Vec<Limit<'a>> {
     let about = suspect.about();
@@ -87,8 +87,8 @@ fn limits<'a>(suspect: &Suspect<'_, 'a>) -> Vec<Limit<'a>> {
         (key::DEVICE_TIMEOUT, NOTICED_S, "the kernel's command timeout"),
     ];
     let stated = stated.into_iter().filter_map(|(key, late_s, words)| {
-        let (value, told) = about.number(key).filter(|(value, _)| *value > 0.0)?;
-        Some((value, late_s, Some((told, words))))
+        let (value, reading) = about.number(key).filter(|(value, _)| *value > 0.0)?;
+        Some((value, late_s, Some((reading, words))))
     });
     let mut limits: Vec<Limit> = stated.collect();
     // Usually reads and writes have the same limit: then it is said once, as that of reads.
@@ -124,8 +124,8 @@ fn charge(analysis: &Analysis, suspect: &Suspect) -> Option<Finding> {
     let median = (found.ratio * found.limit_s, Unit::Seconds, n);
     grounds.number(analysis, listing, "median latency of those at the limit", median, None);
     grounds.clauses = vec![ranking::above(n as f64, needed as f64 - 0.5)];
-    if let Some((told, words)) = stated {
-        grounds.fact(analysis, &told, words, (found.limit_s, Unit::Seconds), None);
+    if let Some((reading, words)) = stated {
+        grounds.fact(analysis, &reading, words, (found.limit_s, Unit::Seconds), None);
         grounds.clauses.push(STATED);
     }
     let logged = from_log(analysis, suspect, &mut grounds);
@@ -155,10 +155,10 @@ fn charge(analysis: &Analysis, suspect: &Suspect) -> Option<Finding> {
 fn from_log(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
     let about = suspect.about();
     let kinds = ["timeout", "medium", "controller"];
-    let told: Vec<&LogLine> = about.log().filter(|line| kinds.contains(&line.kind)).collect();
+    let reading: Vec<&LogLine> = about.log().filter(|line| kinds.contains(&line.kind)).collect();
     let what = "timeouts, resets and medium errors in the kernel's log";
-    grounds.log_lines(analysis, what, &told, Some(Bound::Above(0.0)));
-    if told.is_empty() { 0.0 } else { LOGGED }
+    grounds.log_lines(analysis, what, &reading, Some(Bound::Above(0.0)));
+    if reading.is_empty() { 0.0 } else { LOGGED }
 }
 
 fn next_step(disk: &str, logged: bool) -> Vec<String> {

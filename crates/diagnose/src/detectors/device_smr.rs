@@ -165,7 +165,7 @@ fn is_listed(model: &str) -> bool {
 fn beside_log(analysis: &Analysis, suspect: &Suspect) -> Option<Finding> {
     let about = suspect.about();
     let mut grounds = Grounds::default();
-    let model = about.model().filter(|told| is_listed(told.text()))?;
+    let model = about.model().filter(|reading| is_listed(reading.text()))?;
     let named = by_name(analysis, suspect, &mut grounds).min(1.0);
     let timeouts: Vec<_> = about.logged("timeout").chain(about.logged("link")).collect();
     let mut late = 0.0;
@@ -250,18 +250,18 @@ fn sequential_rise(trace: &DeviceTrace, writes: &Windows, found: &Decline) -> Op
 /// What the model or the queue says.
 fn by_name(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
     let about = suspect.about();
-    if let Some(told) = about.last(key::QUEUE_ZONED).filter(|told| told.text() != "none") {
-        let what = format!("zoned: `{}`", told.text());
-        grounds.fact(analysis, &told, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
-        grounds.words.push(format!("it says it is zoned ({})", told.text()));
+    if let Some(reading) = about.last(key::QUEUE_ZONED).filter(|reading| reading.text() != "none") {
+        let what = format!("zoned: `{}`", reading.text());
+        grounds.fact(analysis, &reading, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
+        grounds.words.push(format!("it says it is zoned ({})", reading.text()));
         return LISTED;
     }
-    let Some(told) = about.model() else { return 0.0 };
-    if !is_listed(told.text()) {
+    let Some(reading) = about.model() else { return 0.0 };
+    if !is_listed(reading.text()) {
         return 0.0;
     }
-    let what = format!("on its vendor's list of shingled drives: {}", told.text());
-    grounds.fact(analysis, &told, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
-    grounds.words.push(format!("its model {} is on its vendor's list", told.text()));
+    let what = format!("on its vendor's list of shingled drives: {}", reading.text());
+    grounds.fact(analysis, &reading, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
+    grounds.words.push(format!("its model {} is on its vendor's list", reading.text()));
     LISTED
 }

@@ -80,7 +80,7 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
         all.push((suspect.device, phrase::disk(&suspect.disk).to_string(), logged));
     }
     for line in analysis.facts.nameless() {
-        let Some(device) = line.told.fact.device else { continue };
+        let Some(device) = line.reading.fact.device else { continue };
         match all.iter_mut().find(|(known, _, _)| *known == device) {
             Some((_, _, logged)) => logged.push(line),
             None => {

@@ -33,7 +33,7 @@ use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::state_windows;
 use crate::detector::{Needs, finding, lines};
 use crate::evidence::candidates::{self, Grounds, Suspect};
-use crate::facts::Told;
+use crate::facts::FactReading;
 use crate::measures::regimes;
 use crate::measures::{correlation, spread};
 use crate::phrase;
@@ -163,31 +163,34 @@ fn signs_of_heat(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) 
     let above = Some(Bound::Above(0.0));
     let mut most: f64 = 0.0;
     for (key, words) in COUNTERS {
-        let Some((rise, told)) = about.rise(key).filter(|(rise, _)| *rise > 0.0) else { continue };
-        grounds.fact(analysis, &told, words, (rise, Unit::Count), above);
+        let Some((rise, reading)) = about.rise(key).filter(|(rise, _)| *rise > 0.0) else {
+            continue;
+        };
+        grounds.fact(analysis, &reading, words, (rise, Unit::Count), above);
         grounds.words.push(format!("{} {words}", phrase::thousands(rise)));
         most = most.max(ROSE);
     }
-    if let Some((value, told)) = about.number(key::SMART_NVME.of("critical_warning"))
+    if let Some((value, reading)) = about.number(key::SMART_NVME.of("critical_warning"))
         && value as u64 & TOO_WARM != 0
     {
         let what = "NVMe critical warning, bit 1: temperature";
-        grounds.fact(analysis, &told, what, (value, Unit::Count), above);
+        grounds.fact(analysis, &reading, what, (value, Unit::Count), above);
         grounds.words.push("it warns of its temperature".to_string());
         most = most.max(WARNS);
     }
     let celsius = [key::DEVICE_CELSIUS, key::SMART_CELSIUS, key::SMART_NVME_TEMPERATURE];
     let warning = [key::DEVICE_CELSIUS_WARNING, key::SMART_CELSIUS_WARNING];
     let readings = celsius.into_iter().flat_map(|key| about.all(key));
-    let warmest =
-        readings.filter_map(|told| Some((told.number()?, told))).max_by(|a, b| a.0.total_cmp(&b.0));
-    if let (Some((degrees, told)), Some((warns, _))) =
+    let warmest = readings
+        .filter_map(|reading| Some((reading.number()?, reading)))
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    if let (Some((degrees, reading)), Some((warns, _))) =
         (warmest, warning.into_iter().find_map(|key| about.number(key)))
     {
         let bound = Some(Bound::Above(warns - BELOW_WARNING - 0.1));
         grounds.fact(
             analysis,
-            &told,
+            &reading,
             "highest temperature, degrees Celsius",
             (degrees, Unit::Count),
             bound,
@@ -233,18 +236,20 @@ fn step(suspect: &Suspect) -> Option<Step> {
 
 /// Temperatures sampled beside the I/O as (degrees, s on the capture's clock). A
 /// series of SMART records that is as long as the capture is taken to have run beside it.
-fn samples<'a>(suspect: &Suspect<'_, 'a>, trace: &DeviceTrace) -> Vec<(f64, f64, Told<'a>)> {
+fn samples<'a>(suspect: &Suspect<'_, 'a>, trace: &DeviceTrace) -> Vec<(f64, f64, FactReading<'a>)> {
     let about = suspect.about();
-    let live: Vec<(f64, f64, Told)> = about
+    let live: Vec<(f64, f64, FactReading)> = about
         .all(key::DEVICE_CELSIUS)
-        .filter_map(|told| Some((told.number()?, told.fact.at?.seconds(), told)))
+        .filter_map(|reading| Some((reading.number()?, reading.fact.at?.seconds(), reading)))
         .collect();
     if !live.is_empty() {
         return live;
     }
-    let times: Vec<f64> = about.all(key::SMART_AT).filter_map(|told| told.number()).collect();
-    let degrees: Vec<(f64, Told)> =
-        about.all(key::SMART_CELSIUS).filter_map(|told| Some((told.number()?, told))).collect();
+    let times: Vec<f64> = about.all(key::SMART_AT).filter_map(|reading| reading.number()).collect();
+    let degrees: Vec<(f64, FactReading)> = about
+        .all(key::SMART_CELSIUS)
+        .filter_map(|reading| Some((reading.number()?, reading)))
+        .collect();
     let (Some(first), Some(last)) = (times.first(), times.last()) else { return Vec::new() };
     let begun_s = trace.spans.iter().map(|span| span.issued_ns).min().unwrap_or(0) as f64 / 1e9;
     let as_long = ((last - first) / (trace.span_ns() / 1e9) - 1.0).abs() < AS_LONG;
@@ -252,7 +257,7 @@ fn samples<'a>(suspect: &Suspect<'_, 'a>, trace: &DeviceTrace) -> Vec<(f64, f64,
         return Vec::new();
     }
     let beside = times.iter().zip(degrees);
-    beside.map(|(at, (celsius, told))| (celsius, begun_s + at - first, told)).collect()
+    beside.map(|(at, (celsius, reading))| (celsius, begun_s + at - first, reading)).collect()
 }
 
 /// Service times around each sample of temperature against it.
@@ -283,9 +288,9 @@ fn correlation(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) ->
     let what = "correlation of ln service with temperature";
     grounds.number(analysis, listing, what, value, Some(Bound::Above(R)));
     let hottest = samples.iter().max_by(|a, b| a.0.total_cmp(&b.0));
-    if let Some((celsius, _, told)) = hottest {
+    if let Some((celsius, _, reading)) = hottest {
         let warmest = (*celsius, Unit::Count);
-        grounds.fact(analysis, told, "warmest sample, degrees Celsius", warmest, None);
+        grounds.fact(analysis, reading, "warmest sample, degrees Celsius", warmest, None);
         grounds.words.push(format!("it is slower the warmer it is, up to {celsius:.0} C"));
     }
     CORRELATES

@@ -276,8 +276,8 @@ fn charge(analysis: &Analysis, place: usize, above: &Seen) -> Option<Finding> {
         ),
     ] {
         let high = about.machine_number(key).filter(|(share, _)| *share > PRESSURE);
-        charge.evidence.extend(high.map(|(share, told)| {
-            facts::cited(analysis.recording, &told, what, share, Unit::Share)
+        charge.evidence.extend(high.map(|(share, reading)| {
+            facts::cited(analysis.recording, &reading, what, share, Unit::Share)
         }));
     }
     let together = if same_time { SIDE_BY_SIDE } else { 0.0 };

@@ -30,7 +30,7 @@ use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
 use crate::detector::{Needs, computed, finding, held, lines, read_off};
 use crate::evidence::candidates::{self, Grounds, SHAPE_ALONE};
-use crate::facts::Told;
+use crate::facts::FactReading;
 use crate::facts::disk_names;
 use crate::facts::kernel_log::LogLine;
 use crate::measures::first_touch::{self, Read};
@@ -153,7 +153,7 @@ fn reported_by_a_target(analysis: &Analysis) -> Vec<Finding> {
         grounds.log_lines(analysis, what, &logged, Some(Bound::Above(0.0)));
         let first = logged.first()?;
         let of = (f64::from(unit), Unit::Count);
-        grounds.fact(analysis, &first.told, "logical unit (LUN)", of, Some(Bound::Above(0.0)));
+        grounds.fact(analysis, &first.reading, "logical unit (LUN)", of, Some(Bound::Above(0.0)));
         let mut charge =
             finding(DETECTOR.verdict, Some(suspect.device), grounds.listings(suspect));
         charge.sentence = format!(
@@ -178,15 +178,15 @@ fn reported_by_a_target(analysis: &Analysis) -> Vec<Finding> {
 /// tells nothing.
 fn virtual_by(analysis: &Analysis, requests: &Requests) -> Option<(String, f64)> {
     let about = analysis.about(requests.listing, &requests.disk);
-    let says = |told: &Told| {
-        let model = told.text().to_lowercase();
+    let says = |reading: &FactReading| {
+        let model = reading.text().to_lowercase();
         // "Amazon EC2 NVMe Instance Storage" is a local drive.
         VIRTUAL.iter().any(|word| model.contains(word)) && !model.contains("instance storage")
     };
     let stated = analysis.recording.device_of(requests.device).medium;
-    if let Some(told) = about.model() {
-        let by = format!("its model, `{}` ({})", told.text(), told.read_from());
-        if says(&told) {
+    if let Some(reading) = about.model() {
+        let by = format!("its model, `{}` ({})", reading.text(), reading.read_from());
+        if says(&reading) {
             return Some((by, VIRTUAL_MODEL));
         }
     }

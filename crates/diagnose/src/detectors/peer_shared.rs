@@ -168,8 +168,8 @@ fn families(analysis: &Analysis, members: Vec<Member>) -> Vec<(Option<String>, V
         .filter(|member| !crate::facts::disk_names::is_stacked(&member.disk))
         .collect();
     let parent = |member: &Member| {
-        let told = analysis.about(member.listing, &member.disk).last(key::DEVICE_PARENT);
-        told.map(|told| told.text().to_string())
+        let reading = analysis.about(member.listing, &member.disk).last(key::DEVICE_PARENT);
+        reading.map(|reading| reading.text().to_string())
     };
     let parents: Option<Vec<String>> = members.iter().map(parent).collect();
     let Some(parents) = parents else { return vec![(None, members)] };
@@ -299,22 +299,26 @@ fn culprit(
 ) -> (Option<&'static str>, f64, Vec<(Evidence, usize)>) {
     let Some(first) = slow.first() else { return (None, 0.0, Vec::new()) };
     let about = analysis.about(listing, &first.disk);
-    if let Some((steal, told)) =
+    if let Some((steal, reading)) =
         about.machine_number(key::VMSTAT_MEAN.of("st")).filter(|(st, _)| *st > STEAL)
     {
         let share = (steal, Unit::Share);
         let bound = Bound::Above(STEAL);
         let what = "processor time stolen by the host";
-        let cited = facts::cited_held(analysis.recording, &told, what, share, bound);
-        return (Some("the host takes the processors away"), STOLEN, vec![(cited, told.listing)]);
+        let cited = facts::cited_held(analysis.recording, &reading, what, share, bound);
+        return (
+            Some("the host takes the processors away"),
+            STOLEN,
+            vec![(cited, reading.listing)],
+        );
     }
     let adapter = analysis.facts.nameless().find(|line| line.kind == "controller");
     if let Some(line) = adapter {
         let what = "the adapter complains in the kernel's log";
         let bound = Bound::Above(0.0);
         let one = (1.0, Unit::Count);
-        let cited = facts::cited_held(analysis.recording, &line.told, what, one, bound);
-        return (Some("their adapter complains"), LOGGED, vec![(cited, line.told.listing)]);
+        let cited = facts::cited_held(analysis.recording, &line.reading, what, one, bound);
+        return (Some("their adapter complains"), LOGGED, vec![(cited, line.reading.listing)]);
     }
     (None, 0.0, Vec::new())
 }

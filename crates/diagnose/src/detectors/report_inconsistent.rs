@@ -129,7 +129,7 @@ fn unusable(analysis: &Analysis) -> Vec<Finding> {
 fn size_denied(analysis: &Analysis) -> Vec<Finding> {
     let mut findings = Vec::new();
     for suspect in candidates::suspects(analysis) {
-        let Some((listing, (times, told))) =
+        let Some((listing, (times, reading))) =
             suspect.listing.zip(suspect.about().number(key::IOSTAT_SIZE_DENIED))
         else {
             continue;
@@ -144,7 +144,8 @@ fn size_denied(analysis: &Analysis) -> Vec<Finding> {
         let what = "throughput over rate, as a multiple of the printed size";
         let bound = if times > 1.0 { Bound::Above(1.1) } else { Bound::Below(0.9) };
         let times_of = (times, Unit::Ratio);
-        charge.evidence = vec![facts::cited_held(analysis.recording, &told, what, times_of, bound)];
+        charge.evidence =
+            vec![facts::cited_held(analysis.recording, &reading, what, times_of, bound)];
         charge.confidence = CERTAIN;
         charge.explained_share = 1.0 - times.min(1.0 / times);
         advise(&mut charge, &suspect.disk);

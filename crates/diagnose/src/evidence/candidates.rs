@@ -6,7 +6,7 @@ use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::detector::computed;
 use crate::facts::disk_names;
-use crate::facts::{self, About, Told};
+use crate::facts::{self, About, FactReading};
 use crate::ranking;
 
 /// Prior of a device's fault when someone complains (docs/METHOD.md, 11 Confidence).
@@ -122,14 +122,14 @@ impl Grounds {
     pub fn fact(
         &mut self,
         analysis: &Analysis,
-        told: &Told,
+        reading: &FactReading,
         quantity: &str,
         (value, unit): (f64, Unit),
         bound: Option<Bound>,
     ) {
-        let cited = facts::cited(analysis.recording, told, quantity, value, unit);
+        let cited = facts::cited(analysis.recording, reading, quantity, value, unit);
         self.evidence.push(Evidence { bound, ..cited });
-        self.rests_on(told.listing);
+        self.rests_on(reading.listing);
     }
 
     /// A number computed from a listing.
@@ -171,7 +171,7 @@ impl Grounds {
     ) {
         let Some(first) = lines.first() else { return };
         let count = (lines.len() as f64, Unit::Count);
-        self.fact(analysis, &first.told, what, count, bound);
+        self.fact(analysis, &first.reading, what, count, bound);
         if let Some(cited) = self.evidence.last_mut() {
             cited.n = lines.len() as u64;
         }

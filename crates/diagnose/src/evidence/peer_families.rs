@@ -198,13 +198,13 @@ fn from_rows(analysis: &Analysis, listing: usize, known: &[Member]) -> Vec<Membe
 
 fn from_averages(rows: &[&IntervalSample]) -> Option<Member> {
     let first = rows.first()?;
-    let told: Vec<(f64, f64)> = rows
+    let reading: Vec<(f64, f64)> = rows
         .iter()
         .filter(|row| row.agrees)
         .filter_map(|row| Some((row.requests(), row.interval.mean_await_ns()?)))
         .collect();
-    let requests: f64 = told.iter().map(|(n, _)| n).sum();
-    let mean_ns = told.iter().map(|(n, wait_ns)| n * wait_ns).sum::<f64>() / requests;
+    let requests: f64 = reading.iter().map(|(n, _)| n).sum();
+    let mean_ns = reading.iter().map(|(n, wait_ns)| n * wait_ns).sum::<f64>() / requests;
     (requests >= 1.0 && mean_ns > 0.0).then(|| Member {
         device: first.device,
         disk: first.disk.clone(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use iowhy_model::{Message, Recording, key};
 
-use crate::facts::Told;
+use crate::facts::FactReading;
 use crate::facts::disk_names;
 
 /// A complaint of the kernel.
@@ -18,7 +18,7 @@ pub struct LogLine<'a> {
     /// What it says, when, and the sector it names.
     pub message: &'a Message,
     /// The fact it was read from.
-    pub told: Told<'a>,
+    pub reading: FactReading<'a>,
 }
 
 impl LogLine<'_> {
@@ -42,21 +42,21 @@ const TOGETHER_S: f64 = 5.0;
 pub fn lines<'a>(
     recording: &'a Recording,
     disks: &[String],
-    by_disk: &BTreeMap<String, Vec<Told<'a>>>,
+    by_disk: &BTreeMap<String, Vec<FactReading<'a>>>,
 ) -> Vec<LogLine<'a>> {
     let mut lines: Vec<(Option<String>, LogLine<'a>)> = Vec::new();
     for (listing, known) in recording.listings.iter().enumerate() {
         for fact in &known.facts {
             let Some(kind) = fact.key.member_of(key::KERNEL_LOG) else { continue };
             let Some(message) = fact.value.message() else { continue };
-            let told = Told { fact, listing };
+            let reading = FactReading { fact, listing };
             let name = fact.device.map(|id| disk_names::disk(&recording.device_of(id).name));
             let known_disk = |disk: &&String| {
                 let known = by_disk.get(*disk);
                 known.is_some_and(|all| all.iter().any(|other| std::ptr::eq(other.fact, fact)))
             };
             let disk = disks.iter().find(known_disk).cloned();
-            lines.push((name, LogLine { kind, disk, message, told }));
+            lines.push((name, LogLine { kind, disk, message, reading }));
         }
     }
     let ports: Vec<Option<String>> =
@@ -74,17 +74,18 @@ pub fn lines<'a>(
 fn by_port(
     (name, line): &(Option<String>, LogLine),
     all: &[(Option<String>, LogLine)],
-    by_disk: &BTreeMap<String, Vec<Told>>,
+    by_disk: &BTreeMap<String, Vec<FactReading>>,
 ) -> Option<String> {
     let port = name.as_deref().filter(|_| line.disk.is_none())?;
-    let states = |told: &Told| told.fact.key == key::DEVICE_PORT && told.text() == port;
-    if let Some((disk, _)) = by_disk.iter().find(|(_, told)| told.iter().any(states)) {
+    let states =
+        |reading: &FactReading| reading.fact.key == key::DEVICE_PORT && reading.text() == port;
+    if let Some((disk, _)) = by_disk.iter().find(|(_, reading)| reading.iter().any(states)) {
         return Some(disk.clone());
     }
     // Any message of this port near any message of a disk, and of no second one.
     let mut found: Option<&str> = None;
     let of_port = all.iter().filter(|(other, known)| {
-        other.as_deref() == Some(port) && known.told.listing == line.told.listing
+        other.as_deref() == Some(port) && known.reading.listing == line.reading.listing
     });
     for (_, mine) in of_port {
         let near = |other: &LogLine| match (mine.message.at_s, other.message.at_s) {
