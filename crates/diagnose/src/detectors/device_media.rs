@@ -35,7 +35,7 @@ use iowhy_model::{Bound, Event, FactKey, Finding, Level, Medium, Unit, Verdict, 
 use crate::Detector;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Needs, finding, lines};
-use crate::evidence::candidates::{self, Grounds, PRIOR, SHAPE_ALONE, Suspect};
+use crate::evidence::candidates::{self, EvidenceBuilder, FaultCandidate, PRIOR, SHAPE_ALONE};
 use crate::facts::disk_names;
 use crate::facts::kernel_log::LogLine;
 use crate::measures::places;
@@ -113,50 +113,53 @@ const ON_FLASH: f64 = 1.0;
 const UNRELIABLE: u64 = 4;
 
 fn accuse(analysis: &Analysis) -> Vec<Finding> {
-    candidates::suspects(analysis).iter().filter_map(|suspect| charge(analysis, suspect)).collect()
+    candidates::candidates(analysis)
+        .iter()
+        .filter_map(|candidate| charge(analysis, candidate))
+        .collect()
 }
 
-fn charge(analysis: &Analysis, suspect: &Suspect) -> Option<Finding> {
-    let mut grounds = Grounds::default();
+fn charge(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
+    let mut builder = EvidenceBuilder::default();
     let proven = [
-        from_log(analysis, suspect, &mut grounds),
-        from_failures(analysis, suspect, &mut grounds),
-        from_smart(analysis, suspect, &mut grounds),
-        from_members(analysis, suspect, &mut grounds),
+        from_log(analysis, candidate, &mut builder),
+        from_failures(analysis, candidate, &mut builder),
+        from_smart(analysis, candidate, &mut builder),
+        from_members(analysis, candidate, &mut builder),
     ];
     let errors = proven.iter().any(|nats| *nats > 0.0);
-    let own_word = from_own_word(analysis, suspect, &mut grounds);
-    let place = from_places(analysis, suspect, &mut grounds);
+    let own_word = from_own_word(analysis, candidate, &mut builder);
+    let place = from_places(analysis, candidate, &mut builder);
     let is_proven = errors || own_word > 0.0;
-    grounds.clauses = proven.into_iter().chain([own_word, place]).collect();
-    if grounds.evidence.is_empty() || grounds.clauses.iter().sum::<f64>() <= 0.0 {
+    builder.clauses = proven.into_iter().chain([own_word, place]).collect();
+    if builder.evidence.is_empty() || builder.clauses.iter().sum::<f64>() <= 0.0 {
         return None;
     }
-    let mut charge = finding(DETECTOR.verdict, Some(suspect.device), grounds.listings(suspect));
-    let believed = grounds.believe(PRIOR);
+    let mut charge = finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
+    let believed = builder.believe(PRIOR);
     charge.confidence = if is_proven { believed } else { believed.min(SHAPE_ALONE) };
-    charge.explained_share = share(suspect, is_proven);
-    let disk = phrase::disk(&suspect.disk);
+    charge.explained_share = share(candidate, is_proven);
+    let disk = phrase::disk(&candidate.disk);
     charge.sentence = if errors {
-        format!("{disk} cannot read some of its sectors: {}", phrase::list(&grounds.words))
+        format!("{disk} cannot read some of its sectors: {}", phrase::list(&builder.words))
     } else if is_proven {
-        format!("{disk} says itself that it fails or is worn out: {}", phrase::list(&grounds.words))
+        format!("{disk} says itself that it fails or is worn out: {}", phrase::list(&builder.words))
     } else {
-        format!("one place of {disk} is slow at every visit: {}", phrase::list(&grounds.words))
+        format!("one place of {disk} is slow at every visit: {}", phrase::list(&builder.words))
     };
     charge.refuted_by = lines(&[
         "the device is built on others: a full thin pool or an error target fails requests too",
         "reading the same sectors again succeeds quickly, and SMART 5, 197 and 198 stand still",
     ]);
-    charge.next_step = next_step(&suspect.disk, is_proven);
-    charge.evidence = grounds.evidence;
+    charge.next_step = next_step(&candidate.disk, is_proven);
+    charge.evidence = builder.evidence;
     Some(charge)
 }
 
 /// Share of the errors if they are proven; of the lost time if only a slow place is known.
-fn share(suspect: &Suspect, is_proven: bool) -> f64 {
+fn share(candidate: &FaultCandidate, is_proven: bool) -> f64 {
     let place = || {
-        let trace = suspect.trace?;
+        let trace = candidate.trace?;
         let place = places::slow_place(&trace.spans)?;
         Some(place.lost_ns / trace.lost_ns().max(1.0))
     };
@@ -164,20 +167,20 @@ fn share(suspect: &Suspect, is_proven: bool) -> f64 {
 }
 
 /// Sectors that the kernel says could not be read.
-fn from_log(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
-    let about = suspect.about();
+fn from_log(analysis: &Analysis, candidate: &FaultCandidate, builder: &mut EvidenceBuilder) -> f64 {
+    let about = candidate.about();
     let reading: Vec<&LogLine> = about.logged("medium").collect();
     let Some(first) = reading.first() else { return 0.0 };
     let what = "medium errors in the kernel's log";
-    grounds.log_lines(analysis, what, &reading, Some(Bound::Above(0.0)));
+    builder.log_lines(analysis, what, &reading, Some(Bound::Above(0.0)));
     if let Some(line) = reading.iter().find(|line| line.message.sector.is_some()) {
         let sector = line.message.sector.unwrap_or(0) as f64;
-        grounds.fact(analysis, &line.reading, "first sector it names", (sector, Unit::Count), None);
+        builder.fact(analysis, &line.reading, "first sector it names", (sector, Unit::Count), None);
     }
     let at = &first.message.stamp;
     let n = reading.len();
     let lines = if n == 1 { "a medium error".to_string() } else { format!("{n} medium errors") };
-    grounds.words.push(format!("{lines} in the kernel's log, the first at {at}"));
+    builder.words.push(format!("{lines} in the kernel's log, the first at {at}"));
     // A unit of a target reports in the target's name: what its media are like is not known here.
     if reading.iter().any(|line| line.unit().is_some_and(|unit| unit > 0)) {
         return OF_A_TARGET;
@@ -186,11 +189,16 @@ fn from_log(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> f6
 }
 
 /// Requests that failed.
-fn from_failures(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
-    let Some(listing) = suspect.listing.filter(|_| !disk_names::is_stacked(&suspect.disk)) else {
+fn from_failures(
+    analysis: &Analysis,
+    candidate: &FaultCandidate,
+    builder: &mut EvidenceBuilder,
+) -> f64 {
+    let Some(listing) = candidate.listing.filter(|_| !disk_names::is_stacked(&candidate.disk))
+    else {
         return 0.0;
     };
-    let failed = &suspect.failed;
+    let failed = &candidate.failed;
     let medium = |event: &&&Event| event.error.is_some_and(|e| MEDIUM_ERRNOS.contains(&e));
     let of_medium = failed.iter().filter(medium).count();
     let is_io = |event: &&&Event| event.error == Some(EIO) && !was_given_up(event);
@@ -199,8 +207,8 @@ fn from_failures(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) 
     let above = Some(Bound::Above(0.0));
     if of_medium > 0 {
         let n = (of_medium as f64, Unit::Count, of_medium);
-        grounds.failed(analysis, listing, "requests that failed as unreadable", n, above);
-        grounds.words.push(format!("{of_medium} requests failed as unreadable"));
+        builder.failed(analysis, listing, "requests that failed as unreadable", n, above);
+        builder.words.push(format!("{of_medium} requests failed as unreadable"));
         nats = FAILED_MEDIUM;
     }
     if !io.is_empty() {
@@ -209,10 +217,10 @@ fn from_failures(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) 
         ranges.sort_unstable();
         let again = ranges.windows(2).filter(|pair| pair[0] == pair[1]).count();
         let n = (io.len() as f64, Unit::Count, io.len());
-        grounds.failed(analysis, listing, "requests that failed with EIO", n, above);
+        builder.failed(analysis, listing, "requests that failed with EIO", n, above);
         let n = (again as f64, Unit::Count, io.len());
-        grounds.number(analysis, listing, "of these, again within 1 MiB", n, above);
-        grounds.words.push(format!("{} requests failed with EIO", io.len()));
+        builder.number(analysis, listing, "of these, again within 1 MiB", n, above);
+        builder.words.push(format!("{} requests failed with EIO", io.len()));
         nats = nats.max(if again > 0 { FAILED_TWICE } else { FAILED });
     }
     nats
@@ -229,9 +237,13 @@ fn was_given_up(event: &Event) -> bool {
 }
 
 /// What the drive says of itself; of several signs the strongest counts.
-fn from_smart(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
-    let about = suspect.about();
-    let medium = analysis.medium(suspect.device);
+fn from_smart(
+    analysis: &Analysis,
+    candidate: &FaultCandidate,
+    builder: &mut EvidenceBuilder,
+) -> f64 {
+    let about = candidate.about();
+    let medium = analysis.medium(candidate.device);
     let flash = matches!(medium, Some(Medium::Flash | Medium::Nvme));
     let mut most: f64 = 0.0;
     for (key, words, standing, growing) in SMART {
@@ -247,13 +259,13 @@ fn from_smart(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> 
             None => standing,
         };
         let bound = (nats > 0.0).then_some(Bound::Above(0.0));
-        grounds.fact(analysis, &reading, words, (value, Unit::Count), bound);
+        builder.fact(analysis, &reading, words, (value, Unit::Count), bound);
         if let Some(rise) = grew {
             let what = format!("{words}: grew by");
-            grounds.fact(analysis, &reading, &what, (rise, Unit::Count), Some(Bound::Above(0.0)));
+            builder.fact(analysis, &reading, &what, (rise, Unit::Count), Some(Bound::Above(0.0)));
         }
         if nats > 0.0 {
-            grounds.words.push(format!("{} {words}", phrase::thousands(value)));
+            builder.words.push(format!("{} {words}", phrase::thousands(value)));
         }
         most = most.max(nats);
     }
@@ -264,24 +276,28 @@ fn from_smart(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> 
         && errors >= MANY_ERRORS
     {
         let above = Some(Bound::Above(MANY_ERRORS - 1.0));
-        grounds.fact(analysis, &reading, "errors in the drive's log", (errors, Unit::Count), above);
-        grounds.words.push(format!("{} errors in the drive's log", phrase::thousands(errors)));
+        builder.fact(analysis, &reading, "errors in the drive's log", (errors, Unit::Count), above);
+        builder.words.push(format!("{} errors in the drive's log", phrase::thousands(errors)));
         most = most.max(FAILED_MEDIUM);
     }
     if let Some((value, reading)) = about.number(key::SMART_NVME.of("critical_warning"))
         && value as u64 & UNRELIABLE != 0
     {
         let what = "NVMe critical warning, bit 2: reliability degraded";
-        grounds.fact(analysis, &reading, what, (value, Unit::Count), Some(Bound::Above(0.0)));
-        grounds.words.push("the drive calls its own media unreliable".to_string());
+        builder.fact(analysis, &reading, what, (value, Unit::Count), Some(Bound::Above(0.0)));
+        builder.words.push("the drive calls its own media unreliable".to_string());
         most = most.max(FAILED_MEDIUM);
     }
     most
 }
 
 /// What an array or a RAID controller counted of its member; of several signs the strongest counts.
-fn from_members(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
-    let about = suspect.about();
+fn from_members(
+    analysis: &Analysis,
+    candidate: &FaultCandidate,
+    builder: &mut EvidenceBuilder,
+) -> f64 {
+    let about = candidate.about();
     let count = |kind: &'static str| about.number(key::MEMBER_ERRORS.of(kind));
     let above = Some(Bound::Above(0.0));
     let mut most: f64 = 0.0;
@@ -291,14 +307,14 @@ fn from_members(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -
     let thrown = said.filter(|reading| THROWN_OUT.contains(&reading.text()));
     // Writes or checksums that fail too may be the cable's; then the array does not tell which.
     if let Some((reads, reading)) = count("read").filter(|(n, _)| *n > 0.0 && only_reads) {
-        grounds.fact(
+        builder.fact(
             analysis,
             &reading,
             "reads that failed, as its array counts",
             (reads, Unit::Count),
             above,
         );
-        grounds
+        builder
             .words
             .push(format!("{} reads failed in its array, and no write", phrase::thousands(reads)));
         let nats = match thrown {
@@ -311,8 +327,8 @@ fn from_members(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -
     if let Some((errors, reading)) = count("media").filter(|(n, _)| *n > 0.0) {
         let grew = about.rise(key::MEMBER_ERRORS.of("media")).is_some_and(|(rise, _)| rise > 0.0);
         let what = "media errors, as its controller counts";
-        grounds.fact(analysis, &reading, what, (errors, Unit::Count), above);
-        grounds
+        builder.fact(analysis, &reading, what, (errors, Unit::Count), above);
+        builder
             .words
             .push(format!("{} media errors in its controller's count", phrase::thousands(errors)));
         most = most.max(match grew {
@@ -323,33 +339,37 @@ fn from_members(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -
     }
     let predicted = count("predictive").filter(|(n, _)| *n > 0.0);
     if let Some((n, reading)) = predicted {
-        grounds.fact(analysis, &reading, "failures that it predicts", (n, Unit::Count), above);
-        grounds.words.push("its controller predicts that it will fail".to_string());
+        builder.fact(analysis, &reading, "failures that it predicts", (n, Unit::Count), above);
+        builder.words.push("its controller predicts that it will fail".to_string());
         most = most.max(FAILED_TWICE);
     } else if let Some(reading) = said.filter(|reading| reading.text() == "predictive failure") {
-        grounds.fact(
+        builder.fact(
             analysis,
             &reading,
             "its controller predicts a failure",
             (1.0, Unit::Count),
             above,
         );
-        grounds.words.push("its controller predicts that it will fail".to_string());
+        builder.words.push("its controller predicts that it will fail".to_string());
         most = most.max(FAILED_TWICE);
     }
     most
 }
 
 /// What the drive says of its own state, without naming an error.
-fn from_own_word(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
-    let about = suspect.about();
+fn from_own_word(
+    analysis: &Analysis,
+    candidate: &FaultCandidate,
+    builder: &mut EvidenceBuilder,
+) -> f64 {
+    let about = candidate.about();
     let mut most: f64 = 0.0;
     if let Some((passed, reading)) = about.number(key::SMART_PASSED)
         && passed <= 0.0
     {
         let what = "SMART health: 1 passed, 0 failed";
-        grounds.fact(analysis, &reading, what, (passed, Unit::Count), Some(Bound::Below(1.0)));
-        grounds.words.push("it does not pass its own check".to_string());
+        builder.fact(analysis, &reading, what, (passed, Unit::Count), Some(Bound::Below(1.0)));
+        builder.words.push("it does not pass its own check".to_string());
         most = most.max(FAILED_TWICE);
     }
     let spare = about.number(key::SMART_NVME_AVAILABLE_SPARE);
@@ -358,8 +378,8 @@ fn from_own_word(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) 
         && spare < least
     {
         let what = "spare blocks left";
-        grounds.fact(analysis, &reading, what, (spare, Unit::Share), Some(Bound::Below(least)));
-        grounds.words.push(format!(
+        builder.fact(analysis, &reading, what, (spare, Unit::Share), Some(Bound::Below(least)));
+        builder.words.push(format!(
             "{:.0} % of its spare blocks are left, less than its own threshold of {:.0} %",
             100.0 * spare,
             100.0 * least
@@ -370,22 +390,26 @@ fn from_own_word(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) 
     if let Some((used, reading)) = worn.into_iter().find_map(|key| about.number(key))
         && used > 1.0
     {
-        grounds.fact(
+        builder.fact(
             analysis,
             &reading,
             "endurance used",
             (used, Unit::Share),
             Some(Bound::Above(1.0)),
         );
-        grounds.words.push(format!("{:.0} % of its rated endurance are used", 100.0 * used));
+        builder.words.push(format!("{:.0} % of its rated endurance are used", 100.0 * used));
         most = most.max(WORN);
     }
     most
 }
 
 /// A place that is slow at each visit.
-fn from_places(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
-    let (Some(listing), Some(trace)) = (suspect.listing, suspect.trace) else { return 0.0 };
+fn from_places(
+    analysis: &Analysis,
+    candidate: &FaultCandidate,
+    builder: &mut EvidenceBuilder,
+) -> f64 {
+    let (Some(listing), Some(trace)) = (candidate.listing, candidate.trace) else { return 0.0 };
     if trace.spans.len() < EVENTS_NEEDED {
         return 0.0;
     }
@@ -393,7 +417,7 @@ fn from_places(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) ->
         return 0.0;
     };
     let n = place.spans;
-    grounds.number(
+    builder.number(
         analysis,
         listing,
         "first sector of the slow range of 1 MiB",
@@ -401,14 +425,14 @@ fn from_places(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) ->
         None,
     );
     let spans = (n as f64, Unit::Count, n);
-    grounds.number(analysis, listing, "visits to it", spans, Some(Bound::Above(1.0)));
+    builder.number(analysis, listing, "visits to it", spans, Some(Bound::Above(1.0)));
     let slow = (place.slow as f64, Unit::Count, n);
-    grounds.number(analysis, listing, "of these, slow", slow, Some(Bound::Above(1.0)));
+    builder.number(analysis, listing, "of these, slow", slow, Some(Bound::Above(1.0)));
     let others = (place.others_slow as f64 / place.others.max(1) as f64, Unit::Share, place.others);
-    grounds.number(analysis, listing, "slow visits among those elsewhere", others, None);
+    builder.number(analysis, listing, "slow visits among those elsewhere", others, None);
     let chance = (place.chance, Unit::Ratio, n);
-    grounds.number(analysis, listing, "chance of it (Fisher)", chance, Some(Bound::Below(CHANCE)));
-    grounds.words.push(format!(
+    builder.number(analysis, listing, "chance of it (Fisher)", chance, Some(Bound::Below(CHANCE)));
+    builder.words.push(format!(
         "{} of {n} visits around sector {} were slow ({} in the middle)",
         place.slow,
         place.sector,

@@ -29,7 +29,7 @@ use iowhy_model::{Bound, DeviceId, FactKey, Finding, Level, Unit, Verdict, key};
 use crate::Detector;
 use crate::analysis::Analysis;
 use crate::detector::{Needs, finding, lines};
-use crate::evidence::candidates::{self, Grounds, PRIOR, Suspect};
+use crate::evidence::candidates::{self, EvidenceBuilder, FaultCandidate, PRIOR};
 use crate::facts::kernel_log::LogLine;
 use crate::phrase;
 use crate::ranking;
@@ -114,35 +114,36 @@ const COLLATERAL_S: f64 = 60.0;
 const ENOLINK: u16 = 67;
 
 fn accuse(analysis: &Analysis) -> Vec<Finding> {
-    let suspects = candidates::suspects(analysis);
+    let candidates = candidates::candidates(analysis);
     let mut charges: Vec<Finding> =
-        suspects.iter().filter_map(|suspect| charge(analysis, suspect)).collect();
+        candidates.iter().filter_map(|candidate| charge(analysis, candidate)).collect();
     charges.extend(nameless_ports(analysis));
     charges
 }
 
-fn charge(analysis: &Analysis, suspect: &Suspect) -> Option<Finding> {
-    let mut grounds = Grounds::default();
-    let about = suspect.about();
+fn charge(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
+    let mut builder = EvidenceBuilder::default();
+    let about = candidate.about();
     let reading: Vec<&LogLine> = about.log().collect();
-    let mut clauses = vec![from_log(analysis, &reading, &mut grounds)];
-    clauses.push(from_counter(analysis, suspect, &mut grounds));
-    clauses.push(from_failures(analysis, suspect, &mut grounds));
-    clauses.push(from_link_counters(analysis, suspect, &mut grounds));
-    clauses.push(from_paths(analysis, suspect, &mut grounds));
+    let mut clauses = vec![from_log(analysis, &reading, &mut builder)];
+    clauses.push(from_counter(analysis, candidate, &mut builder));
+    clauses.push(from_failures(analysis, candidate, &mut builder));
+    clauses.push(from_link_counters(analysis, candidate, &mut builder));
+    clauses.push(from_paths(analysis, candidate, &mut builder));
     if clauses.iter().all(|nats| *nats <= 0.0) {
         return None;
     }
-    clauses.push(slow_link(analysis, suspect, &mut grounds));
-    grounds.clauses = clauses;
-    let disk = phrase::disk(&suspect.disk);
-    let mut charge = accusation(suspect.device, grounds.listings(suspect), grounds.believe(PRIOR));
+    clauses.push(slow_link(analysis, candidate, &mut builder));
+    builder.clauses = clauses;
+    let disk = phrase::disk(&candidate.disk);
+    let mut charge =
+        accusation(candidate.device, builder.listings(candidate), builder.believe(PRIOR));
     charge.sentence = format!(
         "the way to {disk} is at fault, not the disk itself: {}",
-        phrase::list(&grounds.words)
+        phrase::list(&builder.words)
     );
     charge.next_step = next_step(disk);
-    charge.evidence = grounds.evidence;
+    charge.evidence = builder.evidence;
     Some(charge)
 }
 
@@ -182,29 +183,29 @@ fn nameless_ports(analysis: &Analysis) -> Vec<Finding> {
         }
     }
     let found = ports.into_iter().filter_map(|(device, reading)| {
-        let mut grounds = Grounds::default();
-        let nats = from_log(analysis, &reading, &mut grounds);
-        grounds.clauses = vec![nats];
+        let mut builder = EvidenceBuilder::default();
+        let nats = from_log(analysis, &reading, &mut builder);
+        builder.clauses = vec![nats];
         if nats <= 0.0 {
             return None;
         }
         let port = &analysis.recording.device_of(device).name;
-        let listings = grounds.listings.clone();
-        let mut charge = accusation(device, listings, grounds.believe(PRIOR));
+        let listings = builder.listings.clone();
+        let mut charge = accusation(device, listings, builder.believe(PRIOR));
         charge.sentence = format!(
             "the way behind {port} is at fault, whichever disk hangs there: {}",
-            phrase::list(&grounds.words)
+            phrase::list(&builder.words)
         );
         charge.next_step = next_step("DISK");
         charge.next_step.insert(0, format!("which disk is it? `ls -l /sys/block | grep {port}`"));
-        charge.evidence = grounds.evidence;
+        charge.evidence = builder.evidence;
         Some(charge)
     });
     found.collect()
 }
 
 /// What the kernel says of link and controller.
-fn from_log(analysis: &Analysis, reading: &[&LogLine], grounds: &mut Grounds) -> f64 {
+fn from_log(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBuilder) -> f64 {
     let says =
         |line: &&&LogLine, words: &[&str]| words.iter().any(|w| line.message.text.contains(w));
     let of =
@@ -241,14 +242,14 @@ fn from_log(analysis: &Analysis, reading: &[&LogLine], grounds: &mut Grounds) ->
     for (lines, what, nats) in kinds {
         let Some(first) = lines.first() else { continue };
         let nats = if is_stale(analysis, first, lines) { nats + STALE } else { nats };
-        grounds.log_lines(analysis, what, lines, Some(Bound::Above(0.0)));
-        grounds.words.push(format!("{} {what} (`{}`)", lines.len(), short(&first.message.text)));
+        builder.log_lines(analysis, what, lines, Some(Bound::Above(0.0)));
+        builder.words.push(format!("{} {what} (`{}`)", lines.len(), short(&first.message.text)));
         most = most.max(nats);
     }
     if let Some(first) = wakes.first().filter(|_| corrupt.is_empty() && most > 0.0) {
         let what = "link wake-ups without a corrupted frame, in the kernel's log";
-        grounds.log_lines(analysis, what, &wakes, None);
-        grounds.words.push(format!(
+        builder.log_lines(analysis, what, &wakes, None);
+        builder.words.push(format!(
             "the link wakes up ({}) and corrupts no frame, so link power management comes before the cable",
             short(&first.message.text)
         ));
@@ -269,8 +270,12 @@ fn short(message: &str) -> String {
 }
 
 /// CRC errors of the link, if they grew.
-fn from_counter(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
-    let about = suspect.about();
+fn from_counter(
+    analysis: &Analysis,
+    candidate: &FaultCandidate,
+    builder: &mut EvidenceBuilder,
+) -> f64 {
+    let about = candidate.about();
     let Some((value, reading)) =
         about.number(key::SMART_RAW.of("199")).filter(|(value, _)| *value > 0.0)
     else {
@@ -278,7 +283,7 @@ fn from_counter(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -
     };
     let grew =
         about.rise(key::SMART_RAW.of("199")).map(|(rise, _)| rise).filter(|rise| *rise > 0.0);
-    grounds.fact(
+    builder.fact(
         analysis,
         &reading,
         "CRC errors of the link (SMART 199)",
@@ -287,14 +292,14 @@ fn from_counter(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -
     );
     let Some(rise) = grew else { return 0.0 };
     let above = Some(Bound::Above(0.0));
-    grounds.fact(
+    builder.fact(
         analysis,
         &reading,
         "CRC errors since the record before",
         (rise, Unit::Count),
         above,
     );
-    grounds
+    builder
         .words
         .push(format!("{} CRC errors more than the record before", phrase::thousands(rise)));
     GREW
@@ -302,16 +307,20 @@ fn from_counter(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -
 
 /// Counters of the link beside SMART 199: those of SATA and SAS phys, if they grew; the drive's own
 /// log of corrupt transfers, if its last entry is young.
-fn from_link_counters(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
-    let about = suspect.about();
+fn from_link_counters(
+    analysis: &Analysis,
+    candidate: &FaultCandidate,
+    builder: &mut EvidenceBuilder,
+) -> f64 {
+    let about = candidate.about();
     let mut most: f64 = 0.0;
     for (key, what) in LINK_COUNTERS {
         let Some((rise, reading)) = about.rise(key).filter(|(rise, _)| *rise > 0.0) else {
             continue;
         };
         let what = format!("{what}: grew by");
-        grounds.fact(analysis, &reading, &what, (rise, Unit::Count), Some(Bound::Above(0.0)));
-        grounds.words.push(format!("{} more {what}", phrase::thousands(rise)));
+        builder.fact(analysis, &reading, &what, (rise, Unit::Count), Some(Bound::Above(0.0)));
+        builder.words.push(format!("{} more {what}", phrase::thousands(rise)));
         most = most.max(GREW);
     }
     let (hours, last) = (about.number(key::SMART_HOURS), about.number(key::SMART_ERROR_LOG_HOURS));
@@ -321,9 +330,9 @@ fn from_link_counters(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grou
     {
         let what = "corrupt transfers among the last entries of the drive's error log";
         let bound = young.then_some(Bound::Above(0.0));
-        grounds.fact(analysis, &reading, what, (errors, Unit::Count), bound);
+        builder.fact(analysis, &reading, what, (errors, Unit::Count), bound);
         if young {
-            grounds.words.push(format!("{} corrupt transfers in the drive's own log", errors));
+            builder.words.push(format!("{} corrupt transfers in the drive's own log", errors));
             most = most.max(FAILED);
         }
     }
@@ -331,37 +340,49 @@ fn from_link_counters(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grou
 }
 
 /// A path that its volume no longer uses.
-fn from_paths(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
-    let Some(reading) = suspect.about().last(key::PATH_STATE) else { return 0.0 };
+fn from_paths(
+    analysis: &Analysis,
+    candidate: &FaultCandidate,
+    builder: &mut EvidenceBuilder,
+) -> f64 {
+    let Some(reading) = candidate.about().last(key::PATH_STATE) else { return 0.0 };
     let said = reading.text();
     let what = format!("path state: `{said}`");
-    grounds.fact(analysis, &reading, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
-    grounds.words.push(format!("its volume calls this path `{said}`"));
+    builder.fact(analysis, &reading, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
+    builder.words.push(format!("its volume calls this path `{said}`"));
     FAILED
 }
 
 /// Requests whose link was gone.
-fn from_failures(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
-    let Some(listing) = suspect.listing else { return 0.0 };
-    let lost = suspect.failed.iter().filter(|event| event.error == Some(ENOLINK)).count();
+fn from_failures(
+    analysis: &Analysis,
+    candidate: &FaultCandidate,
+    builder: &mut EvidenceBuilder,
+) -> f64 {
+    let Some(listing) = candidate.listing else { return 0.0 };
+    let lost = candidate.failed.iter().filter(|event| event.error == Some(ENOLINK)).count();
     if lost == 0 {
         return 0.0;
     }
     let n = (lost as f64, Unit::Count, lost);
-    grounds.failed(
+    builder.failed(
         analysis,
         listing,
         "requests that failed with ENOLINK",
         n,
         Some(Bound::Above(0.0)),
     );
-    grounds.words.push(format!("{lost} requests failed because the link was gone"));
+    builder.words.push(format!("{lost} requests failed because the link was gone"));
     FAILED
 }
 
 /// A link that runs below what both ends can do.
-fn slow_link(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
-    let about = suspect.about();
+fn slow_link(
+    analysis: &Analysis,
+    candidate: &FaultCandidate,
+    builder: &mut EvidenceBuilder,
+) -> f64 {
+    let about = candidate.about();
     let pairs = [
         (key::SMART_LINK_SPEED, key::SMART_LINK_SPEED_MAX),
         (key::DEVICE_LINK_SPEED, key::DEVICE_LINK_SPEED_MAX),
@@ -374,7 +395,7 @@ fn slow_link(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> f
         if now < most {
             let bound = Some(Bound::Below(1.0));
             let share = (now / most, Unit::Ratio);
-            grounds.fact(analysis, &reading, "speed of the link over its limit", share, bound);
+            builder.fact(analysis, &reading, "speed of the link over its limit", share, bound);
             return SUPPORTS;
         }
     }

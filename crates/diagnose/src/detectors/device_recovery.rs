@@ -29,7 +29,7 @@ use iowhy_model::{Bound, Finding, Level, Unit, Verdict, key};
 use crate::Detector;
 use crate::analysis::Analysis;
 use crate::detector::{Needs, finding, lines};
-use crate::evidence::candidates::{self, Grounds, PRIOR, SHAPE_ALONE, Suspect};
+use crate::evidence::candidates::{self, EvidenceBuilder, FaultCandidate, PRIOR, SHAPE_ALONE};
 use crate::facts::FactReading;
 use crate::facts::kernel_log::LogLine;
 use crate::measures::pile::{self, Pile};
@@ -73,14 +73,17 @@ const STATED: f64 = 1.0;
 const LOGGED: f64 = 3.0;
 
 fn accuse(analysis: &Analysis) -> Vec<Finding> {
-    candidates::suspects(analysis).iter().filter_map(|suspect| charge(analysis, suspect)).collect()
+    candidates::candidates(analysis)
+        .iter()
+        .filter_map(|candidate| charge(analysis, candidate))
+        .collect()
 }
 
 /// A limit, how late it may be noticed, where it was stated, and in whose name.
 type Limit<'a> = (f64, f64, Option<(FactReading<'a>, &'static str)>);
 
-fn limits<'a>(suspect: &Suspect<'_, 'a>) -> Vec<Limit<'a>> {
-    let about = suspect.about();
+fn limits<'a>(candidate: &FaultCandidate<'_, 'a>) -> Vec<Limit<'a>> {
+    let about = candidate.about();
     let stated = [
         (key::SMART_SCTERC_READ, 0.0, "the drive's limit for recovering a read"),
         (key::SMART_SCTERC_WRITE, 0.0, "the drive's limit for recovering a write"),
@@ -101,44 +104,44 @@ fn limits<'a>(suspect: &Suspect<'_, 'a>) -> Vec<Limit<'a>> {
     limits
 }
 
-fn charge(analysis: &Analysis, suspect: &Suspect) -> Option<Finding> {
-    let (trace, listing) = (suspect.trace?, suspect.listing?);
+fn charge(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
+    let (trace, listing) = (candidate.trace?, candidate.listing?);
     let latencies_s: Vec<f64> = trace.spans.iter().map(|span| span.latency_ns() / 1e9).collect();
-    let (found, late, stated): (Pile, _, _) = limits(suspect)
+    let (found, late, stated): (Pile, _, _) = limits(candidate)
         .into_iter()
         .filter_map(|(limit_s, late_s, stated)| {
             Some((pile::pile(&latencies_s, limit_s, late_s)?, late_s > 0.0, stated))
         })
         .filter(|(pile, _, _)| pile.members >= AT_STATED)
         .max_by_key(|(pile, _, stated)| (stated.is_some(), pile.members))?;
-    let mut grounds = Grounds::default();
+    let mut builder = EvidenceBuilder::default();
     let needed = if stated.is_some() { AT_STATED } else { AT_GUESSED };
     let n = found.members;
     let count = (n as f64, Unit::Count, n);
     let bound = Some(Bound::Above(needed as f64 - 1.0));
     let near = if late { "requests at the limit, to a second above" } else { NEAR };
-    grounds.number(analysis, listing, near, count, bound);
+    builder.number(analysis, listing, near, count, bound);
     let beside = (found.beside as f64, Unit::Count, latencies_s.len());
     let bound = Some(Bound::Below(n as f64));
-    grounds.number(analysis, listing, "others within a factor of two of it", beside, bound);
+    builder.number(analysis, listing, "others within a factor of two of it", beside, bound);
     let median = (found.ratio * found.limit_s, Unit::Seconds, n);
-    grounds.number(analysis, listing, "median latency of those at the limit", median, None);
-    grounds.clauses = vec![ranking::above(n as f64, needed as f64 - 0.5)];
+    builder.number(analysis, listing, "median latency of those at the limit", median, None);
+    builder.clauses = vec![ranking::above(n as f64, needed as f64 - 0.5)];
     if let Some((reading, words)) = stated {
-        grounds.fact(analysis, &reading, words, (found.limit_s, Unit::Seconds), None);
-        grounds.clauses.push(STATED);
+        builder.fact(analysis, &reading, words, (found.limit_s, Unit::Seconds), None);
+        builder.clauses.push(STATED);
     }
-    let logged = from_log(analysis, suspect, &mut grounds);
-    grounds.clauses.push(logged);
-    let mut charge = finding(DETECTOR.verdict, Some(suspect.device), grounds.listings(suspect));
-    let believed = grounds.believe(PRIOR);
+    let logged = from_log(analysis, candidate, &mut builder);
+    builder.clauses.push(logged);
+    let mut charge = finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
+    let believed = builder.believe(PRIOR);
     let proven = logged > 0.0 || stated.is_some() || n >= AT_GUESSED;
     charge.confidence = if proven { believed } else { believed.min(SHAPE_ALONE) };
     charge.explained_share = found.sum_s * 1e9 / trace.lost_ns().max(1.0);
     charge.sentence = format!(
         "{} requests of {} ended at {} s, {}: error recovery that ran into its limit",
         n,
-        phrase::disk(&suspect.disk),
+        phrase::disk(&candidate.disk),
         phrase::digits(found.limit_s),
         stated.map_or("a usual limit", |(_, words)| words)
     );
@@ -146,18 +149,18 @@ fn charge(analysis: &Analysis, suspect: &Suspect) -> Option<Finding> {
         "a program, an array or a network target keeps a timeout of the same length",
         "the kernel's log is silent at these moments",
     ]);
-    charge.next_step = next_step(&suspect.disk, logged > 0.0);
-    charge.evidence = grounds.evidence;
+    charge.next_step = next_step(&candidate.disk, logged > 0.0);
+    charge.evidence = builder.evidence;
     Some(charge)
 }
 
 /// What the kernel says of commands that ended so.
-fn from_log(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
-    let about = suspect.about();
+fn from_log(analysis: &Analysis, candidate: &FaultCandidate, builder: &mut EvidenceBuilder) -> f64 {
+    let about = candidate.about();
     let kinds = ["timeout", "medium", "controller"];
     let reading: Vec<&LogLine> = about.log().filter(|line| kinds.contains(&line.kind)).collect();
     let what = "timeouts, resets and medium errors in the kernel's log";
-    grounds.log_lines(analysis, what, &reading, Some(Bound::Above(0.0)));
+    builder.log_lines(analysis, what, &reading, Some(Bound::Above(0.0)));
     if reading.is_empty() { 0.0 } else { LOGGED }
 }
 

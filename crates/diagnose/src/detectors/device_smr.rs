@@ -32,7 +32,7 @@ use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::state_windows::{self, Windows};
 use crate::detector::{Needs, finding, lines};
-use crate::evidence::candidates::{self, Grounds, PRIOR, SHAPE_ALONE, Suspect};
+use crate::evidence::candidates::{self, EvidenceBuilder, FaultCandidate, PRIOR, SHAPE_ALONE};
 use crate::measures::decline::{self, Decline};
 use crate::measures::spread;
 use crate::phrase;
@@ -79,13 +79,14 @@ const REBUILT: f64 = 1.5;
 const SHINGLED: &str = include_str!("../baseline/shingled.txt");
 
 fn accuse(analysis: &Analysis) -> Vec<Finding> {
-    let suspects = candidates::suspects(analysis);
-    let charges = |suspect| charge(analysis, suspect).or_else(|| beside_log(analysis, suspect));
-    suspects.iter().filter_map(charges).collect()
+    let candidates = candidates::candidates(analysis);
+    let charges =
+        |candidate| charge(analysis, candidate).or_else(|| beside_log(analysis, candidate));
+    candidates.iter().filter_map(charges).collect()
 }
 
-fn charge(analysis: &Analysis, suspect: &Suspect) -> Option<Finding> {
-    let (trace, listing) = (suspect.trace?, suspect.listing?);
+fn charge(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
+    let (trace, listing) = (candidate.trace?, candidate.listing?);
     if !analysis.may_turn(trace.device) {
         return None;
     }
@@ -98,11 +99,11 @@ fn charge(analysis: &Analysis, suspect: &Suspect) -> Option<Finding> {
     if share <= RANDOM_WRITES || !rises {
         return None;
     }
-    let mut grounds = Grounds::default();
+    let mut builder = EvidenceBuilder::default();
     let n = count as usize;
     let above = |bound| Some(Bound::Above(bound));
     let share = (share, Unit::Share, trace.spans.len());
-    grounds.number(
+    builder.number(
         analysis,
         listing,
         "requests that are random writes",
@@ -110,30 +111,30 @@ fn charge(analysis: &Analysis, suspect: &Suspect) -> Option<Finding> {
         above(RANDOM_WRITES),
     );
     let quick = (found.fast_ns / 1e6, Unit::Ms, n);
-    grounds.number(analysis, listing, "service of a random write at first", quick, None);
+    builder.number(analysis, listing, "service of a random write at first", quick, None);
     let slow = (found.slow_ns / 1e6, Unit::Ms, n);
     let beyond = above(BEYOND_A_SEEK_NS / 1e6);
-    grounds.number(analysis, listing, "service of a random write later", slow, beyond);
+    builder.number(analysis, listing, "service of a random write later", slow, beyond);
     let ratio = (found.ratio, Unit::Ratio, n);
-    grounds.number(analysis, listing, "one over the other", ratio, above(RISE));
-    grounds.clauses = vec![ranking::above(found.ratio, RISE).max(0.5)];
+    builder.number(analysis, listing, "one over the other", ratio, above(RISE));
+    builder.clauses = vec![ranking::above(found.ratio, RISE).max(0.5)];
     if let Some((rose, n)) = sequential_rise(trace, &writes, &found) {
         let rose_by = (rose, Unit::Ratio, n);
         let what = "sequential requests meanwhile, over before";
-        grounds.number(analysis, listing, what, rose_by, Some(Bound::Below(STAYS)));
-        grounds.clauses.push(if rose < STAYS { 1.0 } else { ALL_SLOW });
+        builder.number(analysis, listing, what, rose_by, Some(Bound::Below(STAYS)));
+        builder.clauses.push(if rose < STAYS { 1.0 } else { ALL_SLOW });
     }
-    let known = by_name(analysis, suspect, &mut grounds);
-    grounds.clauses.push(known);
-    let mut charge = finding(DETECTOR.verdict, Some(suspect.device), grounds.listings(suspect));
-    let believed = grounds.believe(PRIOR);
+    let known = by_name(analysis, candidate, &mut builder);
+    builder.clauses.push(known);
+    let mut charge = finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
+    let believed = builder.believe(PRIOR);
     charge.confidence = if known > 0.0 { believed } else { believed.min(SHAPE_ALONE) };
     charge.explained_share = found.lost_share;
     charge.sentence = format!(
         "{} behaves as a shingled disk does{}: random writes take {} at first and {} once its cache area \
          is full",
-        phrase::disk(&suspect.disk),
-        grounds.words.first().map_or(String::new(), |words| format!(", and {words}")),
+        phrase::disk(&candidate.disk),
+        builder.words.first().map_or(String::new(), |words| format!(", and {words}")),
         phrase::ns(found.fast_ns),
         phrase::ns(found.slow_ns)
     );
@@ -144,13 +145,13 @@ fn charge(analysis: &Analysis, suspect: &Suspect) -> Option<Finding> {
     charge.next_step = vec![
         format!(
             "`smartctl -j -i /dev/{0}` and `cat /sys/block/{0}/queue/zoned`: is the model on the vendor's list of SMR drives?",
-            suspect.disk
+            candidate.disk
         ),
         "let it rest for an hour and measure again: a shingled disk is quick again at first"
             .to_string(),
         "write in sequence; keep it out of arrays, and never rebuild onto it".to_string(),
     ];
-    charge.evidence = grounds.evidence;
+    charge.evidence = builder.evidence;
     Some(charge)
 }
 
@@ -162,25 +163,25 @@ fn is_listed(model: &str) -> bool {
 
 /// A listed model whose requests ran out of time, or whose array or pool is being rebuilt: no latency
 /// has to be measured for that.
-fn beside_log(analysis: &Analysis, suspect: &Suspect) -> Option<Finding> {
-    let about = suspect.about();
-    let mut grounds = Grounds::default();
+fn beside_log(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
+    let about = candidate.about();
+    let mut builder = EvidenceBuilder::default();
     let model = about.model().filter(|reading| is_listed(reading.text()))?;
-    let named = by_name(analysis, suspect, &mut grounds).min(1.0);
+    let named = by_name(analysis, candidate, &mut builder).min(1.0);
     let timeouts: Vec<_> = about.logged("timeout").chain(about.logged("link")).collect();
     let mut late = 0.0;
     if !timeouts.is_empty() {
         let what = "requests that ran out of time and link resets, in the kernel's log";
-        grounds.log_lines(analysis, what, &timeouts, Some(Bound::Above(0.0)));
-        grounds.words.push("its requests run out of time".to_string());
+        builder.log_lines(analysis, what, &timeouts, Some(Bound::Above(0.0)));
+        builder.words.push("its requests run out of time".to_string());
         late = RAN_OUT;
     }
     let rebuilt = analysis.facts.disks().filter_map(|array| {
-        let above = analysis.facts.about(suspect.input, array);
+        let above = analysis.facts.about(candidate.input, array);
         let action = above.last(key::ARRAY_ACTION)?;
         let members = above.last(key::DEVICE_SLAVES)?;
         let is_disk = |member: &String| {
-            let rest = member.strip_prefix(&suspect.disk);
+            let rest = member.strip_prefix(&candidate.disk);
             rest.is_some_and(|rest| {
                 !rest.starts_with(|c: char| c.is_ascii_alphabetic() && c != 'p')
             })
@@ -193,22 +194,22 @@ fn beside_log(analysis: &Analysis, suspect: &Suspect) -> Option<Finding> {
     let mut rebuilds = 0.0;
     for action in rebuilt.take(1) {
         let what = format!("work of its array: `{}`", action.text());
-        grounds.fact(analysis, &action, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
-        grounds.words.push("its array is being rebuilt".to_string());
+        builder.fact(analysis, &action, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
+        builder.words.push("its array is being rebuilt".to_string());
         rebuilds = REBUILT;
     }
     if late + rebuilds <= 0.0 {
         return None;
     }
-    grounds.clauses = vec![named, late, rebuilds];
-    let mut charge = finding(DETECTOR.verdict, Some(suspect.device), grounds.listings(suspect));
-    charge.confidence = grounds.believe(PRIOR);
+    builder.clauses = vec![named, late, rebuilds];
+    let mut charge = finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
+    charge.confidence = builder.believe(PRIOR);
     charge.explained_share = 1.0;
     charge.sentence = format!(
         "{} is a shingled disk ({}), which random writes overwhelm: {}",
-        phrase::disk(&suspect.disk),
+        phrase::disk(&candidate.disk),
         model.text(),
-        phrase::list(&grounds.words)
+        phrase::list(&builder.words)
     );
     charge.refuted_by = lines(&[
         "the vendor's list calls the model conventional (CMR)",
@@ -218,7 +219,7 @@ fn beside_log(analysis: &Analysis, suspect: &Suspect) -> Option<Finding> {
         "give it rest: stop writing for an hour, then look whether it answers again".to_string(),
         "write in sequence; keep it out of arrays, and never rebuild onto it".to_string(),
     ];
-    charge.evidence = grounds.evidence;
+    charge.evidence = builder.evidence;
     Some(charge)
 }
 
@@ -248,12 +249,12 @@ fn sequential_rise(trace: &DeviceTrace, writes: &Windows, found: &Decline) -> Op
 }
 
 /// What the model or the queue says.
-fn by_name(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
-    let about = suspect.about();
+fn by_name(analysis: &Analysis, candidate: &FaultCandidate, builder: &mut EvidenceBuilder) -> f64 {
+    let about = candidate.about();
     if let Some(reading) = about.last(key::QUEUE_ZONED).filter(|reading| reading.text() != "none") {
         let what = format!("zoned: `{}`", reading.text());
-        grounds.fact(analysis, &reading, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
-        grounds.words.push(format!("it says it is zoned ({})", reading.text()));
+        builder.fact(analysis, &reading, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
+        builder.words.push(format!("it says it is zoned ({})", reading.text()));
         return LISTED;
     }
     let Some(reading) = about.model() else { return 0.0 };
@@ -261,7 +262,7 @@ fn by_name(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> f64
         return 0.0;
     }
     let what = format!("on its vendor's list of shingled drives: {}", reading.text());
-    grounds.fact(analysis, &reading, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
-    grounds.words.push(format!("its model {} is on its vendor's list", reading.text()));
+    builder.fact(analysis, &reading, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
+    builder.words.push(format!("its model {} is on its vendor's list", reading.text()));
     LISTED
 }

@@ -30,7 +30,7 @@ use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::detector::{Needs, computed, finding, held, lines};
-use crate::evidence::candidates::{self, Grounds, SHAPE_ALONE};
+use crate::evidence::candidates::{self, EvidenceBuilder, SHAPE_ALONE};
 use crate::evidence::forecast::from_latencies;
 use crate::evidence::freezes::{self, BUSY_SHARE, EPISODES};
 use crate::facts::disk_names;
@@ -74,10 +74,10 @@ fn accuse(analysis: &Analysis) -> Vec<Finding> {
 /// device, its firmware, its power states or the driver did not answer.
 fn timed_out(analysis: &Analysis) -> Vec<Finding> {
     let mut all: Vec<(DeviceId, String, Vec<&LogLine>)> = Vec::new();
-    let suspects = candidates::suspects(analysis);
-    for suspect in &suspects {
-        let logged: Vec<&LogLine> = suspect.about().log().collect();
-        all.push((suspect.device, phrase::disk(&suspect.disk).to_string(), logged));
+    let candidates = candidates::candidates(analysis);
+    for candidate in &candidates {
+        let logged: Vec<&LogLine> = candidate.about().log().collect();
+        all.push((candidate.device, phrase::disk(&candidate.disk).to_string(), logged));
     }
     for line in analysis.facts.nameless() {
         let Some(device) = line.reading.fact.device else { continue };
@@ -97,19 +97,19 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
         if lines.is_empty() || !of(&["medium", "link"]).is_empty() || may_be_remote(analysis, device) {
             return None;
         }
-        let mut grounds = Grounds::default();
+        let mut builder = EvidenceBuilder::default();
         let what = "commands that failed or timed out, in the kernel's log";
-        grounds.log_lines(analysis, what, &lines, Some(Bound::Above(0.0)));
-        grounds.clauses = vec![TIMED_OUT + ranking::above(lines.len() as f64, 1.0).min(1.0)];
-        let mut charge = finding(DETECTOR.verdict, Some(device), grounds.listings.clone());
+        builder.log_lines(analysis, what, &lines, Some(Bound::Above(0.0)));
+        builder.clauses = vec![TIMED_OUT + ranking::above(lines.len() as f64, 1.0).min(1.0)];
+        let mut charge = finding(DETECTOR.verdict, Some(device), builder.listings.clone());
         charge.sentence = format!(
             "{name} stopped answering: {} commands failed or timed out in the kernel's log, without a word of \
              medium or cable: the drive, its firmware or the driver",
             lines.len()
         );
-        charge.confidence = grounds.believe(PRIOR);
+        charge.confidence = builder.believe(PRIOR);
         charge.explained_share = 1.0;
-        charge.evidence = grounds.evidence;
+        charge.evidence = builder.evidence;
         charge.refuted_by = vec![
             "another kernel version serves the same disk without a timeout: then it is the driver".to_string(),
             "BadCRC, ICRC or UNC beside these lines: then it is the link or the medium".to_string(),

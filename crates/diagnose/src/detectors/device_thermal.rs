@@ -32,7 +32,7 @@ use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::state_windows;
 use crate::detector::{Needs, finding, lines};
-use crate::evidence::candidates::{self, Grounds, Suspect};
+use crate::evidence::candidates::{self, EvidenceBuilder, FaultCandidate};
 use crate::facts::FactReading;
 use crate::measures::regimes;
 use crate::measures::{correlation, spread};
@@ -99,35 +99,38 @@ const AS_LONG: f64 = 0.20;
 const STEP: f64 = 1.5;
 
 fn accuse(analysis: &Analysis) -> Vec<Finding> {
-    candidates::suspects(analysis).iter().filter_map(|suspect| charge(analysis, suspect)).collect()
+    candidates::candidates(analysis)
+        .iter()
+        .filter_map(|candidate| charge(analysis, candidate))
+        .collect()
 }
 
-fn charge(analysis: &Analysis, suspect: &Suspect) -> Option<Finding> {
-    let mut grounds = Grounds::default();
-    let correlates = correlation(analysis, suspect, &mut grounds);
-    let heat = signs_of_heat(analysis, suspect, &mut grounds);
+fn charge(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
+    let mut builder = EvidenceBuilder::default();
+    let correlates = correlation(analysis, candidate, &mut builder);
+    let heat = signs_of_heat(analysis, candidate, &mut builder);
     if heat + correlates <= 0.0 {
         return None;
     }
-    let step = step(suspect);
-    if let (Some(step), Some(listing)) = (&step, suspect.listing) {
+    let step = step(candidate);
+    if let (Some(step), Some(listing)) = (&step, candidate.listing) {
         let n = step.requests;
         let bound = Some(Bound::Above(STEP));
         let ratio = (step.slow_ns / step.fast_ns, Unit::Ratio, n);
-        grounds.number(analysis, listing, "service in the slow state over the quick", ratio, bound);
+        builder.number(analysis, listing, "service in the slow state over the quick", ratio, bound);
         let fast = (step.fast_ns / 1e6, Unit::Ms, n);
-        grounds.number(analysis, listing, "service in the quick state", fast, None);
+        builder.number(analysis, listing, "service in the quick state", fast, None);
         let slow = (step.slow_ns / 1e6, Unit::Ms, n);
-        grounds.number(analysis, listing, "service in the slow state", slow, None);
+        builder.number(analysis, listing, "service in the slow state", slow, None);
     }
-    grounds.clauses = vec![heat, correlates, step.as_ref().map_or(-2.0, |_| STEPPED)];
-    let mut charge = finding(DETECTOR.verdict, Some(suspect.device), grounds.listings(suspect));
-    charge.confidence = grounds.believe(PRIOR);
+    builder.clauses = vec![heat, correlates, step.as_ref().map_or(-2.0, |_| STEPPED)];
+    let mut charge = finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
+    charge.confidence = builder.believe(PRIOR);
     charge.explained_share = step.as_ref().map_or(0.0, |step| step.lost_share);
     charge.sentence = format!(
         "{} throttles itself because it is warm: {}{}",
-        phrase::disk(&suspect.disk),
-        phrase::list(&grounds.words),
+        phrase::disk(&candidate.disk),
+        phrase::list(&builder.words),
         step.as_ref().map_or(String::new(), |step| format!(
             "; each request takes {} instead of {} then",
             phrase::ns(step.slow_ns),
@@ -149,33 +152,37 @@ fn charge(analysis: &Analysis, suspect: &Suspect) -> Option<Finding> {
         "more air or a heatsink, then the same load again: does it stay quick?".to_string(),
         format!(
             "`smartctl -j -a /dev/{} > before.json`, the same after, and `iowhy why` with both and the capture between",
-            suspect.disk
+            candidate.disk
         ),
         "spread long writes over time or drives".to_string(),
     ];
-    charge.evidence = grounds.evidence;
+    charge.evidence = builder.evidence;
     Some(charge)
 }
 
 /// What the drive says of its temperature; the strongest sign counts.
-fn signs_of_heat(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
-    let about = suspect.about();
+fn signs_of_heat(
+    analysis: &Analysis,
+    candidate: &FaultCandidate,
+    builder: &mut EvidenceBuilder,
+) -> f64 {
+    let about = candidate.about();
     let above = Some(Bound::Above(0.0));
     let mut most: f64 = 0.0;
     for (key, words) in COUNTERS {
         let Some((rise, reading)) = about.rise(key).filter(|(rise, _)| *rise > 0.0) else {
             continue;
         };
-        grounds.fact(analysis, &reading, words, (rise, Unit::Count), above);
-        grounds.words.push(format!("{} {words}", phrase::thousands(rise)));
+        builder.fact(analysis, &reading, words, (rise, Unit::Count), above);
+        builder.words.push(format!("{} {words}", phrase::thousands(rise)));
         most = most.max(ROSE);
     }
     if let Some((value, reading)) = about.number(key::SMART_NVME.of("critical_warning"))
         && value as u64 & TOO_WARM != 0
     {
         let what = "NVMe critical warning, bit 1: temperature";
-        grounds.fact(analysis, &reading, what, (value, Unit::Count), above);
-        grounds.words.push("it warns of its temperature".to_string());
+        builder.fact(analysis, &reading, what, (value, Unit::Count), above);
+        builder.words.push("it warns of its temperature".to_string());
         most = most.max(WARNS);
     }
     let celsius = [key::DEVICE_CELSIUS, key::SMART_CELSIUS, key::SMART_NVME_TEMPERATURE];
@@ -188,7 +195,7 @@ fn signs_of_heat(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) 
         (warmest, warning.into_iter().find_map(|key| about.number(key)))
     {
         let bound = Some(Bound::Above(warns - BELOW_WARNING - 0.1));
-        grounds.fact(
+        builder.fact(
             analysis,
             &reading,
             "highest temperature, degrees Celsius",
@@ -196,7 +203,7 @@ fn signs_of_heat(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) 
             bound,
         );
         if degrees >= warns - BELOW_WARNING {
-            grounds.words.push(format!("up to {degrees:.0} C with its warning at {warns:.0} C"));
+            builder.words.push(format!("up to {degrees:.0} C with its warning at {warns:.0} C"));
             most = most.max(AT_WARNING);
         }
     }
@@ -212,8 +219,8 @@ struct Step {
     requests: usize,
 }
 
-fn step(suspect: &Suspect) -> Option<Step> {
-    let windows = state_windows::windows(suspect.trace?, |_| true).windows;
+fn step(candidate: &FaultCandidate) -> Option<Step> {
+    let windows = state_windows::windows(candidate.trace?, |_| true).windows;
     let costs: Vec<f64> = windows.iter().map(|window| window.cost_ns.max(1.0)).collect();
     let levels: Vec<(f64, usize)> = regimes::cut(&costs)
         .into_iter()
@@ -236,8 +243,11 @@ fn step(suspect: &Suspect) -> Option<Step> {
 
 /// Temperatures sampled beside the I/O as (degrees, s on the capture's clock). A
 /// series of SMART records that is as long as the capture is taken to have run beside it.
-fn samples<'a>(suspect: &Suspect<'_, 'a>, trace: &DeviceTrace) -> Vec<(f64, f64, FactReading<'a>)> {
-    let about = suspect.about();
+fn samples<'a>(
+    candidate: &FaultCandidate<'_, 'a>,
+    trace: &DeviceTrace,
+) -> Vec<(f64, f64, FactReading<'a>)> {
+    let about = candidate.about();
     let live: Vec<(f64, f64, FactReading)> = about
         .all(key::DEVICE_CELSIUS)
         .filter_map(|reading| Some((reading.number()?, reading.fact.at?.seconds(), reading)))
@@ -261,9 +271,13 @@ fn samples<'a>(suspect: &Suspect<'_, 'a>, trace: &DeviceTrace) -> Vec<(f64, f64,
 }
 
 /// Service times around each sample of temperature against it.
-fn correlation(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) -> f64 {
-    let (Some(trace), Some(listing)) = (suspect.trace, suspect.listing) else { return 0.0 };
-    let samples = samples(suspect, trace);
+fn correlation(
+    analysis: &Analysis,
+    candidate: &FaultCandidate,
+    builder: &mut EvidenceBuilder,
+) -> f64 {
+    let (Some(trace), Some(listing)) = (candidate.trace, candidate.listing) else { return 0.0 };
+    let samples = samples(candidate, trace);
     let (mut warmth, mut ln_service) = (Vec::new(), Vec::new());
     for pair in samples.windows(2) {
         let ((celsius, from, _), (_, to, _)) = (pair[0], pair[1]);
@@ -286,12 +300,12 @@ fn correlation(analysis: &Analysis, suspect: &Suspect, grounds: &mut Grounds) ->
     }
     let value = (r, Unit::Ratio, warmth.len());
     let what = "correlation of ln service with temperature";
-    grounds.number(analysis, listing, what, value, Some(Bound::Above(R)));
+    builder.number(analysis, listing, what, value, Some(Bound::Above(R)));
     let hottest = samples.iter().max_by(|a, b| a.0.total_cmp(&b.0));
     if let Some((celsius, _, reading)) = hottest {
         let warmest = (*celsius, Unit::Count);
-        grounds.fact(analysis, reading, "warmest sample, degrees Celsius", warmest, None);
-        grounds.words.push(format!("it is slower the warmer it is, up to {celsius:.0} C"));
+        builder.fact(analysis, reading, "warmest sample, degrees Celsius", warmest, None);
+        builder.words.push(format!("it is slower the warmer it is, up to {celsius:.0} C"));
     }
     CORRELATES
 }

@@ -29,7 +29,7 @@ use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
 use crate::detector::{Needs, computed, finding, held, lines, read_off};
-use crate::evidence::candidates::{self, Grounds, SHAPE_ALONE};
+use crate::evidence::candidates::{self, EvidenceBuilder, SHAPE_ALONE};
 use crate::facts::FactReading;
 use crate::facts::disk_names;
 use crate::facts::kernel_log::LogLine;
@@ -144,29 +144,29 @@ fn stuck(analysis: &Analysis) -> Vec<Finding> {
 /// Medium errors of a logical unit other than 0: a drive that is attached directly is unit 0, further
 /// units belong to a target (an array, iSCSI, a replicated volume) that reports errors in its own name.
 fn reported_by_a_target(analysis: &Analysis) -> Vec<Finding> {
-    let suspects = candidates::suspects(analysis);
-    let charges = suspects.iter().filter_map(|suspect| {
-        let logged: Vec<&LogLine> = suspect.about().logged("medium").collect();
+    let candidates = candidates::candidates(analysis);
+    let charges = candidates.iter().filter_map(|candidate| {
+        let logged: Vec<&LogLine> = candidate.about().logged("medium").collect();
         let unit = logged.iter().find_map(|line| line.unit()).filter(|unit| *unit > 0)?;
-        let mut grounds = Grounds::default();
+        let mut builder = EvidenceBuilder::default();
         let what = "medium errors in the kernel's log";
-        grounds.log_lines(analysis, what, &logged, Some(Bound::Above(0.0)));
+        builder.log_lines(analysis, what, &logged, Some(Bound::Above(0.0)));
         let first = logged.first()?;
         let of = (f64::from(unit), Unit::Count);
-        grounds.fact(analysis, &first.reading, "logical unit (LUN)", of, Some(Bound::Above(0.0)));
+        builder.fact(analysis, &first.reading, "logical unit (LUN)", of, Some(Bound::Above(0.0)));
         let mut charge =
-            finding(DETECTOR.verdict, Some(suspect.device), grounds.listings(suspect));
+            finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
         charge.sentence = format!(
             "{} is unit {unit} of a SCSI target, so its medium errors are the target's words: an array or a \
              network volume behind it lost data or time, and no disk of this host is shown to be bad",
-            phrase::disk(&suspect.disk)
+            phrase::disk(&candidate.disk)
         );
         charge.confidence = OF_A_TARGET;
         charge.explained_share = 1.0;
-        charge.evidence = grounds.evidence;
+        charge.evidence = builder.evidence;
         charge.refuted_by = lines(&["the unit is a local disk behind a multiplexing enclosure"]);
         charge.next_step = vec![
-            format!("who serves it? `lsscsi -t | grep {}`, `iscsiadm -m session -P 3`", suspect.disk),
+            format!("who serves it? `lsscsi -t | grep {}`, `iscsiadm -m session -P 3`", candidate.disk),
             "read the log of the target (array, Longhorn, LIO, tgt) for the same minute".to_string(),
         ];
         Some(charge)

@@ -128,17 +128,17 @@ fn unusable(analysis: &Analysis) -> Vec<Finding> {
 /// The size that is printed is not throughput over rate, though all three come of the same counters.
 fn size_denied(analysis: &Analysis) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for suspect in candidates::suspects(analysis) {
+    for candidate in candidates::candidates(analysis) {
         let Some((listing, (times, reading))) =
-            suspect.listing.zip(suspect.about().number(key::IOSTAT_SIZE_DENIED))
+            candidate.listing.zip(candidate.about().number(key::IOSTAT_SIZE_DENIED))
         else {
             continue;
         };
-        let mut charge = finding(DETECTOR.verdict, Some(suspect.device), vec![listing]);
+        let mut charge = finding(DETECTOR.verdict, Some(candidate.device), vec![listing]);
         charge.sentence = format!(
             "the figures of {} disagree: throughput over rate is {} times the size that is printed \
              beside them",
-            phrase::disk(&suspect.disk),
+            phrase::disk(&candidate.disk),
             phrase::digits(times)
         );
         let what = "throughput over rate, as a multiple of the printed size";
@@ -148,7 +148,7 @@ fn size_denied(analysis: &Analysis) -> Vec<Finding> {
             vec![facts::cited_held(analysis.recording, &reading, what, times_of, bound)];
         charge.confidence = CERTAIN;
         charge.explained_share = 1.0 - times.min(1.0 / times);
-        advise(&mut charge, &suspect.disk);
+        advise(&mut charge, &candidate.disk);
         findings.push(charge);
     }
     findings

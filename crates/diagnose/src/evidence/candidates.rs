@@ -15,8 +15,8 @@ pub const PRIOR: f64 = 0.20;
 /// confirm it: a suspicion, never an accusation.
 pub const SHAPE_ALONE: f64 = 0.55;
 
-/// A disk under suspicion.
-pub struct Suspect<'s, 'a> {
+/// A disk that may have a fault.
+pub struct FaultCandidate<'s, 'a> {
     /// The input that measured it; `None` if it is only spoken of.
     pub input: Option<&'s str>,
     /// Its name.
@@ -32,7 +32,7 @@ pub struct Suspect<'s, 'a> {
     analysis: &'s Analysis<'a>,
 }
 
-impl<'s, 'a> Suspect<'s, 'a> {
+impl<'s, 'a> FaultCandidate<'s, 'a> {
     /// What is said of it beside latencies.
     pub fn about(&'s self) -> About<'s, 'a> {
         self.analysis.facts.about(self.input, &self.disk)
@@ -40,8 +40,8 @@ impl<'s, 'a> Suspect<'s, 'a> {
 }
 
 /// All disks, by input.
-pub fn suspects<'s, 'a>(analysis: &'s Analysis<'a>) -> Vec<Suspect<'s, 'a>> {
-    let mut found: Vec<Suspect> = Vec::new();
+pub fn candidates<'s, 'a>(analysis: &'s Analysis<'a>) -> Vec<FaultCandidate<'s, 'a>> {
+    let mut found: Vec<FaultCandidate> = Vec::new();
     let traces = analysis.traces.iter().map(|t| (t.listing, t.device, t.disk.clone(), Some(t)));
     let rows =
         analysis.intervals.iter().map(|row| (row.listing, row.device, row.disk.clone(), None));
@@ -58,7 +58,7 @@ pub fn suspects<'s, 'a>(analysis: &'s Analysis<'a>) -> Vec<Suspect<'s, 'a>> {
             }
             None => {
                 let listing = Some(listing);
-                found.push(Suspect {
+                found.push(FaultCandidate {
                     input,
                     disk,
                     device,
@@ -73,8 +73,9 @@ pub fn suspects<'s, 'a>(analysis: &'s Analysis<'a>) -> Vec<Suspect<'s, 'a>> {
     // Once over all I/Os, not once per disk: failures are rare.
     for (place, listing) in analysis.recording.listings.iter().enumerate() {
         for event in listing.events.iter().filter(|event| event.error.is_some()) {
-            let its =
-                |known: &&mut Suspect| known.listing == Some(place) && known.device == event.device;
+            let its = |known: &&mut FaultCandidate| {
+                known.listing == Some(place) && known.device == event.device
+            };
             if event.layer == Layer::Block
                 && let Some(known) = found.iter_mut().find(its)
             {
@@ -90,7 +91,7 @@ pub fn suspects<'s, 'a>(analysis: &'s Analysis<'a>) -> Vec<Suspect<'s, 'a>> {
         if let Some(device) = device.filter(|_| !found.iter().any(|known| known.disk == disk)) {
             let disk = disk.to_string();
             let (input, listing, trace) = (None, None, None);
-            found.push(Suspect {
+            found.push(FaultCandidate {
                 input,
                 disk,
                 device,
@@ -106,7 +107,7 @@ pub fn suspects<'s, 'a>(analysis: &'s Analysis<'a>) -> Vec<Suspect<'s, 'a>> {
 
 /// What an accusation rests on: evidence, the listings it was read in, and its weight.
 #[derive(Default)]
-pub struct Grounds {
+pub struct EvidenceBuilder {
     /// The evidence, in the order it was found.
     pub evidence: Vec<Evidence>,
     /// Where it was found.
@@ -117,7 +118,7 @@ pub struct Grounds {
     pub words: Vec<String>,
 }
 
-impl Grounds {
+impl EvidenceBuilder {
     /// A fact.
     pub fn fact(
         &mut self,
@@ -182,10 +183,10 @@ impl Grounds {
         ranking::believe(prior, &self.clauses)
     }
 
-    /// The suspect's listing first, then where the evidence stands.
-    pub fn listings(&self, suspect: &Suspect) -> Vec<usize> {
-        let mut all: Vec<usize> = suspect.listing.into_iter().collect();
-        all.extend(self.listings.iter().filter(|place| Some(**place) != suspect.listing));
+    /// The candidate's listing first, then where the evidence stands.
+    pub fn listings(&self, candidate: &FaultCandidate) -> Vec<usize> {
+        let mut all: Vec<usize> = candidate.listing.into_iter().collect();
+        all.extend(self.listings.iter().filter(|place| Some(**place) != candidate.listing));
         all
     }
 

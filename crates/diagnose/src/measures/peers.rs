@@ -148,13 +148,13 @@ pub fn compare(peers: &[Peer]) -> Vec<Standing> {
     if peers.len() < 3 {
         return Vec::new();
     }
-    (0..peers.len()).filter_map(|suspect| standing(peers, suspect)).collect()
+    (0..peers.len()).filter_map(|candidate| standing(peers, candidate)).collect()
 }
 
-fn standing(peers: &[Peer], suspect: usize) -> Option<Standing> {
-    let own = peers.get(suspect)?;
+fn standing(peers: &[Peer], candidate: usize) -> Option<Standing> {
+    let own = peers.get(candidate)?;
     let others: Vec<&Peer> =
-        peers.iter().enumerate().filter(|(i, _)| *i != suspect).map(|(_, peer)| peer).collect();
+        peers.iter().enumerate().filter(|(i, _)| *i != candidate).map(|(_, peer)| peer).collect();
     let medians: Option<Vec<f64>> = others.iter().map(|peer| peer.median_ns).collect();
     let means: Vec<f64> = others.iter().map(|peer| peer.trimmed_mean_ns).collect();
     let by_median = own

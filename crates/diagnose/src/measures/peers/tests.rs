@@ -93,7 +93,7 @@ fn an_equal_group_accuses_nobody_and_a_pair_is_no_group() {
 fn group(n: usize, sick: bool, random: &mut Random) -> (Vec<Peer>, Option<usize>) {
     let disks = 3 + random.place(46);
     let spread = 0.03 + 0.15 * random.unit();
-    let suspect = sick.then(|| random.place(disks));
+    let candidate = sick.then(|| random.place(disks));
     let kind = random.place(3);
     let factor = 1.6 + 6.4 * random.unit();
     let peers = (0..disks)
@@ -103,7 +103,7 @@ fn group(n: usize, sick: bool, random: &mut Random) -> (Vec<Peer>, Option<usize>
                 .map(|_| {
                     let healthy = own * (0.5 * random.normal()).exp();
                     let harmless = if random.unit() < 0.003 { 20.0 } else { 1.0 };
-                    let ill = Some(disk) == suspect;
+                    let ill = Some(disk) == candidate;
                     match kind {
                         0 if ill => factor * healthy,
                         1 if ill && random.unit() < 0.05 => 30.0 * factor * healthy,
@@ -115,7 +115,7 @@ fn group(n: usize, sick: bool, random: &mut Random) -> (Vec<Peer>, Option<usize>
             Peer::from_latencies(&latencies).unwrap()
         })
         .collect();
-    (peers, suspect)
+    (peers, candidate)
 }
 
 /// (sick disks found, healthy disks accused, healthy groups with an accused disk) of `groups`
@@ -124,13 +124,13 @@ fn measured(n: usize, groups: usize, seed: u64) -> (usize, usize, usize) {
     let mut random = Random::seeded(seed);
     let (mut found, mut wrong, mut alarms) = (0, 0, 0);
     for round in 0..2 * groups {
-        let (peers, suspect) = group(n, round % 2 == 0, &mut random);
+        let (peers, candidate) = group(n, round % 2 == 0, &mut random);
         let flagged: Vec<usize> =
             compare(&peers).iter().enumerate().filter(|(_, s)| s.flagged).map(|(i, _)| i).collect();
-        found += usize::from(suspect.is_some_and(|suspect| flagged.contains(&suspect)));
-        let others = flagged.iter().filter(|i| Some(**i) != suspect).count();
+        found += usize::from(candidate.is_some_and(|candidate| flagged.contains(&candidate)));
+        let others = flagged.iter().filter(|i| Some(**i) != candidate).count();
         wrong += others;
-        alarms += usize::from(suspect.is_none() && others > 0);
+        alarms += usize::from(candidate.is_none() && others > 0);
     }
     (found, wrong, alarms)
 }
