@@ -23,8 +23,8 @@ use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::groups::Stream;
 use crate::analysis::requests::Requests;
 use crate::analysis::samples::{HistogramSample, IntervalSample};
-use crate::baseline::healthy_time::{Request, S0, Seen};
-use crate::baseline::stored::{Baseline, Yardstick};
+use crate::baseline::healthy_time::{HealthyServiceTime, OwnTimes, Request};
+use crate::baseline::stored::{Baseline, HealthyOrigin};
 use crate::facts::disk_names;
 use crate::facts::{About, Facts};
 use crate::measures::replay::Side;
@@ -57,7 +57,7 @@ pub struct Analysis<'a> {
     pub lost: Vec<(&'a str, String, f64)>,
     /// What was accused so far; empty but for detectors that speak last.
     pub so_far: Vec<Finding>,
-    asked: RefCell<HashMap<Question, Rc<S0>>>,
+    asked: RefCell<HashMap<Question, Rc<HealthyServiceTime>>>,
     requests: OnceCell<Vec<Requests<'a>>>,
     baseline: Option<Cow<'a, Baseline>>,
 }
@@ -101,11 +101,11 @@ impl<'a> Analysis<'a> {
             so_far: Vec::new(),
             asked: RefCell::default(),
             requests: OnceCell::new(),
-            baseline: match &options.yardstick {
-                Yardstick::Class => None,
-                Yardstick::Own => Some(Cow::Owned(Baseline::own(recording))),
-                Yardstick::Peers => Some(Cow::Owned(Baseline::peers(recording))),
-                Yardstick::Known(baseline) => Some(Cow::Borrowed(baseline)),
+            baseline: match &options.healthy_origin {
+                HealthyOrigin::Class => None,
+                HealthyOrigin::Own => Some(Cow::Owned(Baseline::own(recording))),
+                HealthyOrigin::Peers => Some(Cow::Owned(Baseline::peers(recording))),
+                HealthyOrigin::Stored(baseline) => Some(Cow::Borrowed(baseline)),
             },
         };
         for (place, listing) in recording.listings.iter().enumerate() {
@@ -246,9 +246,14 @@ impl<'a> Analysis<'a> {
 
     /// The healthy service time of requests of one kind. Asked a million times for nearly the same
     /// by a day of rows, hence answered on a grid and kept.
-    pub fn s0(&self, device: DeviceId, request: Request, seen: Option<Seen>) -> Rc<S0> {
+    pub fn s0(
+        &self,
+        device: DeviceId,
+        request: Request,
+        seen: Option<OwnTimes>,
+    ) -> Rc<HealthyServiceTime> {
         if let Some(ms) = self.options.healthy_ms.filter(|ms| *ms > 0.0) {
-            return Rc::new(S0::stated(ms));
+            return Rc::new(HealthyServiceTime::stated(ms));
         }
         let known = self.baseline.as_ref().and_then(|known| known.of(&self.disk(device), request));
         if let Some(s0) = known {
@@ -264,14 +269,14 @@ impl<'a> Analysis<'a> {
             return Rc::clone(known);
         }
         let request = Request { bytes: bytes.value(), ..request };
-        let seen = seen.map(|[floor, low, high, pace, spread]| Seen {
+        let seen = seen.map(|[floor, low, high, pace, spread]| OwnTimes {
             floor_ms: floor.value(),
             low_ms: low.value(),
             high_ms: high.value(),
             pace_ms: pace.value(),
             spread_ms: spread.value(),
         });
-        let s0 = Rc::new(S0::of(&self.media(device), request, seen));
+        let s0 = Rc::new(HealthyServiceTime::of(&self.media(device), request, seen));
         self.asked.borrow_mut().insert(key, Rc::clone(&s0));
         s0
     }
@@ -344,9 +349,9 @@ impl<'a> Analysis<'a> {
         HistogramSample { listing, disk: self.disk(known.device), known, s0 }
     }
 
-    fn s0_of_row(&self, interval: &Interval) -> Rc<S0> {
+    fn s0_of_row(&self, interval: &Interval) -> Rc<HealthyServiceTime> {
         let seen = samples::seen(interval);
-        let parts: Vec<(Rc<S0>, f64)> = interval
+        let parts: Vec<(Rc<HealthyServiceTime>, f64)> = interval
             .rates
             .iter()
             .filter(|(op, rates)| matches!(op, Op::Read | Op::Write) && rates.ios_per_s > 0.0)
@@ -363,9 +368,9 @@ impl<'a> Analysis<'a> {
             }
             [(only, _)] => Rc::clone(only),
             _ => {
-                let parts: Vec<(&S0, f64)> =
+                let parts: Vec<(&HealthyServiceTime, f64)> =
                     parts.iter().map(|(s0, w)| (s0.as_ref(), *w)).collect();
-                Rc::new(S0::mixed(&parts))
+                Rc::new(HealthyServiceTime::mixed(&parts))
             }
         }
     }

@@ -24,7 +24,7 @@ pub use detector::{Detector, Needs};
 pub use detectors::{DETECTORS, find};
 pub use ranking::calibration::Calibrated;
 
-pub use baseline::stored::{Baseline, Known, Yardstick};
+pub use baseline::stored::{Baseline, BaselineEntry, HealthyOrigin};
 
 use analysis::Analysis;
 use iowhy_model::{Finding, Recording};
@@ -37,7 +37,7 @@ pub struct Options {
     /// The healthy service time of every device, if the user states it, in ms.
     pub healthy_ms: Option<f64>,
     /// Where it comes from otherwise.
-    pub yardstick: Yardstick,
+    pub healthy_origin: HealthyOrigin,
     /// How far confidences are calibrated.
     pub calibrated: Calibrated,
 }

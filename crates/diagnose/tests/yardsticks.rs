@@ -3,12 +3,12 @@
 
 mod world;
 
-use iowhy_diagnose::{Baseline, Options, Yardstick};
+use iowhy_diagnose::{Baseline, HealthyOrigin, Options};
 use iowhy_model::{Finding, Medium, Op};
 use world::{World, accuses, blames_a_device, brief, of};
 
-fn with(yardstick: Yardstick) -> Options {
-    Options { yardstick, ..Options::default() }
+fn with(healthy_origin: HealthyOrigin) -> Options {
+    Options { healthy_origin, ..Options::default() }
 }
 
 /// Random reads of a disk, one after the other, each of about so many ms.
@@ -44,7 +44,7 @@ fn a_disk_is_held_against_its_own_history() {
     baseline = Baseline::parse(&baseline.text()).unwrap();
 
     // By its class 24 ms is a slow but possible disk; by its own history it is not.
-    let known = with(Yardstick::Known(baseline.clone()));
+    let known = with(HealthyOrigin::Stored(baseline.clone()));
     let (_, by_class) = disk(24.0, &Options::default());
     let (world, by_history) = disk(24.0, &known);
     assert!(!accuses(&by_class, "device.slow"), "{}", brief(&by_class));
@@ -69,12 +69,12 @@ fn a_disk_is_held_against_its_peers() {
         }
         world.judge_with(options)
     };
-    let findings = shelf(24.0, &with(Yardstick::Peers));
+    let findings = shelf(24.0, &with(HealthyOrigin::Peers));
     // The two say the same then, and the one that names the peers speaks.
     assert!(accuses(&findings, "peer.outlier"), "{}", brief(&findings));
     assert_eq!(of(&findings, "device.slow").len(), 1, "{}", brief(&findings));
     assert!(says_where_from(&findings, "its 4 peers"), "{findings:#?}");
-    let findings = shelf(6.5, &with(Yardstick::Peers));
+    let findings = shelf(6.5, &with(HealthyOrigin::Peers));
     assert!(!blames_a_device(&findings), "{}", brief(&findings));
 }
 
@@ -87,7 +87,7 @@ fn a_disk_is_held_against_its_own_best_stretch() {
         let sector = u64::from(k * 7907 % 9973) * 6400;
         world.io("sda", Op::Read, sector, 4096, 4000.0 + f64::from(k) * 40.0, 24.0);
     }
-    let findings = world.judge_with(&with(Yardstick::Own));
+    let findings = world.judge_with(&with(HealthyOrigin::Own));
     assert!(accuses(&findings, "device.slow"), "{}", brief(&findings));
     assert!(says_where_from(&findings, "its own best"), "{findings:#?}");
 }

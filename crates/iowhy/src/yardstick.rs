@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 
 use clap::Args;
-use iowhy_diagnose::{Baseline, Known, Yardstick};
+use iowhy_diagnose::{Baseline, BaselineEntry, HealthyOrigin};
 use iowhy_model::{Finding, Op, Recording};
 use serde_json::Value;
 
@@ -27,12 +27,12 @@ pub struct Baselines {
 
 impl Baselines {
     /// The yardstick asked for.
-    pub fn yardstick(&self) -> anyhow::Result<Yardstick> {
+    pub fn yardstick(&self) -> anyhow::Result<HealthyOrigin> {
         match self.baseline.as_deref() {
-            None | Some("class") => Ok(Yardstick::Class),
-            Some("own") => Ok(Yardstick::Own),
-            Some("peers") => Ok(Yardstick::Peers),
-            Some(file) => stored(file).map(Yardstick::Known),
+            None | Some("class") => Ok(HealthyOrigin::Class),
+            Some("own") => Ok(HealthyOrigin::Own),
+            Some("peers") => Ok(HealthyOrigin::Peers),
+            Some(file) => stored(file).map(HealthyOrigin::Stored),
         }
     }
 
@@ -105,13 +105,13 @@ fn calibrated(file: &str, text: &str) -> Option<Baseline> {
     let place = |name: &str| columns.iter().position(|column| column["name"] == name);
     let [size, order, n, median, high] =
         [place("size")?, place("order")?, place("n")?, place("S0")?, place("p90")?];
-    let known = |row: &Value| -> Option<Known> {
+    let known = |row: &Value| -> Option<BaselineEntry> {
         let number = |place: usize| row.get(place)?.as_f64();
         let median_ms = number(median).filter(|ms| *ms > 0.0)?;
         // The 90th percentile of a normal logarithm lies 1.28 sigma above its middle.
         let sigma = (number(high)? / median_ms).max(1.0).ln() / 1.28;
-        Some(Known {
-            device: Known::ANY.to_string(),
+        Some(BaselineEntry {
+            device: BaselineEntry::ANY.to_string(),
             op: Op::Read,
             bytes: number(size)? as u32,
             sequential: Some(row.get(order)? == "sequential"),
@@ -121,7 +121,7 @@ fn calibrated(file: &str, text: &str) -> Option<Baseline> {
             from: format!("a calibration, {file}"),
         })
     };
-    let lines: Vec<Known> = table["rows"].as_array()?.iter().filter_map(known).collect();
+    let lines: Vec<BaselineEntry> = table["rows"].as_array()?.iter().filter_map(known).collect();
     (!lines.is_empty()).then(|| Baseline::new(lines))
 }
 

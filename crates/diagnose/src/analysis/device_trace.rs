@@ -8,7 +8,7 @@ use iowhy_model::{DeviceId, Medium, Op};
 use crate::analysis::Analysis;
 use crate::analysis::completeness;
 use crate::analysis::groups::{self, Group};
-use crate::baseline::healthy_time::{Request, S0, Seen};
+use crate::baseline::healthy_time::{HealthyServiceTime, OwnTimes, Request};
 use crate::measures::regimes;
 use crate::measures::replay::{self, Side, Vote};
 use crate::measures::service::{self, ServiceSpan};
@@ -63,9 +63,9 @@ pub struct DeviceTrace {
     /// What each did on the device once its turn came, ns; in their order.
     pub services_ns: Vec<f64>,
     /// Kinds of requests, largest first, with their healthy service time.
-    pub groups: Vec<(Group, Rc<S0>)>,
+    pub groups: Vec<(Group, Rc<HealthyServiceTime>)>,
     /// The healthy service time of the mix.
-    pub s0: S0,
+    pub s0: HealthyServiceTime,
     /// The stretch that was judged: the regime that lost most time.
     pub judged: Range<usize>,
     /// The replay of that stretch at nine S0.
@@ -89,7 +89,7 @@ impl DeviceTrace {
         let pace_ms = service::per_busy_ms(&spans).map_or(f64::INFINITY, |rate| 1.0 / rate);
         let turns = analysis.media(device).iter().any(|(medium, _)| *medium == Medium::Rotational);
         let mut cached = false;
-        let groups: Vec<(Group, Rc<S0>)> = groups
+        let groups: Vec<(Group, Rc<HealthyServiceTime>)> = groups
             .into_iter()
             .map(|group| {
                 let (op, sequential) = (group.op, group.sequential);
@@ -97,15 +97,15 @@ impl DeviceTrace {
                 if turns && is_cached(&group, &alone) {
                     cached = true;
                     let media = [(Medium::Rotational, 1.0)];
-                    return (group, Rc::new(S0::of(&media, request, None)));
+                    return (group, Rc::new(HealthyServiceTime::of(&media, request, None)));
                 }
                 let s0 = analysis.s0(device, request, own_times(&group, &spans, &alone, pace_ms));
                 (group, s0)
             })
             .collect();
-        let parts: Vec<(&S0, f64)> =
+        let parts: Vec<(&HealthyServiceTime, f64)> =
             groups.iter().map(|(group, s0)| (s0.as_ref(), group.members.len() as f64)).collect();
-        let s0 = S0::mixed(&parts);
+        let s0 = HealthyServiceTime::mixed(&parts);
         let judged = worst_regime(&spans, &s0);
         let replayed = middle(with_backlog(&spans, judged.clone()), REPLAYED);
         // With many I/Os lost the rest looks like a slow disk under a light load.
@@ -186,7 +186,7 @@ fn own_times(
     spans: &[ServiceSpan],
     services_ns: &[f64],
     pace_ms: f64,
-) -> Option<Seen> {
+) -> Option<OwnTimes> {
     let mut services: Vec<f64> =
         group.members.iter().filter_map(|place| services_ns.get(*place).copied()).collect();
     let mut latencies: Vec<f64> = group
@@ -199,7 +199,7 @@ fn own_times(
     let high_ms = nth(&mut latencies, 0.75)? / 1e6;
     let floor_ms = nth(&mut latencies, 0.01)? / 1e6;
     let spread_ms = spread_ms(&mut services)?;
-    Some(Seen { floor_ms, low_ms, high_ms, pace_ms, spread_ms })
+    Some(OwnTimes { floor_ms, low_ms, high_ms, pace_ms, spread_ms })
 }
 
 /// Whether random reads look as if a cache stood before a platter: many are answered within its time,
@@ -280,7 +280,7 @@ fn nth(values: &mut [f64], share: f64) -> Option<f64> {
 
 /// The regime that lost most time: the trace is laid into windows, cut where their level
 /// changes, and the cuts are weighed.
-fn worst_regime(spans: &[ServiceSpan], s0: &S0) -> Range<usize> {
+fn worst_regime(spans: &[ServiceSpan], s0: &HealthyServiceTime) -> Range<usize> {
     let window = spans.len().div_ceil(WINDOWS).max(WINDOW_EVENTS);
     let levels: Vec<f64> = spans.chunks(window).map(|chunk| mean_latency(chunk).max(1.0)).collect();
     let lost = |range: &Range<usize>| {

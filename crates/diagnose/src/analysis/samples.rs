@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use iowhy_model::{DeviceId, Distribution, Histogram, Interval, Op};
 
-use crate::baseline::healthy_time::{S0, Seen};
+use crate::baseline::healthy_time::{HealthyServiceTime, OwnTimes};
 
 /// A row of averages.
 pub struct IntervalSample<'a> {
@@ -17,7 +17,7 @@ pub struct IntervalSample<'a> {
     /// The row.
     pub interval: &'a Interval,
     /// The healthy service time of its mix.
-    pub s0: Rc<S0>,
+    pub s0: Rc<HealthyServiceTime>,
     /// Whether its queue, rate and latency agree.
     pub agrees: bool,
 }
@@ -31,7 +31,7 @@ pub struct HistogramSample<'a> {
     /// The histogram and what it is of.
     pub known: &'a Distribution,
     /// The healthy service time of what it counts.
-    pub s0: Rc<S0>,
+    pub s0: Rc<HealthyServiceTime>,
 }
 
 impl IntervalSample<'_> {
@@ -186,11 +186,17 @@ pub fn effective_ms(interval: &Interval) -> Option<f64> {
 }
 
 /// What a row shows of the device's own time: at least its pace, at most the mean latency.
-pub fn seen(interval: &Interval) -> Option<Seen> {
+pub fn seen(interval: &Interval) -> Option<OwnTimes> {
     let pace_ms = effective_ms(interval)?;
     let high_ms = interval.mean_await_ns()? / 1e6;
     // A mean has no floor: it forbids nothing.
-    Some(Seen { floor_ms: high_ms, low_ms: pace_ms, high_ms, pace_ms, spread_ms: f64::INFINITY })
+    Some(OwnTimes {
+        floor_ms: high_ms,
+        low_ms: pace_ms,
+        high_ms,
+        pace_ms,
+        spread_ms: f64::INFINITY,
+    })
 }
 
 /// Share of a histogram in one bucket from which on it has no spread worth the name: of random
@@ -199,9 +205,9 @@ const IN_ONE: f64 = 0.97;
 
 /// From the first quartile of a histogram to its median, ms: most of what is above may have
 /// waited. Of a table row, from its minimum to its mean.
-pub fn middle_half(histogram: &Histogram) -> Option<Seen> {
+pub fn middle_half(histogram: &Histogram) -> Option<OwnTimes> {
     let between = |low_ms, high_ms, spread_ms| {
-        Some(Seen { floor_ms: high_ms, low_ms, high_ms, pace_ms: f64::INFINITY, spread_ms })
+        Some(OwnTimes { floor_ms: high_ms, low_ms, high_ms, pace_ms: f64::INFINITY, spread_ms })
     };
     if histogram.edges().buckets() == 1 {
         let (min_ms, mean_ms) = (histogram.min_ns? as f64 / 1e6, histogram.mean_ns()?.0 / 1e6);

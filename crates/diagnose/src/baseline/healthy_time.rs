@@ -58,7 +58,7 @@ pub struct Request {
 
 /// What the device itself showed, which moves the odds between the media.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Seen {
+pub struct OwnTimes {
     /// The quickest one in a hundred was, ms.
     pub floor_ms: f64,
     /// The shortest its own time per request most likely is, ms.
@@ -86,7 +86,7 @@ struct Guess {
 
 /// What S0 may be.
 #[derive(Clone, Debug, PartialEq)]
-pub struct S0 {
+pub struct HealthyServiceTime {
     guesses: Vec<Guess>,
     /// S0 in ms at nine quantiles, rising.
     pub votes_ms: [f64; VOTES],
@@ -94,12 +94,16 @@ pub struct S0 {
     pub assumption: String,
 }
 
-impl S0 {
+impl HealthyServiceTime {
     /// The spread of S0 for a request on a device that may be of these media.
     ///
     /// What was `seen` of the device never makes a slow device its own yardstick: it only tells
     /// which class it is.
-    pub fn of(media: &[(Medium, f64)], request: Request, seen: Option<Seen>) -> S0 {
+    pub fn of(
+        media: &[(Medium, f64)],
+        request: Request,
+        seen: Option<OwnTimes>,
+    ) -> HealthyServiceTime {
         let mut guesses = Vec::new();
         for (medium, odds) in media {
             for class in classes().iter().filter(|class| class.suits(*medium, request)) {
@@ -123,13 +127,13 @@ impl S0 {
             let others = guesses.iter().any(|guess| guess.medium != Some(Medium::Rotational));
             guesses.retain(|guess| !others || guess.medium != Some(Medium::Rotational));
         }
-        S0::from_guesses(guesses)
+        HealthyServiceTime::from_guesses(guesses)
     }
 
     /// S0 as the user stated it.
-    pub fn stated(ms: f64) -> S0 {
+    pub fn stated(ms: f64) -> HealthyServiceTime {
         let class = "the service time you stated".to_string();
-        S0::from_guesses(vec![Guess {
+        HealthyServiceTime::from_guesses(vec![Guess {
             medium: None,
             class,
             seeks: false,
@@ -140,13 +144,20 @@ impl S0 {
     }
 
     /// S0 as it was measured.
-    pub fn known(median_ms: f64, sigma: f64, from: &str) -> S0 {
+    pub fn known(median_ms: f64, sigma: f64, from: &str) -> HealthyServiceTime {
         let class = format!("what was measured: {from}");
         let (medium, seeks, weight) = (None, false, 1.0);
-        S0::from_guesses(vec![Guess { medium, class, seeks, median_ms, sigma, weight }])
+        HealthyServiceTime::from_guesses(vec![Guess {
+            medium,
+            class,
+            seeks,
+            median_ms,
+            sigma,
+            weight,
+        }])
     }
 
-    fn from_guesses(mut guesses: Vec<Guess>) -> S0 {
+    fn from_guesses(mut guesses: Vec<Guess>) -> HealthyServiceTime {
         if guesses.is_empty() {
             // Discards and driver commands have no class: as wide as a guess can be.
             let class = "no class known for this operation".to_string();
@@ -161,7 +172,7 @@ impl S0 {
         }
         let votes_ms = std::array::from_fn(|k| quantile(&guesses, (k as f64 + 1.0) / 10.0));
         let assumption = describe(&guesses);
-        S0 { guesses, votes_ms, assumption }
+        HealthyServiceTime { guesses, votes_ms, assumption }
     }
 
     /// The middle of the spread, ms.
@@ -199,14 +210,14 @@ impl S0 {
     }
 
     /// One spread out of several, weighted: for a mix of requests on one device.
-    pub fn mixed(parts: &[(&S0, f64)]) -> S0 {
+    pub fn mixed(parts: &[(&HealthyServiceTime, f64)]) -> HealthyServiceTime {
         let total: f64 = parts.iter().map(|(_, weight)| weight).sum();
         let votes_ms = std::array::from_fn(|k| {
             parts.iter().map(|(s0, weight)| s0.votes_ms[k] * weight).sum::<f64>() / total.max(1e-12)
         });
         let guesses = parts.iter().flat_map(|(s0, _)| s0.guesses.clone()).collect();
         let main = parts.iter().max_by(|a, b| a.1.total_cmp(&b.1));
-        S0 {
+        HealthyServiceTime {
             guesses,
             votes_ms,
             assumption: main.map_or_else(String::new, |m| m.0.assumption.clone()),
@@ -232,7 +243,7 @@ impl Class {
 /// Moves the odds by how well each class fits what was seen. A class slower than all that was seen
 /// is contradicted by it; one that is quicker is only unlikely, for the device may be slow even at
 /// its best: hence the wider tail on that side.
-fn sharpen(guesses: &mut [Guess], seen: Seen) {
+fn sharpen(guesses: &mut [Guess], seen: OwnTimes) {
     for guess in guesses.iter_mut() {
         let most = guess.medium.map_or(f64::INFINITY, at_once) * seen.pace_ms;
         let high = seen.high_ms.min(most.max(f64::MIN_POSITIVE));

@@ -14,7 +14,7 @@ use std::fmt::Write;
 use iowhy_model::{Finding, Op, Recording, Verdict};
 
 use crate::analysis::groups;
-use crate::baseline::healthy_time::{Request, S0};
+use crate::baseline::healthy_time::{HealthyServiceTime, Request};
 use crate::facts::disk_names;
 use crate::measures::regimes;
 use crate::measures::{service, spread};
@@ -36,7 +36,7 @@ const PEERS: usize = 3;
 
 /// Where the healthy service time comes from, unless the user states it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub enum Yardstick {
+pub enum HealthyOrigin {
     /// The class table, sharpened by what the device shows.
     #[default]
     Class,
@@ -45,19 +45,19 @@ pub enum Yardstick {
     /// The median of its peers in the capture.
     Peers,
     /// A baseline that was stored: by a history or a calibration.
-    Known(Baseline),
+    BaselineEntry(Baseline),
 }
 
 /// Measured healthy service times.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Baseline {
-    lines: Vec<Known>,
+    lines: Vec<BaselineEntry>,
 }
 
 /// One measurement.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Known {
-    /// The disk's name, or [`Known::ANY`].
+pub struct BaselineEntry {
+    /// The disk's name, or [`BaselineEntry::ANY`].
     pub device: String,
     /// The operation.
     pub op: Op,
@@ -77,7 +77,7 @@ pub struct Known {
 
 impl Baseline {
     /// A baseline of given measurements.
-    pub fn new(lines: Vec<Known>) -> Baseline {
+    pub fn new(lines: Vec<BaselineEntry>) -> Baseline {
         Baseline { lines }
     }
 
@@ -94,7 +94,7 @@ impl Baseline {
             if line.trim().is_empty() || line.starts_with('#') {
                 continue;
             }
-            let known = Known::parse(line);
+            let known = BaselineEntry::parse(line);
             lines.push(known.ok_or_else(|| format!("line {} is no measurement", place + 1))?);
         }
         Ok(Baseline { lines })
@@ -109,7 +109,7 @@ impl Baseline {
                 Some(false) => "random",
                 None => "any",
             };
-            let Known { device, op, bytes, median_ms, sigma, n, from, .. } = known;
+            let BaselineEntry { device, op, bytes, median_ms, sigma, n, from, .. } = known;
             let op = op.name();
             // Writing to a string cannot fail.
             let _ = writeln!(
@@ -160,7 +160,7 @@ impl Baseline {
     /// Adds what was learned; of each kind the last ones are kept.
     pub fn add(&mut self, learned: Baseline) {
         self.lines.extend(learned.lines);
-        let mut kept: Vec<Known> = Vec::new();
+        let mut kept: Vec<BaselineEntry> = Vec::new();
         for known in self.lines.drain(..).rev() {
             if kept.iter().filter(|other| other.same_kind(&known)).count() < KEPT {
                 kept.push(known);
@@ -189,17 +189,23 @@ impl Baseline {
             let wide = spread::mad(&of_peers)? * 1.483 / median_ms;
             let from = format!("its {n} peers in this capture");
             let sigma = wide.max(LEAST_SIGMA);
-            (n >= PEERS).then(|| Known { median_ms, sigma, n: n as u64, from, ..known.clone() })
+            (n >= PEERS).then(|| BaselineEntry {
+                median_ms,
+                sigma,
+                n: n as u64,
+                from,
+                ..known.clone()
+            })
         });
         Baseline { lines: lines.collect() }
     }
 
     /// The healthy service time of a kind of request on a disk, if it was ever measured.
-    pub(crate) fn of(&self, disk: &str, request: Request) -> Option<S0> {
-        let near: Vec<&Known> = self
+    pub(crate) fn of(&self, disk: &str, request: Request) -> Option<HealthyServiceTime> {
+        let near: Vec<&BaselineEntry> = self
             .lines
             .iter()
-            .filter(|known| known.device == disk || known.device == Known::ANY)
+            .filter(|known| known.device == disk || known.device == BaselineEntry::ANY)
             .filter(|known| known.op == request.op)
             .filter(|known| ratio(f64::from(known.bytes), request.bytes) < SAME_SIZE)
             .filter(|known| match (known.sequential, request.sequential) {
@@ -218,18 +224,22 @@ impl Baseline {
         };
         // The spread of single requests is not that of their median: a third of it is kept, for
         // the next capture's requests are not quite the same.
-        Some(S0::known(median_ms, (within / 3.0).hypot(between).max(LEAST_SIGMA), &from))
+        Some(HealthyServiceTime::known(
+            median_ms,
+            (within / 3.0).hypot(between).max(LEAST_SIGMA),
+            &from,
+        ))
     }
 }
 
-impl Known {
+impl BaselineEntry {
     /// The name that stands for every disk.
     pub const ANY: &str = "*";
 
-    fn parse(line: &str) -> Option<Known> {
+    fn parse(line: &str) -> Option<BaselineEntry> {
         let mut words = line.splitn(8, ' ');
         let mut next = || words.next().filter(|word| !word.is_empty());
-        let known = Known {
+        let known = BaselineEntry {
             device: next()?.to_string(),
             op: Op::from_name(next()?)?,
             bytes: next()?.parse().ok()?,
@@ -248,13 +258,13 @@ impl Known {
         (sound && known.sigma.is_finite()).then_some(known)
     }
 
-    fn resembles(&self, other: &Known) -> bool {
+    fn resembles(&self, other: &BaselineEntry) -> bool {
         self.op == other.op
             && self.sequential == other.sequential
             && ratio(f64::from(self.bytes), f64::from(other.bytes)) < SAME_SIZE
     }
 
-    fn same_kind(&self, other: &Known) -> bool {
+    fn same_kind(&self, other: &BaselineEntry) -> bool {
         self.device == other.device && self.bytes == other.bytes && self.resembles(other)
     }
 }
@@ -264,7 +274,7 @@ fn ratio(a: f64, b: f64) -> f64 {
 }
 
 /// The services of each kind on each device, in order, of listings that were kept whole.
-fn kinds(recording: &Recording) -> Vec<(Known, Vec<f64>)> {
+fn kinds(recording: &Recording) -> Vec<(BaselineEntry, Vec<f64>)> {
     let mut all = Vec::new();
     for listing in recording.listings.iter().filter(|listing| listing.is_in_sequence()) {
         for trace in groups::spans(listing) {
@@ -282,7 +292,8 @@ fn kinds(recording: &Recording) -> Vec<(Known, Vec<f64>)> {
                 let device = device.clone();
                 let (n, from) = (ms.len() as u64, String::new());
                 let (median_ms, sigma) = (0.0, 0.0);
-                let known = Known { device, op, bytes, sequential, median_ms, sigma, n, from };
+                let known =
+                    BaselineEntry { device, op, bytes, sequential, median_ms, sigma, n, from };
                 all.push((known, ms));
             }
         }
@@ -291,13 +302,13 @@ fn kinds(recording: &Recording) -> Vec<(Known, Vec<f64>)> {
     all
 }
 
-fn measured(recording: &Recording, from: &str) -> Vec<Known> {
+fn measured(recording: &Recording, from: &str) -> Vec<BaselineEntry> {
     let kinds = kinds(recording).into_iter();
     kinds.filter_map(|(known, ms)| filled(known, &ms, from.to_string())).collect()
 }
 
 /// The same from the stretch of each kind in which it was quickest.
-fn best_stretches(recording: &Recording) -> Vec<Known> {
+fn best_stretches(recording: &Recording) -> Vec<BaselineEntry> {
     let kinds = kinds(recording).into_iter();
     kinds
         .filter_map(|(known, ms)| {
@@ -315,23 +326,38 @@ fn best_stretches(recording: &Recording) -> Vec<Known> {
         .collect()
 }
 
-fn filled(known: Known, ms: &[f64], from: String) -> Option<Known> {
+fn filled(known: BaselineEntry, ms: &[f64], from: String) -> Option<BaselineEntry> {
     let sorted = spread::sorted(ms);
     let at = |share: f64| sorted.get((share * sorted.len() as f64) as usize).copied();
     let (low, median_ms, high) = (at(0.25)?, at(0.5)?, at(0.75)?);
     // Quartiles of a normal logarithm lie 0.674 sigma from its middle.
     let sigma = ((high.max(1e-9) / low.max(1e-9)).ln() / 1.349).clamp(0.0, 3.0);
-    (median_ms > 0.0).then_some(Known { median_ms, sigma, n: ms.len() as u64, from, ..known })
+    (median_ms > 0.0).then_some(BaselineEntry {
+        median_ms,
+        sigma,
+        n: ms.len() as u64,
+        from,
+        ..known
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn known(device: &str, bytes: u32, median_ms: f64) -> Known {
+    fn known(device: &str, bytes: u32, median_ms: f64) -> BaselineEntry {
         let (op, sequential) = (Op::Read, Some(false));
         let (sigma, n, from) = (0.2, 100, "monday.txt".to_string());
-        Known { device: device.to_string(), op, bytes, sequential, median_ms, sigma, n, from }
+        BaselineEntry {
+            device: device.to_string(),
+            op,
+            bytes,
+            sequential,
+            median_ms,
+            sigma,
+            n,
+            from,
+        }
     }
 
     #[test]

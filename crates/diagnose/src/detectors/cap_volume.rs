@@ -265,7 +265,8 @@ fn network_s0_ms() -> f64 {
         bytes: 4096.0,
         sequential: None,
     };
-    crate::baseline::healthy_time::S0::of(&[(Medium::Network, 1.0)], request, None).median_ms()
+    crate::baseline::healthy_time::HealthyServiceTime::of(&[(Medium::Network, 1.0)], request, None)
+        .median_ms()
 }
 
 fn evidence(pin: &Pin, number: impl Fn(&str, f64, Unit) -> Evidence) -> Vec<Evidence> {

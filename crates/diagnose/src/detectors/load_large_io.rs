@@ -27,7 +27,7 @@ use crate::Detector;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
-use crate::baseline::healthy_time::{Request, S0};
+use crate::baseline::healthy_time::{HealthyServiceTime, Request};
 use crate::detector::{Needs, computed, estimated, finding, held, lines};
 use crate::evidence::runs;
 use crate::measures::service::{ServiceSpan, busy_ns};
@@ -85,7 +85,7 @@ struct Large<'a> {
     depth: f64,
     /// And over the whole time.
     in_flight: f64,
-    s0: &'a S0,
+    s0: &'a HealthyServiceTime,
     n: u64,
 }
 

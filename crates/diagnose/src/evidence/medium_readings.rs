@@ -10,8 +10,8 @@ use iowhy_model::{DeviceId, Finding, Medium, Op, STANDS, Verdict};
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
-use crate::baseline::healthy_time::{Request, S0};
-use crate::baseline::stored::Yardstick;
+use crate::baseline::healthy_time::{HealthyServiceTime, Request};
+use crate::baseline::stored::HealthyOrigin;
 use crate::evidence::candidates::SHAPE_ALONE;
 use crate::measures::spread;
 use crate::phrase;
@@ -74,8 +74,8 @@ fn readings(
     own_ms: f64,
     s0: &dyn Fn(Medium) -> f64,
 ) -> Option<Readings> {
-    let known =
-        analysis.options.healthy_ms.is_some() || analysis.options.yardstick != Yardstick::Class;
+    let known = analysis.options.healthy_ms.is_some()
+        || analysis.options.healthy_origin != HealthyOrigin::Class;
     let media = analysis.media(device);
     if known || media.len() < 2 {
         return None;
@@ -107,7 +107,7 @@ pub fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Readings> {
     let own_ms = if trace.cached { spread::mean(&services)? } else { at(0.5)? };
     let request =
         Request { op: group.op, bytes: f64::from(group.bytes), sequential: group.sequential };
-    let s0 = |medium| S0::of(&[(medium, 1.0)], request, None).median_ms();
+    let s0 = |medium| HealthyServiceTime::of(&[(medium, 1.0)], request, None).median_ms();
     let found = readings(analysis, trace.device, own_ms, &s0)?;
     let shows_a_platter = found.healthy == Medium::Rotational
         && !trace.cached
@@ -126,7 +126,8 @@ pub fn of_row(analysis: &Analysis, row: &IntervalSample) -> Option<Readings> {
             let Some(rates) = parts(op) else { continue };
             let bytes = rates.mean_bytes().or(row.interval.mean_bytes()).unwrap_or(4096.0);
             let request = Request { op, bytes, sequential: None };
-            sum += rates.ios_per_s * S0::of(&[(medium, 1.0)], request, None).slowest_ms();
+            sum += rates.ios_per_s
+                * HealthyServiceTime::of(&[(medium, 1.0)], request, None).slowest_ms();
             n += rates.ios_per_s;
         }
         if n > 0.0 { sum / n } else { row.s0.median_ms() }

@@ -112,7 +112,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
             "leave `--over` out, or look at the slow ones: `iowhy snoop --over 100ms`",
         ));
     }
-    let yardstick = why.baselines.yardstick()?;
+    let healthy_origin = why.baselines.yardstick()?;
     let (mut recording, failed, live) = match &why.example {
         Some(name) => (example(name)?, 0, false),
         // Who says how long to watch wants this machine watched, unless captures are named: a pipe
@@ -148,7 +148,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
             ));
         }
     }
-    let options = Options { rpm: why.rpm, yardstick, ..Options::default() };
+    let options = Options { rpm: why.rpm, healthy_origin, ..Options::default() };
     let idle = live && is_idle(&recording);
     let incomplete = failed > 0 || recording.is_incomplete();
     let mut findings = if idle { Vec::new() } else { judge(&recording, &options) };
