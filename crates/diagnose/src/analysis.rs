@@ -18,7 +18,7 @@ use iowhy_model::{
 };
 
 use crate::Options;
-use crate::analysis::audit::Doubt;
+use crate::analysis::audit::Inconsistency;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::groups::Stream;
 use crate::analysis::requests::Requests;
@@ -52,7 +52,7 @@ pub struct Analysis<'a> {
     /// What the input says beside latencies.
     pub facts: Facts<'a>,
     /// What contradicts itself.
-    pub doubts: Vec<Doubt>,
+    pub inconsistencies: Vec<Inconsistency>,
     /// Per input and disk: the time its requests lost per time watched, at most of its listings.
     pub lost: Vec<(&'a str, String, f64)>,
     /// What was accused so far; empty but for detectors that speak last.
@@ -96,7 +96,7 @@ impl<'a> Analysis<'a> {
             rows: Vec::new(),
             histograms: Vec::new(),
             facts: Facts::of(recording),
-            doubts: audit::audit(recording),
+            inconsistencies: audit::audit(recording),
             lost: Vec::new(),
             so_far: Vec::new(),
             asked: RefCell::default(),

@@ -74,7 +74,7 @@ pub fn weigh(analysis: &Analysis, findings: Vec<Finding>) -> Vec<Finding> {
     }
     floor(analysis, &mut merged);
     explain_away(analysis, &mut merged);
-    guards::doubt(analysis, &mut merged);
+    guards::hold_back(analysis, &mut merged);
     order(analysis, &mut merged);
     merged
 }

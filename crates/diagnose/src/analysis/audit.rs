@@ -27,7 +27,7 @@ const OVERRUN: f64 = 1.10;
 
 /// A contradiction.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Doubt {
+pub struct Inconsistency {
     /// The listing that contradicts itself.
     pub listing: usize,
     /// What kind of contradiction.
@@ -77,14 +77,14 @@ pub enum Contradiction {
 }
 
 /// All contradictions of a recording.
-pub fn audit(recording: &Recording) -> Vec<Doubt> {
-    let mut doubts = Vec::new();
+pub fn audit(recording: &Recording) -> Vec<Inconsistency> {
+    let mut inconsistencies = Vec::new();
     for (listing, known) in recording.listings.iter().enumerate() {
         for (place, interval) in known.intervals.iter().enumerate() {
             let persists = || is_persistent(&known.intervals, interval);
             let little = little(place, interval).filter(|_| persists());
             if let Some(kind) = little.or_else(|| too_fast(place, interval)) {
-                doubts.push(Doubt { listing, kind });
+                inconsistencies.push(Inconsistency { listing, kind });
             }
         }
         for (place, distribution) in known.distributions.iter().enumerate() {
@@ -109,11 +109,11 @@ pub fn audit(recording: &Recording) -> Vec<Doubt> {
                     took_s: took.seconds(),
                     at_once,
                 };
-                doubts.push(Doubt { listing, kind });
+                inconsistencies.push(Inconsistency { listing, kind });
             }
         }
     }
-    doubts
+    inconsistencies
 }
 
 /// Requests that a run on a device has in flight at most, where its source states it: one where the

@@ -30,7 +30,7 @@
 use iowhy_model::{Bound, Distribution, Finding, Level, Sampling, Unit, Verdict, key};
 
 use crate::Detector;
-use crate::analysis::audit::{Contradiction, Doubt, LINK_BYTES_PER_S, LITTLE_TOLERANCE};
+use crate::analysis::audit::{Contradiction, Inconsistency, LINK_BYTES_PER_S, LITTLE_TOLERANCE};
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::{HistogramSample, IntervalSample};
 use crate::analysis::{Analysis, EVENTS_NEEDED};
@@ -83,8 +83,11 @@ const FEW_ROWS: usize = 3;
 const AS_MUCH: f64 = 1.5;
 
 fn accuse(analysis: &Analysis) -> Vec<Finding> {
-    let mut findings: Vec<Finding> =
-        analysis.doubts.iter().filter_map(|doubt| charge(analysis, doubt)).collect();
+    let mut findings: Vec<Finding> = analysis
+        .inconsistencies
+        .iter()
+        .filter_map(|inconsistency| charge(analysis, inconsistency))
+        .collect();
     findings.extend(size_denied(analysis));
     findings.extend(means_apart(analysis));
     findings.extend(runs::cached(analysis, DETECTOR.verdict));
@@ -154,18 +157,19 @@ fn size_denied(analysis: &Analysis) -> Vec<Finding> {
     findings
 }
 
-fn charge(analysis: &Analysis, doubt: &Doubt) -> Option<Finding> {
-    match doubt.kind {
+fn charge(analysis: &Analysis, inconsistency: &Inconsistency) -> Option<Finding> {
+    match inconsistency.kind {
         Contradiction::Overrun { distribution, n, mean_ms, took_s, at_once } => {
-            let known = analysis.listing(doubt.listing).distributions.get(distribution)?;
-            Some(overrun(analysis, doubt.listing, known, (n, mean_ms, took_s), at_once))
+            let known = analysis.listing(inconsistency.listing).distributions.get(distribution)?;
+            Some(overrun(analysis, inconsistency.listing, known, (n, mean_ms, took_s), at_once))
         }
         Contradiction::Little { interval, per_s, await_ms, queue_len, deviation } => {
-            let known = analysis.listing(doubt.listing).intervals.get(interval)?;
-            let source = analysis.source(doubt.listing);
+            let known = analysis.listing(inconsistency.listing).intervals.get(interval)?;
+            let source = analysis.source(inconsistency.listing);
             let disk = analysis.disk(known.device);
             let product = per_s * await_ms / 1000.0;
-            let mut charge = finding(DETECTOR.verdict, Some(known.device), vec![doubt.listing]);
+            let mut charge =
+                finding(DETECTOR.verdict, Some(known.device), vec![inconsistency.listing]);
             charge.sentence = format!(
                 "the figures of {} disagree: {} I/Os per second that wait {} each are {} in flight, \
                  not {}",
@@ -200,10 +204,11 @@ fn charge(analysis: &Analysis, doubt: &Doubt) -> Option<Finding> {
             Some(charge)
         }
         Contradiction::TooFast { interval, bytes, await_ms, bytes_per_s } => {
-            let known = analysis.listing(doubt.listing).intervals.get(interval)?;
-            let source = analysis.source(doubt.listing);
+            let known = analysis.listing(inconsistency.listing).intervals.get(interval)?;
+            let source = analysis.source(inconsistency.listing);
             let disk = analysis.disk(known.device);
-            let mut charge = finding(DETECTOR.verdict, Some(known.device), vec![doubt.listing]);
+            let mut charge =
+                finding(DETECTOR.verdict, Some(known.device), vec![inconsistency.listing]);
             charge.sentence = format!(
                 "the figures of {} cannot be: {} per request within {} are {} per second, more than \
                  any link moves, so bytes or requests are miscounted",

@@ -26,7 +26,7 @@ const SHARE: f64 = 0.5;
 const AS_SLOW: f64 = 0.5;
 
 /// Keeps generic accusations below what is acted on where something innocent may explain them.
-pub fn doubt(analysis: &Analysis, findings: &mut [Finding]) {
+pub fn hold_back(analysis: &Analysis, findings: &mut [Finding]) {
     let innocents: Vec<Finding> = findings
         .iter()
         .filter(|f| f.verdict.family() != Family::Device && f.verdict != Verdict::PeerOutlier)
