@@ -46,7 +46,7 @@ pub struct Analysis<'a> {
     /// Per listing, device and operation: where requests went.
     pub streams: Vec<(usize, Stream)>,
     /// The rows of averages that are samples of the present.
-    pub rows: Vec<IntervalSample<'a>>,
+    pub intervals: Vec<IntervalSample<'a>>,
     /// The histograms.
     pub histograms: Vec<HistogramSample<'a>>,
     /// What the input says beside latencies.
@@ -93,7 +93,7 @@ impl<'a> Analysis<'a> {
             options,
             traces: Vec::new(),
             streams: Vec::new(),
-            rows: Vec::new(),
+            intervals: Vec::new(),
             histograms: Vec::new(),
             facts: Facts::of(recording),
             inconsistencies: audit::audit(recording),
@@ -143,7 +143,7 @@ impl<'a> Analysis<'a> {
             .traces
             .iter()
             .map(|trace| (trace.listing, &trace.disk, trace.lost_ns() / trace.span_ns()));
-        let averaged = self.rows.iter().map(|row| (row.listing, &row.disk, row.lost()));
+        let averaged = self.intervals.iter().map(|row| (row.listing, &row.disk, row.lost()));
         // A histogram does not tell how long was watched: of the time waited, what is excess.
         let counted = self.histograms.iter().filter(|sample| sample.known.layer == Layer::Block);
         let counted = counted.filter_map(|sample| {
@@ -305,7 +305,7 @@ impl<'a> Analysis<'a> {
     pub fn rows_by_listing(&self) -> Vec<Vec<&IntervalSample<'a>>> {
         let mut all: Vec<Vec<&IntervalSample>> = Vec::new();
         let mut places: HashMap<(usize, DeviceId), usize> = HashMap::new();
-        for row in &self.rows {
+        for row in &self.intervals {
             let place = *places.entry((row.listing, row.device)).or_insert(all.len());
             match all.get_mut(place) {
                 Some(rows) => rows.push(row),

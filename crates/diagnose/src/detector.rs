@@ -22,7 +22,7 @@ pub struct Detector {
     /// Verdicts that it explains away for the same disk.
     pub explains: &'static [Verdict],
     /// Looks at the analysis and states what it accuses; nothing if there is nothing to accuse.
-    pub accuse: fn(&Analysis) -> Vec<Finding>,
+    pub detect: fn(&Analysis) -> Vec<Finding>,
 }
 
 /// What a detector needs before it can say anything.
@@ -39,7 +39,7 @@ pub struct Needs {
 }
 
 /// An empty finding to be filled: sure of nothing, explaining nothing.
-pub fn finding(verdict: Verdict, device: Option<DeviceId>, listings: Vec<usize>) -> Finding {
+pub fn new_finding(verdict: Verdict, device: Option<DeviceId>, listings: Vec<usize>) -> Finding {
     Finding {
         verdict,
         subject: Subject { device, listings, group: None },

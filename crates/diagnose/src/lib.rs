@@ -22,7 +22,7 @@ mod ranking;
 pub use compare::compare;
 pub use detector::{Detector, Needs};
 pub use detectors::{DETECTORS, find};
-pub use ranking::calibration::Calibrated;
+pub use ranking::calibration::Calibration;
 
 pub use baseline::stored::{Baseline, BaselineEntry, HealthyOrigin};
 
@@ -39,7 +39,7 @@ pub struct Options {
     /// Where it comes from otherwise.
     pub healthy_origin: HealthyOrigin,
     /// How far confidences are calibrated.
-    pub calibrated: Calibrated,
+    pub calibration: Calibration,
 }
 
 /// Judges a recording: findings, best first. What stands leads; then what is only mentioned, the
@@ -48,11 +48,11 @@ pub fn judge(recording: &Recording, options: &Options) -> Vec<Finding> {
     let mut analysis = Analysis::of(recording, options);
     let (closing, accusing): (Vec<&Detector>, Vec<&Detector>) =
         DETECTORS.iter().partition(|detector| detector.last);
-    let accused = accusing.iter().flat_map(|detector| (detector.accuse)(&analysis)).collect();
+    let accused = accusing.iter().flat_map(|detector| (detector.detect)(&analysis)).collect();
     analysis.so_far = ranking::weigh(&analysis, accused);
     for detector in closing {
         // One after the other: who confesses ignorance must know who was cleared.
-        let closed = ranking::weigh(&analysis, (detector.accuse)(&analysis));
+        let closed = ranking::weigh(&analysis, (detector.detect)(&analysis));
         let said: Vec<Finding> =
             closed.into_iter().filter(|known| ranking::is_worth_saying(&analysis, known)).collect();
         analysis.so_far.extend(said);

@@ -10,7 +10,7 @@ use iowhy_model::{Evidence, Family, Finding, Level, STANDS, Severity, Verdict};
 use crate::DETECTORS;
 use crate::analysis::Analysis;
 use crate::evidence::medium_readings;
-use crate::ranking::calibration::Calibrated;
+use crate::ranking::calibration::Calibration;
 
 /// And if it explains at least this share of the excess.
 pub const EXPLAINS_ENOUGH: f64 = 0.3;
@@ -158,8 +158,8 @@ pub fn is_worth_saying(analysis: &Analysis, closing: &Finding) -> bool {
         return true;
     }
     let level = analysis.level(&closing.subject.listings);
-    let as_first = match analysis.options.calibrated {
-        Calibrated::No => STANDS,
+    let as_first = match analysis.options.calibration {
+        Calibration::No => STANDS,
         _ => calibration::of_first(closing.verdict, level, closing.confidence),
     };
     closing.confidence >= ACQUITS && as_first >= STANDS
@@ -206,7 +206,7 @@ fn capped(analysis: &Analysis, mut finding: Finding) -> Finding {
             Level::E => 0.99,
         };
     }
-    if analysis.options.calibrated != Calibrated::No {
+    if analysis.options.calibration != Calibration::No {
         let known = calibration::of(finding.verdict, level, finding.confidence);
         finding.confidence = not_lifted_to_blame(&finding, known);
     }
@@ -219,7 +219,7 @@ fn capped(analysis: &Analysis, mut finding: Finding) -> Finding {
 /// What is said first is worth what the first is worth. The order stays, and what stands stands.
 pub fn weigh_first(analysis: &Analysis, findings: &mut [Finding]) {
     let Some(first) = findings.first_mut() else { return };
-    if analysis.options.calibrated == Calibrated::First {
+    if analysis.options.calibration == Calibration::First {
         let level = analysis.level(&first.subject.listings);
         let known = calibration::of_first(first.verdict, level, first.confidence);
         let least = if stands(first) { STANDS } else { 0.0 };
@@ -231,7 +231,7 @@ pub fn weigh_first(analysis: &Analysis, findings: &mut [Finding]) {
 /// No finding is surer than its input can make it, whatever it was worth in the laboratory. The order
 /// stays: what is bounded is bounded for all of a kind.
 pub fn bound(analysis: &Analysis, findings: &mut [Finding]) {
-    if analysis.options.calibrated == Calibrated::No {
+    if analysis.options.calibration == Calibration::No {
         return;
     }
     for finding in findings.iter_mut().filter(|finding| finding.verdict != "insufficient") {

@@ -23,7 +23,7 @@ pub use published::{Grade, Published, pasted, published, published_table, publis
 pub use sweep::sweep;
 pub use tally::{Class, Tally};
 
-use iowhy_diagnose::Calibrated;
+use iowhy_diagnose::Calibration;
 use iowhy_model::Level;
 
 use crate::render::LEVELS;
@@ -87,8 +87,8 @@ impl Score {
 /// If a recipe is written wrong, or a rendering is not read.
 pub fn calibration(of: Fitted, cases: usize, seed: u64) -> Result<String, String> {
     let so_far = match of {
-        Fitted::Each => Calibrated::No,
-        Fitted::First => Calibrated::Each,
+        Fitted::Each => Calibration::No,
+        Fitted::First => Calibration::Each,
     };
     let opinions = of_all(&corpus(cases, seed), |case| case.opinions(so_far))?;
     Ok(fit::table(&opinions, of, cases, seed))

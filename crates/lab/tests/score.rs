@@ -1,7 +1,7 @@
 //! The score over a small part of the simulated scenarios: the table is printed, and a fall fails.
 #![allow(clippy::unwrap_used)]
 
-use iowhy_diagnose::{Calibrated, Options, judge};
+use iowhy_diagnose::{Calibration, Options, judge};
 use iowhy_lab::render::LEVELS;
 use iowhy_lab::score::{Grade, Score, published, published_table};
 
@@ -53,8 +53,8 @@ fn what_is_said_first_has_its_own_confidence_and_nothing_else_changes() {
         if read == 0 {
             continue;
         }
-        let told = |calibrated| judge(&recording, &Options { calibrated, ..Options::default() });
-        let (each, first) = (told(Calibrated::Each), told(Calibrated::First));
+        let told = |calibration| judge(&recording, &Options { calibration, ..Options::default() });
+        let (each, first) = (told(Calibration::Each), told(Calibration::First));
         let order = |findings: &[iowhy_model::Finding]| -> Vec<&str> {
             findings.iter().map(|finding| finding.verdict.name()).collect()
         };

@@ -45,7 +45,7 @@ pub enum HealthyOrigin {
     /// The median of its peers in the capture.
     Peers,
     /// A baseline that was stored: by a history or a calibration.
-    BaselineEntry(Baseline),
+    Stored(Baseline),
 }
 
 /// Measured healthy service times.

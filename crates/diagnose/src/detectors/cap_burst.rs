@@ -31,7 +31,7 @@ use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
-use crate::detector::{Needs, computed, finding, held, lines};
+use crate::detector::{Needs, computed, held, lines, new_finding};
 use crate::measures::bucket::{self, Drained};
 use crate::measures::cap::{self, Limit};
 use crate::measures::spread;
@@ -59,7 +59,7 @@ pub const DETECTOR: Detector = Detector {
         Verdict::LoadBurst,
         Verdict::LoadSaturated,
     ],
-    accuse,
+    detect,
 };
 
 /// Prior of a cap or throttle when someone complains (docs/METHOD.md, 11 Confidence).
@@ -89,7 +89,7 @@ const PER_GIB: f64 = 3.0;
 /// A second, the sample that traces are laid into.
 const SECOND_NS: i64 = 1_000_000_000;
 
-fn accuse(analysis: &Analysis) -> Vec<Finding> {
+fn detect(analysis: &Analysis) -> Vec<Finding> {
     let rows = analysis.rows_by_listing().into_iter().filter_map(|rows| from_rows(analysis, &rows));
     let traced = analysis.traces.iter().filter_map(|trace| from_trace(analysis, trace));
     rows.chain(traced).collect()
@@ -122,7 +122,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         in_flight: column(&|row| row.interval.queue_len),
         waits_ms: column(&|row| row.await_ms()),
     });
-    courses.iter().find_map(|course| charge(analysis, course))
+    courses.iter().find_map(|course| finding(analysis, course))
 }
 
 fn rate_of(row: &IntervalSample, limit: Limit) -> f64 {
@@ -155,10 +155,10 @@ fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
             in_flight: in_flight.clone(),
             waits_ms: waits_ms.clone(),
         });
-    courses.iter().find_map(|course| charge(analysis, course))
+    courses.iter().find_map(|course| finding(analysis, course))
 }
 
-fn charge(analysis: &Analysis, course: &Course) -> Option<Finding> {
+fn finding(analysis: &Analysis, course: &Course) -> Option<Finding> {
     let step = bucket::drained(&course.rates, &course.in_flight)?;
     let (queue_before, queue) = step.in_flight?;
     let thinned = bucket::thinned(step.low);
@@ -177,15 +177,15 @@ fn charge(analysis: &Analysis, course: &Course) -> Option<Finding> {
         Limit::Iops => Unit::PerSecond,
         Limit::BytesPerSecond => Unit::BytesPerSecond,
     };
-    let mut charge = finding(DETECTOR.verdict, Some(course.device), vec![course.listing]);
-    charge.sentence = format!(
+    let mut finding = new_finding(DETECTOR.verdict, Some(course.device), vec![course.listing]);
+    finding.sentence = format!(
         "{} has used up its burst credits: it ran at {} and is now held at {}, though no less is \
          asked of it",
         phrase::disk(&course.disk),
         rate(course.limit, step.high),
         rate(course.limit, step.low)
     );
-    charge.evidence = vec![
+    finding.evidence = vec![
         computed("throughput before, median", step.high, unit, step.before as u64, source),
         computed("throughput since, median", step.low, unit, n, source),
         held(
@@ -208,15 +208,15 @@ fn charge(analysis: &Analysis, course: &Course) -> Option<Finding> {
         computed("mean latency since, median", now_ms, Unit::Ms, n, source),
     ];
     let sold = sold(course.limit, &step);
-    charge.evidence.extend(
+    finding.evidence.extend(
         sold.map(|(what, value)| computed(what, value, unit, n, source))
             .into_iter()
             .collect::<Vec<Evidence>>(),
     );
     let clauses = [PINNED, sold.map_or(0.0, |_| KNOWN_LIMIT), ranking::below(step.cv, variation)];
-    charge.confidence = ranking::believe(PRIOR, &clauses);
-    charge.explained_share = (1.0 - before_ms / now_ms).clamp(0.0, 1.0);
-    charge.forecast = Some(Forecast {
+    finding.confidence = ranking::believe(PRIOR, &clauses);
+    finding.explained_share = (1.0 - before_ms / now_ms).clamp(0.0, 1.0);
+    finding.forecast = Some(Forecast {
         now_mean: Nanos::from_ms(now_ms),
         mean: Nanos::from_ms(before_ms),
         range: None,
@@ -226,8 +226,8 @@ fn charge(analysis: &Analysis, course: &Course) -> Option<Finding> {
             rate(course.limit, step.high)
         ),
     });
-    advise(&mut charge, course.limit, &step);
-    Some(charge)
+    advise(&mut finding, course.limit, &step);
+    Some(finding)
 }
 
 /// Median of the mean latencies before the step and since, ms.
@@ -255,18 +255,18 @@ fn rate(limit: Limit, value: f64) -> String {
     }
 }
 
-fn advise(charge: &mut Finding, limit: Limit, step: &Drained) {
-    charge.refuted_by = lines(&[
+fn advise(finding: &mut Finding, limit: Limit, step: &Drained) {
+    finding.refuted_by = lines(&[
         "the provider's credit balance (`BurstBalance`) is not near zero",
         "throughput comes back though the load goes on",
         "the program asks for less, by a rate limit of its own",
     ]);
-    charge.next_step = lines(&[
+    finding.next_step = lines(&[
         "read the balance at the provider: CloudWatch `BurstBalance` of the volume",
         "buy a type with a fixed rate (gp3), or a larger volume: a gp2 volume earns three IOPS per GiB",
     ]);
     if limit == Limit::Iops && (step.high / BURST - 1.0).abs() < 0.05 {
-        charge.next_step.push(format!(
+        finding.next_step.push(format!(
             "as gp2 this is a volume of {} GiB: a full bucket lasts {} at {} IOPS, and fills again \
              in {} of rest",
             phrase::digits((step.low / PER_GIB).round()),

@@ -33,7 +33,7 @@ use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
 use crate::analysis::samples::IntervalSample;
-use crate::detector::{Needs, computed, finding, held, lines};
+use crate::detector::{Needs, computed, held, lines, new_finding};
 use crate::evidence::forecast::from_means;
 use crate::evidence::programs;
 use crate::facts::{self, Limit};
@@ -61,7 +61,7 @@ pub const DETECTOR: Detector = Detector {
         Verdict::LoadSaturated,
         Verdict::LoadSmallSync,
     ],
-    accuse,
+    detect,
 };
 
 /// Prior of a cap or throttle when someone complains (docs/METHOD.md, 11 Confidence).
@@ -85,7 +85,7 @@ const SAMPLES: usize = 5;
 /// (kernel, block/blk-throttle.c: slices of 20 to 100 ms).
 const SECOND_NS: i64 = 1_000_000_000;
 
-fn accuse(analysis: &Analysis) -> Vec<Finding> {
+fn detect(analysis: &Analysis) -> Vec<Finding> {
     let traced = analysis.requests().iter().filter_map(|requests| from_events(analysis, requests));
     let rows = analysis.rows_by_listing().into_iter().filter_map(|rows| from_rows(analysis, &rows));
     traced.chain(rows).chain(programs::held_by_limit(analysis, DETECTOR.verdict)).collect()
@@ -188,8 +188,8 @@ fn strongest<'a>(
     let source = analysis.source(place.listing);
     let n = found.active as u64;
     let unit = if limit.what.ends_with("bps") { Unit::BytesPerSecond } else { Unit::PerSecond };
-    let mut charge = finding(DETECTOR.verdict, Some(place.device), vec![place.listing]);
-    charge.sentence = format!(
+    let mut finding = new_finding(DETECTOR.verdict, Some(place.device), vec![place.listing]);
+    finding.sentence = format!(
         "{} holds {} at its {} of {}, and the disk is busy for {} of the time only",
         group_of(limit),
         phrase::disk(place.disk),
@@ -197,7 +197,7 @@ fn strongest<'a>(
         said(limit),
         phrase::percent(place.busy)
     );
-    charge.evidence = vec![
+    finding.evidence = vec![
         facts::cited(
             analysis.recording,
             &limit.reading,
@@ -216,13 +216,13 @@ fn strongest<'a>(
             Bound::Below(NOT_FULL),
         ),
     ];
-    charge.evidence.extend(pressure(analysis, place));
+    finding.evidence.extend(pressure(analysis, place));
     let clauses = [PINNED, ranking::below(place.busy, NOT_FULL).min(1.0)];
-    charge.confidence = ranking::believe(PRIOR, &clauses);
+    finding.confidence = ranking::believe(PRIOR, &clauses);
     // Of the wait, which nobody measured, the limit has its part in the seconds in which it held.
-    charge.explained_share = found.share;
-    advise(&mut charge, limit.group, place.disk);
-    Some(charge)
+    finding.explained_share = found.share;
+    advise(&mut finding, limit.group, place.disk);
+    Some(finding)
 }
 
 /// Bios that wait for a request: io.latency and io.cost hold them there.
@@ -260,8 +260,8 @@ fn by_arrival(
     let group = limits.first().and_then(|limit| limit.group);
     let group = group.or(payer.map(|name| analysis.recording.text(name)));
     let (mean, after) = (before / n as f64, (whole - before) / n as f64);
-    let mut charge = finding(DETECTOR.verdict, Some(place.device), vec![place.listing]);
-    charge.sentence = format!(
+    let mut finding = new_finding(DETECTOR.verdict, Some(place.device), vec![place.listing]);
+    finding.sentence = format!(
         "bios for {} wait {} on average before they get a request, and take {} from then on: {} \
          holds them back",
         phrase::disk(place.disk),
@@ -269,7 +269,7 @@ fn by_arrival(
         phrase::ns(after),
         group.map_or("a control group".to_string(), |group| format!("the control group `{group}`"))
     );
-    charge.evidence = vec![
+    finding.evidence = vec![
         computed(
             "mean wait of a bio for its request (B2Q)",
             mean / 1e6,
@@ -300,20 +300,20 @@ fn by_arrival(
             Bound::Below(NOT_FULL),
         ),
     ];
-    charge.evidence.extend(limits.first().map(|limit| {
+    finding.evidence.extend(limits.first().map(|limit| {
         let unit = if limit.what == "target" { Unit::Seconds } else { Unit::PerSecond };
         let what = format!("limit ({})", limit.what);
         facts::cited(analysis.recording, &limit.reading, &what, limit.value, unit)
     }));
-    charge.evidence.extend(pressure(analysis, place));
+    finding.evidence.extend(pressure(analysis, place));
     let set = if limits.is_empty() { 1.0 } else { LIMIT_SET };
     let clauses = [ranking::above(share, WAITS), set, ranking::below(place.busy, IDLE)];
-    charge.confidence = ranking::believe(PRIOR, &clauses);
-    charge.explained_share = share;
+    finding.confidence = ranking::believe(PRIOR, &clauses);
+    finding.explained_share = share;
     let assuming = "the group is not held back, and the disk answers as it does now".to_string();
-    charge.forecast = from_means(mean + after, after, assuming);
-    advise(&mut charge, group, place.disk);
-    Some(charge)
+    finding.forecast = from_means(mean + after, after, assuming);
+    advise(&mut finding, group, place.disk);
+    Some(finding)
 }
 
 /// A limit is set, tasks wait, and the disk has nothing to do: weak without the rate at the limit.
@@ -324,8 +324,8 @@ fn by_pressure(analysis: &Analysis, place: &Place, limits: &[Limit]) -> Option<F
         return None;
     }
     let source = analysis.source(place.listing);
-    let mut charge = finding(DETECTOR.verdict, Some(place.device), vec![place.listing]);
-    charge.sentence = format!(
+    let mut finding = new_finding(DETECTOR.verdict, Some(place.device), vec![place.listing]);
+    finding.sentence = format!(
         "tasks wait for I/O {} of the time while {} is busy for {} only, and {} limits it",
         phrase::percent(waiting.value),
         phrase::disk(place.disk),
@@ -339,7 +339,7 @@ fn by_pressure(analysis: &Analysis, place: &Place, limits: &[Limit]) -> Option<F
         ranking::above(waiting.value, PRESSURE).min(1.0),
         ranking::below(place.busy, IDLE).min(1.0),
     ];
-    charge.evidence = vec![
+    finding.evidence = vec![
         waiting,
         held(
             computed("busy share of the disk", place.busy, Unit::Share, place.n, source),
@@ -347,10 +347,10 @@ fn by_pressure(analysis: &Analysis, place: &Place, limits: &[Limit]) -> Option<F
         ),
         facts::cited(analysis.recording, &limit.reading, &what, limit.value, unit),
     ];
-    charge.confidence = ranking::believe(PRIOR, &clauses);
-    charge.explained_share = 1.0 - place.busy;
-    advise(&mut charge, limit.group, place.disk);
-    Some(charge)
+    finding.confidence = ranking::believe(PRIOR, &clauses);
+    finding.explained_share = 1.0 - place.busy;
+    advise(&mut finding, limit.group, place.disk);
+    Some(finding)
 }
 
 /// How long tasks wait for I/O, if the kernel's account of it is at hand.
@@ -375,15 +375,15 @@ fn said(limit: &Limit) -> String {
     }
 }
 
-fn advise(charge: &mut Finding, group: Option<&str>, disk: &str) {
-    charge.refuted_by = lines(&[
+fn advise(finding: &mut Finding, group: Option<&str>, disk: &str) {
+    finding.refuted_by = lines(&[
         "the program is as slow with the limit lifted",
         "`io.stat` of the group does not rise while the program waits: then it is held elsewhere",
     ]);
     let group = group.unwrap_or("GROUP");
     let folder = format!("/sys/fs/cgroup/{}", group.trim_start_matches('/'));
     let numbers = format!("$(cat /sys/block/{disk}/dev)");
-    charge.next_step = vec![
+    finding.next_step = vec![
         format!(
             "lift it for a minute and time the program: `echo \"{numbers} rbps=max wbps=max \
              riops=max wiops=max\" > {folder}/io.max`"

@@ -31,7 +31,7 @@ use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
-use crate::detector::{Needs, computed, finding, held, lines, read_off};
+use crate::detector::{Needs, computed, held, lines, new_finding, read_off};
 use crate::evidence::runs;
 use crate::measures::cap::{self, Limit, Plateau, Tier};
 use crate::measures::service::ServiceSpan;
@@ -56,7 +56,7 @@ pub const DETECTOR: Detector = Detector {
         Verdict::LoadBurst,
         Verdict::LoadSaturated,
     ],
-    accuse,
+    detect,
 };
 
 /// Prior of a cap or throttle when someone complains (docs/METHOD.md, 11 Confidence).
@@ -87,7 +87,7 @@ const BOUGHT: f64 = 0.5;
 /// Requests that must be waiting for the limit to be what holds them.
 const WAITING: f64 = 1.5;
 
-fn accuse(analysis: &Analysis) -> Vec<Finding> {
+fn detect(analysis: &Analysis) -> Vec<Finding> {
     let rows = analysis.rows_by_listing().into_iter().flat_map(|rows| from_rows(analysis, &rows));
     let traces = analysis.traces.iter().flat_map(|trace| from_trace(analysis, trace));
     rows.chain(traces).chain(runs::capped(analysis, DETECTOR.verdict, PRIOR)).collect()
@@ -119,7 +119,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Vec<Finding> {
             let tier = cap::nearest_tier(limit, plateau.level);
             let n = plateau.samples as u64;
             let pin = Pin { limit, rate: plateau.level, tier, plateau: Some(plateau), n };
-            return charge(analysis, first, &pin).into_iter().collect();
+            return finding(analysis, first, &pin).into_iter().collect();
         }
         // Of many samples some stand on any number; and what was once exceeded is no limit.
         let highest = highest_of_disk(analysis, first, limit);
@@ -133,7 +133,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Vec<Finding> {
             if let Some((tier, off)) = tier.filter(|(_, off)| off.abs() <= SINGLE_ROW) {
                 let pin =
                     Pin { limit, rate: rate(row), tier: Some((tier, off)), plateau: None, n: 1 };
-                return charge(analysis, row, &pin).into_iter().collect();
+                return finding(analysis, row, &pin).into_iter().collect();
             }
         }
     }
@@ -155,7 +155,7 @@ fn rate_of(row: &IntervalSample, limit: Limit) -> f64 {
     }
 }
 
-fn charge(analysis: &Analysis, row: &IntervalSample, pin: &Pin) -> Option<Finding> {
+fn finding(analysis: &Analysis, row: &IntervalSample, pin: &Pin) -> Option<Finding> {
     let queue = row.interval.queue_len.unwrap_or(0.0);
     if queue <= WAITING {
         return None;
@@ -172,11 +172,11 @@ fn charge(analysis: &Analysis, row: &IntervalSample, pin: &Pin) -> Option<Findin
         evidence.push(read_off("mean latency (await)", wait, Unit::Ms, 1, source));
     }
     let network = network_s0_ms();
-    let mut charge = finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
-    charge.evidence = evidence;
-    charge.explained_share = if wait > 0.0 { ((wait - network) / wait).max(0.0) } else { 0.3 };
-    finish(&mut charge, &row.disk, pin);
-    Some(charge)
+    let mut finding = new_finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
+    finding.evidence = evidence;
+    finding.explained_share = if wait > 0.0 { ((wait - network) / wait).max(0.0) } else { 0.3 };
+    finish(&mut finding, &row.disk, pin);
+    Some(finding)
 }
 
 /// Pinned while demand moved, or held by a clock on a round number.
@@ -203,17 +203,17 @@ fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
         .find_map(|limit| pinned(analysis, trace, limit, &waits))?;
     let source = analysis.source(trace.listing);
     let n = pin.n;
-    let mut charge = finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
-    charge.evidence =
+    let mut finding = new_finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
+    finding.evidence =
         evidence(&pin, |quantity, value, unit| computed(quantity, value, unit, n, source));
-    charge.evidence.push(held(
+    finding.evidence.push(held(
         computed("requests in flight, mean", queue, Unit::Requests, n, source),
         Bound::Above(WAITING),
     ));
     let wait = trace.mean_ns() / 1e6;
-    charge.explained_share = ((wait - network_s0_ms()) / wait).max(0.0);
-    finish(&mut charge, &trace.disk, &pin);
-    Some(charge)
+    finding.explained_share = ((wait - network_s0_ms()) / wait).max(0.0);
+    finish(&mut finding, &trace.disk, &pin);
+    Some(finding)
 }
 
 /// A trace held at a rate. Bytes are counted in requests of the mean size, so that their counts
@@ -298,7 +298,7 @@ fn evidence(pin: &Pin, number: impl Fn(&str, f64, Unit) -> Evidence) -> Vec<Evid
     evidence
 }
 
-fn finish(charge: &mut Finding, disk: &str, pin: &Pin) {
+fn finish(finding: &mut Finding, disk: &str, pin: &Pin) {
     let name = phrase::disk(disk);
     let rate = match pin.limit {
         Limit::Iops => format!("{} I/Os per second", phrase::thousands(pin.rate)),
@@ -316,7 +316,7 @@ fn finish(charge: &mut Finding, disk: &str, pin: &Pin) {
         ),
         None => String::new(),
     };
-    charge.sentence = format!("{name} is held at {rate}{near}, while more requests wait");
+    finding.sentence = format!("{name} is held at {rate}{near}, while more requests wait");
     let mut clauses = Vec::new();
     if let Some((_, off)) = &pin.tier {
         clauses.push(KNOWN_LIMIT);
@@ -332,13 +332,13 @@ fn finish(charge: &mut Finding, disk: &str, pin: &Pin) {
             clauses.push(UNMOVED);
         }
     }
-    charge.confidence = ranking::believe(PRIOR, &clauses);
-    charge.refuted_by = lines(&[
+    finding.confidence = ranking::believe(PRIOR, &clauses);
+    finding.refuted_by = lines(&[
         "throughput goes higher in any second of the same load",
         "the provisioned limit is another number",
         "the application limits its own rate: then nothing waits",
     ]);
-    charge.next_step = vec![
+    finding.next_step = vec![
         format!(
             "`iostat -x -y 1 60 {disk}`: sixty one-second samples show whether throughput is \
              pinned; `aws ec2 describe-volumes` (or your provider's equal) tells the limit bought"

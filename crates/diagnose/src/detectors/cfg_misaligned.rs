@@ -30,7 +30,7 @@ use iowhy_model::{Bound, Event, Finding, Forecast, Level, Nanos, Op, Unit, Verdi
 use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
-use crate::detector::{Needs, computed, finding, held, lines};
+use crate::detector::{Needs, computed, held, lines, new_finding};
 use crate::facts;
 use crate::measures::alignment::{self, Access};
 use crate::measures::exposure::{self, Sample};
@@ -51,7 +51,7 @@ pub const DETECTOR: Detector = Detector {
     },
     last: false,
     explains: &[Verdict::DeviceSlow],
-    accuse,
+    detect,
 };
 
 /// Prior of a wrong configuration when someone complains (docs/METHOD.md, 11 Confidence).
@@ -74,7 +74,7 @@ const SMALL: u32 = 262_144;
 /// Within this time a stripe is read and written back.
 const SECOND_NS: i64 = 1_000_000_000;
 
-fn accuse(analysis: &Analysis) -> Vec<Finding> {
+fn detect(analysis: &Analysis) -> Vec<Finding> {
     let all = analysis.requests().iter();
     all.filter_map(|requests| off_block(analysis, requests).or_else(|| parity(analysis, requests)))
         .collect()
@@ -111,8 +111,8 @@ fn off_block(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     let source = analysis.source(requests.listing);
     let (off, on) = (found.exposed as u64, found.spared as u64);
     let size = phrase::bytes(block);
-    let mut charge = finding(DETECTOR.verdict, Some(requests.device), vec![requests.listing]);
-    charge.sentence = format!(
+    let mut finding = new_finding(DETECTOR.verdict, Some(requests.device), vec![requests.listing]);
+    finding.sentence = format!(
         "{} of the writes to {} cut its blocks of {size}{} and take {} each, aligned ones {}: it \
          reads before it writes",
         phrase::percent(share),
@@ -121,7 +121,7 @@ fn off_block(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         phrase::ns(found.exposed_ns),
         phrase::ns(found.spared_ns)
     );
-    charge.evidence = vec![
+    finding.evidence = vec![
         held(
             computed("writes off the physical block", share, Unit::Share, off + on, source),
             Bound::Above(SHARE),
@@ -143,31 +143,31 @@ fn off_block(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
             Bound::Above(ranking::COMPLAINED_OF),
         ),
     ];
-    charge.evidence.extend(stated.map(|(bytes, reading)| {
+    finding.evidence.extend(stated.map(|(bytes, reading)| {
         facts::cited(analysis.recording, &reading, "physical block", bytes, Unit::Bytes)
     }));
     let clauses = [ranking::above(fair, TIMES), ranking::above(share, SHARE)];
-    charge.confidence = ranking::believe(PRIOR, &clauses);
+    finding.confidence = ranking::believe(PRIOR, &clauses);
     if stated.is_none() {
-        charge.confidence *= if found.p < BEYOND_DOUBT { BORNE_OUT } else { GUESSED };
+        finding.confidence *= if found.p < BEYOND_DOUBT { BORNE_OUT } else { GUESSED };
     }
     let trace = analysis.trace(requests.listing, requests.device);
     let all = trace.map_or(0.0, |trace| trace.lost_ns());
-    charge.explained_share = found.excess_ns / all.max(found.excess_ns).max(1.0);
+    finding.explained_share = found.excess_ns / all.max(found.excess_ns).max(1.0);
     let times: Vec<f64> = samples.iter().map(|sample| sample.ns).collect();
-    charge.forecast = spread::mean(&times).map(|now| Forecast {
+    finding.forecast = spread::mean(&times).map(|now| Forecast {
         now_mean: Nanos(now as i64),
         mean: Nanos((now - found.excess_ns / times.len().max(1) as f64).max(0.0) as i64),
         range: None,
         p99: None,
         assuming: "all writes are aligned and take what aligned ones take now".to_string(),
     });
-    charge.refuted_by = lines(&[
+    finding.refuted_by = lines(&[
         "the device's physical block is smaller than taken here",
         "`fio --rw=randwrite --bs=4k --blockalign=4k --direct=1` on a spare file is as slow",
     ]);
     let disk = phrase::disk(&requests.disk);
-    charge.next_step = vec![
+    finding.next_step = vec![
         format!(
             "`grep -H . /sys/block/{disk}/queue/physical_block_size /sys/block/{disk}/*/start`: \
              starts must be multiples of {}",
@@ -178,7 +178,7 @@ fn off_block(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
             .to_string(),
         "a database that writes 512-byte records: set its log block size to 4096".to_string(),
     ];
-    Some(charge)
+    Some(finding)
 }
 
 /// Small writes to a RAID of parity: its thread reads the old block before it writes the new one.
@@ -215,14 +215,14 @@ fn parity(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     }
     let source = analysis.source(requests.listing);
     let n = writes as u64;
-    let mut charge = finding(DETECTOR.verdict, Some(requests.device), vec![requests.listing]);
-    charge.sentence = format!(
+    let mut finding = new_finding(DETECTOR.verdict, Some(requests.device), vec![requests.listing]);
+    finding.sentence = format!(
         "a RAID of parity reads {} of what it writes to {} just before: its writes do not fill a \
          stripe",
         phrase::percent(share),
         phrase::disk(&requests.disk)
     );
-    charge.evidence = vec![
+    finding.evidence = vec![
         held(
             computed("small writes read at the same place before", share, Unit::Share, n, source),
             Bound::Above(READ_FIRST),
@@ -236,15 +236,15 @@ fn parity(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         3.0 * (share - READ_FIRST) / (1.0 - READ_FIRST),
         ranking::above(lost, ranking::COMPLAINED_OF),
     ];
-    charge.confidence = ranking::believe(PRIOR, &clauses);
-    charge.explained_share = share / 2.0;
-    charge.refuted_by = lines(&["writes as large as a stripe read just as much before"]);
-    charge.next_step = lines(&[
+    finding.confidence = ranking::believe(PRIOR, &clauses);
+    finding.explained_share = share / 2.0;
+    finding.refuted_by = lines(&["writes as large as a stripe read just as much before"]);
+    finding.next_step = lines(&[
         "`cat /proc/mdstat`, then `echo 8192 > /sys/block/MD/md/stripe_cache_size`: more of a stripe \
          can be gathered",
         "make the file system know the stripe: `mkfs.xfs -d su=CHUNK,sw=DISKS`, `mke2fs -E \
          stride,stripe-width`",
         "for small random writes use RAID 10",
     ]);
-    Some(charge)
+    Some(finding)
 }

@@ -31,7 +31,7 @@ use iowhy_model::{Bound, Finding, Flags, Level, Medium, Op, Unit, Verdict, key};
 use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
-use crate::detector::{Needs, computed, estimated, finding, held, lines};
+use crate::detector::{Needs, computed, estimated, held, lines, new_finding};
 use crate::evidence::forecast::from_means;
 use crate::facts;
 use crate::measures::held_back::{self, HeldBack, Stages};
@@ -58,7 +58,7 @@ pub const DETECTOR: Detector = Detector {
         Verdict::LoadSaturated,
         Verdict::LoadSmallSync,
     ],
-    accuse,
+    detect,
 };
 
 /// Prior of a wrong configuration when someone complains (docs/METHOD.md, 11 Confidence: workload
@@ -84,8 +84,8 @@ const MOST_AT_LAST: f64 = 0.5;
 /// Share of the requests of a queue that are in use when it is full.
 const FULL: f64 = 0.9;
 
-fn accuse(analysis: &Analysis) -> Vec<Finding> {
-    analysis.requests().iter().filter_map(|requests| charge(analysis, requests)).collect()
+fn detect(analysis: &Analysis) -> Vec<Finding> {
+    analysis.requests().iter().filter_map(|requests| finding(analysis, requests)).collect()
 }
 
 /// Whether programs wait for next to none of it: neither reads nor durable writes lose time in the queue.
@@ -110,7 +110,7 @@ fn busy_share(stages: &[Stages], requests: &Requests) -> f64 {
         / requests.span_ns()
 }
 
-fn charge(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
+fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     let stages: Vec<Stages> = requests
         .events
         .iter()
@@ -157,9 +157,9 @@ fn charge(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     let source = analysis.source(requests.listing);
     let n = found.n as u64;
     let share = if for_tags { found.before_share } else { found.queue_share };
-    let mut charge = finding(DETECTOR.verdict, Some(requests.device), vec![requests.listing]);
-    charge.sentence = sentence(phrase::disk(&requests.disk), &found, for_tags, wait_ns);
-    charge.evidence = vec![
+    let mut finding = new_finding(DETECTOR.verdict, Some(requests.device), vec![requests.listing]);
+    finding.sentence = sentence(phrase::disk(&requests.disk), &found, for_tags, wait_ns);
+    finding.evidence = vec![
         computed("mean wait in the host's queue (Q2D)", found.queue_ns / 1e6, Unit::Ms, n, source),
         computed("mean time on the device (D2C)", found.device_ns / 1e6, Unit::Ms, n, source),
         held(
@@ -189,7 +189,7 @@ fn charge(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     ];
     if for_tags {
         let arrivals = found.arrivals as u64;
-        charge.evidence.splice(
+        finding.evidence.splice(
             3..5,
             [
                 computed(
@@ -227,7 +227,7 @@ fn charge(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         );
     }
     for (what, known) in [("requests the queue holds", tags), ("depth of the device", stated)] {
-        charge.evidence.extend(known.map(|(value, reading)| {
+        finding.evidence.extend(known.map(|(value, reading)| {
             facts::cited(analysis.recording, &reading, what, value, Unit::Requests)
         }));
     }
@@ -236,13 +236,13 @@ fn charge(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         if for_tags { ranking::above(FULL, ROOM) } else { ranking::above(found.room_share, ROOM) },
         ranking::below(device_ns, NORMAL * s0_ns),
     ];
-    charge.confidence = ranking::believe(PRIOR, &clauses);
+    finding.confidence = ranking::believe(PRIOR, &clauses);
     let whole = wait_ns + found.device_ns - device_ns.min(found.device_ns);
-    charge.explained_share = wait_ns / whole.max(1.0);
+    finding.explained_share = wait_ns / whole.max(1.0);
     let assuming = "each request goes to the driver at once, and the device answers as it does now";
-    charge.forecast = from_means(wait_ns + found.device_ns, found.device_ns, assuming.to_string());
-    advise(&mut charge, analysis, requests, for_tags);
-    Some(charge)
+    finding.forecast = from_means(wait_ns + found.device_ns, found.device_ns, assuming.to_string());
+    advise(&mut finding, analysis, requests, for_tags);
+    Some(finding)
 }
 
 fn sentence(disk: &str, found: &HeldBack, for_tags: bool, wait_ns: f64) -> String {
@@ -263,20 +263,20 @@ fn sentence(disk: &str, found: &HeldBack, for_tags: bool, wait_ns: f64) -> Strin
     )
 }
 
-fn advise(charge: &mut Finding, analysis: &Analysis, requests: &Requests, for_tags: bool) {
+fn advise(finding: &mut Finding, analysis: &Analysis, requests: &Requests, for_tags: bool) {
     let disk = phrase::disk(&requests.disk);
     let scheduler = analysis.about(requests.listing, &requests.disk).last(key::QUEUE_SCHEDULER);
-    charge.refuted_by = lines(&[
+    finding.refuted_by = lines(&[
         "with scheduler `none` the wait only moves from the queue to the device",
         "the device completes no more when it is given more at once",
     ]);
     let now = scheduler.map_or(String::new(), |reading| format!(" (now `{}`)", reading.text()));
-    charge.next_step = vec![
+    finding.next_step = vec![
         format!("`echo none > /sys/block/{disk}/queue/scheduler`{now}, and measure again"),
         format!("`cat /sys/block/{disk}/queue/wbt_lat_usec`: writeback is held back on purpose"),
     ];
     if for_tags {
         let more = format!("`echo 256 > /sys/block/{disk}/queue/nr_requests`: more at once");
-        charge.next_step.insert(0, more);
+        finding.next_step.insert(0, more);
     }
 }

@@ -32,7 +32,7 @@ use crate::Detector;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::groups::{Group, too_quick_to_seek};
 use crate::analysis::{Analysis, EVENTS_NEEDED};
-use crate::detector::{Needs, computed, estimated, finding, held, lines};
+use crate::detector::{Needs, computed, estimated, held, lines, new_finding};
 use crate::evidence::candidates::PRIOR;
 use crate::evidence::candidates::SHAPE_ALONE;
 use crate::evidence::forecast::{from_latencies, with_services};
@@ -55,7 +55,7 @@ pub const DETECTOR: Detector = Detector {
     },
     last: false,
     explains: &[Verdict::DeviceSlow, Verdict::LoadSaturated],
-    accuse,
+    detect,
 };
 
 /// Kinds of requests looked at, largest first: a clock that ticks shows in the commonest.
@@ -85,14 +85,14 @@ const SAME_QUANTA: f64 = 0.02;
 /// What a known clock adds.
 const KNOWN_CLOCK: f64 = 1.0;
 
-fn accuse(analysis: &Analysis) -> Vec<Finding> {
-    let mut charges = Vec::new();
+fn detect(analysis: &Analysis) -> Vec<Finding> {
+    let mut findings = Vec::new();
     for trace in analysis.traces.iter().filter(|trace| !trace.part) {
         for (group, _) in trace.groups.iter().take(KINDS) {
-            charges.extend(of_group(analysis, trace, group));
+            findings.extend(of_group(analysis, trace, group));
         }
     }
-    charges
+    findings
 }
 
 fn of_group(analysis: &Analysis, trace: &DeviceTrace, group: &Group) -> Option<Finding> {
@@ -131,9 +131,9 @@ fn of_group(analysis: &Analysis, trace: &DeviceTrace, group: &Group) -> Option<F
     if may_turn && is_ladder() {
         return None;
     }
-    let mut charge = charge(analysis, trace, group, &services_ms, found);
-    charge.forecast = forecast(trace, group, &services_ms, found, is_serial);
-    Some(charge)
+    let mut finding = finding(analysis, trace, group, &services_ms, found);
+    finding.forecast = forecast(trace, group, &services_ms, found, is_serial);
+    Some(finding)
 }
 
 /// Whether a comb is one beyond doubt.
@@ -165,7 +165,7 @@ fn side_by_side(
     (found.base_ms < FIRST_TOOTH * found.period_ms).then_some((latencies_ms, found))
 }
 
-fn charge(
+fn finding(
     analysis: &Analysis,
     trace: &DeviceTrace,
     group: &Group,
@@ -175,16 +175,16 @@ fn charge(
     let source = analysis.source(trace.listing);
     let (n, slow) = (services_ms.len() as u64, found.slow as u64);
     let clock = known_clock(found.period_ms);
-    let mut charge = finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
-    charge.subject.group = Some(group.words());
-    charge.sentence = format!(
+    let mut finding = new_finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
+    finding.subject.group = Some(group.words());
+    finding.sentence = format!(
         "{} of {} are delayed by whole steps of {}{}: a clock makes them, not a platter",
         group.words(),
         phrase::disk(&trace.disk),
         phrase::ms(found.period_ms),
         clock.as_ref().map_or(String::new(), |clock| format!(" ({clock})"))
     );
-    charge.evidence = vec![
+    finding.evidence = vec![
         estimated("step", found.period_ms, Unit::Ms, slow, source),
         estimated("service time without a step", found.base_ms, Unit::Ms, n, source),
         held(
@@ -210,13 +210,13 @@ fn charge(
     let believed = ranking::believe(PRIOR, &clauses);
     // A provider that lets requests pass at a rate deals them out by a clock of its own.
     let is_dealt = analysis.network_odds(trace.device) > 0.5;
-    charge.confidence = if is_dealt { believed.min(SHAPE_ALONE) } else { believed };
-    charge.explained_share = found.explained_share;
-    charge.refuted_by = lines(&[
+    finding.confidence = if is_dealt { believed.min(SHAPE_ALONE) } else { believed };
+    finding.explained_share = found.explained_share;
+    finding.refuted_by = lines(&[
         "a platter turns in the device, at a speed no vendor sold in numbers",
         "the clock that wrote the log ticks at this step",
     ]);
-    charge.next_step = vec![
+    finding.next_step = vec![
         format!(
             "look for a limit or timer of {}: `cat /sys/fs/cgroup/*/io.max`, the hypervisor's throttle, \
              `grep CONFIG_HZ= /boot/config-$(uname -r)`",
@@ -224,7 +224,7 @@ fn charge(
         ),
         "flash: compare the firmware with a peer's, and ask its vendor about pacing".to_string(),
     ];
-    charge
+    finding
 }
 
 /// A clock that is known to tick so.

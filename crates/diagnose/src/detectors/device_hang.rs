@@ -30,7 +30,7 @@ use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::{self, IntervalSample, Silence};
-use crate::detector::{Needs, computed, finding, held, lines, read_off};
+use crate::detector::{Needs, computed, held, lines, new_finding, read_off};
 use crate::evidence::freezes;
 use crate::measures::service::ServiceSpan;
 use crate::measures::stall::Episode;
@@ -49,7 +49,7 @@ pub const DETECTOR: Detector = Detector {
     },
     last: false,
     explains: &[Verdict::DeviceSlow, Verdict::LoadBurst, Verdict::LoadSaturated],
-    accuse,
+    detect,
 };
 
 /// Shortest freeze that is named alone (docs/METHOD.md, 6 Ramps and stalls), ns.
@@ -63,7 +63,7 @@ const SEEN: f64 = 0.7;
 /// A pause before it from which on it may be a sleep, ns: the shortest timers in use are seconds.
 const SLEEP_NS: f64 = 5e9;
 
-fn accuse(analysis: &Analysis) -> Vec<Finding> {
+fn detect(analysis: &Analysis) -> Vec<Finding> {
     let traced = analysis.traces.iter().filter_map(|trace| from_events(analysis, trace));
     let averaged =
         analysis.rows_by_listing().into_iter().filter_map(|rows| from_rows(analysis, &rows));
@@ -83,8 +83,8 @@ fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     let first = trace.spans.iter().map(|span| span.issued_ns).min()?;
     let at_s = longest.start_ns.saturating_sub(first) as f64 / 1e9;
     let (n, span_s) = (trace.spans.len() as u64, trace.span_ns() / 1e9);
-    let mut charge = finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
-    charge.sentence = format!(
+    let mut finding = new_finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
+    finding.sentence = format!(
         "{} hung {}: nothing completed for {}, {} after the first request, while {} were in flight; \
          there is no pattern yet",
         phrase::disk(&trace.disk),
@@ -93,9 +93,9 @@ fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
         seconds(at_s),
         requests(longest.requests),
     );
-    charge.confidence = SEEN;
-    charge.explained_share = stalls.lost_share;
-    charge.evidence = vec![
+    finding.confidence = SEEN;
+    finding.explained_share = stalls.lost_share;
+    finding.evidence = vec![
         held(
             computed(
                 "longest time without a completion",
@@ -113,13 +113,13 @@ fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
         computed("time watched", span_s, Unit::Seconds, n, source),
         computed("lost time that was lost in it", stalls.lost_share, Unit::Share, n, source),
     ];
-    advise(&mut charge, &trace.disk);
+    advise(&mut finding, &trace.disk);
     let before = trace.spans.iter().map(|span| span.completed_ns);
     let before = before.filter(|completed| *completed <= longest.start_ns).max();
     if before.is_none_or(|before| longest.start_ns.saturating_sub(before) as f64 > SLEEP_NS) {
-        charge.refuted_by.push("it came after a pause: the device woke from sleep".to_string());
+        finding.refuted_by.push("it came after a pause: the device woke from sleep".to_string());
     }
-    Some(charge)
+    Some(finding)
 }
 
 /// The longest latency of a request that met none of these, ns.
@@ -143,8 +143,8 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         return None;
     }
     let source = analysis.source(row.listing);
-    let mut charge = finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
-    charge.sentence = format!(
+    let mut finding = new_finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
+    finding.sentence = format!(
         "{} hung {}: in {} nothing completed for {} or longer, {} after the first, while {} were \
          in flight; there is no pattern yet",
         phrase::disk(&row.disk),
@@ -154,10 +154,10 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         seconds(after_s),
         requests(queue.round() as usize),
     );
-    charge.confidence = SEEN;
-    charge.explained_share = 1.0;
+    finding.confidence = SEEN;
+    finding.explained_share = 1.0;
     let n = rows.len() as u64;
-    charge.evidence = vec![
+    finding.evidence = vec![
         held(
             read_off("requests in flight without a completion", queue, Unit::Requests, 1, source),
             Bound::Above(0.0),
@@ -166,8 +166,8 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         computed("it began after", after_s, Unit::Seconds, n, source),
         computed("how often in the time watched", silences.len() as f64, Unit::Count, n, source),
     ];
-    advise(&mut charge, &row.disk);
-    Some(charge)
+    advise(&mut finding, &row.disk);
+    Some(finding)
 }
 
 fn times(n: usize) -> String {
@@ -186,12 +186,12 @@ fn seconds(s: f64) -> String {
     format!("{} s", phrase::digits(s))
 }
 
-fn advise(charge: &mut Finding, disk: &str) {
-    charge.refuted_by = lines(&[
+fn advise(finding: &mut Finding, disk: &str) {
+    finding.refuted_by = lines(&[
         "the host or the virtual machine stood still at that moment: other devices did too",
         "the tool that watched lost events, or a flush, discard or reset ran",
     ]);
-    charge.next_step = vec![
+    finding.next_step = vec![
         format!("`dmesg --ctime | grep -iE '{disk}|reset|timeout|hung task'`: what happened then"),
         format!(
             "{}: does it come again, at a beat or after something?",

@@ -32,7 +32,7 @@ use crate::Detector;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::groups::too_quick_to_seek;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
-use crate::detector::{Needs, computed, finding, held, lines};
+use crate::detector::{Needs, computed, held, lines, new_finding};
 use crate::evidence::candidates::PRIOR;
 use crate::evidence::forecast::from_means;
 use crate::measures::idle_wake::{self, Wake};
@@ -52,7 +52,7 @@ pub const DETECTOR: Detector = Detector {
     },
     last: false,
     explains: &[Verdict::DeviceHang, Verdict::DeviceSlow, Verdict::DeviceStall],
-    accuse,
+    detect,
 };
 
 /// Of all slow requests, the share that must follow a pause: else something else is slow too.
@@ -63,10 +63,10 @@ const BEYOND_A_SEEK: f64 = 3.0;
 /// a millisecond (NVM Express, power state descriptors), those of processors end at 0.2 ms.
 const SHORTEST_NS: f64 = 0.5e6;
 
-fn accuse(analysis: &Analysis) -> Vec<Finding> {
+fn detect(analysis: &Analysis) -> Vec<Finding> {
     let found =
         analysis.traces.iter().filter_map(|trace| Some((trace, of_trace(analysis, trace)?)));
-    found.map(|(trace, wake)| charge(analysis, trace, &wake)).collect()
+    found.map(|(trace, wake)| finding(analysis, trace, &wake)).collect()
 }
 
 fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Wake> {
@@ -93,18 +93,18 @@ fn no_seek(trace: &DeviceTrace) -> bool {
     times.len() >= EVENTS_NEEDED && too_quick_to_seek(&times)
 }
 
-fn charge(analysis: &Analysis, trace: &DeviceTrace, wake: &Wake) -> Finding {
+fn finding(analysis: &Analysis, trace: &DeviceTrace, wake: &Wake) -> Finding {
     let source = analysis.source(trace.listing);
     let (n, all) = (wake.woken as u64, trace.spans.len() as u64);
-    let mut charge = finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
-    charge.sentence = format!(
+    let mut finding = new_finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
+    finding.sentence = format!(
         "{} falls asleep: the first request after a pause of {} s or more takes {}, all others {}",
         phrase::disk(&trace.disk),
         phrase::digits(wake.shortest_s),
         phrase::ns(wake.woken_ns),
         phrase::ns(wake.awake_ns)
     );
-    charge.evidence = vec![
+    finding.evidence = vec![
         computed(
             "shortest pause after which a request was slow",
             wake.shortest_s,
@@ -137,15 +137,15 @@ fn charge(analysis: &Analysis, trace: &DeviceTrace, wake: &Wake) -> Finding {
         ranking::below(wake.spread, idle_wake::SPREAD).min(1.5),
         ranking::above(wake.of_slow, OF_SLOW),
     ];
-    charge.confidence = ranking::believe(PRIOR, &clauses);
-    charge.explained_share = share_lost(trace, wake);
-    charge.forecast = forecast(trace, wake);
-    charge.refuted_by = lines(&[
+    finding.confidence = ranking::believe(PRIOR, &clauses);
+    finding.explained_share = share_lost(trace, wake);
+    finding.forecast = forecast(trace, wake);
+    finding.refuted_by = lines(&[
         "`iowhy probe idle-wake` finds no pause after which a read is slow",
         "other devices of the host are as slow after the same pauses: then the processor slept",
     ]);
-    charge.next_step = next_step(analysis, trace);
-    charge
+    finding.next_step = next_step(analysis, trace);
+    finding
 }
 
 /// Of the time above the awake median, what the woken lost.

@@ -34,7 +34,7 @@ use iowhy_model::{Bound, Event, FactKey, Finding, Level, Medium, Unit, Verdict, 
 
 use crate::Detector;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
-use crate::detector::{Needs, finding, lines};
+use crate::detector::{Needs, lines, new_finding};
 use crate::evidence::candidates::{self, EvidenceBuilder, FaultCandidate, PRIOR, SHAPE_ALONE};
 use crate::facts::disk_names;
 use crate::facts::kernel_log::LogLine;
@@ -61,7 +61,7 @@ pub const DETECTOR: Detector = Detector {
         Verdict::DeviceStall,
         Verdict::PeerOutlier,
     ],
-    accuse,
+    detect,
 };
 
 /// Status of a request whose sector could not be read or whose protection did not match: ENODATA
@@ -112,14 +112,14 @@ const ON_FLASH: f64 = 1.0;
 /// Bit of the NVMe critical warning: reliability degraded (NVM Express base specification).
 const UNRELIABLE: u64 = 4;
 
-fn accuse(analysis: &Analysis) -> Vec<Finding> {
+fn detect(analysis: &Analysis) -> Vec<Finding> {
     candidates::candidates(analysis)
         .iter()
-        .filter_map(|candidate| charge(analysis, candidate))
+        .filter_map(|candidate| finding(analysis, candidate))
         .collect()
 }
 
-fn charge(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
+fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     let mut builder = EvidenceBuilder::default();
     let proven = [
         from_log(analysis, candidate, &mut builder),
@@ -135,25 +135,26 @@ fn charge(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     if builder.evidence.is_empty() || builder.clauses.iter().sum::<f64>() <= 0.0 {
         return None;
     }
-    let mut charge = finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
+    let mut finding =
+        new_finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
     let believed = builder.believe(PRIOR);
-    charge.confidence = if is_proven { believed } else { believed.min(SHAPE_ALONE) };
-    charge.explained_share = share(candidate, is_proven);
+    finding.confidence = if is_proven { believed } else { believed.min(SHAPE_ALONE) };
+    finding.explained_share = share(candidate, is_proven);
     let disk = phrase::disk(&candidate.disk);
-    charge.sentence = if errors {
+    finding.sentence = if errors {
         format!("{disk} cannot read some of its sectors: {}", phrase::list(&builder.words))
     } else if is_proven {
         format!("{disk} says itself that it fails or is worn out: {}", phrase::list(&builder.words))
     } else {
         format!("one place of {disk} is slow at every visit: {}", phrase::list(&builder.words))
     };
-    charge.refuted_by = lines(&[
+    finding.refuted_by = lines(&[
         "the device is built on others: a full thin pool or an error target fails requests too",
         "reading the same sectors again succeeds quickly, and SMART 5, 197 and 198 stand still",
     ]);
-    charge.next_step = next_step(&candidate.disk, is_proven);
-    charge.evidence = builder.evidence;
-    Some(charge)
+    finding.next_step = next_step(&candidate.disk, is_proven);
+    finding.evidence = builder.evidence;
+    Some(finding)
 }
 
 /// Share of the errors if they are proven; of the lost time if only a slow place is known.

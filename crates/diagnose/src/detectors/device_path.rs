@@ -28,7 +28,7 @@ use iowhy_model::{Bound, DeviceId, FactKey, Finding, Level, Unit, Verdict, key};
 
 use crate::Detector;
 use crate::analysis::Analysis;
-use crate::detector::{Needs, finding, lines};
+use crate::detector::{Needs, lines, new_finding};
 use crate::evidence::candidates::{self, EvidenceBuilder, FaultCandidate, PRIOR};
 use crate::facts::kernel_log::LogLine;
 use crate::phrase;
@@ -52,7 +52,7 @@ pub const DETECTOR: Detector = Detector {
         Verdict::DeviceStall,
         Verdict::PeerOutlier,
     ],
-    accuse,
+    detect,
 };
 
 /// Words that only a link at fault writes (drivers/ata/libata-eh.c).
@@ -113,15 +113,15 @@ const COLLATERAL_S: f64 = 60.0;
 /// The link is gone (BLK_STS_TRANSPORT, block/blk-core.c).
 const ENOLINK: u16 = 67;
 
-fn accuse(analysis: &Analysis) -> Vec<Finding> {
+fn detect(analysis: &Analysis) -> Vec<Finding> {
     let candidates = candidates::candidates(analysis);
-    let mut charges: Vec<Finding> =
-        candidates.iter().filter_map(|candidate| charge(analysis, candidate)).collect();
-    charges.extend(nameless_ports(analysis));
-    charges
+    let mut findings: Vec<Finding> =
+        candidates.iter().filter_map(|candidate| finding(analysis, candidate)).collect();
+    findings.extend(nameless_ports(analysis));
+    findings
 }
 
-fn charge(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
+fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     let mut builder = EvidenceBuilder::default();
     let about = candidate.about();
     let reading: Vec<&LogLine> = about.log().collect();
@@ -136,27 +136,27 @@ fn charge(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     clauses.push(slow_link(analysis, candidate, &mut builder));
     builder.clauses = clauses;
     let disk = phrase::disk(&candidate.disk);
-    let mut charge =
+    let mut finding =
         accusation(candidate.device, builder.listings(candidate), builder.believe(PRIOR));
-    charge.sentence = format!(
+    finding.sentence = format!(
         "the way to {disk} is at fault, not the disk itself: {}",
         phrase::list(&builder.words)
     );
-    charge.next_step = next_step(disk);
-    charge.evidence = builder.evidence;
-    Some(charge)
+    finding.next_step = next_step(disk);
+    finding.evidence = builder.evidence;
+    Some(finding)
 }
 
 fn accusation(device: DeviceId, listings: Vec<usize>, confidence: f64) -> Finding {
-    let mut charge = finding(DETECTOR.verdict, Some(device), listings);
-    charge.confidence = confidence;
+    let mut finding = new_finding(DETECTOR.verdict, Some(device), listings);
+    finding.confidence = confidence;
     // Of the errors that were logged or counted.
-    charge.explained_share = 1.0;
-    charge.refuted_by = lines(&[
+    finding.explained_share = 1.0;
+    finding.refuted_by = lines(&[
         "the disk does the same behind another cable and port",
         "the lines belong to a plug that was pulled, a resume, or follow medium errors of the disk",
     ]);
-    charge
+    finding
 }
 
 fn next_step(disk: &str) -> Vec<String> {
@@ -191,15 +191,15 @@ fn nameless_ports(analysis: &Analysis) -> Vec<Finding> {
         }
         let port = &analysis.recording.device_of(device).name;
         let listings = builder.listings.clone();
-        let mut charge = accusation(device, listings, builder.believe(PRIOR));
-        charge.sentence = format!(
+        let mut finding = accusation(device, listings, builder.believe(PRIOR));
+        finding.sentence = format!(
             "the way behind {port} is at fault, whichever disk hangs there: {}",
             phrase::list(&builder.words)
         );
-        charge.next_step = next_step("DISK");
-        charge.next_step.insert(0, format!("which disk is it? `ls -l /sys/block | grep {port}`"));
-        charge.evidence = builder.evidence;
-        Some(charge)
+        finding.next_step = next_step("DISK");
+        finding.next_step.insert(0, format!("which disk is it? `ls -l /sys/block | grep {port}`"));
+        finding.evidence = builder.evidence;
+        Some(finding)
     });
     found.collect()
 }

@@ -28,7 +28,7 @@ use iowhy_model::{Bound, Finding, Level, Unit, Verdict, key};
 
 use crate::Detector;
 use crate::analysis::Analysis;
-use crate::detector::{Needs, finding, lines};
+use crate::detector::{Needs, lines, new_finding};
 use crate::evidence::candidates::{self, EvidenceBuilder, FaultCandidate, PRIOR, SHAPE_ALONE};
 use crate::facts::FactReading;
 use crate::facts::kernel_log::LogLine;
@@ -55,7 +55,7 @@ pub const DETECTOR: Detector = Detector {
         Verdict::LoadSaturated,
         Verdict::PeerOutlier,
     ],
-    accuse,
+    detect,
 };
 
 /// Limits tried where none is stated, s: the usual SCT ERC of 7 s, libata's and SCSI's timeouts of
@@ -72,10 +72,10 @@ const NEAR: &str = "requests within 5 % of the limit";
 const STATED: f64 = 1.0;
 const LOGGED: f64 = 3.0;
 
-fn accuse(analysis: &Analysis) -> Vec<Finding> {
+fn detect(analysis: &Analysis) -> Vec<Finding> {
     candidates::candidates(analysis)
         .iter()
-        .filter_map(|candidate| charge(analysis, candidate))
+        .filter_map(|candidate| finding(analysis, candidate))
         .collect()
 }
 
@@ -104,7 +104,7 @@ fn limits<'a>(candidate: &FaultCandidate<'_, 'a>) -> Vec<Limit<'a>> {
     limits
 }
 
-fn charge(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
+fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     let (trace, listing) = (candidate.trace?, candidate.listing?);
     let latencies_s: Vec<f64> = trace.spans.iter().map(|span| span.latency_ns() / 1e9).collect();
     let (found, late, stated): (Pile, _, _) = limits(candidate)
@@ -133,25 +133,26 @@ fn charge(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     }
     let logged = from_log(analysis, candidate, &mut builder);
     builder.clauses.push(logged);
-    let mut charge = finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
+    let mut finding =
+        new_finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
     let believed = builder.believe(PRIOR);
     let proven = logged > 0.0 || stated.is_some() || n >= AT_GUESSED;
-    charge.confidence = if proven { believed } else { believed.min(SHAPE_ALONE) };
-    charge.explained_share = found.sum_s * 1e9 / trace.lost_ns().max(1.0);
-    charge.sentence = format!(
+    finding.confidence = if proven { believed } else { believed.min(SHAPE_ALONE) };
+    finding.explained_share = found.sum_s * 1e9 / trace.lost_ns().max(1.0);
+    finding.sentence = format!(
         "{} requests of {} ended at {} s, {}: error recovery that ran into its limit",
         n,
         phrase::disk(&candidate.disk),
         phrase::digits(found.limit_s),
         stated.map_or("a usual limit", |(_, words)| words)
     );
-    charge.refuted_by = lines(&[
+    finding.refuted_by = lines(&[
         "a program, an array or a network target keeps a timeout of the same length",
         "the kernel's log is silent at these moments",
     ]);
-    charge.next_step = next_step(&candidate.disk, logged > 0.0);
-    charge.evidence = builder.evidence;
-    Some(charge)
+    finding.next_step = next_step(&candidate.disk, logged > 0.0);
+    finding.evidence = builder.evidence;
+    Some(finding)
 }
 
 /// What the kernel says of commands that ended so.

@@ -34,7 +34,7 @@ use crate::Detector;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::groups::Group;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
-use crate::detector::{Needs, computed, estimated, finding, held, lines};
+use crate::detector::{Needs, computed, estimated, held, lines, new_finding};
 use crate::evidence::forecast::with_services;
 use crate::measures::ladder::{self, Ladder};
 use crate::measures::{service, spread};
@@ -60,7 +60,7 @@ pub const DETECTOR: Detector = Detector {
         Verdict::LoadSaturated,
         Verdict::PeerOutlier,
     ],
-    accuse,
+    detect,
 };
 
 /// A turn of the fastest standard spindle is 4 ms; a resolution no better than a third of it shows
@@ -102,10 +102,10 @@ struct Case<'a> {
     ladder: Option<Ladder>,
 }
 
-fn accuse(analysis: &Analysis) -> Vec<Finding> {
+fn detect(analysis: &Analysis) -> Vec<Finding> {
     let mut cases = cases(analysis);
     share_speed(analysis, &mut cases);
-    cases.iter().filter_map(|case| charge(analysis, case)).collect()
+    cases.iter().filter_map(|case| finding(analysis, case)).collect()
 }
 
 fn cases<'a>(analysis: &'a Analysis) -> Vec<Case<'a>> {
@@ -193,7 +193,7 @@ fn share_speed(analysis: &Analysis, cases: &mut [Case]) {
     }
 }
 
-fn charge(analysis: &Analysis, case: &Case) -> Option<Finding> {
+fn finding(analysis: &Analysis, case: &Case) -> Option<Finding> {
     let ladder = case.ladder.as_ref()?;
     let trace = case.trace;
     let mut confidence = ladder.confidence;
@@ -210,32 +210,32 @@ fn charge(analysis: &Analysis, case: &Case) -> Option<Finding> {
         return None;
     }
     let disk = phrase::disk(&trace.disk);
-    let mut charge = finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
-    charge.sentence = format!(
+    let mut finding = new_finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
+    finding.sentence = format!(
         "{disk} retries sectors: {} lose {} at about {} rpm, and would take {} each without",
         case.kind,
         turns_in_words(ladder),
         nearest_hundred(ladder.rpm),
         phrase::ms(ladder.base_ms)
     );
-    charge.subject.group = Some(case.kind.clone());
-    charge.confidence = confidence;
-    charge.explained_share = ladder.explained_share;
-    charge.evidence = evidence(analysis, case, ladder);
-    charge.evidence.extend(against_the_stated_speed(analysis, case));
-    charge.refuted_by = lines(&[
+    finding.subject.group = Some(case.kind.clone());
+    finding.confidence = confidence;
+    finding.explained_share = ladder.explained_share;
+    finding.evidence = evidence(analysis, case, ladder);
+    finding.evidence.extend(against_the_stated_speed(analysis, case));
+    finding.refuted_by = lines(&[
         "the device has no platter: then a timer or its firmware makes the steps",
         "the same sectors read again are quick every time, and the SMART counters 5, 197 and 198 \
          stand still",
         "neighbouring disks show the same steps: then something shakes or delays them all",
     ]);
-    charge.next_step = vec![
+    finding.next_step = vec![
         format!("`smartctl -x /dev/{}`: attributes 1, 5, 197, 198 and the error log", trace.disk),
         "copy what matters off the disk first, then `smartctl -t long`".to_string(),
         "check mounting and vibration: do the neighbours lose turns too?".to_string(),
     ];
-    charge.forecast = forecast(case, ladder);
-    Some(charge)
+    finding.forecast = forecast(case, ladder);
+    Some(finding)
 }
 
 fn evidence(analysis: &Analysis, case: &Case, ladder: &Ladder) -> Vec<Evidence> {

@@ -36,7 +36,7 @@ use crate::Detector;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
-use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
+use crate::detector::{Needs, computed, estimated, held, lines, new_finding, read_off};
 use crate::evidence::candidates::SHAPE_ALONE;
 use crate::evidence::forecast::{forecast, vote_evidence};
 use crate::facts::disk_names;
@@ -59,7 +59,7 @@ pub const DETECTOR: Detector = Detector {
     },
     last: false,
     explains: &[],
-    accuse,
+    detect,
 };
 
 /// Effective service time over S0 (docs/METHOD.md, 1 Replay).
@@ -96,7 +96,7 @@ const WIDE: &str = "what a healthy one would do is known by its class alone: giv
 /// What a log that begins at issue cannot know (`biosnoop` without `-Q`).
 const UNSEEN_QUEUE: &str = "the log begins at issue: time in the host's queue was not observed";
 
-fn accuse(analysis: &Analysis) -> Vec<Finding> {
+fn detect(analysis: &Analysis) -> Vec<Finding> {
     let traced = analysis.traces.iter().filter_map(|trace| from_events(analysis, trace));
     let averaged =
         analysis.rows_by_listing().into_iter().filter_map(|rows| from_rows(analysis, &rows));
@@ -119,8 +119,8 @@ fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     }
     let disk = phrase::disk(&trace.disk);
     let kind = trace.main_kind().unwrap_or_default();
-    let mut charge = finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
-    charge.sentence = format!(
+    let mut finding = new_finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
+    finding.sentence = format!(
         "{disk} itself is slow: {kind} wait {} on average{} where the same load on a healthy one \
          ({}) would wait {}",
         phrase::ns(middle.mean_ns),
@@ -128,23 +128,23 @@ fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
         trace.s0.assumption,
         phrase::ns(middle.healthy_mean_ns)
     );
-    charge.subject.group = Some(kind);
+    finding.subject.group = Some(kind);
     let believed = (f64::from(vote.device) + 0.5) / 10.5;
     let believed = held_back(analysis, trace.device, queued(trace, middle.mean_ns), believed);
     let late = host_may_be_late(trace, middle.mean_ns - middle.healthy_mean_ns);
     let doubted = late || trace.part || may_be_durable(analysis, trace);
-    charge.confidence = if doubted { believed.min(SHAPE_ALONE) } else { believed };
-    charge.explained_share = middle.device_share;
-    charge.evidence = vote_evidence(analysis, trace, vote, Side::Device);
-    charge.forecast = forecast(trace, vote);
-    advise(&mut charge, &trace.disk);
-    if charge.forecast.as_ref().is_some_and(|forecast| !forecast.is_narrow()) {
-        charge.next_step.push(WIDE.to_string());
+    finding.confidence = if doubted { believed.min(SHAPE_ALONE) } else { believed };
+    finding.explained_share = middle.device_share;
+    finding.evidence = vote_evidence(analysis, trace, vote, Side::Device);
+    finding.forecast = forecast(trace, vote);
+    advise(&mut finding, &trace.disk);
+    if finding.forecast.as_ref().is_some_and(|forecast| !forecast.is_narrow()) {
+        finding.next_step.push(WIDE.to_string());
     }
     if trace.spans.iter().all(|span| span.queued_ns.is_none()) {
-        charge.refuted_by.push(UNSEEN_QUEUE.to_string());
+        finding.refuted_by.push(UNSEEN_QUEUE.to_string());
     }
-    Some(charge)
+    Some(finding)
 }
 
 /// How much of the mean wait is queueing: what is not the request's own service.
@@ -222,8 +222,8 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     let disk = phrase::disk(&row.disk);
     let s0 = row.s0.median_ms();
     let size = row.interval.mean_bytes().map(phrase::bytes).unwrap_or_default();
-    let mut charge = finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
-    charge.sentence = format!(
+    let mut finding = new_finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
+    finding.sentence = format!(
         "{disk} itself is slow: it is busy for {} per {size} request where a healthy one ({}) \
          needs {}{}",
         phrase::ms(effective),
@@ -232,20 +232,20 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         second_in_queue(wait, effective, row)
     );
     let believed = confidence * persistence(rows);
-    charge.confidence =
+    finding.confidence =
         held_back(analysis, row.device, 1.0 - effective / wait.max(effective), believed);
     if writes_may_be_durable(row) {
-        charge.confidence = charge.confidence.min(SHAPE_ALONE);
+        finding.confidence = finding.confidence.min(SHAPE_ALONE);
     }
     if is_contradicted(analysis, row, wait) {
-        charge.confidence *= CONTRADICTED;
+        finding.confidence *= CONTRADICTED;
     }
     // What is left once each request costs S0: the wait shrinks with the service it waits for.
-    charge.explained_share = ((effective - s0) / effective).clamp(0.0, 1.0);
-    charge.evidence = row_evidence(analysis, row, effective, wait, votes);
-    charge.evidence.extend(spread_of_rows(analysis, rows));
-    advise(&mut charge, &row.disk);
-    Some(charge)
+    finding.explained_share = ((effective - s0) / effective).clamp(0.0, 1.0);
+    finding.evidence = row_evidence(analysis, row, effective, wait, votes);
+    finding.evidence.extend(spread_of_rows(analysis, rows));
+    advise(&mut finding, &row.disk);
+    Some(finding)
 }
 
 fn is_device(side: Side) -> bool {
@@ -363,13 +363,13 @@ fn second_in_queue(wait: f64, effective: f64, row: &IntervalSample) -> String {
     }
 }
 
-fn advise(charge: &mut Finding, disk: &str) {
-    charge.refuted_by = lines(&[
+fn advise(finding: &mut Finding, disk: &str) {
+    finding.refuted_by = lines(&[
         "the same load is as slow on a peer of the same model",
         "the device is not of the class assumed: name it, or state its healthy service time",
         "a limit holds it back, or it woke from sleep for each request",
     ]);
-    charge.next_step = vec![
+    finding.next_step = vec![
         format!("{}: single latencies name the illness", phrase::capture(disk, 30)),
         format!("`smartctl -x /dev/{disk}`: error log, and attributes 5, 187, 197, 198, 199"),
         "compare with a peer under the same load; check cable and controller".to_string(),

@@ -31,7 +31,7 @@ use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::state_windows::{self, Windows};
-use crate::detector::{Needs, finding, lines};
+use crate::detector::{Needs, lines, new_finding};
 use crate::evidence::candidates::{self, EvidenceBuilder, FaultCandidate, PRIOR, SHAPE_ALONE};
 use crate::measures::decline::{self, Decline};
 use crate::measures::spread;
@@ -57,7 +57,7 @@ pub const DETECTOR: Detector = Detector {
         Verdict::DeviceWriteCliff,
         Verdict::LoadSaturated,
     ],
-    accuse,
+    detect,
 };
 
 /// Share of random writes, and how far their service must rise (docs/METHOD.md, 17 Faults).
@@ -78,14 +78,14 @@ const REBUILT: f64 = 1.5;
 /// Models by the lists that their vendors published: one a line, the beginning of the name.
 const SHINGLED: &str = include_str!("../baseline/shingled.txt");
 
-fn accuse(analysis: &Analysis) -> Vec<Finding> {
+fn detect(analysis: &Analysis) -> Vec<Finding> {
     let candidates = candidates::candidates(analysis);
-    let charges =
-        |candidate| charge(analysis, candidate).or_else(|| beside_log(analysis, candidate));
-    candidates.iter().filter_map(charges).collect()
+    let findings =
+        |candidate| finding(analysis, candidate).or_else(|| beside_log(analysis, candidate));
+    candidates.iter().filter_map(findings).collect()
 }
 
-fn charge(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
+fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     let (trace, listing) = (candidate.trace?, candidate.listing?);
     if !analysis.may_turn(trace.device) {
         return None;
@@ -126,11 +126,12 @@ fn charge(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     }
     let known = by_name(analysis, candidate, &mut builder);
     builder.clauses.push(known);
-    let mut charge = finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
+    let mut finding =
+        new_finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
     let believed = builder.believe(PRIOR);
-    charge.confidence = if known > 0.0 { believed } else { believed.min(SHAPE_ALONE) };
-    charge.explained_share = found.lost_share;
-    charge.sentence = format!(
+    finding.confidence = if known > 0.0 { believed } else { believed.min(SHAPE_ALONE) };
+    finding.explained_share = found.lost_share;
+    finding.sentence = format!(
         "{} behaves as a shingled disk does{}: random writes take {} at first and {} once its cache area \
          is full",
         phrase::disk(&candidate.disk),
@@ -138,11 +139,11 @@ fn charge(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
         phrase::ns(found.fast_ns),
         phrase::ns(found.slow_ns)
     );
-    charge.refuted_by = lines(&[
+    finding.refuted_by = lines(&[
         "the vendor's list calls the model conventional (CMR)",
         "after an hour of rest random writes are as slow as before",
     ]);
-    charge.next_step = vec![
+    finding.next_step = vec![
         format!(
             "`smartctl -j -i /dev/{0}` and `cat /sys/block/{0}/queue/zoned`: is the model on the vendor's list of SMR drives?",
             candidate.disk
@@ -151,8 +152,8 @@ fn charge(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
             .to_string(),
         "write in sequence; keep it out of arrays, and never rebuild onto it".to_string(),
     ];
-    charge.evidence = builder.evidence;
-    Some(charge)
+    finding.evidence = builder.evidence;
+    Some(finding)
 }
 
 /// Whether a vendor lists this model as shingled.
@@ -202,25 +203,26 @@ fn beside_log(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding
         return None;
     }
     builder.clauses = vec![named, late, rebuilds];
-    let mut charge = finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
-    charge.confidence = builder.believe(PRIOR);
-    charge.explained_share = 1.0;
-    charge.sentence = format!(
+    let mut finding =
+        new_finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
+    finding.confidence = builder.believe(PRIOR);
+    finding.explained_share = 1.0;
+    finding.sentence = format!(
         "{} is a shingled disk ({}), which random writes overwhelm: {}",
         phrase::disk(&candidate.disk),
         model.text(),
         phrase::list(&builder.words)
     );
-    charge.refuted_by = lines(&[
+    finding.refuted_by = lines(&[
         "the vendor's list calls the model conventional (CMR)",
         "the same happens with a conventional disk in its place",
     ]);
-    charge.next_step = vec![
+    finding.next_step = vec![
         "give it rest: stop writing for an hour, then look whether it answers again".to_string(),
         "write in sequence; keep it out of arrays, and never rebuild onto it".to_string(),
     ];
-    charge.evidence = builder.evidence;
-    Some(charge)
+    finding.evidence = builder.evidence;
+    Some(finding)
 }
 
 /// What the sequential requests cost while random writes were slow, over what they cost while these

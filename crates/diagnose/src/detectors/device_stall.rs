@@ -29,7 +29,7 @@ use iowhy_model::{Bound, DeviceId, Finding, Level, Unit, Verdict};
 use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
-use crate::detector::{Needs, computed, finding, held, lines};
+use crate::detector::{Needs, computed, held, lines, new_finding};
 use crate::evidence::candidates::{self, EvidenceBuilder, SHAPE_ALONE};
 use crate::evidence::forecast::from_latencies;
 use crate::evidence::freezes::{self, BUSY_SHARE, EPISODES};
@@ -53,7 +53,7 @@ pub const DETECTOR: Detector = Detector {
     },
     last: false,
     explains: &[Verdict::DeviceSlow, Verdict::LoadSaturated, Verdict::PeerOutlier],
-    accuse,
+    detect,
 };
 
 /// Prior of the device when someone complains (docs/METHOD.md, 11 Confidence).
@@ -63,10 +63,10 @@ const TIMED_OUT: f64 = 1.7;
 /// Odds of a volume by name from which on the host behind it comes first (`vd`: 0.7).
 const VOLUME: f64 = 0.5;
 
-fn accuse(analysis: &Analysis) -> Vec<Finding> {
+fn detect(analysis: &Analysis) -> Vec<Finding> {
     let traces = analysis.traces.iter();
     let traced =
-        traces.filter_map(|t| Some(charge(analysis, t, &freezes::now_and_then(analysis, t)?)));
+        traces.filter_map(|t| Some(finding(analysis, t, &freezes::now_and_then(analysis, t)?)));
     traced.chain(timed_out(analysis)).collect()
 }
 
@@ -89,7 +89,7 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
             }
         }
     }
-    let charges = all.into_iter().filter_map(|(device, name, logged)| {
+    let findings = all.into_iter().filter_map(|(device, name, logged)| {
         let of = |kinds: &[&str]| -> Vec<&LogLine> {
             logged.iter().filter(|line| kinds.contains(&line.kind)).copied().collect()
         };
@@ -101,28 +101,28 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
         let what = "commands that failed or timed out, in the kernel's log";
         builder.log_lines(analysis, what, &lines, Some(Bound::Above(0.0)));
         builder.clauses = vec![TIMED_OUT + ranking::above(lines.len() as f64, 1.0).min(1.0)];
-        let mut charge = finding(DETECTOR.verdict, Some(device), builder.listings.clone());
-        charge.sentence = format!(
+        let mut finding = new_finding(DETECTOR.verdict, Some(device), builder.listings.clone());
+        finding.sentence = format!(
             "{name} stopped answering: {} commands failed or timed out in the kernel's log, without a word of \
              medium or cable: the drive, its firmware or the driver",
             lines.len()
         );
-        charge.confidence = builder.believe(PRIOR);
-        charge.explained_share = 1.0;
-        charge.evidence = builder.evidence;
-        charge.refuted_by = vec![
+        finding.confidence = builder.believe(PRIOR);
+        finding.explained_share = 1.0;
+        finding.evidence = builder.evidence;
+        finding.refuted_by = vec![
             "another kernel version serves the same disk without a timeout: then it is the driver".to_string(),
             "BadCRC, ICRC or UNC beside these lines: then it is the link or the medium".to_string(),
         ];
-        charge.next_step = vec![
+        finding.next_step = vec![
             "does it begin with a kernel or firmware update? try the version before".to_string(),
             format!("`smartctl -x /dev/{name}`: errors, firmware; queueing off: `libata.force=noncq`"),
             "power states off: `nvme_core.default_ps_max_latency_us=0`, `max_performance` for SATA links"
                 .to_string(),
         ];
-        Some(charge)
+        Some(finding)
     });
-    charges.collect()
+    findings.collect()
 }
 
 /// Whether the device is a volume behind the host rather than a drive: then its host is asked first.
@@ -130,7 +130,7 @@ fn may_be_remote(analysis: &Analysis, device: DeviceId) -> bool {
     analysis.network_odds(device) > VOLUME
 }
 
-fn charge(analysis: &Analysis, trace: &DeviceTrace, stalls: &Stalls) -> Finding {
+fn finding(analysis: &Analysis, trace: &DeviceTrace, stalls: &Stalls) -> Finding {
     let source = analysis.source(trace.listing);
     let n = stalls.episodes.len() as u64;
     let lengths: Vec<f64> = stalls
@@ -140,15 +140,15 @@ fn charge(analysis: &Analysis, trace: &DeviceTrace, stalls: &Stalls) -> Finding 
         .collect();
     let longest = lengths.iter().copied().fold(0.0, f64::max);
     let met: usize = stalls.episodes.iter().map(|episode| episode.requests).sum();
-    let mut charge = finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
-    charge.sentence = format!(
+    let mut finding = new_finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
+    finding.sentence = format!(
         "{} freezes now and then: {n} times nothing completed for {} or more, at the longest {}, \
          while requests waited",
         phrase::disk(&trace.disk),
         phrase::ns(stalls.threshold_ns),
         phrase::ms(longest)
     );
-    charge.evidence = vec![
+    finding.evidence = vec![
         held(
             computed("stalls", n as f64, Unit::Count, n, source),
             Bound::Above(EPISODES as f64 - 1.0),
@@ -167,34 +167,34 @@ fn charge(analysis: &Analysis, trace: &DeviceTrace, stalls: &Stalls) -> Finding 
     ];
     if let Some(slope) = stalls.slope {
         let what = "latency against time of issue, slope";
-        charge
+        finding
             .evidence
             .push(held(computed(what, slope, Unit::Ratio, n, source), Bound::Between(-1.3, -0.7)));
         clauses.push(if (-1.3..=-0.7).contains(&slope) { 1.0 } else { -1.0 });
     }
     if let Some((every_ns, cv)) = stalls.cadence {
-        charge.evidence.push(computed(
+        finding.evidence.push(computed(
             "time from one stall to the next",
             every_ns / 1e6,
             Unit::Ms,
             n,
             source,
         ));
-        charge.evidence.push(computed("its variation", cv, Unit::Ratio, n, source));
+        finding.evidence.push(computed("its variation", cv, Unit::Ratio, n, source));
     }
     let believed = ranking::believe(PRIOR, &clauses);
     // What is made of others freezes for reasons of its own: a full pool, a suspended mapping.
     let made_of_others = disk_names::is_stacked(&trace.disk);
-    charge.confidence = if made_of_others { believed.min(SHAPE_ALONE) } else { believed };
-    charge.explained_share = stalls.lost_share;
+    finding.confidence = if made_of_others { believed.min(SHAPE_ALONE) } else { believed };
+    finding.explained_share = stalls.lost_share;
     let now: Vec<f64> = trace.spans.iter().map(ServiceSpan::waited_ns).collect();
     let assuming = "all requests take what those take that meet no stall".to_string();
-    charge.forecast = from_latencies(&now, &stalls.spared_ns, assuming);
-    charge.refuted_by = lines(&[
+    finding.forecast = from_latencies(&now, &stalls.spared_ns, assuming);
+    finding.refuted_by = lines(&[
         "other devices of the host stall at the same moments: then the host paused",
         "a flush, discard or reset ran in each of the stalls",
     ]);
-    charge.next_step = vec![
+    finding.next_step = vec![
         format!(
             "{}: do they come at a fixed beat, or after writes?",
             phrase::capture(&trace.disk, 120)
@@ -203,5 +203,5 @@ fn charge(analysis: &Analysis, trace: &DeviceTrace, stalls: &Stalls) -> Finding 
             .to_string(),
         "hedge reads to a replica meanwhile".to_string(),
     ];
-    charge
+    finding
 }

@@ -31,7 +31,7 @@ use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::state_windows;
-use crate::detector::{Needs, finding, lines};
+use crate::detector::{Needs, lines, new_finding};
 use crate::evidence::candidates::{self, EvidenceBuilder, FaultCandidate};
 use crate::facts::FactReading;
 use crate::measures::regimes;
@@ -56,7 +56,7 @@ pub const DETECTOR: Detector = Detector {
         Verdict::LoadLargeIo,
         Verdict::LoadSaturated,
     ],
-    accuse,
+    detect,
 };
 
 /// Prior of a throttle when someone complains (docs/METHOD.md, 11 Confidence).
@@ -98,14 +98,14 @@ const AS_LONG: f64 = 0.20;
 /// Steps smaller than the cuts of a trace are none.
 const STEP: f64 = 1.5;
 
-fn accuse(analysis: &Analysis) -> Vec<Finding> {
+fn detect(analysis: &Analysis) -> Vec<Finding> {
     candidates::candidates(analysis)
         .iter()
-        .filter_map(|candidate| charge(analysis, candidate))
+        .filter_map(|candidate| finding(analysis, candidate))
         .collect()
 }
 
-fn charge(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
+fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     let mut builder = EvidenceBuilder::default();
     let correlates = correlation(analysis, candidate, &mut builder);
     let heat = signs_of_heat(analysis, candidate, &mut builder);
@@ -124,10 +124,11 @@ fn charge(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
         builder.number(analysis, listing, "service in the slow state", slow, None);
     }
     builder.clauses = vec![heat, correlates, step.as_ref().map_or(-2.0, |_| STEPPED)];
-    let mut charge = finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
-    charge.confidence = builder.believe(PRIOR);
-    charge.explained_share = step.as_ref().map_or(0.0, |step| step.lost_share);
-    charge.sentence = format!(
+    let mut finding =
+        new_finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
+    finding.confidence = builder.believe(PRIOR);
+    finding.explained_share = step.as_ref().map_or(0.0, |step| step.lost_share);
+    finding.sentence = format!(
         "{} throttles itself because it is warm: {}{}",
         phrase::disk(&candidate.disk),
         phrase::list(&builder.words),
@@ -137,18 +138,18 @@ fn charge(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
             phrase::ns(step.fast_ns)
         ))
     );
-    charge.forecast = step.map(|step| Forecast {
+    finding.forecast = step.map(|step| Forecast {
         now_mean: Nanos(step.mean_ns as i64),
         mean: Nanos(step.fast_ns as i64),
         range: None,
         p99: None,
         assuming: "the drive stays cool; its own time per request, without waiting".to_string(),
     });
-    charge.refuted_by = lines(&[
+    finding.refuted_by = lines(&[
         "the fall comes after the same volume of writes each time: then a write cache is full",
         "the drive is as slow when it is cool",
     ]);
-    charge.next_step = vec![
+    finding.next_step = vec![
         "more air or a heatsink, then the same load again: does it stay quick?".to_string(),
         format!(
             "`smartctl -j -a /dev/{} > before.json`, the same after, and `iowhy why` with both and the capture between",
@@ -156,8 +157,8 @@ fn charge(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
         ),
         "spread long writes over time or drives".to_string(),
     ];
-    charge.evidence = builder.evidence;
-    Some(charge)
+    finding.evidence = builder.evidence;
+    Some(finding)
 }
 
 /// What the drive says of its temperature; the strongest sign counts.

@@ -28,7 +28,7 @@ use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::state_windows;
-use crate::detector::{Needs, computed, finding, held, lines};
+use crate::detector::{Needs, computed, held, lines, new_finding};
 use crate::evidence::candidates::{PRIOR, SHAPE_ALONE};
 use crate::evidence::forecast::from_latencies;
 use crate::measures::decline::{self, Decline, SLOW, Window};
@@ -49,7 +49,7 @@ pub const DETECTOR: Detector = Detector {
     },
     last: false,
     explains: &[Verdict::DeviceSlow, Verdict::LoadLargeIo, Verdict::LoadSaturated],
-    accuse,
+    detect,
 };
 
 /// Variation of the bytes until a fall (docs/METHOD.md, 17 Faults).
@@ -77,8 +77,8 @@ struct Case<'a> {
     decline: Decline,
 }
 
-fn accuse(analysis: &Analysis) -> Vec<Finding> {
-    cases(analysis).iter().filter_map(|case| charge(analysis, case)).collect()
+fn detect(analysis: &Analysis) -> Vec<Finding> {
+    cases(analysis).iter().filter_map(|case| finding(analysis, case)).collect()
 }
 
 fn cases<'s>(analysis: &'s Analysis) -> Vec<Case<'s>> {
@@ -101,7 +101,7 @@ fn cases<'s>(analysis: &'s Analysis) -> Vec<Case<'s>> {
         let windows = state_windows::of_rows(trace_less, Op::Write);
         let Some(decline) = decline::decline(&windows) else { continue };
         let place = analysis
-            .rows
+            .intervals
             .iter()
             .find(|row| (row.listing, row.device) == (first.listing, first.device));
         let Some(place) = place else { continue };
@@ -123,7 +123,7 @@ fn may_be_flash(analysis: &Analysis, device: iowhy_model::DeviceId) -> bool {
     }
 }
 
-fn charge(analysis: &Analysis, case: &Case) -> Option<Finding> {
+fn finding(analysis: &Analysis, case: &Case) -> Option<Finding> {
     let found = &case.decline;
     if found.ratio > SLOWEST || found.bytes() < SMALLEST_BYTES || is_hot(analysis, case) {
         return None;
@@ -131,8 +131,8 @@ fn charge(analysis: &Analysis, case: &Case) -> Option<Finding> {
     let source = analysis.source(case.listing);
     let n = case.windows.len() as u64;
     let falls = found.until_fall.len();
-    let mut charge = finding(DETECTOR.verdict, Some(case.device), vec![case.listing]);
-    charge.sentence = format!(
+    let mut finding = new_finding(DETECTOR.verdict, Some(case.device), vec![case.listing]);
+    finding.sentence = format!(
         "{} takes {} of writes at {} each, then needs {} for the same: its write cache is full{}",
         phrase::disk(case.disk),
         phrase::bytes(found.bytes()),
@@ -140,7 +140,7 @@ fn charge(analysis: &Analysis, case: &Case) -> Option<Finding> {
         phrase::ns(found.slow_ns),
         if falls > 1 { format!(" ({falls} times seen)") } else { String::new() }
     );
-    charge.evidence = vec![
+    finding.evidence = vec![
         computed("cost of a write in the quick state", found.fast_ns / 1e6, Unit::Ms, n, source),
         computed("cost of a write in the slow state", found.slow_ns / 1e6, Unit::Ms, n, source),
         held(
@@ -171,7 +171,7 @@ fn charge(analysis: &Analysis, case: &Case) -> Option<Finding> {
     let recurs = found.cv();
     if let Some(cv) = recurs {
         let variation = computed("variation of these bytes", cv, Unit::Ratio, falls as u64, source);
-        charge.evidence.push(held(variation, Bound::Below(RECURS)));
+        finding.evidence.push(held(variation, Bound::Below(RECURS)));
         clauses.push(ranking::below(cv, RECURS));
     }
     if analysis.medium(case.device).is_none() {
@@ -179,14 +179,14 @@ fn charge(analysis: &Analysis, case: &Case) -> Option<Finding> {
     }
     let believed = ranking::believe(PRIOR, &clauses);
     let is_sure = falls >= FALLS && recurs.is_some_and(|cv| cv < RECURS);
-    charge.confidence = if is_sure { believed } else { believed.min(SHAPE_ALONE) };
-    charge.explained_share = found.lost_share;
-    charge.forecast = forecast(case);
-    charge.refuted_by = lines(&[
+    finding.confidence = if is_sure { believed } else { believed.min(SHAPE_ALONE) };
+    finding.explained_share = found.lost_share;
+    finding.forecast = forecast(case);
+    finding.refuted_by = lines(&[
         "the fall comes after a time or at a temperature, whatever was written: then it is heat",
         "the slow state is pinned at a round rate: then a volume's burst credits are used up",
     ]);
-    charge.next_step = vec![
+    finding.next_step = vec![
         format!(
             "write less than {} at a stretch, or pause: does the fall stay away?",
             phrase::bytes(found.bytes())
@@ -196,7 +196,7 @@ fn charge(analysis: &Analysis, case: &Case) -> Option<Finding> {
          protection and no such cache"
             .to_string(),
     ];
-    Some(charge)
+    Some(finding)
 }
 
 /// Whether heat explains it: throttling counters that moved between two records.

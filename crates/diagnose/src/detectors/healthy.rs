@@ -30,7 +30,7 @@ use crate::analysis::audit;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::{self, HistogramSample, IntervalSample};
 use crate::analysis::{Analysis, EVENTS_NEEDED};
-use crate::detector::{Needs, computed, estimated, finding, held, lines, of_disk};
+use crate::detector::{Needs, computed, estimated, held, lines, new_finding, of_disk};
 use crate::evidence::medium_readings::{self, Readings};
 use crate::measures::missed_turn;
 use crate::phrase;
@@ -49,7 +49,7 @@ pub const DETECTOR: Detector = Detector {
     },
     last: true,
     explains: &[],
-    accuse,
+    detect,
 };
 
 /// Mean latency over S0 (docs/METHOD.md, 1 Replay: healthy if L < 3 S0), and over the slowest class
@@ -82,7 +82,7 @@ const FEW: usize = 3;
 const BY_CLASS: f64 = 0.85;
 
 /// What one listing says in favour of a device.
-struct Bill {
+struct Clearance {
     listing: usize,
     confidence: f64,
     evidence: Vec<Evidence>,
@@ -92,21 +92,23 @@ struct Bill {
     readings: Option<Readings>,
 }
 
-fn accuse(analysis: &Analysis) -> Vec<Finding> {
+fn detect(analysis: &Analysis) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (input, disks) in closing::unaccused(analysis) {
         // Who has not read all of it clears nobody.
         if closing::unread(analysis, input).is_some() {
             continue;
         }
-        let mut healthy: Vec<(String, Vec<Bill>)> = Vec::new();
+        let mut healthy: Vec<(String, Vec<Clearance>)> = Vec::new();
         for disk in disks.into_iter().filter(|disk| !suspected(analysis, input, disk)) {
-            let bills = bills(analysis, input, &disk);
-            if !bills.is_empty() && bills.iter().all(|bill| bill.confidence >= ACQUITS) {
-                healthy.push((disk, bills));
+            let clearances = clearances(analysis, input, &disk);
+            if !clearances.is_empty()
+                && clearances.iter().all(|clearance| clearance.confidence >= ACQUITS)
+            {
+                healthy.push((disk, clearances));
             }
         }
-        findings.extend(charge(analysis, healthy));
+        findings.extend(finding(analysis, healthy));
     }
     findings
 }
@@ -123,7 +125,7 @@ fn suspected(analysis: &Analysis, input: &str, disk: &str) -> bool {
 
 /// What every listing of the input says of a disk; a listing that speaks against it has
 /// confidence 0, one that cannot tell says nothing.
-fn bills(analysis: &Analysis, input: &str, disk: &str) -> Vec<Bill> {
+fn clearances(analysis: &Analysis, input: &str, disk: &str) -> Vec<Clearance> {
     let here = |listing: usize, name: &str| analysis.input(listing) == input && name == disk;
     let traces = analysis.traces.iter().filter(|trace| here(trace.listing, &trace.disk));
     let rows = analysis
@@ -138,7 +140,7 @@ fn bills(analysis: &Analysis, input: &str, disk: &str) -> Vec<Bill> {
         .collect()
 }
 
-fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Bill> {
+fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Clearance> {
     if trace.spans.len() < EVENTS_NEEDED {
         return None;
     }
@@ -171,11 +173,11 @@ fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Bill> {
     ];
     let assumption = trace.s0.assumption.clone();
     let readings = medium_readings::of_trace(analysis, trace);
-    Some(Bill { listing: trace.listing, confidence, evidence, assumption, readings })
+    Some(Clearance { listing: trace.listing, confidence, evidence, assumption, readings })
 }
 
 /// The row that all but one in twenty are better than speaks for its listing.
-fn of_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Bill> {
+fn of_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Clearance> {
     let mut waits: Vec<(f64, &IntervalSample)> = rows
         .iter()
         .filter(|row| row.per_s() >= 1.0 && row.agrees)
@@ -209,10 +211,10 @@ fn of_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Bill> {
     ];
     let assumption = row.s0.assumption.clone();
     let readings = medium_readings::of_row(analysis, row);
-    Some(Bill { listing: row.listing, confidence, evidence, assumption, readings })
+    Some(Clearance { listing: row.listing, confidence, evidence, assumption, readings })
 }
 
-fn of_histogram(analysis: &Analysis, sample: &HistogramSample) -> Option<Bill> {
+fn of_histogram(analysis: &Analysis, sample: &HistogramSample) -> Option<Clearance> {
     let histogram = &sample.known.histogram;
     let n = histogram.count();
     // What a program waited for is not the device's alone: where even that is short the device is well,
@@ -253,7 +255,7 @@ fn of_histogram(analysis: &Analysis, sample: &HistogramSample) -> Option<Bill> {
         ),
     ];
     let assumption = sample.s0.assumption.clone();
-    Some(Bill { listing: sample.listing, confidence, evidence, assumption, readings: None })
+    Some(Clearance { listing: sample.listing, confidence, evidence, assumption, readings: None })
 }
 
 fn judged(mean_ms: f64, by_votes: f64, slowest_ms: f64, tail: f64) -> f64 {
@@ -264,7 +266,7 @@ fn judged(mean_ms: f64, by_votes: f64, slowest_ms: f64, tail: f64) -> f64 {
     by_votes.max(by_class)
 }
 
-fn charge(analysis: &Analysis, healthy: Vec<(String, Vec<Bill>)>) -> Option<Finding> {
+fn finding(analysis: &Analysis, healthy: Vec<(String, Vec<Clearance>)>) -> Option<Finding> {
     let disks: Vec<String> = healthy.iter().map(|(disk, _)| disk.clone()).collect();
     let device = match disks.as_slice() {
         [] => return None,
@@ -272,26 +274,32 @@ fn charge(analysis: &Analysis, healthy: Vec<(String, Vec<Bill>)>) -> Option<Find
         _ => None,
     };
     let mut listings: Vec<usize> = Vec::new();
-    let mut charge = finding(DETECTOR.verdict, device, Vec::new());
-    charge.confidence = 1.0;
-    let taken_for =
-        healthy.iter().flat_map(|(_, bills)| bills).map(|bill| bill.assumption.clone()).next();
-    let readings = healthy.iter().flat_map(|(_, bills)| bills).find_map(|bill| bill.readings);
-    for (disk, bills) in healthy {
-        let best = bills.iter().map(|bill| bill.confidence).fold(0.0, f64::max);
-        charge.confidence = charge.confidence.min(best);
-        for bill in bills {
-            if !listings.contains(&bill.listing) {
-                listings.push(bill.listing);
+    let mut finding = new_finding(DETECTOR.verdict, device, Vec::new());
+    finding.confidence = 1.0;
+    let taken_for = healthy
+        .iter()
+        .flat_map(|(_, clearances)| clearances)
+        .map(|clearance| clearance.assumption.clone())
+        .next();
+    let readings = healthy
+        .iter()
+        .flat_map(|(_, clearances)| clearances)
+        .find_map(|clearance| clearance.readings);
+    for (disk, clearances) in healthy {
+        let best = clearances.iter().map(|clearance| clearance.confidence).fold(0.0, f64::max);
+        finding.confidence = finding.confidence.min(best);
+        for clearance in clearances {
+            if !listings.contains(&clearance.listing) {
+                listings.push(clearance.listing);
             }
             // Of many disks only the first number each: nobody reads three times sixteen.
-            let kept = if disks.len() > FEW { 1 } else { bill.evidence.len() };
-            let kept = bill.evidence.into_iter().take(kept);
-            charge.evidence.extend(kept.map(|evidence| of_disk(evidence, &disk)));
+            let kept = if disks.len() > FEW { 1 } else { clearance.evidence.len() };
+            let kept = clearance.evidence.into_iter().take(kept);
+            finding.evidence.extend(kept.map(|evidence| of_disk(evidence, &disk)));
         }
     }
-    charge.subject.listings = listings;
-    charge.sentence = match disks.as_slice() {
+    finding.subject.listings = listings;
+    finding.sentence = match disks.as_slice() {
         [one] => format!(
             "{} answers as a healthy device does, taking it for {}{}",
             name(one),
@@ -300,18 +308,18 @@ fn charge(analysis: &Analysis, healthy: Vec<(String, Vec<Bill>)>) -> Option<Find
         ),
         _ => format!("{} answer as healthy devices do", phrase::list(&disks)),
     };
-    charge.explained_share = 1.0;
-    charge.refuted_by = lines(&[
+    finding.explained_share = 1.0;
+    finding.refuted_by = lines(&[
         "the complaint was not felt while the capture ran",
         "the device is of a quicker class than assumed",
     ]);
     let made_of = readings.map(|_| Readings::step(disks.first().map_or("", |disk| disk)));
-    charge.next_step = made_of.into_iter().collect();
-    charge.next_step.extend([
+    finding.next_step = made_of.into_iter().collect();
+    finding.next_step.extend([
         "capture again while it is felt: `iowhy why --for 60s`".to_string(),
         "look above the block layer: CPU, locks, memory, network".to_string(),
     ]);
-    Some(charge)
+    Some(finding)
 }
 
 fn name(disk: &str) -> &str {

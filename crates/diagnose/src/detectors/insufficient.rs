@@ -26,7 +26,7 @@ use iowhy_model::{Bound, Family, Finding, Layer, Level, STANDS, Unit, Verdict};
 use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::samples::IntervalSample;
-use crate::detector::{Needs, computed, finding, held, lines, read_off};
+use crate::detector::{Needs, computed, held, lines, new_finding, read_off};
 use crate::phrase;
 use crate::ranking::closing;
 
@@ -38,7 +38,7 @@ pub const DETECTOR: Detector = Detector {
     needs: Needs { level: Level::A, sure_from: Level::A, seconds: 30, what: "any input" },
     last: true,
     explains: &[],
-    accuse,
+    detect,
 };
 
 /// Seconds of capture if no suspicion names its own: thirty reads per second give the 300 I/Os of
@@ -53,7 +53,7 @@ const PLENTY: f64 = 1000.0;
 /// What is read off as it stands needs no weighing.
 const CERTAIN: f64 = 0.95;
 
-fn accuse(analysis: &Analysis) -> Vec<Finding> {
+fn detect(analysis: &Analysis) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (input, disks) in closing::unaccused(analysis) {
         let cleared = |disk: &String| {
@@ -65,7 +65,7 @@ fn accuse(analysis: &Analysis) -> Vec<Finding> {
         };
         let open: Vec<String> = disks.into_iter().filter(|disk| !cleared(disk)).collect();
         let stuck: Vec<&IntervalSample> = analysis
-            .rows
+            .intervals
             .iter()
             .filter(|row| analysis.input(row.listing) == input && open.contains(&row.disk))
             .filter(|row| row.outstanding().is_some() && is_last(analysis, row))
@@ -75,7 +75,7 @@ fn accuse(analysis: &Analysis) -> Vec<Finding> {
         let open: Vec<String> =
             open.into_iter().filter(|disk| !stuck.iter().any(|row| row.disk == *disk)).collect();
         if !open.is_empty() {
-            findings.push(charge(analysis, input, &open));
+            findings.push(finding(analysis, input, &open));
         }
     }
     if findings.is_empty() && analysis.so_far.is_empty() {
@@ -103,30 +103,30 @@ fn is_traced(analysis: &Analysis, row: &IntervalSample) -> bool {
 fn nothing_completes(analysis: &Analysis, row: &IntervalSample) -> Finding {
     let source = analysis.source(row.listing);
     let outstanding = row.outstanding().unwrap_or(0.0);
-    let mut charge = finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
-    charge.sentence = format!(
+    let mut finding = new_finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
+    finding.sentence = format!(
         "{} had {} requests outstanding and completed none, so its latency reads 0.00: it may be \
          stuck, or a layer above holds the requests",
         phrase::disk(&row.disk),
         phrase::digits(outstanding)
     );
     let what = "requests outstanding without a completion";
-    charge.evidence = vec![read_off(what, outstanding, Unit::Requests, 1, source)];
-    charge.confidence = CERTAIN;
-    charge.explained_share = 1.0;
-    charge.refuted_by = lines(&["completions appear in the next interval"]);
-    charge.next_step = vec![
+    finding.evidence = vec![read_off(what, outstanding, Unit::Requests, 1, source)];
+    finding.confidence = CERTAIN;
+    finding.explained_share = 1.0;
+    finding.refuted_by = lines(&["completions appear in the next interval"]);
+    finding.next_step = vec![
         format!("`dmesg --ctime | grep -i {}`: timeouts, resets, hung tasks", row.disk),
         format!("{}: does anything complete?", phrase::capture(&row.disk, SECONDS)),
     ];
-    charge
+    finding
 }
 
 /// Listings were read, but none holds an I/O of a block device.
 fn nothing_to_judge(analysis: &Analysis) -> Option<Finding> {
     let source = &analysis.recording.listings.first()?.source;
     let records = analysis.recording.records();
-    let mut charge = finding(DETECTOR.verdict, None, vec![0]);
+    let mut finding = new_finding(DETECTOR.verdict, None, vec![0]);
     let mut rows = analysis.recording.listings.iter().flat_map(|listing| &listing.intervals);
     let known = if rows.any(|row| row.since_boot && row.layer == Layer::Block) {
         "averages since the machine started only: of what is slow now they say nothing"
@@ -135,17 +135,17 @@ fn nothing_to_judge(analysis: &Analysis) -> Option<Finding> {
     } else {
         "no block I/O to judge, only what was seen above or beside it"
     };
-    charge.sentence = format!("the input holds {known}");
-    charge.evidence =
+    finding.sentence = format!("the input holds {known}");
+    finding.evidence =
         vec![computed("records of block I/O as it is now", 0.0, Unit::Count, records, source)];
-    charge.confidence = CERTAIN;
-    charge.refuted_by = lines(&["the capture below shows block I/O"]);
-    charge.next_step =
+    finding.confidence = CERTAIN;
+    finding.refuted_by = lines(&["the capture below shows block I/O"]);
+    finding.next_step =
         vec![format!("{}: it adds the latency of each I/O", phrase::capture("", SECONDS))];
-    Some(charge)
+    Some(finding)
 }
 
-fn charge(analysis: &Analysis, input: &str, disks: &[String]) -> Finding {
+fn finding(analysis: &Analysis, input: &str, disks: &[String]) -> Finding {
     let of_input = |place: &usize| analysis.input(*place) == input;
     let suspicion = analysis
         .so_far
@@ -170,10 +170,10 @@ fn charge(analysis: &Analysis, input: &str, disks: &[String]) -> Finding {
     };
     let only = disks.len() == 1 || suspicion.is_some();
     let device = if only { analysis.recording.find_device(&first) } else { None };
-    let mut charge = finding(DETECTOR.verdict, device, listings.clone());
+    let mut finding = new_finding(DETECTOR.verdict, device, listings.clone());
     let Amounts { seen, records, lost } = amounts(analysis, input, disks);
     let plenty = analysis.level(&listings) >= Level::C && seen >= PLENTY;
-    charge.sentence = match suspicion {
+    finding.sentence = match suspicion {
         Some(known) => format!(
             "not enough evidence about {}: the best guess, {}, reaches a confidence of {:.2} and \
              explains {}",
@@ -199,23 +199,23 @@ fn charge(analysis: &Analysis, input: &str, disks: &[String]) -> Finding {
     };
     if let Some(place) = listings.first() {
         let source = analysis.source(*place);
-        charge.evidence.push(computed("I/Os or rows known", records, Unit::Count, 1, source));
-        charge.evidence.push(computed("time lost per time watched", lost, Unit::Ratio, 1, source));
+        finding.evidence.push(computed("I/Os or rows known", records, Unit::Count, 1, source));
+        finding.evidence.push(computed("time lost per time watched", lost, Unit::Ratio, 1, source));
         if let Some((lines, _)) = closing::unread(analysis, input) {
-            charge.evidence.push(computed("lines not read", lines, Unit::Count, 1, source));
+            finding.evidence.push(computed("lines not read", lines, Unit::Count, 1, source));
         }
         if let Some(known) = suspicion {
             let what = format!("confidence of {}", known.verdict);
-            charge.evidence.push(held(
+            finding.evidence.push(held(
                 computed(&what, known.confidence, Unit::Ratio, 1, source),
                 Bound::Above(STANDS),
             ));
         }
     }
-    charge.confidence = 1.0 - suspicion.map_or(0.0, |known| known.confidence);
+    finding.confidence = 1.0 - suspicion.map_or(0.0, |known| known.confidence);
     // A device that loses no time need not be judged: it then explains nothing either.
-    charge.explained_share = lost.min(1.0);
-    charge.refuted_by = lines(&["the capture below gives no clearer picture"]);
+    finding.explained_share = lost.min(1.0);
+    finding.refuted_by = lines(&["the capture below gives no clearer picture"]);
     // An input as rich as needed lacks the medium, if nobody stated it, or time.
     let rich = needs.map_or(plenty, |needs| analysis.level(&listings) >= needs.sure_from);
     let what = if rich { "a longer look" } else { what };
@@ -223,15 +223,15 @@ fn charge(analysis: &Analysis, input: &str, disks: &[String]) -> Finding {
     let id = analysis.recording.find_device(&first);
     let unstated = id.is_some_and(|id| analysis.recording.device_of(id).medium.is_none());
     let made_of = (rich && unstated).then(|| MADE_OF.to_string());
-    charge.next_step = made_of.into_iter().chain([capture]).collect();
+    finding.next_step = made_of.into_iter().chain([capture]).collect();
     let unseen = unseen(analysis.level(&listings));
     if !unseen.is_empty() {
         let names = unseen.join(", ");
-        charge
+        finding
             .next_step
             .push(format!("only that capture can show {names}, which nobody looked for"));
     }
-    charge
+    finding
 }
 
 /// The verdicts that need a richer input than there was.

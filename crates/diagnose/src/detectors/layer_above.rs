@@ -36,7 +36,7 @@ use iowhy_model::{
 
 use crate::Detector;
 use crate::analysis::Analysis;
-use crate::detector::{Needs, computed, finding, held, lines};
+use crate::detector::{Needs, computed, held, lines, new_finding};
 use crate::facts;
 use crate::facts::disk_names;
 use crate::measures::replay::Side;
@@ -56,7 +56,7 @@ pub const DETECTOR: Detector = Detector {
     },
     last: false,
     explains: &[],
-    accuse,
+    detect,
 };
 
 /// Prior of a path when someone complains, and what two measurements of one time add, in nats
@@ -95,7 +95,7 @@ impl Seen {
     }
 }
 
-fn accuse(analysis: &Analysis) -> Vec<Finding> {
+fn detect(analysis: &Analysis) -> Vec<Finding> {
     let places: Vec<usize> = (0..analysis.recording.listings.len()).collect();
     let above: Vec<(usize, Seen)> = places
         .iter()
@@ -103,7 +103,7 @@ fn accuse(analysis: &Analysis) -> Vec<Finding> {
         .collect();
     // Whichever waited longest in all speaks.
     let most = above.iter().max_by(|a, b| a.1.time_ns.total_cmp(&b.1.time_ns));
-    let above = most.and_then(|(place, above)| charge(analysis, *place, above));
+    let above = most.and_then(|(place, above)| finding(analysis, *place, above));
     above.into_iter().chain(between(analysis)).collect()
 }
 
@@ -168,8 +168,8 @@ fn charge_between(
     }
     let source = analysis.source(place);
     let n = above.count as u64;
-    let mut charge = finding(DETECTOR.verdict, Some(upper), vec![place]);
-    charge.sentence = format!(
+    let mut finding = new_finding(DETECTOR.verdict, Some(upper), vec![place]);
+    finding.sentence = format!(
         "{} loses the time itself, above {}: it answers in {} what is done below in {}",
         phrase::disk(name),
         phrase::list(&lowers),
@@ -177,7 +177,7 @@ fn charge_between(
         phrase::ns(needed_ns)
     );
     let below_n = below.count as u64;
-    charge.evidence = vec![
+    finding.evidence = vec![
         computed("mean latency above", above.mean_ns() / 1e6, Unit::Ms, n, source),
         computed("mean latency below", below.mean_ns() / 1e6, Unit::Ms, below_n, source),
         computed("I/Os below for each above", each, Unit::Ratio, n, source),
@@ -197,17 +197,17 @@ fn charge_between(
             Unit::Count,
         ),
     ];
-    charge.confidence = ranking::believe(PRIOR, &[ranking::above(times, TIMES), SIDE_BY_SIDE]);
-    charge.explained_share = 1.0 - 1.0 / times;
-    charge.forecast =
+    finding.confidence = ranking::believe(PRIOR, &[ranking::above(times, TIMES), SIDE_BY_SIDE]);
+    finding.explained_share = 1.0 - 1.0 / times;
+    finding.forecast =
         Some(without_waiting(above, needed_ns, "the device passes on at once what it is given"));
-    charge.refuted_by =
+    finding.refuted_by =
         vec!["the block trace missed I/Os: its count is below that of /proc/diskstats".to_string()];
-    charge.next_step = lines(&[
+    finding.next_step = lines(&[
         "`dmsetup table` and `dmsetup status` tell what it does: delay, crypt, thin, cache, snapshot",
         "`cat /proc/mdstat`: a resync or a member that lags slows all of an array",
     ]);
-    Some(charge)
+    Some(finding)
 }
 
 /// What is waited above comes down to what is needed below; how that spreads is not known.
@@ -221,7 +221,7 @@ fn without_waiting(above: &Seen, needed_ns: f64, assuming: &str) -> Forecast {
     }
 }
 
-fn charge(analysis: &Analysis, place: usize, above: &Seen) -> Option<Finding> {
+fn finding(analysis: &Analysis, place: usize, above: &Seen) -> Option<Finding> {
     let below: Vec<(usize, Seen)> = (0..analysis.recording.listings.len())
         .filter_map(|place| Some((place, seen(analysis, place, |layer| layer == Layer::Block)?)))
         .collect();
@@ -242,14 +242,14 @@ fn charge(analysis: &Analysis, place: usize, above: &Seen) -> Option<Finding> {
     }
     let (source, under) = (analysis.source(place), analysis.source(*at));
     let n = above.count as u64;
-    let mut charge = finding(DETECTOR.verdict, None, vec![place, *at]);
-    charge.sentence = format!(
+    let mut finding = new_finding(DETECTOR.verdict, None, vec![place, *at]);
+    finding.sentence = format!(
         "the block layer is innocent: {} waits {} for what the disks give in {}, and these are well",
         if source.format.contains("oracle") { "the database" } else { "the program" },
         phrase::ns(above.mean_ns()),
         phrase::ns(needed_ns)
     );
-    charge.evidence = vec![
+    finding.evidence = vec![
         computed("mean latency above the block layer", above.mean_ns() / 1e6, Unit::Ms, n, source),
         computed(
             "mean latency of the block layer",
@@ -276,16 +276,16 @@ fn charge(analysis: &Analysis, place: usize, above: &Seen) -> Option<Finding> {
         ),
     ] {
         let high = about.machine_number(key).filter(|(share, _)| *share > PRESSURE);
-        charge.evidence.extend(high.map(|(share, reading)| {
+        finding.evidence.extend(high.map(|(share, reading)| {
             facts::cited(analysis.recording, &reading, what, share, Unit::Share)
         }));
     }
     let together = if same_time { SIDE_BY_SIDE } else { 0.0 };
-    charge.confidence = ranking::believe(PRIOR, &[ranking::above(times, TIMES), together]);
-    charge.explained_share = 1.0 - 1.0 / times;
-    charge.forecast =
+    finding.confidence = ranking::believe(PRIOR, &[ranking::above(times, TIMES), together]);
+    finding.explained_share = 1.0 - 1.0 / times;
+    finding.forecast =
         Some(without_waiting(above, needed_ns, "nothing is waited for above the block layer"));
-    charge.refuted_by = vec![
+    finding.refuted_by = vec![
         format!(
             "{} and {} did not look at the same time and device",
             source.origin(),
@@ -293,13 +293,13 @@ fn charge(analysis: &Analysis, place: usize, above: &Seen) -> Option<Finding> {
         ),
         "the block trace missed I/Os: its count is below that of /proc/diskstats".to_string(),
     ];
-    charge.next_step = lines(&[
+    finding.next_step = lines(&[
         "where does it wait? `cat /proc/PID/stack` some times, or off-CPU stacks (`offcputime-bpfcc`)",
         "`grep -E 'Dirty|Writeback' /proc/meminfo` beside `sysctl vm.dirty_ratio`: writers are held \
          back when dirty pages reach it",
         "`grep . /proc/pressure/*`: memory and processor cause waits that look like I/O",
     ]);
-    Some(charge)
+    Some(finding)
 }
 
 /// What a listing measured in some layers.
@@ -352,7 +352,7 @@ fn all_well(analysis: &Analysis) -> bool {
         quick && trace.side().is_none_or(|side| side == Side::Healthy)
     });
     let rows = analysis
-        .rows
+        .intervals
         .iter()
         .all(|row| row.await_ms().is_none_or(|ms| ms < HEALTHY * row.s0.slowest_ms()));
     let histograms =

@@ -28,7 +28,7 @@ use iowhy_model::{Bound, Finding, Forecast, Level, Medium, Nanos, Op, Unit, Verd
 use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
-use crate::detector::{Needs, computed, finding, held, lines, read_off};
+use crate::detector::{Needs, computed, held, lines, new_finding, read_off};
 use crate::evidence::candidates::{self, EvidenceBuilder, SHAPE_ALONE};
 use crate::facts::FactReading;
 use crate::facts::disk_names;
@@ -57,7 +57,7 @@ pub const DETECTOR: Detector = Detector {
         Verdict::DeviceStall,
         Verdict::LoadSaturated,
     ],
-    accuse,
+    detect,
 };
 
 /// Prior of a path or a neighbour when someone complains (docs/METHOD.md, 11 Confidence), and what
@@ -101,27 +101,27 @@ const VIRTUAL: [&str; 18] = [
     "rbd",
 ];
 
-fn accuse(analysis: &Analysis) -> Vec<Finding> {
-    let touched = analysis.requests().iter().filter_map(|requests| charge(analysis, requests));
+fn detect(analysis: &Analysis) -> Vec<Finding> {
+    let touched = analysis.requests().iter().filter_map(|requests| finding(analysis, requests));
     touched.chain(stuck(analysis)).chain(reported_by_a_target(analysis)).collect()
 }
 
 /// A virtual disk on which requests stay in flight and none completes to the end of the listing: the
 /// host or the network behind it does not answer.
 fn stuck(analysis: &Analysis) -> Vec<Finding> {
-    let charges = analysis.rows_by_listing().into_iter().filter_map(|rows| {
+    let findings = analysis.rows_by_listing().into_iter().filter_map(|rows| {
         let row = rows.last().filter(|row| analysis.network_odds(row.device) >= VOLUME)?;
         let outstanding = row.outstanding()?;
         let silent = rows.iter().rev().take_while(|row| row.outstanding().is_some()).count();
         let source = analysis.source(row.listing);
-        let mut charge = finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
-        charge.sentence = format!(
+        let mut finding = new_finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
+        finding.sentence = format!(
             "{} is a virtual disk that does not answer: {} requests are in flight and none completes, so its \
              latency reads 0.00; what serves it (host, hypervisor, network) is stuck",
             phrase::disk(&row.disk),
             phrase::digits(outstanding)
         );
-        charge.evidence = vec![
+        finding.evidence = vec![
             held(
                 read_off("requests in flight (aqu-sz)", outstanding, Unit::Requests, 1, source),
                 Bound::Above(1.0),
@@ -129,23 +129,23 @@ fn stuck(analysis: &Analysis) -> Vec<Finding> {
             read_off("completions", row.per_s(), Unit::PerSecond, 1, source),
             computed("rows without a completion", silent as f64, Unit::Count, silent as u64, source),
         ];
-        charge.confidence = STUCK;
-        charge.explained_share = 1.0;
-        charge.refuted_by = lines(&["completions appear in the next interval"]);
-        charge.next_step = vec![
+        finding.confidence = STUCK;
+        finding.explained_share = 1.0;
+        finding.refuted_by = lines(&["completions appear in the next interval"]);
+        finding.next_step = vec![
             "on the host: is the image's own disk busy or stuck? `iostat -x 1`, `dmesg`".to_string(),
             format!("`dmesg --ctime | grep -i -e {} -e hung`: since when?", row.disk),
         ];
-        Some(charge)
+        Some(finding)
     });
-    charges.collect()
+    findings.collect()
 }
 
 /// Medium errors of a logical unit other than 0: a drive that is attached directly is unit 0, further
 /// units belong to a target (an array, iSCSI, a replicated volume) that reports errors in its own name.
 fn reported_by_a_target(analysis: &Analysis) -> Vec<Finding> {
     let candidates = candidates::candidates(analysis);
-    let charges = candidates.iter().filter_map(|candidate| {
+    let findings = candidates.iter().filter_map(|candidate| {
         let logged: Vec<&LogLine> = candidate.about().logged("medium").collect();
         let unit = logged.iter().find_map(|line| line.unit()).filter(|unit| *unit > 0)?;
         let mut builder = EvidenceBuilder::default();
@@ -154,24 +154,24 @@ fn reported_by_a_target(analysis: &Analysis) -> Vec<Finding> {
         let first = logged.first()?;
         let of = (f64::from(unit), Unit::Count);
         builder.fact(analysis, &first.reading, "logical unit (LUN)", of, Some(Bound::Above(0.0)));
-        let mut charge =
-            finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
-        charge.sentence = format!(
+        let mut finding =
+            new_finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
+        finding.sentence = format!(
             "{} is unit {unit} of a SCSI target, so its medium errors are the target's words: an array or a \
              network volume behind it lost data or time, and no disk of this host is shown to be bad",
             phrase::disk(&candidate.disk)
         );
-        charge.confidence = OF_A_TARGET;
-        charge.explained_share = 1.0;
-        charge.evidence = builder.evidence;
-        charge.refuted_by = lines(&["the unit is a local disk behind a multiplexing enclosure"]);
-        charge.next_step = vec![
+        finding.confidence = OF_A_TARGET;
+        finding.explained_share = 1.0;
+        finding.evidence = builder.evidence;
+        finding.refuted_by = lines(&["the unit is a local disk behind a multiplexing enclosure"]);
+        finding.next_step = vec![
             format!("who serves it? `lsscsi -t | grep {}`, `iscsiadm -m session -P 3`", candidate.disk),
             "read the log of the target (array, Longhorn, LIO, tgt) for the same minute".to_string(),
         ];
-        Some(charge)
+        Some(finding)
     });
-    charges.collect()
+    findings.collect()
 }
 
 /// Why the device is taken for virtual, in words, and what that is worth; nothing for a name that
@@ -203,7 +203,7 @@ fn virtual_by(analysis: &Analysis, requests: &Requests) -> Option<(String, f64)>
     }
 }
 
-fn charge(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
+fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     let (by, worth) = virtual_by(analysis, requests)?;
     let reads: Vec<Read> = requests
         .of(Op::Read)
@@ -223,8 +223,8 @@ fn charge(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     }
     let source = analysis.source(requests.listing);
     let (first, again) = (found.exposed as u64, found.spared as u64);
-    let mut charge = finding(DETECTOR.verdict, Some(requests.device), vec![requests.listing]);
-    charge.sentence = format!(
+    let mut finding = new_finding(DETECTOR.verdict, Some(requests.device), vec![requests.listing]);
+    finding.sentence = format!(
         "{} {}: the first read of a place takes {}, a later one {}, so it fetches what nobody had \
          touched",
         phrase::disk(&requests.disk),
@@ -235,7 +235,7 @@ fn charge(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         phrase::ns(found.exposed_ns),
         phrase::ns(found.spared_ns)
     );
-    charge.evidence = vec![
+    finding.evidence = vec![
         computed("first read of a place, median", found.exposed_ns / 1e6, Unit::Ms, first, source),
         computed("later reads there, median", found.spared_ns / 1e6, Unit::Ms, again, source),
         held(
@@ -256,12 +256,12 @@ fn charge(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     let clauses =
         [worth, ranking::above(fair, TIMES), ranking::above(lost, ranking::COMPLAINED_OF).min(1.0)];
     let believed = ranking::believe(PRIOR, &clauses);
-    charge.confidence = if worth > 0.0 { believed } else { believed.min(BY_SHAPE) };
+    finding.confidence = if worth > 0.0 { believed } else { believed.min(BY_SHAPE) };
     let trace = analysis.trace(requests.listing, requests.device);
     let all = trace.map_or(0.0, |trace| trace.lost_ns());
-    charge.explained_share = found.excess_ns / all.max(found.excess_ns).max(1.0);
+    finding.explained_share = found.excess_ns / all.max(found.excess_ns).max(1.0);
     let times: Vec<f64> = reads.iter().map(|read| read.ns).collect();
-    charge.forecast = spread::mean(&times).map(|now| Forecast {
+    finding.forecast = spread::mean(&times).map(|now| Forecast {
         now_mean: Nanos(now as i64),
         mean: Nanos((now - found.excess_ns / times.len().max(1) as f64).max(0.0) as i64),
         range: None,
@@ -270,11 +270,11 @@ fn charge(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
             .to_string(),
     });
     let disk = phrase::disk(&requests.disk);
-    charge.refuted_by = lines(&[
+    finding.refuted_by = lines(&[
         "the same places, read again after an hour, are slow again: then it is no first touch",
         "the device is a local disk and its cache made the second read quick",
     ]);
-    charge.next_step = vec![
+    finding.next_step = vec![
         format!(
             "touch it all once: `fio --filename=/dev/{disk} --readonly --rw=read --bs=1M \
              --iodepth=32 --ioengine=libaio --direct=1 --name=touch`, then measure again"
@@ -283,5 +283,5 @@ fn charge(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         "`nstat -az TcpRetransSegs` on whoever serves it: does its tail follow the network's?"
             .to_string(),
     ];
-    Some(charge)
+    Some(finding)
 }

@@ -28,7 +28,7 @@ use iowhy_model::{Bound, Finding, Level, Unit, Verdict};
 use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
-use crate::detector::{Needs, computed, finding, held, lines};
+use crate::detector::{Needs, computed, held, lines, new_finding};
 use crate::evidence::forecast::forecast;
 use crate::measures::ramp;
 use crate::phrase;
@@ -48,7 +48,7 @@ pub const DETECTOR: Detector = Detector {
     last: false,
     // Peers are a yardstick under the same load, and batches are its own.
     explains: &[Verdict::DeviceSlow, Verdict::LoadSaturated, Verdict::PeerOutlier],
-    accuse,
+    detect,
 };
 
 /// Prior of the workload when someone complains (docs/METHOD.md, 11 Confidence).
@@ -64,11 +64,11 @@ const REQUESTS: usize = 10;
 /// Time lost below which nobody complains (docs/METHOD.md, 10 Rules).
 const MATTERS: f64 = 0.01;
 
-fn accuse(analysis: &Analysis) -> Vec<Finding> {
-    analysis.traces.iter().filter_map(|trace| charge(analysis, trace)).collect()
+fn detect(analysis: &Analysis) -> Vec<Finding> {
+    analysis.traces.iter().filter_map(|trace| finding(analysis, trace)).collect()
 }
 
-fn charge(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
+fn finding(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     let s0_ms = trace.s0.median_ms();
     let ramps = ramp::ramps(&trace.spans, s0_ms * 1e6)?;
     let spacing_ms = ramps.spacing_ns / 1e6;
@@ -82,8 +82,8 @@ fn charge(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     }
     let source = analysis.source(trace.listing);
     let n = ramps.requests as u64;
-    let mut charge = finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
-    charge.sentence = format!(
+    let mut finding = new_finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
+    finding.sentence = format!(
         "{} gets its I/Os in batches: {} batches of {} on average drain at one every {}, so the \
          last of each waits for all before it",
         phrase::disk(&trace.disk),
@@ -91,7 +91,7 @@ fn charge(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
         phrase::digits(n as f64 / ramps.count.max(1) as f64),
         phrase::ms(spacing_ms)
     );
-    charge.evidence = vec![
+    finding.evidence = vec![
         computed("batches", ramps.count as f64, Unit::Count, n, source),
         computed("requests in them", n as f64, Unit::Count, n, source),
         held(
@@ -116,18 +116,18 @@ fn charge(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     ];
     let clauses =
         [ranking::above(ramps.lost_share, HOLDS), ranking::below(ramps.spacing_cv, VARIATION)];
-    charge.confidence = ranking::believe(PRIOR, &clauses);
-    charge.explained_share = ramps.lost_share;
-    charge.forecast = trace.vote.as_ref().and_then(|vote| forecast(trace, vote));
-    charge.refuted_by = lines(&[
+    finding.confidence = ranking::believe(PRIOR, &clauses);
+    finding.explained_share = ramps.lost_share;
+    finding.forecast = trace.vote.as_ref().and_then(|vote| forecast(trace, vote));
+    finding.refuted_by = lines(&[
         "the same requests spread over time are as slow",
         "the time between completions is longer than a healthy device needs",
     ]);
-    charge.next_step = lines(&[
+    finding.next_step = lines(&[
         "who sends the batches? `iowhy snoop --for 30s` shows the process of each I/O",
         "if it is writeback: `sysctl vm.dirty_background_bytes=67108864` starts it earlier and in \
          smaller steps",
         "spread fsyncs and checkpoints over time",
     ]);
-    Some(charge)
+    Some(finding)
 }

@@ -31,7 +31,7 @@ use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
 use crate::analysis::samples::IntervalSample;
-use crate::detector::{Needs, computed, finding, held, lines, read_off};
+use crate::detector::{Needs, computed, held, lines, new_finding, read_off};
 use crate::evidence::forecast::from_means;
 use crate::measures::exposure::{self, Exposure, Sample};
 use crate::measures::spans::{self, Spans};
@@ -60,7 +60,7 @@ pub const DETECTOR: Detector = Detector {
         Verdict::LoadLargeIo,
         Verdict::LoadSaturated,
     ],
-    accuse,
+    detect,
 };
 
 /// Prior of the workload when someone complains (docs/METHOD.md, 11 Confidence).
@@ -77,7 +77,7 @@ const WINDOWS: i64 = 100;
 const SHORTEST_NS: i64 = 10_000_000;
 const LONGEST_NS: i64 = 1_000_000_000;
 
-fn accuse(analysis: &Analysis) -> Vec<Finding> {
+fn detect(analysis: &Analysis) -> Vec<Finding> {
     let traced = analysis.requests().iter().filter_map(|requests| from_events(analysis, requests));
     let rows = analysis.rows_by_listing().into_iter().filter_map(|rows| from_rows(analysis, &rows));
     traced.chain(rows).collect()
@@ -127,8 +127,8 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     let source = analysis.source(requests.listing);
     let decisive = effect.decisive();
     let (disk, others) = (phrase::disk(&requests.disk), phrase::plural(effect.op));
-    let mut charge = finding(DETECTOR.verdict, Some(requests.device), vec![requests.listing]);
-    charge.sentence = format!(
+    let mut finding = new_finding(DETECTOR.verdict, Some(requests.device), vec![requests.listing]);
+    finding.sentence = format!(
         "discards hold up the {others} of {disk}: {} while one is under way, {} otherwise",
         phrase::ns(effect.single.exposed_ns),
         phrase::ns(effect.single.spared_ns)
@@ -142,7 +142,7 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     } else {
         "requests"
     };
-    charge.evidence = vec![
+    finding.evidence = vec![
         computed("discards", n as f64, Unit::Count, n, source),
         held(
             computed("busy time with a discard under way", share, Unit::Share, n, source),
@@ -178,7 +178,7 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         ),
     ];
     if let Some(matched) = effect.single.matched {
-        charge.evidence.push(held(
+        finding.evidence.push(held(
             computed("the same at the same number in flight", matched, Unit::Ratio, met, source),
             Bound::Above(MATCHED),
         ));
@@ -188,13 +188,13 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         ranking::above(effect.single.matched.unwrap_or(MATCHED), MATCHED),
         ranking::above(lost, ranking::COMPLAINED_OF),
     ];
-    charge.confidence = ranking::believe(PRIOR, &clauses);
+    finding.confidence = ranking::believe(PRIOR, &clauses);
     let trace = analysis.trace(requests.listing, requests.device);
     let own: f64 = trace.map_or(0.0, |trace| trace.lost_ns());
-    charge.explained_share = effect.single.excess_ns / own.max(effect.single.excess_ns).max(1.0);
-    charge.forecast = forecast(requests, &effect);
-    advise(&mut charge, &requests.disk);
-    Some(charge)
+    finding.explained_share = effect.single.excess_ns / own.max(effect.single.excess_ns).max(1.0);
+    finding.forecast = forecast(requests, &effect);
+    advise(&mut finding, &requests.disk);
+    Some(finding)
 }
 
 fn effect(requests: &Requests, op: Op, under_way: &Spans) -> Option<Effect> {
@@ -293,8 +293,8 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     let row = usable.iter().max_by(|a, b| time(a).total_cmp(&time(b)))?;
     let source = analysis.source(row.listing);
     let others = phrase::plural(op);
-    let mut charge = finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
-    charge.sentence = format!(
+    let mut finding = new_finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
+    finding.sentence = format!(
         "discards hold up the {others} of {}: {} on average in the intervals they fill, {} in those \
          without",
         phrase::disk(&row.disk),
@@ -302,7 +302,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         phrase::ns(effect.spared_ns)
     );
     let (met, free) = (effect.exposed as u64, effect.spared as u64);
-    charge.evidence = vec![
+    finding.evidence = vec![
         held(
             computed("busy time taken by discards, at most", share(row), Unit::Share, 1, source),
             Bound::Above(BUSY_SHARE),
@@ -327,18 +327,18 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         ),
     ];
     let clauses = [ranking::above(effect.ratio, TIMES), ranking::above(share(row), BUSY_SHARE)];
-    charge.confidence = ranking::believe(PRIOR, &clauses);
-    charge.explained_share = 1.0 - effect.spared_ns / effect.exposed_ns;
-    advise(&mut charge, &row.disk);
-    Some(charge)
+    finding.confidence = ranking::believe(PRIOR, &clauses);
+    finding.explained_share = 1.0 - effect.spared_ns / effect.exposed_ns;
+    advise(&mut finding, &row.disk);
+    Some(finding)
 }
 
-fn advise(charge: &mut Finding, disk: &str) {
-    charge.refuted_by = lines(&[
+fn advise(finding: &mut Finding, disk: &str) {
+    finding.refuted_by = lines(&[
         "the others are as slow while files are deleted on a mount without `discard`",
         "at the same number in flight the difference goes away",
     ]);
-    charge.next_step = vec![
+    finding.next_step = vec![
         "`findmnt -o TARGET,OPTIONS | grep -w discard`: mount without it, and let `systemctl enable \
          fstrim.timer` trim once a week"
             .to_string(),

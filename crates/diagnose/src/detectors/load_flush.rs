@@ -34,7 +34,7 @@ use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
 use crate::analysis::samples::IntervalSample;
 use crate::baseline::healthy_time;
-use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
+use crate::detector::{Needs, computed, estimated, held, lines, new_finding, read_off};
 use crate::evidence::programs;
 use crate::measures::flushing::{self, Flushing, Kind, Served};
 use crate::measures::spans::Spans;
@@ -55,7 +55,7 @@ pub const DETECTOR: Detector = Detector {
     },
     last: false,
     explains: &[Verdict::DeviceSlow, Verdict::LoadSaturated],
-    accuse,
+    detect,
 };
 
 /// Prior of the workload when someone complains (docs/METHOD.md, 11 Confidence).
@@ -71,7 +71,7 @@ const CACHED: usize = 2;
 /// Flushes that decide (docs/METHOD.md, 10 Rules: ten events).
 const FEWEST: usize = 10;
 
-fn accuse(analysis: &Analysis) -> Vec<Finding> {
+fn detect(analysis: &Analysis) -> Vec<Finding> {
     let traced = analysis.requests().iter().filter_map(|requests| from_events(analysis, requests));
     let rows = analysis.rows_by_listing().into_iter().filter_map(|rows| from_rows(analysis, &rows));
     let waits = programs::flushes(analysis, DETECTOR.verdict);
@@ -124,9 +124,9 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     let n = found.n as u64;
     let per_s = found.n as f64 / (requests.span_ns() / 1e9);
     let disk = phrase::disk(&requests.disk);
-    let mut charge = finding(DETECTOR.verdict, Some(requests.device), vec![requests.listing]);
-    charge.sentence = sentence(disk, per_s, found.median_ns / 1e6, plain_ns / 1e6);
-    charge.evidence = vec![
+    let mut finding = new_finding(DETECTOR.verdict, Some(requests.device), vec![requests.listing]);
+    finding.sentence = sentence(disk, per_s, found.median_ns / 1e6, plain_ns / 1e6);
+    finding.evidence = vec![
         computed("flushes and durable writes", found.n as f64, Unit::Count, n, source),
         computed("of them per second", per_s, Unit::PerSecond, n, source),
         computed("their median latency", found.median_ns / 1e6, Unit::Ms, n, source),
@@ -148,7 +148,7 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     ];
     if let (Some(plain), Some(ratio)) = (found.plain_ns, found.ratio) {
         let count = found.plain as u64;
-        charge.evidence.extend([
+        finding.evidence.extend([
             computed("median latency of plain writes", plain / 1e6, Unit::Ms, count, source),
             held(
                 computed("times a plain write", ratio, Unit::Ratio, n, source),
@@ -156,14 +156,20 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
             ),
         ]);
     }
-    charge.evidence.push(estimated("a plain write of its class", s0_ns / 1e6, Unit::Ms, 1, source));
+    finding.evidence.push(estimated(
+        "a plain write of its class",
+        s0_ns / 1e6,
+        Unit::Ms,
+        1,
+        source,
+    ));
     // The two clauses of the rule speak of the same thing: the stronger one counts.
     let share = ranking::above(found.busy_share, BUSY_SHARE);
     let times = found.ratio.map_or(share, |ratio| ranking::above(ratio, TIMES_PLAIN));
     let clauses = [share.max(times), ranking::above(lost, ranking::COMPLAINED_OF)];
-    charge.confidence = ranking::believe(PRIOR, &clauses);
-    charge.explained_share = if all > 0.0 { mine / all } else { 1.0 };
-    charge.forecast = Some(Forecast {
+    finding.confidence = ranking::believe(PRIOR, &clauses);
+    finding.explained_share = if all > 0.0 { mine / all } else { 1.0 };
+    finding.forecast = Some(Forecast {
         now_mean: Nanos(found.mean_ns as i64),
         mean: Nanos(plain_ns as i64),
         range: None,
@@ -173,8 +179,8 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
                    what a plain one does"
                 .to_string(),
     });
-    advise(&mut charge, &requests.disk);
-    Some(charge)
+    advise(&mut finding, &requests.disk);
+    Some(finding)
 }
 
 fn kind(op: Op, flags: Flags) -> Kind {
@@ -233,9 +239,9 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     }
     let source = analysis.source(row.listing);
     let n = (per_s * seconds).round() as u64;
-    let mut charge = finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
-    charge.sentence = sentence(phrase::disk(&row.disk), per_s, ms, plain_ms);
-    charge.evidence = vec![
+    let mut finding = new_finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
+    finding.sentence = sentence(phrase::disk(&row.disk), per_s, ms, plain_ms);
+    finding.evidence = vec![
         read_off("flushes", per_s, Unit::PerSecond, n, source),
         read_off("their mean latency (f_await)", ms, Unit::Ms, n, source),
         held(
@@ -245,11 +251,11 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         estimated("a plain write of its class", plain_ms, Unit::Ms, 1, source),
     ];
     let clauses = [ranking::above(share, BUSY_SHARE), ranking::above(ms, TIMES_PLAIN * plain_ms)];
-    charge.confidence = ranking::believe(PRIOR, &clauses);
+    finding.confidence = ranking::believe(PRIOR, &clauses);
     let mine = per_s * (ms - plain_ms) / 1000.0;
-    charge.explained_share = mine / (mine + row.lost());
-    advise(&mut charge, &row.disk);
-    Some(charge)
+    finding.explained_share = mine / (mine + row.lost());
+    advise(&mut finding, &row.disk);
+    Some(finding)
 }
 
 fn sentence(disk: &str, per_s: f64, ms: f64, plain_ms: f64) -> String {
@@ -262,12 +268,12 @@ fn sentence(disk: &str, per_s: f64, ms: f64, plain_ms: f64) -> String {
     )
 }
 
-fn advise(charge: &mut Finding, disk: &str) {
-    charge.refuted_by = lines(&[
+fn advise(finding: &mut Finding, disk: &str) {
+    finding.refuted_by = lines(&[
         "plain writes without a flush in flight take as long",
         "the program is as slow with its commits grouped or its fsyncs switched off",
     ]);
-    charge.next_step = vec![
+    finding.next_step = vec![
         format!(
             "who flushes? `iowhy snoop --op flush --for 30s --device {disk}` names the process"
         ),

@@ -28,7 +28,7 @@ use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::baseline::healthy_time::{HealthyServiceTime, Request};
-use crate::detector::{Needs, computed, estimated, finding, held, lines};
+use crate::detector::{Needs, computed, estimated, held, lines, new_finding};
 use crate::evidence::runs;
 use crate::measures::service::{ServiceSpan, busy_ns};
 use crate::measures::spread;
@@ -48,7 +48,7 @@ pub const DETECTOR: Detector = Detector {
     },
     last: false,
     explains: &[Verdict::LoadSaturated],
-    accuse,
+    detect,
 };
 
 /// Bounds of the rule (docs/METHOD.md, 10 Rules).
@@ -89,7 +89,7 @@ struct Large<'a> {
     n: u64,
 }
 
-fn accuse(analysis: &Analysis) -> Vec<Finding> {
+fn detect(analysis: &Analysis) -> Vec<Finding> {
     let traces = analysis.traces.iter().filter_map(|trace| from_trace(analysis, trace));
     let rows = analysis.rows_by_listing().into_iter().filter_map(|rows| from_rows(analysis, &rows));
     traces.chain(rows).chain(runs::deep(analysis, DETECTOR.verdict, true)).collect()
@@ -116,7 +116,7 @@ fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     let waits: Vec<f64> = small.map(|span| span.latency_ns() / 1e6).collect();
     let as_slow =
         waits.len() >= EVENTS_NEEDED && spread::median(&waits).is_some_and(|ms| ms >= latency_ms);
-    if n < EVENTS_NEEDED as u64 || as_slow { None } else { charge(analysis, &large) }
+    if n < EVENTS_NEEDED as u64 || as_slow { None } else { finding(analysis, &large) }
 }
 
 fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
@@ -150,10 +150,10 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         s0: &row.s0,
         n: 1,
     };
-    charge(analysis, &large)
+    finding(analysis, &large)
 }
 
-fn charge(analysis: &Analysis, large: &Large) -> Option<Finding> {
+fn finding(analysis: &Analysis, large: &Large) -> Option<Finding> {
     let source: &Source = analysis.source(large.listing);
     let small = Request { op: large.op, bytes: SMALL, sequential: Some(true) };
     let small_ms = analysis.s0(large.device, small, None).median_ms();
@@ -176,8 +176,8 @@ fn charge(analysis: &Analysis, large: &Large) -> Option<Finding> {
     {
         return None;
     }
-    let mut charge = finding(DETECTOR.verdict, Some(large.device), vec![large.listing]);
-    charge.sentence = format!(
+    let mut finding = new_finding(DETECTOR.verdict, Some(large.device), vec![large.listing]);
+    finding.sentence = format!(
         "{} moves {} per request: {} is what that takes, {} of it transfer",
         phrase::disk(large.disk),
         phrase::bytes(large.bytes),
@@ -185,7 +185,7 @@ fn charge(analysis: &Analysis, large: &Large) -> Option<Finding> {
         phrase::percent(transfer.min(1.0))
     );
     let healthy = format!("healthy time for that size, taking it for {}", large.s0.assumption);
-    charge.evidence = vec![
+    finding.evidence = vec![
         held(
             computed("mean request size", large.bytes, Unit::Bytes, large.n, source),
             Bound::Above(LARGE),
@@ -214,18 +214,18 @@ fn charge(analysis: &Analysis, large: &Large) -> Option<Finding> {
             Bound::Above(TRANSFER),
         ),
     ];
-    charge.confidence = ranking::believe(
+    finding.confidence = ranking::believe(
         PRIOR,
         &[ranking::below(over, WITHIN), ranking::above(large.bytes, LARGE)],
     );
-    charge.explained_share = transfer.min(1.0);
-    charge.refuted_by = lines(&["requests of 4 KB on the same device are as slow"]);
-    charge.next_step = vec![
+    finding.explained_share = transfer.min(1.0);
+    finding.refuted_by = lines(&["requests of 4 KB on the same device are as slow"]);
+    finding.next_step = vec![
         "accept it if throughput is the goal".to_string(),
         format!(
             "else lower `/sys/block/{0}/queue/max_sectors_kb` or `/sys/block/{0}/queue/read_ahead_kb`",
             large.disk
         ),
     ];
-    Some(charge)
+    Some(finding)
 }

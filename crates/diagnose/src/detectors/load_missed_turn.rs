@@ -35,7 +35,7 @@ use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::groups::Group;
 use crate::analysis::samples::HistogramSample;
-use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
+use crate::detector::{Needs, computed, estimated, held, lines, new_finding, read_off};
 use crate::measures::missed_turn::{self, MissedTurn};
 use crate::measures::service;
 use crate::measures::spread;
@@ -54,7 +54,7 @@ pub const DETECTOR: Detector = Detector {
     },
     last: false,
     explains: &[Verdict::DeviceSlow, Verdict::DeviceRetry, Verdict::LoadSmallSync],
-    accuse,
+    detect,
 };
 
 /// Writes needed (docs/METHOD.md, 5 Missed turn: MCC 0.95 at 20 events).
@@ -76,7 +76,7 @@ const RESTS: f64 = 4.0;
 /// end of its class) needs is not counted as lost.
 const BYTES_PER_MS: f64 = 60_000.0;
 
-fn accuse(analysis: &Analysis) -> Vec<Finding> {
+fn detect(analysis: &Analysis) -> Vec<Finding> {
     let histograms =
         analysis.histograms.iter().filter_map(|sample| from_histogram(analysis, sample));
     let traces = analysis.traces.iter().flat_map(|trace| from_trace(analysis, trace));
@@ -108,7 +108,7 @@ fn from_histogram(analysis: &Analysis, sample: &HistogramSample) -> Option<Findi
         }
     }
     let size = sample.known.bytes;
-    charge(sample.known.device, sample.listing, &missed, mean_ms, size, evidence)
+    finding(sample.known.device, sample.listing, &missed, mean_ms, size, evidence)
 }
 
 fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Vec<Finding> {
@@ -138,7 +138,7 @@ fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Vec<Finding> {
             })?;
             let mut evidence = facts_of(&missed, advance_ms, source);
             evidence.push(computed("mean latency", mean_ms, Unit::Ms, missed.n, source));
-            charge(trace.device, trace.listing, &missed, mean_ms, Some(group.bytes), evidence)
+            finding(trace.device, trace.listing, &missed, mean_ms, Some(group.bytes), evidence)
         })
         .collect()
 }
@@ -183,7 +183,7 @@ fn facts_of(missed: &MissedTurn, advance_ms: f64, source: &Source) -> Vec<Eviden
     ]
 }
 
-fn charge(
+fn finding(
     device: DeviceId,
     listing: usize,
     missed: &MissedTurn,
@@ -195,30 +195,30 @@ fn charge(
         return None;
     }
     let needed_ms = bytes.map_or(0.0, f64::from) / BYTES_PER_MS;
-    let mut charge = finding(DETECTOR.verdict, Some(device), vec![listing]);
+    let mut finding = new_finding(DETECTOR.verdict, Some(device), vec![listing]);
     let size = bytes.map(|bytes| format!(" of {}", phrase::bytes(f64::from(bytes))));
-    charge.sentence = format!(
+    finding.sentence = format!(
         "each synchronous write{} waits a whole turn of the platter, {:.3} ms at {:.0} rpm: its \
          sector has just passed under the head when the write before it returns",
         size.unwrap_or_default(),
         missed.turn_ms,
         missed.rpm
     );
-    charge.evidence = evidence;
-    charge.confidence = if missed.n >= 100 { AT_100 } else { AT_20 };
-    charge.explained_share = (missed.mean_turns * missed.turn_ms - needed_ms) / mean_ms;
-    charge.refuted_by = lines(&[
+    finding.evidence = evidence;
+    finding.confidence = if missed.n >= 100 { AT_100 } else { AT_20 };
+    finding.explained_share = (missed.mean_turns * missed.turn_ms - needed_ms) / mean_ms;
+    finding.refuted_by = lines(&[
         "the latency stays the same on a device without a platter: then a timer makes the steps",
         "writes to random places take less than a turn on average",
         "with two writes in flight each still waits a turn",
     ]);
-    charge.next_step = lines(&[
+    finding.next_step = lines(&[
         "keep the next write in flight before the last one is done: `fio --ioengine=libaio \
          --iodepth=4 --direct=1 --rw=write --name=try --filename=FILE` shows the gain",
         "write bigger blocks, or commit in groups",
         "a write cache that survives a power cut removes the wait; one that does not only hides it",
     ]);
-    charge.forecast = bytes.map(|bytes| Forecast {
+    finding.forecast = bytes.map(|bytes| Forecast {
         now_mean: Nanos::from_ms(mean_ms),
         // Back to back, a write costs its share of a streaming disk, and a turn per command is gone.
         mean: Nanos::from_ms(f64::from(bytes) / BYTES_PER_MS + 0.2),
@@ -226,7 +226,7 @@ fn charge(
         p99: None,
         assuming: "writes are queued ahead, so that no sector is missed".to_string(),
     });
-    Some(charge)
+    Some(finding)
 }
 
 fn whole_turns(turns: f64) -> String {

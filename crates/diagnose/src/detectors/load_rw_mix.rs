@@ -31,7 +31,7 @@ use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
-use crate::detector::{Needs, computed, finding, held, lines, read_off};
+use crate::detector::{Needs, computed, held, lines, new_finding, read_off};
 use crate::evidence::forecast::from_latencies;
 use crate::measures::exposure::{self, Exposure, Sample};
 use crate::measures::service::ServiceSpan;
@@ -53,7 +53,7 @@ pub const DETECTOR: Detector = Detector {
     },
     last: false,
     explains: &[Verdict::DeviceSlow, Verdict::LoadLargeIo, Verdict::LoadSaturated],
-    accuse,
+    detect,
 };
 
 /// Prior of the workload when someone complains (docs/METHOD.md, 11 Confidence), and less of it
@@ -69,7 +69,7 @@ const MATCHED: f64 = 1.5;
 /// Intervals of each kind (docs/METHOD.md, 10 Rules: at least five each).
 const ROWS: usize = 5;
 
-fn accuse(analysis: &Analysis) -> Vec<Finding> {
+fn detect(analysis: &Analysis) -> Vec<Finding> {
     let traced = analysis.traces.iter().filter_map(|trace| from_trace(analysis, trace));
     let rows = analysis.rows_by_listing().into_iter().filter_map(|rows| from_rows(analysis, &rows));
     traced.chain(rows).collect()
@@ -97,14 +97,14 @@ fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     let source = analysis.source(trace.listing);
     let (victims, culprits) = (phrase::plural(effect.victim), phrase::plural(effect.culprit));
     let (met, free) = (found.exposed as u64, found.spared as u64);
-    let mut charge = finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
-    charge.sentence = format!(
+    let mut finding = new_finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
+    finding.sentence = format!(
         "{culprits} slow down the {victims} of {}: {} each while one is in flight, {} otherwise",
         phrase::disk(&trace.disk),
         phrase::ns(found.exposed_ns),
         phrase::ns(found.spared_ns)
     );
-    charge.evidence = vec![
+    finding.evidence = vec![
         computed(
             &format!("time on the device of {victims} beside {culprits}, median"),
             found.exposed_ns / 1e6,
@@ -134,11 +134,11 @@ fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     ];
     let clauses =
         [ranking::above(effect.fair, MATCHED), ranking::above(lost, ranking::COMPLAINED_OF)];
-    charge.confidence = ranking::believe(PRIOR, &clauses);
-    charge.explained_share = found.excess_ns / trace.lost_ns().max(found.excess_ns).max(1.0);
-    charge.forecast = alone(trace, &effect);
-    advise(&mut charge, &trace.disk, effect.victim);
-    Some(charge)
+    finding.confidence = ranking::believe(PRIOR, &clauses);
+    finding.explained_share = found.excess_ns / trace.lost_ns().max(found.excess_ns).max(1.0);
+    finding.forecast = alone(trace, &effect);
+    advise(&mut finding, &trace.disk, effect.victim);
+    Some(finding)
 }
 
 /// The latency of the victims, and of those of them that met nobody.
@@ -216,15 +216,15 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     let source = analysis.source(row.listing);
     let (victims, culprits) = (phrase::plural(victim), phrase::plural(culprit));
     let (met, free) = (found.exposed as u64, found.spared as u64);
-    let mut charge = finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
-    charge.sentence = format!(
+    let mut finding = new_finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
+    finding.sentence = format!(
         "{culprits} seem to slow down the {victims} of {}: await is {} in the intervals with many \
          of them, {} in those with few",
         phrase::disk(&row.disk),
         phrase::ns(found.exposed_ns),
         phrase::ns(found.spared_ns)
     );
-    charge.evidence = vec![
+    finding.evidence = vec![
         read_off(
             &format!("await of {victims} beside {culprits}, median"),
             found.exposed_ns / 1e6,
@@ -244,10 +244,10 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
             Bound::Above(TIMES),
         ),
     ];
-    charge.confidence = ranking::believe(PRIOR_OF_ROWS, &[ranking::above(found.ratio, TIMES)]);
-    charge.explained_share = 1.0 - found.spared_ns / found.exposed_ns;
-    advise(&mut charge, &row.disk, victim);
-    Some(charge)
+    finding.confidence = ranking::believe(PRIOR_OF_ROWS, &[ranking::above(found.ratio, TIMES)]);
+    finding.explained_share = 1.0 - found.spared_ns / found.exposed_ns;
+    advise(&mut finding, &row.disk, victim);
+    Some(finding)
 }
 
 fn of_rows(rows: &[&IntervalSample], victim: Op, culprit: Op) -> Option<Exposure> {
@@ -281,19 +281,19 @@ fn of_rows(rows: &[&IntervalSample], victim: Op, culprit: Op) -> Option<Exposure
     (enough && no_more && found.ratio > TIMES && found.p < CHANCE).then_some(found)
 }
 
-fn advise(charge: &mut Finding, disk: &str, victim: Op) {
+fn advise(finding: &mut Finding, disk: &str, victim: Op) {
     let victims = phrase::plural(victim);
-    charge.refuted_by = vec![
+    finding.refuted_by = vec![
         format!("{victims} alone, at the same number in flight, are as slow"),
         "the device stands still for everything at those moments".to_string(),
     ];
-    charge.next_step = lines(&[
+    finding.next_step = lines(&[
         "limit the writer: `systemctl set-property WRITER.service IOWriteBandwidthMax=\"/dev/DISK \
          50M\"`, and watch the reads",
         "give reads precedence: `mq-deadline` or `kyber` as scheduler, or io.latency for their group",
         "put logs and data on devices of their own",
     ]);
-    if let Some(step) = charge.next_step.first_mut() {
+    if let Some(step) = finding.next_step.first_mut() {
         *step = step.replace("DISK", phrase::disk(disk));
     }
 }

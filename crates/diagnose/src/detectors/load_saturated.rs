@@ -30,7 +30,7 @@ use crate::Detector;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::{self, IntervalSample};
 use crate::analysis::{Analysis, EVENTS_NEEDED};
-use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
+use crate::detector::{Needs, computed, estimated, held, lines, new_finding, read_off};
 use crate::evidence::forecast::{forecast, vote_evidence};
 use crate::evidence::runs;
 use crate::facts::disk_names;
@@ -52,7 +52,7 @@ pub const DETECTOR: Detector = Detector {
     },
     last: false,
     explains: &[],
-    accuse,
+    detect,
 };
 
 /// Mean latency over S0, and the busy time over S0 beyond which the device is the suspect
@@ -73,7 +73,7 @@ const TWO_LOADS: f64 = 1.5;
 /// flight, and a fall twice as fast has another cause (another load).
 const STEEPEST: f64 = 2.0;
 
-fn accuse(analysis: &Analysis) -> Vec<Finding> {
+fn detect(analysis: &Analysis) -> Vec<Finding> {
     let traced = analysis.traces.iter().filter_map(|trace| from_events(analysis, trace));
     let averaged =
         analysis.rows_by_listing().into_iter().filter_map(|rows| from_rows(analysis, &rows));
@@ -88,20 +88,20 @@ fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     if trace.spans.len() < EVENTS_NEEDED || lost < ranking::COMPLAINED_OF || undisputed {
         return None;
     }
-    let mut charge = finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
-    charge.sentence = format!(
+    let mut finding = new_finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
+    finding.sentence = format!(
         "{} is asked for more than a healthy device gives: requests wait {} on average, and would \
          still wait {} on one that is healthy",
         phrase::disk(&trace.disk),
         phrase::ns(middle.mean_ns),
         phrase::ns(middle.healthy_mean_ns)
     );
-    charge.confidence = (f64::from(vote.workload) + 0.5) / 10.5;
-    charge.explained_share = middle.workload_share;
-    charge.evidence = vote_evidence(analysis, trace, vote, Side::Workload);
-    charge.forecast = forecast(trace, vote);
-    advise(&mut charge, &trace.disk);
-    Some(charge)
+    finding.confidence = (f64::from(vote.workload) + 0.5) / 10.5;
+    finding.explained_share = middle.workload_share;
+    finding.evidence = vote_evidence(analysis, trace, vote, Side::Workload);
+    finding.forecast = forecast(trace, vote);
+    advise(&mut finding, &trace.disk);
+    Some(finding)
 }
 
 fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
@@ -121,24 +121,24 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     }
     let source = analysis.source(row.listing);
     let s0 = row.s0.median_ms();
-    let mut charge = finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
-    charge.sentence = format!(
+    let mut finding = new_finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
+    finding.sentence = format!(
         "{} is asked for more than it gives: requests wait {}, of which each is served for {}",
         phrase::disk(&row.disk),
         phrase::ms(wait),
         phrase::ms(effective)
     );
-    charge.confidence = confidence;
+    finding.confidence = confidence;
     if let Some(queue) = row.interval.queue_len
         && effective <= SERVED_WELL * row.s0.slowest_ms()
         && votes > 0
     {
         let clause = ranking::above(queue, QUEUE).max(0.0);
-        charge.confidence = ranking::believe(confidence, &[clause]);
+        finding.confidence = ranking::believe(confidence, &[clause]);
     }
-    charge.explained_share = ((wait - effective.max(s0)) / wait).max(0.0);
+    finding.explained_share = ((wait - effective.max(s0)) / wait).max(0.0);
     let healthy = format!("healthy service time, taking it for {}", row.s0.assumption);
-    charge.evidence = vec![
+    finding.evidence = vec![
         held(read_off("mean latency (await)", wait, Unit::Ms, 1, source), Bound::Above(WAITS * s0)),
         held(
             computed("busy time per completion", effective, Unit::Ms, 1, source),
@@ -149,7 +149,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     ];
     if let Some(queue) = row.interval.queue_len {
         let what = "requests queued or served (aqu-sz)";
-        charge.evidence.push(read_off(what, queue, Unit::Requests, 1, source));
+        finding.evidence.push(read_off(what, queue, Unit::Requests, 1, source));
     }
     let loads: Vec<Load> = same_disk(analysis, row);
     // Points of nearly one depth have no slope to speak of.
@@ -160,15 +160,15 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     if let Some(eps) = slope {
         let n = loads.len() as u64;
         let what = "elasticity of throughput, d ln X / d ln N";
-        charge
+        finding
             .evidence
             .push(held(computed(what, eps, Unit::Ratio, n, source), Bound::Below(STILL_GROWS)));
         if eps > STILL_GROWS {
-            charge.confidence *= DOUBT;
+            finding.confidence *= DOUBT;
         }
     }
-    advise(&mut charge, &row.disk);
-    Some(charge)
+    advise(&mut finding, &row.disk);
+    Some(finding)
 }
 
 fn usable(row: &IntervalSample) -> bool {
@@ -177,7 +177,7 @@ fn usable(row: &IntervalSample) -> bool {
 
 fn same_disk(analysis: &Analysis, row: &IntervalSample) -> Vec<Load> {
     analysis
-        .rows
+        .intervals
         .iter()
         .filter(|other| {
             other.disk == row.disk && analysis.input(other.listing) == analysis.input(row.listing)
@@ -188,12 +188,12 @@ fn same_disk(analysis: &Analysis, row: &IntervalSample) -> Vec<Load> {
         .collect()
 }
 
-fn advise(charge: &mut Finding, disk: &str) {
-    charge.refuted_by = lines(&[
+fn advise(finding: &mut Finding, disk: &str) {
+    finding.refuted_by = lines(&[
         "a peer of the same class under the same load is much quicker",
         "throughput stands on a round number: then a limit holds it",
     ]);
-    charge.next_step = vec![
+    finding.next_step = vec![
         format!("who asks? {} names the processes", phrase::capture(disk, 30)),
         "fewer or larger I/Os, a cache, or the load spread over more devices".to_string(),
     ];

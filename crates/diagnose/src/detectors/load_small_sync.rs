@@ -32,7 +32,7 @@ use crate::Detector;
 use crate::analysis::groups::Stream;
 use crate::analysis::samples::IntervalSample;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
-use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
+use crate::detector::{Needs, computed, estimated, held, lines, new_finding, read_off};
 use crate::evidence::mounts;
 use crate::measures::sequential;
 use crate::measures::service;
@@ -52,7 +52,7 @@ pub const DETECTOR: Detector = Detector {
     },
     last: false,
     explains: &[],
-    accuse,
+    detect,
 };
 
 /// Prior of workload and configuration when someone complains (docs/METHOD.md, 11 Confidence).
@@ -85,23 +85,23 @@ struct WriteStream {
     usual: Vec<(Op, u32, usize)>,
 }
 
-fn accuse(analysis: &Analysis) -> Vec<Finding> {
+fn detect(analysis: &Analysis) -> Vec<Finding> {
     let mut inputs: Vec<&str> = Vec::new();
     for place in 0..analysis.recording.listings.len() {
         if !inputs.contains(&analysis.input(place)) {
             inputs.push(analysis.input(place));
         }
     }
-    inputs.into_iter().filter_map(|input| charge(analysis, input)).collect()
+    inputs.into_iter().filter_map(|input| finding(analysis, input)).collect()
 }
 
-fn charge(analysis: &Analysis, input: &str) -> Option<Finding> {
+fn finding(analysis: &Analysis, input: &str) -> Option<Finding> {
     let streams: Vec<WriteStream> = (0..analysis.recording.listings.len())
         .filter(|place| analysis.input(*place) == input)
         .filter_map(|place| stream_of(analysis, place))
         .collect();
     let rows: Vec<&IntervalSample> = analysis
-        .rows
+        .intervals
         .iter()
         .filter(|row| analysis.input(row.listing) == input && is_small_and_idle(row))
         .collect();
@@ -208,7 +208,7 @@ fn from_stream(
     rows: &[&IntervalSample],
     (alone, waiting): (f64, f64),
 ) -> Finding {
-    let mut charge = finding(DETECTOR.verdict, Some(bad.device), vec![bad.listing]);
+    let mut finding = new_finding(DETECTOR.verdict, Some(bad.device), vec![bad.listing]);
     let sizes: Vec<String> = bad
         .usual
         .iter()
@@ -231,7 +231,7 @@ fn from_stream(
         format!("; the good run beside it sends {}", sizes.join(" and "))
     });
     let option = mounts::option(analysis);
-    charge.sentence = format!(
+    finding.sentence = format!(
         "the load is small I/Os one at a time, {}: {} go on where their stream was and none was \
          merged or read ahead{}{}",
         sizes.join(" and "),
@@ -239,22 +239,22 @@ fn from_stream(
         option.as_ref().map_or(String::new(), |(_, words)| format!(", for the mount says {words}")),
         contrast_words.unwrap_or_default()
     );
-    charge.evidence = stream_evidence(analysis, bad, alone, waiting);
+    finding.evidence = stream_evidence(analysis, bad, alone, waiting);
     if let Some(good) = good {
-        charge.evidence.extend(size_evidence(analysis, good, "usual size in the good run,"));
-        charge.subject.listings.push(good.listing);
+        finding.evidence.extend(size_evidence(analysis, good, "usual size in the good run,"));
+        finding.subject.listings.push(good.listing);
     }
-    charge.evidence.extend(rows_evidence(analysis, rows));
+    finding.evidence.extend(rows_evidence(analysis, rows));
     let clauses = [
         ranking::above(bad.contiguous, CONTIGUOUS),
         ranking::below(bad.mean_bytes, SMALL),
         ranking::below(alone, IN_FLIGHT).min(1.0),
         if rows.is_empty() { 0.0 } else { 1.0 },
-        add_option(analysis, &mut charge),
+        add_option(analysis, &mut finding),
     ];
-    charge.confidence = ranking::believe(PRIOR, &clauses);
-    close(analysis, &mut charge, bad.mean_bytes, bad.listing, bad.n as u64);
-    charge
+    finding.confidence = ranking::believe(PRIOR, &clauses);
+    close(analysis, &mut finding, bad.mean_bytes, bad.listing, bad.n as u64);
+    finding
 }
 
 fn stream_evidence(
@@ -340,17 +340,17 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     let mut disks: Vec<String> = rows.iter().map(|row| row.disk.clone()).collect();
     disks.sort();
     disks.dedup();
-    let mut charge = finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
-    charge.sentence = format!(
+    let mut finding = new_finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
+    finding.sentence = format!(
         "small I/Os one at a time: {} per request on {}, which could do much more",
         phrase::bytes(bytes),
         phrase::list(&disks)
     );
-    charge.evidence = rows_evidence(analysis, rows);
-    let clause = add_option(analysis, &mut charge);
-    charge.confidence = if clause > 0.0 { ranking::believe(PRIOR, &[clause]) } else { SUSPICION };
-    close(analysis, &mut charge, bytes, row.listing, 1);
-    Some(charge)
+    finding.evidence = rows_evidence(analysis, rows);
+    let clause = add_option(analysis, &mut finding);
+    finding.confidence = if clause > 0.0 { ranking::believe(PRIOR, &[clause]) } else { SUSPICION };
+    close(analysis, &mut finding, bytes, row.listing, 1);
+    Some(finding)
 }
 
 /// A run in the same input whose requests are much larger.
@@ -362,7 +362,7 @@ fn contrast<'t>(bad: &WriteStream, streams: &'t [WriteStream]) -> Option<&'t Wri
 }
 
 /// Adds a direct or synchronous mount option to the evidence; what it is worth, in nats.
-fn add_option(analysis: &Analysis, charge: &mut Finding) -> f64 {
+fn add_option(analysis: &Analysis, finding: &mut Finding) -> f64 {
     let Some((fact, words)) = mounts::option(analysis) else { return 0.0 };
     let listings = &analysis.recording.listings;
     let Some(place) = listings.iter().position(|known| known.facts.contains(fact)) else {
@@ -371,27 +371,27 @@ fn add_option(analysis: &Analysis, charge: &mut Finding) -> f64 {
     let what = format!("direct or synchronous mount options: {}", words.replace('`', ""));
     let count = words.matches('`').count() as f64 / 2.0;
     let evidence = read_off(&what, count, Unit::Count, 1, analysis.source(place));
-    charge.evidence.push(held(evidence, Bound::Above(0.0)));
-    charge.subject.listings.push(place);
+    finding.evidence.push(held(evidence, Bound::Above(0.0)));
+    finding.subject.listings.push(place);
     OPTION
 }
 
-fn close(analysis: &Analysis, charge: &mut Finding, bytes: f64, listing: usize, n: u64) {
+fn close(analysis: &Analysis, finding: &mut Finding, bytes: f64, listing: usize, n: u64) {
     let gain = CLUSTERED / bytes.max(512.0);
     let source = analysis.source(listing);
-    charge.evidence.push(estimated(
+    finding.evidence.push(estimated(
         "throughput to gain if requests are clustered to 64 KB, at most",
         gain,
         Unit::Ratio,
         n,
         source,
     ));
-    charge.explained_share = 1.0 - 1.0 / gain;
-    charge.refuted_by = lines(&[
+    finding.explained_share = 1.0 - 1.0 / gain;
+    finding.refuted_by = lines(&[
         "the program is a database that caches for itself and asks for direct I/O",
         "the same load on a buffered mount sends requests of the same size",
     ]);
-    charge.next_step = vec![
+    finding.next_step = vec![
         "look at the mount and open flags: `findmnt -o TARGET,SOURCE,FSTYPE,OPTIONS`, or `mount` \
          on Solaris"
             .to_string(),

@@ -30,8 +30,8 @@ use iowhy_model::{Bound, Evidence, Finding, Histogram, Level, Unit, Verdict};
 use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::samples::HistogramSample;
-use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
-use crate::evidence::peer_families::{self, Measured, Member};
+use crate::detector::{Needs, computed, estimated, held, lines, new_finding, read_off};
+use crate::evidence::peer_families::{self, Member, PeerMetric};
 use crate::evidence::programs;
 use crate::measures::peers::{self, Peer, Standing, View};
 use crate::phrase;
@@ -51,7 +51,7 @@ pub const DETECTOR: Detector = Detector {
     last: false,
     // Peers under the same load are a better yardstick than a class that is guessed.
     explains: &[Verdict::DeviceSlow],
-    accuse,
+    detect,
 };
 
 /// The ratio a disk must exceed to be flagged at all (docs/METHOD.md, 7 Peers).
@@ -62,7 +62,7 @@ const PRIOR: f64 = 0.5;
 /// A minimum within this factor of the peers' says that the path is fine.
 const SAME_MINIMUM: f64 = 2.0;
 
-fn accuse(analysis: &Analysis) -> Vec<Finding> {
+fn detect(analysis: &Analysis) -> Vec<Finding> {
     (0..analysis.recording.listings.len())
         .flat_map(|listing| {
             peer_families::families(analysis, listing).into_iter().map(move |f| (listing, f))
@@ -79,11 +79,11 @@ fn judge_family(analysis: &Analysis, listing: usize, family: &[Member]) -> Vec<F
         .iter()
         .zip(standings)
         .filter(|(_, standing)| standing.flagged)
-        .map(|(member, standing)| charge(analysis, listing, family, member, standing))
+        .map(|(member, standing)| finding(analysis, listing, family, member, standing))
         .collect()
 }
 
-fn charge(
+fn finding(
     analysis: &Analysis,
     listing: usize,
     family: &[Member],
@@ -94,8 +94,8 @@ fn charge(
         family.iter().filter(|other| other.device != member.device).collect();
     let typical = middle(others.iter().map(|other| other.mean_ns));
     let disk = phrase::disk(&member.disk);
-    let mut charge = finding(DETECTOR.verdict, Some(member.device), vec![listing]);
-    charge.sentence = format!(
+    let mut finding = new_finding(DETECTOR.verdict, Some(member.device), vec![listing]);
+    finding.sentence = format!(
         "{disk} is {} times slower than its {} peers under the same load: {} on average against \
          {}{}",
         phrase::digits(member.mean_ns / typical),
@@ -104,25 +104,25 @@ fn charge(
         phrase::ns(typical),
         path_clause(member, &others)
     );
-    charge.evidence = evidence(analysis, listing, member, &others, standing);
+    finding.evidence = evidence(analysis, listing, member, &others, standing);
     let (histograms, mut places) = beside_a_good_peer(analysis, listing, member, family);
     // Right behind the factor: they show what the mean hides.
-    charge.evidence.splice(1..1, histograms);
-    charge.subject.listings.append(&mut places);
+    finding.evidence.splice(1..1, histograms);
+    finding.subject.listings.append(&mut places);
     let clauses =
         [ranking::above(standing.z, standing.threshold), ranking::above(standing.ratio, RATIO)];
-    charge.confidence = ranking::believe(PRIOR, &clauses);
-    charge.explained_share = ((member.mean_ns - typical) / member.mean_ns).max(0.0);
-    charge.refuted_by = lines(&[
+    finding.confidence = ranking::believe(PRIOR, &clauses);
+    finding.explained_share = ((member.mean_ns - typical) / member.mean_ns).max(0.0);
+    finding.refuted_by = lines(&[
         "the disk holds hotter data, is of another model, or is being rebuilt",
         "another disk of the same shelf is as slow once it is given the same load",
     ]);
-    charge.next_step = vec![
+    finding.next_step = vec![
         format!("{}: retries, stalls or plain slowness?", phrase::capture(&member.disk, 60)),
         format!("`smartctl -x /dev/{}` beside a peer's", member.disk),
         "take it out of service if its data are redundant".to_string(),
     ];
-    charge
+    finding
 }
 
 /// A minimum like the peers' means that the path to the disk is fine.
@@ -202,15 +202,15 @@ fn beside_a_good_peer(
     member: &Member,
     family: &[Member],
 ) -> (Vec<Evidence>, Vec<usize>) {
-    let real: Vec<(Measured, &HistogramSample)> = analysis
+    let real: Vec<(PeerMetric, &HistogramSample)> = analysis
         .histograms
         .iter()
         .filter(|sample| analysis.input(sample.listing) == analysis.input(listing))
         .filter_map(|sample| Some((peer_families::measured(sample)?, sample)))
-        .filter(|(measured, _)| matches!(measured, Measured::Histogram(..)))
+        .filter(|(measured, _)| matches!(measured, PeerMetric::Histogram(..)))
         .collect();
-    let first = |disk: &str, like: Option<Measured>| {
-        let akin = |of: &Measured| like.is_none_or(|like| like == *of);
+    let first = |disk: &str, like: Option<PeerMetric>| {
+        let akin = |of: &PeerMetric| like.is_none_or(|like| like == *of);
         real.iter().find(|(of, sample)| sample.disk == disk && akin(of)).copied()
     };
     // Histograms compared already are the ones to show; else the first of the disk.

@@ -33,7 +33,7 @@ use crate::Detector;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
-use crate::detector::{Needs, computed, finding, held, lines};
+use crate::detector::{Needs, computed, held, lines, new_finding};
 use crate::facts;
 use crate::measures::{correlation, spread};
 use crate::phrase;
@@ -57,7 +57,7 @@ pub const DETECTOR: Detector = Detector {
         Verdict::DeviceStall,
         Verdict::PeerOutlier,
     ],
-    accuse,
+    detect,
 };
 
 /// Prior of path and peers when someone complains (docs/METHOD.md, 11 Confidence).
@@ -95,8 +95,8 @@ struct Member {
     excess: BTreeMap<i64, f64>,
 }
 
-fn accuse(analysis: &Analysis) -> Vec<Finding> {
-    let mut charges = Vec::new();
+fn detect(analysis: &Analysis) -> Vec<Finding> {
+    let mut findings = Vec::new();
     for listing in 0..analysis.recording.listings.len() {
         let traces = analysis.traces.iter().filter(|trace| trace.listing == listing);
         let mut members: Vec<Member> = traces
@@ -109,10 +109,10 @@ fn accuse(analysis: &Analysis) -> Vec<Finding> {
             members = here.filter_map(|rows| of_rows(rows)).collect();
         }
         for (parent, family) in families(analysis, members) {
-            charges.extend(charge(analysis, listing, parent.as_deref(), &family));
+            findings.extend(finding(analysis, listing, parent.as_deref(), &family));
         }
     }
-    charges
+    findings
 }
 
 fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Member {
@@ -180,7 +180,7 @@ fn families(analysis: &Analysis, members: Vec<Member>) -> Vec<(Option<String>, V
     families.into_iter().map(|(parent, family)| (Some(parent), family)).collect()
 }
 
-fn charge(
+fn finding(
     analysis: &Analysis,
     listing: usize,
     parent: Option<&str>,
@@ -199,10 +199,10 @@ fn charge(
     }
     let source = analysis.source(listing);
     let names: Vec<String> = slow.iter().map(|member| member.disk.clone()).collect();
-    let mut charge = finding(DETECTOR.verdict, None, vec![listing]);
-    charge.subject.group = Some(names.join(" "));
+    let mut finding = new_finding(DETECTOR.verdict, None, vec![listing]);
+    finding.subject.group = Some(names.join(" "));
     let disks = slow.len() as u64;
-    charge.evidence = vec![
+    finding.evidence = vec![
         held(
             computed("disks that are slow", slow.len() as f64, Unit::Count, disks, source),
             Bound::Above(1.0),
@@ -232,16 +232,16 @@ fn charge(
         }),
     ];
     let (culprit, nats, cited) = culprit(analysis, listing, &slow);
-    charge.evidence.extend(cited.into_iter().map(|(evidence, place)| {
-        if !charge.subject.listings.contains(&place) {
-            charge.subject.listings.push(place);
+    finding.evidence.extend(cited.into_iter().map(|(evidence, place)| {
+        if !finding.subject.listings.contains(&place) {
+            finding.subject.listings.push(place);
         }
         evidence
     }));
     clauses.push(nats);
-    charge.confidence = ranking::believe(PRIOR, &clauses);
-    charge.explained_share = shared_of(&slow, family);
-    charge.sentence = format!(
+    finding.confidence = ranking::believe(PRIOR, &clauses);
+    finding.explained_share = shared_of(&slow, family);
+    finding.sentence = format!(
         "{} of {} disks{} {} together ({}): {}, no single disk",
         slow.len(),
         family.len(),
@@ -250,17 +250,17 @@ fn charge(
         phrase::list(&names),
         culprit.unwrap_or("what they share is at fault")
     );
-    charge.refuted_by = lines(&[
+    finding.refuted_by = lines(&[
         "the same batch ran on all of them at these moments",
         "a disk of the same shelf and adapter stays quick throughout",
     ]);
-    charge.next_step = vec![
+    finding.next_step = vec![
         "`vmstat 1` beside it: is `st` (stolen time) above 5 %, do processors stop?".to_string(),
         "`dmesg`, adapter and expander logs at these moments; `lsscsi -t` shows what they share"
             .to_string(),
         "power supply, fans and vibration of the shelf".to_string(),
     ];
-    Some(charge)
+    Some(finding)
 }
 
 /// Share of the lost time that can be shared: no disk loses far more by what all suffer than the

@@ -34,7 +34,7 @@ use crate::analysis::audit::{Contradiction, Inconsistency, LINK_BYTES_PER_S, LIT
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::{HistogramSample, IntervalSample};
 use crate::analysis::{Analysis, EVENTS_NEEDED};
-use crate::detector::{Needs, computed, estimated, finding, held, lines, read_off};
+use crate::detector::{Needs, computed, estimated, held, lines, new_finding, read_off};
 use crate::evidence::candidates;
 use crate::evidence::runs;
 use crate::facts;
@@ -55,7 +55,7 @@ pub const DETECTOR: Detector = Detector {
     },
     last: false,
     explains: &[Verdict::DeviceSlow],
-    accuse,
+    detect,
 };
 
 /// Arithmetic is certain; what is left is that the listing was read in another sense than meant.
@@ -82,11 +82,11 @@ const FEW_REQUESTS: f64 = 30.0;
 const FEW_ROWS: usize = 3;
 const AS_MUCH: f64 = 1.5;
 
-fn accuse(analysis: &Analysis) -> Vec<Finding> {
+fn detect(analysis: &Analysis) -> Vec<Finding> {
     let mut findings: Vec<Finding> = analysis
         .inconsistencies
         .iter()
-        .filter_map(|inconsistency| charge(analysis, inconsistency))
+        .filter_map(|inconsistency| finding(analysis, inconsistency))
         .collect();
     findings.extend(size_denied(analysis));
     findings.extend(means_apart(analysis));
@@ -105,25 +105,25 @@ fn unusable(analysis: &Analysis) -> Vec<Finding> {
     });
     dead.map(|(place, listing)| {
         let source = &listing.source;
-        let mut charge = finding(DETECTOR.verdict, None, vec![place]);
+        let mut finding = new_finding(DETECTOR.verdict, None, vec![place]);
         let reason = source.notes.first().map_or("unusable", |note| note.reason.as_str());
-        charge.sentence = format!(
+        finding.sentence = format!(
             "none of the {} lines of this {} listing can be true ({reason}): the tool does not fit the kernel it \
              ran on, or the copy is damaged",
             source.skipped, source.format
         );
         let what = "lines that could not be used";
         let above = Bound::Above(FEW_LINES as f64 - 1.0);
-        charge.evidence = vec![
+        finding.evidence = vec![
             held(read_off(what, source.skipped as f64, Unit::Count, source.skipped, source), above),
             computed("lines that could", 0.0, Unit::Count, source.skipped, source),
         ];
-        charge.confidence = UNUSABLE;
-        charge.explained_share = 1.0;
-        charge.refuted_by = lines(&["the same tool on another kernel prints sane lines"]);
-        charge.next_step =
+        finding.confidence = UNUSABLE;
+        finding.explained_share = 1.0;
+        finding.refuted_by = lines(&["the same tool on another kernel prints sane lines"]);
+        finding.next_step =
             vec!["use a release of the tool that knows this kernel, or `iowhy record`".to_string()];
-        charge
+        finding
     })
     .collect()
 }
@@ -137,8 +137,8 @@ fn size_denied(analysis: &Analysis) -> Vec<Finding> {
         else {
             continue;
         };
-        let mut charge = finding(DETECTOR.verdict, Some(candidate.device), vec![listing]);
-        charge.sentence = format!(
+        let mut finding = new_finding(DETECTOR.verdict, Some(candidate.device), vec![listing]);
+        finding.sentence = format!(
             "the figures of {} disagree: throughput over rate is {} times the size that is printed \
              beside them",
             phrase::disk(&candidate.disk),
@@ -147,17 +147,17 @@ fn size_denied(analysis: &Analysis) -> Vec<Finding> {
         let what = "throughput over rate, as a multiple of the printed size";
         let bound = if times > 1.0 { Bound::Above(1.1) } else { Bound::Below(0.9) };
         let times_of = (times, Unit::Ratio);
-        charge.evidence =
+        finding.evidence =
             vec![facts::cited_held(analysis.recording, &reading, what, times_of, bound)];
-        charge.confidence = CERTAIN;
-        charge.explained_share = 1.0 - times.min(1.0 / times);
-        advise(&mut charge, &candidate.disk);
-        findings.push(charge);
+        finding.confidence = CERTAIN;
+        finding.explained_share = 1.0 - times.min(1.0 / times);
+        advise(&mut finding, &candidate.disk);
+        findings.push(finding);
     }
     findings
 }
 
-fn charge(analysis: &Analysis, inconsistency: &Inconsistency) -> Option<Finding> {
+fn finding(analysis: &Analysis, inconsistency: &Inconsistency) -> Option<Finding> {
     match inconsistency.kind {
         Contradiction::Overrun { distribution, n, mean_ms, took_s, at_once } => {
             let known = analysis.listing(inconsistency.listing).distributions.get(distribution)?;
@@ -168,9 +168,9 @@ fn charge(analysis: &Analysis, inconsistency: &Inconsistency) -> Option<Finding>
             let source = analysis.source(inconsistency.listing);
             let disk = analysis.disk(known.device);
             let product = per_s * await_ms / 1000.0;
-            let mut charge =
-                finding(DETECTOR.verdict, Some(known.device), vec![inconsistency.listing]);
-            charge.sentence = format!(
+            let mut finding =
+                new_finding(DETECTOR.verdict, Some(known.device), vec![inconsistency.listing]);
+            finding.sentence = format!(
                 "the figures of {} disagree: {} I/Os per second that wait {} each are {} in flight, \
                  not {}",
                 phrase::disk(&disk),
@@ -179,7 +179,7 @@ fn charge(analysis: &Analysis, inconsistency: &Inconsistency) -> Option<Finding>
                 phrase::digits(product),
                 phrase::digits(queue_len)
             );
-            charge.evidence = vec![
+            finding.evidence = vec![
                 read_off("completions", per_s, Unit::PerSecond, 1, source),
                 read_off("mean latency (await)", await_ms, Unit::Ms, 1, source),
                 read_off("queue length (aqu-sz)", queue_len, Unit::Requests, 1, source),
@@ -197,19 +197,19 @@ fn charge(analysis: &Analysis, inconsistency: &Inconsistency) -> Option<Finding>
             ];
             // Less than one request in flight either way: true, and of no consequence.
             let faint = product.max(queue_len) < MATTERS;
-            charge.confidence = if faint { FAINT } else { CERTAIN };
+            finding.confidence = if faint { FAINT } else { CERTAIN };
             // The share of the larger figure that the other denies.
-            charge.explained_share = (product - queue_len).abs() / product.max(queue_len);
-            advise(&mut charge, &disk);
-            Some(charge)
+            finding.explained_share = (product - queue_len).abs() / product.max(queue_len);
+            advise(&mut finding, &disk);
+            Some(finding)
         }
         Contradiction::TooFast { interval, bytes, await_ms, bytes_per_s } => {
             let known = analysis.listing(inconsistency.listing).intervals.get(interval)?;
             let source = analysis.source(inconsistency.listing);
             let disk = analysis.disk(known.device);
-            let mut charge =
-                finding(DETECTOR.verdict, Some(known.device), vec![inconsistency.listing]);
-            charge.sentence = format!(
+            let mut finding =
+                new_finding(DETECTOR.verdict, Some(known.device), vec![inconsistency.listing]);
+            finding.sentence = format!(
                 "the figures of {} cannot be: {} per request within {} are {} per second, more than \
                  any link moves, so bytes or requests are miscounted",
                 phrase::disk(&disk),
@@ -217,7 +217,7 @@ fn charge(analysis: &Analysis, inconsistency: &Inconsistency) -> Option<Finding>
                 phrase::ms(await_ms),
                 phrase::bytes(bytes_per_s)
             );
-            charge.evidence = vec![
+            finding.evidence = vec![
                 computed("bytes per request, throughput over rate", bytes, Unit::Bytes, 1, source),
                 read_off("mean latency (await)", await_ms, Unit::Ms, 1, source),
                 held(
@@ -225,10 +225,10 @@ fn charge(analysis: &Analysis, inconsistency: &Inconsistency) -> Option<Finding>
                     Bound::Above(LINK_BYTES_PER_S),
                 ),
             ];
-            charge.confidence = CERTAIN;
-            charge.explained_share = 1.0 - LINK_BYTES_PER_S / bytes_per_s;
-            advise(&mut charge, &disk);
-            Some(charge)
+            finding.confidence = CERTAIN;
+            finding.explained_share = 1.0 - LINK_BYTES_PER_S / bytes_per_s;
+            advise(&mut finding, &disk);
+            Some(finding)
         }
     }
 }
@@ -244,9 +244,9 @@ fn overrun(
     let disk = analysis.disk(known.device);
     let sum_s = n as f64 * mean_ms / 1000.0;
     let concurrency = sum_s / took_s;
-    let mut charge = finding(DETECTOR.verdict, Some(known.device), vec![listing]);
+    let mut finding = new_finding(DETECTOR.verdict, Some(known.device), vec![listing]);
     let rate = throughput(analysis, listing, known, n, took_s);
-    charge.sentence = format!(
+    finding.sentence = format!(
         "the run contradicts itself: {} waits of {} add up to {:.1} s, but it took {:.2} s with at \
          most {} in flight, so a figure is wrong{}",
         n,
@@ -256,7 +256,7 @@ fn overrun(
         phrase::digits(at_once),
         rate.as_ref().map_or(String::new(), |rate| rate.clause.clone())
     );
-    charge.evidence = vec![
+    finding.evidence = vec![
         read_off("requests", n as f64, Unit::Count, n, source),
         read_off("mean latency", mean_ms, Unit::Ms, n, source),
         read_off("the run took", took_s, Unit::Seconds, n, source),
@@ -268,7 +268,7 @@ fn overrun(
         ),
     ];
     if let Some(rate) = rate {
-        charge.evidence.push(computed(
+        finding.evidence.push(computed(
             "size times count over time",
             rate.bytes_per_s,
             Unit::BytesPerSecond,
@@ -276,11 +276,11 @@ fn overrun(
             source,
         ));
     }
-    charge.confidence = CERTAIN;
+    finding.confidence = CERTAIN;
     // The share of the summed waits that cannot have happened within the run.
-    charge.explained_share = 1.0 - at_once * took_s / sum_s;
-    advise(&mut charge, &disk);
-    charge
+    finding.explained_share = 1.0 - at_once * took_s / sum_s;
+    advise(&mut finding, &disk);
+    finding
 }
 
 struct Throughput {
@@ -358,9 +358,9 @@ fn listings_apart(
     }
     let (first, second) = (rows.first()?, others.first()?);
     let (n, m) = (rows.len() as u64, others.len() as u64);
-    let mut charge =
-        finding(DETECTOR.verdict, Some(second.device), vec![first.listing, second.listing]);
-    charge.sentence = format!(
+    let mut finding =
+        new_finding(DETECTOR.verdict, Some(second.device), vec![first.listing, second.listing]);
+    finding.sentence = format!(
         "two listings of {} do not describe the same time: with as much in flight its requests wait \
          {} in one and {} in the other",
         phrase::disk(&first.disk),
@@ -368,15 +368,15 @@ fn listings_apart(
         phrase::ms(other)
     );
     let (of, beside) = (analysis.source(first.listing), analysis.source(second.listing));
-    charge.evidence = vec![
+    finding.evidence = vec![
         read_off("mean latency (await), median", wait, Unit::Ms, n, of),
         read_off("the same in the other listing", other, Unit::Ms, m, beside),
         held(computed("apart by", times, Unit::Ratio, n + m, of), Bound::Above(MEANS_APART)),
     ];
-    charge.confidence = TWO_WINDOWS;
-    charge.explained_share = SIDE_NOTE;
-    advise(&mut charge, &first.disk);
-    Some(charge)
+    finding.confidence = TWO_WINDOWS;
+    finding.explained_share = SIDE_NOTE;
+    advise(&mut finding, &first.disk);
+    Some(finding)
 }
 
 /// The averages of the disk in the listing beside another; of several rows the nearest counts.
@@ -388,7 +388,7 @@ fn row_beside<'s, 'a>(
     let apart =
         |row: &IntervalSample| row.await_ms().map(|wait| (mean_ms / wait).max(wait / mean_ms));
     analysis
-        .rows
+        .intervals
         .iter()
         .filter(|row| row.disk == disk && row.listing.abs_diff(listing) == 1)
         .filter(|row| analysis.input(row.listing) == analysis.input(listing))
@@ -414,23 +414,24 @@ fn trace_apart(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
         return None;
     }
     let n = latencies.len() as u64;
-    let mut charge = finding(DETECTOR.verdict, Some(row.device), vec![trace.listing, row.listing]);
-    charge.sentence = format!(
+    let mut finding =
+        new_finding(DETECTOR.verdict, Some(row.device), vec![trace.listing, row.listing]);
+    finding.sentence = format!(
         "two listings of {} do not describe the same time: its single I/Os took {} on average, the \
          averages beside them say {}",
         phrase::disk(&row.disk),
         phrase::ms(mean_ms),
         phrase::ms(wait)
     );
-    charge.evidence = vec![
+    finding.evidence = vec![
         computed("mean latency of the single I/Os", mean_ms, Unit::Ms, n, of),
         read_off("mean latency (await)", wait, Unit::Ms, 1, other),
         held(computed("apart by", apart, Unit::Ratio, n, of), Bound::Above(MEANS_APART)),
     ];
-    charge.confidence = TWO_WINDOWS;
-    charge.explained_share = SIDE_NOTE;
-    advise(&mut charge, &row.disk);
-    Some(charge)
+    finding.confidence = TWO_WINDOWS;
+    finding.explained_share = SIDE_NOTE;
+    advise(&mut finding, &row.disk);
+    Some(finding)
 }
 
 fn apart_from_rows(analysis: &Analysis, sample: &HistogramSample) -> Option<Finding> {
@@ -441,15 +442,16 @@ fn apart_from_rows(analysis: &Analysis, sample: &HistogramSample) -> Option<Find
     }
     let (row, wait, apart) = row_beside(analysis, (sample.listing, &sample.disk), mean_ms)?;
     let (of, other) = (analysis.source(sample.listing), analysis.source(row.listing));
-    let mut charge = finding(DETECTOR.verdict, Some(row.device), vec![sample.listing, row.listing]);
-    charge.sentence = format!(
+    let mut finding =
+        new_finding(DETECTOR.verdict, Some(row.device), vec![sample.listing, row.listing]);
+    finding.sentence = format!(
         "two listings of {} do not describe the same time: the histogram's mean is about {}, the \
          averages beside it say {}",
         phrase::disk(&row.disk),
         phrase::ms(mean_ms),
         phrase::ms(wait)
     );
-    charge.evidence = vec![
+    finding.evidence = vec![
         estimated("mean of the histogram", mean_ms, Unit::Ms, histogram.count(), of),
         read_off("mean latency (await)", wait, Unit::Ms, 1, other),
         held(
@@ -457,16 +459,17 @@ fn apart_from_rows(analysis: &Analysis, sample: &HistogramSample) -> Option<Find
             Bound::Above(MEANS_APART),
         ),
     ];
-    charge.confidence = TWO_WINDOWS;
-    charge.explained_share = SIDE_NOTE;
-    advise(&mut charge, &row.disk);
-    Some(charge)
+    finding.confidence = TWO_WINDOWS;
+    finding.explained_share = SIDE_NOTE;
+    advise(&mut finding, &row.disk);
+    Some(finding)
 }
 
-fn advise(charge: &mut Finding, disk: &str) {
-    charge.refuted_by = lines(&[
+fn advise(finding: &mut Finding, disk: &str) {
+    finding.refuted_by = lines(&[
         "the figures were not of the same requests or the same time",
         "the program had several requests under way at once",
     ]);
-    charge.next_step = vec![format!("{}: one clock, every I/O counted", phrase::capture(disk, 30))];
+    finding.next_step =
+        vec![format!("{}: one clock, every I/O counted", phrase::capture(disk, 30))];
 }

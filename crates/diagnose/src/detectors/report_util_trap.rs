@@ -30,7 +30,7 @@ use iowhy_model::{Bound, Finding, Level, Unit, Verdict};
 use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::samples::IntervalSample;
-use crate::detector::{Needs, computed, finding, held, lines, read_off};
+use crate::detector::{Needs, computed, held, lines, new_finding, read_off};
 use crate::measures::elasticity::{self, Load};
 use crate::phrase;
 use crate::ranking;
@@ -48,7 +48,7 @@ pub const DETECTOR: Detector = Detector {
     },
     last: false,
     explains: &[],
-    accuse,
+    detect,
 };
 
 /// Busy share that people read as full.
@@ -62,7 +62,7 @@ const GREW: f64 = 1.15;
 /// And the number in flight by this one, or there were no two loads.
 const DEEPER: f64 = 1.25;
 
-fn accuse(analysis: &Analysis) -> Vec<Finding> {
+fn detect(analysis: &Analysis) -> Vec<Finding> {
     let mut disks: Vec<Vec<&IntervalSample>> = Vec::new();
     let mut places: HashMap<(&str, &str), usize> = HashMap::new();
     for row in analysis.intervals.iter().filter(|row| is_full(row)) {
@@ -73,7 +73,7 @@ fn accuse(analysis: &Analysis) -> Vec<Finding> {
             None => disks.push(vec![row]),
         }
     }
-    disks.iter().filter_map(|rows| charge(analysis, rows)).collect()
+    disks.iter().filter_map(|rows| finding(analysis, rows)).collect()
 }
 
 fn is_full(row: &IntervalSample) -> bool {
@@ -83,7 +83,7 @@ fn is_full(row: &IntervalSample) -> bool {
         && row.agrees
 }
 
-fn charge(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
+fn finding(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     let low = rows.iter().min_by(|a, b| a.per_s().total_cmp(&b.per_s()))?;
     let high = rows.iter().max_by(|a, b| a.per_s().total_cmp(&b.per_s()))?;
     let loads = [load(low)?, load(high)?];
@@ -100,8 +100,8 @@ fn charge(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     if high.listing != low.listing {
         listings.push(high.listing);
     }
-    let mut charge = finding(DETECTOR.verdict, Some(low.device), listings);
-    charge.sentence = format!(
+    let mut finding = new_finding(DETECTOR.verdict, Some(low.device), listings);
+    finding.sentence = format!(
         "{disk} was not full at {} busy and {} I/Os per second: with {} instead of {} requests in \
          flight it did {}",
         phrase::percent(low.interval.busy.unwrap_or(1.0)),
@@ -120,26 +120,26 @@ fn charge(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         ];
         for (what, value, unit) in values {
             let what = format!("{what}, {name} load");
-            charge.evidence.extend(value.map(|value| read_off(&what, value, unit, 1, source)));
+            finding.evidence.extend(value.map(|value| read_off(&what, value, unit, 1, source)));
         }
     }
     let (source, n) = (analysis.source(high.listing), all.len() as u64);
-    charge.evidence.push(held(
+    finding.evidence.push(held(
         computed("elasticity of throughput, d ln X / d ln N", eps, Unit::Ratio, n, source),
         Bound::Above(GROWS),
     ));
-    charge.evidence.push(computed("throughput grew by", growth, Unit::Ratio, 2, source));
+    finding.evidence.push(computed("throughput grew by", growth, Unit::Ratio, 2, source));
     let falls = low.interval.svctm_ns.zip(high.interval.svctm_ns).is_some_and(|(a, b)| b < a);
     let clauses =
         [ranking::above(eps, GROWS), ranking::above(growth, GREW), if falls { 1.5 } else { 0.0 }];
-    charge.confidence = ranking::believe(0.5, &clauses);
+    finding.confidence = ranking::believe(0.5, &clauses);
     // What the figure hid: the share of the proven throughput that was idle at "full".
-    charge.explained_share = 1.0 - 1.0 / growth;
-    charge.refuted_by = lines(&[
+    finding.explained_share = 1.0 - 1.0 / growth;
+    finding.refuted_by = lines(&[
         "more requests in flight bring no more throughput at the first load",
         "the two loads differ in size, operation or place of their requests",
     ]);
-    charge.next_step = vec![
+    finding.next_step = vec![
         format!(
             "offer more in parallel and watch X, not %util: `fio --iodepth=128 --numjobs=8 \
              --direct=1 --rw=randread --readonly --name=try --filename=/dev/{}`",
@@ -147,7 +147,7 @@ fn charge(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         ),
         "judge by latency at the rate you need, or by the slope of throughput".to_string(),
     ];
-    Some(charge)
+    Some(finding)
 }
 
 fn load(row: &IntervalSample) -> Option<Load> {

@@ -21,7 +21,7 @@ const UNKNOWN_CV: f64 = 1.0;
 
 /// What was measured of a member: only like is held against like.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Measured {
+pub enum PeerMetric {
     /// Single I/Os.
     Traced,
     /// A histogram of one operation and stage.
@@ -39,7 +39,7 @@ pub struct Member {
     /// Its disk's name.
     pub disk: String,
     /// What of it is compared.
-    pub measured: Measured,
+    pub measured: PeerMetric,
     /// Its place in the comparison.
     pub peer: Peer,
     /// Mean latency, ns.
@@ -114,7 +114,7 @@ fn from_traces(analysis: &Analysis, listing: usize) -> Vec<Member> {
             Some(Member {
                 device: trace.device,
                 disk: trace.disk.clone(),
-                measured: Measured::Traced,
+                measured: PeerMetric::Traced,
                 peer,
                 mean_ns: latencies.iter().sum::<f64>() / n as f64,
                 min_ns: latencies.iter().copied().reduce(f64::min),
@@ -126,22 +126,22 @@ fn from_traces(analysis: &Analysis, listing: usize) -> Vec<Member> {
 
 /// What a histogram or a table row is of, if it is of a disk's own time: what waited in the host's
 /// queue waited for others.
-pub fn measured(sample: &HistogramSample) -> Option<Measured> {
+pub fn measured(sample: &HistogramSample) -> Option<PeerMetric> {
     let known = sample.known;
     if known.layer != Layer::Block || known.stage == Stage::Queue {
         return None;
     }
-    let of = if is_summary(&known.histogram) { Measured::Summary } else { Measured::Histogram };
+    let of = if is_summary(&known.histogram) { PeerMetric::Summary } else { PeerMetric::Histogram };
     Some(of(known.op, known.stage))
 }
 
 /// The disks of a listing that only histograms know, or know better: a table of all I/Os beside
 /// single outliers is the better witness.
 fn from_histograms(analysis: &Analysis, listing: usize, known: &[Member]) -> Vec<Member> {
-    let mut disks: Vec<(Measured, Vec<&HistogramSample>)> = Vec::new();
+    let mut disks: Vec<(PeerMetric, Vec<&HistogramSample>)> = Vec::new();
     for sample in analysis.histograms.iter().filter(|sample| sample.listing == listing) {
         let Some(measured) = measured(sample) else { continue };
-        let is = |disk: &&mut (Measured, Vec<&HistogramSample>)| {
+        let is = |disk: &&mut (PeerMetric, Vec<&HistogramSample>)| {
             let same =
                 disk.1.first().is_some_and(|first| first.known.device == sample.known.device);
             same && disk.0 == measured
@@ -158,7 +158,7 @@ fn from_histograms(analysis: &Analysis, listing: usize, known: &[Member]) -> Vec
 }
 
 fn from_disk(
-    measured: Measured,
+    measured: PeerMetric,
     histograms: &[&HistogramSample],
     known: &[Member],
 ) -> Option<Member> {
@@ -208,7 +208,7 @@ fn from_averages(rows: &[&IntervalSample]) -> Option<Member> {
     (requests >= 1.0 && mean_ns > 0.0).then(|| Member {
         device: first.device,
         disk: first.disk.clone(),
-        measured: Measured::Averages,
+        measured: PeerMetric::Averages,
         peer: Peer {
             n: requests as u64,
             median_ns: None,

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use iowhy_model::{Bound, DeviceId, Finding, Layer, Op, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
-use crate::detector::{computed, finding, held, lines, read_off};
+use crate::detector::{computed, held, lines, new_finding, read_off};
 use crate::evidence::runs;
 use crate::measures::spread;
 use crate::phrase;
@@ -96,26 +96,26 @@ pub fn cache_off(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         let source = analysis.source(place);
         let name = fact.device.map(|device| analysis.recording.device_of(device).name.clone());
         let name = name.unwrap_or_default();
-        let mut charge = finding(verdict, fact.device, vec![place]);
-        charge.sentence = format!(
+        let mut finding = new_finding(verdict, fact.device, vec![place]);
+        finding.sentence = format!(
             "the write cache of the controller of {} does not work ({}): each durable write waits for the disks, \
              reads do not",
             phrase::disk(&name),
             fact.value.text().unwrap_or_default()
         );
-        charge.evidence = vec![held(
+        finding.evidence = vec![held(
             read_off("write caches that are off", 1.0, Unit::Count, 1, source),
             Bound::Above(0.0),
         )];
-        charge.confidence = CACHE_OFF;
-        charge.explained_share = 1.0;
-        charge.refuted_by = lines(&["writes are as quick as before the cache went off"]);
-        charge.next_step = vec![
+        finding.confidence = CACHE_OFF;
+        finding.explained_share = 1.0;
+        finding.refuted_by = lines(&["writes are as quick as before the cache went off"]);
+        finding.next_step = vec![
             "replace the battery or capacitor of the cache; does the controller then enable it?"
                 .to_string(),
             "until then: fewer durable writes, or group commits".to_string(),
         ];
-        found.push(charge);
+        found.push(finding);
     }
     found
 }
@@ -132,42 +132,42 @@ fn waiting(analysis: &Analysis, place: usize, waits: &Waits, verdict: Verdict) -
     }
     let source = analysis.source(place);
     let n = waits.n.max(1.0) as u64;
-    let mut charge = finding(verdict, waits.device, vec![place]);
+    let mut finding = new_finding(verdict, waits.device, vec![place]);
     let beside =
         plain.map_or(String::new(), |plain| format!(", a plain write {}", phrase::ms(plain)));
-    charge.sentence = format!(
+    finding.sentence = format!(
         "programs wait for flushes: one takes {} on average{beside}; whoever commits one by one gets {} per \
          second at best",
         phrase::ms(shown),
         phrase::digits((1000.0 / shown).max(0.01))
     );
-    charge.evidence = vec![held(
+    finding.evidence = vec![held(
         read_off("mean wait for a flush", shown, Unit::Ms, n, source),
         Bound::Above(FELT_MS),
     )];
     if let Some(plain) = plain {
-        charge.evidence.push(read_off("wait for a plain write", plain, Unit::Ms, n, source));
-        charge.evidence.push(held(
+        finding.evidence.push(read_off("wait for a plain write", plain, Unit::Ms, n, source));
+        finding.evidence.push(held(
             computed("flush over plain write", shown / plain, Unit::Ratio, n, source),
             Bound::Above(TIMES_PLAIN),
         ));
     }
-    charge.confidence = match plain {
+    finding.confidence = match plain {
         _ if waits.n < FEW => ONCE,
         Some(_) => BESIDE_WRITES,
         None => ALONE,
     };
-    charge.explained_share = 1.0 - plain.unwrap_or(0.0) / shown;
-    charge.refuted_by = lines(&[
+    finding.explained_share = 1.0 - plain.unwrap_or(0.0) / shown;
+    finding.refuted_by = lines(&[
         "the same program without flushes is as slow",
         "the block layer shows no flush and no durable write meanwhile: then the file system waits for itself",
     ]);
-    charge.next_step = vec![
+    finding.next_step = vec![
         "what does the device take for one? `iowhy probe flush-cost DIR`".to_string(),
         "group commits; a drive or controller cache that is protected against power loss"
             .to_string(),
     ];
-    Some(charge)
+    Some(finding)
 }
 
 /// One of three or more services is this many times slower than the middle one, and slow in absolute terms.
@@ -202,15 +202,15 @@ pub fn laggard(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         }
         let source = analysis.source(place);
         let name = analysis.recording.device_of(worst).name.clone();
-        let mut charge = finding(verdict, Some(worst), vec![place]);
-        charge.sentence = format!(
+        let mut finding = new_finding(verdict, Some(worst), vec![place]);
+        finding.sentence = format!(
             "{name} is {} times slower than its {} peers: {} on average against {}",
             phrase::digits(ms / middle),
             others.len(),
             phrase::ms(ms),
             phrase::ms(middle)
         );
-        charge.evidence = vec![
+        finding.evidence = vec![
             held(read_off("its mean wait", ms, Unit::Ms, 1, source), Bound::Above(SLOW_MS)),
             read_off("that of its peers, median", middle, Unit::Ms, others.len() as u64, source),
             held(
@@ -218,15 +218,15 @@ pub fn laggard(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
                 Bound::Above(FAR),
             ),
         ];
-        charge.confidence = LAGS;
-        charge.explained_share = 1.0 - middle / ms;
-        charge.refuted_by = lines(&["it holds hotter data, or is rebuilt or scrubbed meanwhile"]);
-        charge.next_step = vec![
+        finding.confidence = LAGS;
+        finding.explained_share = 1.0 - middle / ms;
+        finding.refuted_by = lines(&["it holds hotter data, or is rebuilt or scrubbed meanwhile"]);
+        finding.next_step = vec![
             format!("which device has {name}? then `iostat -x 1` and `smartctl -x` on it and on a peer"),
             "flash without discards slows down one after the other: does `fstrim` or a rebuild cure it?"
                 .to_string(),
         ];
-        found.push(charge);
+        found.push(finding);
     }
     found
 }
@@ -255,8 +255,8 @@ pub fn held_by_limit(analysis: &Analysis, verdict: Verdict) -> Option<Finding> {
     let first = held_back.first()?;
     let fastest = held_back.iter().map(|run| run.throughput()).fold(0.0, f64::max);
     let source = analysis.source(first.place());
-    let mut charge = finding(verdict, fact.device, vec![first.place(), at]);
-    charge.sentence = format!(
+    let mut finding = new_finding(verdict, fact.device, vec![first.place(), at]);
+    finding.sentence = format!(
         "a control group's limit of {} per second holds the I/O back: {} of {} runs went at {} per second or \
          less, just below it",
         phrase::bytes(limit),
@@ -265,19 +265,19 @@ pub fn held_by_limit(analysis: &Analysis, verdict: Verdict) -> Option<Finding> {
         phrase::bytes(fastest)
     );
     let n = held_back.len() as u64;
-    charge.evidence = vec![
+    finding.evidence = vec![
         read_off("limit of the control group", limit, Unit::BytesPerSecond, 1, analysis.source(at)),
         held(
             computed("throughput over the limit", fastest / limit, Unit::Ratio, n, source),
             Bound::Between(OF_LIMIT.0, OF_LIMIT.1),
         ),
     ];
-    charge.confidence = if held_back.len() > 1 { RUNS } else { ONE_RUN };
-    charge.explained_share = 1.0;
-    charge.refuted_by = lines(&["the same run outside the control group is as slow"]);
-    charge.next_step = vec![
+    finding.confidence = if held_back.len() > 1 { RUNS } else { ONE_RUN };
+    finding.explained_share = 1.0;
+    finding.refuted_by = lines(&["the same run outside the control group is as slow"]);
+    finding.next_step = vec![
         format!("raise or lift the limit that {} sets, and run again", fact.read_from),
         "buffered writes pass a limit of cgroup v1: compare direct with direct".to_string(),
     ];
-    Some(charge)
+    Some(finding)
 }

@@ -9,7 +9,7 @@ use iowhy_model::{Bound, DeviceId, Fact, Finding, Layer, Op, Rates, Unit, Verdic
 use crate::analysis::Analysis;
 use crate::analysis::audit;
 use crate::baseline::healthy_time::Request;
-use crate::detector::{computed, estimated, finding, held, lines, read_off};
+use crate::detector::{computed, estimated, held, lines, new_finding, read_off};
 use crate::measures::cap::{self, Limit};
 use crate::phrase;
 use crate::ranking;
@@ -150,8 +150,8 @@ pub fn deep(analysis: &Analysis, verdict: Verdict, of_large: bool) -> Vec<Findin
                 return None;
             }
             let source = analysis.source(run.listing);
-            let mut charge = finding(verdict, Some(run.device), vec![run.listing]);
-            charge.sentence = format!(
+            let mut finding = new_finding(verdict, Some(run.device), vec![run.listing]);
+            finding.sentence = format!(
                 "{} keeps {} requests of {} in flight: at {} IOPS each waits {} for the others, and the \
                  depth of the queue makes that latency, not the disk",
                 phrase::disk(&run.name),
@@ -164,7 +164,7 @@ pub fn deep(analysis: &Analysis, verdict: Verdict, of_large: bool) -> Vec<Findin
                 Some(n) => read_off("in flight at most (depth times jobs)", n, Unit::Requests, 1, source),
                 None => computed("in flight, rate times latency", in_flight, Unit::Requests, 1, source),
             };
-            charge.evidence = vec![
+            finding.evidence = vec![
                 held(depth, Bound::Above(DEEP)),
                 read_off("completions", run.per_s, Unit::PerSecond, 1, source),
                 held(
@@ -181,17 +181,17 @@ pub fn deep(analysis: &Analysis, verdict: Verdict, of_large: bool) -> Vec<Findin
                 computed("mean request size", run.bytes(), Unit::Bytes, 1, source),
                 estimated("healthy service time", s0.median_ms(), Unit::Ms, 1, source),
             ];
-            charge.confidence = if run.at_once.is_some() { STATED } else { INFERRED };
-            charge.explained_share = (1.0 - turn_ms.max(s0.median_ms()) / latency).max(0.0);
-            charge.refuted_by = lines(&[
+            finding.confidence = if run.at_once.is_some() { STATED } else { INFERRED };
+            finding.explained_share = (1.0 - turn_ms.max(s0.median_ms()) / latency).max(0.0);
+            finding.refuted_by = lines(&[
                 "the same run at depth 1 is as slow",
                 "the throughput is far below what the device gave before",
             ]);
-            charge.next_step = vec![
+            finding.next_step = vec![
                 "measure latency at the depth of the real program: `--iodepth=1 --numjobs=1`".to_string(),
                 "compare throughput, not latency, with the data sheet of the device".to_string(),
             ];
-            Some(charge)
+            Some(finding)
         })
         .collect()
 }
@@ -219,8 +219,8 @@ pub fn capped(analysis: &Analysis, verdict: Verdict, prior: f64) -> Vec<Finding>
                     format!("{} per second", phrase::bytes(run.bytes_per_s)),
                 ),
             };
-            let mut charge = finding(verdict, Some(run.device), vec![run.listing]);
-            charge.sentence = format!(
+            let mut finding = new_finding(verdict, Some(run.device), vec![run.listing]);
+            finding.sentence = format!(
                 "{} is held at {words} over {:.0} s, {} from a limit that is sold ({}), with {} requests in \
                  flight",
                 phrase::disk(&run.name),
@@ -229,7 +229,7 @@ pub fn capped(analysis: &Analysis, verdict: Verdict, prior: f64) -> Vec<Finding>
                 tier.known_from,
                 phrase::digits(in_flight)
             );
-            charge.evidence = vec![
+            finding.evidence = vec![
                 read_off("throughput, reads and writes", rate, unit, 1, source),
                 computed(&format!("nearest known limit ({})", tier.known_from), tier.value, unit, 1, source),
                 held(computed("distance from it", off.abs(), Unit::Share, 1, source), Bound::Below(NEAR)),
@@ -239,18 +239,18 @@ pub fn capped(analysis: &Analysis, verdict: Verdict, prior: f64) -> Vec<Finding>
                 ),
                 read_off("the run took", run.seconds, Unit::Seconds, 1, source),
             ];
-            charge.confidence = ranking::believe(prior, &[3.0, ranking::below(off.abs(), NEAR).max(1.0)]);
-            charge.explained_share = 0.8;
-            charge.refuted_by = lines(&[
+            finding.confidence = ranking::believe(prior, &[3.0, ranking::below(off.abs(), NEAR).max(1.0)]);
+            finding.explained_share = 0.8;
+            finding.refuted_by = lines(&[
                 "throughput goes higher in any second of the same load",
                 "the run was paced by its own options",
             ]);
-            charge.next_step = vec![
+            finding.next_step = vec![
                 "ask the provider for the provisioned limit: `aws ec2 describe-volumes` or its equivalent"
                     .to_string(),
                 "a larger tier, or fewer and larger I/Os; check the instance's own limit too".to_string(),
             ];
-            Some(charge)
+            Some(finding)
         })
         .collect()
 }
@@ -265,29 +265,29 @@ pub fn cached(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
                 return None;
             }
             let source = analysis.source(run.listing);
-            let mut charge = finding(verdict, Some(run.device), vec![run.listing]);
-            charge.sentence = format!(
+            let mut finding = new_finding(verdict, Some(run.device), vec![run.listing]);
+            finding.sentence = format!(
                 "the figures of {} are not the disk's: no block device answers in {} on average, so the page \
                  cache did",
                 phrase::disk(&run.name),
                 phrase::ns(ns)
             );
-            charge.evidence = vec![
+            finding.evidence = vec![
                 held(
                     read_off("mean latency", ns / 1e6, Unit::Ms, 1, source),
                     Bound::Below(MEMORY_NS / 1e6),
                 ),
                 read_off("completions", run.per_s, Unit::PerSecond, 1, source),
             ];
-            charge.confidence = STATED;
-            charge.explained_share = 1.0;
-            charge.refuted_by = lines(&["the device is memory itself: a RAM disk, zram, null_blk"]);
-            charge.next_step = vec![
+            finding.confidence = STATED;
+            finding.explained_share = 1.0;
+            finding.refuted_by = lines(&["the device is memory itself: a RAM disk, zram, null_blk"]);
+            finding.next_step = vec![
                 "measure past the page cache: `fio --direct=1`, `dd iflag=direct` or `oflag=direct`".to_string(),
                 "an asynchronous engine (`--ioengine=io_uring`) if more than one request is to be in flight"
                     .to_string(),
             ];
-            Some(charge)
+            Some(finding)
         })
         .collect()
 }

@@ -14,7 +14,7 @@ use iowhy_model::{Level, Verdict};
 
 /// How far confidences are calibrated; all the way, but for fitting the tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Calibrated {
+pub enum Calibration {
     /// They stay as they were weighed.
     No,
     /// Each finding for itself.

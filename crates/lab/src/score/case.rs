@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use iowhy_diagnose::{Calibrated, Options, judge};
+use iowhy_diagnose::{Calibration, Options, judge};
 use iowhy_model::{Finding, Level, Recording};
 
 use super::SAID_ALOUD;
@@ -157,7 +157,7 @@ impl Case {
     ///
     /// # Errors
     /// If the recipe is written wrong, or a rendering is not read.
-    pub fn opinions(&self, calibrated: Calibrated) -> Result<Vec<Opinion>, String> {
+    pub fn opinions(&self, calibration: Calibration) -> Result<Vec<Opinion>, String> {
         let scenario = self.scenario()?;
         let mut opinions = Vec::new();
         for level in self.recipe.levels.iter().copied() {
@@ -169,7 +169,7 @@ impl Case {
                 level,
                 recording: &recording,
             };
-            let options = Options { calibrated, ..Options::default() };
+            let options = Options { calibration, ..Options::default() };
             let findings = judge(&recording, &options);
             let ranked = findings.iter().enumerate();
             let open = ranked.filter(|(_, finding)| finding.explained_by.is_none());
