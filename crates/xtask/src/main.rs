@@ -1,11 +1,11 @@
 //! `xtask`: what this repository does with itself. `xtask test` runs all tests, `xtask results` writes the
-//! tables of docs/results.
+//! tables of docs/results, `xtask licences` and `xtask sbom` what the packages say of their parts.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use xtask::results;
 use xtask::suite::Suite;
+use xtask::{results, shipped};
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -19,12 +19,20 @@ fn main() -> ExitCode {
         ["results", ref pages @ ..] if !pages.is_empty() => {
             pages.iter().try_for_each(|page| results::write(page)).map(|()| ExitCode::SUCCESS)
         }
+        ["licences", target] => shipped::licences(target).and_then(|text| print(&text)),
+        ["sbom", target] => shipped::sbom(target).and_then(|text| print(&text)),
         _ => Err(io::Error::other(
-            "usage: xtask test [--long] [CRATE or TEST PROGRAM...]; xtask results PAGE...",
+            "usage: xtask test [--long] [CRATE or TEST PROGRAM...]; xtask results PAGE...; \
+             xtask licences TARGET; xtask sbom TARGET",
         )),
     };
     outcome.unwrap_or_else(|error| {
         let _ = writeln!(io::stderr(), "xtask: {error}");
         ExitCode::from(2)
     })
+}
+
+fn print(text: &str) -> io::Result<ExitCode> {
+    io::stdout().write_all(text.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
 }

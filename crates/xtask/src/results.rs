@@ -4,7 +4,6 @@
 //! the workspace, and what it prints replaces what stands there, in a fence if it was fenced.
 
 use std::io::{self, Write};
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 const BEGIN: &str = "<!-- results: ";
@@ -18,9 +17,12 @@ pub fn write(page: &str) -> io::Result<()> {
     let text = std::fs::read_to_string(page)?;
     let written = replaced(&text, |command| {
         writeln!(io::stderr(), "{command}")?;
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let mut shell = Command::new("sh");
-        shell.args(["-c", command]).current_dir(root).stdin(Stdio::null()).stderr(Stdio::inherit());
+        shell
+            .args(["-c", command])
+            .current_dir(crate::root())
+            .stdin(Stdio::null())
+            .stderr(Stdio::inherit());
         let output = shell.output()?;
         if !output.status.success() {
             return Err(io::Error::other(format!("`{command}` failed; {page} is as it was")));
