@@ -12,6 +12,12 @@ const SAMPLINGS: [Sampling; 3] = [Sampling::Traced, Sampling::Sampled, Sampling:
 const LAYERS: [Layer; 3] = [Layer::Application, Layer::Syscall, Layer::Block];
 const STAGES: [Stage; 4] = [Stage::Before, Stage::Queue, Stage::Device, Stage::Total];
 
+/// How the counts of a histogram follow: behind edges of its own; one for each bucket of the
+/// standard table (before version 3); or only those of its filled buckets.
+const OWN_EDGES: u8 = 0;
+const STANDARD_ALL: u8 = 1;
+const STANDARD_FILLED: u8 = 2;
+
 /// Writes who spoke. Losses and skips are those since the beginning: a lost block takes none along.
 pub fn write_source(source: &Source, out: &mut Vec<u8>) {
     text(&source.format, out);
@@ -126,15 +132,24 @@ pub fn write_distribution(of: &Distribution, out: &mut Vec<u8>) {
     maybe(of.length, out, write_length);
     maybe(of.bytes, out, |bytes, out| number(bytes.into(), out));
     maybe(of.label, out, |label, out| number(label.index() as u64, out));
-    // Most histograms stand over the standard table.
+    // Most histograms stand over the standard table, and few of its buckets hold anything.
     let edges = of.histogram.edges();
-    let standard = *edges == Edges::standard();
-    out.push(u8::from(standard));
-    if !standard {
+    let filled = of.histogram.counts().iter().enumerate().filter(|(_, count)| **count > 0);
+    if *edges == Edges::standard() {
+        out.push(STANDARD_FILLED);
+        number(filled.clone().count() as u64, out);
+        let mut next = 0;
+        for (place, count) in filled {
+            number((place - next) as u64, out);
+            number(*count, out);
+            next = place + 1;
+        }
+    } else {
+        out.push(OWN_EDGES);
         number(edges.as_slice().len() as u64, out);
         edges.as_slice().iter().for_each(|edge| number(*edge, out));
+        of.histogram.counts().iter().for_each(|count| number(*count, out));
     }
-    of.histogram.counts().iter().for_each(|count| number(*count, out));
     maybe(of.histogram.sum_ns, out, real);
     maybe(of.histogram.min_ns, out, number);
     maybe(of.histogram.max_ns, out, number);
@@ -150,15 +165,19 @@ pub fn read_distribution(from: &mut Bytes) -> Option<Distribution> {
     let length = from.maybe(read_length)?;
     let bytes = from.maybe(Bytes::small)?;
     let label = from.maybe(|from| from.small().map(Name::at))?;
-    let edges = match from.byte()? {
-        1 => Edges::standard(),
-        _ => {
+    let kind = from.byte()?;
+    let edges = match kind {
+        STANDARD_ALL | STANDARD_FILLED => Edges::standard(),
+        OWN_EDGES => {
             let count = from.count()?;
             Edges::new((0..count).map(|_| from.number()).collect::<Option<_>>()?)?
         }
+        _ => return None,
     };
-    let counts: Option<Vec<u64>> = (0..edges.buckets()).map(|_| from.number()).collect();
-    let counts = counts?;
+    let counts = match kind {
+        STANDARD_FILLED => read_filled(edges.buckets(), from)?,
+        _ => (0..edges.buckets()).map(|_| from.number()).collect::<Option<Vec<u64>>>()?,
+    };
     counts.iter().try_fold(0u64, |total, count| total.checked_add(*count))?;
     let mut histogram = Histogram::from_counts(edges, counts)?;
     histogram.sum_ns = from.maybe(Bytes::real)?;
@@ -167,6 +186,18 @@ pub fn read_distribution(from: &mut Bytes) -> Option<Distribution> {
     let mut of = Distribution::new(device, layer, stage, histogram);
     (of.op, of.start, of.length, of.bytes, of.label) = (op, start, length, bytes, label);
     Some(of)
+}
+
+/// Counts of the filled buckets, each behind the number of empty ones before it.
+fn read_filled(buckets: usize, from: &mut Bytes) -> Option<Vec<u64>> {
+    let mut counts = vec![0; buckets];
+    let mut next = 0usize;
+    for _ in 0..from.count()? {
+        let place = next.checked_add(from.small()?)?;
+        *counts.get_mut(place)? = from.number()?;
+        next = place + 1;
+    }
+    Some(counts)
 }
 
 /// Writes a fact; the device is a place in the block's own list.

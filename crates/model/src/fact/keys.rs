@@ -208,6 +208,7 @@ families {
     PRESSURE_AVG300 "pressure.*.avg300" Percent "share of the last 300 s in which tasks waited for a resource";
     PRESSURE_AVG60 "pressure.*.avg60" Percent "share of the last 60 s in which tasks waited for a resource";
     PRESSURE_TOTAL "pressure.*.total" Microseconds "time since boot in which tasks waited for a resource";
+    RECORDER "recorder.*" Any "statement of the flight recorder";
     SMART_FAILED "smart.failed.*" Text "when a SMART attribute failed";
     SMART_NVME "smart.nvme.*" Count "field of the NVMe health log";
     SMART_NVME_SENSOR "smart.nvme.sensor.*" Celsius "temperature of one sensor";

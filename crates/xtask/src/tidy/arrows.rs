@@ -8,7 +8,7 @@ use super::{Complaint, Tree};
 const ARROWS: &[(&str, &[&str])] = &[
     ("capture", &["model"]),
     ("diagnose", &["model"]),
-    ("iowhy", &["capture", "diagnose", "live", "model", "probe", "read", "show"]),
+    ("iowhy", &["capture", "diagnose", "live", "model", "probe", "read", "show", "store"]),
     ("lab", &["diagnose", "model", "read", "show"]),
     ("live", &["model", "read"]),
     ("model", &[]),
@@ -16,6 +16,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("read", &["capture", "model"]),
     ("rig", &["lab", "live", "model"]),
     ("show", &["model"]),
+    ("store", &["capture", "model"]),
     ("xtask", &[]),
 ];
 

@@ -1,0 +1,38 @@
+//! The flight recorder's store: a folder of native captures, bounded in age and size.
+//!
+//! ```text
+//! STORE/iowhy-store                                    the mark of a store, locked by its recorder
+//! STORE/segments/20261122T190000Z.seconds.iowhy        averages and histograms, second by second
+//! STORE/segments/20261122T150000Z.minutes.iowhy        the same, thinned once they were older
+//! STORE/incidents/20261122T190312Z-sdb.iowhy           every I/O around an incident
+//! STORE/incidents/20261122T190312Z-sdb.json            what was made of it
+//! STORE/baseline                                       what each device does at each hour
+//! ```
+//!
+//! A segment is a capture: blocks with two checksums each, readable without the others. So a
+//! recorder that is killed loses the second it was about to write, damage costs the block it hits,
+//! and every command that reads captures reads any file of a store by itself.
+//!
+//! [`Blocks`], [`thin`], [[`Pouring`]], [`Learned`] and [`SegmentName`] compute; [`Store`] and
+//! [`Segment`] are the edge to the file system.
+//!
+//! **Must never know:** read, live, probe, diagnose, show; what an incident is about.
+
+mod blocks;
+mod learned;
+mod name;
+mod pour;
+mod segment;
+mod store;
+mod thin;
+
+pub use blocks::{Blocks, Damage};
+pub use learned::Learned;
+pub use name::{Grain, SegmentName, stamp, unstamp};
+pub use pour::{Poured, Pouring, Span};
+pub use segment::Segment;
+pub use store::{Bounds, Incident, Store, Tended};
+pub use thin::{Thinned, thin};
+
+/// Nanoseconds of a second.
+pub const SECOND_NS: i64 = 1_000_000_000;

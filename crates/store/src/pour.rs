@@ -1,0 +1,225 @@
+//! A stretch of a store becomes listings of a sink: one for each source and clock, however many
+//! segments it lies in.
+
+use std::collections::HashMap;
+
+use iowhy_capture::{Block, Header, Section};
+use iowhy_model::{Device, DeviceId, Fact, FactValue, Level, Sink, Time, key};
+
+/// A stretch of time, ns since 1970; both ends belong to it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Span {
+    /// Its beginning.
+    pub from_ns: i64,
+    /// Its end.
+    pub to_ns: i64,
+}
+
+impl Span {
+    /// All of time.
+    pub const ALL: Span = Span { from_ns: i64::MIN, to_ns: i64::MAX };
+
+    /// Whether a stretch of time touches it.
+    pub fn touches(self, from_ns: i64, to_ns: i64) -> bool {
+        from_ns <= self.to_ns && to_ns >= self.from_ns
+    }
+}
+
+/// What was poured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Poured {
+    /// Histograms and averages within the stretch.
+    pub cells: u64,
+    /// Facts.
+    pub facts: u64,
+}
+
+/// Two clocks that are so close are one: the recorder was started again meanwhile, ns.
+const SAME_CLOCK_NS: u64 = 500_000_000;
+
+/// The clock of a stream: the boot it belongs to, and what makes its times those of day.
+#[derive(Clone, PartialEq, Debug)]
+struct Epoch {
+    boot: String,
+    offset_ns: i64,
+}
+
+/// What becomes one listing: an epoch, and who spoke.
+type Kind = (usize, String, Level);
+
+/// Pours segments, one after the other, and again for each listing: a sink that adds up what is
+/// much takes one after the other.
+pub struct Pouring<'a> {
+    span: Span,
+    input: String,
+    sink: &'a mut dyn Sink,
+    epochs: Vec<Epoch>,
+    kinds: Vec<Kind>,
+    /// Which of them is being poured, and whether its listing has begun.
+    pass: usize,
+    begun: bool,
+    /// What was stated by that listing: device and key.
+    stated: HashMap<(String, String), FactValue>,
+    /// The epoch of each stream.
+    streams: HashMap<u64, usize>,
+    poured: Poured,
+}
+
+impl<'a> Pouring<'a> {
+    /// Pours what lies in the span; `input` names the store.
+    pub fn new(span: Span, input: &str, sink: &'a mut dyn Sink) -> Pouring<'a> {
+        Pouring {
+            span,
+            input: input.to_string(),
+            sink,
+            epochs: Vec::new(),
+            kinds: Vec::new(),
+            pass: 0,
+            begun: false,
+            stated: HashMap::new(),
+            streams: HashMap::new(),
+            poured: Poured::default(),
+        }
+    }
+
+    /// One segment's blocks; it began at this time, s since 1970.
+    pub fn segment(&mut self, began_s: i64, blocks: impl Iterator<Item = (Header, Block)>) {
+        for (header, block) in blocks {
+            let epoch = self.epoch(began_s, &header, &block);
+            for section in block.sections {
+                self.section(epoch, section, &block.devices);
+            }
+        }
+    }
+
+    /// Ends a walk over all segments; whether another one is due.
+    pub fn next_listing(&mut self) -> bool {
+        if std::mem::take(&mut self.begun) {
+            self.sink.end();
+        }
+        self.stated.clear();
+        self.pass += 1;
+        self.pass < self.kinds.len()
+    }
+
+    /// What was poured.
+    pub fn poured(&self) -> Poured {
+        self.poured
+    }
+
+    fn epoch(&mut self, began_s: i64, header: &Header, block: &Block) -> usize {
+        let facts = || block.sections.iter().flat_map(|section| &section.facts);
+        let stated = facts().find(|fact| fact.key == key::CLOCK_OFFSET);
+        let stated = stated.and_then(|fact| match fact.value {
+            FactValue::Duration(offset) => Some(offset.ns()),
+            _ => None,
+        });
+        if let (None, Some(known)) = (stated, self.streams.get(&header.stream)) {
+            return *known;
+        }
+        // The block that states it is damaged: the segment's name does nearly as well.
+        let offset_ns = stated.unwrap_or_else(|| {
+            let first = first_time(block).map_or(0, Time::ns);
+            began_s.saturating_mul(crate::SECOND_NS).saturating_sub(first)
+        });
+        let boot = facts().find(|fact| fact.key == key::RECORDER.member("boot"));
+        let boot = boot.and_then(|fact| fact.value.text()).unwrap_or_default().to_string();
+        let same = |epoch: &Epoch| {
+            epoch.boot == boot && epoch.offset_ns.abs_diff(offset_ns) < SAME_CLOCK_NS
+        };
+        let place = self.epochs.iter().position(same).unwrap_or_else(|| {
+            self.epochs.push(Epoch { boot, offset_ns });
+            self.epochs.len() - 1
+        });
+        self.streams.insert(header.stream, place);
+        place
+    }
+
+    fn section(&mut self, epoch: usize, section: Section, devices: &[Device]) {
+        let kind = (epoch, section.source.format.clone(), section.source.level);
+        let place = self.kinds.iter().position(|known| *known == kind).unwrap_or_else(|| {
+            self.kinds.push(kind);
+            self.kinds.len() - 1
+        });
+        if place != self.pass {
+            return;
+        }
+        let Some(epoch) = self.epochs.get(epoch) else { return };
+        let (span, offset) = (self.span, epoch.offset_ns);
+        let inside = |start: Option<Time>, length_ns: i64| {
+            start.is_some_and(|start| {
+                let from = start.ns().saturating_add(offset);
+                // What ends where the stretch begins is not of it.
+                span.touches(from, from.saturating_add(length_ns.saturating_sub(1).max(0)))
+            })
+        };
+        let length = |length: Option<iowhy_model::Nanos>| length.map_or(0, |length| length.ns());
+        if !self.begun {
+            self.begun = true;
+            let mut source = section.source.clone();
+            source.input.clone_from(&self.input);
+            (source.records, source.watched) = (0, None);
+            (source.losses, source.notes) = (Vec::new(), Vec::new());
+            self.sink.begin(source);
+            let clock = FactValue::Duration(iowhy_model::Nanos(offset));
+            let fact = Fact::new(None, key::CLOCK_OFFSET, clock, self.input.as_str());
+            self.sink.fact(fact);
+        }
+        let device = |sink: &mut dyn Sink, id: DeviceId| {
+            let known = devices.get(id.index())?;
+            let here = sink.device(&known.name);
+            if let Some(medium) = known.medium {
+                sink.set_medium(here, medium);
+            }
+            Some(here)
+        };
+        let recorder_lost = key::RECORDER.member("lost");
+        for mut fact in section.facts {
+            let timed = fact.at.is_some();
+            if timed && !inside(fact.at, 0) || fact.key == key::CLOCK_OFFSET {
+                continue;
+            }
+            let of = fact.device.and_then(|id| devices.get(id.index()));
+            let name = of.map_or(String::new(), |device| device.name.clone());
+            if !timed {
+                let known = (name, fact.key.name().to_string());
+                if self.stated.get(&known) == Some(&fact.value) {
+                    continue;
+                }
+                self.stated.insert(known, fact.value.clone());
+            }
+            if fact.key == recorder_lost
+                && let FactValue::Count(count) = fact.value
+            {
+                self.sink.lost("I/Os that the tracer lost", count);
+            }
+            fact.device = fact.device.and_then(|id| device(self.sink, id));
+            self.poured.facts += 1;
+            self.sink.fact(fact);
+        }
+        for mut one in section.intervals {
+            let Some(id) = device(self.sink, one.device) else { continue };
+            if inside(one.start, length(one.length)) {
+                one.device = id;
+                self.poured.cells += 1;
+                self.sink.interval(one);
+            }
+        }
+        for mut one in section.distributions {
+            let Some(id) = device(self.sink, one.device) else { continue };
+            if inside(one.start, length(one.length)) {
+                (one.device, one.label) = (id, None);
+                self.poured.cells += 1;
+                self.sink.distribution(one);
+            }
+        }
+    }
+}
+
+fn first_time(block: &Block) -> Option<Time> {
+    let sections = || block.sections.iter();
+    let averages = sections().flat_map(|section| &section.intervals).filter_map(|one| one.start);
+    let histograms =
+        sections().flat_map(|section| &section.distributions).filter_map(|one| one.start);
+    averages.chain(histograms).min()
+}

@@ -1,0 +1,412 @@
+//! The folder of a store: its files, and which of them may be thinned or removed.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::fs::{FlockOperation, flock};
+
+use crate::{
+    Blocks, Damage, Grain, Poured, Pouring, SECOND_NS, Segment, SegmentName, Span, stamp, thin,
+    unstamp,
+};
+use iowhy_model::Sink;
+
+/// The file that makes a folder a store, and its first line.
+const MARK: &str = "iowhy-store";
+const FIRST_LINE: &str = "iowhy flight recorder, store 1\n";
+/// Its folders.
+const SEGMENTS: &str = "segments";
+const INCIDENTS: &str = "incidents";
+/// A larger segment is none of ours.
+const LARGEST: u64 = 1 << 28;
+/// Incidents may take this share of the store.
+const INCIDENTS_SHARE: f64 = 0.5;
+/// Around an incident seconds stay seconds, ns.
+const AROUND_NS: i64 = 120 * SECOND_NS;
+
+/// How much is kept.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Bounds {
+    /// Nothing older.
+    pub keep: Duration,
+    /// No more bytes than these.
+    pub size: u64,
+    /// Seconds become minutes at this age.
+    pub seconds: Duration,
+    /// Minutes become hours at this age.
+    pub minutes: Duration,
+}
+
+impl Default for Bounds {
+    fn default() -> Bounds {
+        let hours = |hours: u64| Duration::from_secs(hours * 3600);
+        Bounds { keep: hours(7 * 24), size: 1 << 30, seconds: hours(3), minutes: hours(48) }
+    }
+}
+
+/// What a look after a store did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tended {
+    /// Histograms and averages that were added up, and what became of them.
+    pub thinned: (u64, u64),
+    /// Segments that were removed.
+    pub segments: u64,
+    /// Incidents whose I/Os were removed.
+    pub incidents: u64,
+    /// Bytes that the store takes now.
+    pub bytes: u64,
+}
+
+/// An incident's files.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Incident {
+    /// `20261122T190312Z-sdb`.
+    pub id: String,
+    /// When it was noticed, s since 1970.
+    pub at_s: i64,
+    /// Every I/O around it, if they are kept.
+    pub capture: Option<PathBuf>,
+    /// What was made of it, if anything was.
+    pub verdict: Option<PathBuf>,
+}
+
+/// A store.
+#[derive(Debug)]
+pub struct Store {
+    folder: PathBuf,
+    /// Held by the recorder as long as it runs.
+    lock: Option<File>,
+}
+
+impl Store {
+    /// Whether a folder is one.
+    pub fn is_one(folder: &Path) -> bool {
+        folder.join(MARK).is_file()
+    }
+
+    /// Opens one to read.
+    ///
+    /// # Errors
+    /// If the folder is none.
+    pub fn open(folder: &Path) -> io::Result<Store> {
+        let mut text = String::new();
+        File::open(folder.join(MARK))?.take(100).read_to_string(&mut text)?;
+        if text != FIRST_LINE {
+            let what = "its mark is that of another version";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+        }
+        Ok(Store { folder: folder.to_path_buf(), lock: None })
+    }
+
+    /// Opens one to write, made if the folder is empty or not there.
+    ///
+    /// # Errors
+    /// If another recorder writes to it ([`io::ErrorKind::WouldBlock`]), the folder holds something
+    /// else, or it cannot be written to.
+    pub fn record(folder: &Path) -> io::Result<Store> {
+        if !Store::is_one(folder) {
+            fs::create_dir_all(folder)?;
+            if fs::read_dir(folder)?.next().is_some() {
+                let what = "the folder holds something else";
+                return Err(io::Error::new(io::ErrorKind::AlreadyExists, what));
+            }
+        }
+        fs::create_dir_all(folder.join(SEGMENTS))?;
+        fs::create_dir_all(folder.join(INCIDENTS))?;
+        let mut mark = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .create(true)
+            .truncate(false)
+            .open(folder.join(MARK))?;
+        flock(&mark, FlockOperation::NonBlockingLockExclusive).map_err(io::Error::from)?;
+        if mark.metadata()?.len() == 0 {
+            mark.write_all(FIRST_LINE.as_bytes())?;
+        }
+        let mut store = Store::open(folder)?;
+        store.lock = Some(mark);
+        store.settle();
+        Ok(store)
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Makes a new segment that begins now.
+    ///
+    /// # Errors
+    /// If none can be made.
+    pub fn segment(&self, now_s: i64) -> io::Result<Segment> {
+        let mut began_s = now_s;
+        loop {
+            let name = SegmentName { began_s, grain: Grain::Seconds };
+            match Segment::create(&self.folder.join(SEGMENTS).join(name.file())) {
+                // Another one began in the same second.
+                Err(error)
+                    if error.kind() == io::ErrorKind::AlreadyExists && began_s < now_s + 60 =>
+                {
+                    began_s += 1;
+                }
+                made => return made,
+            }
+        }
+    }
+
+    /// Makes the file for the I/Os of an incident; its name without the ending is the incident's.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn incident(&self, id: &str) -> io::Result<Segment> {
+        Segment::create(&self.folder.join(INCIDENTS).join(format!("{id}.iowhy")))
+    }
+
+    /// Writes what was made of an incident: whole, or not at all.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn verdict(&self, id: &str, json: &[u8]) -> io::Result<()> {
+        self.replace(&Path::new(INCIDENTS).join(format!("{id}.json")), json)
+    }
+
+    /// Writes a file of the store anew: whole, or not at all.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn replace(&self, name: &Path, content: &[u8]) -> io::Result<()> {
+        let (path, new) = (self.folder.join(name), self.folder.join(name).with_extension("new"));
+        let written = File::create(&new).and_then(|mut file| {
+            file.write_all(content)?;
+            file.sync_data()
+        });
+        if let Err(error) = written.and_then(|()| fs::rename(&new, &path)) {
+            let _ = fs::remove_file(&new);
+            return Err(error);
+        }
+        Ok(())
+    }
+
+    /// All segments, the earliest first; of those that were being thinned when the recorder was
+    /// killed, the thinned one.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub fn segments(&self) -> io::Result<Vec<SegmentName>> {
+        let mut found: BTreeMap<i64, SegmentName> = BTreeMap::new();
+        for file in names(&self.folder.join(SEGMENTS))? {
+            let Some(name) = SegmentName::parse(&file) else { continue };
+            let known = found.entry(name.began_s).or_insert(name);
+            *known = (*known).max(name);
+        }
+        Ok(found.into_values().collect())
+    }
+
+    /// All incidents, the earliest first.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub fn incidents(&self) -> io::Result<Vec<Incident>> {
+        let folder = self.folder.join(INCIDENTS);
+        let mut found: BTreeMap<String, Incident> = BTreeMap::new();
+        for file in names(&folder)? {
+            let Some((id, ending)) = file.rsplit_once('.') else { continue };
+            let began = id.split('-').next().and_then(unstamp);
+            let (Some(at_s), "iowhy" | "json") = (began, ending) else { continue };
+            let new = || Incident { id: id.to_string(), at_s, capture: None, verdict: None };
+            let incident = found.entry(id.to_string()).or_insert_with(new);
+            let path = Some(folder.join(&file));
+            match ending {
+                "json" => incident.verdict = path,
+                _ => incident.capture = path,
+            }
+        }
+        Ok(found.into_values().collect())
+    }
+
+    /// Pours what the segments hold of a stretch of time, and says what could not be read.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub fn pour(&self, span: Span, sink: &mut dyn Sink) -> io::Result<(Poured, Damage)> {
+        let mut damage = Damage::default();
+        let mut pouring = Pouring::new(span, &self.folder.display().to_string(), sink);
+        let mut names = self.segments()?;
+        names.retain(|name| name.touches(span.from_ns, span.to_ns));
+        let mut first = true;
+        loop {
+            for name in &names {
+                let Some(bytes) = self.read(*name)? else { continue };
+                let mut blocks = Blocks::new(&bytes);
+                pouring.segment(name.began_s, &mut blocks);
+                if first {
+                    damage.add(blocks.damage());
+                }
+            }
+            first = false;
+            if !pouring.next_listing() {
+                return Ok((pouring.poured(), damage));
+            }
+        }
+    }
+
+    /// Thins what is old and removes what is too old or too much. The segment that began at
+    /// `writing_s` is being written.
+    ///
+    /// # Errors
+    /// If the folder cannot be read or a thinned segment not be written.
+    pub fn tend(&self, now_s: i64, writing_s: i64, bounds: &Bounds) -> io::Result<Tended> {
+        let mut tended = Tended::default();
+        let age = |name: &SegmentName| now_s.saturating_sub(name.began_s + SegmentName::LENGTH_S);
+        let seconds = |length: Duration| i64::try_from(length.as_secs()).unwrap_or(i64::MAX);
+        let keep: Vec<Range<i64>> = self.incidents()?.iter().map(around).collect();
+        for name in self.segments()?.into_iter().filter(|name| name.began_s != writing_s) {
+            if age(&name) > seconds(bounds.keep) {
+                tended.segments += u64::from(self.remove(name));
+                continue;
+            }
+            let limit = match name.grain {
+                Grain::Seconds => bounds.seconds,
+                Grain::Minutes => bounds.minutes,
+                Grain::Hours => continue,
+            };
+            if age(&name) > seconds(limit)
+                && let Some(grain) = name.grain.coarser()
+            {
+                self.coarsen(name, grain, &keep, &mut tended)?;
+            }
+        }
+        for incident in self.incidents()? {
+            if now_s.saturating_sub(incident.at_s) > seconds(bounds.keep) {
+                tended.incidents += 1;
+                incident.capture.iter().chain(&incident.verdict).for_each(|path| {
+                    let _ = fs::remove_file(path);
+                });
+            }
+        }
+        self.shrink(writing_s, bounds.size, &mut tended)?;
+        tended.bytes = self.bytes()?;
+        Ok(tended)
+    }
+
+    /// Makes room: the I/Os of the oldest incidents beyond their share, then the oldest segments.
+    fn shrink(&self, writing_s: i64, size: u64, tended: &mut Tended) -> io::Result<()> {
+        let share = (size as f64 * INCIDENTS_SHARE) as u64;
+        let incidents = self.incidents()?;
+        let captures: Vec<&PathBuf> =
+            incidents.iter().filter_map(|one| one.capture.as_ref()).collect();
+        let mut taken: u64 = captures.iter().map(|path| length(path)).sum();
+        for path in captures {
+            if taken <= share {
+                break;
+            }
+            taken = taken.saturating_sub(length(path));
+            // The verdict stays: it is small, and says what was seen.
+            tended.incidents += u64::from(fs::remove_file(path).is_ok());
+        }
+        let mut all = self.bytes()?;
+        for name in self.segments()?.into_iter().filter(|name| name.began_s != writing_s) {
+            if all <= size {
+                break;
+            }
+            all = all.saturating_sub(length(&self.folder.join(SEGMENTS).join(name.file())));
+            tended.segments += u64::from(self.remove(name));
+        }
+        Ok(())
+    }
+
+    /// Bytes of all its files.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub fn bytes(&self) -> io::Result<u64> {
+        let mut all = 0;
+        for folder in [SEGMENTS, INCIDENTS].map(|name| self.folder.join(name)) {
+            all += names(&folder)?.iter().map(|file| length(&folder.join(file))).sum::<u64>();
+        }
+        Ok(all)
+    }
+
+    fn coarsen(
+        &self,
+        name: SegmentName,
+        grain: Grain,
+        keep: &[Range<i64>],
+        tended: &mut Tended,
+    ) -> io::Result<()> {
+        let Some(bytes) = self.read(name)? else { return Ok(()) };
+        let thinned = thin(Blocks::new(&bytes), grain.length_ns(), keep);
+        let coarser = SegmentName { grain, ..name };
+        self.replace(&Path::new(SEGMENTS).join(coarser.file()), &thinned.bytes)?;
+        // From here on the thinned one counts, whatever becomes of the other.
+        let _ = fs::remove_file(self.folder.join(SEGMENTS).join(name.file()));
+        tended.thinned.0 += thinned.cells.0;
+        tended.thinned.1 += thinned.cells.1;
+        Ok(())
+    }
+
+    fn read(&self, name: SegmentName) -> io::Result<Option<Vec<u8>>> {
+        let path = self.folder.join(SEGMENTS).join(name.file());
+        let mut bytes = Vec::new();
+        match File::open(&path) {
+            Ok(file) => file.take(LARGEST).read_to_end(&mut bytes)?,
+            // Thinned or removed meanwhile.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        Ok(Some(bytes))
+    }
+
+    fn remove(&self, name: SegmentName) -> bool {
+        fs::remove_file(self.folder.join(SEGMENTS).join(name.file())).is_ok()
+    }
+
+    /// Clears away what a recorder that was killed left half done.
+    fn settle(&self) {
+        let Ok(whole) = self.segments() else { return };
+        for file in names(&self.folder.join(SEGMENTS)).unwrap_or_default() {
+            let path = self.folder.join(SEGMENTS).join(&file);
+            let superseded = SegmentName::parse(&file).is_some_and(|name| !whole.contains(&name));
+            if superseded || file.ends_with(".new") {
+                let _ = fs::remove_file(path);
+            }
+        }
+        for file in names(&self.folder.join(INCIDENTS)).unwrap_or_default() {
+            if file.ends_with(".new") {
+                let _ = fs::remove_file(self.folder.join(INCIDENTS).join(file));
+            }
+        }
+    }
+}
+
+impl Incident {
+    /// Its name, of when it was noticed and of what: a name that is a file's name, whatever the device is called.
+    pub fn id(at_s: i64, device: &str) -> String {
+        let plain = |c: char| if c.is_ascii_alphanumeric() || "._".contains(c) { c } else { '_' };
+        let device: String = device.chars().take(40).map(plain).collect();
+        format!("{}-{}", stamp(at_s), if device.is_empty() { "machine" } else { &device })
+    }
+}
+
+/// The time around an incident.
+fn around(incident: &Incident) -> Range<i64> {
+    let at = incident.at_s.saturating_mul(SECOND_NS);
+    at.saturating_sub(AROUND_NS)..at.saturating_add(AROUND_NS)
+}
+
+fn length(path: &Path) -> u64 {
+    path.symlink_metadata().map_or(0, |about| about.len())
+}
+
+fn names(folder: &Path) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        names.extend(entry?.file_name().into_string());
+    }
+    names.sort();
+    Ok(names)
+}
