@@ -6,7 +6,6 @@ mod bar;
 mod columns;
 mod figure;
 mod grid;
-mod letters;
 mod palette;
 mod paper;
 mod png;

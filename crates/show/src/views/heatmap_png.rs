@@ -2,8 +2,8 @@
 //!
 //! ## Shows
 //! The maps of the view `heatmap` on 300 columns and up to 96 rows, one device below the other,
-//! in its palette, in 24-bit colour. The letters are our own, so no font is needed; what is not
-//! ASCII is drawn as a question mark.
+//! in its palette, in 24-bit colour and twice the size of the SVG. Text is drawn in Roboto Mono, which the
+//! program carries; what is not in Latin-1 is drawn as a question mark.
 //!
 //! ## Units
 //! Those of `heatmap`: requests per second, and time waited per second.
