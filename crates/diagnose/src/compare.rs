@@ -17,7 +17,6 @@ use iowhy_model::{
 
 use crate::facts::disk_names;
 use crate::measures::{rank_test, spread};
-use crate::ranking;
 use crate::{Options, judge};
 use sample::{Kind, Sides};
 
@@ -213,7 +212,7 @@ fn compared(name: &str, recording: &Recording, options: &Options) -> Compared {
                 .filter(|name| !name.is_empty()),
             confidence: finding.confidence,
             explained_share: finding.explained_share,
-            stands: ranking::stands(&finding),
+            stands: finding.stands(),
             sentence: finding.sentence,
         })
         .collect();

@@ -7,42 +7,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use iowhy_model::{
-    Basis, Bound, Evidence, Fact, FactKey, FactValue, How, Medium, Message, Origin, Recording,
-    Unit, key,
-};
+use iowhy_model::{FactKey, FactValue, Medium, Message, Recording, key};
 
 use crate::facts::kernel_log::LogLine;
+use crate::facts::reading::FactReading;
 
 mod aliases;
 pub mod disk_names;
 pub mod kernel_log;
-
-/// A fact and the listing that holds it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FactReading<'a> {
-    /// The fact as it was read.
-    pub fact: &'a Fact,
-    /// The place of its listing.
-    pub listing: usize,
-}
-
-impl<'a> FactReading<'a> {
-    /// Its value, if that is a text; else the empty one.
-    pub fn text(&self) -> &'a str {
-        self.fact.value.text().unwrap_or_default()
-    }
-
-    /// Its value as a number in the unit of its type: seconds, bytes, a share of one.
-    pub fn number(&self) -> Option<f64> {
-        self.fact.value.number()
-    }
-
-    /// Where it was read: a file and line, or a path.
-    pub fn read_from(&self) -> &'a str {
-        &self.fact.read_from
-    }
-}
+pub mod reading;
 
 /// All facts of a recording, by disk.
 pub struct Facts<'a> {
@@ -326,39 +299,6 @@ const LIMITS: [(FactKey, &str); 5] = [
 /// Words in the models of disks that a hypervisor or a provider makes.
 const VIRTUAL: [&str; 8] =
     ["QEMU", "VMware", "VBOX", "Msft", "Virtual", "Amazon", "PersistentDisk", "nvme_card"];
-
-/// A number read off a fact, as evidence: where it was read is said.
-pub fn cited(
-    recording: &Recording,
-    reading: &FactReading,
-    quantity: &str,
-    value: f64,
-    unit: Unit,
-) -> Evidence {
-    let format = recording.listings[reading.listing].source.format.clone();
-    Evidence {
-        quantity: quantity.to_string(),
-        value,
-        unit,
-        bound: None,
-        n: 1,
-        how: How::Reported,
-        basis: Basis::Stated(reading.fact.key.clone()),
-        disk: None,
-        origin: Origin { format, ..Origin::of(reading.read_from()) },
-    }
-}
-
-/// The same, held against a bound.
-pub fn cited_held(
-    recording: &Recording,
-    reading: &FactReading,
-    quantity: &str,
-    (value, unit): (f64, Unit),
-    bound: Bound,
-) -> Evidence {
-    Evidence { bound: Some(bound), ..cited(recording, reading, quantity, value, unit) }
-}
 
 /// The disks a recording measured or names as disks: no partition, no controller, no port.
 fn disks(recording: &Recording) -> Vec<String> {

@@ -9,11 +9,10 @@ use iowhy_model::{Evidence, Family, Finding, Level, STANDS, Severity, Verdict};
 
 use crate::DETECTORS;
 use crate::analysis::Analysis;
+use crate::evidence::confidence::COMPLAINED_OF;
 use crate::evidence::medium_readings;
 use crate::ranking::calibration::Calibration;
 
-/// And if it explains at least this share of the excess.
-pub const EXPLAINS_ENOUGH: f64 = 0.3;
 /// Acquittals that are right less often than this are withdrawn, and those that lead less often than any
 /// headline must be right. Below one half, for the lab shows twelve ill worlds for each that is well, and the
 /// field does not.
@@ -39,8 +38,6 @@ const AGREES: f64 = 0.5;
 const OUTRANKS: f64 = 1.0;
 /// A device that lost less than a tenth of what another lost is not what is complained of.
 const MATTERS_LITTLE: f64 = 0.1;
-/// Share of the time lost below which nobody complains (docs/METHOD.md, 10 Rules).
-pub const COMPLAINED_OF: f64 = 0.05;
 /// What a clean bill for the disks beside the one that lost time is worth: less than any answer about
 /// that one.
 const BESIDE: f64 = 100.0;
@@ -108,8 +105,8 @@ pub fn order(analysis: &Analysis, findings: &mut [Finding]) {
         let lost = known.unwrap_or(most_lost);
         if lost < MATTERS_LITTLE * most_lost { weight / 2.0 } else { weight }
     };
-    let any_stands = findings.iter().any(|finding| stands(finding) && !closes(finding));
-    let rank = |finding: &Finding| match (closes(finding), stands(finding)) {
+    let any_stands = findings.iter().any(|finding| finding.stands() && !closes(finding));
+    let rank = |finding: &Finding| match (closes(finding), finding.stands()) {
         (true, _) if any_stands => 4,
         (true, _) => 1,
         (false, true) => 0,
@@ -165,33 +162,6 @@ pub fn is_worth_saying(analysis: &Analysis, closing: &Finding) -> bool {
     closing.confidence >= ACQUITS && as_first >= STANDS
 }
 
-/// Whether a finding is firm enough to be acted on.
-pub fn stands(finding: &Finding) -> bool {
-    finding.explained_by.is_none()
-        && finding.confidence >= STANDS
-        && finding.explained_share >= EXPLAINS_ENOUGH
-}
-
-/// Adds a log-likelihood ratio per clause to a prior.
-pub fn believe(prior: f64, clauses: &[f64]) -> f64 {
-    let logit = (prior / (1.0 - prior)).ln() + clauses.iter().sum::<f64>();
-    1.0 / (1.0 + (-logit).exp())
-}
-
-/// What a clause `value > threshold` adds, in nats: three per doubling, never more than three
-/// (docs/METHOD.md, 11 Confidence).
-pub fn above(value: f64, threshold: f64) -> f64 {
-    if value <= 0.0 || threshold <= 0.0 {
-        return -3.0;
-    }
-    (3.0 * (value / threshold).log2()).clamp(-3.0, 3.0)
-}
-
-/// What a clause `value < threshold` adds.
-pub fn below(value: f64, threshold: f64) -> f64 {
-    if value <= 0.0 { 3.0 } else { -above(value, threshold) }
-}
-
 /// Multiplies by what the richest listing behind it can carry (docs/METHOD.md, 11 Confidence). A
 /// contradiction in a report is in the report itself and needs no richer input.
 fn capped(analysis: &Analysis, mut finding: Finding) -> Finding {
@@ -222,7 +192,7 @@ pub fn weigh_first(analysis: &Analysis, findings: &mut [Finding]) {
     if analysis.options.calibration == Calibration::First {
         let level = analysis.level(&first.subject.listings);
         let known = calibration::of_first(first.verdict, level, first.confidence);
-        let least = if stands(first) { STANDS } else { 0.0 };
+        let least = if first.stands() { STANDS } else { 0.0 };
         first.confidence = not_lifted_to_blame(first, known).clamp(least, SUREST);
         first.confidence = medium_readings::bounded(analysis, first);
     }
@@ -328,20 +298,5 @@ fn explain_away(analysis: &Analysis, findings: &mut [Finding]) {
             detector.explains.contains(&finding.verdict).then_some(speaker.verdict)
         });
         finding.explained_by = finding.explained_by.or(speaker);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn clauses_move_a_prior_as_the_note_says() {
-        assert!((above(2.0, 1.0) - 3.0).abs() < 1e-12);
-        assert!((above(0.5, 1.0) + 3.0).abs() < 1e-12);
-        assert!((below(0.5, 1.0) - 3.0).abs() < 1e-12);
-        assert!((believe(0.5, &[0.0]) - 0.5).abs() < 1e-12);
-        // logit(0.12) + 3 = 1.0076; sigmoid = 0.7325.
-        assert!((believe(0.12, &[3.0]) - 0.7325).abs() < 1e-3);
     }
 }

@@ -173,6 +173,8 @@ impl Forecast {
 
 /// A verdict stands from this confidence on; below it is a suspicion (docs/METHOD.md, 11 Confidence).
 pub const STANDS: f64 = 0.6;
+/// And if it explains at least this share of the excess.
+const EXPLAINS_ENOUGH: f64 = 0.3;
 
 /// What the trouble of a device costs, as far as the input tells.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -280,6 +282,13 @@ impl Finding {
     /// Whether it says that a disk is ill: by itself, or beside its peers.
     pub fn blames_a_disk(&self) -> bool {
         matches!(self.verdict.blames(), Blame::Disk | Blame::Path)
+    }
+
+    /// Whether it is firm enough to be acted on: sure, explaining enough, and not explained itself.
+    pub fn stands(&self) -> bool {
+        self.explained_by.is_none()
+            && self.confidence >= STANDS
+            && self.explained_share >= EXPLAINS_ENOUGH
     }
 
     /// How findings are ranked: confidence times explained share.

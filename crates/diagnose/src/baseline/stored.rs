@@ -18,7 +18,6 @@ use crate::baseline::healthy_time::{HealthyServiceTime, Request};
 use crate::facts::disk_names;
 use crate::measures::regimes;
 use crate::measures::{service, spread};
-use crate::ranking;
 
 /// First line of a stored baseline.
 const HEADING: &str = "# iowhy baseline 1";
@@ -143,7 +142,7 @@ impl Baseline {
                 let same =
                     about.is_none_or(|id| disk_names::disk(&recording.device_of(id).name) == disk);
                 let acquits = matches!(finding.verdict, Verdict::Healthy | Verdict::Insufficient);
-                ranking::stands(finding) && !acquits && same
+                finding.stands() && !acquits && same
             })
         };
         let (mut lines, mut refused) = (Vec::new(), Vec::new());

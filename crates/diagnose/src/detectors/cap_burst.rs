@@ -31,13 +31,14 @@ use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
-use crate::detector::{Needs, computed, held, lines, new_finding};
+use crate::detector::Needs;
+use crate::evidence::builder::{computed, held, lines, new_finding};
+use crate::evidence::confidence;
 use crate::measures::bucket::{self, Drained};
 use crate::measures::cap::{self, Limit};
 use crate::measures::spread;
 use crate::measures::windows::Windows;
 use crate::phrase;
-use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -213,8 +214,9 @@ fn finding(analysis: &Analysis, course: &Course) -> Option<Finding> {
             .into_iter()
             .collect::<Vec<Evidence>>(),
     );
-    let clauses = [PINNED, sold.map_or(0.0, |_| KNOWN_LIMIT), ranking::below(step.cv, variation)];
-    finding.confidence = ranking::believe(PRIOR, &clauses);
+    let clauses =
+        [PINNED, sold.map_or(0.0, |_| KNOWN_LIMIT), confidence::below(step.cv, variation)];
+    finding.confidence = confidence::believe(PRIOR, &clauses);
     finding.explained_share = (1.0 - before_ms / now_ms).clamp(0.0, 1.0);
     finding.forecast = Some(Forecast {
         now_mean: Nanos::from_ms(now_ms),

@@ -33,15 +33,17 @@ use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
 use crate::analysis::samples::IntervalSample;
-use crate::detector::{Needs, computed, held, lines, new_finding};
+use crate::detector::Needs;
+use crate::evidence::builder;
+use crate::evidence::builder::{computed, held, lines, new_finding};
+use crate::evidence::confidence;
 use crate::evidence::forecast::from_means;
 use crate::evidence::programs;
-use crate::facts::{self, Limit};
+use crate::facts::Limit;
 use crate::measures::limit::{self, Held};
 use crate::measures::spans::Spans;
 use crate::measures::windows::Windows;
 use crate::phrase;
-use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -198,7 +200,7 @@ fn strongest<'a>(
         phrase::percent(place.busy)
     );
     finding.evidence = vec![
-        facts::cited(
+        builder::cited(
             analysis.recording,
             &limit.reading,
             &format!("limit ({})", limit.what),
@@ -217,8 +219,8 @@ fn strongest<'a>(
         ),
     ];
     finding.evidence.extend(pressure(analysis, place));
-    let clauses = [PINNED, ranking::below(place.busy, NOT_FULL).min(1.0)];
-    finding.confidence = ranking::believe(PRIOR, &clauses);
+    let clauses = [PINNED, confidence::below(place.busy, NOT_FULL).min(1.0)];
+    finding.confidence = confidence::believe(PRIOR, &clauses);
     // Of the wait, which nobody measured, the limit has its part in the seconds in which it held.
     finding.explained_share = found.share;
     advise(&mut finding, limit.group, place.disk);
@@ -303,12 +305,12 @@ fn by_arrival(
     finding.evidence.extend(limits.first().map(|limit| {
         let unit = if limit.what == "target" { Unit::Seconds } else { Unit::PerSecond };
         let what = format!("limit ({})", limit.what);
-        facts::cited(analysis.recording, &limit.reading, &what, limit.value, unit)
+        builder::cited(analysis.recording, &limit.reading, &what, limit.value, unit)
     }));
     finding.evidence.extend(pressure(analysis, place));
     let set = if limits.is_empty() { 1.0 } else { LIMIT_SET };
-    let clauses = [ranking::above(share, WAITS), set, ranking::below(place.busy, IDLE)];
-    finding.confidence = ranking::believe(PRIOR, &clauses);
+    let clauses = [confidence::above(share, WAITS), set, confidence::below(place.busy, IDLE)];
+    finding.confidence = confidence::believe(PRIOR, &clauses);
     finding.explained_share = share;
     let assuming = "the group is not held back, and the disk answers as it does now".to_string();
     finding.forecast = from_means(mean + after, after, assuming);
@@ -336,8 +338,8 @@ fn by_pressure(analysis: &Analysis, place: &Place, limits: &[Limit]) -> Option<F
     let what = format!("limit ({})", limit.what);
     let clauses = [
         LIMIT_SET,
-        ranking::above(waiting.value, PRESSURE).min(1.0),
-        ranking::below(place.busy, IDLE).min(1.0),
+        confidence::above(waiting.value, PRESSURE).min(1.0),
+        confidence::below(place.busy, IDLE).min(1.0),
     ];
     finding.evidence = vec![
         waiting,
@@ -345,9 +347,9 @@ fn by_pressure(analysis: &Analysis, place: &Place, limits: &[Limit]) -> Option<F
             computed("busy share of the disk", place.busy, Unit::Share, place.n, source),
             Bound::Below(IDLE),
         ),
-        facts::cited(analysis.recording, &limit.reading, &what, limit.value, unit),
+        builder::cited(analysis.recording, &limit.reading, &what, limit.value, unit),
     ];
-    finding.confidence = ranking::believe(PRIOR, &clauses);
+    finding.confidence = confidence::believe(PRIOR, &clauses);
     finding.explained_share = 1.0 - place.busy;
     advise(&mut finding, limit.group, place.disk);
     Some(finding)
@@ -358,7 +360,7 @@ fn pressure(analysis: &Analysis, place: &Place) -> Option<Evidence> {
     let about = analysis.about(place.listing, place.disk);
     let (share, reading) = about.machine_number(key::PRESSURE_AVG10.of("io.some"))?;
     let what = "time in which a task waits for I/O (pressure, some, 10 s)";
-    Some(facts::cited(analysis.recording, &reading, what, share, Unit::Share))
+    Some(builder::cited(analysis.recording, &reading, what, share, Unit::Share))
 }
 
 fn group_of(limit: &Limit) -> String {

@@ -31,12 +31,13 @@ use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
-use crate::detector::{Needs, computed, held, lines, new_finding, read_off};
+use crate::detector::Needs;
+use crate::evidence::builder::{computed, held, lines, new_finding, read_off};
+use crate::evidence::confidence;
 use crate::evidence::runs;
 use crate::measures::cap::{self, Limit, Plateau, Tier};
 use crate::measures::service::ServiceSpan;
 use crate::phrase;
-use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -322,17 +323,17 @@ fn finish(finding: &mut Finding, disk: &str, pin: &Pin) {
         clauses.push(KNOWN_LIMIT);
         // On a single row only the closeness speaks; a plateau speaks for itself.
         if pin.plateau.is_none() {
-            clauses.push(ranking::below(off.abs(), SINGLE_ROW));
+            clauses.push(confidence::below(off.abs(), SINGLE_ROW));
         }
     }
     if let Some(plateau) = &pin.plateau {
         clauses.push(PINNED);
-        clauses.push(ranking::below(plateau.cv.max(1e-6), VARIATION).max(0.0));
+        clauses.push(confidence::below(plateau.cv.max(1e-6), VARIATION).max(0.0));
         if !plateau.pinned {
             clauses.push(UNMOVED);
         }
     }
-    finding.confidence = ranking::believe(PRIOR, &clauses);
+    finding.confidence = confidence::believe(PRIOR, &clauses);
     finding.refuted_by = lines(&[
         "throughput goes higher in any second of the same load",
         "the provisioned limit is another number",

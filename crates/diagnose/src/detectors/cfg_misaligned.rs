@@ -30,13 +30,14 @@ use iowhy_model::{Bound, Event, Finding, Forecast, Level, Nanos, Op, Unit, Verdi
 use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
-use crate::detector::{Needs, computed, held, lines, new_finding};
-use crate::facts;
+use crate::detector::Needs;
+use crate::evidence::builder;
+use crate::evidence::builder::{computed, held, lines, new_finding};
+use crate::evidence::confidence;
 use crate::measures::alignment::{self, Access};
 use crate::measures::exposure::{self, Sample};
 use crate::measures::spread;
 use crate::phrase;
-use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -105,7 +106,7 @@ fn off_block(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     let lost = found.excess_ns / requests.span_ns();
     let enough = found.exposed >= EACH && found.spared >= EACH;
     let holds = share > SHARE && found.ratio > TIMES && fair > TIMES && found.p < CHANCE;
-    if !enough || !holds || lost < ranking::COMPLAINED_OF {
+    if !enough || !holds || lost < confidence::COMPLAINED_OF {
         return None;
     }
     let source = analysis.source(requests.listing);
@@ -140,14 +141,14 @@ fn off_block(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         ),
         held(
             computed("time lost to it per time watched", lost, Unit::Ratio, off, source),
-            Bound::Above(ranking::COMPLAINED_OF),
+            Bound::Above(confidence::COMPLAINED_OF),
         ),
     ];
     finding.evidence.extend(stated.map(|(bytes, reading)| {
-        facts::cited(analysis.recording, &reading, "physical block", bytes, Unit::Bytes)
+        builder::cited(analysis.recording, &reading, "physical block", bytes, Unit::Bytes)
     }));
-    let clauses = [ranking::above(fair, TIMES), ranking::above(share, SHARE)];
-    finding.confidence = ranking::believe(PRIOR, &clauses);
+    let clauses = [confidence::above(fair, TIMES), confidence::above(share, SHARE)];
+    finding.confidence = confidence::believe(PRIOR, &clauses);
     if stated.is_none() {
         finding.confidence *= if found.p < BEYOND_DOUBT { BORNE_OUT } else { GUESSED };
     }
@@ -210,7 +211,7 @@ fn parity(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         .map(requests::length_ns)
         .sum();
     let lost = reads / requests.span_ns();
-    if writes < 3 * EACH || share < READ_FIRST || lost < ranking::COMPLAINED_OF {
+    if writes < 3 * EACH || share < READ_FIRST || lost < confidence::COMPLAINED_OF {
         return None;
     }
     let source = analysis.source(requests.listing);
@@ -229,14 +230,14 @@ fn parity(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         ),
         held(
             computed("time of these reads per time watched", lost, Unit::Ratio, n, source),
-            Bound::Above(ranking::COMPLAINED_OF),
+            Bound::Above(confidence::COMPLAINED_OF),
         ),
     ];
     let clauses = [
         3.0 * (share - READ_FIRST) / (1.0 - READ_FIRST),
-        ranking::above(lost, ranking::COMPLAINED_OF),
+        confidence::above(lost, confidence::COMPLAINED_OF),
     ];
-    finding.confidence = ranking::believe(PRIOR, &clauses);
+    finding.confidence = confidence::believe(PRIOR, &clauses);
     finding.explained_share = share / 2.0;
     finding.refuted_by = lines(&["writes as large as a stripe read just as much before"]);
     finding.next_step = lines(&[

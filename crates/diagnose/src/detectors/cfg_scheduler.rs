@@ -31,14 +31,15 @@ use iowhy_model::{Bound, Finding, Flags, Level, Medium, Op, Unit, Verdict, key};
 use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
-use crate::detector::{Needs, computed, estimated, held, lines, new_finding};
+use crate::detector::Needs;
+use crate::evidence::builder;
+use crate::evidence::builder::{computed, estimated, held, lines, new_finding};
+use crate::evidence::confidence;
 use crate::evidence::forecast::from_means;
-use crate::facts;
 use crate::measures::held_back::{self, HeldBack, Stages};
 use crate::measures::spans::Spans;
 use crate::measures::spread;
 use crate::phrase;
-use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -101,7 +102,7 @@ fn nobody_waits(requests: &Requests) -> bool {
         let began = event.arrived.or(event.queued)?;
         Some(issued.saturating_sub(began.ns()).max(0) as f64)
     });
-    waits.sum::<f64>() / requests.span_ns() < ranking::COMPLAINED_OF
+    waits.sum::<f64>() / requests.span_ns() < confidence::COMPLAINED_OF
 }
 
 /// Share of the time watched with a request on the device.
@@ -149,7 +150,7 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     let unheard = rests && nobody_waits(requests);
     if !(in_queue || for_tags)
         || device_ns > NORMAL * s0_ns
-        || lost < ranking::COMPLAINED_OF
+        || lost < confidence::COMPLAINED_OF
         || unheard
     {
         return None;
@@ -184,7 +185,7 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         estimated("healthy service time, at its longest", s0_ns / 1e6, Unit::Ms, n, source),
         held(
             computed("time lost to the wait per time watched", lost, Unit::Ratio, n, source),
-            Bound::Above(ranking::COMPLAINED_OF),
+            Bound::Above(confidence::COMPLAINED_OF),
         ),
     ];
     if for_tags {
@@ -228,15 +229,19 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     }
     for (what, known) in [("requests the queue holds", tags), ("depth of the device", stated)] {
         finding.evidence.extend(known.map(|(value, reading)| {
-            facts::cited(analysis.recording, &reading, what, value, Unit::Requests)
+            builder::cited(analysis.recording, &reading, what, value, Unit::Requests)
         }));
     }
     let clauses = [
-        ranking::above(share, WAITS),
-        if for_tags { ranking::above(FULL, ROOM) } else { ranking::above(found.room_share, ROOM) },
-        ranking::below(device_ns, NORMAL * s0_ns),
+        confidence::above(share, WAITS),
+        if for_tags {
+            confidence::above(FULL, ROOM)
+        } else {
+            confidence::above(found.room_share, ROOM)
+        },
+        confidence::below(device_ns, NORMAL * s0_ns),
     ];
-    finding.confidence = ranking::believe(PRIOR, &clauses);
+    finding.confidence = confidence::believe(PRIOR, &clauses);
     let whole = wait_ns + found.device_ns - device_ns.min(found.device_ns);
     finding.explained_share = wait_ns / whole.max(1.0);
     let assuming = "each request goes to the driver at once, and the device answers as it does now";

@@ -32,15 +32,16 @@ use crate::Detector;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::groups::{Group, too_quick_to_seek};
 use crate::analysis::{Analysis, EVENTS_NEEDED};
-use crate::detector::{Needs, computed, estimated, held, lines, new_finding};
-use crate::evidence::candidates::PRIOR;
-use crate::evidence::candidates::SHAPE_ALONE;
+use crate::detector::Needs;
+use crate::evidence::builder::{computed, estimated, held, lines, new_finding};
+use crate::evidence::confidence;
+use crate::evidence::confidence::PRIOR;
+use crate::evidence::confidence::SHAPE_ALONE;
 use crate::evidence::forecast::{from_latencies, with_services};
 use crate::measures::replay::Vote;
 use crate::measures::steps::{self, Steps};
 use crate::measures::{comb, ladder};
 use crate::phrase;
-use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -202,12 +203,12 @@ fn finding(
         computed("lost time that is whole steps", found.explained_share, Unit::Share, n, source),
     ];
     let mut clauses = vec![
-        ranking::above(found.without_best, COMB),
-        ranking::above(slow as f64, SLOW as f64),
-        ranking::above(found.on_teeth, ON_TEETH),
+        confidence::above(found.without_best, COMB),
+        confidence::above(slow as f64, SLOW as f64),
+        confidence::above(found.on_teeth, ON_TEETH),
     ];
     clauses.extend(clock.map(|_| KNOWN_CLOCK));
-    let believed = ranking::believe(PRIOR, &clauses);
+    let believed = confidence::believe(PRIOR, &clauses);
     // A provider that lets requests pass at a rate deals them out by a clock of its own.
     let is_dealt = analysis.network_odds(trace.device) > 0.5;
     finding.confidence = if is_dealt { believed.min(SHAPE_ALONE) } else { believed };

@@ -32,12 +32,13 @@ use crate::Detector;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::groups::too_quick_to_seek;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
-use crate::detector::{Needs, computed, held, lines, new_finding};
-use crate::evidence::candidates::PRIOR;
+use crate::detector::Needs;
+use crate::evidence::builder::{computed, held, lines, new_finding};
+use crate::evidence::confidence;
+use crate::evidence::confidence::PRIOR;
 use crate::evidence::forecast::from_means;
 use crate::measures::idle_wake::{self, Wake};
 use crate::phrase;
-use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -132,12 +133,12 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace, wake: &Wake) -> Finding {
         ),
     ];
     let clauses = [
-        ranking::above(wake.ratio, idle_wake::RATIO),
-        ranking::above(wake.woken as f64, idle_wake::WOKEN as f64),
-        ranking::below(wake.spread, idle_wake::SPREAD).min(1.5),
-        ranking::above(wake.of_slow, OF_SLOW),
+        confidence::above(wake.ratio, idle_wake::RATIO),
+        confidence::above(wake.woken as f64, idle_wake::WOKEN as f64),
+        confidence::below(wake.spread, idle_wake::SPREAD).min(1.5),
+        confidence::above(wake.of_slow, OF_SLOW),
     ];
-    finding.confidence = ranking::believe(PRIOR, &clauses);
+    finding.confidence = confidence::believe(PRIOR, &clauses);
     finding.explained_share = share_lost(trace, wake);
     finding.forecast = forecast(trace, wake);
     finding.refuted_by = lines(&[

@@ -34,13 +34,16 @@ use iowhy_model::{Bound, Event, FactKey, Finding, Level, Medium, Unit, Verdict, 
 
 use crate::Detector;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
-use crate::detector::{Needs, lines, new_finding};
-use crate::evidence::candidates::{self, EvidenceBuilder, FaultCandidate, PRIOR, SHAPE_ALONE};
+use crate::detector::Needs;
+use crate::evidence::builder::EvidenceBuilder;
+use crate::evidence::builder::{lines, new_finding};
+use crate::evidence::candidates::{self, FaultCandidate};
+use crate::evidence::confidence;
+use crate::evidence::confidence::{PRIOR, SHAPE_ALONE};
 use crate::facts::disk_names;
 use crate::facts::kernel_log::LogLine;
 use crate::measures::places;
 use crate::phrase;
-use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -439,7 +442,7 @@ fn from_places(
         place.sector,
         phrase::ns(place.slow_ns)
     ));
-    PLACE + ranking::below(place.chance, CHANCE).min(1.0)
+    PLACE + confidence::below(place.chance, CHANCE).min(1.0)
 }
 
 fn next_step(disk: &str, is_proven: bool) -> Vec<String> {

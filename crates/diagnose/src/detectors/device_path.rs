@@ -28,11 +28,14 @@ use iowhy_model::{Bound, DeviceId, FactKey, Finding, Level, Unit, Verdict, key};
 
 use crate::Detector;
 use crate::analysis::Analysis;
-use crate::detector::{Needs, lines, new_finding};
-use crate::evidence::candidates::{self, EvidenceBuilder, FaultCandidate, PRIOR};
+use crate::detector::Needs;
+use crate::evidence::builder::EvidenceBuilder;
+use crate::evidence::builder::{lines, new_finding};
+use crate::evidence::candidates::{self, FaultCandidate};
+use crate::evidence::confidence;
+use crate::evidence::confidence::PRIOR;
 use crate::facts::kernel_log::LogLine;
 use crate::phrase;
-use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -234,9 +237,13 @@ fn from_log(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBui
         (&corrupt, "link errors in the kernel's log", CORRUPTED),
         (&lost, "controller or device resets in the kernel's log", WAS_RESET),
         (&gone, "requests to a device gone offline, in the kernel's log", WAS_RESET),
-        (&resets, "link resets in the kernel's log", ranking::above(resets.len() as f64, RESETS)),
+        (
+            &resets,
+            "link resets in the kernel's log",
+            confidence::above(resets.len() as f64, RESETS),
+        ),
         (&aborted, "commands aborted or adapter complaints in the kernel's log", {
-            ranking::above(aborted.len() as f64, RESETS).min(1.5)
+            confidence::above(aborted.len() as f64, RESETS).min(1.5)
         }),
     ];
     for (lines, what, nats) in kinds {

@@ -28,13 +28,16 @@ use iowhy_model::{Bound, Finding, Level, Unit, Verdict, key};
 
 use crate::Detector;
 use crate::analysis::Analysis;
-use crate::detector::{Needs, lines, new_finding};
-use crate::evidence::candidates::{self, EvidenceBuilder, FaultCandidate, PRIOR, SHAPE_ALONE};
-use crate::facts::FactReading;
+use crate::detector::Needs;
+use crate::evidence::builder::EvidenceBuilder;
+use crate::evidence::builder::{lines, new_finding};
+use crate::evidence::candidates::{self, FaultCandidate};
+use crate::evidence::confidence;
+use crate::evidence::confidence::{PRIOR, SHAPE_ALONE};
 use crate::facts::kernel_log::LogLine;
+use crate::facts::reading::FactReading;
 use crate::measures::pile::{self, Pile};
 use crate::phrase;
-use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -126,7 +129,7 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     builder.number(analysis, listing, "others within a factor of two of it", beside, bound);
     let median = (found.ratio * found.limit_s, Unit::Seconds, n);
     builder.number(analysis, listing, "median latency of those at the limit", median, None);
-    builder.clauses = vec![ranking::above(n as f64, needed as f64 - 0.5)];
+    builder.clauses = vec![confidence::above(n as f64, needed as f64 - 0.5)];
     if let Some((reading, words)) = stated {
         builder.fact(analysis, &reading, words, (found.limit_s, Unit::Seconds), None);
         builder.clauses.push(STATED);

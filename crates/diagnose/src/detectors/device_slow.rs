@@ -36,15 +36,16 @@ use crate::Detector;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
-use crate::detector::{Needs, computed, estimated, held, lines, new_finding, read_off};
-use crate::evidence::candidates::SHAPE_ALONE;
+use crate::detector::Needs;
+use crate::evidence::builder::{computed, estimated, held, lines, new_finding, read_off};
+use crate::evidence::confidence;
+use crate::evidence::confidence::SHAPE_ALONE;
 use crate::evidence::forecast::{forecast, vote_evidence};
 use crate::facts::disk_names;
 use crate::measures::replay::Side;
 use crate::measures::service::ServiceSpan;
 use crate::measures::spread;
 use crate::phrase;
-use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -112,8 +113,8 @@ fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     let too_few = trace.spans.len() < EVENTS_NEEDED || slow < SLOW_NEEDED;
     let excused = trace.paused || disk_names::is_stacked(&trace.disk);
     let gives = trace.spans.len() as f64 / trace.span_ns() * trace.s0.median_ms() * 1e6;
-    let mends_nothing = middle.device_share < ranking::COMPLAINED_OF;
-    let idle = vote.device == 0 || too_few || lost < ranking::COMPLAINED_OF || mends_nothing;
+    let mends_nothing = middle.device_share < confidence::COMPLAINED_OF;
+    let idle = vote.device == 0 || too_few || lost < confidence::COMPLAINED_OF || mends_nothing;
     if idle || excused || gives > GIVES_MUCH {
         return None;
     }
@@ -214,7 +215,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     let (effective, wait) = (row.effective_ms()?, row.await_ms()?);
     let (votes, confidence) = row.s0.votes(|s0| effective > SLOWDOWN * s0);
     if votes == 0
-        || row.lost() < ranking::COMPLAINED_OF
+        || row.lost() < confidence::COMPLAINED_OF
         || !analysis.traced_side(row).is_none_or(is_device)
     {
         return None;
@@ -277,7 +278,7 @@ fn persistence(rows: &[&IntervalSample]) -> f64 {
 fn usable(row: &IntervalSample) -> bool {
     let busy = row.interval.busy.unwrap_or(0.0);
     row.per_s() > 0.0
-        && busy > ranking::COMPLAINED_OF
+        && busy > confidence::COMPLAINED_OF
         && row.agrees
         && !disk_names::is_stacked(&row.disk)
 }

@@ -31,12 +31,15 @@ use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::state_windows::{self, Windows};
-use crate::detector::{Needs, lines, new_finding};
-use crate::evidence::candidates::{self, EvidenceBuilder, FaultCandidate, PRIOR, SHAPE_ALONE};
+use crate::detector::Needs;
+use crate::evidence::builder::EvidenceBuilder;
+use crate::evidence::builder::{lines, new_finding};
+use crate::evidence::candidates::{self, FaultCandidate};
+use crate::evidence::confidence;
+use crate::evidence::confidence::{PRIOR, SHAPE_ALONE};
 use crate::measures::decline::{self, Decline};
 use crate::measures::spread;
 use crate::phrase;
-use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -117,7 +120,7 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     builder.number(analysis, listing, "service of a random write later", slow, beyond);
     let ratio = (found.ratio, Unit::Ratio, n);
     builder.number(analysis, listing, "one over the other", ratio, above(RISE));
-    builder.clauses = vec![ranking::above(found.ratio, RISE).max(0.5)];
+    builder.clauses = vec![confidence::above(found.ratio, RISE).max(0.5)];
     if let Some((rose, n)) = sequential_rise(trace, &writes, &found) {
         let rose_by = (rose, Unit::Ratio, n);
         let what = "sequential requests meanwhile, over before";

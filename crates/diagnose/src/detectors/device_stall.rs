@@ -29,8 +29,12 @@ use iowhy_model::{Bound, DeviceId, Finding, Level, Unit, Verdict};
 use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
-use crate::detector::{Needs, computed, held, lines, new_finding};
-use crate::evidence::candidates::{self, EvidenceBuilder, SHAPE_ALONE};
+use crate::detector::Needs;
+use crate::evidence::builder::EvidenceBuilder;
+use crate::evidence::builder::{computed, held, lines, new_finding};
+use crate::evidence::candidates::{self};
+use crate::evidence::confidence;
+use crate::evidence::confidence::SHAPE_ALONE;
 use crate::evidence::forecast::from_latencies;
 use crate::evidence::freezes::{self, BUSY_SHARE, EPISODES};
 use crate::facts::disk_names;
@@ -38,7 +42,6 @@ use crate::facts::kernel_log::LogLine;
 use crate::measures::service::ServiceSpan;
 use crate::measures::stall::Stalls;
 use crate::phrase;
-use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -100,7 +103,7 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
         let mut builder = EvidenceBuilder::default();
         let what = "commands that failed or timed out, in the kernel's log";
         builder.log_lines(analysis, what, &lines, Some(Bound::Above(0.0)));
-        builder.clauses = vec![TIMED_OUT + ranking::above(lines.len() as f64, 1.0).min(1.0)];
+        builder.clauses = vec![TIMED_OUT + confidence::above(lines.len() as f64, 1.0).min(1.0)];
         let mut finding = new_finding(DETECTOR.verdict, Some(device), builder.listings.clone());
         finding.sentence = format!(
             "{name} stopped answering: {} commands failed or timed out in the kernel's log, without a word of \
@@ -162,8 +165,8 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace, stalls: &Stalls) -> Finding
         computed("requests that met one", met as f64, Unit::Count, n, source),
     ];
     let mut clauses = vec![
-        ranking::above(n as f64, EPISODES as f64 - 0.5),
-        ranking::above(stalls.busy_share, BUSY_SHARE),
+        confidence::above(n as f64, EPISODES as f64 - 0.5),
+        confidence::above(stalls.busy_share, BUSY_SHARE),
     ];
     if let Some(slope) = stalls.slope {
         let what = "latency against time of issue, slope";
@@ -182,7 +185,7 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace, stalls: &Stalls) -> Finding
         ));
         finding.evidence.push(computed("its variation", cv, Unit::Ratio, n, source));
     }
-    let believed = ranking::believe(PRIOR, &clauses);
+    let believed = confidence::believe(PRIOR, &clauses);
     // What is made of others freezes for reasons of its own: a full pool, a suspended mapping.
     let made_of_others = disk_names::is_stacked(&trace.disk);
     finding.confidence = if made_of_others { believed.min(SHAPE_ALONE) } else { believed };

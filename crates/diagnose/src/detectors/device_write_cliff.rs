@@ -28,13 +28,14 @@ use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::state_windows;
-use crate::detector::{Needs, computed, held, lines, new_finding};
-use crate::evidence::candidates::{PRIOR, SHAPE_ALONE};
+use crate::detector::Needs;
+use crate::evidence::builder::{computed, held, lines, new_finding};
+use crate::evidence::confidence;
+use crate::evidence::confidence::{PRIOR, SHAPE_ALONE};
 use crate::evidence::forecast::from_latencies;
 use crate::measures::decline::{self, Decline, SLOW, Window};
 use crate::measures::service::ServiceSpan;
 use crate::phrase;
-use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -166,18 +167,20 @@ fn finding(analysis: &Analysis, case: &Case) -> Option<Finding> {
             source,
         ),
     ];
-    let mut clauses =
-        vec![ranking::above(found.ratio, SLOW), ranking::above(falls as f64, FALLS as f64 - 0.5)];
+    let mut clauses = vec![
+        confidence::above(found.ratio, SLOW),
+        confidence::above(falls as f64, FALLS as f64 - 0.5),
+    ];
     let recurs = found.cv();
     if let Some(cv) = recurs {
         let variation = computed("variation of these bytes", cv, Unit::Ratio, falls as u64, source);
         finding.evidence.push(held(variation, Bound::Below(RECURS)));
-        clauses.push(ranking::below(cv, RECURS));
+        clauses.push(confidence::below(cv, RECURS));
     }
     if analysis.medium(case.device).is_none() {
         clauses.push(UNSTATED);
     }
-    let believed = ranking::believe(PRIOR, &clauses);
+    let believed = confidence::believe(PRIOR, &clauses);
     let is_sure = falls >= FALLS && recurs.is_some_and(|cv| cv < RECURS);
     finding.confidence = if is_sure { believed } else { believed.min(SHAPE_ALONE) };
     finding.explained_share = found.lost_share;

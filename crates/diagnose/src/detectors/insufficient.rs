@@ -26,7 +26,8 @@ use iowhy_model::{Bound, Family, Finding, Layer, Level, STANDS, Unit, Verdict};
 use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::samples::IntervalSample;
-use crate::detector::{Needs, computed, held, lines, new_finding, read_off};
+use crate::detector::Needs;
+use crate::evidence::builder::{computed, held, lines, new_finding, read_off};
 use crate::phrase;
 use crate::ranking::closing;
 

@@ -36,12 +36,13 @@ use iowhy_model::{
 
 use crate::Detector;
 use crate::analysis::Analysis;
-use crate::detector::{Needs, computed, held, lines, new_finding};
-use crate::facts;
+use crate::detector::Needs;
+use crate::evidence::builder;
+use crate::evidence::builder::{computed, held, lines, new_finding};
+use crate::evidence::confidence;
 use crate::facts::disk_names;
 use crate::measures::replay::Side;
 use crate::phrase;
-use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -189,7 +190,7 @@ fn charge_between(
             computed("busy share of those below, at most", busy, Unit::Share, below_n, source),
             Bound::Below(IDLE),
         ),
-        facts::cited(
+        builder::cited(
             analysis.recording,
             &made_of,
             "devices it is made of",
@@ -197,7 +198,8 @@ fn charge_between(
             Unit::Count,
         ),
     ];
-    finding.confidence = ranking::believe(PRIOR, &[ranking::above(times, TIMES), SIDE_BY_SIDE]);
+    finding.confidence =
+        confidence::believe(PRIOR, &[confidence::above(times, TIMES), SIDE_BY_SIDE]);
     finding.explained_share = 1.0 - 1.0 / times;
     finding.forecast =
         Some(without_waiting(above, needed_ns, "the device passes on at once what it is given"));
@@ -277,11 +279,11 @@ fn finding(analysis: &Analysis, place: usize, above: &Seen) -> Option<Finding> {
     ] {
         let high = about.machine_number(key).filter(|(share, _)| *share > PRESSURE);
         finding.evidence.extend(high.map(|(share, reading)| {
-            facts::cited(analysis.recording, &reading, what, share, Unit::Share)
+            builder::cited(analysis.recording, &reading, what, share, Unit::Share)
         }));
     }
     let together = if same_time { SIDE_BY_SIDE } else { 0.0 };
-    finding.confidence = ranking::believe(PRIOR, &[ranking::above(times, TIMES), together]);
+    finding.confidence = confidence::believe(PRIOR, &[confidence::above(times, TIMES), together]);
     finding.explained_share = 1.0 - 1.0 / times;
     finding.forecast =
         Some(without_waiting(above, needed_ns, "nothing is waited for above the block layer"));

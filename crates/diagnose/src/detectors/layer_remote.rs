@@ -28,15 +28,18 @@ use iowhy_model::{Bound, Finding, Forecast, Level, Medium, Nanos, Op, Unit, Verd
 use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
-use crate::detector::{Needs, computed, held, lines, new_finding, read_off};
-use crate::evidence::candidates::{self, EvidenceBuilder, SHAPE_ALONE};
-use crate::facts::FactReading;
+use crate::detector::Needs;
+use crate::evidence::builder::EvidenceBuilder;
+use crate::evidence::builder::{computed, held, lines, new_finding, read_off};
+use crate::evidence::candidates::{self};
+use crate::evidence::confidence;
+use crate::evidence::confidence::SHAPE_ALONE;
 use crate::facts::disk_names;
 use crate::facts::kernel_log::LogLine;
+use crate::facts::reading::FactReading;
 use crate::measures::first_touch::{self, Read};
 use crate::measures::spread;
 use crate::phrase;
-use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -218,7 +221,7 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     let lost = found.excess_ns / requests.span_ns();
     let enough = found.exposed >= EACH && found.spared >= EACH;
     let holds = found.ratio >= TIMES && fair >= TIMES && found.p < CHANCE;
-    if !enough || !holds || lost < ranking::COMPLAINED_OF {
+    if !enough || !holds || lost < confidence::COMPLAINED_OF {
         return None;
     }
     let source = analysis.source(requests.listing);
@@ -250,12 +253,15 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         ),
         held(
             computed("time lost to first reads per time watched", lost, Unit::Ratio, first, source),
-            Bound::Above(ranking::COMPLAINED_OF),
+            Bound::Above(confidence::COMPLAINED_OF),
         ),
     ];
-    let clauses =
-        [worth, ranking::above(fair, TIMES), ranking::above(lost, ranking::COMPLAINED_OF).min(1.0)];
-    let believed = ranking::believe(PRIOR, &clauses);
+    let clauses = [
+        worth,
+        confidence::above(fair, TIMES),
+        confidence::above(lost, confidence::COMPLAINED_OF).min(1.0),
+    ];
+    let believed = confidence::believe(PRIOR, &clauses);
     finding.confidence = if worth > 0.0 { believed } else { believed.min(BY_SHAPE) };
     let trace = analysis.trace(requests.listing, requests.device);
     let all = trace.map_or(0.0, |trace| trace.lost_ns());

@@ -28,11 +28,12 @@ use iowhy_model::{Bound, Finding, Level, Unit, Verdict};
 use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
-use crate::detector::{Needs, computed, held, lines, new_finding};
+use crate::detector::Needs;
+use crate::evidence::builder::{computed, held, lines, new_finding};
+use crate::evidence::confidence;
 use crate::evidence::forecast::forecast;
 use crate::measures::ramp;
 use crate::phrase;
-use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -114,9 +115,11 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
             Bound::Above(HOLDS),
         ),
     ];
-    let clauses =
-        [ranking::above(ramps.lost_share, HOLDS), ranking::below(ramps.spacing_cv, VARIATION)];
-    finding.confidence = ranking::believe(PRIOR, &clauses);
+    let clauses = [
+        confidence::above(ramps.lost_share, HOLDS),
+        confidence::below(ramps.spacing_cv, VARIATION),
+    ];
+    finding.confidence = confidence::believe(PRIOR, &clauses);
     finding.explained_share = ramps.lost_share;
     finding.forecast = trace.vote.as_ref().and_then(|vote| forecast(trace, vote));
     finding.refuted_by = lines(&[

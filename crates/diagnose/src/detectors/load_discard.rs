@@ -31,14 +31,15 @@ use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
 use crate::analysis::samples::IntervalSample;
-use crate::detector::{Needs, computed, held, lines, new_finding, read_off};
+use crate::detector::Needs;
+use crate::evidence::builder::{computed, held, lines, new_finding, read_off};
+use crate::evidence::confidence;
 use crate::evidence::forecast::from_means;
 use crate::measures::exposure::{self, Exposure, Sample};
 use crate::measures::spans::{self, Spans};
 use crate::measures::spread;
 use crate::measures::windows::Windows;
 use crate::phrase;
-use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -121,7 +122,7 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         .filter(Effect::holds)
         .max_by(|a, b| a.single.excess_ns.total_cmp(&b.single.excess_ns))?;
     let lost = effect.single.excess_ns / requests.span_ns();
-    if lost < ranking::COMPLAINED_OF {
+    if lost < confidence::COMPLAINED_OF {
         return None;
     }
     let source = analysis.source(requests.listing);
@@ -174,7 +175,7 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         ),
         held(
             computed("time lost to them per time watched", lost, Unit::Ratio, met, source),
-            Bound::Above(ranking::COMPLAINED_OF),
+            Bound::Above(confidence::COMPLAINED_OF),
         ),
     ];
     if let Some(matched) = effect.single.matched {
@@ -184,11 +185,11 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         ));
     }
     let clauses = [
-        ranking::above(decisive.ratio, TIMES),
-        ranking::above(effect.single.matched.unwrap_or(MATCHED), MATCHED),
-        ranking::above(lost, ranking::COMPLAINED_OF),
+        confidence::above(decisive.ratio, TIMES),
+        confidence::above(effect.single.matched.unwrap_or(MATCHED), MATCHED),
+        confidence::above(lost, confidence::COMPLAINED_OF),
     ];
-    finding.confidence = ranking::believe(PRIOR, &clauses);
+    finding.confidence = confidence::believe(PRIOR, &clauses);
     let trace = analysis.trace(requests.listing, requests.device);
     let own: f64 = trace.map_or(0.0, |trace| trace.lost_ns());
     finding.explained_share = effect.single.excess_ns / own.max(effect.single.excess_ns).max(1.0);
@@ -326,8 +327,9 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
             Bound::Above(TIMES),
         ),
     ];
-    let clauses = [ranking::above(effect.ratio, TIMES), ranking::above(share(row), BUSY_SHARE)];
-    finding.confidence = ranking::believe(PRIOR, &clauses);
+    let clauses =
+        [confidence::above(effect.ratio, TIMES), confidence::above(share(row), BUSY_SHARE)];
+    finding.confidence = confidence::believe(PRIOR, &clauses);
     finding.explained_share = 1.0 - effect.spared_ns / effect.exposed_ns;
     advise(&mut finding, &row.disk);
     Some(finding)

@@ -34,13 +34,14 @@ use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
 use crate::analysis::samples::IntervalSample;
 use crate::baseline::healthy_time;
-use crate::detector::{Needs, computed, estimated, held, lines, new_finding, read_off};
+use crate::detector::Needs;
+use crate::evidence::builder::{computed, estimated, held, lines, new_finding, read_off};
+use crate::evidence::confidence;
 use crate::evidence::programs;
 use crate::measures::flushing::{self, Flushing, Kind, Served};
 use crate::measures::spans::Spans;
 use crate::measures::spread;
 use crate::phrase;
-use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -111,7 +112,7 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         || (found.plain >= FEWEST && found.ratio.is_some_and(|ratio| ratio > TIMES_PLAIN));
     if !dear
         || !holds
-        || lost < ranking::COMPLAINED_OF
+        || lost < confidence::COMPLAINED_OF
         || all_slow(analysis, requests, &spans, &found)
     {
         return None;
@@ -143,7 +144,7 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         ),
         held(
             computed("time they cost per time watched", lost, Unit::Ratio, n, source),
-            Bound::Above(ranking::COMPLAINED_OF),
+            Bound::Above(confidence::COMPLAINED_OF),
         ),
     ];
     if let (Some(plain), Some(ratio)) = (found.plain_ns, found.ratio) {
@@ -164,10 +165,10 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         source,
     ));
     // The two clauses of the rule speak of the same thing: the stronger one counts.
-    let share = ranking::above(found.busy_share, BUSY_SHARE);
-    let times = found.ratio.map_or(share, |ratio| ranking::above(ratio, TIMES_PLAIN));
-    let clauses = [share.max(times), ranking::above(lost, ranking::COMPLAINED_OF)];
-    finding.confidence = ranking::believe(PRIOR, &clauses);
+    let share = confidence::above(found.busy_share, BUSY_SHARE);
+    let times = found.ratio.map_or(share, |ratio| confidence::above(ratio, TIMES_PLAIN));
+    let clauses = [share.max(times), confidence::above(lost, confidence::COMPLAINED_OF)];
+    finding.confidence = confidence::believe(PRIOR, &clauses);
     finding.explained_share = if all > 0.0 { mine / all } else { 1.0 };
     finding.forecast = Some(Forecast {
         now_mean: Nanos(found.mean_ns as i64),
@@ -234,7 +235,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     let all_slow = others > TIMES_PLAIN * row.s0.slowest_ms() && ms < TIMES_OTHERS * others;
     let few = per_s * seconds < FEWEST as f64;
     let dear = ms > TIMES_PLAIN * plain_ms;
-    if few || !dear || share < BUSY_SHARE || time(row) < ranking::COMPLAINED_OF || all_slow {
+    if few || !dear || share < BUSY_SHARE || time(row) < confidence::COMPLAINED_OF || all_slow {
         return None;
     }
     let source = analysis.source(row.listing);
@@ -250,8 +251,9 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         ),
         estimated("a plain write of its class", plain_ms, Unit::Ms, 1, source),
     ];
-    let clauses = [ranking::above(share, BUSY_SHARE), ranking::above(ms, TIMES_PLAIN * plain_ms)];
-    finding.confidence = ranking::believe(PRIOR, &clauses);
+    let clauses =
+        [confidence::above(share, BUSY_SHARE), confidence::above(ms, TIMES_PLAIN * plain_ms)];
+    finding.confidence = confidence::believe(PRIOR, &clauses);
     let mine = per_s * (ms - plain_ms) / 1000.0;
     finding.explained_share = mine / (mine + row.lost());
     advise(&mut finding, &row.disk);

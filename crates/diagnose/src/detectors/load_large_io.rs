@@ -28,12 +28,13 @@ use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::baseline::healthy_time::{HealthyServiceTime, Request};
-use crate::detector::{Needs, computed, estimated, held, lines, new_finding};
+use crate::detector::Needs;
+use crate::evidence::builder::{computed, estimated, held, lines, new_finding};
+use crate::evidence::confidence;
 use crate::evidence::runs;
 use crate::measures::service::{ServiceSpan, busy_ns};
 use crate::measures::spread;
 use crate::phrase;
-use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -214,9 +215,9 @@ fn finding(analysis: &Analysis, large: &Large) -> Option<Finding> {
             Bound::Above(TRANSFER),
         ),
     ];
-    finding.confidence = ranking::believe(
+    finding.confidence = confidence::believe(
         PRIOR,
-        &[ranking::below(over, WITHIN), ranking::above(large.bytes, LARGE)],
+        &[confidence::below(over, WITHIN), confidence::above(large.bytes, LARGE)],
     );
     finding.explained_share = transfer.min(1.0);
     finding.refuted_by = lines(&["requests of 4 KB on the same device are as slow"]);

@@ -31,14 +31,15 @@ use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
-use crate::detector::{Needs, computed, held, lines, new_finding, read_off};
+use crate::detector::Needs;
+use crate::evidence::builder::{computed, held, lines, new_finding, read_off};
+use crate::evidence::confidence;
 use crate::evidence::forecast::from_latencies;
 use crate::measures::exposure::{self, Exposure, Sample};
 use crate::measures::service::ServiceSpan;
 use crate::measures::spans::{self, Spans};
 use crate::measures::spread;
 use crate::phrase;
-use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -91,7 +92,7 @@ fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
         .max_by(|a, b| a.found.excess_ns.total_cmp(&b.found.excess_ns))?;
     let found = effect.found;
     let lost = found.excess_ns / trace.span_ns();
-    if lost < ranking::COMPLAINED_OF {
+    if lost < confidence::COMPLAINED_OF {
         return None;
     }
     let source = analysis.source(trace.listing);
@@ -129,12 +130,14 @@ fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
         ),
         held(
             computed("time lost to it per time watched", lost, Unit::Ratio, met, source),
-            Bound::Above(ranking::COMPLAINED_OF),
+            Bound::Above(confidence::COMPLAINED_OF),
         ),
     ];
-    let clauses =
-        [ranking::above(effect.fair, MATCHED), ranking::above(lost, ranking::COMPLAINED_OF)];
-    finding.confidence = ranking::believe(PRIOR, &clauses);
+    let clauses = [
+        confidence::above(effect.fair, MATCHED),
+        confidence::above(lost, confidence::COMPLAINED_OF),
+    ];
+    finding.confidence = confidence::believe(PRIOR, &clauses);
     finding.explained_share = found.excess_ns / trace.lost_ns().max(found.excess_ns).max(1.0);
     finding.forecast = alone(trace, &effect);
     advise(&mut finding, &trace.disk, effect.victim);
@@ -244,7 +247,8 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
             Bound::Above(TIMES),
         ),
     ];
-    finding.confidence = ranking::believe(PRIOR_OF_ROWS, &[ranking::above(found.ratio, TIMES)]);
+    finding.confidence =
+        confidence::believe(PRIOR_OF_ROWS, &[confidence::above(found.ratio, TIMES)]);
     finding.explained_share = 1.0 - found.spared_ns / found.exposed_ns;
     advise(&mut finding, &row.disk, victim);
     Some(finding)

@@ -30,14 +30,15 @@ use crate::Detector;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::{self, IntervalSample};
 use crate::analysis::{Analysis, EVENTS_NEEDED};
-use crate::detector::{Needs, computed, estimated, held, lines, new_finding, read_off};
+use crate::detector::Needs;
+use crate::evidence::builder::{computed, estimated, held, lines, new_finding, read_off};
+use crate::evidence::confidence;
 use crate::evidence::forecast::{forecast, vote_evidence};
 use crate::evidence::runs;
 use crate::facts::disk_names;
 use crate::measures::elasticity::{self, Load};
 use crate::measures::replay::Side;
 use crate::phrase;
-use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -85,7 +86,7 @@ fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     let middle = vote.middle()?;
     let lost = trace.lost_ns() / trace.span_ns();
     let undisputed = vote.workload == 0 && vote.device < 5;
-    if trace.spans.len() < EVENTS_NEEDED || lost < ranking::COMPLAINED_OF || undisputed {
+    if trace.spans.len() < EVENTS_NEEDED || lost < confidence::COMPLAINED_OF || undisputed {
         return None;
     }
     let mut finding = new_finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
@@ -111,7 +112,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         .iter()
         .filter(|row| usable(row) && !gone.iter().any(|known| std::ptr::eq(*known, **row)))
         .max_by(|a, b| a.lost().total_cmp(&b.lost()))
-        .filter(|row| row.lost() >= ranking::COMPLAINED_OF)?;
+        .filter(|row| row.lost() >= confidence::COMPLAINED_OF)?;
     let (effective, wait) = (row.effective_ms()?, row.await_ms()?);
     let (votes, confidence) = row.s0.votes(|s0| wait > WAITS * s0 && effective <= SERVED_WELL * s0);
     let (against, _) = row.s0.votes(|s0| effective > SERVED_WELL * s0);
@@ -133,8 +134,8 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         && effective <= SERVED_WELL * row.s0.slowest_ms()
         && votes > 0
     {
-        let clause = ranking::above(queue, QUEUE).max(0.0);
-        finding.confidence = ranking::believe(confidence, &[clause]);
+        let clause = confidence::above(queue, QUEUE).max(0.0);
+        finding.confidence = confidence::believe(confidence, &[clause]);
     }
     finding.explained_share = ((wait - effective.max(s0)) / wait).max(0.0);
     let healthy = format!("healthy service time, taking it for {}", row.s0.assumption);

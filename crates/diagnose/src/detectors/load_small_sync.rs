@@ -32,12 +32,13 @@ use crate::Detector;
 use crate::analysis::groups::Stream;
 use crate::analysis::samples::IntervalSample;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
-use crate::detector::{Needs, computed, estimated, held, lines, new_finding, read_off};
+use crate::detector::Needs;
+use crate::evidence::builder::{computed, estimated, held, lines, new_finding, read_off};
+use crate::evidence::confidence;
 use crate::evidence::mounts;
 use crate::measures::sequential;
 use crate::measures::service;
 use crate::phrase;
-use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -246,13 +247,13 @@ fn from_stream(
     }
     finding.evidence.extend(rows_evidence(analysis, rows));
     let clauses = [
-        ranking::above(bad.contiguous, CONTIGUOUS),
-        ranking::below(bad.mean_bytes, SMALL),
-        ranking::below(alone, IN_FLIGHT).min(1.0),
+        confidence::above(bad.contiguous, CONTIGUOUS),
+        confidence::below(bad.mean_bytes, SMALL),
+        confidence::below(alone, IN_FLIGHT).min(1.0),
         if rows.is_empty() { 0.0 } else { 1.0 },
         add_option(analysis, &mut finding),
     ];
-    finding.confidence = ranking::believe(PRIOR, &clauses);
+    finding.confidence = confidence::believe(PRIOR, &clauses);
     close(analysis, &mut finding, bad.mean_bytes, bad.listing, bad.n as u64);
     finding
 }
@@ -348,7 +349,8 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     );
     finding.evidence = rows_evidence(analysis, rows);
     let clause = add_option(analysis, &mut finding);
-    finding.confidence = if clause > 0.0 { ranking::believe(PRIOR, &[clause]) } else { SUSPICION };
+    finding.confidence =
+        if clause > 0.0 { confidence::believe(PRIOR, &[clause]) } else { SUSPICION };
     close(analysis, &mut finding, bytes, row.listing, 1);
     Some(finding)
 }

@@ -30,12 +30,13 @@ use iowhy_model::{Bound, Evidence, Finding, Histogram, Level, Unit, Verdict};
 use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::samples::HistogramSample;
-use crate::detector::{Needs, computed, estimated, held, lines, new_finding, read_off};
+use crate::detector::Needs;
+use crate::evidence::builder::{computed, estimated, held, lines, new_finding, read_off};
+use crate::evidence::confidence;
 use crate::evidence::peer_families::{self, Member, PeerMetric};
 use crate::evidence::programs;
 use crate::measures::peers::{self, Peer, Standing, View};
 use crate::phrase;
-use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -109,9 +110,11 @@ fn finding(
     // Right behind the factor: they show what the mean hides.
     finding.evidence.splice(1..1, histograms);
     finding.subject.listings.append(&mut places);
-    let clauses =
-        [ranking::above(standing.z, standing.threshold), ranking::above(standing.ratio, RATIO)];
-    finding.confidence = ranking::believe(PRIOR, &clauses);
+    let clauses = [
+        confidence::above(standing.z, standing.threshold),
+        confidence::above(standing.ratio, RATIO),
+    ];
+    finding.confidence = confidence::believe(PRIOR, &clauses);
     finding.explained_share = ((member.mean_ns - typical) / member.mean_ns).max(0.0);
     finding.refuted_by = lines(&[
         "the disk holds hotter data, is of another model, or is being rebuilt",

@@ -33,11 +33,12 @@ use crate::Detector;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
-use crate::detector::{Needs, computed, held, lines, new_finding};
-use crate::facts;
+use crate::detector::Needs;
+use crate::evidence::builder;
+use crate::evidence::builder::{computed, held, lines, new_finding};
+use crate::evidence::confidence;
 use crate::measures::{correlation, spread};
 use crate::phrase;
-use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -223,9 +224,9 @@ fn finding(
         ),
     ];
     let mut clauses = vec![
-        ranking::above(share, SHARE),
-        ranking::above(r, TOGETHER),
-        ranking::above(slow.len() as f64, DISKS as f64 - 0.5).max(if stood_still {
+        confidence::above(share, SHARE),
+        confidence::above(r, TOGETHER),
+        confidence::above(slow.len() as f64, DISKS as f64 - 0.5).max(if stood_still {
             2.0
         } else {
             -3.0
@@ -239,7 +240,7 @@ fn finding(
         evidence
     }));
     clauses.push(nats);
-    finding.confidence = ranking::believe(PRIOR, &clauses);
+    finding.confidence = confidence::believe(PRIOR, &clauses);
     finding.explained_share = shared_of(&slow, family);
     finding.sentence = format!(
         "{} of {} disks{} {} together ({}): {}, no single disk",
@@ -305,7 +306,7 @@ fn culprit(
         let share = (steal, Unit::Share);
         let bound = Bound::Above(STEAL);
         let what = "processor time stolen by the host";
-        let cited = facts::cited_held(analysis.recording, &reading, what, share, bound);
+        let cited = builder::cited_held(analysis.recording, &reading, what, share, bound);
         return (
             Some("the host takes the processors away"),
             STOLEN,
@@ -317,7 +318,7 @@ fn culprit(
         let what = "the adapter complains in the kernel's log";
         let bound = Bound::Above(0.0);
         let one = (1.0, Unit::Count);
-        let cited = facts::cited_held(analysis.recording, &line.reading, what, one, bound);
+        let cited = builder::cited_held(analysis.recording, &line.reading, what, one, bound);
         return (Some("their adapter complains"), LOGGED, vec![(cited, line.reading.listing)]);
     }
     (None, 0.0, Vec::new())

@@ -34,10 +34,11 @@ use crate::analysis::audit::{Contradiction, Inconsistency, LINK_BYTES_PER_S, LIT
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::{HistogramSample, IntervalSample};
 use crate::analysis::{Analysis, EVENTS_NEEDED};
-use crate::detector::{Needs, computed, estimated, held, lines, new_finding, read_off};
+use crate::detector::Needs;
+use crate::evidence::builder;
+use crate::evidence::builder::{computed, estimated, held, lines, new_finding, read_off};
 use crate::evidence::candidates;
 use crate::evidence::runs;
-use crate::facts;
 use crate::measures::service::ServiceSpan;
 use crate::measures::spread;
 use crate::phrase;
@@ -148,7 +149,7 @@ fn size_denied(analysis: &Analysis) -> Vec<Finding> {
         let bound = if times > 1.0 { Bound::Above(1.1) } else { Bound::Below(0.9) };
         let times_of = (times, Unit::Ratio);
         finding.evidence =
-            vec![facts::cited_held(analysis.recording, &reading, what, times_of, bound)];
+            vec![builder::cited_held(analysis.recording, &reading, what, times_of, bound)];
         finding.confidence = CERTAIN;
         finding.explained_share = 1.0 - times.min(1.0 / times);
         advise(&mut finding, &candidate.disk);

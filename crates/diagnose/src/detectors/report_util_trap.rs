@@ -30,10 +30,11 @@ use iowhy_model::{Bound, Finding, Level, Unit, Verdict};
 use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::samples::IntervalSample;
-use crate::detector::{Needs, computed, held, lines, new_finding, read_off};
+use crate::detector::Needs;
+use crate::evidence::builder::{computed, held, lines, new_finding, read_off};
+use crate::evidence::confidence;
 use crate::measures::elasticity::{self, Load};
 use crate::phrase;
-use crate::ranking;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -130,9 +131,12 @@ fn finding(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     ));
     finding.evidence.push(computed("throughput grew by", growth, Unit::Ratio, 2, source));
     let falls = low.interval.svctm_ns.zip(high.interval.svctm_ns).is_some_and(|(a, b)| b < a);
-    let clauses =
-        [ranking::above(eps, GROWS), ranking::above(growth, GREW), if falls { 1.5 } else { 0.0 }];
-    finding.confidence = ranking::believe(0.5, &clauses);
+    let clauses = [
+        confidence::above(eps, GROWS),
+        confidence::above(growth, GREW),
+        if falls { 1.5 } else { 0.0 },
+    ];
+    finding.confidence = confidence::believe(0.5, &clauses);
     // What the figure hid: the share of the proven throughput that was idle at "full".
     finding.explained_share = 1.0 - 1.0 / growth;
     finding.refuted_by = lines(&[

@@ -1,19 +1,11 @@
 //! Every disk of the input, measured or only spoken of, with what a fault on it rests on.
 
-use iowhy_model::{Basis, Bound, DeviceId, Event, Evidence, Layer, Unit};
+use iowhy_model::{DeviceId, Event, Layer};
 
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
-use crate::detector::computed;
+use crate::facts::About;
 use crate::facts::disk_names;
-use crate::facts::{self, About, FactReading};
-use crate::ranking;
-
-/// Prior of a device's fault when someone complains (docs/METHOD.md, 11 Confidence).
-pub const PRIOR: f64 = 0.20;
-/// What a shape of latencies alone is worth at most, where log, SMART or a failed request have to
-/// confirm it: a suspicion, never an accusation.
-pub const SHAPE_ALONE: f64 = 0.55;
 
 /// A disk that may have a fault.
 pub struct FaultCandidate<'s, 'a> {
@@ -103,96 +95,4 @@ pub fn candidates<'s, 'a>(analysis: &'s Analysis<'a>) -> Vec<FaultCandidate<'s, 
         }
     }
     found
-}
-
-/// What an accusation rests on: evidence, the listings it was read in, and its weight.
-#[derive(Default)]
-pub struct EvidenceBuilder {
-    /// The evidence, in the order it was found.
-    pub evidence: Vec<Evidence>,
-    /// Where it was found.
-    pub listings: Vec<usize>,
-    /// What the clauses add, in nats.
-    pub clauses: Vec<f64>,
-    /// Words for the sentence, strongest first.
-    pub words: Vec<String>,
-}
-
-impl EvidenceBuilder {
-    /// A fact.
-    pub fn fact(
-        &mut self,
-        analysis: &Analysis,
-        reading: &FactReading,
-        quantity: &str,
-        (value, unit): (f64, Unit),
-        bound: Option<Bound>,
-    ) {
-        let cited = facts::cited(analysis.recording, reading, quantity, value, unit);
-        self.evidence.push(Evidence { bound, ..cited });
-        self.rests_on(reading.listing);
-    }
-
-    /// A number computed from a listing.
-    pub fn number(
-        &mut self,
-        analysis: &Analysis,
-        listing: usize,
-        quantity: &str,
-        (value, unit, n): (f64, Unit, usize),
-        bound: Option<Bound>,
-    ) {
-        let cited = computed(quantity, value, unit, n as u64, analysis.source(listing));
-        self.evidence.push(Evidence { bound, ..cited });
-        self.rests_on(listing);
-    }
-
-    /// A number of requests that ended with an error.
-    pub fn failed(
-        &mut self,
-        analysis: &Analysis,
-        listing: usize,
-        quantity: &str,
-        number: (f64, Unit, usize),
-        bound: Option<Bound>,
-    ) {
-        self.number(analysis, listing, quantity, number, bound);
-        if let Some(cited) = self.evidence.last_mut() {
-            cited.basis = Basis::RequestStatus;
-        }
-    }
-
-    /// Log lines of one kind, counted where they were read, and the first of them.
-    pub fn log_lines(
-        &mut self,
-        analysis: &Analysis,
-        what: &str,
-        lines: &[&crate::facts::kernel_log::LogLine],
-        bound: Option<Bound>,
-    ) {
-        let Some(first) = lines.first() else { return };
-        let count = (lines.len() as f64, Unit::Count);
-        self.fact(analysis, &first.reading, what, count, bound);
-        if let Some(cited) = self.evidence.last_mut() {
-            cited.n = lines.len() as u64;
-        }
-    }
-
-    /// The probability they make of a prior.
-    pub fn believe(&self, prior: f64) -> f64 {
-        ranking::believe(prior, &self.clauses)
-    }
-
-    /// The candidate's listing first, then where the evidence stands.
-    pub fn listings(&self, candidate: &FaultCandidate) -> Vec<usize> {
-        let mut all: Vec<usize> = candidate.listing.into_iter().collect();
-        all.extend(self.listings.iter().filter(|place| Some(**place) != candidate.listing));
-        all
-    }
-
-    fn rests_on(&mut self, listing: usize) {
-        if !self.listings.contains(&listing) {
-            self.listings.push(listing);
-        }
-    }
 }

@@ -6,7 +6,7 @@ use iowhy_model::{Bound, Evidence, Forecast, Nanos, Unit};
 
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
-use crate::detector::{computed, estimated, held};
+use crate::evidence::builder::{computed, estimated, held};
 use crate::measures::replay::{self, Load, Side, Vote};
 use crate::measures::service::{self, ServiceSpan};
 use crate::measures::spread;

@@ -12,7 +12,7 @@ use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
 use crate::baseline::healthy_time::{HealthyServiceTime, Request};
 use crate::baseline::stored::HealthyOrigin;
-use crate::evidence::candidates::SHAPE_ALONE;
+use crate::evidence::confidence::SHAPE_ALONE;
 use crate::measures::spread;
 use crate::phrase;
 

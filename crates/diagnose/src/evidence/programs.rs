@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use iowhy_model::{Bound, DeviceId, Finding, Layer, Op, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
-use crate::detector::{computed, held, lines, new_finding, read_off};
+use crate::evidence::builder::{computed, held, lines, new_finding, read_off};
 use crate::evidence::runs;
 use crate::measures::spread;
 use crate::phrase;

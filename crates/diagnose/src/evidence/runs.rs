@@ -9,10 +9,10 @@ use iowhy_model::{Bound, DeviceId, Fact, Finding, Layer, Op, Rates, Unit, Verdic
 use crate::analysis::Analysis;
 use crate::analysis::audit;
 use crate::baseline::healthy_time::Request;
-use crate::detector::{computed, estimated, held, lines, new_finding, read_off};
+use crate::evidence::builder::{computed, estimated, held, lines, new_finding, read_off};
+use crate::evidence::confidence;
 use crate::measures::cap::{self, Limit};
 use crate::phrase;
-use crate::ranking;
 
 /// A run of a load generator on one device, reads and writes together.
 pub struct Run {
@@ -239,7 +239,7 @@ pub fn capped(analysis: &Analysis, verdict: Verdict, prior: f64) -> Vec<Finding>
                 ),
                 read_off("the run took", run.seconds, Unit::Seconds, 1, source),
             ];
-            finding.confidence = ranking::believe(prior, &[3.0, ranking::below(off.abs(), NEAR).max(1.0)]);
+            finding.confidence = confidence::believe(prior, &[3.0, confidence::below(off.abs(), NEAR).max(1.0)]);
             finding.explained_share = 0.8;
             finding.refuted_by = lines(&[
                 "throughput goes higher in any second of the same load",

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use iowhy_model::{Message, Recording, key};
 
-use crate::facts::FactReading;
 use crate::facts::disk_names;
+use crate::facts::reading::FactReading;
 
 /// A complaint of the kernel.
 #[derive(Clone, Debug, PartialEq)]

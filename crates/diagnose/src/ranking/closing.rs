@@ -3,7 +3,6 @@
 use iowhy_model::{Finding, Verdict};
 
 use crate::analysis::Analysis;
-use crate::ranking;
 
 /// Per input, the disks that did something and against which no accusation stands.
 pub fn unaccused<'a>(analysis: &Analysis<'a>) -> Vec<(&'a str, Vec<String>)> {
@@ -18,7 +17,7 @@ pub fn unaccused<'a>(analysis: &Analysis<'a>) -> Vec<(&'a str, Vec<String>)> {
     for (listing, disk) in traces.chain(rows).chain(histograms).chain(streams) {
         let input = analysis.input(listing);
         let accused = analysis.so_far.iter().any(|known| {
-            ranking::stands(known)
+            known.stands()
                 && known.verdict != Verdict::Healthy
                 && is_about(analysis, known, &disk)
                 && known.subject.listings.iter().any(|place| analysis.input(*place) == input)

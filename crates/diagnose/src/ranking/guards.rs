@@ -7,7 +7,7 @@
 use iowhy_model::{Family, Finding, STANDS, Verdict};
 
 use crate::analysis::Analysis;
-use crate::evidence::candidates::SHAPE_ALONE;
+use crate::evidence::confidence::SHAPE_ALONE;
 use crate::ranking;
 
 /// Verdicts that blame a disk for a shape that others have too.

@@ -1,0 +1,199 @@
+//! Findings and evidence, put together piece by piece.
+
+use iowhy_model::{
+    Basis, Bound, DeviceId, Evidence, Finding, How, Origin, Recording, Sampling, Source, Subject,
+    Unit, Verdict,
+};
+
+use crate::analysis::Analysis;
+use crate::evidence::candidates::FaultCandidate;
+use crate::evidence::confidence;
+use crate::facts::kernel_log::LogLine;
+use crate::facts::reading::FactReading;
+
+/// An empty finding to be filled: sure of nothing, explaining nothing.
+pub fn new_finding(verdict: Verdict, device: Option<DeviceId>, listings: Vec<usize>) -> Finding {
+    Finding {
+        verdict,
+        subject: Subject { device, listings, group: None },
+        sentence: String::new(),
+        evidence: Vec::new(),
+        confidence: 0.0,
+        explained_share: 0.0,
+        refuted_by: Vec::new(),
+        next_step: Vec::new(),
+        forecast: None,
+        explained_by: None,
+        impact: None,
+    }
+}
+
+/// A number that was read off a source as it stands there.
+pub fn read_off(quantity: &str, value: f64, unit: Unit, n: u64, source: &Source) -> Evidence {
+    let how = match source.sampling {
+        Sampling::Traced => How::Traced,
+        Sampling::Sampled => How::Sampled,
+        Sampling::Reported => How::Reported,
+    };
+    Evidence {
+        quantity: quantity.to_string(),
+        value,
+        unit,
+        bound: None,
+        n,
+        how,
+        basis: Basis::Measured,
+        disk: None,
+        origin: source.origin(),
+    }
+}
+
+/// A number computed from what a source gave.
+pub fn computed(quantity: &str, value: f64, unit: Unit, n: u64, source: &Source) -> Evidence {
+    Evidence { how: How::Computed, ..read_off(quantity, value, unit, n, source) }
+}
+
+/// A number that rests on a fit, a model or histogram buckets.
+pub fn estimated(quantity: &str, value: f64, unit: Unit, n: u64, source: &Source) -> Evidence {
+    Evidence { how: How::Estimated, ..read_off(quantity, value, unit, n, source) }
+}
+
+/// The same evidence, held against a bound.
+pub fn held(evidence: Evidence, bound: Bound) -> Evidence {
+    Evidence { bound: Some(bound), ..evidence }
+}
+
+/// The same evidence, about this disk of several.
+pub fn of_disk(evidence: Evidence, disk: &str) -> Evidence {
+    Evidence { disk: Some(disk.to_string()), ..evidence }
+}
+
+/// Sentences as owned text.
+pub fn lines(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|text| (*text).to_string()).collect()
+}
+
+/// A number read off a fact, as evidence: where it was read is said.
+pub fn cited(
+    recording: &Recording,
+    reading: &FactReading,
+    quantity: &str,
+    value: f64,
+    unit: Unit,
+) -> Evidence {
+    let format = recording.listings[reading.listing].source.format.clone();
+    Evidence {
+        quantity: quantity.to_string(),
+        value,
+        unit,
+        bound: None,
+        n: 1,
+        how: How::Reported,
+        basis: Basis::Stated(reading.fact.key.clone()),
+        disk: None,
+        origin: Origin { format, ..Origin::of(reading.read_from()) },
+    }
+}
+
+/// The same, held against a bound.
+pub fn cited_held(
+    recording: &Recording,
+    reading: &FactReading,
+    quantity: &str,
+    (value, unit): (f64, Unit),
+    bound: Bound,
+) -> Evidence {
+    Evidence { bound: Some(bound), ..cited(recording, reading, quantity, value, unit) }
+}
+
+/// What an accusation rests on: evidence, the listings it was read in, and its weight.
+#[derive(Default)]
+pub struct EvidenceBuilder {
+    /// The evidence, in the order it was found.
+    pub evidence: Vec<Evidence>,
+    /// Where it was found.
+    pub listings: Vec<usize>,
+    /// What the clauses add, in nats.
+    pub clauses: Vec<f64>,
+    /// Words for the sentence, strongest first.
+    pub words: Vec<String>,
+}
+
+impl EvidenceBuilder {
+    /// A fact.
+    pub fn fact(
+        &mut self,
+        analysis: &Analysis,
+        reading: &FactReading,
+        quantity: &str,
+        (value, unit): (f64, Unit),
+        bound: Option<Bound>,
+    ) {
+        let cited = cited(analysis.recording, reading, quantity, value, unit);
+        self.evidence.push(Evidence { bound, ..cited });
+        self.rests_on(reading.listing);
+    }
+
+    /// A number computed from a listing.
+    pub fn number(
+        &mut self,
+        analysis: &Analysis,
+        listing: usize,
+        quantity: &str,
+        (value, unit, n): (f64, Unit, usize),
+        bound: Option<Bound>,
+    ) {
+        let cited = computed(quantity, value, unit, n as u64, analysis.source(listing));
+        self.evidence.push(Evidence { bound, ..cited });
+        self.rests_on(listing);
+    }
+
+    /// A number of requests that ended with an error.
+    pub fn failed(
+        &mut self,
+        analysis: &Analysis,
+        listing: usize,
+        quantity: &str,
+        number: (f64, Unit, usize),
+        bound: Option<Bound>,
+    ) {
+        self.number(analysis, listing, quantity, number, bound);
+        if let Some(cited) = self.evidence.last_mut() {
+            cited.basis = Basis::RequestStatus;
+        }
+    }
+
+    /// Log lines of one kind, counted where they were read, and the first of them.
+    pub fn log_lines(
+        &mut self,
+        analysis: &Analysis,
+        what: &str,
+        lines: &[&LogLine],
+        bound: Option<Bound>,
+    ) {
+        let Some(first) = lines.first() else { return };
+        let count = (lines.len() as f64, Unit::Count);
+        self.fact(analysis, &first.reading, what, count, bound);
+        if let Some(cited) = self.evidence.last_mut() {
+            cited.n = lines.len() as u64;
+        }
+    }
+
+    /// The probability they make of a prior.
+    pub fn believe(&self, prior: f64) -> f64 {
+        confidence::believe(prior, &self.clauses)
+    }
+
+    /// The candidate's listing first, then where the evidence stands.
+    pub fn listings(&self, candidate: &FaultCandidate) -> Vec<usize> {
+        let mut all: Vec<usize> = candidate.listing.into_iter().collect();
+        all.extend(self.listings.iter().filter(|place| Some(**place) != candidate.listing));
+        all
+    }
+
+    fn rests_on(&mut self, listing: usize) {
+        if !self.listings.contains(&listing) {
+            self.listings.push(listing);
+        }
+    }
+}
