@@ -184,6 +184,8 @@ pub struct Impact {
     pub waited_per_s: Option<f64>,
     /// Mean latency of a request.
     pub mean: Option<Nanos>,
+    /// Median latency, where single requests were seen.
+    pub median: Option<Nanos>,
     /// Longest latency that was seen.
     pub longest: Option<Nanos>,
 }
@@ -233,7 +235,9 @@ impl Impact {
     /// How much it matters; `None` where too little is known to say.
     pub fn severity(&self) -> Option<Severity> {
         let longest = self.longest.or(self.mean)?;
-        let felt = if self.mean.is_some_and(|mean| mean < FAST) { FELT_FAST } else { FELT };
+        // What most requests take tells how quick the device is; a few slow ones move the mean.
+        let usual = self.median.or(self.mean);
+        let felt = if usual.is_some_and(|usual| usual < FAST) { FELT_FAST } else { FELT };
         let busy = self.waited_per_s.is_some_and(|waited| waited >= QUICK_PER_S);
         let quick = self.mean.is_some_and(|mean| mean < QUICK) && longest < QUICK_TAIL && !busy;
         Some(match self.waited_per_s {

@@ -72,6 +72,9 @@ pub struct DeviceTrace {
     pub vote: Option<Vote>,
     /// Whether the log lists only a part of what it did: then no shape is drawn from services.
     pub part: bool,
+    /// Whether lines are missing by the tool's own word, in a queue: then only those services are any
+    /// that are [unbroken](completeness::unbroken).
+    pub lossy: bool,
     /// Whether a cache before a platter answered for it: most quickly, the others after a seek.
     pub cached: bool,
     /// Whether other devices of the listing stood still whenever this one did: then their host
@@ -118,10 +121,9 @@ impl DeviceTrace {
         let servers = vote.as_ref().and_then(Vote::middle).map_or(1, |replay| replay.servers);
         let services_ns = if servers > 1 { service::services(&spans, servers) } else { alone };
         let disk = analysis.disk(device);
-        let part = servers == 1
-            && turns
-            && (completeness::is_part(&spans, &services_ns)
-                || completeness::lost_some(&spans, source.lost()));
+        let one_arm = servers == 1 && turns;
+        let lossy = one_arm && completeness::lost_some(&spans, source.lost());
+        let part = one_arm && !lossy && completeness::is_part(&spans, &services_ns);
         DeviceTrace {
             listing,
             device,
@@ -133,6 +135,7 @@ impl DeviceTrace {
             judged,
             vote,
             part,
+            lossy,
             cached,
             paused: false,
             stalls_with_others: false,

@@ -88,7 +88,7 @@ const KNOWN_CLOCK: f64 = 1.0;
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for trace in analysis.traces.iter().filter(|trace| !trace.part) {
+    for trace in analysis.traces.iter().filter(|trace| !trace.part && !trace.lossy) {
         for (group, _) in trace.groups.iter().take(KINDS) {
             findings.extend(of_group(analysis, trace, group));
         }

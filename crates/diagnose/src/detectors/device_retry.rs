@@ -28,9 +28,12 @@
 //! Read the SMART counters, run the long self-test, copy the data off, look for vibration and
 //! loose mounting, replace the disk if the counters move.
 
+use std::cell::LazyCell;
+
 use iowhy_model::{Bound, Evidence, Finding, Forecast, Level, Op, Unit, Verdict};
 
 use crate::Detector;
+use crate::analysis::completeness;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::groups::Group;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
@@ -91,6 +94,9 @@ const MENTION: f64 = 0.15;
 /// those of a scheduler's clock (CONFIG_HZ=250) on the machine that watched.
 const QUICKEST_MS: f64 = 0.02;
 
+/// How near to a rung the base of such a comb is, in turns (choice).
+const THROUGH_ZERO: f64 = 0.05;
+
 /// Services of one kind of request, and the ladder found in them.
 struct Case<'a> {
     trace: &'a DeviceTrace,
@@ -117,30 +123,46 @@ fn cases<'a>(analysis: &'a Analysis) -> Vec<Case<'a>> {
         if resolution_ms > COARSEST_MS {
             continue;
         }
+        let unbroken = LazyCell::new(|| completeness::unbroken(&trace.spans));
         for (group, _) in &trace.groups {
             let seeks = group.sequential == Some(false);
             if group.members.len() < EVENTS_NEEDED || seeks || group.bytes == 0 {
                 continue;
             }
-            let services_ms: Vec<f64> = group
-                .members
-                .iter()
-                .filter_map(|place| trace.services_ns.get(*place))
-                .map(|ns| ns / 1e6)
-                .collect();
-            if !analysis.turns(trace.device) && quicker_than_platters(&services_ms) {
+            let services = |keep: &dyn Fn(usize) -> bool| -> Vec<f64> {
+                let kept = group.members.iter().filter(|place| keep(**place));
+                kept.filter_map(|place| trace.services_ns.get(*place)).map(|ns| ns / 1e6).collect()
+            };
+            let all = services(&|_| true);
+            if !analysis.turns(trace.device) && quicker_than_platters(&all) {
                 continue;
             }
-            let ladder = match analysis.options.rpm {
-                Some(rpm) => ladder::known(&services_ms, rpm, resolution_ms),
-                None => at_a_usual_speed(&services_ms, resolution_ms),
+            let sure = || services(&|place| unbroken.get(place) == Some(&true));
+            let ladder = |services_ms: &[f64]| match analysis.options.rpm {
+                _ if services_ms.len() < EVENTS_NEEDED => None,
+                Some(rpm) => ladder::known(services_ms, rpm, resolution_ms),
+                None => at_a_usual_speed(services_ms, resolution_ms),
             };
+            let mut services_ms = if trace.lossy { sure() } else { all };
+            let mut found = ladder(&services_ms);
+            if found.as_ref().is_some_and(through_zero) {
+                services_ms = sure();
+                found = ladder(&services_ms);
+            }
+            let ladder = found;
             let (kind, bytes, op) = (group.words(), group.bytes, group.op);
             let places = group.members.as_slice();
             cases.push(Case { trace, kind, bytes, op, places, services_ms, resolution_ms, ladder });
         }
     }
     cases
+}
+
+/// Whether the base is a rung itself: services of two and three times the base are what a log shows that
+/// lacks one line or two, whatever the base is.
+fn through_zero(ladder: &Ladder) -> bool {
+    let rungs = ladder.base_ms / ladder.turn_ms;
+    rungs.round() >= 1.0 && (rungs - rungs.round()).abs() < THROUGH_ZERO
 }
 
 fn quicker_than_platters(services_ms: &[f64]) -> bool {

@@ -1,22 +1,33 @@
 //! What the trouble of a device costs: time waited per second, mean and longest latency.
 
-use iowhy_model::{Finding, Impact, Nanos};
+use std::collections::HashMap;
 
-use crate::analysis::Analysis;
-use crate::measures::service::ServiceSpan;
+use iowhy_model::{Finding, Impact, Nanos, Op};
+
+use crate::analysis::samples::IntervalSample;
+use crate::analysis::{Analysis, requests};
+use crate::measures::{service::ServiceSpan, spread};
 
 /// States the impact of each finding about a device that was measured.
 pub fn state(analysis: &Analysis, findings: &mut [Finding]) {
+    let mut known: HashMap<(&str, String), Option<Impact>> = HashMap::new();
     for finding in findings {
-        finding.impact = of(analysis, finding);
+        let (Some(device), Some(place)) =
+            (finding.subject.device, finding.subject.listings.first())
+        else {
+            finding.impact = None;
+            continue;
+        };
+        let about = (analysis.input(*place), analysis.disk(device));
+        finding.impact =
+            *known.entry(about).or_insert_with_key(|(input, disk)| of(analysis, input, disk));
     }
 }
 
-fn of(analysis: &Analysis, finding: &Finding) -> Option<Impact> {
-    let disk = analysis.disk(finding.subject.device?);
-    let input = analysis.input(*finding.subject.listings.first()?);
+fn of(analysis: &Analysis, input: &str, disk: &str) -> Option<Impact> {
     let here = |listing: usize, name: &str| name == disk && analysis.input(listing) == input;
     let (mut mean_ns, mut longest_ns): (Option<f64>, Option<f64>) = (None, None);
+    let mut median_ns: Option<f64> = None;
     let mut waited: Option<f64> = None;
     let most = |known: &mut Option<f64>, ns: f64| *known = Some(known.unwrap_or(0.0).max(ns));
     for trace in analysis.traces.iter().filter(|trace| here(trace.listing, &trace.disk)) {
@@ -24,10 +35,18 @@ fn of(analysis: &Analysis, finding: &Finding) -> Option<Impact> {
         most(&mut waited, trace.mean_ns() * trace.spans.len() as f64 / trace.span_ns());
         most(&mut longest_ns, trace.spans.iter().map(ServiceSpan::latency_ns).fold(0.0, f64::max));
     }
+    // A trace leaves empty flushes out, and programs wait for them.
+    for known in analysis.requests().iter().filter(|known| here(known.listing, &known.disk)) {
+        let stretches = known.events.iter().filter_map(|event| requests::stretch(event));
+        let lengths: Vec<f64> = stretches.map(requests::length_ns).collect();
+        most(&mut waited, lengths.iter().sum::<f64>() / known.span_ns());
+        most(&mut longest_ns, lengths.iter().copied().fold(0.0, f64::max));
+        median_ns = spread::median(&lengths).or(median_ns);
+    }
     for row in analysis.intervals.iter().filter(|row| here(row.listing, &row.disk)) {
         if let Some(ms) = row.await_ms() {
             most(&mut mean_ns, ms * 1e6);
-            most(&mut waited, row.per_s() * ms / 1000.0);
+            most(&mut waited, row.per_s() * ms / 1000.0 + flushed(row));
         }
     }
     for sample in analysis.histograms.iter().filter(|sample| here(sample.listing, &sample.disk)) {
@@ -40,6 +59,17 @@ fn of(analysis: &Analysis, finding: &Finding) -> Option<Impact> {
         }
     }
     let known = |ns: Option<f64>| ns.map(|ns| Nanos(ns as i64));
-    let impact = Impact { waited_per_s: waited, mean: known(mean_ns), longest: known(longest_ns) };
+    let impact = Impact {
+        waited_per_s: waited,
+        mean: known(mean_ns),
+        median: known(median_ns),
+        longest: known(longest_ns),
+    };
     (impact != Impact::default()).then_some(impact)
+}
+
+/// Time that flushes waited, per second; rates of reads and writes leave them out.
+fn flushed(row: &IntervalSample) -> f64 {
+    let flushes = row.interval.of(Op::Flush);
+    flushes.map_or(0.0, |rates| rates.ios_per_s * rates.await_ns.unwrap_or(0.0) / 1e9)
 }
