@@ -1,7 +1,7 @@
 //! Facts sorted, typed and cited, in small recordings.
 
 use super::*;
-use iowhy_model::{Level, Sink, Source, key};
+use iowhy_model::{Fact, Level, Sink, Source, key};
 
 #[test]
 fn names_of_parts_lead_to_their_disk() {
