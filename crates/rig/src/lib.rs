@@ -6,6 +6,7 @@
 //! - [`demo`] shows a stranger what iowhy does: `./run demo`.
 //! - [`gallery`] draws each fault.
 //! - [`kernels`] boots other kernels and tries tracer and diagnosis in them.
+//! - [`pictures`] takes the README's pictures of `top` and the report.
 //! - [`scenarios`] are live disks of known fault, each judged three ways.
 //! - [`faulty_disk`] puts a simulated disk behind a real block device.
 
@@ -15,4 +16,5 @@ pub mod demo;
 pub mod faulty_disk;
 pub mod gallery;
 pub mod kernels;
+pub mod pictures;
 pub mod scenarios;

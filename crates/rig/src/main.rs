@@ -13,6 +13,7 @@ use iowhy_rig::demo::Demo;
 use iowhy_rig::faulty_disk::{FaultyDisk, missing, serve};
 use iowhy_rig::gallery::Gallery;
 use iowhy_rig::kernels::{self, Kernels};
+use iowhy_rig::pictures::Pictures;
 use iowhy_rig::scenarios::Scenarios;
 use rustix::fs::{MemfdFlags, memfd_create};
 
@@ -34,6 +35,8 @@ enum Command {
     Gallery(Gallery),
     /// Boots Debian's kernels in small machines of virtual time and tries tracer and diagnosis in them
     Kernels(Kernels),
+    /// Takes the README's pictures: `iowhy top` and the report of `iowhy report`, on a faulty disk
+    Pictures(Pictures),
     /// Judges live disks of known fault three ways and holds the verdicts against their logs
     Scenarios(Scenarios),
     /// Makes a block device with a known fault, runs a command on it, and takes it away
@@ -64,6 +67,7 @@ fn main() -> ExitCode {
         Command::Demo(demo) => demo.run().map(|()| ExitCode::SUCCESS),
         Command::Gallery(gallery) => gallery.run().map(|()| ExitCode::SUCCESS),
         Command::Kernels(kernels) => kernels.run(),
+        Command::Pictures(pictures) => pictures.run().map(|()| ExitCode::SUCCESS),
         Command::Scenarios(scenarios) => scenarios.run(),
         Command::Disk(disk) => disk.run(),
         Command::Guest => kernels::guest().map(|()| ExitCode::SUCCESS),
