@@ -25,7 +25,8 @@
 //! file system and queue are part of it. Whether whole lines are missing: they bear no numbers.
 
 use iowhy_model::{
-    DeviceId, Distribution, Edges, Event, Histogram, Layer, Level, Nanos, Op, Sink, Stage, Time,
+    DeviceId, Distribution, Edges, Event, Fact, FactValue, Histogram, Layer, Level, Nanos, Op,
+    Sink, Stage, Time, key,
 };
 use serde_json::Value;
 
@@ -228,6 +229,10 @@ impl Ioping {
         self.completed = None;
         let Some(histogram) = self.histogram.take() else { return };
         let device = sink.device(&self.device);
+        // It waits for each request before the next.
+        let place = sink.source().place();
+        let fact = Fact::new(Some(device), key::RUN_AT_ONCE, FactValue::Count(1), place);
+        sink.fact(fact);
         let mut one = Distribution::new(device, Layer::Application, Stage::Total, histogram);
         (one.op, one.bytes) = (op, bytes);
         sink.distribution(one);

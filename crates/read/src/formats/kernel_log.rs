@@ -40,7 +40,7 @@ use std::collections::BTreeMap;
 use iowhy_model::{Fact, FactKey, FactValue, Level, Message, Note, Sink, key};
 
 use self::journal::Journal;
-use self::line::{is_bare, is_of_another, split};
+use self::line::{is_bare, is_of_another, is_pci, split};
 use crate::drive::health::state;
 use crate::drive::smartd_lines;
 use crate::{Format, Reader, Sniff, Step};
@@ -147,12 +147,7 @@ fn device(message: &str) -> Option<&str> {
 
 /// The address of a PCI device, `0000:03:00.0`.
 fn pci(word: &str) -> Option<&str> {
-    let word = word.trim_end_matches(':');
-    let (slot, function) = word.split_once('.')?;
-    let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let lengths: Vec<usize> = slot.split(':').map(str::len).collect();
-    let fits = lengths == [4, 2, 2] && slot.split(':').all(is_hex);
-    (fits && function.len() == 1 && is_hex(function)).then_some(word)
+    Some(word.trim_end_matches(':')).filter(|word| is_pci(word))
 }
 
 fn is_disk(name: &str) -> bool {

@@ -21,11 +21,12 @@ struct Rule {
 }
 
 /// All kinds, in the order in which they are tried.
-const RULES: [Rule; 9] = [
+const RULES: [Rule; 10] = [
     Rule { name: "quote", behind: &[], off: quote },
     Rule { name: "tags", behind: &[], off: tags },
     Rule { name: "cells", behind: &[], off: cells },
     Rule { name: "bar", behind: &[], off: bar },
+    Rule { name: "ticks", behind: &[], off: ticks },
     Rule { name: "label", behind: &[], off: label },
     Rule { name: "stamp", behind: &[], off: stamp },
     Rule { name: "program", behind: &["stamp", "program"], off: program },
@@ -126,7 +127,8 @@ fn apply(rule: usize, line: &str, width: usize) -> Option<Cow<'_, str>> {
 fn may_be_wrapped(line: &str) -> bool {
     let bytes = line.as_bytes();
     let Some(first) = bytes.first() else { return false };
-    let opens = matches!(first, b' ' | b'\t' | b'>' | b'|' | b'[' | b'(' | b'<' | b'0'..=b'9');
+    let opens =
+        matches!(first, b' ' | b'\t' | b'>' | b'|' | b'[' | b'(' | b'<' | b'`' | b'0'..=b'9');
     // `Nov 21 10:00:00`: a short word and a time behind it.
     let dated = || bytes.iter().take(6).any(|byte| *byte == b' ') && line.contains(':');
     opens || memchr::memchr3(b'|', b'<', b'&', bytes).is_some() || dated()
@@ -164,6 +166,22 @@ fn cells(line: &str, _: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
     let open = !line.contains('*') && line.matches(" | ").count() == bars;
     (bars > 2 && (framed || open))
         .then(|| (Cow::Owned(line.replace(['|', '`'], " ").replace("**", " ")), 0))
+}
+
+/// Code marks of Markdown around a line, or before the first and behind the last line of a listing.
+fn ticks(line: &str, width: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
+    let text = line.trim();
+    let before = text.bytes().take_while(|byte| *byte == b'`').count();
+    if before == 0 && width.is_none() {
+        return None;
+    }
+    let bare = text.trim_matches('`');
+    // A fence is no text with marks around it.
+    if bare.is_empty() {
+        return width.map(|_| (Cow::Borrowed(bare), 0));
+    }
+    let marked = before > 0 || text.ends_with('`');
+    Some((Cow::Borrowed(if marked { bare } else { line }), 0))
 }
 
 /// `web_1  | `, as docker compose and other log collectors write it.

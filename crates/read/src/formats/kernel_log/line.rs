@@ -160,8 +160,25 @@ pub(super) fn is_bare(line: &str) -> bool {
         rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
     };
     BEGIN.iter().any(|begin| line.starts_with(begin))
+        || is_of_pci(line)
         || (numbered("ata") || numbered("sd ") || numbered("nvme nvme") || numbered("scsi host"))
             && line.contains(": ")
+}
+
+/// Whether a driver speaks of its PCI function: `pcieport 0000:00:1d.0: AER: ...`.
+fn is_of_pci(line: &str) -> bool {
+    let mut words = line.split_ascii_whitespace();
+    let (Some(driver), Some(address)) = (words.next(), words.next()) else { return false };
+    let named = driver.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
+    named && address.strip_suffix(':').is_some_and(is_pci)
+}
+
+/// The address of a PCI function, `0000:03:00.0`.
+pub(super) fn is_pci(word: &str) -> bool {
+    let Some((slot, function)) = word.split_once('.') else { return false };
+    let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let lengths: Vec<usize> = slot.split(':').map(str::len).collect();
+    lengths == [4, 2, 2] && slot.split(':').all(is_hex) && function.len() == 1 && is_hex(function)
 }
 
 /// Whether a line of a system log is some program's: `Nov 21 08:36:47 web sshd[812]: ...`.
