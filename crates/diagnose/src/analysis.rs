@@ -14,7 +14,8 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use iowhy_model::{
-    DeviceId, Distribution, Finding, Interval, Layer, Level, Listing, Medium, Op, Recording, Source,
+    DeviceId, Distribution, Finding, Inferred, Interval, Layer, Level, Listing, Medium, Op,
+    Recording, Source,
 };
 
 use crate::Options;
@@ -85,6 +86,12 @@ impl Grid {
     }
 }
 
+/// Whether a histogram is known to be of a disk: somebody said so, or it names one.
+fn is_of_a_disk(recording: &Recording, listing: &Listing, known: &Distribution) -> bool {
+    !listing.source.inferred.contains(&Inferred::Subject)
+        || !recording.device_of(known.device).name.is_empty()
+}
+
 impl<'a> Analysis<'a> {
     /// Sorts a recording.
     pub fn of(recording: &'a Recording, options: &'a Options) -> Analysis<'a> {
@@ -130,8 +137,11 @@ impl<'a> Analysis<'a> {
             analysis.intervals.extend(rows);
             // What was folded beside a stretch of events is of the same disks in better times.
             let folded = if listing.stretch { &[] } else { &listing.distributions[..] };
-            let histograms: Vec<HistogramSample> =
-                folded.iter().map(|known| analysis.sample(place, known)).collect();
+            let histograms: Vec<HistogramSample> = folded
+                .iter()
+                .filter(|known| is_of_a_disk(recording, listing, known))
+                .map(|known| analysis.sample(place, known))
+                .collect();
             analysis.histograms.extend(histograms);
         }
         analysis.lost = analysis.lost_times();

@@ -5,7 +5,7 @@ pub mod closing;
 pub mod guards;
 pub mod impact;
 
-use iowhy_model::{Evidence, Family, Finding, Level, STANDS, Severity, Verdict};
+use iowhy_model::{Evidence, Family, Finding, Inferred, Level, STANDS, Severity, Verdict};
 
 use crate::DETECTORS;
 use crate::analysis::Analysis;
@@ -23,6 +23,9 @@ const SUREST: f64 = 0.99;
 /// 0.1.0 were right, (17 + 1) / (18 + 2) (docs/decisions/0016). One row of them or few requests: a choice.
 const AVERAGES: f64 = 0.90;
 const ONE_ROW: f64 = 0.80;
+/// The same where the columns were told by their number and by what fits together (a choice: above a
+/// headline, below all that names its columns).
+const INFERRED: f64 = 0.70;
 /// Requests that are few.
 const FEW: u64 = 30;
 /// Families whose cost does not stand in the latencies of the device (and `cap.cgroup`): programs wait above it,
@@ -216,13 +219,18 @@ fn carries(analysis: &Analysis, finding: &Finding) -> f64 {
     let rows = analysis.intervals.iter().filter(|row| rests_on(&row.listing)).count();
     let counted = analysis.histograms.iter().filter(|sample| rests_on(&sample.listing));
     let counted: u64 = counted.map(|sample| sample.known.histogram.count()).sum();
-    match level {
+    let inferred = finding.subject.listings.iter().any(|place| {
+        let listing = analysis.recording.listings.get(*place);
+        listing.is_some_and(|known| known.source.inferred.contains(&Inferred::Columns))
+    });
+    let at_most = if inferred { INFERRED } else { SUREST };
+    at_most.min(match level {
         Level::A if rows <= 1 => ONE_ROW,
         Level::A => AVERAGES,
         Level::B if counted < FEW => ONE_ROW,
         Level::B => AVERAGES,
         _ => SUREST,
-    }
+    })
 }
 
 /// A disk blamed in vain costs more than one not named: what was too light to blame a device stays so,

@@ -49,7 +49,7 @@ pub use recording::{EVENTS_JUDGED, EVENTS_KEPT, Listing, Recording};
 pub use report::Report;
 pub use series::Series;
 pub use sink::Sink;
-pub use source::{Level, Loss, Note, Sampling, Source, Unread};
+pub use source::{Inferred, Level, Loss, Note, Sampling, Source, Unread};
 pub use tally::Tally;
 pub use time::{Nanos, Time};
 pub use verdict::{Blame, Family, Verdict};

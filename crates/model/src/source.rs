@@ -99,6 +99,16 @@ pub struct Unread {
     pub reason: String,
 }
 
+/// What a reader took for granted because the listing does not say it: whoever rests on it is less sure.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Inferred {
+    /// What the columns are: their heading is missing or cut, so their number and what fits together
+    /// told.
+    Columns,
+    /// That latencies are those of a disk: nothing says what was measured.
+    Subject,
+}
+
 /// One stretch of input in one format on one clock: who spoke, and how far to trust it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Source {
@@ -129,6 +139,8 @@ pub struct Source {
     pub losses: Vec<Loss>,
     /// The first complaints; `skipped` counts them all.
     pub notes: Vec<Note>,
+    /// What the reader took for granted; a note says so in words.
+    pub inferred: Vec<Inferred>,
     /// The host's name, kernel or tool version as the listing gives it.
     pub host: Option<String>,
 }
@@ -150,7 +162,15 @@ impl Source {
             skipped_of: Vec::new(),
             losses: Vec::new(),
             notes: Vec::new(),
+            inferred: Vec::new(),
             host: None,
+        }
+    }
+
+    /// Something was taken for granted.
+    pub fn infer(&mut self, what: Inferred) {
+        if !self.inferred.contains(&what) {
+            self.inferred.push(what);
         }
     }
 

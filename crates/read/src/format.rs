@@ -43,6 +43,12 @@ pub trait Reader {
     /// Takes the next line (no line end). The first line offered is the one that was sniffed.
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step;
 
+    /// A line of prose right above the listing, the nearest last: a heading, a banner or a command
+    /// may say what the listing does not. Most formats have no need of it.
+    fn above(&mut self, line: &str) {
+        let _ = line;
+    }
+
     /// Takes whole lines from the front of a block while that is quicker than one by one, and
     /// leaves the rest to [`Reader::line`]: what it takes, `line` would have answered with
     /// [`Step::Took`], and poured the same. Each line of the block ends with `\n`; the bytes are as
@@ -55,6 +61,13 @@ pub trait Reader {
     /// Whether a listing of the same format that begins behind prose is this one going on. Two
     /// screens in one document are two clocks; records that carry their own clock are not.
     fn resumes(&self) -> bool {
+        false
+    }
+
+    /// Whether a line behind prose can only be a row of this listing, though a listing may begin so
+    /// where its heading is missing.
+    fn owns(&self, line: &str) -> bool {
+        let _ = line;
         false
     }
 

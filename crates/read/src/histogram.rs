@@ -5,3 +5,4 @@ pub(crate) mod buckets;
 pub(crate) mod latency_record;
 pub(crate) mod literal_records;
 pub(crate) mod powers;
+pub(crate) mod subject;

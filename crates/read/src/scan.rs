@@ -20,6 +20,9 @@ use crate::{Error, FORMATS, Format, Reader, Sniff, Step};
 
 /// Most lines a format may ask for before it decides.
 const HEAD_LIMIT: usize = 16;
+/// Lines of prose above a listing that its reader is shown, and how much of each.
+const ABOVE: usize = 3;
+const ABOVE_TEXT: usize = 200;
 /// Characters of a bad line that are kept for the note.
 const NOTE_TEXT: usize = 80;
 
@@ -63,6 +66,7 @@ pub fn scan(
         unusable: None,
         rows: Rows::default(),
         half: None,
+        above: Vec::new(),
         scan: Scan::default(),
     };
     let outcome = scanner.run(sink);
@@ -101,6 +105,8 @@ struct Scanner<'a> {
     rows: Rows,
     /// What to say of the last line of the input, if it has no end and stands in a listing.
     half: Option<Note>,
+    /// The last lines of prose since the last listing.
+    above: Vec<String>,
     scan: Scan,
 }
 
@@ -158,6 +164,7 @@ impl Scanner<'_> {
         if (open.prose_since || other)
             && let Some(begins) = self.sniff(line)?
             && (ours != Some(begins.format.name) || other)
+            && !self.owns(&begins, line)
         {
             self.close(sink);
             return Ok(false);
@@ -199,6 +206,15 @@ impl Scanner<'_> {
         Ok(true)
     }
 
+    /// Whether what would begin here is a row of the listing that is open.
+    fn owns(&self, begins: &ListingStart, line: Line) -> bool {
+        self.open.as_ref().is_some_and(|open| {
+            open.format.name == begins.format.name
+                && open.wrapping == begins.wrapping
+                && open.reader.owns(&open.wrapping.off(self.lines.text(line)))
+        })
+    }
+
     fn begin(
         &mut self,
         begins: ListingStart,
@@ -211,7 +227,8 @@ impl Scanner<'_> {
         sink.begin(source);
         self.scan.listings += 1;
         sink.lost(BEFORE, std::mem::take(&mut self.broken));
-        let reader = (format.reader)();
+        let mut reader = (format.reader)();
+        self.above.drain(..).for_each(|line| reader.above(&line));
         let open = self.open.insert(OpenListing { format, reader, wrapping, prose_since: false });
         if let Some(binary) = open.reader.binary() {
             return binary.read(&mut self.lines.rest(), sink);
@@ -283,6 +300,10 @@ impl Scanner<'_> {
             return;
         }
         self.rows.take(text, line.number, self.input, sink);
+        if self.above.len() == ABOVE {
+            self.above.remove(0);
+        }
+        self.above.push(text.chars().take(ABOVE_TEXT).collect());
         let broken = is_broken(text);
         if self.open.is_some() && broken {
             extend(sink, line.number);
@@ -417,6 +438,7 @@ pub(crate) fn another_run(sink: &mut dyn Sink) {
     source.sampling = old.sampling;
     source.resolution = old.resolution;
     source.host.clone_from(&old.host);
+    source.inferred.clone_from(&old.inferred);
     sink.end();
     sink.begin(source);
 }

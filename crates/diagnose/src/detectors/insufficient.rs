@@ -21,7 +21,7 @@
 //! ## Next step
 //! The command it names, for as long as it names.
 
-use iowhy_model::{Bound, Family, Finding, Layer, Level, STANDS, Unit, Verdict};
+use iowhy_model::{Bound, Family, Finding, Inferred, Layer, Level, STANDS, Unit, Verdict};
 
 use crate::Detector;
 use crate::analysis::Analysis;
@@ -131,6 +131,13 @@ fn nothing_to_judge(analysis: &Analysis) -> Option<Finding> {
     let mut rows = analysis.recording.listings.iter().flat_map(|listing| &listing.intervals);
     let known = if rows.any(|row| row.since_boot && row.layer == Layer::Block) {
         "averages since the machine started only: of what is slow now they say nothing"
+    } else if analysis
+        .recording
+        .listings
+        .iter()
+        .any(|listing| listing.source.inferred.contains(&Inferred::Subject))
+    {
+        "a histogram of which nothing says that it is of disk latency: paste its heading too"
     } else if closing::unread(analysis, &source.input).is_some() {
         "lines that look like block I/O, but none of them could be read"
     } else {

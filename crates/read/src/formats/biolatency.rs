@@ -21,8 +21,8 @@
 //! since the start. The time of -T is the end of its interval, so the first one has no known
 //! beginning. The average of -e is rounded, so its total is used, unless it is in milliseconds
 //! (each I/O rounded down) or sums up several histograms. Other bcc tools print the same
-//! tables: rows headed by anything but a disk or flags are skipped. A banner of another tool has
-//! the same effect. Of -j, the date is left out.
+//! tables: rows headed by anything but a disk or flags are skipped. A banner or command of another tool has
+//! the same effect, and where neither banner, command, disk nor flags say that it is block I/O, no disk is judged by it. Of -j, the date is left out.
 //!
 //! ## Cannot know
 //! Whether -Q was given: iowhy takes the latency for issue to completion. The disk without -D,
@@ -35,6 +35,7 @@ use iowhy_model::{Distribution, Layer, Level, Nanos, Op, Sink, Stage, Time};
 
 use crate::histogram::buckets::COUNT_LIMIT;
 use crate::histogram::powers::note;
+use crate::histogram::subject::Subject;
 use crate::{Format, Reader, Sniff, Step, histogram_of, integer};
 
 /// The format's entry in the list.
@@ -64,7 +65,7 @@ fn sniff(head: &[&str]) -> Sniff {
                 return Sniff::Yes;
             }
             // File operations (`fs-dist`) are of another layer.
-            let files = matches!(item, Item::Key("operation", _) | Item::Banner(false))
+            let files = matches!(item, Item::Key("operation", _) | Item::Banner(_))
                 && (line.contains("operation = ") || line.contains(" operation latency"));
             if files || matches!(item, Item::Row(..) | Item::Total { .. }) {
                 return Sniff::No;
@@ -81,8 +82,8 @@ fn sniff(head: &[&str]) -> Sniff {
 /// One thing such a screen says; several may stand on a line.
 #[derive(Clone, PartialEq, Debug)]
 enum Item<'a> {
-    /// What is being traced: block I/O or not.
-    Banner(bool),
+    /// What is being traced.
+    Banner(&'a str),
     /// `disk = 'sdb'`.
     Key(&'a str, &'a str),
     /// `12:00:01`, in seconds.
@@ -115,7 +116,7 @@ impl<'a> Item<'a> {
         let rest = text.strip_prefix("Tracing ")?;
         let end = rest.find("to end.").map(|at| at + "to end.".len())?;
         let (said, after) = rest.split_at(end);
-        Some((Item::Banner(said.starts_with("block device I/O")), after))
+        Some((Item::Banner(said), after))
     }
 
     fn total(text: &'a str) -> Option<(Item<'a>, &'a str)> {
@@ -140,6 +141,10 @@ impl<'a> Item<'a> {
 
     fn key(text: &'a str) -> Option<(Item<'a>, &'a str)> {
         let text = text.strip_prefix("Bucket ").unwrap_or(text);
+        if let Some(value) = text.strip_prefix("All Addresses = ") {
+            // tcprtt's table of all it saw.
+            return Some((Item::Key("Addresses", value.trim()), ""));
+        }
         let ([key, "="], rest) = words(text)? else { return None };
         let rest = rest.trim_start();
         if !key.bytes().all(|b| b.is_ascii_alphabetic() || b == b'_') {
@@ -182,6 +187,8 @@ struct Biolatency {
     flags: Option<String>,
     /// What the tables are of, if of no block I/O.
     foreign: Option<String>,
+    /// What the words around the tables say of them.
+    subject: Subject,
     /// The end of the current interval and its length, in seconds.
     clock: Option<i64>,
     length: Option<i64>,
@@ -193,6 +200,13 @@ struct Biolatency {
 }
 
 impl Reader for Biolatency {
+    fn above(&mut self, line: &str) {
+        match Subject::above(line) {
+            Subject::Unsaid => {}
+            subject => self.subject = subject,
+        }
+    }
+
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         if dictionary::is_one(line) {
             return match self.dictionary(line, sink) {
@@ -230,6 +244,8 @@ impl Biolatency {
     fn dictionary(&mut self, line: &str, sink: &mut dyn Sink) -> Result<(), String> {
         let read = dictionary::read(line).ok_or("the dictionary is incomplete")?;
         let unit = unit_of(&read.unit).ok_or("neither usecs nor msecs")?;
+        // No other tool prints its histograms so.
+        self.subject = Subject::Disks;
         // Those of one interval bear one stamp.
         if self.stamp.as_ref() != Some(&read.stamp) {
             let time = read.stamp.split(' ').nth(1).and_then(Item::lone);
@@ -258,10 +274,16 @@ impl Biolatency {
     fn item(&mut self, item: Item, sink: &mut dyn Sink) -> Result<(), String> {
         match item {
             Item::Interrupt => {}
-            Item::Banner(block) => {
+            Item::Banner(said) => {
                 self.flush(sink)?;
                 *self = Biolatency::default();
-                self.foreign = (!block).then(|| "the tool traces no block I/O".to_string());
+                if said.starts_with("block device I/O") {
+                    self.subject = Subject::Disks;
+                } else {
+                    let named = Subject::of(said).refusal();
+                    self.foreign =
+                        Some(named.unwrap_or_else(|| "the tool traces no block I/O".to_string()));
+                }
             }
             Item::Clock(now) => {
                 self.flush(sink)?;
@@ -275,11 +297,11 @@ impl Biolatency {
                     "disk" => {
                         let known = !matches!(value, "<unknown>" | "Unknown" | "?");
                         (self.disk, self.flags) = (known.then(|| value.to_string()), None);
-                        self.foreign = None;
+                        (self.foreign, self.subject) = (None, Subject::Disks);
                     }
                     "flags" => {
                         self.flags = Some(value.to_string());
-                        self.foreign = None;
+                        (self.foreign, self.subject) = (None, Subject::Disks);
                     }
                     _ => self.foreign = Some(format!("the table is of one `{key}`, not of a disk")),
                 }
@@ -290,8 +312,8 @@ impl Biolatency {
                 self.table = Some(Table { unit, rows: Vec::new(), sum_ns: None });
             }
             Item::Row(low, high, count) => {
-                if let Some(reason) = &self.foreign {
-                    return Err(reason.clone());
+                if let Some(reason) = self.foreign.clone().or_else(|| self.subject.refusal()) {
+                    return Err(reason);
                 }
                 let Some(table) = &mut self.table else {
                     return Err("a row without a heading".to_string());
@@ -319,6 +341,7 @@ impl Biolatency {
         let Some(table) = self.table.take().filter(|table| !table.rows.is_empty()) else {
             return Ok(());
         };
+        self.subject.state(sink);
         let mut histogram =
             histogram_of(table.rows).ok_or("the rows of the table above overlap")?;
         histogram.sum_ns = table.sum_ns;

@@ -21,7 +21,8 @@
 //! clocks that jumped and are counted as lost.
 //!
 //! ## Cannot know
-//! When and for how long it counted. Whether the script cleared the map between two prints: iowhy
+//! What a map is of whose key names neither disk nor flags, where no banner above says block I/O: no disk is
+//! judged by it. When and for how long it counted. Whether the script cleared the map between two prints: iowhy
 //! takes it that it did, as the scripts that come with bpftrace do. Whether latency was taken
 //! from the issue or from the queue: the former is assumed, as in `biolatency.bt`. Whether whole
 //! lines are missing: they bear no numbers.
@@ -30,6 +31,7 @@ use iowhy_model::{Level, Sink};
 
 use crate::histogram::bpftrace_maps::{MapRow, NO_UNIT, pour, unit_of};
 use crate::histogram::buckets::COUNT_LIMIT;
+use crate::histogram::subject::Subject;
 use crate::{Format, Reader, Sniff, Step, integer};
 
 /// The format's entry in the list.
@@ -113,9 +115,18 @@ fn scaled(text: &str) -> Option<u64> {
 struct Bpftrace {
     map: Option<Map>,
     rows: Vec<MapRow>,
+    /// What the lines above say of the maps.
+    subject: Subject,
 }
 
 impl Reader for Bpftrace {
+    fn above(&mut self, line: &str) {
+        match Subject::above(line) {
+            Subject::Unsaid => {}
+            subject => self.subject = subject,
+        }
+    }
+
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         if let Some(map) = Map::of(line) {
             self.finish(sink);
@@ -127,6 +138,9 @@ impl Reader for Bpftrace {
         if self.map.as_ref().is_some_and(|map| map.unit.is_none()) {
             return Step::Skipped(NO_UNIT.to_string());
         }
+        if let Some(reason) = self.subject.refusal() {
+            return Step::Skipped(reason);
+        }
         self.rows.push(row);
         Step::Took
     }
@@ -135,7 +149,7 @@ impl Reader for Bpftrace {
         let rows = std::mem::take(&mut self.rows);
         let Some(Map { unit: Some(unit), key }) = self.map.take() else { return };
         let keys: Vec<&str> = key.as_deref().unwrap_or("").split(',').collect();
-        pour(&keys, unit, &rows, None, sink);
+        pour(&keys, unit, &rows, None, self.subject, sink);
     }
 }
 

@@ -27,6 +27,7 @@ use serde_json::{Map, Value};
 
 use crate::histogram::bpftrace_maps::{MapRow, NO_UNIT, pour, unit_of};
 use crate::histogram::buckets::COUNT_LIMIT;
+use crate::histogram::subject::Subject;
 use crate::{Format, Reader, Sniff, Step, WallTime};
 
 /// Entry in the list of formats.
@@ -64,6 +65,8 @@ struct BpftraceJson {
     first: Option<WallTime>,
     before: Option<WallTime>,
     now: Option<WallTime>,
+    /// What the script printed of itself.
+    subject: Subject,
 }
 
 impl Reader for BpftraceJson {
@@ -83,6 +86,13 @@ impl Reader for BpftraceJson {
                 }
                 Step::Took
             }
+            ("printf", Value::String(text)) => {
+                match Subject::above(&text) {
+                    Subject::Unsaid => {}
+                    subject => self.subject = subject,
+                }
+                Step::Took
+            }
             ("lost_events", value) => {
                 let events = value.get("events").and_then(Value::as_u64).unwrap_or(0);
                 sink.lost("events bpftrace lost", events.min(COUNT_LIMIT));
@@ -95,6 +105,9 @@ impl Reader for BpftraceJson {
 
 impl BpftraceJson {
     fn maps(&self, maps: &Map<String, Value>, sink: &mut dyn Sink) -> Step {
+        if let Some(reason) = self.subject.refusal() {
+            return Step::Skipped(reason);
+        }
         let mut step = Step::Took;
         for (name, value) in maps {
             let Some(unit) = unit_of(name.trim_start_matches('@')) else {
@@ -116,7 +129,7 @@ impl BpftraceJson {
                     continue;
                 };
                 let keys: Vec<&str> = key.split(',').collect();
-                pour(&keys, unit, &rows, self.span(), sink);
+                pour(&keys, unit, &rows, self.span(), self.subject, sink);
             }
         }
         step

@@ -23,13 +23,15 @@
 //! prints the same heading; its rows are no powers of two, and such a table is skipped.
 //!
 //! ## Cannot know
-//! The unit of a bare table: microseconds, as all these scripts use, with a note. The moment of a
+//! What a bare table is of: no disk is judged by it, and one headed as sizes, functions or the like is not
+//! read. The unit of a bare table: microseconds, as all these scripts use, with a note. The moment of a
 //! measurement. I/Os the script dropped beyond its 100 000 in flight. Time in the queue: block
 //! latency runs from issue to completion. Whether whole lines are missing: they bear no numbers.
 
 use iowhy_model::{DeviceId, Distribution, Histogram, Layer, Level, Nanos, Op, Sink, Stage};
 
 use crate::histogram::powers::{PowerTable, note};
+use crate::histogram::subject::Subject;
 use crate::{Format, Reader, Sniff, Step, device_name, integer};
 
 /// The format's entry in the list.
@@ -109,20 +111,30 @@ struct HistLog {
     /// The system call measured, if it is no block I/O.
     calls: Option<String>,
     unit: Option<u64>,
+    /// What the lines above the table say of it.
+    subject: Subject,
     table: PowerTable,
     sum_us: Option<u64>,
 }
 
 impl Reader for HistLog {
+    fn above(&mut self, line: &str) {
+        match Subject::above(line) {
+            Subject::Unsaid => {}
+            subject => self.subject = subject,
+        }
+    }
+
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         match Part::of(line) {
             Some(Part::Banner) => {
                 self.flush(sink);
-                *self = HistLog::default();
+                *self = HistLog { subject: Subject::Disks, ..HistLog::default() };
             }
             Some(Part::Heading { seconds, count }) => {
                 self.flush(sink);
                 (self.seconds, self.count, self.calls) = (seconds, count, None);
+                self.subject = Subject::Disks;
             }
             Some(Part::Calls(calls)) => {
                 self.flush(sink);
@@ -131,7 +143,18 @@ impl Reader for HistLog {
             }
             Some(Part::Table) => self.flush(sink),
             Some(Part::Aside) => self.aside(line.trim()),
-            None => return self.table.line(line).unwrap_or(Step::Passed),
+            None => {
+                let Some(step) = self.table.line(line) else {
+                    // What stands between two tables may head the second.
+                    self.above(line);
+                    return Step::Passed;
+                };
+                if let (Some(reason), None) = (self.subject.refusal(), &self.calls) {
+                    self.table = PowerTable::default();
+                    return Step::Skipped(reason);
+                }
+                return step;
+            }
         }
         Step::Took
     }
@@ -152,6 +175,9 @@ impl HistLog {
         }
         if let Some(sum) = text.strip_prefix("Summed latency in the interval (microseconds): ") {
             self.sum_us = integer(sum.trim());
+        }
+        if text == "Filters:" || text.starts_with("IO_") {
+            self.subject = Subject::Disks;
         }
         let Some((name, value)) = text.split_once(" = ") else { return };
         // -1 switches a filter off.
@@ -177,6 +203,9 @@ impl HistLog {
             return;
         }
         let (count, sum_us) = (self.count.take(), self.sum_us.take());
+        if self.calls.is_none() {
+            self.subject.state(sink);
+        }
         let unit = *self.unit.get_or_insert_with(|| {
             sink.note(note("no heading names the unit: read as microseconds"));
             US

@@ -21,13 +21,15 @@
 //! kept as the label; one that is `R` or `W` gives the operation.
 //!
 //! ## Cannot know
-//! What was measured: iowhy takes it for block I/O from issue to completion. When, for how long,
+//! What was measured, where no key and no heading says so: no disk is judged by such a table, and one of
+//! sizes, seeks, functions, processors or the network is not read. When, for how long,
 //! and whether the script cleared the table between two prints; it is taken as cleared. Whether
 //! whole lines are missing: they bear no numbers.
 
 use iowhy_model::{Distribution, Layer, Level, Nanos, Op, Sink, Stage};
 
 use crate::histogram::powers::{PowerTable, note};
+use crate::histogram::subject::Subject;
 use crate::{Format, Reader, Sniff, Step};
 
 /// The format's entry in the list.
@@ -92,11 +94,20 @@ struct Quantize {
     keys: Vec<String>,
     in_table: bool,
     table: PowerTable,
+    /// What the line above the listing says of it.
+    above: Subject,
     /// The assumed unit was noted.
     noted: bool,
 }
 
 impl Reader for Quantize {
+    fn above(&mut self, line: &str) {
+        match Subject::above(line) {
+            Subject::Unsaid => {}
+            subject => self.above = subject,
+        }
+    }
+
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         if is_table(line) {
             self.flush(sink);
@@ -106,6 +117,10 @@ impl Reader for Quantize {
         if self.in_table
             && let Some(step) = self.table.line(line)
         {
+            if let Some(reason) = self.subject().refusal() {
+                self.table = PowerTable::default();
+                return Step::Skipped(reason);
+            }
             return step;
         }
         if !is_key(line) || self.keys.len() >= KEYS_KEPT {
@@ -124,11 +139,25 @@ impl Reader for Quantize {
 }
 
 impl Quantize {
+    /// What the keys of the table say of it, else the line above the first.
+    fn subject(&self) -> Subject {
+        let said = |key: &String| match key.as_str() {
+            "R" | "W" => Subject::Disks,
+            key if is_device(key) => Subject::Disks,
+            key => Subject::of(key),
+        };
+        let said: Vec<Subject> = self.keys.iter().map(said).collect();
+        let foreign = said.iter().find(|subject| matches!(subject, Subject::Foreign(_)));
+        let disks = said.iter().find(|subject| **subject == Subject::Disks);
+        foreign.or(disks).copied().unwrap_or(self.above)
+    }
+
     fn flush(&mut self, sink: &mut dyn Sink) {
         if !self.in_table {
             return;
         }
         self.in_table = false;
+        let subject = self.subject();
         let keys = std::mem::take(&mut self.keys);
         let unit = unit_of(&keys);
         if unit.is_none() && !self.table.is_empty() && !self.noted {
@@ -137,6 +166,7 @@ impl Quantize {
         }
         let unit = unit.unwrap_or(1);
         let Some(histogram) = self.table.take(unit, sink) else { return };
+        subject.state(sink);
         let source = sink.source();
         source.sees_queue = false;
         source.resolution = source.resolution.max(Some(Nanos(unit as i64)));

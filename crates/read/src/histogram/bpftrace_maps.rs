@@ -4,6 +4,7 @@ use iowhy_model::{Distribution, Flags, Layer, Nanos, Op, Sink, Stage, Time};
 
 use crate::histogram::buckets::COUNT_LIMIT;
 use crate::histogram::powers::note;
+use crate::histogram::subject::Subject;
 use crate::{device_name, histogram_of, integer};
 
 /// Why a map is left out.
@@ -49,6 +50,7 @@ pub(crate) fn pour(
     unit: u64,
     rows: &[MapRow],
     span: Option<(Time, Nanos)>,
+    subject: Subject,
     sink: &mut dyn Sink,
 ) {
     let below = rows.iter().filter(|row| row.low.is_none()).map(|row| row.count);
@@ -65,6 +67,9 @@ pub(crate) fn pour(
         return;
     };
     let (device, op, label) = named(keys);
+    if device.is_empty() && op.is_none() {
+        subject.state(sink);
+    }
     let source = sink.source();
     source.sees_queue = false;
     source.resolution = source.resolution.max(Some(Nanos(unit as i64)));

@@ -1,0 +1,161 @@
+//! What a printed histogram is of, by the words around it: many tools print the same table of other
+//! things than the latency of a disk.
+
+use iowhy_model::{Inferred, Sink};
+
+use crate::histogram::powers::note;
+
+/// Words of a heading, a command or a banner above a histogram that is of no disk's latency, and what
+/// it is of. In lower case, to be found as whole words.
+const FOREIGN: [(&str, &str); 34] = [
+    ("bytes", "sizes"),
+    ("kbytes", "sizes"),
+    ("size", "sizes"),
+    ("sizes", "sizes"),
+    ("bitesize", "sizes"),
+    ("length", "lengths"),
+    ("lengths", "lengths"),
+    ("seek", "distances between places"),
+    ("seeks", "distances between places"),
+    ("distance", "distances between places"),
+    ("depth", "lengths of a queue"),
+    ("runqlat", "the wait for a processor"),
+    ("runqlen", "the wait for a processor"),
+    ("runqueue", "the wait for a processor"),
+    ("run queue", "the wait for a processor"),
+    ("dispatcher", "the wait for a processor"),
+    ("cpudist", "time on or off a processor"),
+    ("on-cpu", "time on or off a processor"),
+    ("off-cpu", "time on or off a processor"),
+    ("cpu time", "time on or off a processor"),
+    ("tcprtt", "round trips of the network"),
+    ("rtt", "round trips of the network"),
+    ("tcp", "the network"),
+    ("udp", "the network"),
+    ("addresses", "the network"),
+    ("address", "the network"),
+    ("funclatency", "calls of a function"),
+    ("functions", "calls of a function"),
+    ("function", "calls of a function"),
+    ("vfs", "calls of the file system"),
+    ("malloc", "memory"),
+    ("irq", "interrupts"),
+    ("softirq", "interrupts"),
+    ("lock", "locks"),
+];
+
+/// Words that say that what follows is the latency of block I/O.
+const OF_DISKS: [&str; 9] = [
+    "block device i/o",
+    "block i/o",
+    "disk i/o",
+    "i/o latency",
+    "io latency",
+    "disk latency",
+    "biolatency",
+    "biolatency-bpfcc",
+    "iolatency",
+];
+
+/// What the words above a histogram say of it.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(crate) enum Subject {
+    /// Nothing.
+    #[default]
+    Unsaid,
+    /// It is of block I/O.
+    Disks,
+    /// It is of something else.
+    Foreign(&'static str),
+}
+
+impl Subject {
+    /// What a line says. One that speaks of disks and of something else says nothing.
+    pub(crate) fn of(line: &str) -> Subject {
+        let lower = line.to_ascii_lowercase();
+        let disks = OF_DISKS.iter().any(|words| stands_in(&lower, words));
+        let foreign = FOREIGN.iter().find(|(words, _)| stands_in(&lower, words));
+        match (disks, foreign) {
+            (true, None) => Subject::Disks,
+            (false, Some((_, what))) => Subject::Foreign(what),
+            // `Block I/O size`, `I/O latency by function`.
+            _ => Subject::Unsaid,
+        }
+    }
+
+    /// What a line of prose above a histogram says: only a heading, a banner or a command is about
+    /// what follows, not a sentence.
+    pub(crate) fn above(line: &str) -> Subject {
+        const HEADING_WORDS: usize = 9;
+        if line.contains("FUNCTION:NAME") {
+            // DTrace's own heading, above whatever it prints.
+            return Subject::Unsaid;
+        }
+        let words = line.split_whitespace().count();
+        let sentence = line.trim_end().ends_with(['.', ';', ',']) && !line.contains("to end.");
+        match words <= HEADING_WORDS && !sentence {
+            true => Subject::of(line),
+            false => match Subject::of(line) {
+                Subject::Foreign(_) => Subject::Unsaid,
+                other => other,
+            },
+        }
+    }
+
+    /// Why its rows are not read, if they are of something else.
+    pub(crate) fn refusal(self) -> Option<String> {
+        match self {
+            Subject::Foreign(what) => Some(format!("a histogram of {what}, not of disk latency")),
+            _ => None,
+        }
+    }
+
+    /// Says that nobody said what was measured, if so.
+    pub(crate) fn state(self, sink: &mut dyn Sink) {
+        if self == Subject::Unsaid && !sink.source().inferred.contains(&Inferred::Subject) {
+            sink.source().infer(Inferred::Subject);
+            sink.note(note(
+                "nothing says that this histogram is of disk latency: no disk is judged by it",
+            ));
+        }
+    }
+}
+
+/// Whether the words stand there as they are, not as part of others.
+fn stands_in(line: &str, words: &str) -> bool {
+    let joins = |c: char| c.is_alphanumeric() || c == '_';
+    line.match_indices(words).any(|(place, _)| {
+        let (before, rest) = (&line[..place], &line[place + words.len()..]);
+        !before.ends_with(joins) && !rest.starts_with(joins)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headings_tell_disks_from_all_else() {
+        for line in [
+            "Tracing block device I/O... Hit Ctrl-C to end.",
+            "# ./biolatency -m 5",
+            "Block I/O latency histogram",
+        ] {
+            assert_eq!(Subject::above(line), Subject::Disks, "{line}");
+        }
+        for line in [
+            "Tracing TCP RTT... Hit Ctrl-C to end.",
+            "Tracing run queue latency... Hit Ctrl-C to end.",
+            "Tracing 1 functions for \"vfs_read\"... Hit Ctrl-C to end.",
+            "  bytes",
+            "All Addresses = ******* ",
+        ] {
+            assert!(matches!(Subject::above(line), Subject::Foreign(_)), "{line}");
+        }
+        for line in
+            ["here it is", "the function is slow, as you see in this long sentence of mine."]
+        {
+            assert_eq!(Subject::above(line), Subject::Unsaid, "{line}");
+        }
+    }
+}
