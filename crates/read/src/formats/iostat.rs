@@ -17,7 +17,9 @@
 //! JSON (`-o JSON`) is not read by this format.
 //!
 //! ## Traps
-//! The first report after the banner counts since boot and is marked so, unless the command shows
+//! Where the heading is missing or cut (`grep sda`, a paste that begins below it), the columns of `-x` are
+//! told by their number, if requests times size are the bytes and rate times wait the queue; a note
+//! says so. The first report after the banner counts since boot and is marked so, unless the command shows
 //! `-y`, the report was left out, or all its rates are whole requests over 1, 2, 5 or 10 s, which
 //! averages since boot are not. Waits contain the time in the host's queue. `0.00` beside no
 //! I/O means none, not fast. `%util` is time with something in flight, no saturation; it may pass
@@ -30,13 +32,16 @@
 //! asked, when within the interval it happened, and waits above the block layer. Whether whole
 //! lines are missing: they bear no numbers.
 
+mod layouts;
 mod report;
 
-use iowhy_model::{Level, Sink};
+use iowhy_model::{Inferred, Level, Sink};
 
+use self::layouts::{Fit, columns_of};
 use self::report::Reports;
 use crate::counters::disk_columns::{is_column, is_value};
 use crate::counters::processor::shares;
+use crate::histogram::powers::note;
 use crate::text::invocation::invocation;
 use crate::text::table::{RowCutter, RowState, incomplete};
 use crate::{Format, Reader, Sniff, Step, WallTime};
@@ -50,6 +55,8 @@ pub const FORMAT: Format = Format {
     reader: || Box::<Iostat>::default(),
 };
 
+/// Idle rows that are kept until one tells the columns.
+const PENDING: usize = 64;
 /// Lines that may stand between a command or banner and the first table.
 const LEAD: usize = 8;
 
@@ -60,6 +67,12 @@ fn sniff(lines: &[&str]) -> Sniff {
         let words: Vec<&str> = line.split_whitespace().filter(|word| !is_filler(word)).collect();
         if decides(&words) {
             return Sniff::Yes;
+        }
+        // Rows whose heading was cut off, with or without the end of it above them.
+        match columns_of(&words, &[]) {
+            Fit::Columns(_) => return Sniff::Yes,
+            Fit::Idle => continue,
+            Fit::No => {}
         }
         let leads = invocation(line, "iostat").is_some()
             || banner(&words).is_some()
@@ -145,9 +158,20 @@ struct Iostat {
     columns: Vec<String>,
     reports: Reports,
     begun: bool,
+    /// A heading of its own has been read, so that rows below a cut one are damaged.
+    headed: bool,
+    /// Idle rows above the one that told the columns.
+    pending: Vec<Vec<String>>,
 }
 
 impl Reader for Iostat {
+    fn owns(&self, line: &str) -> bool {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        !self.columns.is_empty()
+            && words.len() == self.columns.len() + 1
+            && !matches!(columns_of(&words, &[]), Fit::No)
+    }
+
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         let words: Vec<&str> = line.split_whitespace().collect();
         if words.is_empty() {
@@ -202,6 +226,44 @@ impl Iostat {
                 incomplete(sink);
             }
         }
+    }
+
+    /// The columns of a row whose heading is missing or cut: told by their number and by what fits
+    /// together, and said.
+    fn infer(&mut self, words: &[&str], sink: &mut dyn Sink) -> bool {
+        let cut = words.len() > self.columns.len() + 1;
+        if self.headed || !cut {
+            return false;
+        }
+        let columns = match columns_of(words, &self.columns) {
+            Fit::Columns(columns) => columns,
+            Fit::Idle if self.pending.len() < PENDING => {
+                self.pending.push(words.iter().map(ToString::to_string).collect());
+                return true;
+            }
+            Fit::Idle | Fit::No => return false,
+        };
+        self.begun = true;
+        self.columns = columns;
+        let rows = RowCutter::new(self.columns.len(), true, is_value);
+        self.expect = Expect::Rows { rows, open: false };
+        self.reports.columns(&self.columns, sink);
+        if !sink.source().inferred.contains(&Inferred::Columns) {
+            sink.source().infer(Inferred::Columns);
+            sink.note(note(&format!(
+                "the heading is missing or cut: told by their number and by what fits together, the \
+                 columns are {}",
+                self.columns.join(" ")
+            )));
+        }
+        for row in std::mem::take(&mut self.pending) {
+            let words: Vec<&str> = row.iter().map(String::as_str).collect();
+            if words.len() == self.columns.len() + 1 {
+                self.values(&words, sink);
+            }
+        }
+        self.headed = false;
+        true
     }
 
     /// Takes a line apart at its headers. What is between them are rows or avg-cpu values.
@@ -295,6 +357,13 @@ impl Iostat {
     }
 
     fn values(&mut self, words: &[&str], sink: &mut dyn Sink) -> Step {
+        if self.columns.len() + 1 < words.len() && self.infer(words, sink) {
+            return match self.columns.len() + 1 == words.len() {
+                true => self.values(words, sink),
+                // Idle: it is kept until another row tells the columns.
+                false => Step::Took,
+            };
+        }
         match &mut self.expect {
             Expect::Processor(columns) if words.len() == columns.len() => {
                 let values = words.iter().all(|word| is_value(word));
@@ -315,6 +384,7 @@ impl Iostat {
                         for row in rows {
                             self.reports.row(&row, &self.columns, sink);
                         }
+                        self.headed = true;
                         if let Expect::Rows { open, .. } = &mut self.expect {
                             *open = false;
                         }

@@ -15,7 +15,7 @@
 //!
 //! ## Traps
 //! A row is the mean over the interval that ends at its time; the first header's time is where it
-//! began. Times run past midnight. Without `-p` devices are numbers: `dev8-16` is named `sdb`, and
+//! began. The word for `Average:` and the half of the day may be in any language. Times run past midnight. Without `-p` devices are numbers: `dev8-16` is named `sdb`, and
 //! `dev253-0`, of no fixed meaning, `253:0`. A restart of the machine begins a new stretch. Rows
 //! `Average:` repeat the others and are used only where no other row stands. `await` contains the
 //! time in the host's queue. `%util` is no saturation. Old `avgrq-sz` counts sectors.
@@ -67,14 +67,34 @@ fn banner(line: &str) -> Option<String> {
 /// The words a line begins with to say when: a time, perhaps with AM or PM, or `Average:`.
 fn stamp<'a, 'b>(words: &'a [&'b str]) -> Option<(Stamp, &'a [&'b str])> {
     let first = words.first()?;
-    if matches!(*first, "Average:" | "Summary:") {
+    // `Average:` in any language, `Moyenne :` and `Trung bình:` in two words.
+    let letters = |word: &str| word.chars().all(|c| c.is_alphabetic() || matches!(c, '.' | '-'));
+    let named = |word: &str| word.strip_suffix([':', '：']).is_some_and(letters);
+    if named(first) {
         return Some((Stamp::Average, &words[1..]));
     }
-    let half = words.get(1).filter(|word| matches!(**word, "AM" | "PM"));
+    if letters(first) && words.get(1).is_some_and(|word| named(word)) {
+        return Some((Stamp::Average, &words[2..]));
+    }
+    let (before, clock) = match half_of(first) {
+        Some(half) => (Some(half), words.get(1)?),
+        None => (None, first),
+    };
+    let half = before.or_else(|| half_of(words.get(1)?));
     let used = 1 + usize::from(half.is_some());
-    let text = words.get(..used)?.join(" ");
-    let moment = WallTime::read(&text).filter(|_| first.contains(':'))?;
+    let clock = clock.replace(['时', '時', '시', '分', '분'], ":").replace(['秒', '초'], "");
+    let text = half.map_or_else(|| clock.clone(), |half| format!("{clock} {half}"));
+    let moment = WallTime::read(&text).filter(|_| clock.contains(':'))?;
     Some((Stamp::At(moment), &words[used..]))
+}
+
+/// The half of the day, in the languages that print one.
+fn half_of(word: &str) -> Option<&'static str> {
+    match word {
+        "AM" | "上午" | "午前" | "오전" => Some("AM"),
+        "PM" | "下午" | "午後" | "오후" => Some("PM"),
+        _ => None,
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -273,6 +293,26 @@ fn named(name: &str) -> String {
 mod tests {
     use super::*;
     use crate::scan::recorded as read;
+
+    #[test]
+    fn a_translated_average_and_asian_times() {
+        for (one, two, average) in [
+            ("12:00:01", "12:10:01", "Durchschn.:"),
+            ("12:00:01", "12:10:01", "Moyenne :"),
+            ("12:00:01", "12:10:01", "Trung bình:"),
+            ("12时00分01秒", "12时10分01秒", "平均时间:"),
+            ("下午 12:00:01", "下午 12:10:01", "平均時間："),
+        ] {
+            let columns = "tps rkB/s wkB/s areq-sz aqu-sz await %util";
+            let recording = read(&format!(
+                "{one} DEV {columns}\n{two} sda 10.00 0.00 80.00 8.00 0.05 5.00 2.00\n\n\
+                 {average} DEV {columns}\n{average} sda 10.00 0.00 80.00 8.00 0.05 5.00 2.00\n"
+            ));
+            let listing = &recording.listings[0];
+            assert_eq!((listing.intervals.len(), listing.source.skipped), (1, 0), "{average}");
+            assert_eq!(listing.intervals[0].length, Some(Nanos::from_seconds(600.0)), "{one}");
+        }
+    }
 
     #[test]
     fn midnight_a_restart_and_numbers_for_names() {
