@@ -1,7 +1,7 @@
 //! The content of a block: its devices and names, then a section for each listing.
 
 use crate::bytes::{Bytes, number, text};
-use crate::{BLOCK_EVENTS, events, records};
+use crate::{BLOCK_EVENTS, VERSION, events, records};
 use iowhy_model::{Device, Distribution, Event, Fact, Interval, Medium, Source};
 
 const MEDIA: [Medium; 5] =
@@ -51,7 +51,7 @@ impl Block {
         for section in &self.sections {
             number(section.listing, &mut out);
             records::write_source(&section.source, &mut out);
-            events::write(&section.events, &mut out);
+            events::write(VERSION, &section.events, &mut out);
             number(section.intervals.len() as u64, &mut out);
             section.intervals.iter().for_each(|one| records::write_interval(one, &mut out));
             number(section.distributions.len() as u64, &mut out);
@@ -91,9 +91,12 @@ impl Block {
         let (devices, names) = (self.devices.len(), self.names.len());
         self.sections.iter().all(|section| {
             section.events.iter().all(|event| {
-                event.device.index() < devices
-                    && event.comm.is_none_or(|name| name.index() < names)
-                    && event.cgroup.is_none_or(|name| name.index() < names)
+                let (mut event, mut held) = (*event, event.device.index() < devices);
+                event.rename(|name| {
+                    held &= name.index() < names;
+                    None
+                });
+                held
             }) && section.intervals.iter().all(|one| one.device.index() < devices)
                 && section.facts.iter().all(|one| one.device.is_none_or(|id| id.index() < devices))
                 && section.distributions.iter().all(|one| {
@@ -107,7 +110,7 @@ impl Block {
 fn read_section(version: u16, most: usize, from: &mut Bytes) -> Option<Section> {
     let listing = from.number()?;
     let source = records::read_source(from)?;
-    let events = events::read(most, from)?;
+    let events = events::read(version, most, from)?;
     let mut section = Section {
         listing,
         source,

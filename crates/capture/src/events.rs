@@ -1,21 +1,24 @@
 //! Events as columns: times as differences, sectors from the end of the I/O before, and who did
-//! it as a place in a list of processes.
+//! it as a place in a list of processes. Every other field is a plain column.
 
 use std::collections::HashMap;
 
 use crate::bytes::{self, Bytes, unzigzag, zigzag};
 use crate::columns::{pack, unpack};
-use iowhy_model::{DeviceId, Event, Flags, Layer, Name, Op, Time};
+use iowhy_model::{
+    DeviceId, EVENT_FIELDS, Event, Field, FieldKind, FieldValue, Flags, Layer, Name, Op, Time,
+};
 
 /// Who did an I/O: process, its name, its control group.
 type Who = (Option<u32>, Option<Name>, Option<Name>);
 
-const LAYERS: [Layer; 3] = [Layer::Application, Layer::Syscall, Layer::Block];
+/// The fields that are plain columns, in their order, each with the version it came with.
+const PLAIN: [(&str, u16); 3] = [("depth", 1), ("error", 1), ("file", 4)];
 /// Bytes of a sector, whatever the device's blocks.
 const SECTOR: u64 = 512;
 
 /// Writes events whose devices and names are already numbered by the block's own lists.
-pub fn write(events: &[Event], out: &mut Vec<u8>) {
+pub fn write(version: u16, events: &[Event], out: &mut Vec<u8>) {
     bytes::number(events.len() as u64, out);
     if events.is_empty() {
         return;
@@ -32,12 +35,25 @@ pub fn write(events: &[Event], out: &mut Vec<u8>) {
     write_times(events, out);
     optional(events.iter().map(|event| event.bytes.map(u64::from)), out);
     write_sectors(events, out);
-    optional(events.iter().map(|event| event.depth.map(u64::from)), out);
-    optional(events.iter().map(|event| event.error.map(u64::from)), out);
+    for field in plain(version) {
+        let number = |event| match (field.get)(event) {
+            Some(FieldValue::Whole(number)) => Some(number),
+            Some(FieldValue::Name(name)) => Some(name.index() as u64),
+            _ => None,
+        };
+        optional(events.iter().map(number), out);
+    }
 }
 
-/// Reads them back; devices and names still carry the numbers of the block's own lists.
-pub fn read(limit: usize, from: &mut Bytes) -> Option<Vec<Event>> {
+/// The plain columns of a version.
+fn plain(version: u16) -> impl Iterator<Item = &'static Field<Event>> {
+    let there = PLAIN.iter().filter(move |(_, since)| *since <= version);
+    there.filter_map(|(name, _)| Field::named(&EVENT_FIELDS, name))
+}
+
+/// Reads those of a version back; devices and names still carry the numbers of the block's own
+/// lists.
+pub fn read(version: u16, limit: usize, from: &mut Bytes) -> Option<Vec<Event>> {
     let count = from.small::<usize>()?;
     if count > limit {
         return None;
@@ -60,11 +76,15 @@ pub fn read(limit: usize, from: &mut Bytes) -> Option<Vec<Event>> {
         event.bytes = narrow(bytes)?;
     }
     read_sectors(&mut events, from)?;
-    for (event, depth) in events.iter_mut().zip(read_optional(count, from)?) {
-        event.depth = narrow(depth)?;
-    }
-    for (event, error) in events.iter_mut().zip(read_optional(count, from)?) {
-        event.error = narrow(error)?;
+    for field in plain(version) {
+        for (event, number) in events.iter_mut().zip(read_optional(count, from)?) {
+            let Some(number) = number else { continue };
+            let value = match field.kind {
+                FieldKind::Name => FieldValue::Name(Name::at(u32::try_from(number).ok()?)),
+                _ => FieldValue::Whole(number),
+            };
+            (field.set)(event, value).then_some(())?;
+        }
     }
     Some(events)
 }
@@ -72,13 +92,13 @@ pub fn read(limit: usize, from: &mut Bytes) -> Option<Vec<Event>> {
 /// Operation, layer and flags in one number.
 fn kind(event: &Event) -> u64 {
     let op = Op::ALL.iter().position(|op| *op == event.op).unwrap_or(0);
-    let layer = LAYERS.iter().position(|layer| *layer == event.layer).unwrap_or(0);
+    let layer = Layer::ALL.iter().position(|layer| *layer == event.layer).unwrap_or(0);
     (op | layer << 3 | usize::from(event.flags.bits()) << 5) as u64
 }
 
 fn of_kind(kind: u64) -> Option<(Op, Layer, Flags)> {
     let op = *Op::ALL.get((kind & 7) as usize)?;
-    let layer = *LAYERS.get((kind >> 3 & 3) as usize)?;
+    let layer = *Layer::ALL.get((kind >> 3 & 3) as usize)?;
     Some((op, layer, Flags::from_bits(u8::try_from(kind >> 5).ok()?)))
 }
 
@@ -233,16 +253,17 @@ fn narrow<N: TryFrom<u64>>(value: Option<u64>) -> Option<Option<N>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::VERSION;
     use iowhy_model::{Recording, Sink};
 
     fn round_trip(events: &[Event]) -> usize {
         let mut out = Vec::new();
-        write(events, &mut out);
+        write(VERSION, events, &mut out);
         let mut from = Bytes(&out);
-        assert_eq!(read(events.len(), &mut from).as_deref(), Some(events));
+        assert_eq!(read(VERSION, events.len(), &mut from).as_deref(), Some(events));
         assert!(from.0.is_empty());
         for cut in 0..out.len().min(200) {
-            assert_eq!(read(events.len(), &mut Bytes(&out[..cut])), None);
+            assert_eq!(read(VERSION, events.len(), &mut Bytes(&out[..cut])), None);
         }
         out.len()
     }
@@ -279,6 +300,34 @@ mod tests {
     }
 
     #[test]
+    fn every_field_has_its_place() {
+        let packed = [
+            "device",
+            "op",
+            "flags",
+            "queued_ns",
+            "issued_ns",
+            "completed_ns",
+            "sector",
+            "bytes",
+            "pid",
+            "comm",
+            "layer",
+            "arrived_ns",
+            "cgroup",
+        ];
+        for field in &EVENT_FIELDS {
+            let plain = PLAIN.iter().any(|(name, _)| *name == field.name);
+            assert!(
+                plain != packed.contains(&field.name),
+                "`{}` is new: add it to PLAIN with the next VERSION",
+                field.name
+            );
+        }
+        assert!(plain(VERSION).count() == PLAIN.len() && plain(3).count() == 2);
+    }
+
+    #[test]
     fn what_is_unknown_stays_unknown_and_clocks_may_jump() {
         let mut recording = Recording::new();
         let (sda, sdb) = (recording.device("sda"), recording.device("sdb"));
@@ -297,11 +346,17 @@ mod tests {
             event.cgroup = (k % 13 == 0).then_some(web);
             event.depth = (k % 8 == 0).then_some(k as u32);
             event.error = (k % 50 == 0).then_some(5);
+            event.file = (k % 12 == 0).then_some(dd);
             event.flags = Flags::SYNC.with(Flags::FUA);
             event.op = Op::ALL[k % 5];
-            event.layer = LAYERS[k % 3];
+            event.layer = Layer::ALL[k % 3];
         }
         round_trip(&events);
         round_trip(&[]);
+        // As version 3 wrote them: all but the file.
+        let mut old = Vec::new();
+        write(3, &events, &mut old);
+        events.iter_mut().for_each(|event| event.file = None);
+        assert_eq!(read(3, events.len(), &mut Bytes(&old)), Some(events));
     }
 }

@@ -3,14 +3,10 @@
 
 use crate::bytes::{Bytes, maybe, number, real, signed, text};
 use iowhy_model::{
-    DeviceId, Distribution, Edges, Fact, FactKey, FactValue, Histogram, Interval, Layer, Level,
-    Loss, Message, Name, Nanos, Note, Op, Rates, Sampling, Source, Stage, Time,
+    DeviceId, Distribution, Edges, Fact, FactKey, FactValue, Field, FieldKind, FieldValue,
+    Histogram, INTERVAL_FIELDS, Interval, Layer, Level, Loss, Message, Name, Nanos, Note, Op,
+    Rates, Sampling, Source, Stage, Time,
 };
-
-const LEVELS: [Level; 5] = [Level::A, Level::B, Level::C, Level::D, Level::E];
-const SAMPLINGS: [Sampling; 3] = [Sampling::Traced, Sampling::Sampled, Sampling::Reported];
-const LAYERS: [Layer; 3] = [Layer::Application, Layer::Syscall, Layer::Block];
-const STAGES: [Stage; 4] = [Stage::Before, Stage::Queue, Stage::Device, Stage::Total];
 
 /// How the counts of a histogram follow: behind edges of its own; one for each bucket of the
 /// standard table (before version 3); or only those of its filled buckets.
@@ -26,7 +22,7 @@ pub fn write_source(source: &Source, out: &mut Vec<u8>) {
         number(first, out);
         number(last, out);
     });
-    out.extend([place(&LEVELS, source.level), place(&SAMPLINGS, source.sampling)]);
+    out.extend([place(&Level::ALL, source.level), place(&Sampling::ALL, source.sampling)]);
     maybe(source.resolution, out, write_length);
     out.push(u8::from(source.sees_queue));
     maybe(source.watched, out, write_length);
@@ -51,8 +47,8 @@ pub fn read_source(from: &mut Bytes) -> Option<Source> {
     let format = from.text()?;
     let mut source = Source::new(&format, &from.text()?, Level::A);
     source.lines = from.maybe(|from| Some((from.number()?, from.number()?)))?;
-    source.level = *LEVELS.get(usize::from(from.byte()?))?;
-    source.sampling = *SAMPLINGS.get(usize::from(from.byte()?))?;
+    source.level = *Level::ALL.get(usize::from(from.byte()?))?;
+    source.sampling = *Sampling::ALL.get(usize::from(from.byte()?))?;
     source.resolution = from.maybe(read_length)?;
     source.sees_queue = from.byte()? != 0;
     source.watched = from.maybe(read_length)?;
@@ -72,54 +68,72 @@ pub fn read_source(from: &mut Bytes) -> Option<Source> {
 /// Writes averages; the device is a place in the block's own list.
 pub fn write_interval(interval: &Interval, out: &mut Vec<u8>) {
     number(interval.device.index() as u64, out);
-    out.push(place(&LAYERS, interval.layer));
-    maybe(interval.start, out, write_time);
-    maybe(interval.length, out, write_length);
-    out.push(u8::from(interval.since_boot));
+    out.push(place(&Layer::ALL, interval.layer));
+    let (of_time, measured) = interval_fields();
+    of_time.for_each(|field| write_field((field.get)(interval), out));
     number(interval.rates.len() as u64, out);
     for (op, rates) in &interval.rates {
         out.push(place(&Op::ALL, *op));
         write_rates(rates, out);
     }
     maybe(interval.mixed.as_ref(), out, write_rates);
-    for value in [
-        interval.await_ns,
-        interval.queue_len,
-        interval.active_len,
-        interval.device_ns,
-        interval.wait_ns,
-        interval.busy,
-        interval.svctm_ns,
-    ] {
-        maybe(value, out, real);
+    measured.for_each(|field| write_field((field.get)(interval), out));
+}
+
+/// The fields about the stretch of time, which stand before the rates, and those behind them.
+fn interval_fields()
+-> (impl Iterator<Item = &'static Field<Interval>>, impl Iterator<Item = &'static Field<Interval>>)
+{
+    let measured =
+        |field: &&Field<Interval>| matches!(field.kind, FieldKind::Real | FieldKind::Whole(_));
+    let fields = INTERVAL_FIELDS.iter();
+    (fields.clone().filter(move |field| !measured(field)), fields.filter(measured))
+}
+
+/// A value that may be unknown; yes or no is always known.
+fn write_field(value: Option<FieldValue>, out: &mut Vec<u8>) {
+    if let Some(FieldValue::Flag(is)) = value {
+        return out.push(u8::from(is));
     }
-    maybe(interval.in_flight, out, number);
+    maybe(value, out, |value, out| match value {
+        FieldValue::Time(time) => write_time(time, out),
+        FieldValue::Length(length) => write_length(length, out),
+        FieldValue::Real(value) => real(value, out),
+        FieldValue::Whole(value) => number(value, out),
+        // Events alone have others, and write them as columns.
+        _ => {}
+    });
+}
+
+/// Reads what [`write_field`] wrote into its field; `None` if the bytes are none.
+fn read_field<R>(field: &Field<R>, record: &mut R, from: &mut Bytes) -> Option<()> {
+    let value = match field.kind {
+        FieldKind::Flag => Some(FieldValue::Flag(from.byte()? != 0)),
+        FieldKind::Time => from.maybe(read_time)?.map(FieldValue::Time),
+        FieldKind::Length => from.maybe(read_length)?.map(FieldValue::Length),
+        FieldKind::Real => from.maybe(Bytes::real)?.map(FieldValue::Real),
+        FieldKind::Whole(_) => from.maybe(Bytes::number)?.map(FieldValue::Whole),
+        _ => return None,
+    };
+    value.is_none_or(|value| (field.set)(record, value)).then_some(())
 }
 
 /// Reads averages.
 pub fn read_interval(from: &mut Bytes) -> Option<Interval> {
     let device = DeviceId::at(from.small()?);
-    let mut interval = Interval::new(device, *LAYERS.get(usize::from(from.byte()?))?);
-    interval.start = from.maybe(read_time)?;
-    interval.length = from.maybe(read_length)?;
-    interval.since_boot = from.byte()? != 0;
+    let mut interval = Interval::new(device, *Layer::ALL.get(usize::from(from.byte()?))?);
+    let (of_time, measured) = interval_fields();
+    for field in of_time {
+        read_field(field, &mut interval, from)?;
+    }
     for _ in 0..from.count()? {
         let op = *Op::ALL.get(usize::from(from.byte()?))?;
         interval.rates.push((op, read_rates(from)?));
     }
     interval.mixed = from.maybe(read_rates)?;
-    for value in [
-        &mut interval.await_ns,
-        &mut interval.queue_len,
-        &mut interval.active_len,
-        &mut interval.device_ns,
-        &mut interval.wait_ns,
-        &mut interval.busy,
-        &mut interval.svctm_ns,
-    ] {
-        *value = from.maybe(Bytes::real)?;
+    for field in measured {
+        read_field(field, &mut interval, from)?;
     }
-    interval.in_flight = from.maybe(Bytes::number)?;
     Some(interval)
 }
 
@@ -127,7 +141,7 @@ pub fn read_interval(from: &mut Bytes) -> Option<Interval> {
 pub fn write_distribution(of: &Distribution, out: &mut Vec<u8>) {
     number(of.device.index() as u64, out);
     maybe(of.op, out, |op, out| out.push(place(&Op::ALL, op)));
-    out.extend([place(&LAYERS, of.layer), place(&STAGES, of.stage)]);
+    out.extend([place(&Layer::ALL, of.layer), place(&Stage::ALL, of.stage)]);
     maybe(of.start, out, write_time);
     maybe(of.length, out, write_length);
     maybe(of.bytes, out, |bytes, out| number(bytes.into(), out));
@@ -159,8 +173,8 @@ pub fn write_distribution(of: &Distribution, out: &mut Vec<u8>) {
 pub fn read_distribution(from: &mut Bytes) -> Option<Distribution> {
     let device = DeviceId::at(from.small()?);
     let op = from.maybe(|from| Op::ALL.get(usize::from(from.byte()?)).copied())?;
-    let layer = *LAYERS.get(usize::from(from.byte()?))?;
-    let stage = *STAGES.get(usize::from(from.byte()?))?;
+    let layer = *Layer::ALL.get(usize::from(from.byte()?))?;
+    let stage = *Stage::ALL.get(usize::from(from.byte()?))?;
     let start = from.maybe(read_time)?;
     let length = from.maybe(read_length)?;
     let bytes = from.maybe(Bytes::small)?;

@@ -214,8 +214,7 @@ impl<W: Write> Writer<W> {
         for section in &mut self.sections {
             for event in &mut section.events {
                 event.device = DeviceId::at(devices.place(event.device.index()));
-                event.comm = event.comm.map(|name| Name::at(names.place(name.index())));
-                event.cgroup = event.cgroup.map(|name| Name::at(names.place(name.index())));
+                event.rename(|name| Some(Name::at(names.place(name.index()))));
             }
             for interval in &mut section.intervals {
                 interval.device = DeviceId::at(devices.place(interval.device.index()));

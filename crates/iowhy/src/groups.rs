@@ -51,8 +51,6 @@ impl Key {
     }
 }
 
-const STAGES: [Stage; 4] = [Stage::Before, Stage::Queue, Stage::Device, Stage::Total];
-
 /// One of the groups: `None` is all together.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Group {
@@ -195,7 +193,7 @@ impl Groups {
         let first = [event.arrived, event.queued, event.issued].into_iter().flatten().min();
         self.start = [self.start, first].into_iter().flatten().min();
         self.end = self.end.max(event.completed);
-        for stage in STAGES {
+        for stage in Stage::ALL {
             let Some(latency) = event.latency(stage) else { continue };
             group.stage = stage;
             let empty = || Histogram::empty(Edges::standard());

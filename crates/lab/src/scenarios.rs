@@ -43,7 +43,7 @@ use effect::DiskWithEffects;
 use host::Bench;
 
 /// The levels that a scenario is rendered at.
-pub const LEVELS: [Level; 5] = [Level::A, Level::B, Level::C, Level::D, Level::E];
+pub const LEVELS: [Level; 5] = Level::ALL;
 
 /// What is the case.
 #[derive(Clone, PartialEq, Debug)]

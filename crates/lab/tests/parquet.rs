@@ -77,6 +77,8 @@ fn wild(recording: &mut Recording) {
         event.error = some(24).filter(|value| value % 77 == 0).map(|value| value as u16);
         event.comm = some(27).map(|value| names[(value % 3) as usize]);
         event.cgroup = some(30).filter(|_| k > 100_000).map(|_| names[1]);
+        event.file = some(33).filter(|_| k < 100_000).map(|_| names[2]);
+        event.layer = Layer::ALL[(k / 7 % 3) as usize];
         event.flags = if k % 2 == 0 { Flags::SYNC } else { Flags::FUA };
         recording.event(event);
     }
@@ -100,6 +102,10 @@ fn every_field_of_every_event_comes_back() {
         assert_eq!(text(&row, "flags"), Some(event.flags.rwbs(event.op)));
         assert_eq!(text(&row, "comm"), event.comm.map(name));
         assert_eq!(text(&row, "cgroup"), event.cgroup.map(name));
+        assert_eq!(text(&row, "file"), event.file.map(name));
+        assert_eq!(text(&row, "layer").as_deref(), Some(event.layer.name()));
+        // One for each field of the list, and the source.
+        assert_eq!(row.len(), 1 + iowhy_model::EVENT_FIELDS.len());
         for (key, time) in [
             ("arrived_ns", event.arrived),
             ("queued_ns", event.queued),

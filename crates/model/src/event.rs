@@ -15,6 +15,9 @@ pub enum Layer {
 }
 
 impl Layer {
+    /// All layers, from the program down.
+    pub const ALL: [Layer; 3] = [Layer::Application, Layer::Syscall, Layer::Block];
+
     /// The name used in JSON and in tables.
     pub fn name(self) -> &'static str {
         match self {
@@ -40,6 +43,9 @@ pub enum Stage {
 }
 
 impl Stage {
+    /// All stages, in the order of a request's life, the sum last.
+    pub const ALL: [Stage; 4] = [Stage::Before, Stage::Queue, Stage::Device, Stage::Total];
+
     /// The field's abbreviation: `B2Q`, `Q2D`, `D2C` or `Q2C`.
     pub fn name(self) -> &'static str {
         match self {

@@ -120,7 +120,7 @@ pub fn distributions(listing: &Listing, filter: &Filter, edges: &Edges) -> Vec<D
     }
     let mut counted: Vec<Distribution> = Vec::new();
     for event in listing.events.iter().filter(|event| filter.event(event)) {
-        for stage in [Stage::Before, Stage::Queue, Stage::Device, Stage::Total] {
+        for stage in Stage::ALL {
             let Some(latency) = event.latency(stage) else { continue };
             let place = counted.iter().position(|known| {
                 (known.device, known.op, known.stage, known.layer)

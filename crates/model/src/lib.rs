@@ -13,6 +13,7 @@ mod device;
 mod distribution;
 mod event;
 mod fact;
+mod field;
 mod finding;
 mod fold;
 mod histogram;
@@ -36,6 +37,7 @@ pub use device::{Device, DeviceId, Medium, Name};
 pub use distribution::Distribution;
 pub use event::{Event, Layer, Stage};
 pub use fact::{Fact, FactKey, FactValue, KeyFamily, Kind, Message, key};
+pub use field::{EVENT_FIELDS, Field, FieldKind, FieldValue, INTERVAL_FIELDS, RATE_FIELDS};
 pub use finding::{
     Basis, Bound, Evidence, Finding, Forecast, How, Impact, Origin, STANDS, Severity, Subject,
 };

@@ -24,13 +24,9 @@ impl Recording {
                 sink.fact(Fact { device: fact.device.map(device), ..fact.clone() });
             }
             for event in &listing.events {
-                sink.event(Event {
-                    device: device(event.device),
-                    comm: name(event.comm),
-                    cgroup: name(event.cgroup),
-                    file: name(event.file),
-                    ..*event
-                });
+                let mut event = Event { device: device(event.device), ..*event };
+                event.rename(|known| name(Some(known)));
+                sink.event(event);
             }
             for interval in &listing.intervals {
                 sink.interval(Interval { device: device(interval.device), ..interval.clone() });

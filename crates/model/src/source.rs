@@ -18,6 +18,9 @@ pub enum Level {
 }
 
 impl Level {
+    /// All levels, the poorest first.
+    pub const ALL: [Level; 5] = [Level::A, Level::B, Level::C, Level::D, Level::E];
+
     /// The level's letter.
     pub fn letter(self) -> char {
         match self {
@@ -53,6 +56,9 @@ pub enum Sampling {
 }
 
 impl Sampling {
+    /// All of them, the closest look first.
+    pub const ALL: [Sampling; 3] = [Sampling::Traced, Sampling::Sampled, Sampling::Reported];
+
     /// The word shown beside a number.
     pub fn word(self) -> &'static str {
         match self {

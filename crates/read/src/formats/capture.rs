@@ -3,11 +3,12 @@
 //! ## Reads
 //! Objects that name their `schema`. `iowhy.event/1` is one I/O. `iowhy.hist/1` is one histogram,
 //! or an object that holds several under `histograms` and their sources under `inputs`.
+//! `iowhy.stat/1` is one device's averages over a stretch of time.
 //! `iowhy.source/1` says where the lines behind it come from and how far to trust them: level,
 //! sampling, resolution, what was lost or skipped.
 //!
 //! ## Where it comes from
-//! `iowhy snoop --json` and `iowhy hist --json`.
+//! `iowhy snoop --json`, `iowhy hist --json`, `iowhy stat --json` and `iowhy convert`.
 //!
 //! ## Versions
 //! Schema 1 is the only one. Keys may come in any order; unknown ones are passed over; a key left
@@ -24,7 +25,8 @@
 //! missing: they bear no numbers.
 
 use iowhy_model::{
-    DeviceId, Distribution, Edges, Event, Fact, Flags, Histogram, Layer, Level, Name, Nanos, Op,
+    DeviceId, Distribution, EVENT_FIELDS, Edges, Event, Fact, Field, FieldKind, FieldValue, Flags,
+    Histogram, INTERVAL_FIELDS, Interval, Layer, Level, Name, Nanos, Op, RATE_FIELDS, Rates,
     Sampling, Sink, Source, Stage, Time, key,
 };
 use serde_json::Value;
@@ -46,11 +48,15 @@ pub const FORMAT: Format = Format {
 const EVENT: &str = "iowhy.event/1";
 const HISTOGRAM: &str = "iowhy.hist/1";
 const SOURCE: &str = "iowhy.source/1";
+const STAT: &str = "iowhy.stat/1";
 
 fn sniff(lines: &[&str]) -> Sniff {
     let ours = |line: &&str| {
         parse(line).is_some_and(|object| {
-            matches!(object.get("schema").and_then(Value::as_str), Some(EVENT | HISTOGRAM | SOURCE))
+            matches!(
+                object.get("schema").and_then(Value::as_str),
+                Some(EVENT | HISTOGRAM | SOURCE | STAT)
+            )
         })
     };
     Sniff::from(lines.first().is_some_and(ours))
@@ -59,8 +65,7 @@ fn sniff(lines: &[&str]) -> Sniff {
 #[derive(Default)]
 struct Capture {
     device: RecentNames<DeviceId>,
-    comm: RecentNames<Name>,
-    group: RecentNames<Name>,
+    names: RecentNames<Name>,
     /// Format, input and lines of the source that spoke: another one begins another listing.
     from: Option<[Value; 3]>,
 }
@@ -81,9 +86,10 @@ impl Reader for Capture {
                 sink.lost("I/Os of a histogram", loss(&object, "lost")?.unwrap_or(0));
                 Ok(())
             }),
+            Some(STAT) => self.interval(&object, sink),
             Some(SOURCE) if self.is_another(&object) => return Step::Ended,
             Some(SOURCE) => self.source(&object, sink),
-            _ => Err("its schema is none of event/1, hist/1, source/1"),
+            _ => Err("its schema is none of event/1, hist/1, stat/1, source/1"),
         };
         match read {
             Ok(()) => Step::Took,
@@ -102,25 +108,28 @@ impl Capture {
             let (_, flags) = Flags::from_rwbs(flags).ok_or("the flags are not the kernel's")?;
             event.flags = flags;
         }
-        event.arrived = time(object, "arrived_ns")?;
-        event.queued = time(object, "queued_ns")?;
-        event.issued = time(object, "issued_ns")?;
-        event.completed = time(object, "completed_ns")?;
-        event.sector = number(object, "sector")?;
-        event.bytes = number(object, "bytes")?;
-        event.pid = number(object, "pid")?;
-        event.depth = number(object, "depth")?;
-        event.error = number(object, "error")?;
-        if let Some(comm) = text(object, "comm")? {
-            event.comm = Some(self.comm.get(comm, |name| sink.name(name)));
-        }
-        if let Some(group) = text(object, "cgroup")? {
-            event.cgroup = Some(self.group.get(group, |name| sink.name(name)));
-        }
-        if let Some(file) = text(object, "file")? {
-            event.file = Some(sink.name(file));
-        }
+        let names = &mut self.names;
+        let name = |text: &str| names.get(text, |text| sink.name(text));
+        fill(&EVENT_FIELDS, &mut event, object, name)?;
         sink.event(event);
+        Ok(())
+    }
+
+    fn interval(&mut self, object: &Value, sink: &mut dyn Sink) -> Result<(), &'static str> {
+        let device = text(object, "device")?.unwrap_or_default();
+        let device = self.device.get(device, |name| sink.device(name));
+        let mut interval = Interval::new(device, layer(object)?);
+        fill(&INTERVAL_FIELDS, &mut interval, object, |name| sink.name(name))?;
+        if let Some(ops) = object.get("ops").and_then(Value::as_object) {
+            for (name, known) in ops {
+                let op = Op::from_name(name).ok_or("unknown op")?;
+                interval.rates.push((op, rates(known)?));
+            }
+        }
+        interval.rates.sort_by_key(|(op, _)| *op);
+        let mixed = object.get("mixed").filter(|known| known.is_object());
+        interval.mixed = mixed.map(rates).transpose()?;
+        sink.interval(interval);
         Ok(())
     }
 
@@ -189,8 +198,7 @@ impl Capture {
     /// Amends the source of the open listing by what its own line says.
     fn source(&mut self, object: &Value, sink: &mut dyn Sink) -> Result<(), &'static str> {
         if let Some(letter) = text(object, "level")? {
-            let levels = [Level::A, Level::B, Level::C, Level::D, Level::E];
-            let level = levels.into_iter().find(|level| letter == level.letter().to_string());
+            let level = Level::ALL.into_iter().find(|level| letter == level.letter().to_string());
             let level = level.ok_or("unknown level")?;
             sink.source().level = level;
             if level == Level::D {
@@ -198,8 +206,7 @@ impl Capture {
             }
         }
         if let Some(word) = text(object, "sampling")? {
-            let all = [Sampling::Traced, Sampling::Sampled, Sampling::Reported];
-            let sampling = all.into_iter().find(|sampling| sampling.word() == word);
+            let sampling = Sampling::ALL.into_iter().find(|sampling| sampling.word() == word);
             sink.source().sampling = sampling.ok_or("unknown sampling")?;
         }
         let (resolution, watched) =
@@ -282,6 +289,49 @@ fn time(object: &Value, key: &str) -> Result<Option<Time>, &'static str> {
     Ok(number(object, key)?.map(Time::from_ns))
 }
 
+/// The rates of one operation.
+fn rates(object: &Value) -> Result<Rates, &'static str> {
+    let mut rates = Rates::default();
+    // A rate is no string: no name is ever asked for.
+    fill(&RATE_FIELDS, &mut rates, object, |_| Name::at(0))?;
+    Ok(rates)
+}
+
+/// Gives a record what an object says of its fields; the rest stays as it is.
+fn fill<R>(
+    fields: &[Field<R>],
+    record: &mut R,
+    object: &Value,
+    mut name: impl FnMut(&str) -> Name,
+) -> Result<(), &'static str> {
+    for field in fields {
+        let value = match field.kind {
+            FieldKind::Time => time(object, field.name)?.map(FieldValue::Time),
+            FieldKind::Length => length(object, field.name)?.map(FieldValue::Length),
+            FieldKind::Whole(_) => number(object, field.name)?.map(FieldValue::Whole),
+            FieldKind::Real => real(object, field.name)?.map(FieldValue::Real),
+            FieldKind::Flag => {
+                object.get(field.name).and_then(Value::as_bool).map(FieldValue::Flag)
+            }
+            FieldKind::Name => text(object, field.name)?.map(&mut name).map(FieldValue::Name),
+            // What no record can be without is read before.
+            FieldKind::Device | FieldKind::Op | FieldKind::Flags | FieldKind::Layer => None,
+        };
+        if value.is_some_and(|value| !(field.set)(record, value)) {
+            return Err("a whole number was expected, or is out of range");
+        }
+    }
+    Ok(())
+}
+
+/// A number, or `None` if it is left out or null.
+fn real(object: &Value, key: &str) -> Result<Option<f64>, &'static str> {
+    match object.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => value.as_f64().map(Some).ok_or("a number was expected"),
+    }
+}
+
 /// A list of whole numbers; `null` stands for an open end.
 fn numbers(object: &Value, key: &str) -> Result<Vec<u64>, &'static str> {
     let list = object.get(key).and_then(Value::as_array).ok_or("a list of numbers is missing")?;
@@ -292,17 +342,19 @@ fn numbers(object: &Value, key: &str) -> Result<Vec<u64>, &'static str> {
 /// The layer; the block layer if it is left out.
 fn layer(object: &Value) -> Result<Layer, &'static str> {
     let Some(name) = text(object, "layer")? else { return Ok(Layer::Block) };
-    let layers = [Layer::Application, Layer::Syscall, Layer::Block];
-    layers.into_iter().find(|layer| layer.name() == name).ok_or("unknown layer")
+    Layer::ALL.into_iter().find(|layer| layer.name() == name).ok_or("unknown layer")
 }
 
 /// A stage by the field's abbreviation or by its own name.
 fn stage(name: Option<&str>) -> Result<Stage, &'static str> {
     match name {
-        Some("Q2D" | "queue") => Ok(Stage::Queue),
-        Some("D2C" | "device") => Ok(Stage::Device),
-        Some("Q2C" | "total") => Ok(Stage::Total),
-        _ => Err("unknown stage"),
+        Some("queue") => Ok(Stage::Queue),
+        Some("device") => Ok(Stage::Device),
+        Some("total") => Ok(Stage::Total),
+        name => {
+            let mut all = Stage::ALL.into_iter();
+            all.find(|stage| name == Some(stage.name())).ok_or("unknown stage")
+        }
     }
 }
 

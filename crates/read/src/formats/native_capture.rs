@@ -3,19 +3,19 @@
 //! ## Reads
 //! Captures written by `iowhy record` and `iowhy convert ... FILE.iowhy`. Nothing is left out of
 //! what the recorder knew: events with all their times to the nanosecond, processes, control
-//! groups, depth and errors; averages; histograms; facts; and who spoke, with what was lost.
+//! groups, files, depth and errors; averages; histograms; facts; and who spoke, with what was lost.
 //!
 //! ## Where it comes from
 //! `iowhy record -o trace.iowhy`. The parts of a rotated capture can be named one by one, or
 //! joined in their order: `cat trace.iowhy.* | iowhy why`.
 //!
 //! ## Versions
-//! Version 1 is the only one. A block begins with a header of 52 bytes: the magic `89 49 4F 57 48
-//! 59 01 0A`; version and end mark, 16 bits each (0: more follows, 1: the end, 2: it goes on in
-//! another file; 256 more if it repeats facts of the file before); bytes of content; number of the
-//! recording, place of the block and events before it, 64 bits each; events in it; CRC-32 of the
-//! content; CRC-32 of the header. Numbers are little- endian. The content is described in
-//! `crates/capture`.
+//! Versions 1 to 4: 1 had facts as texts, 1 to 3 no file of an I/O. A block begins with a header of
+//! 52 bytes: the magic `89 49 4F 57 48 59 01 0A`; version and end mark, 16 bits each (0: more
+//! follows, 1: the end, 2: it goes on in another file; 256 more if it repeats facts of the file
+//! before); bytes of content; number of the recording, place of the block and events before it, 64
+//! bits each; events in it; CRC-32 of the content; CRC-32 of the header. Numbers are little-endian.
+//! The content is described in `crates/capture`.
 //!
 //! ## Traps
 //! Each block can be read without the others. Where blocks are missing or damaged, what is left is
@@ -333,7 +333,7 @@ fn pour(section: Section, ids: &[DeviceId], names: &[Name], sink: &mut dyn Sink)
     for mut event in section.events {
         let Some(device) = ids.get(event.device.index()) else { continue };
         event.device = *device;
-        (event.comm, event.cgroup) = (here(event.comm), here(event.cgroup));
+        event.rename(|name| here(Some(name)));
         sink.event(event);
     }
     for mut interval in section.intervals {

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use iowhy_model::{
-    DeviceId, Distribution, Event, Fact, Filter, Interval, Layer, Level, Listing, Name, Recording,
-    Sink, Source, Time,
+    DeviceId, Distribution, EVENT_FIELDS, Event, Fact, Field, FieldKind, FieldValue, Filter,
+    Interval, Level, Listing, Name, Recording, Sink, Source, Time,
 };
 use serde_json::Value;
 
@@ -19,28 +19,23 @@ const HISTOGRAMS_KEPT: usize = 5000;
 /// Facts kept for the file's own description.
 const FACTS_KEPT: usize = 2000;
 
-/// The columns of single I/Os, each with what its numbers mean.
-const EVENT_COLUMNS: [(&str, Kind, &str); 16] = [
-    ("source", Kind::U32, "place in iowhy.sources"),
-    ("device", Kind::Text, ""),
-    ("op", Kind::Text, ""),
-    ("flags", Kind::Text, "the kernel's rwbs letters"),
-    ("layer", Kind::Text, ""),
-    ("arrived_ns", Kind::I64, "ns on the clock of the source"),
-    ("queued_ns", Kind::I64, "ns on the clock of the source"),
-    ("issued_ns", Kind::I64, "ns on the clock of the source"),
-    ("completed_ns", Kind::I64, "ns on the clock of the source"),
-    ("sector", Kind::U64, "units of 512 bytes"),
-    ("bytes", Kind::U32, "bytes"),
-    ("pid", Kind::U32, ""),
-    ("comm", Kind::Text, ""),
-    ("cgroup", Kind::Text, ""),
-    ("depth", Kind::U32, "requests in flight at issue, itself included"),
-    ("error", Kind::U32, "errno"),
-];
+/// A column, the type of its values and what its numbers mean.
+type ColumnOf = (&'static str, Kind, &'static str);
+
+/// The columns of single I/Os: where each comes from, and its fields.
+fn event_columns() -> Vec<ColumnOf> {
+    let kind = |field: &Field<Event>| match field.kind {
+        FieldKind::Time | FieldKind::Length => Kind::I64,
+        FieldKind::Whole(most) if most > u32::MAX.into() => Kind::U64,
+        FieldKind::Whole(_) | FieldKind::Flag => Kind::U32,
+        _ => Kind::Text,
+    };
+    let fields = EVENT_FIELDS.iter().map(|field| (field.name, kind(field), field.unit));
+    std::iter::once(("source", Kind::U32, "place in iowhy.sources")).chain(fields).collect()
+}
 
 /// The columns of histograms: one row per bucket that is not empty.
-const BUCKET_COLUMNS: [(&str, Kind, &str); 13] = [
+const BUCKET_COLUMNS: [ColumnOf; 13] = [
     ("source", Kind::U32, "place in iowhy.sources"),
     ("histogram", Kind::U64, "its number in this file"),
     ("device", Kind::Text, ""),
@@ -55,6 +50,10 @@ const BUCKET_COLUMNS: [(&str, Kind, &str); 13] = [
     ("high_ns", Kind::U64, "ns, exclusive; null if the bucket is open"),
     ("count", Kind::U64, "I/Os"),
 ];
+
+fn columns(rows: Rows) -> Vec<ColumnOf> {
+    if rows == Rows::Events { event_columns() } else { BUCKET_COLUMNS.to_vec() }
+}
 
 /// Which rows the file holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -132,7 +131,7 @@ impl<W: Write> ParquetSink<W> {
         }
         let sources: Vec<Value> = self.known.listings.iter().map(source).collect();
         let facts: Vec<Value> = self.facts.iter().map(|fact| self.fact_object(fact)).collect();
-        let meanings = if self.rows == Rows::Events { &EVENT_COLUMNS[..] } else { &BUCKET_COLUMNS };
+        let meanings = columns(self.rows);
         let meanings = meanings.iter().filter(|(_, _, meaning)| !meaning.is_empty());
         let units: serde_json::Map<String, Value> =
             meanings.map(|(name, _, unit)| (name.to_string(), (*unit).into())).collect();
@@ -173,8 +172,8 @@ impl<W: Write> ParquetSink<W> {
             return;
         }
         self.rows = rows;
-        let columns = if rows == Rows::Events { &EVENT_COLUMNS[..] } else { &BUCKET_COLUMNS };
-        self.columns = columns.iter().map(|(name, kind, _)| Column::new(name, *kind)).collect();
+        self.columns =
+            columns(rows).iter().map(|(name, kind, _)| Column::new(name, *kind)).collect();
         for (listing, one) in std::mem::take(&mut self.kept_back) {
             self.histogram(listing, &one);
         }
@@ -272,30 +271,23 @@ impl<W: Write> Sink for ParquetSink<W> {
             self.left_out[0] += 1;
             return;
         }
-        let text = |name: Name| self.known.text(name);
-        let [source, device, op, flags, layer, arrived, queued, issued, completed, rest @ ..] =
-            &mut self.columns[..]
-        else {
-            return;
-        };
-        let [sector, bytes, pid, comm, cgroup, depth, error] = rest else { return };
+        let Some((source, columns)) = self.columns.split_first_mut() else { return };
         source.number(Some(self.listing as i64));
-        device.text(Some(&self.known.device_of(event.device).name));
-        op.text(Some(event.op.name()));
-        let rwbs = (event.layer == Layer::Block).then(|| event.flags.rwbs(event.op));
-        flags.text(rwbs.as_deref());
-        layer.text(Some(event.layer.name()));
-        arrived.number(event.arrived.map(Time::ns));
-        queued.number(event.queued.map(Time::ns));
-        issued.number(event.issued.map(Time::ns));
-        completed.number(event.completed.map(Time::ns));
-        sector.number(event.sector.map(|sector| sector as i64));
-        bytes.number(event.bytes.map(i64::from));
-        pid.number(event.pid.map(i64::from));
-        comm.text(event.comm.map(text));
-        cgroup.text(event.cgroup.map(text));
-        depth.number(event.depth.map(i64::from));
-        error.number(event.error.map(i64::from));
+        for (column, field) in columns.iter_mut().zip(&EVENT_FIELDS) {
+            match (field.get)(&event) {
+                Some(FieldValue::Device(id)) => column.text(Some(&self.known.device_of(id).name)),
+                Some(FieldValue::Op(op)) => column.text(Some(op.name())),
+                Some(FieldValue::Flags(op, flags)) => column.text(Some(&flags.rwbs(op))),
+                Some(FieldValue::Layer(layer)) => column.text(Some(layer.name())),
+                Some(FieldValue::Name(name)) => column.text(Some(self.known.text(name))),
+                Some(FieldValue::Time(time)) => column.number(Some(time.ns())),
+                Some(FieldValue::Length(length)) => column.number(Some(length.ns())),
+                Some(FieldValue::Whole(whole)) => column.number(Some(whole as i64)),
+                Some(FieldValue::Flag(is)) => column.number(Some(is.into())),
+                // An event has no number with a fraction.
+                Some(FieldValue::Real(_)) | None => column.number(None),
+            }
+        }
         self.row_is_full();
     }
 

@@ -2,6 +2,7 @@
 //!
 //! ## Shows
 //! A heading, then a line per request in order of completion, with the fields of `events-json`.
+//! `input` is the place of its source among the inputs, from 0.
 //!
 //! ## Units
 //! Points in time in nanoseconds on the clock of the input, `sector` in units of 512 bytes.
@@ -9,10 +10,9 @@
 //! ## Read it like this
 //! What was not seen is empty, never 0. Names are quoted where they hold commas or quotes.
 
-use std::fmt::Display;
 use std::io::{self, Write};
 
-use iowhy_model::{Event, Recording, Report, Time};
+use iowhy_model::{EVENT_FIELDS, Event, FieldValue, Recording, Report};
 
 use crate::csv::quoted;
 use crate::{Style, View};
@@ -25,12 +25,11 @@ pub const VIEW: View = View {
     write,
 };
 
-const HEADING: &str = "input,device,op,flags,queued_ns,issued_ns,completed_ns,sector,bytes,pid,\
-                       comm,depth,error,layer";
-
 fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     if style.heading && style.part.is_none_or(|part| part == 0) {
-        writeln!(out, "{HEADING}")?;
+        write!(out, "input")?;
+        EVENT_FIELDS.iter().try_for_each(|field| write!(out, ",{}", field.name))?;
+        writeln!(out)?;
     }
     for (input, listing) in report.recording.listings.iter().enumerate() {
         let input = style.part.unwrap_or(input);
@@ -42,18 +41,24 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
 }
 
 fn line(recording: &Recording, input: usize, event: &Event, out: &mut dyn Write) -> io::Result<()> {
-    let ns = |time: Option<Time>| or_empty(time.map(Time::ns));
-    let device = recording.devices().get(event.device.index());
-    let device = quoted(device.map_or("", |device| &device.name));
-    let (op, flags) = (event.op.name(), event.flags.rwbs(event.op));
-    write!(out, "{input},{device},{op},{flags},{},", ns(event.queued))?;
-    write!(out, "{},{},{},", ns(event.issued), ns(event.completed), or_empty(event.sector))?;
-    let comm = event.comm.map(|comm| quoted(recording.text(comm)));
-    write!(out, "{},{},{},", or_empty(event.bytes), or_empty(event.pid), or_empty(comm))?;
-    let layer = event.layer.name();
-    writeln!(out, "{},{},{layer}", or_empty(event.depth), or_empty(event.error))
-}
-
-fn or_empty(known: Option<impl Display>) -> String {
-    known.map_or(String::new(), |known| known.to_string())
+    write!(out, "{input}")?;
+    for field in &EVENT_FIELDS {
+        match (field.get)(event) {
+            Some(FieldValue::Device(id)) => {
+                let device = recording.devices().get(id.index());
+                write!(out, ",{}", quoted(device.map_or("", |device| &device.name)))?;
+            }
+            Some(FieldValue::Op(op)) => write!(out, ",{}", op.name())?,
+            Some(FieldValue::Flags(op, flags)) => write!(out, ",{}", flags.rwbs(op))?,
+            Some(FieldValue::Layer(layer)) => write!(out, ",{}", layer.name())?,
+            Some(FieldValue::Time(time)) => write!(out, ",{}", time.ns())?,
+            Some(FieldValue::Length(length)) => write!(out, ",{}", length.ns())?,
+            Some(FieldValue::Whole(whole)) => write!(out, ",{whole}")?,
+            Some(FieldValue::Real(real)) => write!(out, ",{real}")?,
+            Some(FieldValue::Flag(is)) => write!(out, ",{is}")?,
+            Some(FieldValue::Name(name)) => write!(out, ",{}", quoted(recording.text(name)))?,
+            None => write!(out, ",")?,
+        }
+    }
+    writeln!(out)
 }

@@ -18,13 +18,12 @@
 //! jumped. The losses stand in the line of the source; `folded` there counts requests that were
 //! only kept in histograms.
 
-use std::fmt::{self, Display, Formatter};
 use std::io::{self, Write};
 
-use iowhy_model::{Event, Recording, Report, Time};
+use iowhy_model::{EVENT_FIELDS, Event, FieldValue, Recording, Report};
 use serde_json::Value;
 
-use crate::objects::{device, source_line};
+use crate::objects::{device, number, source_line};
 use crate::{Style, View};
 
 /// Entry in the list of views.
@@ -49,40 +48,29 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
 /// Written field by field: a trace has millions of these, and a tree of values for each would
 /// cost more than all the rest.
 fn one(recording: &Recording, event: &Event, out: &mut dyn Write) -> io::Result<()> {
-    let ns = |time: Option<Time>| OrNull(time.map(Time::ns));
-    let text = |text: &str| Value::from(text);
-    write!(
-        out,
-        "{{\"schema\":\"iowhy.event/1\",\"device\":{}",
-        device(recording, Some(event.device))
-    )?;
-    write!(out, ",\"op\":\"{}\",\"flags\":\"{}\"", event.op.name(), event.flags.rwbs(event.op))?;
-    write!(out, ",\"queued_ns\":{},\"issued_ns\":{}", ns(event.queued), ns(event.issued))?;
-    write!(out, ",\"completed_ns\":{},\"sector\":{}", ns(event.completed), OrNull(event.sector))?;
-    write!(out, ",\"bytes\":{},\"pid\":{}", OrNull(event.bytes), OrNull(event.pid))?;
-    let comm = event.comm.map(|name| text(recording.text(name)));
-    write!(out, ",\"comm\":{},\"depth\":{}", OrNull(comm), OrNull(event.depth))?;
-    // Few sources see these: their absence costs no bytes.
-    if let Some(arrived) = event.arrived {
-        write!(out, ",\"arrived_ns\":{}", arrived.ns())?;
-    }
-    if let Some(group) = event.cgroup {
-        write!(out, ",\"cgroup\":{}", text(recording.text(group)))?;
-    }
-    if let Some(file) = event.file {
-        write!(out, ",\"file\":{}", text(recording.text(file)))?;
-    }
-    writeln!(out, ",\"error\":{},\"layer\":\"{}\"}}", OrNull(event.error), event.layer.name())
-}
-
-/// What is known, or null.
-struct OrNull<T>(Option<T>);
-
-impl<T: Display> Display for OrNull<T> {
-    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Some(known) => known.fmt(out),
-            None => out.write_str("null"),
+    write!(out, "{{\"schema\":\"iowhy.event/1\"")?;
+    for field in &EVENT_FIELDS {
+        let value = (field.get)(event);
+        // Few sources see these: their absence costs no bytes.
+        if field.rare && value.is_none() {
+            continue;
+        }
+        write!(out, ",\"{}\":", field.name)?;
+        match value {
+            Some(FieldValue::Device(id)) => write!(out, "{}", device(recording, Some(id)))?,
+            Some(FieldValue::Op(op)) => write!(out, "\"{}\"", op.name())?,
+            Some(FieldValue::Flags(op, flags)) => write!(out, "\"{}\"", flags.rwbs(op))?,
+            Some(FieldValue::Layer(layer)) => write!(out, "\"{}\"", layer.name())?,
+            Some(FieldValue::Time(time)) => write!(out, "{}", time.ns())?,
+            Some(FieldValue::Length(length)) => write!(out, "{}", length.ns())?,
+            Some(FieldValue::Whole(whole)) => write!(out, "{whole}")?,
+            Some(FieldValue::Real(real)) => write!(out, "{}", number(real))?,
+            Some(FieldValue::Flag(is)) => write!(out, "{is}")?,
+            Some(FieldValue::Name(name)) => {
+                write!(out, "{}", Value::from(recording.text(name)))?;
+            }
+            None => write!(out, "null")?,
         }
     }
+    writeln!(out, "}}")
 }

@@ -16,10 +16,12 @@
 
 use std::io::{self, Write};
 
-use iowhy_model::{Interval, Rates, Recording, Report};
+use iowhy_model::{
+    Field, FieldValue, INTERVAL_FIELDS, Interval, RATE_FIELDS, Rates, Recording, Report,
+};
 use serde_json::{Map, Value};
 
-use crate::objects::{device, line, maybe, number, object, source_line};
+use crate::objects::{device, line, number, source_line};
 use crate::{Style, View};
 
 /// Entry in the list of views.
@@ -44,31 +46,31 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
 fn stretch(recording: &Recording, interval: &Interval) -> Value {
     let ops: Map<String, Value> =
         interval.rates.iter().map(|(op, known)| (op.name().to_string(), rates(known))).collect();
-    object([
-        ("schema", "iowhy.stat/1".into()),
-        ("device", device(recording, Some(interval.device))),
-        ("layer", interval.layer.name().into()),
-        ("start_ns", interval.start.map(|start| start.ns()).into()),
-        ("length_ns", interval.length.map(|length| length.ns()).into()),
-        ("since_boot", interval.since_boot.into()),
-        ("ops", Value::Object(ops)),
-        ("mixed", interval.mixed.as_ref().map_or(Value::Null, rates)),
-        ("await_ns", maybe(interval.await_ns)),
-        ("wait_ns", maybe(interval.wait_ns)),
-        ("device_ns", maybe(interval.device_ns)),
-        ("aqu_sz", maybe(interval.queue_len)),
-        ("active_len", maybe(interval.active_len)),
-        ("busy_share", maybe(interval.busy)),
-        ("svctm_ns", maybe(interval.svctm_ns)),
-        ("in_flight", interval.in_flight.into()),
-    ])
+    let mut whole = Map::new();
+    whole.insert("schema".to_string(), "iowhy.stat/1".into());
+    whole.insert("device".to_string(), device(recording, Some(interval.device)));
+    whole.insert("layer".to_string(), interval.layer.name().into());
+    whole.insert("ops".to_string(), Value::Object(ops));
+    whole.insert("mixed".to_string(), interval.mixed.as_ref().map_or(Value::Null, rates));
+    whole.extend(fields(&INTERVAL_FIELDS, interval));
+    Value::Object(whole)
 }
 
 fn rates(rates: &Rates) -> Value {
-    object([
-        ("ios_per_s", number(rates.ios_per_s)),
-        ("merges_per_s", maybe(rates.merges_per_s)),
-        ("bytes_per_s", maybe(rates.bytes_per_s)),
-        ("await_ns", maybe(rates.await_ns)),
-    ])
+    Value::Object(fields(&RATE_FIELDS, rates).collect())
+}
+
+/// What a record says of each of its fields.
+fn fields<R>(list: &[Field<R>], record: &R) -> impl Iterator<Item = (String, Value)> {
+    list.iter().map(move |field| {
+        let value = match (field.get)(record) {
+            Some(FieldValue::Time(time)) => time.ns().into(),
+            Some(FieldValue::Length(length)) => length.ns().into(),
+            Some(FieldValue::Whole(whole)) => whole.into(),
+            Some(FieldValue::Real(real)) => number(real),
+            Some(FieldValue::Flag(is)) => is.into(),
+            _ => Value::Null,
+        };
+        (field.name.to_string(), value)
+    })
 }

@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use iowhy_model::{
-    Counted, DeviceId, Distribution, Edges, Histogram, Interval, Layer, Listing, Op, Recording,
-    Report, Sampling, Stage, distributions,
+    Counted, DeviceId, Distribution, Edges, Field, Histogram, INTERVAL_FIELDS, Interval, Layer,
+    Listing, Op, RATE_FIELDS, Rates, Recording, Report, Sampling, Stage, distributions,
 };
 
 use super::layout::COLUMNS;
@@ -45,6 +45,15 @@ impl Row {
     /// The value of a column, by its place in [`COLUMNS`].
     pub fn cell(&self, column: usize) -> Option<f64> {
         self.cells.get(column).copied().flatten()
+    }
+
+    /// What a record says of the fields that have a column here.
+    fn fill<R>(&mut self, fields: &[Field<R>], record: &R, letter: &str) {
+        for field in fields {
+            if let Some((column, _)) = field.column {
+                self.set(&format!("{letter}{column}"), field.in_column(record));
+            }
+        }
     }
 
     fn set(&mut self, column: &str, value: Option<f64>) {
@@ -159,25 +168,18 @@ fn of_interval(recording: &Recording, interval: &Interval) -> Row {
     let letters = [(Op::Read, "r"), (Op::Write, "w"), (Op::Discard, "d"), (Op::Flush, "f")];
     for (op, letter) in letters {
         let Some(rates) = interval.of(op) else { continue };
-        row.set(&format!("{letter}/s"), Some(rates.ios_per_s));
-        row.set(&format!("{letter}kB/s"), rates.bytes_per_s.map(|bytes| bytes / 1024.0));
-        row.set(&format!("{letter}rqm/s"), rates.merges_per_s);
-        row.set(&format!("{letter}areq-sz"), rates.mean_bytes().map(|bytes| bytes / 1024.0));
         // iostat prints 0.00 where nothing completed; a wait of nothing is no wait.
-        let await_ms = rates.await_ns.filter(|_| rates.ios_per_s != 0.0).map(|ns| ns / 1e6);
-        row.set(&format!("{letter}_await"), await_ms);
+        let nothing = rates.ios_per_s == 0.0;
+        let rates = Rates { await_ns: rates.await_ns.filter(|_| !nothing), ..*rates };
+        row.fill(&RATE_FIELDS, &rates, letter);
+        row.set(&format!("{letter}areq-sz"), rates.mean_bytes().map(|bytes| bytes / 1024.0));
     }
     if let Some(mixed) = &interval.mixed {
         row.set("tps", Some(mixed.ios_per_s));
         row.set("kB/s", mixed.bytes_per_s.map(|bytes| bytes / 1024.0));
         row.set("areq-sz", mixed.mean_bytes().map(|bytes| bytes / 1024.0));
     }
-    row.set("await", interval.await_ns.map(|ns| ns / 1e6));
-    row.set("wsvc_t", interval.wait_ns.map(|ns| ns / 1e6));
-    row.set("asvc_t", interval.device_ns.map(|ns| ns / 1e6));
-    row.set("actv", interval.active_len);
-    row.set("aqu-sz", interval.queue_len);
-    row.set("%util", interval.busy.map(|share| share * 100.0));
+    row.fill(&INTERVAL_FIELDS, interval, "");
     row
 }
 
