@@ -23,6 +23,7 @@ mod diskstats;
 mod drive_settings;
 mod dstat;
 mod etcd_log;
+mod events_csv;
 mod fio;
 mod fio_json;
 mod fio_log;
@@ -105,6 +106,7 @@ pub const FORMATS: &[Format] = &[
     drive_settings::FORMAT,
     dstat::FORMAT,
     etcd_log::FORMAT,
+    events_csv::FORMAT,
     fio::FORMAT,
     fio_json::FORMAT,
     fio_log::FORMAT,

@@ -1,0 +1,175 @@
+//! iowhy's single I/Os as CSV, as `iowhy convert ... FILE.csv` writes them.
+//!
+//! ## Reads
+//! A heading that begins with `input,device,op,flags`, then one row per I/O. Each row becomes an
+//! event with every field whose column the heading names.
+//!
+//! ## Where it comes from
+//! `iowhy convert capture.iowhy trace.csv`, and a spreadsheet that kept the heading.
+//!
+//! ## Versions
+//! Columns are found by their names, in any order behind the first four. Unknown ones are passed
+//! over; a column that is missing, or an empty cell, is unknown.
+//!
+//! ## Traps
+//! Times are nanoseconds from the zero of the capture, not of a calendar. Another number under
+//! `input` begins another listing with a clock of its own. A cell that a spreadsheet would run was
+//! written with a `'` in front, which is taken off. A row with fewer cells than the heading was cut.
+//!
+//! ## Cannot know
+//! What was lost, the resolution, and how the I/Os were watched: CSV has no place for it.
+
+use iowhy_model::{
+    DeviceId, EVENT_FIELDS, Event, Field, FieldKind, FieldValue, Flags, Layer, Level, Name, Nanos,
+    Op, Sink, Source, Time,
+};
+
+use crate::text::recent::RecentNames;
+use crate::{Format, Reader, Sniff, Step};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "events-csv",
+    summary: "iowhy's single I/Os as CSV, as `iowhy convert` writes them",
+    manual: include_str!("events_csv.rs"),
+    level: Level::C,
+    sniff,
+    reader: || Box::new(EventsCsv::default()),
+};
+
+const HEADING: &str = "input,device,op,flags,";
+/// What begins a cell that a spreadsheet would run.
+const RUN: [char; 4] = ['=', '+', '-', '@'];
+
+fn sniff(lines: &[&str]) -> Sniff {
+    lines.first().is_some_and(|line| line.trim_start().starts_with(HEADING)).into()
+}
+
+#[derive(Default)]
+struct EventsCsv {
+    /// The field of each column; the first is the input.
+    columns: Vec<Option<&'static Field<Event>>>,
+    input: Option<String>,
+    devices: RecentNames<DeviceId>,
+    names: RecentNames<Name>,
+}
+
+impl Reader for EventsCsv {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        let text = line.trim();
+        if text.is_empty() {
+            return Step::Took;
+        }
+        let cells = cells(text);
+        if text.starts_with(HEADING) {
+            let named = |name: &String| Field::named(&EVENT_FIELDS, name);
+            self.columns = cells.iter().map(named).collect();
+            return Step::Took;
+        }
+        let starts = cells.first().is_some_and(|cell| cell.parse::<u32>().is_ok());
+        if !starts || cells.len() < 4 {
+            return Step::Passed;
+        }
+        if cells.len() != self.columns.len() {
+            let (own, due) = (cells.len(), self.columns.len());
+            return Step::Skipped(format!("{own} cells under a heading of {due}"));
+        }
+        match self.event(&cells, sink) {
+            Ok(event) => {
+                sink.event(event);
+                Step::Took
+            }
+            Err(column) => Step::Skipped(format!("`{column}` has no such value")),
+        }
+    }
+}
+
+impl EventsCsv {
+    /// The event of a row, or the column that is wrong.
+    fn event(&mut self, cells: &[String], sink: &mut dyn Sink) -> Result<Event, &'static str> {
+        let cell = |wanted: &str| {
+            let place = self
+                .columns
+                .iter()
+                .position(|column| column.is_some_and(|field| field.name == wanted));
+            place.and_then(|place| cells.get(place)).map(String::as_str)
+        };
+        let op = cell("op").and_then(Op::from_name).ok_or("op")?;
+        let layer = match cell("layer") {
+            None | Some("") => Layer::Block,
+            Some(name) => {
+                Layer::ALL.into_iter().find(|layer| layer.name() == name).ok_or("layer")?
+            }
+        };
+        let device = cell("device").unwrap_or_default();
+        let input = cells.first().filter(|input| self.input.as_ref() != Some(input));
+        if let Some(input) = input.cloned()
+            && self.input.replace(input).is_some()
+        {
+            // Another clock: a listing of its own.
+            let mut next = Source::new(FORMAT.name, &sink.source().input, FORMAT.level);
+            next.lines = sink.source().lines.map(|(_, last)| (last, last));
+            sink.end();
+            sink.begin(next);
+        }
+        let mut event = Event::new(self.devices.get(device, |name| sink.device(name)), op, layer);
+        for (field, cell) in self.columns.iter().zip(cells) {
+            let Some(field) = field.filter(|_| !cell.is_empty()) else { continue };
+            let value = match field.kind {
+                FieldKind::Time => cell.parse().ok().map(|ns| FieldValue::Time(Time::from_ns(ns))),
+                FieldKind::Length => cell.parse().ok().map(|ns| FieldValue::Length(Nanos(ns))),
+                FieldKind::Whole(_) => cell.parse().ok().map(FieldValue::Whole),
+                FieldKind::Real => cell.parse().ok().map(FieldValue::Real),
+                FieldKind::Flag => cell.parse().ok().map(FieldValue::Flag),
+                FieldKind::Flags => {
+                    Flags::from_rwbs(cell).map(|(_, flags)| FieldValue::Flags(op, flags))
+                }
+                FieldKind::Name => {
+                    Some(FieldValue::Name(self.names.get(cell, |name| sink.name(name))))
+                }
+                FieldKind::Device | FieldKind::Op | FieldKind::Layer => continue,
+            };
+            if !value.is_some_and(|value| (field.set)(&mut event, value)) {
+                return Err(field.name);
+            }
+        }
+        Ok(event)
+    }
+}
+
+/// The cells of a row, by RFC 4180.
+fn cells(line: &str) -> Vec<String> {
+    let (mut all, mut cell, mut quoted) = (Vec::new(), String::new(), false);
+    let mut letters = line.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '"' if quoted && letters.peek() == Some(&'"') => {
+                letters.next();
+                cell.push('"');
+            }
+            '"' => quoted = !quoted,
+            ',' if !quoted => all.push(plain(std::mem::take(&mut cell))),
+            letter => cell.push(letter),
+        }
+    }
+    all.push(plain(cell));
+    all
+}
+
+/// A cell without the mark that keeps a spreadsheet from running it.
+fn plain(cell: String) -> String {
+    match cell.strip_prefix('\'') {
+        Some(rest) if rest.starts_with(RUN) => rest.to_string(),
+        _ => cell,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_cut_as_the_rfc_says() {
+        assert_eq!(cells("0,sda,\"a, \"\"b\"\"\",,'=x"), ["0", "sda", "a, \"b\"", "", "=x"]);
+    }
+}
