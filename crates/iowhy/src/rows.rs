@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use iowhy_model::{
-    DeviceId, Distribution, Event, Fact, Interval, Level, Listing, Medium, Name, Recording, Report,
-    Sink, Source, Time,
+    DeviceId, Distribution, EVENT_FIELDS, Event, Fact, Field, Interval, Level, Listing, Medium,
+    Name, Recording, Report, Sink, Source, Time,
 };
 use iowhy_show::Style;
 
@@ -40,6 +40,9 @@ pub struct Rows<'a> {
     view: Option<&'static str>,
     failed: Option<std::io::Error>,
     incomplete: bool,
+    /// Fields that the view has no place for, and that no I/O had so far; those that some had.
+    unplaced: Vec<&'static Field<Event>>,
+    left_out: Vec<&'static Field<Event>>,
 }
 
 /// What became of a listing so far.
@@ -107,7 +110,21 @@ impl<'a> Rows<'a> {
             view: None,
             failed: None,
             incomplete: false,
+            unplaced: Vec::new(),
+            left_out: Vec::new(),
         }
+    }
+
+    /// What is drawn has a place for these fields of an I/O only: the others that some I/O has are
+    /// told at the end.
+    pub fn places(&mut self, carried: &[&str]) {
+        self.unplaced =
+            EVENT_FIELDS.iter().filter(|field| !carried.contains(&field.name)).collect();
+    }
+
+    /// The fields that some I/O had and that have no place.
+    pub fn left_out(&self) -> &[&'static Field<Event>] {
+        &self.left_out
     }
 
     /// Draws the rest; the prose of the inputs is for what follows.
@@ -311,6 +328,10 @@ impl Sink for Rows<'_> {
     }
 
     fn event(&mut self, event: Event) {
+        if !self.unplaced.is_empty() {
+            let there = self.unplaced.extract_if(.., |field| (field.get)(&event).is_some());
+            self.left_out.extend(there);
+        }
         self.recording.event(event);
         let room = self.stretched;
         let full = |listing: &Listing| listing.events.len() >= room;

@@ -36,6 +36,82 @@ fn single_ios_survive_every_format_that_carries_them() {
     assert_eq!(lines.lines().count() as u64, total + 1);
 }
 
+/// Two I/Os of which everything is known, one of them a system call's.
+const FULL: &str = concat!(
+    r#"{"schema":"iowhy.source/1","format":"block-trace","input":"live","level":"D"}"#,
+    "\n",
+    r#"{"schema":"iowhy.event/1","device":"sdb","op":"write","flags":"WFSM","queued_ns":1000,"#,
+    r#""issued_ns":2000,"completed_ns":9000,"sector":18446744073709551615,"bytes":4294967295,"#,
+    r#""pid":77,"comm":"a, \"b\"","depth":32,"error":5,"layer":"block","arrived_ns":-5,"#,
+    r#""cgroup":"/web.slice","file":"/srv/=db 1"}"#,
+    "\n",
+    r#"{"schema":"iowhy.event/1","device":"","op":"read","flags":"R","queued_ns":2000,"#,
+    r#""issued_ns":2001,"completed_ns":9001,"sector":0,"bytes":0,"pid":0,"comm":"=1+1","depth":0,"#,
+    r#""error":65535,"layer":"syscall","arrived_ns":0,"cgroup":"/","file":"-"}"#,
+    "\n"
+);
+
+/// Its events as JSON lines, whatever format the file is in.
+fn events(file: &Path) -> Vec<Value> {
+    let output = iowhy(&["convert", &file.display().to_string(), "-", "--to", "json"]);
+    let text = String::from_utf8(output.stdout).expect("text");
+    let values = text.lines().map(|line| serde_json::from_str(line).expect("JSON"));
+    values.filter(|one: &Value| one["schema"] == "iowhy.event/1").collect()
+}
+
+#[test]
+fn every_field_of_an_io_goes_out_and_comes_back_or_is_said_to_be_left_out() {
+    let folder = Folder::new();
+    let full = folder.0.join("full.jsonl");
+    std::fs::write(&full, FULL).expect("written");
+    let whole = events(&full);
+    assert_eq!(whole.len(), 2);
+    for event in &whole {
+        let fields = event.as_object().expect("an object");
+        // Schema and the list of the model: one more field there has to be added above.
+        assert_eq!(fields.len(), 1 + iowhy_model::EVENT_FIELDS.len(), "{fields:?}");
+        assert!(fields.values().all(|value| !value.is_null()), "{fields:?}");
+    }
+    for target in ["native-capture", "json", "csv"] {
+        assert_eq!(events(&converted(&folder, &full, target)), whole, "{target}");
+    }
+    let left_out = |target: &str| {
+        let name = full.display().to_string();
+        let output = iowhy(&["convert", &name, "-", "--to", target]);
+        assert!(output.status.success(), "{target}: {output:?}");
+        String::from_utf8(output.stderr).expect("text")
+    };
+    // What Parquet holds is read back in crates/lab/tests/parquet.rs, with the crate of that name.
+    assert_eq!(left_out("parquet"), "");
+    let said = left_out("biosnoop");
+    for title in ["a queue depth", "an error", "a time of arrival", "a control group", "a file"] {
+        assert!(said.contains(title), "{title} is not in: {said}");
+    }
+    assert!(!said.contains("a sector"), "{said}");
+    for target in ["fio-hist-log", "pylatencymap"] {
+        assert!(left_out(target).contains("left out: "), "{target}");
+    }
+}
+
+#[test]
+fn averages_survive_json_and_the_native_capture() {
+    let folder = Folder::new();
+    let lines = |file: &Path| {
+        let output = iowhy(&["stat", &file.display().to_string(), "--json"]);
+        let text = String::from_utf8(output.stdout).expect("text");
+        let values = text.lines().map(|line| serde_json::from_str(line).expect("JSON"));
+        values.filter(|one: &Value| one["schema"] == "iowhy.stat/1").collect::<Vec<_>>()
+    };
+    for format in ["iostat", "solaris_iostat", "diskstats"] {
+        let sample = PathBuf::from(any_sample(format));
+        let whole = lines(&sample);
+        assert!(!whole.is_empty(), "{format}");
+        for target in ["json", "native-capture"] {
+            assert_eq!(lines(&converted(&folder, &sample, target)), whole, "{format} as {target}");
+        }
+    }
+}
+
 #[test]
 fn what_cannot_be_carried_is_refused_with_the_reason() {
     for (input, target, reason) in [

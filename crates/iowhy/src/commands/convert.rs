@@ -16,7 +16,8 @@
 //! A file that holds something is replaced with `--force` only, and only once the new one is whole.
 //! The target is told by `--to`, else by the ending of the file: `.json`, `.jsonl`, `.ndjson`,
 //! `.csv`, `.parquet` or `.iowhy`. What a target cannot carry is refused with the reason: nothing
-//! is made up, so averages never become single I/Os. Where an input holds several listings, those
+//! is made up, so averages never become single I/Os. Fields of an I/O that the target has no place
+//! for are named, with exit status 0: the target was your choice. Where an input holds several listings, those
 //! that do not fit are named and left out, with exit status 1.
 //!
 //! ## Examples
@@ -78,17 +79,68 @@ struct Target {
     endings: &'static [&'static str],
     /// The view that writes this listing, or why none can.
     view: fn(&Listing) -> Result<&'static str, &'static str>,
+    /// The fields of a single I/O that it has a place for.
+    carries: Carries,
+}
+
+/// Which fields of a single I/O a format has a place for.
+#[derive(Clone, Copy)]
+enum Carries {
+    /// All: it walks the list.
+    All,
+    /// These, by their names in the list.
+    Only(&'static [&'static str]),
 }
 
 /// All of them, sorted by name.
 const TARGETS: &[Target] = &[
-    Target { name: "biosnoop", endings: &[], view: biosnoop },
-    Target { name: "csv", endings: &["csv"], view: csv },
-    Target { name: "fio-hist-log", endings: &[], view: fio_hist_log },
-    Target { name: "json", endings: &["json", "jsonl", "ndjson"], view: json },
-    Target { name: "native-capture", endings: &["iowhy"], view: |_| Err(NOTHING) },
-    Target { name: "parquet", endings: &["parquet"], view: |_| Err(NOTHING) },
-    Target { name: "pylatencymap", endings: &[], view: pylatencymap },
+    Target { name: "biosnoop", endings: &[], view: biosnoop, carries: Carries::Only(&BIOSNOOP) },
+    Target { name: "csv", endings: &["csv"], view: csv, carries: Carries::All },
+    Target {
+        name: "fio-hist-log",
+        endings: &[],
+        view: fio_hist_log,
+        carries: Carries::Only(&["completed_ns", "issued_ns", "op"]),
+    },
+    Target {
+        name: "json",
+        endings: &["json", "jsonl", "ndjson"],
+        view: json,
+        carries: Carries::All,
+    },
+    Target {
+        name: "native-capture",
+        endings: &["iowhy"],
+        view: |_| Err(NOTHING),
+        carries: Carries::All,
+    },
+    Target {
+        name: "parquet",
+        endings: &["parquet"],
+        view: |_| Err(NOTHING),
+        carries: Carries::All,
+    },
+    Target {
+        name: "pylatencymap",
+        endings: &[],
+        view: pylatencymap,
+        carries: Carries::Only(&["completed_ns", "issued_ns"]),
+    },
+];
+
+/// The columns of biosnoop; that it watches block devices goes without saying.
+const BIOSNOOP: [&str; 11] = [
+    "device",
+    "op",
+    "flags",
+    "queued_ns",
+    "issued_ns",
+    "completed_ns",
+    "sector",
+    "bytes",
+    "pid",
+    "comm",
+    "layer",
 ];
 
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
@@ -110,13 +162,22 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         let Some((report, filter, incomplete)) = counted(&files, &selection)? else {
             return Ok(Status::Failed);
         };
-        return whole(target, report, Style { filter, ..style }, incomplete, output);
+        let done = whole(target, report, Style { filter, ..style }, incomplete, output)?;
+        messages::warn(
+            "left out: of single I/Os, all but when they completed and how long they took",
+            None,
+        );
+        return Ok(done);
     }
     let handle = output.handle().map_err(|cause| output.cannot(cause))?;
     let mut out = Clean::new(BufWriter::new(handle), false);
     let mut rows = Rows::new(&mut out, &selection, style.clone(), Box::new(target.view));
+    if let Carries::Only(carried) = target.carries {
+        rows.places(carried);
+    }
     let (failed, prose) = files.pour(&mut rows)?;
-    match rows.finish(prose).map_err(|cause| output.cannot(cause))? {
+    let left_out = rows.left_out().to_vec();
+    let done = match rows.finish(prose).map_err(|cause| output.cannot(cause))? {
         Drawn::Parts { recording, refused, incomplete } => {
             if !knows_devices(&recording, &selection) {
                 return Ok(Status::Failed);
@@ -134,7 +195,14 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
             let report = Report { recording, findings: Vec::new() };
             whole(target, report, Style { filter, ..style }, incomplete, output)
         }
+    }?;
+    if !left_out.is_empty() && done != Status::Failed {
+        let titles: Vec<&str> = left_out.iter().map(|field| field.title).collect();
+        let text =
+            format!("left out: {}, for which {} has no place", titles.join(", "), target.name);
+        messages::warn(&text, None);
     }
+    Ok(done)
 }
 
 /// Writes a report at once, what of it the target can carry.
