@@ -154,6 +154,11 @@ fn differs(rows: &[&Interval]) -> bool {
     }
     let at = |row: Option<&&Interval>| row.and_then(|row| row.queue_len).unwrap_or(0.0);
     let edges = longest_s * (at(rows.first()) + at(rows.last()));
+    // What hangs when the listing ends has waited in the queue and in no mean.
+    let hangs = rows.last().is_some_and(|row| row.ios_per_s() <= 0.0 && at(Some(row)) >= 1.0);
+    if hangs && queued > waited {
+        return false;
+    }
     (queued - waited).abs() > LITTLE_TOLERANCE * queued + edges
 }
 

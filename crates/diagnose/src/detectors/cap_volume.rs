@@ -184,7 +184,10 @@ fn finding(analysis: &Analysis, row: &IntervalSample, pin: &Pin) -> Option<Findi
 fn holds(plateau: &Plateau, limit: Limit, bought: bool) -> bool {
     let round =
         cap::is_round(limit, plateau.level) || cap::nearest_tier(limit, plateau.level).is_some();
-    (plateau.pinned && (bought || round)) || (plateau.clocked && round)
+    // What may be a drive at its own speed stands on a round number by chance.
+    let sold =
+        cap::nearest_tier(limit, plateau.level).is_some_and(|(_, off)| off.abs() <= SINGLE_ROW);
+    (plateau.pinned && (bought || round)) || (plateau.clocked && (sold || bought && round))
 }
 
 /// A trace as one-second samples: of requests, then of bytes.
@@ -230,7 +233,10 @@ fn pinned(analysis: &Analysis, trace: &DeviceTrace, limit: Limit, waits: &[f64])
         Limit::BytesPerSecond => f64::from(span.bytes) / unit.max(1.0),
     };
     let plateau = cap::plateau(&per_second(trace, waits.len(), worth), waits)?;
-    let plateau = Plateau { level: plateau.level * unit, ..plateau };
+    // What the log lost was served too.
+    let source = analysis.source(trace.listing);
+    let all = 1.0 + source.lost() as f64 / source.records.max(1) as f64;
+    let plateau = Plateau { level: plateau.level * unit * all, ..plateau };
     let tier = cap::nearest_tier(limit, plateau.level);
     let bought = analysis.network_odds(trace.device) >= BOUGHT;
     holds(&plateau, limit, bought).then_some(Pin {

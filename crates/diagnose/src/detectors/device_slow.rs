@@ -35,7 +35,7 @@ use iowhy_model::{Bound, DeviceId, Evidence, Finding, Level, Op, Unit, Verdict};
 use crate::Detector;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
-use crate::analysis::{Analysis, EVENTS_NEEDED};
+use crate::analysis::{Analysis, EVENTS_NEEDED, requests};
 use crate::detector::Needs;
 use crate::evidence::builder::{computed, estimated, held, lines, new_finding, read_off};
 use crate::evidence::confidence;
@@ -43,7 +43,8 @@ use crate::evidence::confidence::SHAPE_ALONE;
 use crate::evidence::forecast::{forecast, vote_evidence};
 use crate::facts::disk_names;
 use crate::measures::replay::Side;
-use crate::measures::service::ServiceSpan;
+use crate::measures::service::{self, ServiceSpan};
+use crate::measures::spans::Spans;
 use crate::measures::spread;
 use crate::phrase;
 
@@ -85,6 +86,14 @@ const SLICES: f64 = 3.0;
 /// The longest a healthy device takes for a durable write, ns: a seek and a turn of 5400 rpm, and flash
 /// without a protected cache empties it in less.
 const DURABLE_NS: f64 = 25e6;
+/// From the first quartile of services to the third, over their median, below which they are sums of several:
+/// of random requests of one arm it is 0.5 (a turn and a seek), of three in a row 0.3; of sequential ones
+/// nothing is known, so nearly none (choices).
+const EVEN_SEEKS: f64 = 0.3;
+const EVEN: f64 = 0.05;
+/// What that would refute.
+const SHARED: &str =
+    "the log lists one program only: what others asked for may have been served in between";
 /// Share of the rows that must be slow for full belief.
 const MOST_ROWS: f64 = 0.5;
 /// Share of the wait spent behind others from which on it is said: a tenth, one digit of the mean.
@@ -133,7 +142,9 @@ fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     let believed = (f64::from(vote.device) + 0.5) / 10.5;
     let believed = held_back(analysis, trace.device, queued(trace, middle.mean_ns), believed);
     let late = host_may_be_late(trace, middle.mean_ns - middle.healthy_mean_ns);
-    let doubted = late || trace.part || may_be_durable(analysis, trace);
+    let shared = is_a_sum(analysis, trace);
+    let held_up = waits_for_discards(analysis, trace);
+    let doubted = late || trace.part || may_be_durable(analysis, trace) || shared || held_up;
     finding.confidence = if doubted { believed.min(SHAPE_ALONE) } else { believed };
     finding.explained_share = middle.device_share;
     finding.evidence = vote_evidence(analysis, trace, vote, Side::Device);
@@ -141,6 +152,9 @@ fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     advise(&mut finding, &trace.disk);
     if finding.forecast.as_ref().is_some_and(|forecast| !forecast.is_narrow()) {
         finding.next_step.push(WIDE.to_string());
+    }
+    if shared {
+        finding.refuted_by.push(SHARED.to_string());
     }
     if trace.spans.iter().all(|span| span.queued_ns.is_none()) {
         finding.refuted_by.push(UNSEEN_QUEUE.to_string());
@@ -189,6 +203,51 @@ fn may_be_durable(analysis: &Analysis, trace: &DeviceTrace) -> bool {
     };
     let may_be = |span: &ServiceSpan| span.op == Op::Write && span.latency_ns() < DURABLE_NS;
     lost(&may_be) > 0.5 * lost(&|_| true)
+}
+
+/// Whether each request looks like the sum of several: no illness of a platter is so even, and the requests of
+/// another program, which this log does not list, may have been served in between. Only of a log that lists
+/// one program and one request at a time: where others are listed, all are.
+fn is_a_sum(analysis: &Analysis, trace: &DeviceTrace) -> bool {
+    if analysis.source(trace.listing).level > Level::C || !analysis.may_turn(trace.device) {
+        return false;
+    }
+    let of_it = analysis
+        .requests()
+        .iter()
+        .filter(|of| (of.listing, of.device) == (trace.listing, trace.device));
+    let mut programs = of_it.flat_map(|of| &of.events).map(|event| (event.pid, event.comm));
+    let first = programs.next();
+    let together = service::in_flight(&trace.spans).into_iter().filter(|n| *n > 1).count();
+    if programs.any(|other| Some(other) != first) || 2 * together > trace.spans.len() {
+        return false;
+    }
+    let Some((group, _)) = trace.groups.first() else { return false };
+    let services = group.members.iter().filter_map(|place| trace.services_ns.get(*place));
+    let services: Vec<f64> = services.copied().collect();
+    let sorted = spread::sorted(&services);
+    let at =
+        |share: f64| sorted.get((share * sorted.len() as f64) as usize).copied().unwrap_or(0.0);
+    let most = if group.sequential == Some(true) { EVEN } else { EVEN_SEEKS };
+    services.len() >= EVENTS_NEEDED && at(0.75) - at(0.25) < most * at(0.5)
+}
+
+/// Whether most of what reads and writes lost passed while a discard was under way.
+fn waits_for_discards(analysis: &Analysis, trace: &DeviceTrace) -> bool {
+    let of_it = analysis
+        .requests()
+        .iter()
+        .filter(|of| (of.listing, of.device) == (trace.listing, trace.device));
+    let discards = of_it.flat_map(|of| of.of(Op::Discard)).filter_map(requests::stretch);
+    let under_way = Spans::of(discards);
+    let healthy = trace.slow_end_ns();
+    let (mut covered, mut all) = (0.0, 0.0);
+    for span in &trace.spans {
+        let lost = (span.latency_ns() - healthy).max(0.0);
+        all += lost;
+        covered += lost.min(under_way.covered_ns(span.issued_ns, span.completed_ns));
+    }
+    covered > 0.5 * all
 }
 
 /// The same of averages, which know no flags: most was lost by writes, each no longer than a durable one.

@@ -37,6 +37,9 @@ const LIKELY: f64 = 0.5;
 /// Random places of a platter spread over half a turn and the seeks: from this on a spread between
 /// quartiles is a platter's own, ms (half of half a turn at 7200 rpm).
 const PLATTER_SPREAD_MS: f64 = 2.0;
+/// And this share of the median: half of a platter's own time is the turn, which is even between nothing
+/// and all of it (a turn of 8.33 ms and seeks of 1.5 to 6.5 ms: 0.5); flash that is slow has a tail, no such body.
+const PLATTER_SPREAD: f64 = 0.35;
 /// Services that tell a spread.
 const ENOUGH: usize = 20;
 
@@ -112,7 +115,7 @@ pub fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Readings> {
     let shows_a_platter = found.healthy == Medium::Rotational
         && !trace.cached
         && sorted.len() >= ENOUGH
-        && at(0.75)? - at(0.25)? >= PLATTER_SPREAD_MS;
+        && at(0.75)? - at(0.25)? >= PLATTER_SPREAD_MS.max(PLATTER_SPREAD * at(0.5)?);
     (!shows_a_platter).then_some(found)
 }
 
