@@ -15,9 +15,10 @@ use iowhy_model::{
     Compared, Comparison, Difference, Explained, Random, Recording, Said, Unit, Verdict,
 };
 
+use crate::diagnosis::judge;
 use crate::facts::disk_names;
 use crate::measures::{rank_test, spread};
-use crate::{Options, judge};
+use crate::options::Options;
 use sample::{Kind, Sides};
 
 /// A difference counts from this chance on, after Holm: docs/METHOD.md, 10 Rules, "p < 0.01".

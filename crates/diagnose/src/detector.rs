@@ -15,12 +15,36 @@ pub struct Detector {
     pub manual: &'static str,
     /// What it needs to see.
     pub needs: Needs,
-    /// Whether it waits until the others have spoken.
-    pub last: bool,
     /// Verdicts that it explains away for the same disk.
     pub explains: &'static [Verdict],
-    /// Looks at the analysis and states what it accuses; nothing if there is nothing to accuse.
-    pub detect: fn(&Analysis) -> Vec<Finding>,
+    /// How it comes to its findings.
+    pub rule: Rule,
+}
+
+/// How a detector comes to its findings.
+#[derive(Clone, Copy)]
+pub enum Rule {
+    /// It looks at the analysis and states what it finds; nothing if there is nothing.
+    Detect(fn(&Analysis) -> Vec<Finding>),
+    /// It speaks of the disks that no finding blames, once all others are ranked: who clears a disk
+    /// must know that nothing stands against it.
+    Conclude(fn(&Analysis, &Ranked) -> Vec<Finding>),
+}
+
+/// The findings so far, best first, and the list of detectors they came from.
+#[derive(Clone, Copy)]
+pub struct Ranked<'r> {
+    /// What was found.
+    pub findings: &'r [Finding],
+    /// Who looked.
+    pub detectors: &'r [Detector],
+}
+
+impl Ranked<'_> {
+    /// The detector of a verdict.
+    pub fn detector(&self, verdict: Verdict) -> Option<&Detector> {
+        self.detectors.iter().find(|detector| detector.verdict == verdict)
+    }
 }
 
 /// What a detector needs before it can say anything.

@@ -36,7 +36,7 @@ mod report_util_trap;
 
 use iowhy_model::Verdict;
 
-use crate::Detector;
+use crate::detector::Detector;
 
 /// All detectors, sorted by name.
 pub const DETECTORS: &[Detector] = &[

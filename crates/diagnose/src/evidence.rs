@@ -11,3 +11,4 @@ pub mod mounts;
 pub mod peer_families;
 pub mod programs;
 pub mod runs;
+pub mod unaccused;

@@ -1,17 +1,17 @@
 //! Weighs what the detectors said: what the input can carry, who explains whom, who comes first.
 
 pub mod calibration;
-pub mod closing;
 pub mod guards;
 pub mod impact;
+pub mod subjects;
 
 use iowhy_model::{Evidence, Family, Finding, Inferred, Level, STANDS, Severity, Verdict};
 
-use crate::DETECTORS;
 use crate::analysis::Analysis;
+use crate::detector::{Detector, Ranked, Rule};
 use crate::evidence::confidence::COMPLAINED_OF;
 use crate::evidence::medium_readings;
-use crate::ranking::calibration::Calibration;
+use crate::options::Calibration;
 
 /// Acquittals that are right less often than this are withdrawn, and those that lead less often than any
 /// headline must be right. Below one half, for the lab shows twelve ill worlds for each that is well, and the
@@ -53,17 +53,36 @@ const ABOVE_ALL: Verdict = Verdict::LayerAbove;
 
 /// Whether a finding rests on a fault that the kernel's log, the drive itself or the status of a
 /// request states.
-pub fn is_fault(finding: &Finding) -> bool {
+fn is_fault(finding: &Finding) -> bool {
     finding.evidence.iter().any(Evidence::states_fault)
 }
 
-/// Caps, merges, explains away and orders.
-pub fn weigh(analysis: &Analysis, findings: Vec<Finding>) -> Vec<Finding> {
+/// Ranks what the detectors found: how sure the input makes each, which are one, which explains
+/// which, what holds one back, who comes first; then concludes about the disks that are left.
+pub fn rank(analysis: &Analysis, detectors: &[Detector], found: Vec<Finding>) -> Vec<Finding> {
+    let mut findings = merged(analysis, found);
+    keep_as_remarks(&mut findings);
+    explain_away(analysis, detectors, &mut findings);
+    guards::hold_back(analysis, detectors, &mut findings);
+    order(analysis, &mut findings);
+    let mut conclusions = conclude(analysis, detectors, &findings);
+    order(analysis, &mut conclusions);
+    // Where nothing stands, who is cleared or not known leads.
+    let place = if findings.iter().any(Finding::stands) { findings.len() } else { 0 };
+    findings.splice(place..place, conclusions);
+    calibrate_first(analysis, &mut findings);
+    bound(analysis, &mut findings);
+    findings
+}
+
+/// How sure the input makes each finding, what it costs, and each once per disk and input.
+fn merged(analysis: &Analysis, findings: Vec<Finding>) -> Vec<Finding> {
     let mut findings: Vec<Finding> = findings
         .into_iter()
         .map(|finding| capped(analysis, finding))
         .filter(|finding| finding.confidence >= MENTION && !finding.evidence.is_empty())
         .collect();
+    impact::state(analysis, &mut findings);
     findings.sort_by(|a, b| b.weight().total_cmp(&a.weight()));
     let mut merged: Vec<Finding> = Vec::new();
     for finding in findings {
@@ -72,17 +91,26 @@ pub fn weigh(analysis: &Analysis, findings: Vec<Finding>) -> Vec<Finding> {
             None => merged.push(finding),
         }
     }
-    floor(analysis, &mut merged);
-    explain_away(analysis, &mut merged);
-    guards::hold_back(analysis, &mut merged);
-    order(analysis, &mut merged);
     merged
+}
+
+/// What the concluding detectors say, one after the other: who confesses ignorance must know who was
+/// cleared.
+fn conclude(analysis: &Analysis, detectors: &[Detector], findings: &[Finding]) -> Vec<Finding> {
+    let mut all = findings.to_vec();
+    for detector in detectors {
+        if let Rule::Conclude(conclude) = detector.rule {
+            let concluded = conclude(analysis, &Ranked { findings: &all, detectors });
+            let concluded = merged(analysis, concluded).into_iter();
+            all.extend(concluded.filter(|known| is_worth_saying(analysis, known)));
+        }
+    }
+    all.split_off(findings.len())
 }
 
 /// Below what anybody feels nothing is to blame: what was found stays as a remark. A fault that was stated is
 /// one at any load, and a contradiction costs no time.
-fn floor(analysis: &Analysis, findings: &mut [Finding]) {
-    impact::state(analysis, findings);
+fn keep_as_remarks(findings: &mut [Finding]) {
     for finding in findings {
         let unfelt = finding.impact.and_then(|impact| impact.severity()) == Some(Severity::None);
         let above =
@@ -97,7 +125,7 @@ fn floor(analysis: &Analysis, findings: &mut [Finding]) {
 /// Order: what stands, best first, and of that a fault that log or SMART state before any shape of
 /// latency; then what is only mentioned; then what is explained away; then who is cleared or not
 /// known. Where no accusation stands, these last two lead.
-pub fn order(analysis: &Analysis, findings: &mut [Finding]) {
+fn order(analysis: &Analysis, findings: &mut [Finding]) {
     let most_lost = analysis.lost.iter().map(|(_, _, lost)| *lost).fold(0.0, f64::max);
     let weight = |finding: &Finding| {
         let known = lost(analysis, finding);
@@ -108,13 +136,10 @@ pub fn order(analysis: &Analysis, findings: &mut [Finding]) {
         let lost = known.unwrap_or(most_lost);
         if lost < MATTERS_LITTLE * most_lost { weight / 2.0 } else { weight }
     };
-    let any_stands = findings.iter().any(|finding| finding.stands() && !closes(finding));
-    let rank = |finding: &Finding| match (closes(finding), finding.stands()) {
-        (true, _) if any_stands => 4,
-        (true, _) => 1,
-        (false, true) => 0,
-        (false, false) if finding.explained_by.is_none() => 2,
-        (false, false) => 3,
+    let rank = |finding: &Finding| match finding.stands() {
+        true => 0,
+        false if finding.explained_by.is_none() => 1,
+        false => 2,
     };
     findings.sort_by(|a, b| {
         rank(a)
@@ -153,7 +178,7 @@ fn closes(finding: &Finding) -> bool {
 }
 
 /// Whether an acquittal is right often enough when it leads; else it is withdrawn.
-pub fn is_worth_saying(analysis: &Analysis, closing: &Finding) -> bool {
+fn is_worth_saying(analysis: &Analysis, closing: &Finding) -> bool {
     if closing.verdict != Verdict::Healthy {
         return true;
     }
@@ -190,7 +215,7 @@ fn capped(analysis: &Analysis, mut finding: Finding) -> Finding {
 }
 
 /// What is said first is worth what the first is worth. The order stays, and what stands stands.
-pub fn weigh_first(analysis: &Analysis, findings: &mut [Finding]) {
+fn calibrate_first(analysis: &Analysis, findings: &mut [Finding]) {
     let Some(first) = findings.first_mut() else { return };
     if analysis.options.calibration == Calibration::First {
         let level = analysis.level(&first.subject.listings);
@@ -203,11 +228,11 @@ pub fn weigh_first(analysis: &Analysis, findings: &mut [Finding]) {
 
 /// No finding is surer than its input can make it, whatever it was worth in the laboratory. The order
 /// stays: what is bounded is bounded for all of a kind.
-pub fn bound(analysis: &Analysis, findings: &mut [Finding]) {
+fn bound(analysis: &Analysis, findings: &mut [Finding]) {
     if analysis.options.calibration == Calibration::No {
         return;
     }
-    for finding in findings.iter_mut().filter(|finding| finding.verdict != "insufficient") {
+    for finding in findings.iter_mut().filter(|finding| finding.verdict != Verdict::Insufficient) {
         finding.confidence = finding.confidence.min(carries(analysis, finding));
     }
 }
@@ -242,31 +267,9 @@ fn not_lifted_to_blame(finding: &Finding, known: f64) -> f64 {
 
 /// Same verdict on the same disk in the same input.
 fn is_same(analysis: &Analysis, a: &Finding, b: &Finding) -> bool {
-    a.verdict == b.verdict && same_disk(analysis, a, b) && same_input(analysis, a, b)
-}
-
-pub(crate) fn same_disk(analysis: &Analysis, a: &Finding, b: &Finding) -> bool {
-    let disk = |finding: &Finding| finding.subject.device.map(|device| analysis.disk(device));
-    disk(a) == disk(b)
-}
-
-/// Whether a finding about several disks names the disk of another among them.
-pub(crate) fn covers(analysis: &Analysis, speaker: &Finding, finding: &Finding) -> bool {
-    let (None, Some(device)) = (speaker.subject.device, finding.subject.device) else {
-        return false;
-    };
-    let disk = analysis.disk(device);
-    let named = speaker.subject.group.as_deref().unwrap_or_default();
-    named.split_whitespace().any(|name| name == disk)
-}
-
-/// Listings of one input speak of one machine; so do listings that were watched live together.
-pub(crate) fn same_input(analysis: &Analysis, a: &Finding, b: &Finding) -> bool {
-    let inputs = |finding: &Finding| -> Vec<&str> {
-        finding.subject.listings.iter().map(|place| analysis.input(*place)).collect()
-    };
-    let (mine, theirs) = (inputs(a), inputs(b));
-    mine.iter().any(|input| theirs.contains(input))
+    a.verdict == b.verdict
+        && subjects::same_disk(analysis, a, b)
+        && subjects::same_input(analysis, a, b)
 }
 
 /// The weaker finding's evidence joins the stronger one's, unless it speaks against it.
@@ -288,20 +291,20 @@ fn join(known: &mut Finding, other: Finding) {
     known.forecast = known.forecast.take().or(other.forecast);
 }
 
-fn explain_away(analysis: &Analysis, findings: &mut [Finding]) {
+fn explain_away(analysis: &Analysis, detectors: &[Detector], findings: &mut [Finding]) {
     let speakers: Vec<Finding> = findings
         .iter()
         .filter(|f| f.confidence >= STANDS && f.explained_share >= EXPLAINS_AWAY)
         .cloned()
         .collect();
     for finding in findings {
-        let speaker = DETECTORS.iter().find_map(|detector| {
+        let speaker = detectors.iter().find_map(|detector| {
             let speaker = speakers.iter().find(|speaker| {
                 speaker.verdict == detector.verdict
-                    && (same_disk(analysis, speaker, finding)
-                        || covers(analysis, speaker, finding)
+                    && (subjects::same_disk(analysis, speaker, finding)
+                        || subjects::covers(analysis, speaker, finding)
                         || finding.verdict == ABOVE_ALL)
-                    && same_input(analysis, speaker, finding)
+                    && subjects::same_input(analysis, speaker, finding)
             })?;
             detector.explains.contains(&finding.verdict).then_some(speaker.verdict)
         });

@@ -3,11 +3,12 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use iowhy_model::{DeviceId, Medium, Op};
+use iowhy_model::{DeviceId, Listing, Medium, Op};
 
-use crate::analysis::Analysis;
 use crate::analysis::completeness;
+use crate::analysis::devices::Devices;
 use crate::analysis::groups::{self, Group};
+use crate::analysis::healthy_times::HealthyTimes;
 use crate::baseline::healthy_time::{HealthyServiceTime, OwnTimes, Request};
 use crate::measures::regimes;
 use crate::measures::replay::{self, Side, Vote};
@@ -84,50 +85,80 @@ pub struct DeviceTrace {
     pub stalls_with_others: bool,
 }
 
-impl DeviceTrace {
-    /// Sorts and judges the I/Os of one device in one listing.
-    pub fn of(analysis: &Analysis, listing: usize, known: groups::DeviceSpans) -> DeviceTrace {
+/// All traces of a listing.
+pub fn traces(times: &mut HealthyTimes, place: usize, listing: &Listing) -> Vec<DeviceTrace> {
+    let timed: Vec<TimedSpans> =
+        groups::spans(listing).into_iter().map(|spans| TimedSpans::of(times, spans)).collect();
+    let pauses = pauses(&timed);
+    let timed = timed.into_iter().zip(pauses);
+    timed.map(|(timed, pauses)| DeviceTrace::of(times.devices, place, timed, pauses)).collect()
+}
+
+/// The I/Os of one device, sorted, with the healthy service time of each kind.
+struct TimedSpans {
+    device: DeviceId,
+    spans: Vec<ServiceSpan>,
+    /// What each took, as if the device did one thing at a time, ns.
+    alone_ns: Vec<f64>,
+    groups: Vec<(Group, Rc<HealthyServiceTime>)>,
+    s0: HealthyServiceTime,
+    /// Whether a platter may turn in it, and whether a cache before that answered.
+    turns: bool,
+    cached: bool,
+}
+
+impl TimedSpans {
+    fn of(times: &mut HealthyTimes, known: groups::DeviceSpans) -> TimedSpans {
         let groups::DeviceSpans { device, spans, groups } = known;
-        let alone = service::services(&spans, 1);
+        let alone_ns = service::services(&spans, 1);
         let pace_ms = service::per_busy_ms(&spans).map_or(f64::INFINITY, |rate| 1.0 / rate);
-        let turns = analysis.media(device).iter().any(|(medium, _)| *medium == Medium::Rotational);
+        let media = times.devices.media(device);
+        let turns = media.iter().any(|(medium, _)| *medium == Medium::Rotational);
         let mut cached = false;
         let groups: Vec<(Group, Rc<HealthyServiceTime>)> = groups
             .into_iter()
             .map(|group| {
                 let (op, sequential) = (group.op, group.sequential);
                 let request = Request { op, bytes: f64::from(group.bytes), sequential };
-                if turns && is_cached(&group, &alone) {
+                if turns && is_cached(&group, &alone_ns) {
                     cached = true;
                     let media = [(Medium::Rotational, 1.0)];
                     return (group, Rc::new(HealthyServiceTime::of(&media, request, None)));
                 }
-                let s0 = analysis.s0(device, request, own_times(&group, &spans, &alone, pace_ms));
+                let own = own_times(&group, &spans, &alone_ns, pace_ms);
+                let s0 = times.of(device, request, own);
                 (group, s0)
             })
             .collect();
         let parts: Vec<(&HealthyServiceTime, f64)> =
             groups.iter().map(|(group, s0)| (s0.as_ref(), group.members.len() as f64)).collect();
         let s0 = HealthyServiceTime::mixed(&parts);
+        TimedSpans { device, spans, alone_ns, groups, s0, turns, cached }
+    }
+}
+
+impl DeviceTrace {
+    /// Cuts the I/Os of one device in one listing into regimes, and replays the worst.
+    fn of(devices: &Devices, listing: usize, timed: TimedSpans, pauses: Pauses) -> DeviceTrace {
+        let TimedSpans { device, spans, alone_ns, groups, s0, turns, cached } = timed;
         let judged = worst_regime(&spans, &s0);
         let replayed = middle(with_backlog(&spans, judged.clone()), REPLAYED);
         // With many I/Os lost the rest looks like a slow disk under a light load.
-        let source = analysis.source(listing);
+        let source = devices.source(listing);
         let whole = source.lost() as f64 <= LOST * source.records as f64;
         let vote = spans
             .get(replayed)
             .filter(|_| whole)
             .and_then(|part| replay::vote_at(part, s0.votes_ms.map(|ms| ms * 1e6)));
         let servers = vote.as_ref().and_then(Vote::middle).map_or(1, |replay| replay.servers);
-        let services_ns = if servers > 1 { service::services(&spans, servers) } else { alone };
-        let disk = analysis.disk(device);
+        let services_ns = if servers > 1 { service::services(&spans, servers) } else { alone_ns };
         let one_arm = servers == 1 && turns;
         let lossy = one_arm && completeness::lost_some(&spans, source.lost());
         let part = one_arm && !lossy && completeness::is_part(&spans, &services_ns);
         DeviceTrace {
             listing,
             device,
-            disk,
+            disk: devices.disk(device),
             spans,
             services_ns,
             groups,
@@ -137,8 +168,8 @@ impl DeviceTrace {
             part,
             lossy,
             cached,
-            paused: false,
-            stalls_with_others: false,
+            paused: pauses.of_host,
+            stalls_with_others: pauses.shared,
         }
     }
 
@@ -160,7 +191,7 @@ impl DeviceTrace {
 
     /// The healthy service time at its longest, ns: the slowest class in question.
     pub fn slow_end_ns(&self) -> f64 {
-        self.s0.median_ms().max(self.s0.slowest_ms()) * 1e6
+        slow_end_ns(&self.s0)
     }
 
     /// From the first issue to the last completion, ns.
@@ -248,28 +279,45 @@ fn spread_ms(services_ns: &mut [f64]) -> Option<f64> {
     Some(if least > CACHED_MS { quartiles.min(2.0 * (middle - least)) } else { quartiles })
 }
 
-/// Marks the traces of one listing that mostly stood still together.
-pub fn mark_pauses(traces: &mut [DeviceTrace]) {
-    if traces.len() < 2 {
-        return;
+/// Whether a device stood still with others.
+#[derive(Clone, Copy, Default)]
+struct Pauses {
+    /// Others stood still in most of its stalls.
+    shared: bool,
+    /// And most of what it lost was lost there: then their host paused.
+    of_host: bool,
+}
+
+/// Which devices of one listing mostly stood still together; in their order.
+fn pauses(all: &[TimedSpans]) -> Vec<Pauses> {
+    let none = vec![Pauses::default(); all.len()];
+    if all.len() < 2 {
+        return none;
     }
     let stalls: Vec<Option<Stalls>> =
-        traces.iter().map(|trace| stall::stalls(&trace.spans, trace.slow_end_ns())).collect();
+        all.iter().map(|timed| stall::stalls(&timed.spans, slow_end_ns(&timed.s0))).collect();
     if stalls.iter().all(Option::is_none) {
-        return;
+        return none;
     }
     // A pause that is just long enough to count here may be just too short there.
-    let shorter: Vec<Option<Stalls>> = traces
+    let shorter: Vec<Option<Stalls>> = all
         .iter()
-        .map(|trace| stall::stalls(&trace.spans, HALF * trace.slow_end_ns()))
+        .map(|timed| stall::stalls(&timed.spans, HALF * slow_end_ns(&timed.s0)))
         .collect();
-    for (place, trace) in traces.iter_mut().enumerate() {
+    let of = |(place, mine): (usize, &Option<Stalls>)| {
         let others = shorter.iter().enumerate().filter(|(other, _)| *other != place);
         let others = others.filter_map(|(_, theirs)| theirs.as_ref());
-        let Some(mine) = stalls.get(place).and_then(Option::as_ref) else { continue };
-        trace.stalls_with_others = stall::together(mine, others) > TOGETHER;
-        trace.paused = trace.stalls_with_others && mine.lost_share > TOGETHER;
-    }
+        mine.as_ref().map_or(Pauses::default(), |mine| {
+            let shared = stall::together(mine, others) > TOGETHER;
+            Pauses { shared, of_host: shared && mine.lost_share > TOGETHER }
+        })
+    };
+    stalls.iter().enumerate().map(of).collect()
+}
+
+/// The healthy service time at its longest, ns.
+fn slow_end_ns(s0: &HealthyServiceTime) -> f64 {
+    s0.median_ms().max(s0.slowest_ms()) * 1e6
 }
 
 fn nth(values: &mut [f64], share: f64) -> Option<f64> {

@@ -4,7 +4,9 @@ use std::rc::Rc;
 
 use iowhy_model::{DeviceId, Distribution, Histogram, Interval, Op};
 
-use crate::baseline::healthy_time::{HealthyServiceTime, OwnTimes};
+use crate::analysis::audit;
+use crate::analysis::healthy_times::HealthyTimes;
+use crate::baseline::healthy_time::{HealthyServiceTime, OwnTimes, Request};
 
 /// A row of averages.
 pub struct IntervalSample<'a> {
@@ -32,6 +34,60 @@ pub struct HistogramSample<'a> {
     pub known: &'a Distribution,
     /// The healthy service time of what it counts.
     pub s0: Rc<HealthyServiceTime>,
+}
+
+impl<'a> IntervalSample<'a> {
+    /// The sample of a row.
+    pub fn of(times: &mut HealthyTimes, listing: usize, interval: &'a Interval) -> Self {
+        IntervalSample {
+            listing,
+            device: interval.device,
+            disk: times.devices.disk(interval.device),
+            interval,
+            s0: of_mix(times, interval),
+            agrees: audit::agrees(interval),
+        }
+    }
+}
+
+/// The healthy service time of the mix of a row.
+fn of_mix(times: &mut HealthyTimes, interval: &Interval) -> Rc<HealthyServiceTime> {
+    let own = seen(interval);
+    let parts: Vec<(Rc<HealthyServiceTime>, f64)> = interval
+        .rates
+        .iter()
+        .filter(|(op, rates)| matches!(op, Op::Read | Op::Write) && rates.ios_per_s > 0.0)
+        .map(|(op, rates)| {
+            let bytes = rates.mean_bytes().or(interval.mean_bytes()).unwrap_or(4096.0);
+            let request = Request { op: *op, bytes, sequential: None };
+            (times.of(interval.device, request, own), rates.ios_per_s)
+        })
+        .collect();
+    match parts.as_slice() {
+        [] => {
+            let request = Request { op: Op::Read, bytes: 4096.0, sequential: None };
+            times.of(interval.device, request, None)
+        }
+        [(only, _)] => Rc::clone(only),
+        _ => {
+            let parts: Vec<(&HealthyServiceTime, f64)> =
+                parts.iter().map(|(s0, w)| (s0.as_ref(), *w)).collect();
+            Rc::new(HealthyServiceTime::mixed(&parts))
+        }
+    }
+}
+
+impl<'a> HistogramSample<'a> {
+    /// The sample of a histogram.
+    pub fn of(times: &mut HealthyTimes, listing: usize, known: &'a Distribution) -> Self {
+        let request = Request {
+            op: known.op.unwrap_or(Op::Read),
+            bytes: known.bytes.map_or(4096.0, f64::from),
+            sequential: None,
+        };
+        let s0 = times.of(known.device, request, middle_half(&known.histogram));
+        HistogramSample { listing, disk: times.devices.disk(known.device), known, s0 }
+    }
 }
 
 impl IntervalSample<'_> {

@@ -27,11 +27,10 @@
 
 use iowhy_model::{Bound, DeviceId, Evidence, Finding, Forecast, Level, Nanos, Unit, Verdict};
 
-use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
-use crate::detector::Needs;
+use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{computed, held, lines, new_finding};
 use crate::evidence::confidence;
 use crate::measures::bucket::{self, Drained};
@@ -51,7 +50,6 @@ pub const DETECTOR: Detector = Detector {
         seconds: 3600,
         what: "throughput and queue across the moment at which the credits end",
     },
-    last: false,
     explains: &[
         Verdict::CapVolume,
         Verdict::DeviceCombOther,
@@ -60,7 +58,7 @@ pub const DETECTOR: Detector = Detector {
         Verdict::LoadBurst,
         Verdict::LoadSaturated,
     ],
-    detect,
+    rule: Rule::Detect(detect),
 };
 
 /// Prior of a cap or throttle when someone complains (docs/METHOD.md, 11 Confidence).

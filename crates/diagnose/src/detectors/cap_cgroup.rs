@@ -29,11 +29,10 @@
 
 use iowhy_model::{Bound, DeviceId, Evidence, Finding, Level, Name, Op, Unit, Verdict, key};
 
-use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
 use crate::analysis::samples::IntervalSample;
-use crate::detector::Needs;
+use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder;
 use crate::evidence::builder::{computed, held, lines, new_finding};
 use crate::evidence::confidence;
@@ -56,14 +55,13 @@ pub const DETECTOR: Detector = Detector {
         seconds: 30,
         what: "the limits of the control groups, and when each bio arrived",
     },
-    last: false,
     explains: &[
         Verdict::DeviceSlow,
         Verdict::LayerAbove,
         Verdict::LoadSaturated,
         Verdict::LoadSmallSync,
     ],
-    detect,
+    rule: Rule::Detect(detect),
 };
 
 /// Prior of a cap or throttle when someone complains (docs/METHOD.md, 11 Confidence).
@@ -88,7 +86,7 @@ const SAMPLES: usize = 5;
 const SECOND_NS: i64 = 1_000_000_000;
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
-    let traced = analysis.requests().iter().filter_map(|requests| from_events(analysis, requests));
+    let traced = analysis.requests.iter().filter_map(|requests| from_events(analysis, requests));
     let rows = analysis.rows_by_listing().into_iter().filter_map(|rows| from_rows(analysis, &rows));
     traced.chain(rows).chain(programs::held_by_limit(analysis, DETECTOR.verdict)).collect()
 }

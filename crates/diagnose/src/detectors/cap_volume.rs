@@ -27,11 +27,10 @@
 
 use iowhy_model::{Bound, Evidence, Finding, Level, Medium, Unit, Verdict};
 
-use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
-use crate::detector::Needs;
+use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{computed, held, lines, new_finding, read_off};
 use crate::evidence::confidence;
 use crate::evidence::runs;
@@ -50,14 +49,13 @@ pub const DETECTOR: Detector = Detector {
         seconds: 60,
         what: "sixty one-second samples of throughput while requests wait",
     },
-    last: false,
     explains: &[
         Verdict::DeviceCombOther,
         Verdict::DeviceSlow,
         Verdict::LoadBurst,
         Verdict::LoadSaturated,
     ],
-    detect,
+    rule: Rule::Detect(detect),
 };
 
 /// Prior of a cap or throttle when someone complains (docs/METHOD.md, 11 Confidence).

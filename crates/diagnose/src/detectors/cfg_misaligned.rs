@@ -27,10 +27,9 @@
 
 use iowhy_model::{Bound, Event, Finding, Forecast, Level, Nanos, Op, Unit, Verdict, key};
 
-use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
-use crate::detector::Needs;
+use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder;
 use crate::evidence::builder::{computed, held, lines, new_finding};
 use crate::evidence::confidence;
@@ -50,9 +49,8 @@ pub const DETECTOR: Detector = Detector {
         seconds: 30,
         what: "the sector of each write and the device's physical block size",
     },
-    last: false,
     explains: &[Verdict::DeviceSlow],
-    detect,
+    rule: Rule::Detect(detect),
 };
 
 /// Prior of a wrong configuration when someone complains (docs/METHOD.md, 11 Confidence).
@@ -76,7 +74,7 @@ const SMALL: u32 = 262_144;
 const SECOND_NS: i64 = 1_000_000_000;
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
-    let all = analysis.requests().iter();
+    let all = analysis.requests.iter();
     all.filter_map(|requests| off_block(analysis, requests).or_else(|| parity(analysis, requests)))
         .collect()
 }

@@ -28,10 +28,9 @@
 
 use iowhy_model::{Bound, Finding, Flags, Level, Medium, Op, Unit, Verdict, key};
 
-use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
-use crate::detector::Needs;
+use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder;
 use crate::evidence::builder::{computed, estimated, held, lines, new_finding};
 use crate::evidence::confidence;
@@ -52,14 +51,13 @@ pub const DETECTOR: Detector = Detector {
         seconds: 30,
         what: "when each request was started and when it was issued",
     },
-    last: false,
     explains: &[
         Verdict::DeviceSlow,
         Verdict::LoadBurst,
         Verdict::LoadSaturated,
         Verdict::LoadSmallSync,
     ],
-    detect,
+    rule: Rule::Detect(detect),
 };
 
 /// Prior of a wrong configuration when someone complains (docs/METHOD.md, 11 Confidence: workload
@@ -86,7 +84,7 @@ const MOST_AT_LAST: f64 = 0.5;
 const FULL: f64 = 0.9;
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
-    analysis.requests().iter().filter_map(|requests| finding(analysis, requests)).collect()
+    analysis.requests.iter().filter_map(|requests| finding(analysis, requests)).collect()
 }
 
 /// Whether programs wait for next to none of it: neither reads nor durable writes lose time in the queue.

@@ -28,11 +28,10 @@
 
 use iowhy_model::{Bound, Finding, Forecast, Level, Op, Unit, Verdict};
 
-use crate::Detector;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::groups::{Group, too_quick_to_seek};
 use crate::analysis::{Analysis, EVENTS_NEEDED};
-use crate::detector::Needs;
+use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{computed, estimated, held, lines, new_finding};
 use crate::evidence::confidence;
 use crate::evidence::confidence::PRIOR;
@@ -54,9 +53,8 @@ pub const DETECTOR: Detector = Detector {
         seconds: 60,
         what: "the latency of each I/O, to 0.1 ms or better",
     },
-    last: false,
     explains: &[Verdict::DeviceSlow, Verdict::LoadSaturated],
-    detect,
+    rule: Rule::Detect(detect),
 };
 
 /// Kinds of requests looked at, largest first: a clock that ticks shows in the commonest.

@@ -26,11 +26,10 @@
 
 use iowhy_model::{Bound, Finding, Level, Unit, Verdict};
 
-use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::{self, IntervalSample, Silence};
-use crate::detector::Needs;
+use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{computed, held, lines, new_finding, read_off};
 use crate::evidence::freezes;
 use crate::measures::service::ServiceSpan;
@@ -48,9 +47,8 @@ pub const DETECTOR: Detector = Detector {
         seconds: 600,
         what: "issue and completion of each I/O, until it hangs again",
     },
-    last: false,
     explains: &[Verdict::DeviceSlow, Verdict::LoadBurst, Verdict::LoadSaturated],
-    detect,
+    rule: Rule::Detect(detect),
 };
 
 /// Shortest freeze that is named alone (docs/METHOD.md, 6 Ramps and stalls), ns.

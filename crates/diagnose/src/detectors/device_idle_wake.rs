@@ -28,11 +28,10 @@
 
 use iowhy_model::{Bound, Finding, Forecast, Level, Medium, Op, Unit, Verdict};
 
-use crate::Detector;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::groups::too_quick_to_seek;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
-use crate::detector::Needs;
+use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{computed, held, lines, new_finding};
 use crate::evidence::confidence;
 use crate::evidence::confidence::PRIOR;
@@ -51,9 +50,8 @@ pub const DETECTOR: Detector = Detector {
         seconds: 120,
         what: "the latency of each I/O across several pauses",
     },
-    last: false,
     explains: &[Verdict::DeviceHang, Verdict::DeviceSlow, Verdict::DeviceStall],
-    detect,
+    rule: Rule::Detect(detect),
 };
 
 /// Of all slow requests, the share that must follow a pause: else something else is slow too.

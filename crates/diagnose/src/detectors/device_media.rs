@@ -32,9 +32,8 @@
 
 use iowhy_model::{Bound, Event, FactKey, Finding, Level, Medium, Unit, Verdict, key};
 
-use crate::Detector;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
-use crate::detector::Needs;
+use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::EvidenceBuilder;
 use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::candidates::{self, FaultCandidate};
@@ -56,7 +55,6 @@ pub const DETECTOR: Detector = Detector {
         seconds: 60,
         what: "the kernel's log and SMART (`dmesg`, `smartctl -j -x`) beside each I/O's sector",
     },
-    last: false,
     explains: &[
         Verdict::DeviceRetry,
         Verdict::DeviceHang,
@@ -64,7 +62,7 @@ pub const DETECTOR: Detector = Detector {
         Verdict::DeviceStall,
         Verdict::PeerOutlier,
     ],
-    detect,
+    rule: Rule::Detect(detect),
 };
 
 /// Status of a request whose sector could not be read or whose protection did not match: ENODATA

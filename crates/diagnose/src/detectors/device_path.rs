@@ -26,9 +26,8 @@
 
 use iowhy_model::{Bound, DeviceId, FactKey, Finding, Level, Unit, Verdict, key};
 
-use crate::Detector;
 use crate::analysis::Analysis;
-use crate::detector::Needs;
+use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::EvidenceBuilder;
 use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::candidates::{self, FaultCandidate};
@@ -48,14 +47,13 @@ pub const DETECTOR: Detector = Detector {
         seconds: 60,
         what: "the kernel's log and SMART (`dmesg`, `smartctl -j -x`) beside the capture",
     },
-    last: false,
     explains: &[
         Verdict::DeviceHang,
         Verdict::DeviceSlow,
         Verdict::DeviceStall,
         Verdict::PeerOutlier,
     ],
-    detect,
+    rule: Rule::Detect(detect),
 };
 
 /// Words that only a link at fault writes (drivers/ata/libata-eh.c).

@@ -26,9 +26,8 @@
 
 use iowhy_model::{Bound, Finding, Level, Unit, Verdict, key};
 
-use crate::Detector;
 use crate::analysis::Analysis;
-use crate::detector::Needs;
+use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::EvidenceBuilder;
 use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::candidates::{self, FaultCandidate};
@@ -50,7 +49,6 @@ pub const DETECTOR: Detector = Detector {
         seconds: 300,
         what: "each I/O's latency beside `smartctl -j -x`, `device/timeout` and `dmesg`",
     },
-    last: false,
     explains: &[
         Verdict::DeviceHang,
         Verdict::DeviceSlow,
@@ -58,7 +56,7 @@ pub const DETECTOR: Detector = Detector {
         Verdict::LoadSaturated,
         Verdict::PeerOutlier,
     ],
-    detect,
+    rule: Rule::Detect(detect),
 };
 
 /// Limits tried where none is stated, s: the usual SCT ERC of 7 s, libata's and SCSI's timeouts of

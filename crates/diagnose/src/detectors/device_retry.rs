@@ -32,12 +32,11 @@ use std::cell::LazyCell;
 
 use iowhy_model::{Bound, Evidence, Finding, Forecast, Level, Op, Unit, Verdict};
 
-use crate::Detector;
 use crate::analysis::completeness;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::groups::Group;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
-use crate::detector::Needs;
+use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{computed, estimated, held, lines, new_finding};
 use crate::evidence::forecast::with_services;
 use crate::measures::ladder::{self, Ladder};
@@ -55,7 +54,6 @@ pub const DETECTOR: Detector = Detector {
         seconds: 30,
         what: "the latency of each sequential read",
     },
-    last: false,
     explains: &[
         Verdict::DeviceCombOther,
         Verdict::DeviceSlow,
@@ -64,7 +62,7 @@ pub const DETECTOR: Detector = Detector {
         Verdict::LoadSaturated,
         Verdict::PeerOutlier,
     ],
-    detect,
+    rule: Rule::Detect(detect),
 };
 
 /// A turn of the fastest standard spindle is 4 ms; a resolution no better than a third of it shows

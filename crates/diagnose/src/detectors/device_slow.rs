@@ -32,11 +32,10 @@
 
 use iowhy_model::{Bound, DeviceId, Evidence, Finding, Level, Op, Unit, Verdict};
 
-use crate::Detector;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
 use crate::analysis::{Analysis, EVENTS_NEEDED, requests};
-use crate::detector::Needs;
+use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{computed, estimated, held, lines, new_finding, read_off};
 use crate::evidence::confidence;
 use crate::evidence::confidence::SHAPE_ALONE;
@@ -59,9 +58,8 @@ pub const DETECTOR: Detector = Detector {
         seconds: 30,
         what: "the latency of each I/O and how many were in flight",
     },
-    last: false,
     explains: &[],
-    detect,
+    rule: Rule::Detect(detect),
 };
 
 /// Effective service time over S0 (docs/METHOD.md, 1 Replay).
@@ -213,7 +211,7 @@ fn is_a_sum(analysis: &Analysis, trace: &DeviceTrace) -> bool {
         return false;
     }
     let of_it = analysis
-        .requests()
+        .requests
         .iter()
         .filter(|of| (of.listing, of.device) == (trace.listing, trace.device));
     let mut programs = of_it.flat_map(|of| &of.events).map(|event| (event.pid, event.comm));
@@ -235,7 +233,7 @@ fn is_a_sum(analysis: &Analysis, trace: &DeviceTrace) -> bool {
 /// Whether most of what reads and writes lost passed while a discard was under way.
 fn waits_for_discards(analysis: &Analysis, trace: &DeviceTrace) -> bool {
     let of_it = analysis
-        .requests()
+        .requests
         .iter()
         .filter(|of| (of.listing, of.device) == (trace.listing, trace.device));
     let discards = of_it.flat_map(|of| of.of(Op::Discard)).filter_map(requests::stretch);

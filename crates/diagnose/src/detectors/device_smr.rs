@@ -27,11 +27,10 @@
 
 use iowhy_model::{Bound, Finding, Level, Op, Unit, Verdict, key};
 
-use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::state_windows::{self, Windows};
-use crate::detector::Needs;
+use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::EvidenceBuilder;
 use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::candidates::{self, FaultCandidate};
@@ -52,7 +51,6 @@ pub const DETECTOR: Detector = Detector {
         seconds: 1800,
         what: "each write across the change, and the model (`smartctl -j -i`)",
     },
-    last: false,
     explains: &[
         Verdict::DeviceHang,
         Verdict::DeviceSlow,
@@ -60,7 +58,7 @@ pub const DETECTOR: Detector = Detector {
         Verdict::DeviceWriteCliff,
         Verdict::LoadSaturated,
     ],
-    detect,
+    rule: Rule::Detect(detect),
 };
 
 /// Share of random writes, and how far their service must rise (docs/METHOD.md, 17 Faults).

@@ -26,10 +26,9 @@
 
 use iowhy_model::{Bound, DeviceId, Finding, Level, Unit, Verdict};
 
-use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
-use crate::detector::Needs;
+use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::EvidenceBuilder;
 use crate::evidence::builder::{computed, held, lines, new_finding};
 use crate::evidence::candidates::{self};
@@ -54,9 +53,8 @@ pub const DETECTOR: Detector = Detector {
         seconds: 120,
         what: "issue and completion of each I/O",
     },
-    last: false,
     explains: &[Verdict::DeviceSlow, Verdict::LoadSaturated, Verdict::PeerOutlier],
-    detect,
+    rule: Rule::Detect(detect),
 };
 
 /// Prior of the device when someone complains (docs/METHOD.md, 11 Confidence).

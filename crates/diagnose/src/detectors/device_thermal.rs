@@ -27,11 +27,10 @@
 
 use iowhy_model::{Bound, FactKey, Finding, Forecast, Level, Nanos, Unit, Verdict, key};
 
-use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::state_windows;
-use crate::detector::Needs;
+use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::EvidenceBuilder;
 use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::candidates::{self, FaultCandidate};
@@ -51,14 +50,13 @@ pub const DETECTOR: Detector = Detector {
         seconds: 600,
         what: "the drive's temperature and throttling counters, before and after the capture",
     },
-    last: false,
     explains: &[
         Verdict::DeviceSlow,
         Verdict::DeviceWriteCliff,
         Verdict::LoadLargeIo,
         Verdict::LoadSaturated,
     ],
-    detect,
+    rule: Rule::Detect(detect),
 };
 
 /// Prior of a throttle when someone complains (docs/METHOD.md, 11 Confidence).

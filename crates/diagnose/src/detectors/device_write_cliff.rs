@@ -24,11 +24,10 @@
 
 use iowhy_model::{Bound, Finding, Forecast, Level, Medium, Nanos, Op, Unit, Verdict, key};
 
-use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::state_windows;
-use crate::detector::Needs;
+use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{computed, held, lines, new_finding};
 use crate::evidence::confidence;
 use crate::evidence::confidence::{PRIOR, SHAPE_ALONE};
@@ -48,9 +47,8 @@ pub const DETECTOR: Detector = Detector {
         seconds: 600,
         what: "the writes across two of the falls",
     },
-    last: false,
     explains: &[Verdict::DeviceSlow, Verdict::LoadLargeIo, Verdict::LoadSaturated],
-    detect,
+    rule: Rule::Detect(detect),
 };
 
 /// Variation of the bytes until a fall (docs/METHOD.md, 17 Faults).

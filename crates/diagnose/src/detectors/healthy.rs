@@ -25,17 +25,16 @@
 
 use iowhy_model::{Bound, Evidence, Finding, Layer, Level, Stage, Unit, Verdict};
 
-use crate::Detector;
 use crate::analysis::audit;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::{self, HistogramSample, IntervalSample};
 use crate::analysis::{Analysis, EVENTS_NEEDED};
-use crate::detector::Needs;
+use crate::detector::{Detector, Needs, Ranked, Rule};
 use crate::evidence::builder::{computed, estimated, held, lines, new_finding, of_disk};
 use crate::evidence::medium_readings::{self, Readings};
+use crate::evidence::unaccused;
 use crate::measures::missed_turn;
 use crate::phrase;
-use crate::ranking::closing;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -48,9 +47,8 @@ pub const DETECTOR: Detector = Detector {
         seconds: 60,
         what: "the latency of each I/O while the complaint can be felt",
     },
-    last: true,
     explains: &[],
-    detect,
+    rule: Rule::Conclude(conclude),
 };
 
 /// Mean latency over S0 (docs/METHOD.md, 1 Replay: healthy if L < 3 S0), and over the slowest class
@@ -93,15 +91,15 @@ struct Clearance {
     readings: Option<Readings>,
 }
 
-fn detect(analysis: &Analysis) -> Vec<Finding> {
+fn conclude(analysis: &Analysis, ranked: &Ranked) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (input, disks) in closing::unaccused(analysis) {
+    for (input, disks) in unaccused::unaccused(analysis, ranked.findings) {
         // Who has not read all of it clears nobody.
-        if closing::unread(analysis, input).is_some() {
+        if unaccused::unread(analysis, input).is_some() {
             continue;
         }
         let mut healthy: Vec<(String, Vec<Clearance>)> = Vec::new();
-        for disk in disks.into_iter().filter(|disk| !suspected(analysis, input, disk)) {
+        for disk in disks.into_iter().filter(|disk| !suspected(analysis, ranked, input, disk)) {
             let clearances = clearances(analysis, input, &disk);
             if !clearances.is_empty()
                 && clearances.iter().all(|clearance| clearance.confidence >= ACQUITS)
@@ -115,8 +113,8 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
 }
 
 /// Whether something about the device itself is suspected, if only faintly.
-fn suspected(analysis: &Analysis, input: &str, disk: &str) -> bool {
-    analysis.so_far.iter().any(|known| {
+fn suspected(analysis: &Analysis, ranked: &Ranked, input: &str, disk: &str) -> bool {
+    ranked.findings.iter().any(|known| {
         known.blames_a_disk()
             && known.confidence > SUSPECTED
             && known.subject.device.is_some_and(|device| analysis.disk(device) == disk)

@@ -23,13 +23,12 @@
 
 use iowhy_model::{Bound, Family, Finding, Inferred, Layer, Level, STANDS, Unit, Verdict};
 
-use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::samples::IntervalSample;
-use crate::detector::Needs;
+use crate::detector::{Detector, Needs, Ranked, Rule};
 use crate::evidence::builder::{computed, held, lines, new_finding, read_off};
+use crate::evidence::unaccused;
 use crate::phrase;
-use crate::ranking::closing;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -37,9 +36,8 @@ pub const DETECTOR: Detector = Detector {
     summary: "The evidence does not carry a verdict",
     manual: include_str!("insufficient.rs"),
     needs: Needs { level: Level::A, sure_from: Level::A, seconds: 30, what: "any input" },
-    last: true,
     explains: &[],
-    detect,
+    rule: Rule::Conclude(conclude),
 };
 
 /// Seconds of capture if no suspicion names its own: thirty reads per second give the 300 I/Os of
@@ -54,11 +52,11 @@ const PLENTY: f64 = 1000.0;
 /// What is read off as it stands needs no weighing.
 const CERTAIN: f64 = 0.95;
 
-fn detect(analysis: &Analysis) -> Vec<Finding> {
+fn conclude(analysis: &Analysis, ranked: &Ranked) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (input, disks) in closing::unaccused(analysis) {
+    for (input, disks) in unaccused::unaccused(analysis, ranked.findings) {
         let cleared = |disk: &String| {
-            analysis.so_far.iter().any(|known| {
+            ranked.findings.iter().any(|known| {
                 known.verdict == Verdict::Healthy
                     && known.subject.listings.iter().any(|place| analysis.input(*place) == input)
                     && known.evidence.iter().any(|e| e.disk.as_ref() == Some(disk))
@@ -76,10 +74,10 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
         let open: Vec<String> =
             open.into_iter().filter(|disk| !stuck.iter().any(|row| row.disk == *disk)).collect();
         if !open.is_empty() {
-            findings.push(finding(analysis, input, &open));
+            findings.push(finding(analysis, ranked, input, &open));
         }
     }
-    if findings.is_empty() && analysis.so_far.is_empty() {
+    if findings.is_empty() && ranked.findings.is_empty() {
         findings.extend(nothing_to_judge(analysis));
     }
     findings
@@ -138,7 +136,7 @@ fn nothing_to_judge(analysis: &Analysis) -> Option<Finding> {
         .any(|listing| listing.source.inferred.contains(&Inferred::Subject))
     {
         "a histogram of which nothing says that it is of disk latency: paste its heading too"
-    } else if closing::unread(analysis, &source.input).is_some() {
+    } else if unaccused::unread(analysis, &source.input).is_some() {
         "lines that look like block I/O, but none of them could be read"
     } else {
         "no block I/O to judge, only what was seen above or beside it"
@@ -153,10 +151,10 @@ fn nothing_to_judge(analysis: &Analysis) -> Option<Finding> {
     Some(finding)
 }
 
-fn finding(analysis: &Analysis, input: &str, disks: &[String]) -> Finding {
+fn finding(analysis: &Analysis, ranked: &Ranked, input: &str, disks: &[String]) -> Finding {
     let of_input = |place: &usize| analysis.input(*place) == input;
-    let suspicion = analysis
-        .so_far
+    let suspicion = ranked
+        .findings
         .iter()
         .filter(|known| known.verdict.family() != Family::Report)
         .filter(|known| known.subject.listings.iter().any(of_input))
@@ -165,7 +163,7 @@ fn finding(analysis: &Analysis, input: &str, disks: &[String]) -> Finding {
         })
         .max_by(|a, b| a.weight().total_cmp(&b.weight()));
     let needs =
-        suspicion.and_then(|known| crate::find(known.verdict)).map(|detector| detector.needs);
+        suspicion.and_then(|known| ranked.detector(known.verdict)).map(|detector| detector.needs);
     let (seconds, what) =
         needs.map_or((SECONDS, "the latency of each I/O"), |needs| (needs.seconds, needs.what));
     let listings: Vec<usize> = (0..analysis.recording.listings.len())
@@ -197,7 +195,7 @@ fn finding(analysis: &Analysis, input: &str, disks: &[String]) -> Finding {
             phrase::thousands(seen),
             phrase::digits(lost)
         ),
-        None => match closing::unread(analysis, input) {
+        None => match unaccused::unread(analysis, input) {
             Some((_, what)) => format!(
                 "not all of the input was read: {what}; so {} cannot be cleared",
                 named(disks)
@@ -209,7 +207,7 @@ fn finding(analysis: &Analysis, input: &str, disks: &[String]) -> Finding {
         let source = analysis.source(*place);
         finding.evidence.push(computed("I/Os or rows known", records, Unit::Count, 1, source));
         finding.evidence.push(computed("time lost per time watched", lost, Unit::Ratio, 1, source));
-        if let Some((lines, _)) = closing::unread(analysis, input) {
+        if let Some((lines, _)) = unaccused::unread(analysis, input) {
             finding.evidence.push(computed("lines not read", lines, Unit::Count, 1, source));
         }
         if let Some(known) = suspicion {
@@ -232,7 +230,7 @@ fn finding(analysis: &Analysis, input: &str, disks: &[String]) -> Finding {
     let unstated = id.is_some_and(|id| analysis.recording.device_of(id).medium.is_none());
     let made_of = (rich && unstated).then(|| MADE_OF.to_string());
     finding.next_step = made_of.into_iter().chain([capture]).collect();
-    let unseen = unseen(analysis.level(&listings));
+    let unseen = unseen(ranked.detectors, analysis.level(&listings));
     if !unseen.is_empty() {
         let names = unseen.join(", ");
         finding
@@ -243,8 +241,8 @@ fn finding(analysis: &Analysis, input: &str, disks: &[String]) -> Finding {
 }
 
 /// The verdicts that need a richer input than there was.
-fn unseen(level: Level) -> Vec<&'static str> {
-    crate::DETECTORS
+fn unseen(detectors: &[Detector], level: Level) -> Vec<&'static str> {
+    detectors
         .iter()
         .filter(|detector| detector.needs.level > level)
         .map(|detector| detector.verdict.name())

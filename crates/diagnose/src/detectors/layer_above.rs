@@ -34,9 +34,8 @@ use iowhy_model::{
     Verdict, key,
 };
 
-use crate::Detector;
 use crate::analysis::Analysis;
-use crate::detector::Needs;
+use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder;
 use crate::evidence::builder::{computed, held, lines, new_finding};
 use crate::evidence::confidence;
@@ -55,9 +54,8 @@ pub const DETECTOR: Detector = Detector {
         seconds: 30,
         what: "the latency that the program saw beside that of the block layer",
     },
-    last: false,
     explains: &[],
-    detect,
+    rule: Rule::Detect(detect),
 };
 
 /// Prior of a path when someone complains, and what two measurements of one time add, in nats

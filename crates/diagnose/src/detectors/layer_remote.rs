@@ -25,10 +25,9 @@
 
 use iowhy_model::{Bound, Finding, Forecast, Level, Medium, Nanos, Op, Unit, Verdict};
 
-use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
-use crate::detector::Needs;
+use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::EvidenceBuilder;
 use crate::evidence::builder::{computed, held, lines, new_finding, read_off};
 use crate::evidence::candidates::{self};
@@ -52,7 +51,6 @@ pub const DETECTOR: Detector = Detector {
         seconds: 120,
         what: "reads of the same places twice, and the device's model",
     },
-    last: false,
     explains: &[
         Verdict::DeviceMedia,
         Verdict::DeviceHang,
@@ -60,7 +58,7 @@ pub const DETECTOR: Detector = Detector {
         Verdict::DeviceStall,
         Verdict::LoadSaturated,
     ],
-    detect,
+    rule: Rule::Detect(detect),
 };
 
 /// Prior of a path or a neighbour when someone complains (docs/METHOD.md, 11 Confidence), and what
@@ -105,7 +103,7 @@ const VIRTUAL: [&str; 18] = [
 ];
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
-    let touched = analysis.requests().iter().filter_map(|requests| finding(analysis, requests));
+    let touched = analysis.requests.iter().filter_map(|requests| finding(analysis, requests));
     touched.chain(stuck(analysis)).chain(reported_by_a_target(analysis)).collect()
 }
 

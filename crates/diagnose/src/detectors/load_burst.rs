@@ -25,10 +25,9 @@
 
 use iowhy_model::{Bound, Finding, Level, Unit, Verdict};
 
-use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
-use crate::detector::Needs;
+use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{computed, held, lines, new_finding};
 use crate::evidence::confidence;
 use crate::evidence::forecast::forecast;
@@ -46,10 +45,9 @@ pub const DETECTOR: Detector = Detector {
         seconds: 30,
         what: "issue and completion of each I/O",
     },
-    last: false,
     // Peers are a yardstick under the same load, and batches are its own.
     explains: &[Verdict::DeviceSlow, Verdict::LoadSaturated, Verdict::PeerOutlier],
-    detect,
+    rule: Rule::Detect(detect),
 };
 
 /// Prior of the workload when someone complains (docs/METHOD.md, 11 Confidence).

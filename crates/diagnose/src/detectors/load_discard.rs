@@ -27,11 +27,10 @@
 
 use iowhy_model::{Bound, Finding, Forecast, Level, Op, Unit, Verdict};
 
-use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
 use crate::analysis::samples::IntervalSample;
-use crate::detector::Needs;
+use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{computed, held, lines, new_finding, read_off};
 use crate::evidence::confidence;
 use crate::evidence::forecast::from_means;
@@ -52,7 +51,6 @@ pub const DETECTOR: Detector = Detector {
         seconds: 60,
         what: "when discards are under way and how long the others wait then",
     },
-    last: false,
     explains: &[
         Verdict::DeviceCombOther,
         Verdict::DeviceHang,
@@ -61,7 +59,7 @@ pub const DETECTOR: Detector = Detector {
         Verdict::LoadLargeIo,
         Verdict::LoadSaturated,
     ],
-    detect,
+    rule: Rule::Detect(detect),
 };
 
 /// Prior of the workload when someone complains (docs/METHOD.md, 11 Confidence).
@@ -79,7 +77,7 @@ const SHORTEST_NS: i64 = 10_000_000;
 const LONGEST_NS: i64 = 1_000_000_000;
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
-    let traced = analysis.requests().iter().filter_map(|requests| from_events(analysis, requests));
+    let traced = analysis.requests.iter().filter_map(|requests| from_events(analysis, requests));
     let rows = analysis.rows_by_listing().into_iter().filter_map(|rows| from_rows(analysis, &rows));
     traced.chain(rows).collect()
 }

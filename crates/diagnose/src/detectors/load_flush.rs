@@ -29,12 +29,11 @@
 
 use iowhy_model::{Bound, Finding, Flags, Forecast, Level, Nanos, Op, Unit, Verdict};
 
-use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
 use crate::analysis::samples::IntervalSample;
 use crate::baseline::healthy_time;
-use crate::detector::Needs;
+use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{computed, estimated, held, lines, new_finding, read_off};
 use crate::evidence::confidence;
 use crate::evidence::programs;
@@ -54,9 +53,8 @@ pub const DETECTOR: Detector = Detector {
         seconds: 30,
         what: "the flags of each write and the latency of each flush",
     },
-    last: false,
     explains: &[Verdict::DeviceSlow, Verdict::LoadSaturated],
-    detect,
+    rule: Rule::Detect(detect),
 };
 
 /// Prior of the workload when someone complains (docs/METHOD.md, 11 Confidence).
@@ -73,7 +71,7 @@ const CACHED: usize = 2;
 const FEWEST: usize = 10;
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
-    let traced = analysis.requests().iter().filter_map(|requests| from_events(analysis, requests));
+    let traced = analysis.requests.iter().filter_map(|requests| from_events(analysis, requests));
     let rows = analysis.rows_by_listing().into_iter().filter_map(|rows| from_rows(analysis, &rows));
     let waits = programs::flushes(analysis, DETECTOR.verdict);
     let off = programs::cache_off(analysis, DETECTOR.verdict);
@@ -197,7 +195,7 @@ fn kind(op: Op, flags: Flags) -> Kind {
 /// cache that is on, so the slower guesses, without one, are out of question.
 fn plain_s0_ms(analysis: &Analysis, device: iowhy_model::DeviceId) -> f64 {
     let request = healthy_time::Request { op: Op::Write, bytes: 4096.0, sequential: Some(true) };
-    analysis.s0(device, request, None).votes_ms[CACHED]
+    analysis.healthy_time(device, request, None).votes_ms[CACHED]
 }
 
 /// Whether reads or plain writes are nearly as slow, and slower than they should be, beside what they
@@ -211,7 +209,7 @@ fn all_slow(analysis: &Analysis, requests: &Requests, spans: &Spans, found: &Flu
             .map(|stretch| requests::length_ns(stretch) - spans.covered_ns(stretch.0, stretch.1))
             .collect();
         let request = healthy_time::Request { op, bytes: 4096.0, sequential: None };
-        let s0_ns = analysis.s0(requests.device, request, None).slower_end_ms() * 1e6;
+        let s0_ns = analysis.healthy_time(requests.device, request, None).slower_end_ms() * 1e6;
         let median = spread::median(&others).filter(|_| others.len() >= FEWEST);
         median.is_some_and(|ns| ns > TIMES_PLAIN * s0_ns && found.median_ns < TIMES_OTHERS * ns)
     })

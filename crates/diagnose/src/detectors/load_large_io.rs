@@ -23,12 +23,11 @@
 
 use iowhy_model::{Bound, DeviceId, Finding, Level, Op, Source, Unit, Verdict};
 
-use crate::Detector;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::baseline::healthy_time::{HealthyServiceTime, Request};
-use crate::detector::Needs;
+use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{computed, estimated, held, lines, new_finding};
 use crate::evidence::confidence;
 use crate::evidence::runs;
@@ -47,9 +46,8 @@ pub const DETECTOR: Detector = Detector {
         seconds: 30,
         what: "size and latency of the requests",
     },
-    last: false,
     explains: &[Verdict::LoadSaturated],
-    detect,
+    rule: Rule::Detect(detect),
 };
 
 /// Bounds of the rule (docs/METHOD.md, 10 Rules).
@@ -157,7 +155,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
 fn finding(analysis: &Analysis, large: &Large) -> Option<Finding> {
     let source: &Source = analysis.source(large.listing);
     let small = Request { op: large.op, bytes: SMALL, sequential: Some(true) };
-    let small_ms = analysis.s0(large.device, small, None).median_ms();
+    let small_ms = analysis.healthy_time(large.device, small, None).median_ms();
     let healthy_ms = large.s0.median_ms();
     // What waits behind one other request of its size waits for a transfer too.
     let turn_ms = if large.depth <= READ_AHEAD {

@@ -30,12 +30,11 @@ use iowhy_model::{
     Bound, DeviceId, Evidence, Finding, Forecast, Level, Nanos, Op, Source, Unit, Verdict,
 };
 
-use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::groups::Group;
 use crate::analysis::samples::HistogramSample;
-use crate::detector::Needs;
+use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{computed, estimated, held, lines, new_finding, read_off};
 use crate::measures::missed_turn::{self, MissedTurn};
 use crate::measures::service;
@@ -53,9 +52,8 @@ pub const DETECTOR: Detector = Detector {
         seconds: 10,
         what: "the latency of each write",
     },
-    last: false,
     explains: &[Verdict::DeviceSlow, Verdict::DeviceRetry, Verdict::LoadSmallSync],
-    detect,
+    rule: Rule::Detect(detect),
 };
 
 /// Writes needed (docs/METHOD.md, 5 Missed turn: MCC 0.95 at 20 events).

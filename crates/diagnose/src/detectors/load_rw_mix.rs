@@ -27,11 +27,10 @@
 
 use iowhy_model::{Bound, Finding, Forecast, Level, Op, Unit, Verdict};
 
-use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
-use crate::detector::Needs;
+use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{computed, held, lines, new_finding, read_off};
 use crate::evidence::confidence;
 use crate::evidence::forecast::from_latencies;
@@ -52,9 +51,8 @@ pub const DETECTOR: Detector = Detector {
         seconds: 60,
         what: "the latency of each read and which writes were in flight with it",
     },
-    last: false,
     explains: &[Verdict::DeviceSlow, Verdict::LoadLargeIo, Verdict::LoadSaturated],
-    detect,
+    rule: Rule::Detect(detect),
 };
 
 /// Prior of the workload when someone complains (docs/METHOD.md, 11 Confidence), and less of it

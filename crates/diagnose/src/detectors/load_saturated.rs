@@ -26,11 +26,10 @@
 
 use iowhy_model::{Bound, Finding, Level, Unit, Verdict};
 
-use crate::Detector;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::{self, IntervalSample};
 use crate::analysis::{Analysis, EVENTS_NEEDED};
-use crate::detector::Needs;
+use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{computed, estimated, held, lines, new_finding, read_off};
 use crate::evidence::confidence;
 use crate::evidence::forecast::{forecast, vote_evidence};
@@ -51,9 +50,8 @@ pub const DETECTOR: Detector = Detector {
         seconds: 30,
         what: "arrival and completion of each I/O, or two loads of different depth",
     },
-    last: false,
     explains: &[],
-    detect,
+    rule: Rule::Detect(detect),
 };
 
 /// Mean latency over S0, and the busy time over S0 beyond which the device is the suspect

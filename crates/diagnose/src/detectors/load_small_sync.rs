@@ -28,11 +28,10 @@
 
 use iowhy_model::{Bound, DeviceId, Evidence, Finding, Level, Op, Unit, Verdict};
 
-use crate::Detector;
 use crate::analysis::groups::Stream;
 use crate::analysis::samples::IntervalSample;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
-use crate::detector::Needs;
+use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{computed, estimated, held, lines, new_finding, read_off};
 use crate::evidence::confidence;
 use crate::evidence::mounts;
@@ -51,9 +50,8 @@ pub const DETECTOR: Detector = Detector {
         seconds: 30,
         what: "sector and size of each request, and the mount options",
     },
-    last: false,
     explains: &[],
-    detect,
+    rule: Rule::Detect(detect),
 };
 
 /// Prior of workload and configuration when someone complains (docs/METHOD.md, 11 Confidence).

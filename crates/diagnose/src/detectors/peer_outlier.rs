@@ -27,10 +27,9 @@
 
 use iowhy_model::{Bound, Evidence, Finding, Histogram, Level, Unit, Verdict};
 
-use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::samples::HistogramSample;
-use crate::detector::Needs;
+use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{computed, estimated, held, lines, new_finding, read_off};
 use crate::evidence::confidence;
 use crate::evidence::peer_families::{self, Member, PeerMetric};
@@ -49,10 +48,9 @@ pub const DETECTOR: Detector = Detector {
         seconds: 60,
         what: "the latencies of at least four disks that share a load",
     },
-    last: false,
     // Peers under the same load are a better yardstick than a class that is guessed.
     explains: &[Verdict::DeviceSlow],
-    detect,
+    rule: Rule::Detect(detect),
 };
 
 /// The ratio a disk must exceed to be flagged at all (docs/METHOD.md, 7 Peers).

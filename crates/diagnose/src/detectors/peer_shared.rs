@@ -29,11 +29,10 @@ use std::collections::BTreeMap;
 
 use iowhy_model::{Bound, Evidence, Finding, Level, Unit, Verdict, key};
 
-use crate::Detector;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
-use crate::detector::Needs;
+use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder;
 use crate::evidence::builder::{computed, held, lines, new_finding};
 use crate::evidence::confidence;
@@ -51,14 +50,13 @@ pub const DETECTOR: Detector = Detector {
         seconds: 60,
         what: "all disks of the shelf at once, with `vmstat 1` and the kernel's log beside them",
     },
-    last: false,
     explains: &[
         Verdict::DeviceHang,
         Verdict::DeviceSlow,
         Verdict::DeviceStall,
         Verdict::PeerOutlier,
     ],
-    detect,
+    rule: Rule::Detect(detect),
 };
 
 /// Prior of path and peers when someone complains (docs/METHOD.md, 11 Confidence).

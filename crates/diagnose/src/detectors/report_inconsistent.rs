@@ -29,12 +29,11 @@
 
 use iowhy_model::{Bound, Distribution, Finding, Level, Sampling, Unit, Verdict, key};
 
-use crate::Detector;
 use crate::analysis::audit::{Contradiction, Inconsistency, LINK_BYTES_PER_S, LITTLE_TOLERANCE};
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::{HistogramSample, IntervalSample};
 use crate::analysis::{Analysis, EVENTS_NEEDED};
-use crate::detector::Needs;
+use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder;
 use crate::evidence::builder::{computed, estimated, held, lines, new_finding, read_off};
 use crate::evidence::candidates;
@@ -54,9 +53,8 @@ pub const DETECTOR: Detector = Detector {
         seconds: 30,
         what: "numbers that depend on each other",
     },
-    last: false,
     explains: &[Verdict::DeviceSlow],
-    detect,
+    rule: Rule::Detect(detect),
 };
 
 /// Arithmetic is certain; what is left is that the listing was read in another sense than meant.

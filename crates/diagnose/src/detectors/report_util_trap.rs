@@ -27,10 +27,9 @@ use std::collections::HashMap;
 
 use iowhy_model::{Bound, Finding, Level, Unit, Verdict};
 
-use crate::Detector;
 use crate::analysis::Analysis;
 use crate::analysis::samples::IntervalSample;
-use crate::detector::Needs;
+use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{computed, held, lines, new_finding, read_off};
 use crate::evidence::confidence;
 use crate::measures::elasticity::{self, Load};
@@ -47,9 +46,8 @@ pub const DETECTOR: Detector = Detector {
         seconds: 60,
         what: "two loads of different depth on the same device",
     },
-    last: false,
     explains: &[],
-    detect,
+    rule: Rule::Detect(detect),
 };
 
 /// Busy share that people read as full.

@@ -142,7 +142,7 @@ pub fn deep(analysis: &Analysis, verdict: Verdict, of_large: bool) -> Vec<Findin
         .filter_map(|run| {
             let (in_flight, latency) = (run.in_flight()?, run.latency_ms()?);
             let request = Request { op: run.op, bytes: run.bytes(), sequential: None };
-            let s0 = analysis.s0(run.device, request, None);
+            let s0 = analysis.healthy_time(run.device, request, None);
             let turn_ms = 1000.0 / run.per_s;
             // One after the other the device would need no longer than a healthy one: it keeps pace.
             let keeps_pace = turn_ms <= s0.slowest_ms();

@@ -12,18 +12,6 @@ use std::sync::OnceLock;
 
 use iowhy_model::{Level, Verdict};
 
-/// How far confidences are calibrated; all the way, but for fitting the tables.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Calibration {
-    /// They stay as they were weighed.
-    No,
-    /// Each finding for itself.
-    Each,
-    /// And what is said first once more, as the first.
-    #[default]
-    First,
-}
-
 /// Points of a curve: weighed confidence, share that was right; both rising.
 type Curve = Vec<(f64, f64)>;
 

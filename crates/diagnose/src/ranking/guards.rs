@@ -7,8 +7,9 @@
 use iowhy_model::{Family, Finding, STANDS, Verdict};
 
 use crate::analysis::Analysis;
+use crate::detector::Detector;
 use crate::evidence::confidence::SHAPE_ALONE;
-use crate::ranking;
+use crate::ranking::subjects;
 
 /// Verdicts that blame a disk for a shape that others have too.
 const GENERIC: [Verdict; 3] = [Verdict::DeviceCombOther, Verdict::DeviceSlow, Verdict::DeviceStall];
@@ -26,7 +27,7 @@ const SHARE: f64 = 0.5;
 const AS_SLOW: f64 = 0.5;
 
 /// Keeps generic accusations below what is acted on where something innocent may explain them.
-pub fn hold_back(analysis: &Analysis, findings: &mut [Finding]) {
+pub fn hold_back(analysis: &Analysis, detectors: &[Detector], findings: &mut [Finding]) {
     let innocents: Vec<Finding> = findings
         .iter()
         .filter(|f| f.verdict.family() != Family::Device && f.verdict != Verdict::PeerOutlier)
@@ -38,7 +39,7 @@ pub fn hold_back(analysis: &Analysis, findings: &mut [Finding]) {
         if !GENERIC.contains(&finding.verdict) || finding.explained_by.is_some() {
             continue;
         }
-        let rival = innocents.iter().find(|rival| explains(analysis, rival, finding));
+        let rival = innocents.iter().find(|rival| explains(analysis, detectors, rival, finding));
         if let Some(rival) = rival {
             finding.confidence = SHAPE_ALONE;
             finding.refuted_by.push(format!("`{}` explains it as well", rival.verdict));
@@ -52,11 +53,18 @@ pub fn hold_back(analysis: &Analysis, findings: &mut [Finding]) {
 }
 
 /// Whether a verdict would explain another away, were it surer.
-fn explains(analysis: &Analysis, rival: &Finding, finding: &Finding) -> bool {
-    crate::find(rival.verdict).is_some_and(|known| known.explains.contains(&finding.verdict))
-        && (ranking::same_disk(analysis, rival, finding)
-            || ranking::covers(analysis, rival, finding))
-        && ranking::same_input(analysis, rival, finding)
+fn explains(
+    analysis: &Analysis,
+    detectors: &[Detector],
+    rival: &Finding,
+    finding: &Finding,
+) -> bool {
+    detectors
+        .iter()
+        .any(|known| known.verdict == rival.verdict && known.explains.contains(&finding.verdict))
+        && (subjects::same_disk(analysis, rival, finding)
+            || subjects::covers(analysis, rival, finding))
+        && subjects::same_input(analysis, rival, finding)
 }
 
 /// The inputs in which most disks are said to be slow, or are as slow as the one that is.

@@ -36,7 +36,7 @@ fn of(analysis: &Analysis, input: &str, disk: &str) -> Option<Impact> {
         most(&mut longest_ns, trace.spans.iter().map(ServiceSpan::latency_ns).fold(0.0, f64::max));
     }
     // A trace leaves empty flushes out, and programs wait for them.
-    for known in analysis.requests().iter().filter(|known| here(known.listing, &known.disk)) {
+    for known in analysis.requests.iter().filter(|known| here(known.listing, &known.disk)) {
         let stretches = known.events.iter().filter_map(|event| requests::stretch(event));
         let lengths: Vec<f64> = stretches.map(requests::length_ns).collect();
         most(&mut waited, lengths.iter().sum::<f64>() / known.span_ns());

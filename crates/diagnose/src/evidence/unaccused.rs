@@ -1,11 +1,12 @@
-//! Who is left when all accusations are weighed: what the detectors that speak last have to close.
+//! The disks that no finding blames, and whether all of their input was read: what a conclusion
+//! rests on.
 
 use iowhy_model::{Finding, Verdict};
 
 use crate::analysis::Analysis;
 
 /// Per input, the disks that did something and against which no accusation stands.
-pub fn unaccused<'a>(analysis: &Analysis<'a>) -> Vec<(&'a str, Vec<String>)> {
+pub fn unaccused<'a>(analysis: &Analysis<'a>, findings: &[Finding]) -> Vec<(&'a str, Vec<String>)> {
     let mut inputs: Vec<(&str, Vec<String>)> = Vec::new();
     let traces = analysis.traces.iter().map(|trace| (trace.listing, trace.disk.clone()));
     // A row without a completion is silence, unless something is in flight: then it is news.
@@ -16,7 +17,7 @@ pub fn unaccused<'a>(analysis: &Analysis<'a>) -> Vec<(&'a str, Vec<String>)> {
     let streams = analysis.streams.iter().map(|(at, stream)| (*at, analysis.disk(stream.device)));
     for (listing, disk) in traces.chain(rows).chain(histograms).chain(streams) {
         let input = analysis.input(listing);
-        let accused = analysis.so_far.iter().any(|known| {
+        let accused = findings.iter().any(|known| {
             known.stands()
                 && known.verdict != Verdict::Healthy
                 && is_about(analysis, known, &disk)

@@ -1,0 +1,20 @@
+//! From a recording to findings: analysis, detectors, ranking, in this order and never back.
+
+use iowhy_model::{Finding, Recording};
+
+use crate::analysis::Analysis;
+use crate::detector::Rule;
+use crate::detectors::DETECTORS;
+use crate::options::Options;
+use crate::ranking;
+
+/// Judges a recording: findings, best first. What stands leads; then what is only mentioned, the
+/// runner-up among it; then what another verdict explains.
+pub fn judge(recording: &Recording, options: &Options) -> Vec<Finding> {
+    let analysis = Analysis::of(recording, options);
+    let found = DETECTORS.iter().flat_map(|detector| match detector.rule {
+        Rule::Detect(detect) => detect(&analysis),
+        Rule::Conclude(_) => Vec::new(),
+    });
+    ranking::rank(&analysis, DETECTORS, found.collect())
+}

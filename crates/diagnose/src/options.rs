@@ -1,0 +1,28 @@
+//! What the user may state or ask for.
+
+use crate::baseline::stored::HealthyOrigin;
+
+/// What the user asked of the judge.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Options {
+    /// The spindle speed, if the user states it, in revolutions per minute.
+    pub rpm: Option<f64>,
+    /// The healthy service time of every device, if the user states it, in ms.
+    pub healthy_ms: Option<f64>,
+    /// Where it comes from otherwise.
+    pub healthy_origin: HealthyOrigin,
+    /// How far confidences are calibrated.
+    pub calibration: Calibration,
+}
+
+/// How far confidences are calibrated; all the way, but for fitting the tables.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Calibration {
+    /// They stay as they were weighed.
+    No,
+    /// Each finding for itself.
+    Each,
+    /// And what is said first once more, as the first.
+    #[default]
+    First,
+}
