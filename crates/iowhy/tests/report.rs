@@ -72,6 +72,51 @@ fn the_page_stands_alone_and_says_the_verdict() {
     assert!(page.len() < 1 << 20, "{} bytes", page.len());
 }
 
+/// A biosnoop screen of reads that take so many milliseconds each, in turns.
+fn reads(latencies: &[f64]) -> String {
+    let mut screen = "TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)\n".to_string();
+    for place in 0..200 {
+        let latency = latencies[place % latencies.len()];
+        let (at, sector) = (0.05 * (place + 1) as f64, 8_000_000 + 977 * place);
+        screen += &format!("{at:.6} dd 1 sdb R {sector} 4096 {latency:.3}\n");
+    }
+    screen
+}
+
+#[test]
+fn before_and_after_stand_beside_each_other() {
+    let folder = Folder::new("beside");
+    let (before, after) = (folder.0.join("before.txt"), folder.0.join("after.txt"));
+    std::fs::write(&before, reads(&[9.1, 12.3, 10.7])).unwrap();
+    std::fs::write(&after, reads(&[4.1, 5.3, 4.7])).unwrap();
+    let page = folder.0.join("report.html");
+    let made = Command::new(env!("CARGO_BIN_EXE_iowhy"))
+        .args(["report", "--before"])
+        .args([&before, &after])
+        .arg("-o")
+        .arg(&page)
+        .output()
+        .unwrap();
+    assert_eq!(made.status.code(), Some(0), "{}", String::from_utf8_lossy(&made.stderr));
+    let page = std::fs::read_to_string(page).unwrap();
+    let start = page.find("Before and after").expect("no section");
+    let rest = &page[start..];
+    let section = &rest[..rest[4..].find("<h2").map_or(rest.len(), |end| end + 4)];
+    // The medians are 10.7 and 4.7 ms; the ratio is theirs.
+    let row = section.lines().find(|line| line.contains("latency, median")).unwrap();
+    assert!(row.contains("10.7 ms") && row.contains("4.7 ms") && row.contains("0.439"), "{row}");
+    assert!(row.contains("<td>yes"), "{row}");
+    assert!(section.contains("<svg"), "no picture of the state before");
+    // A capture that is not there fails, and nothing is written.
+    let missing = Command::new(env!("CARGO_BIN_EXE_iowhy"))
+        .args(["report", "--before", "no-such-file"])
+        .args([&after, &"-o".into(), &folder.0.join("none.html")])
+        .output()
+        .unwrap();
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(!folder.0.join("none.html").exists());
+}
+
 #[test]
 fn a_file_is_replaced_only_when_told() {
     let folder = Folder::new("force");

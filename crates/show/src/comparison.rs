@@ -56,7 +56,7 @@ pub fn text(comparison: &Comparison, style: &Style, out: &mut dyn Write) -> io::
 }
 
 /// What explains the difference, in a sentence.
-fn headline(comparison: &Comparison) -> String {
+pub(crate) fn headline(comparison: &Comparison) -> String {
     match comparison.explained {
         Explained::One(side, place) => {
             let name = if side == 0 { "A" } else { "B" };

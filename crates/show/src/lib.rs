@@ -26,4 +26,4 @@ pub use paint::Palette;
 pub use parquet::ParquetSink;
 pub use pylatencymap::{CumulativeRecord, PylatencymapOptions, PylatencymapRun};
 pub use view::{Colour, Growth, Style, View};
-pub use views::{VIEWS, find};
+pub use views::{Before, VIEWS, find, page};

@@ -20,6 +20,8 @@ mod stat_json;
 mod summary;
 mod table;
 
+pub use html::{Before, page};
+
 use crate::View;
 
 /// All views, sorted by name.

@@ -5,25 +5,29 @@
 //! HTML file: the verdict with what to do next, the evidence, heat maps that zoom in time, the
 //! slowest I/Os, who waited, the inputs with what was lost, and the numbers to download. The file
 //! needs nothing else: no network, no other file, and it is readable with scripts off and on paper.
+//! With `--before` it also says what differs from an earlier capture, as `iowhy compare` does.
 //!
 //! ## Examples
 //! `iowhy report biosnoop.txt -o report.html`: from captures of any format.
 //! `iowhy report --for 60s -o report.html`: this machine, for a minute.
 //! `iowhy report capture.iowhy --device sdb -o -`: one device, to standard output.
+//! `iowhy report after.txt --before before.txt -o report.html`: did the change help?
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, FromArgMatches};
-use iowhy_diagnose::{Options, judge};
-use iowhy_model::{Nanos, Report, Tally};
-use iowhy_show::Style;
+use iowhy_diagnose::{Options, compare, judge};
+use iowhy_model::{Filter, Nanos, Recording, Report, Tally};
+use iowhy_show::{Before, Style};
 
 use crate::arguments::{Files, Output, Selection, watch_time};
 use crate::command::{Command, Status};
 use crate::commands::why;
 use crate::confined::{self, Later};
 use crate::outputs::{self, Force};
-use crate::present::{View, knows_devices};
+use crate::present::knows_devices;
+use crate::scope;
+use crate::yardstick::Baselines;
 
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
@@ -44,6 +48,14 @@ struct ReportCommand {
     /// The file to write; `-` is standard output
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
+    /// A capture of the state before a change (may be given several times): what differs is a section
+    #[arg(long, value_name = "FILE")]
+    before: Vec<PathBuf>,
+    /// The spindle speed of the disk in revolutions per minute, if you know it
+    #[arg(long, value_name = "RPM", value_parser = why::spindle_speed)]
+    rpm: Option<f64>,
+    #[command(flatten)]
+    baselines: Baselines,
     #[command(flatten)]
     force: Force,
     #[command(flatten)]
@@ -53,26 +65,57 @@ struct ReportCommand {
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let mut asked = ReportCommand::from_arg_matches(matches)?;
     asked.selection = asked.selection.settled();
-    let inputs = if asked.watch_for.is_none() { &asked.files.files[..] } else { &[] };
-    let output = outputs::Output::open(&asked.output, asked.force, inputs)?;
-    let (mut recording, failed) = if asked.watch_for.is_none() && asked.files.given() {
-        confined::reading(asked.files.files.iter().map(PathBuf::as_path), &[&asked.output])?;
-        let gathered = asked.files.read_counting(Tally::for_a_verdict())?;
-        if gathered.recording.listings.is_empty()
-            || !knows_devices(&gathered.recording, &asked.selection)
-        {
-            return Ok(Status::Failed);
-        }
-        (gathered.recording, gathered.failed)
-    } else {
-        let later = Later::Write(confined::folders(&[&asked.output]));
-        (why::watch(asked.watch_for, &asked.selection, false, later)?, 0)
+    let healthy_origin = asked.baselines.yardstick()?;
+    let reads = asked.watch_for.is_none() && asked.files.given();
+    let after: &[PathBuf] = if reads { &asked.files.files } else { &[] };
+    let learned = asked.baselines.learned();
+    let inputs: Vec<PathBuf> = after.iter().chain(&asked.before).cloned().collect();
+    let output = outputs::Output::open(&asked.output, asked.force, &inputs)?;
+    let writes: Vec<&Path> = learned.into_iter().chain([asked.output.as_path()]).collect();
+    let mut failed = 0;
+    let mut read = |files: &Files| -> anyhow::Result<Option<Recording>> {
+        let gathered = files.read_counting(Tally::for_a_verdict())?;
+        failed += gathered.failed;
+        let known = !gathered.recording.listings.is_empty()
+            && knows_devices(&gathered.recording, &asked.selection);
+        Ok(known.then_some(gathered.recording))
     };
+    let earlier = Files { files: asked.before.clone(), format: asked.files.format.clone() };
+    let (recording, before) = if reads {
+        confined::reading(inputs.iter().map(PathBuf::as_path).chain(learned), &writes)?;
+        let recording = read(&asked.files)?;
+        (recording, if earlier.named() { read(&earlier)? } else { None })
+    } else {
+        // What was before is read while files may still be opened.
+        let before = if earlier.named() { read(&earlier)? } else { None };
+        let later = Later::Write(confined::folders(&writes));
+        (Some(why::watch(asked.watch_for, &asked.selection, false, later)?), before)
+    };
+    let Some(mut recording) = recording else { return Ok(Status::Failed) };
+    if earlier.named() && before.is_none() {
+        return Ok(Status::Failed);
+    }
     let filter = asked.selection.filter(&mut recording);
-    let incomplete = failed > 0 || recording.is_incomplete();
-    let findings = judge(&recording, &Options::default());
+    if filter != Filter::default() {
+        scope::narrow(&mut recording, &filter, &asked.selection);
+    }
+    let options = Options { rpm: asked.rpm, healthy_origin, ..Options::default() };
+    let mut incomplete = failed > 0 || recording.is_incomplete();
+    let findings = judge(&recording, &options);
+    asked.baselines.learn(&recording, &findings)?;
     let report = Report { recording, findings };
+    let before = before.map(|mut recording| {
+        let filter = asked.selection.filter(&mut recording);
+        if filter != Filter::default() {
+            scope::narrow(&mut recording, &filter, &asked.selection);
+        }
+        incomplete |= recording.is_incomplete();
+        let comparison = compare([("before", &recording), ("after", &report.recording)], &options);
+        let findings = judge(&recording, &options);
+        (Report { recording, findings }, comparison)
+    });
     let style: Style = Output::default().style(filter);
-    output.fill_text(|out| View::named("html").write(&report, &style, out))?;
+    let beside = before.as_ref().map(|(report, comparison)| Before { report, comparison });
+    output.fill_text(|out| iowhy_show::page(&report, beside, &style, out))?;
     Ok(Status::incomplete(incomplete))
 }

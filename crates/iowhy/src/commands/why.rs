@@ -226,7 +226,8 @@ pub fn watch(
     Ok(recording)
 }
 
-fn spindle_speed(text: &str) -> Result<f64, String> {
+/// A spindle speed that a disk has.
+pub fn spindle_speed(text: &str) -> Result<f64, String> {
     // From the slowest disk ever sold in numbers to well past the fastest.
     text.parse().ok().filter(|rpm| (1000.0..=50_000.0).contains(rpm)).ok_or_else(|| {
         format!("`{text}` is no spindle speed; disks turn at 4200, 5400, 7200, 10000 or 15000")

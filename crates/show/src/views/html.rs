@@ -19,11 +19,12 @@ use std::io::{self, Write};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use iowhy_model::{Finding, Report};
+use iowhy_model::{Comparison, Finding, Report};
 use sha2::{Digest, Sha256};
 
 use crate::{Style, View};
 
+mod beside;
 mod drawn;
 mod escape;
 mod sections;
@@ -41,7 +42,29 @@ pub const VIEW: View = View {
 const STYLE: &str = include_str!("html/page.css");
 const SCRIPT: &str = include_str!("html/page.js");
 
+/// What the report is compared with.
+#[derive(Clone, Copy)]
+pub struct Before<'a> {
+    /// The state before, judged by itself.
+    pub report: &'a Report,
+    /// What differs: before is A, the report is B.
+    pub comparison: &'a Comparison,
+}
+
 fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+    page(report, None, style, out)
+}
+
+/// Writes the page, with a section "Before and after" if there is something to compare with.
+///
+/// # Errors
+/// If the writer fails.
+pub fn page(
+    report: &Report,
+    before: Option<Before>,
+    style: &Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let findings: Vec<&Finding> = report
         .findings
         .iter()
@@ -49,6 +72,9 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
         .collect();
     head(report, &findings, out)?;
     sections::verdict(report, &findings, out)?;
+    if let Some(before) = &before {
+        beside::section(before, report, style, out)?;
+    }
     sections::evidence(report, &findings, out)?;
     sections::pictures(report, style, out)?;
     sections::histograms(report, style, out)?;
