@@ -4,6 +4,7 @@
 //! rule about something that does not exist yet has nothing to complain of.
 
 mod arrows;
+mod cycles;
 mod goldens;
 mod leaks;
 mod lexer;
@@ -59,6 +60,7 @@ pub const RULES: &[Rule] = &[
     Rule { name: "manual headings", check: lists::headings },
     Rule { name: "members of a list do not know each other", check: members::check },
     Rule { name: "names are those of the files", check: names::check },
+    Rule { name: "no cycle between modules of diagnose", check: cycles::check },
     Rule { name: "nothing of this machine in a file", check: leaks::check },
     Rule { name: "pages are few and count nothing", check: pages::check },
     Rule { name: "pure crates touch nothing", check: pure::check },

@@ -52,6 +52,11 @@ fn names_are_those_of_the_files() {
 }
 
 #[test]
+fn no_cycle_between_modules_of_diagnose() {
+    holds("no cycle between modules of diagnose");
+}
+
+#[test]
 fn nothing_of_this_machine_in_a_file() {
     holds("nothing of this machine in a file");
 }
