@@ -10,7 +10,7 @@ use iowhy_model::{Evidence, Family, Finding, Inferred, Level, STANDS, Severity, 
 use crate::analysis::Analysis;
 use crate::detector::{Detector, Ranked, Rule};
 use crate::evidence::confidence::COMPLAINED_OF;
-use crate::evidence::medium_readings;
+use crate::evidence::{medium_readings, requesters};
 use crate::options::Calibration;
 
 /// Acquittals that are right less often than this are withdrawn, and those that lead less often than any
@@ -72,6 +72,7 @@ pub fn rank(analysis: &Analysis, detectors: &[Detector], found: Vec<Finding>) ->
     findings.splice(place..place, conclusions);
     calibrate_first(analysis, &mut findings);
     bound(analysis, &mut findings);
+    requesters::state(analysis, &mut findings);
     findings
 }
 
@@ -187,7 +188,9 @@ fn is_worth_saying(analysis: &Analysis, closing: &Finding) -> bool {
         Calibration::No => STANDS,
         _ => calibration::of_first(closing.verdict, level, closing.confidence),
     };
-    closing.confidence >= ACQUITS && as_first >= STANDS
+    // Of an open class both readings are said, at the border.
+    let both = medium_readings::is_open(analysis, closing) && closing.confidence >= STANDS;
+    closing.confidence >= ACQUITS && (as_first >= STANDS || both)
 }
 
 /// Multiplies by what the richest listing behind it can carry (docs/METHOD.md, 11 Confidence). A

@@ -147,7 +147,9 @@ impl Weak {
         let (kind, of) = show.split_once(':').ok_or("name a variation as `hang:17`")?;
         let known = weak::kinds::KINDS.iter().find(|(name, _, _)| *name == kind);
         let made = weak::variation(known.ok_or("there is no such kind")?, number(of)?);
-        Ok(made.inputs.into_iter().map(|(_, text)| text).collect())
+        let told = weak::told(&made);
+        let inputs: String = made.inputs.into_iter().map(|(_, text)| text).collect();
+        Ok(format!("{inputs}\n== findings\n{told}"))
     }
 
     fn swept(&self) -> Result<String, String> {

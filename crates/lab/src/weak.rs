@@ -130,6 +130,17 @@ pub fn sweep(each: usize, only: Option<&str>) -> Result<Vec<Tried>, String> {
     })
 }
 
+/// What the judge says of a variation, a finding a line.
+pub fn told(weak: &Weak) -> String {
+    let recording = match weak.recording() {
+        Ok(recording) => recording,
+        Err(error) => return format!("not read: {error}\n"),
+    };
+    let line =
+        |known: Finding| format!("{} {:.2} {}\n", known.verdict, known.confidence, known.sentence);
+    judge(&recording, &Options::default()).into_iter().map(line).collect()
+}
+
 /// The table of a sweep, with the commonest wrong answers.
 pub fn table(tried: &[Tried]) -> String {
     let mut out = "| kind | what is the case | right | wrong accusation | wrong acquittal | nothing said | said wrongly |\n| --- | --- | --- | --- | --- | --- | --- |\n".to_string();

@@ -280,6 +280,36 @@ pub struct Finding {
     pub forecast: Option<Forecast>,
     /// The more specific verdict that explains this one away, if any.
     pub explained_by: Option<Verdict>,
+    /// What was seen and decides nothing by itself, where nothing can be concluded.
+    pub seen: Vec<Observation>,
+    /// Who waited for the device that it is about, most first.
+    pub requesters: Vec<Requester>,
+}
+
+/// Something that was seen, and what it would mean.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Observation {
+    /// The number, and where it was read.
+    pub evidence: Evidence,
+    /// What it would mean, one clause.
+    pub would_mean: String,
+    /// The verdict that it would speak for.
+    pub verdict: Option<Verdict>,
+}
+
+/// Who asked for I/O: a program, as far as it was seen.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Requester {
+    /// Its name.
+    pub program: Option<String>,
+    /// Its process id.
+    pub pid: Option<u32>,
+    /// Its control group.
+    pub cgroup: Option<String>,
+    /// The file it waited for most.
+    pub file: Option<String>,
+    /// Its share of all time waited, 0 to 1.
+    pub share: f64,
 }
 
 impl Finding {

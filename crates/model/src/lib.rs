@@ -39,7 +39,8 @@ pub use event::{Event, Layer, Stage};
 pub use fact::{Fact, FactKey, FactValue, KeyFamily, Kind, Message, key};
 pub use field::{EVENT_FIELDS, Field, FieldKind, FieldValue, INTERVAL_FIELDS, RATE_FIELDS};
 pub use finding::{
-    Basis, Bound, Evidence, Finding, Forecast, How, Impact, Origin, STANDS, Severity, Subject,
+    Basis, Bound, Evidence, Finding, Forecast, How, Impact, Observation, Origin, Requester, STANDS,
+    Severity, Subject,
 };
 pub use fold::{Filter, distributions, series};
 pub use histogram::{Edges, Histogram, Quantile, STANDARD_PER_OCTAVE, STANDARD_UNIT_NS};

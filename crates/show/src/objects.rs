@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use iowhy_model::{
-    Bound, DeviceId, Evidence, Finding, Forecast, Impact, Listing, Nanos, Recording, Report,
-    Severity,
+    Bound, DeviceId, Evidence, Finding, Forecast, Impact, Listing, Nanos, Observation, Recording,
+    Report, Requester, Severity,
 };
 use serde_json::{Map, Value, json};
 
@@ -134,6 +134,28 @@ fn finding(recording: &Recording, finding: &Finding) -> Value {
         ("forecast", finding.forecast.as_ref().map_or(Value::Null, forecast)),
         ("explained_by", finding.explained_by.map(|by| by.name()).into()),
         ("impact", finding.impact.as_ref().map_or(Value::Null, impact)),
+        ("seen", finding.seen.iter().map(seen).collect()),
+        ("requesters", finding.requesters.iter().map(requester).collect()),
+    ])
+}
+
+/// What was seen, and what it would mean.
+fn seen(one: &Observation) -> Value {
+    object([
+        ("evidence", evidence(&one.evidence)),
+        ("would_mean", one.would_mean.clone().into()),
+        ("verdict", one.verdict.map(|verdict| verdict.name()).into()),
+    ])
+}
+
+/// Who waited, and for how much of the time.
+fn requester(one: &Requester) -> Value {
+    object([
+        ("program", one.program.clone().into()),
+        ("pid", one.pid.into()),
+        ("cgroup", one.cgroup.clone().into()),
+        ("file", one.file.clone().into()),
+        ("share", number(one.share)),
     ])
 }
 

@@ -27,6 +27,7 @@ use crate::analysis::Analysis;
 use crate::analysis::samples::IntervalSample;
 use crate::detector::{Detector, Needs, Ranked, Rule};
 use crate::evidence::builder::{computed, held, lines, new_finding, read_off};
+use crate::evidence::observations;
 use crate::evidence::unaccused;
 use crate::phrase;
 
@@ -78,7 +79,7 @@ fn conclude(analysis: &Analysis, ranked: &Ranked) -> Vec<Finding> {
         }
     }
     if findings.is_empty() && ranked.findings.is_empty() {
-        findings.extend(nothing_to_judge(analysis));
+        findings.extend(nothing_to_judge(analysis, ranked));
     }
     findings
 }
@@ -122,7 +123,7 @@ fn nothing_completes(analysis: &Analysis, row: &IntervalSample) -> Finding {
 }
 
 /// Listings were read, but none holds an I/O of a block device.
-fn nothing_to_judge(analysis: &Analysis) -> Option<Finding> {
+fn nothing_to_judge(analysis: &Analysis, ranked: &Ranked) -> Option<Finding> {
     let source = &analysis.recording.listings.first()?.source;
     let records = analysis.recording.records();
     let mut finding = new_finding(DETECTOR.verdict, None, vec![0]);
@@ -148,6 +149,8 @@ fn nothing_to_judge(analysis: &Analysis) -> Option<Finding> {
     finding.refuted_by = lines(&["the capture below shows block I/O"]);
     finding.next_step =
         vec![format!("{}: it adds the latency of each I/O", phrase::capture("", SECONDS))];
+    let spoken_of: Vec<String> = analysis.facts.disks().map(str::to_string).collect();
+    finding.seen = observations::of(analysis, ranked, &source.input, &spoken_of);
     Some(finding)
 }
 
@@ -230,6 +233,7 @@ fn finding(analysis: &Analysis, ranked: &Ranked, input: &str, disks: &[String]) 
     let unstated = id.is_some_and(|id| analysis.recording.device_of(id).medium.is_none());
     let made_of = (rich && unstated).then(|| MADE_OF.to_string());
     finding.next_step = made_of.into_iter().chain([capture]).collect();
+    finding.seen = observations::of(analysis, ranked, input, disks);
     let unseen = unseen(ranked.detectors, analysis.level(&listings));
     if !unseen.is_empty() {
         let names = unseen.join(", ");

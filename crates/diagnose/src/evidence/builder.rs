@@ -25,6 +25,8 @@ pub fn new_finding(verdict: Verdict, device: Option<DeviceId>, listings: Vec<usi
         forecast: None,
         explained_by: None,
         impact: None,
+        seen: Vec::new(),
+        requesters: Vec::new(),
     }
 }
 

@@ -169,6 +169,11 @@ fn may_be_durable(analysis: &Analysis, finding: &Finding) -> bool {
     analysis.intervals.iter().filter(about).any(|row| row.may_be_durable() && slow(row))
 }
 
+/// Whether an answer hangs on a guess: of the class, or of what writes were.
+pub fn is_open(analysis: &Analysis, finding: &Finding) -> bool {
+    of_finding(analysis, finding).is_some() || may_be_durable(analysis, finding)
+}
+
 /// Confidence of a finding, no more than the guess of the class is worth that it hangs on: an acquittal
 /// is just said, an accusation is not.
 pub fn bounded(analysis: &Analysis, finding: &Finding) -> f64 {
@@ -177,8 +182,7 @@ pub fn bounded(analysis: &Analysis, finding: &Finding) -> f64 {
         Verdict::DeviceSlow => SHAPE_ALONE,
         _ => return finding.confidence,
     };
-    let open = || of_finding(analysis, finding).is_some() || may_be_durable(analysis, finding);
-    if finding.confidence <= most || !open() {
+    if finding.confidence <= most || !is_open(analysis, finding) {
         return finding.confidence;
     }
     most

@@ -325,6 +325,8 @@ fn finding(verdict: &str, device: Option<DeviceId>, confidence: f64, share: f64)
         next_step: Vec::new(),
         forecast: None,
         explained_by: None,
+        seen: Vec::new(),
+        requesters: Vec::new(),
         impact: None,
     }
 }

@@ -192,6 +192,8 @@ mod tests {
             next_step: Vec::new(),
             forecast: None,
             explained_by: None,
+            seen: Vec::new(),
+            requesters: Vec::new(),
             impact: None,
         }
     }

@@ -102,6 +102,8 @@ fn nobody(recording: &Recording, own: &Own) -> Finding {
         next_step: vec![first, live],
         forecast: None,
         explained_by: None,
+        seen: Vec::new(),
+        requesters: Vec::new(),
         impact: None,
     }
 }
@@ -174,6 +176,8 @@ fn missed_turns(recording: &Recording, missed: &Turns) -> Finding {
         ],
         forecast: None,
         explained_by: None,
+        seen: Vec::new(),
+        requesters: Vec::new(),
         impact: None,
     }
 }
@@ -256,6 +260,8 @@ fn capped(recording: &Recording, held: &Held) -> Finding {
         ],
         forecast: None,
         explained_by: None,
+        seen: Vec::new(),
+        requesters: Vec::new(),
         impact: None,
     }
 }

@@ -1,0 +1,63 @@
+//! Who waited for a device: programs with their control groups and files, by their share of the time.
+
+use std::collections::HashMap;
+
+use iowhy_model::{Finding, Name, Requester};
+
+use crate::analysis::{Analysis, requests};
+
+/// So many are named: a handful, the rest is a tail.
+const MOST: usize = 5;
+
+/// Process id, name and control group.
+type Who = (Option<u32>, Option<Name>, Option<Name>);
+
+/// Time waited, and for which file.
+#[derive(Default)]
+struct Waited {
+    ns: f64,
+    files: HashMap<Name, f64>,
+}
+
+/// Names those who waited, in what leads and in whatever stands.
+pub fn state(analysis: &Analysis, findings: &mut [Finding]) {
+    for (rank, finding) in findings.iter_mut().enumerate() {
+        if rank == 0 || finding.stands() {
+            finding.requesters = of(analysis, finding);
+        }
+    }
+}
+
+fn of(analysis: &Analysis, finding: &Finding) -> Vec<Requester> {
+    let (Some(device), Some(place)) = (finding.subject.device, finding.subject.listings.first())
+    else {
+        return Vec::new();
+    };
+    let (disk, input) = (analysis.disk(device), analysis.input(*place));
+    let mut all: HashMap<Who, Waited> = HashMap::new();
+    let mut sum = 0.0;
+    let about = analysis.requests.iter();
+    for known in about.filter(|of| of.disk == disk && analysis.input(of.listing) == input) {
+        for event in &known.events {
+            let Some(stretch) = requests::stretch(event) else { continue };
+            let ns = requests::length_ns(stretch);
+            sum += ns;
+            let waited = all.entry((event.pid, event.comm, event.cgroup)).or_default();
+            waited.ns += ns;
+            if let Some(file) = event.file {
+                *waited.files.entry(file).or_default() += ns;
+            }
+        }
+    }
+    let mut all: Vec<(Who, Waited)> =
+        all.into_iter().filter(|((pid, comm, _), _)| pid.is_some() || comm.is_some()).collect();
+    all.sort_by(|a, b| b.1.ns.total_cmp(&a.1.ns).then(a.0.0.cmp(&b.0.0)));
+    let text = |name: Option<Name>| name.map(|name| analysis.recording.text(name).to_string());
+    let requester = |((pid, comm, cgroup), waited): (Who, Waited)| {
+        let file = waited.files.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
+        let file = text(file.map(|(file, _)| file));
+        let share = waited.ns / f64::max(sum, 1.0);
+        Requester { program: text(comm), pid, cgroup: text(cgroup), file, share }
+    };
+    all.into_iter().take(MOST).map(requester).collect()
+}
