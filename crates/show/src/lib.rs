@@ -22,6 +22,7 @@ mod view;
 mod views;
 mod words;
 
+pub use objects::tables as json_tables;
 pub use paint::Palette;
 pub use parquet::ParquetSink;
 pub use pylatencymap::{CumulativeRecord, PylatencymapOptions, PylatencymapRun};

@@ -4,8 +4,8 @@
 //! A row per device and stretch of time: requests and kilobytes per second, mean latency
 //! (r_await, w_await), mean size, queue and busy share, as `iostat -x` counts them; where single
 //! requests were traced or logged, also p50, p95, p99 and the maximum, and the waiting time (Q2D)
-//! and device time (D2C) apart. Columns that nothing is known of are left out; on narrow paper
-//! the less telling ones are too. Devices that did nothing are hidden unless `--verbose` or
+//! and device time (D2C) apart. Columns that nothing is known of are left out; on a narrow
+//! terminal the less telling ones are too. Devices that did nothing are hidden unless `--verbose` or
 //! `--device` asks for them.
 //!
 //! ## Units
@@ -103,7 +103,7 @@ fn footnotes(paper: &mut Paper, rows: &[&Row], layout: &Layout) -> io::Result<()
     }
     let hidden = COLUMNS.len().saturating_sub(layout.drawn() + layout.unknown());
     if hidden > 0 {
-        let text = format!("{hidden} more columns on wider paper (`--width`)");
+        let text = format!("{hidden} more columns are hidden; widen the terminal (or `--width`)");
         paper.paragraph(&mark, &text, Tone::Faint)?;
     }
     Ok(())
