@@ -45,6 +45,8 @@ fn a_report_has_all_its_fields_in_order() {
         "next_step",
         "forecast",
         "explained_by",
+        "seen",
+        "requesters",
     ];
     assert_eq!(keys(first), expected);
     assert_eq!(first["verdict"], "device.retry");

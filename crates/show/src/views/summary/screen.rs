@@ -2,7 +2,9 @@
 
 use std::io;
 
-use iowhy_model::{Evidence, Finding, Forecast, Level, Recording, Report, Severity, Unit};
+use iowhy_model::{
+    Evidence, Finding, Forecast, Level, Recording, Report, Requester, Severity, Unit,
+};
 
 use super::verdict::{about, accuses, explained};
 use crate::Style;
@@ -20,6 +22,7 @@ const LABEL: usize = 12;
 const DECIDE: usize = 3;
 const STEPS: usize = 3;
 const ALSO: usize = 4;
+const WHO: usize = 3;
 /// From this width on all numbers and refutations stand in a column of their own at the right.
 const TWO_COLUMNS: usize = 150;
 /// Columns of the left one then: lines longer than this are hard to read.
@@ -67,6 +70,7 @@ fn column(paper: &Paper, report: &Report, first: &Finding, others: &[&Finding]) 
         cost(paper, first),
         confidence(paper, first),
         forecast(paper, first),
+        who(paper, first),
         decides(paper, first),
         next(paper, first),
         refuted(paper, first),
@@ -77,7 +81,7 @@ fn column(paper: &Paper, report: &Report, first: &Finding, others: &[&Finding]) 
     // What is shortened first: other findings, steps, numbers, the forecast, refutation, sentence.
     let lines = |blocks: &[Block]| blocks.iter().map(|block| block.lines.len()).sum::<usize>();
     let mut over = lines(&blocks).saturating_sub(LINES);
-    for place in [8, 6, 7, 5, 4, 9, 1] {
+    for place in [9, 7, 8, 6, 4, 5, 10, 1] {
         if let Some(block) = blocks.get_mut(place) {
             over -= block.shorten(over, paper.width());
         }
@@ -190,6 +194,21 @@ pub fn after_the_cure(forecast: &Forecast, unicode: bool) -> String {
     format!("mean latency {now} now {arrow} {after} after the fix, if {}", forecast.assuming)
 }
 
+/// Who waited for the device, with shares of the time.
+fn who(paper: &Paper, finding: &Finding) -> Block {
+    let said = |one: &Requester| {
+        let name = one.program.as_deref().or(one.cgroup.as_deref())?;
+        let pid = one.pid.map_or(String::new(), |pid| format!(" (pid {pid})"));
+        let file = one.file.as_deref().map_or(String::new(), |file| format!(" on {file}"));
+        Some(format!("{name}{pid} {}{file}", share(one.share)))
+    };
+    let some: Vec<String> = finding.requesters.iter().filter_map(said).take(WHO).collect();
+    if some.is_empty() {
+        return Block::none();
+    }
+    labelled(paper, "who waits", &some.join(", "), 0)
+}
+
 /// The numbers that decide: two that met their threshold and one that describes, or what there is. A
 /// number that a reader can see for himself comes before a statistic.
 fn decides(paper: &Paper, finding: &Finding) -> Block {
@@ -208,6 +227,14 @@ fn decides(paper: &Paper, finding: &Finding) -> Block {
     }
     let name = if finding.is_probability() { "because" } else { "seen" };
     let mut lines = Vec::new();
+    if !finding.seen.is_empty() {
+        for one in finding.seen.iter().take(DECIDE) {
+            let mark = label(if lines.is_empty() { name } else { "" });
+            let text = format!("{}: {}", number(paper, &one.evidence), one.would_mean);
+            lines.extend(paper.wrapped(&mark, &text, Tone::Plain));
+        }
+        return Block::text(lines, 1);
+    }
     for one in some {
         let mark = label(if lines.is_empty() { name } else { "" });
         lines.extend(paper.wrapped(&mark, &number(paper, one), Tone::Plain));
