@@ -16,9 +16,8 @@
 //! `iowhy compare capture.txt --device sdb --device sdc`: a disk beside its neighbour.
 //! `iowhy compare capture.txt:sdb capture.txt:nvme0n1`: the same, spelt out.
 //! `iowhy compare io.json@0-60s io.json@60s-120s`: the first minute beside the second.
+//! `iowhy compare --at 'yesterday 03:12' --at 03:12`: two minutes that `iowhy watch` recorded.
 //! `iowhy compare monday.txt tuesday.txt --json`: for programs.
-//! `iowhy compare before.txt after.txt --fail-on device`: exits with status 3 if `after.txt` has a device
-//! verdict that `before.txt` has not.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -34,8 +33,8 @@ use crate::arguments::{Files, Output, duration};
 use crate::clean;
 use crate::command::{Command, Status};
 use crate::confined;
-use crate::fail_on::FailOn;
 use crate::messages::Hinted;
+use crate::past::Past;
 
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
@@ -49,13 +48,13 @@ pub const COMMAND: Command = Command {
 #[derive(Args, Debug)]
 struct Compare {
     /// `FILE[:DEVICE][@FROM-TO]`, such as `capture.txt:sdb@0-30s`
-    #[arg(value_name = "SIDE", num_args = 1..=2, required = true)]
+    #[arg(value_name = "SIDE", num_args = 1..=2, required_unless_present = "at", conflicts_with = "at")]
     sides: Vec<String>,
+    #[command(flatten)]
+    past: Past,
     /// Only this device; given twice, the two devices to compare
     #[arg(short, long = "device", value_name = "DEVICE")]
     devices: Vec<String>,
-    #[command(flatten)]
-    fail_on: FailOn,
     #[command(flatten)]
     output: Output,
 }
@@ -67,6 +66,8 @@ struct Side {
     device: Option<String>,
     /// From and to, ns from the first moment of each listing.
     stretch: Option<(i64, i64)>,
+    /// A stretch of what `iowhy watch` recorded.
+    past: Option<Past>,
 }
 
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
@@ -76,7 +77,8 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let mut gathered = Vec::new();
     let mut incomplete = false;
     for side in &sides {
-        let files = Files { files: vec![side.file.clone()], format: None };
+        let past = side.past.clone().unwrap_or_default();
+        let files = Files { files: vec![side.file.clone()], past, ..Files::default() };
         let mut cutting = Cutting::new(side);
         let (failed, prose) = files.pour(&mut cutting)?;
         let (mut recording, zeros) = cutting.recording();
@@ -99,13 +101,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         iowhy_show::comparison::text(&comparison, &style, &mut out)?;
     }
     out.flush()?;
-    // What B has and A has not: a change for the worse.
-    let verdicts = |side: usize| {
-        let standing = comparison.sides.get(side).into_iter().flat_map(|side| &side.verdicts);
-        standing.filter(|said| said.stands).map(|said| (said.verdict, said.confidence))
-    };
-    let new = verdicts(1).filter(|(new, _)| !verdicts(0).any(|(known, _)| known == *new));
-    Ok(asked.fail_on.status(new, Status::incomplete(incomplete)))
+    Ok(Status::incomplete(incomplete))
 }
 
 impl Compare {
@@ -117,6 +113,16 @@ impl Compare {
             let side = Side::parse(side)?;
             Ok(Side { device: side.device.or(device.cloned()), ..side })
         };
+        if let [a, b] = self.past.at.as_slice() {
+            let side = |at: &String, device: Option<&String>| Side {
+                file: self.past.folder(),
+                device: device.cloned(),
+                stretch: None,
+                past: Some(self.past.at(at)),
+            };
+            let (first, last) = (self.devices.first(), self.devices.last());
+            return Ok([side(a, first), side(b, last)]);
+        }
         match (self.sides.as_slice(), self.devices.as_slice()) {
             ([one], [a, b]) => Ok([with(one, Some(a))?, with(one, Some(b))?]),
             ([a, b], []) => Ok([with(a, None)?, with(b, None)?]),
@@ -129,7 +135,8 @@ impl Compare {
 
 impl Side {
     fn parse(text: &str) -> anyhow::Result<Side> {
-        let plain = |text: &str| Side { file: text.into(), device: None, stretch: None };
+        let plain =
+            |text: &str| Side { file: text.into(), device: None, stretch: None, past: None };
         // A file may have a colon or an at in its name.
         if text == "-" || Path::new(text).exists() {
             return Ok(plain(text));
@@ -144,7 +151,7 @@ impl Side {
         match rest.rsplit_once(':') {
             Some((file, device)) if !device.is_empty() => {
                 let device = Some(device.trim_start_matches("/dev/").to_string());
-                Ok(Side { file: file.into(), device, stretch })
+                Ok(Side { file: file.into(), device, stretch, past: None })
             }
             _ => Ok(Side { stretch, ..plain(rest) }),
         }
@@ -152,6 +159,9 @@ impl Side {
 
     fn name(&self) -> String {
         let mut name = self.file.display().to_string();
+        if let Some(at) = self.past.as_ref().and_then(|past| past.at.first()) {
+            name = format!("{name}, {at}");
+        }
         if let Some(device) = &self.device {
             name = format!("{name}, {device}");
         }
@@ -178,8 +188,8 @@ impl Side {
             let others = recording.devices().iter().map(|device| device.name.as_str());
             let known: Vec<&str> = others.filter(|other| other != name).collect();
             return Err(Hinted::error(
-                format!("`{}` has no data for `{name}`", self.file.display()),
-                format!("it contains {}", known.join(", ")),
+                format!("`{}` says nothing of `{name}`", self.file.display()),
+                format!("it speaks of {}", known.join(", ")),
             ));
         }
         if let Some(stretch) = self.stretch {
@@ -203,7 +213,7 @@ fn stretch(text: &str) -> anyhow::Result<(i64, i64)> {
     let hint = "write from and to since the capture began: `@10s-20s`";
     let wrong = |why: String| Hinted::error(why, hint);
     let (from, to) =
-        text.split_once('-').ok_or_else(|| wrong(format!("invalid time range `{text}`")))?;
+        text.split_once('-').ok_or_else(|| wrong(format!("`{text}` is no stretch of time")))?;
     let ns = |text: &str| duration(text).map(Nanos::ns).map_err(&wrong);
     let (from, to) = (ns(from)?, ns(to)?);
     if from >= to {

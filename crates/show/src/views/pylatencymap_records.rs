@@ -19,7 +19,7 @@ use std::io::{self, Write};
 
 use iowhy_model::Report;
 
-use crate::pylatencymap::NewRecords;
+use crate::pylatencymap::{records_of, write_record};
 use crate::{Style, View};
 
 /// Entry in the list of views.
@@ -31,5 +31,10 @@ pub const VIEW: View = View {
 };
 
 fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
-    NewRecords::default().write(&report.recording, style, out)
+    for listing in &report.recording.listings {
+        for record in records_of(&report.recording, listing, style) {
+            write_record(&record, out)?;
+        }
+    }
+    Ok(())
 }
