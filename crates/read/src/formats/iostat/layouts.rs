@@ -30,6 +30,8 @@ const UNITS: [(&str, f64); 3] = [("kB", 1024.0), ("sec", 512.0), ("MB", 1_048_57
 
 /// How far figures printed to a hundredth may be apart, beside their rounding.
 const TOLERANCE: f64 = 0.05;
+/// Values with a fraction that a row has at least.
+const FRACTIONS: usize = 3;
 /// Half of the last digit.
 const HALF_DIGIT: f64 = 0.005;
 /// Bytes of a sector, of a KiB.
@@ -54,7 +56,9 @@ pub(super) enum Fit {
 pub(super) fn columns_of(words: &[&str], known: &[String]) -> Fit {
     let Some((name, cells)) = words.split_first() else { return Fit::No };
     let sized = |layout: &&&str| layout.split_ascii_whitespace().count() == cells.len();
-    if !is_disk(name) || !cells.iter().all(|word| is_value(word) && word.contains(['.', ','])) {
+    // A web page or an editor leaves `0` of `0.00` now and then.
+    let fractions = cells.iter().filter(|word| word.contains(['.', ','])).count();
+    if !is_disk(name) || !cells.iter().all(|word| is_value(word)) || fractions < FRACTIONS {
         return Fit::No;
     }
     let layouts: Vec<&&str> = LAYOUTS.iter().filter(sized).collect();

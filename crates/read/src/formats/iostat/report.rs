@@ -11,6 +11,9 @@ use crate::counters::processor::{Processor, Shares};
 use crate::text::invocation::Invocation;
 use crate::text::table::TableRow;
 
+/// Rates that tell whether a report counts over an interval: four are whole by chance once in 10^4.
+const RATES_TOLD: usize = 4;
+
 /// Collects the rows of a report and pours them out when the next one begins.
 #[derive(Default)]
 pub(super) struct Reports {
@@ -26,6 +29,17 @@ pub(super) struct Reports {
     shares: Option<Shares>,
     processor: Processor,
     run: Run,
+    /// The first report of a listing whose banner is missing, until the next one tells whether it
+    /// counts since boot.
+    held: Option<ReportRows>,
+}
+
+/// A report that waits for the next, with the length and start it would have.
+struct ReportRows {
+    drafts: Vec<(String, Draft)>,
+    shares: Option<Shares>,
+    length: Option<f64>,
+    start: Option<f64>,
 }
 
 /// What is known of the run as a whole.
@@ -88,6 +102,7 @@ impl Reports {
     /// The listing is over.
     pub(super) fn finish(&mut self, sink: &mut dyn Sink) {
         self.flush(sink);
+        self.release(false, sink);
         self.processor.state(sink);
     }
 
@@ -139,13 +154,40 @@ impl Reports {
         }
         let rates: Vec<f64> =
             self.drafts.iter().flat_map(|(_, draft)| draft.request_rates()).collect();
-        let since_boot = self.run.is_since_boot() && !are_whole(&rates);
+        let whole = are_whole(&rates);
+        let since_boot = self.run.is_since_boot() && !whole;
+        let length = if since_boot { None } else { self.run.length() };
+        let start = length.and_then(|length| self.run.start(length));
+        let report = ReportRows { drafts: std::mem::take(&mut self.drafts), shares, length, start };
+        let first = self.run.reports == 0;
+        self.run.reports += 1;
+        let known = self.run.banner || self.run.omits_first || self.run.elided;
+        if first && !known && !whole && rates.len() >= RATES_TOLD {
+            self.held = Some(report);
+            return;
+        }
+        // Whole requests over the interval from the second report on, and no such in the first: the
+        // first is the one since boot, and somebody cut the banner off.
+        self.release(whole, sink);
+        self.pour(report, since_boot, sink);
+    }
+
+    /// Gives out the first report, if it was held.
+    fn release(&mut self, since_boot: bool, sink: &mut dyn Sink) {
+        if let Some(mut report) = self.held.take() {
+            if since_boot {
+                (report.length, report.start) = (None, None);
+            }
+            self.pour(report, since_boot, sink);
+        }
+    }
+
+    fn pour(&mut self, report: ReportRows, since_boot: bool, sink: &mut dyn Sink) {
+        let ReportRows { drafts, shares, length, start } = report;
         if let Some(shares) = shares.filter(|_| !since_boot) {
             self.processor.take(&shares);
         }
-        let length = if since_boot { None } else { self.run.length() };
-        let start = length.and_then(|length| self.run.start(length));
-        for (name, draft) in self.drafts.drain(..) {
+        for (name, draft) in drafts {
             let device = sink.device(&name);
             let mut interval = draft.interval(device);
             // What runs from boot is of no complaint, and judged nowhere.
@@ -160,7 +202,6 @@ impl Reports {
             interval.start = start.map(Time::from_seconds);
             sink.interval(interval);
         }
-        self.run.reports += 1;
     }
 }
 
