@@ -37,3 +37,13 @@ need() { # PROGRAM PACKAGE...
     fi
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >&2
 }
+
+need_tool() { # CARGO-SUBCOMMAND, built once and kept beside the build cache
+    local tools=${CARGO_TARGET_DIR%/*}/tools
+    export PATH=$tools/bin:$PATH
+    command -v "$1" >/dev/null && return
+    echo "iowhy: building $1 (once)" >&2
+    env -u CARGO_ENCODED_RUSTFLAGS CARGO_TARGET_DIR="$tools/target" \
+        cargo install --quiet --locked --root "$tools" "$1" >&2
+    rm -rf "$tools/target"
+}

@@ -251,7 +251,12 @@ fn carries(analysis: &Analysis, finding: &Finding) -> f64 {
         let listing = analysis.recording.listings.get(*place);
         listing.is_some_and(|known| known.source.inferred.contains(&Inferred::Columns))
     });
-    let at_most = if inferred { INFERRED } else { SUREST };
+    let at_most = match (inferred, finding.verdict) {
+        // Who clears a disk must know what the columns are, and over what time.
+        (true, Verdict::Healthy) => STANDS - 0.01,
+        (true, _) => INFERRED,
+        _ => SUREST,
+    };
     at_most.min(match level {
         Level::A if rows <= 1 => ONE_ROW,
         Level::A => AVERAGES,

@@ -8,7 +8,6 @@ use iowhy_model::{Filter, Nanos, Stage};
 use iowhy_show::Style;
 
 use crate::messages::Hinted;
-use crate::past::Past;
 pub use crate::selection::Selection;
 use crate::{commands, complete, paper};
 
@@ -83,11 +82,6 @@ pub struct Files {
     /// Read every line as this format instead of recognising it
     #[arg(long, value_name = "NAME", add = complete::formats())]
     pub format: Option<String>,
-    #[command(flatten)]
-    pub past: Past,
-    /// Of a recorder's store, only histograms and averages
-    #[arg(skip)]
-    pub cells: bool,
 }
 
 /// What follows a command that can read captures or watch again and again.
@@ -99,8 +93,6 @@ pub struct Words {
     /// Read every line as this format instead of recognising it
     #[arg(long, value_name = "NAME", add = complete::formats())]
     format: Option<String>,
-    #[command(flatten)]
-    past: Past,
 }
 
 /// The two readings of [`Words`].
@@ -127,16 +119,10 @@ impl Words {
     /// # Errors
     /// If an interval or count is none.
     pub fn task(&self) -> anyhow::Result<Task> {
-        let mut files = Files {
+        let files = Files {
             files: self.words.iter().map(PathBuf::from).collect(),
             format: self.format.clone(),
-            past: self.past.clone(),
-            cells: false,
         };
-        if self.past.asked() {
-            files.add_store();
-            return Ok(Task::Read(files));
-        }
         let is_time = |word: &String| duration(word).is_ok() && !PathBuf::from(word).exists();
         let is_repeat = self.words.first().is_some_and(is_time);
         if !is_repeat {

@@ -19,10 +19,8 @@ mod manual;
 mod messages;
 mod outputs;
 mod paper;
-mod past;
 mod plan;
 mod present;
-mod recorder;
 mod rows;
 mod scope;
 mod selection;
@@ -30,7 +28,6 @@ mod stop;
 mod unpack;
 mod version;
 mod watch;
-mod when;
 mod yardstick;
 
 use std::process::ExitCode;

@@ -139,6 +139,8 @@ pub struct Source {
     pub records: u64,
     /// Lines that looked like its own but could not be used.
     pub skipped: u64,
+    /// Of these, the ones with a value that no device and no clock gives: a latency of many thousand years.
+    pub impossible: u64,
     /// Of these, the ones that were about a device, by device: what is known of it is not all.
     pub skipped_of: Vec<(DeviceId, u64)>,
     /// What was lost, by reason.
@@ -165,6 +167,7 @@ impl Source {
             watched: None,
             records: 0,
             skipped: 0,
+            impossible: 0,
             skipped_of: Vec::new(),
             losses: Vec::new(),
             notes: Vec::new(),

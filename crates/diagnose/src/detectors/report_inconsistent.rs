@@ -100,7 +100,7 @@ fn unusable(analysis: &Analysis) -> Vec<Finding> {
     let all = analysis.recording.listings.iter().enumerate();
     let dead = all.filter(|(_, listing)| {
         let source = &listing.source;
-        source.records == 0 && source.skipped >= FEW_LINES && source.level == Level::C
+        source.records == 0 && source.impossible >= FEW_LINES
     });
     dead.map(|(place, listing)| {
         let source = &listing.source;

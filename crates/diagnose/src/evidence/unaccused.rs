@@ -51,11 +51,15 @@ fn is_about(analysis: &Analysis, known: &Finding, disk: &str) -> bool {
 /// disk must have read all of it.
 pub fn unread(analysis: &Analysis, input: &str) -> Option<(f64, String)> {
     let recording = analysis.recording;
+    // What was not read of one file may be what accuses the disk of another: they were given together.
     let of_input = |name: &String| name == input;
-    if let Some(unread) = recording.unread.iter().find(|unread| of_input(&unread.input)) {
+    let own = recording.unread.iter().find(|unread| of_input(&unread.input));
+    if let Some(unread) = own.or(recording.unread.first()) {
         let (first, last) = unread.lines;
         let lines = (last - first + 1) as f64;
-        return Some((lines, format!("lines {first} to {last} ({})", unread.reason)));
+        let of =
+            if of_input(&unread.input) { String::new() } else { format!(" of {}", unread.input) };
+        return Some((lines, format!("lines {first} to {last}{of} ({})", unread.reason)));
     }
     let mut sources = recording.listings.iter().map(|listing| &listing.source);
     sources.find_map(|source| {

@@ -16,7 +16,6 @@
 //! `iowhy compare capture.txt --device sdb --device sdc`: a disk beside its neighbour.
 //! `iowhy compare capture.txt:sdb capture.txt:nvme0n1`: the same, spelt out.
 //! `iowhy compare io.json@0-60s io.json@60s-120s`: the first minute beside the second.
-//! `iowhy compare --at 'yesterday 03:12' --at 03:12`: two minutes that `iowhy watch` recorded.
 //! `iowhy compare monday.txt tuesday.txt --json`: for programs.
 
 use std::io::Write;
@@ -34,7 +33,6 @@ use crate::clean;
 use crate::command::{Command, Status};
 use crate::confined;
 use crate::messages::Hinted;
-use crate::past::Past;
 
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
@@ -48,10 +46,8 @@ pub const COMMAND: Command = Command {
 #[derive(Args, Debug)]
 struct Compare {
     /// `FILE[:DEVICE][@FROM-TO]`, such as `capture.txt:sdb@0-30s`
-    #[arg(value_name = "SIDE", num_args = 1..=2, required_unless_present = "at", conflicts_with = "at")]
+    #[arg(value_name = "SIDE", num_args = 1..=2, required = true)]
     sides: Vec<String>,
-    #[command(flatten)]
-    past: Past,
     /// Only this device; given twice, the two devices to compare
     #[arg(short, long = "device", value_name = "DEVICE")]
     devices: Vec<String>,
@@ -66,8 +62,6 @@ struct Side {
     device: Option<String>,
     /// From and to, ns from the first moment of each listing.
     stretch: Option<(i64, i64)>,
-    /// A stretch of what `iowhy watch` recorded.
-    past: Option<Past>,
 }
 
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
@@ -77,8 +71,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let mut gathered = Vec::new();
     let mut incomplete = false;
     for side in &sides {
-        let past = side.past.clone().unwrap_or_default();
-        let files = Files { files: vec![side.file.clone()], past, ..Files::default() };
+        let files = Files { files: vec![side.file.clone()], format: None };
         let mut cutting = Cutting::new(side);
         let (failed, prose) = files.pour(&mut cutting)?;
         let (mut recording, zeros) = cutting.recording();
@@ -113,16 +106,6 @@ impl Compare {
             let side = Side::parse(side)?;
             Ok(Side { device: side.device.or(device.cloned()), ..side })
         };
-        if let [a, b] = self.past.at.as_slice() {
-            let side = |at: &String, device: Option<&String>| Side {
-                file: self.past.folder(),
-                device: device.cloned(),
-                stretch: None,
-                past: Some(self.past.at(at)),
-            };
-            let (first, last) = (self.devices.first(), self.devices.last());
-            return Ok([side(a, first), side(b, last)]);
-        }
         match (self.sides.as_slice(), self.devices.as_slice()) {
             ([one], [a, b]) => Ok([with(one, Some(a))?, with(one, Some(b))?]),
             ([a, b], []) => Ok([with(a, None)?, with(b, None)?]),
@@ -135,8 +118,7 @@ impl Compare {
 
 impl Side {
     fn parse(text: &str) -> anyhow::Result<Side> {
-        let plain =
-            |text: &str| Side { file: text.into(), device: None, stretch: None, past: None };
+        let plain = |text: &str| Side { file: text.into(), device: None, stretch: None };
         // A file may have a colon or an at in its name.
         if text == "-" || Path::new(text).exists() {
             return Ok(plain(text));
@@ -151,7 +133,7 @@ impl Side {
         match rest.rsplit_once(':') {
             Some((file, device)) if !device.is_empty() => {
                 let device = Some(device.trim_start_matches("/dev/").to_string());
-                Ok(Side { file: file.into(), device, stretch, past: None })
+                Ok(Side { file: file.into(), device, stretch })
             }
             _ => Ok(Side { stretch, ..plain(rest) }),
         }
@@ -159,9 +141,6 @@ impl Side {
 
     fn name(&self) -> String {
         let mut name = self.file.display().to_string();
-        if let Some(at) = self.past.as_ref().and_then(|past| past.at.first()) {
-            name = format!("{name}, {at}");
-        }
         if let Some(device) = &self.device {
             name = format!("{name}, {device}");
         }

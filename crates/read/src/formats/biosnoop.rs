@@ -210,7 +210,10 @@ impl Reader for Biosnoop {
                 sink.event(event);
                 Step::Took
             }
-            Err(reason) => Step::Skipped(reason.to_string()),
+            Err(reason) => {
+                sink.source().impossible += u64::from(is_impossible(line));
+                Step::Skipped(reason.to_string())
+            }
         }
     }
 
@@ -400,6 +403,15 @@ impl Columns {
     }
 }
 
+/// Whether the last column holds more digits than any latency has, with BYTES before it or without: the tool
+/// read a structure of the kernel at the wrong place.
+fn is_impossible(line: &str) -> bool {
+    const MOST_DIGITS: usize = 15;
+    let last = line.split_ascii_whitespace().next_back().unwrap_or_default();
+    let whole = last.split('.').next().unwrap_or_default();
+    whole.len() > MOST_DIGITS && whole.bytes().all(|b| b.is_ascii_digit())
+}
+
 /// Splits BYTES from what ran into it. A length is whole sectors, so if seven digits are not,
 /// eight were printed.
 fn unglue(text: &str) -> Option<(&str, &str)> {
@@ -427,6 +439,6 @@ fn known(disk: &str) -> &str {
 
 /// The step of a printed latency in milliseconds: `77.96` is exact to 10 us.
 fn step(latency: &str) -> Nanos {
-    let decimals = latency.split_once('.').map_or(0, |(_, decimals)| decimals.len().min(6));
+    let decimals = latency.split_once(['.', ',']).map_or(0, |(_, decimals)| decimals.len().min(6));
     Nanos(10i64.pow(6 - decimals as u32))
 }

@@ -17,7 +17,7 @@ pub fn decimal(text: &str) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
-/// A plain decimal number times `10^places`, exactly and without a float: `fixed("77.96", 6)` is
+/// A plain decimal number, with point or comma, times `10^places`, exactly and without a float: `fixed("77.96", 6)` is
 /// 77 960 000. Digits beyond `places` are dropped.
 pub fn fixed(text: &str, places: u32) -> Option<i64> {
     let (negative, digits) = match text.as_bytes() {
@@ -32,7 +32,7 @@ pub fn fixed(text: &str, places: u32) -> Option<i64> {
             if point.is_none_or(|point| place - point <= places as usize) {
                 value = value.checked_mul(10)?.checked_add(i64::from(digit))?;
             }
-        } else if *byte == b'.' && point.is_none() {
+        } else if matches!(*byte, b'.' | b',') && point.is_none() {
             point = Some(place);
         } else {
             return None;
@@ -90,7 +90,8 @@ mod tests {
         assert_eq!(fixed("0.143268", 9), Some(143_268_000));
         assert_eq!(fixed("-1", 6), Some(-1_000_000));
         assert_eq!(fixed("7.1234567", 6), Some(7_123_456));
-        for bad in ["", ".", "-", "1.2.3", "1,2", "R", "18446744073709551615"] {
+        assert_eq!(fixed("1,2", 6), Some(1_200_000));
+        for bad in ["", ".", "-", "1.2.3", "1.2,3", "R", "18446744073709551615"] {
             assert_eq!(fixed(bad, 6), None, "{bad}");
         }
     }

@@ -24,6 +24,17 @@ const HEADINGS: [&str; 16] = [
 const DISKS: [&str; 11] =
     ["sd", "hd", "vd", "xvd", "nvme", "dm-", "md", "mmcblk", "ada", "disk", "c0t"];
 
+/// What such a stretch may be.
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Kind {
+    #[default]
+    Values,
+    /// One row that begins with the name of a disk is enough.
+    OfDisk,
+    /// Rows of a printed histogram.
+    Buckets,
+}
+
 /// The stretch that is being looked at.
 #[derive(Default)]
 pub(crate) struct Rows {
@@ -34,6 +45,7 @@ pub(crate) struct Rows {
     last: u64,
     rows: u64,
     text: String,
+    kind: Kind,
     /// Whether it speaks of a disk or of waits.
     about_disks: bool,
     said: u64,
@@ -42,7 +54,10 @@ pub(crate) struct Rows {
 impl Rows {
     /// Takes a line of prose.
     pub(crate) fn take(&mut self, text: &str, line: u64, input: &str, sink: &mut dyn Sink) {
-        if is_row(text) {
+        if let Some(kind) = kind_of(text) {
+            if self.rows == 0 || kind != Kind::Values {
+                self.kind = kind;
+            }
             if self.rows == 0 {
                 let (at, heading) = &self.before;
                 let headed = *at > 0 && at + 1 >= line;
@@ -65,7 +80,12 @@ impl Rows {
     pub(crate) fn end(&mut self, input: &str, sink: &mut dyn Sink) {
         let rows = std::mem::take(&mut self.rows);
         let about_disks = std::mem::take(&mut self.about_disks);
-        if rows < LEAST || !about_disks || self.said == SAID {
+        let kind = std::mem::take(&mut self.kind);
+        let enough = match kind {
+            Kind::Values => rows >= LEAST && about_disks,
+            Kind::OfDisk | Kind::Buckets => true,
+        };
+        if !enough || self.said == SAID {
             return;
         }
         self.said += 1;
@@ -74,9 +94,58 @@ impl Rows {
             lines: (self.first, self.last),
             text: std::mem::take(&mut self.text),
             format: None,
-            reason: "looks like a table about disks, but is of no format that is known".to_string(),
+            reason: match kind {
+                Kind::Buckets => "looks like rows of a histogram whose heading is missing",
+                _ => "looks like a table about disks, but is of no format that is known",
+            }
+            .to_string(),
         });
     }
+}
+
+/// What a line may be a row of, if of anything.
+fn kind_of(text: &str) -> Option<Kind> {
+    if is_bucket(text) {
+        return Some(Kind::Buckets);
+    }
+    let first = text.split_whitespace().next().unwrap_or_default();
+    let named = is_disk(&first.to_ascii_lowercase());
+    is_row(text).then_some(if named { Kind::OfDisk } else { Kind::Values })
+}
+
+/// A row of a histogram: `256 -> 511 : 2 |***|`, `1024 |@@@ 7`, `[256, 512) 2 |@@|`.
+fn is_bucket(text: &str) -> bool {
+    let Some((before, bar)) = text.split_once('|') else { return false };
+    let number = |word: &str| {
+        let digits = word.trim_end_matches(['K', 'M', 'G', ',', ')', ']']);
+        !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
+    };
+    let words: Vec<&str> = before.split_whitespace().collect();
+    let is_bar = |bar: &str| bar.chars().all(|c| matches!(c, '*' | '@' | '#' | '+' | ' ' | '|'));
+    match words[..] {
+        [low, "->", high, ":", count] => {
+            number(low) && number(high) && number(count) && is_bar(bar)
+        }
+        [low, high, count] => {
+            low.strip_prefix(['[', '(']).is_some_and(number)
+                && number(high)
+                && number(count)
+                && is_bar(bar)
+        }
+        [value] => {
+            let (bar, count) = bar.trim().rsplit_once(' ').unwrap_or(("", bar.trim()));
+            number(value) && number(count) && is_bar(bar) && bar.contains('@')
+        }
+        _ => false,
+    }
+}
+
+/// Whether a word is a disk's name.
+fn is_disk(word: &str) -> bool {
+    DISKS.iter().any(|disk| {
+        let rest = word.strip_prefix(disk).unwrap_or_default();
+        !rest.is_empty() && rest.len() < 8 && rest.bytes().all(|b| b.is_ascii_alphanumeric())
+    })
 }
 
 /// Whether most words of a line are numbers.
@@ -93,14 +162,8 @@ fn is_row(text: &str) -> bool {
 
 fn is_about_disks(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
-    let named = |word: &str| {
-        DISKS.iter().any(|disk| {
-            let rest = word.strip_prefix(disk).unwrap_or_default();
-            !rest.is_empty() && rest.len() < 8 && rest.bytes().all(|b| b.is_ascii_alphanumeric())
-        })
-    };
     HEADINGS.iter().any(|heading| lower.contains(heading))
-        || lower.split_whitespace().any(|word| named(word.trim_matches([':', ',', '|'])))
+        || lower.split_whitespace().any(|word| is_disk(word.trim_matches([':', ',', '|'])))
 }
 
 fn shortened(text: &str) -> String {
