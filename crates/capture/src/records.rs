@@ -55,7 +55,7 @@ pub fn read_source(from: &mut Bytes) -> Option<Source> {
     source.records = from.number()?;
     source.skipped = from.number()?;
     for _ in 0..from.count()? {
-        source.losses.push(Loss { what: from.text()?, count: from.number()? });
+        source.losses.push(Loss { what: from.text()?, count: from.number()?, of: None });
     }
     for _ in 0..from.count()? {
         let (line, text) = (from.number()?, from.text()?);

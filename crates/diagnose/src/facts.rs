@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use iowhy_model::{FactKey, FactValue, Medium, Message, Recording, key};
+use iowhy_model::{FactKey, FactValue, LimitKind, Medium, Message, Recording, key};
 
 use crate::facts::kernel_log::LogLine;
 use crate::facts::reading::FactReading;
@@ -131,8 +131,8 @@ pub struct Mount<'a> {
 pub struct Limit<'a> {
     /// The group, if a path was printed.
     pub group: Option<&'a str>,
-    /// `rbps`, `wbps`, `riops`, `wiops` of io.max, or `target` of io.latency, in seconds.
-    pub what: &'static str,
+    /// What it counts.
+    pub kind: LimitKind,
     /// The limit.
     pub value: f64,
     /// Where it was read.
@@ -276,25 +276,17 @@ impl<'s, 'a> About<'s, 'a> {
         known
             .filter(|reading| self.facts.reaches(reading, self.input))
             .filter_map(|reading| {
-                let (_, what) = LIMITS.iter().find(|(key, _)| *key == reading.fact.key)?;
+                let mut kinds = LimitKind::ALL.into_iter();
+                let kind = kinds.find(|kind| kind.key() == reading.fact.key)?;
                 let path = reading.read_from();
                 let group = path.strip_prefix("/sys/fs/cgroup").and_then(|path| {
                     path.rsplit_once('/').map(|(group, _)| group.trim_start_matches('/'))
                 });
-                Some(Limit { group, what, value: reading.number()?, reading: *reading })
+                Some(Limit { group, kind, value: reading.number()?, reading: *reading })
             })
             .collect()
     }
 }
-
-/// Limits of control groups by their names in io.max and io.latency.
-const LIMITS: [(FactKey, &str); 5] = [
-    (key::CGROUP_MAX_RBPS, "rbps"),
-    (key::CGROUP_MAX_WBPS, "wbps"),
-    (key::CGROUP_MAX_RIOPS, "riops"),
-    (key::CGROUP_MAX_WIOPS, "wiops"),
-    (key::CGROUP_LATENCY_TARGET, "target"),
-];
 
 /// Words in the models of disks that a hypervisor or a provider makes.
 const VIRTUAL: [&str; 8] =

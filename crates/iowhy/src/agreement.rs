@@ -58,7 +58,7 @@ impl Agreement {
                 let (traced, counted) =
                     (traced(recording, device, op), counted(recording, device, op));
                 let (Some(traced), Some(counted)) = (traced, counted) else { continue };
-                let lost = lost(recording, &name, op);
+                let lost = lost(recording, device, op);
                 if let Some(words) = numbers(traced, counted, lost)
                     && self.said.insert((device, op, false))
                 {
@@ -145,10 +145,9 @@ fn joined(
     }
 }
 
-fn lost(recording: &Recording, device: &str, op: Op) -> f64 {
-    let of = format!("{device} {} requests", op.name());
+fn lost(recording: &Recording, device: DeviceId, op: Op) -> f64 {
     let losses = recording.listings.iter().flat_map(|listing| &listing.source.losses);
-    losses.filter(|loss| loss.what.starts_with(&of)).map(|loss| loss.count).sum::<u64>() as f64
+    losses.filter(|loss| loss.of == Some((device, op))).map(|loss| loss.count).sum::<u64>() as f64
 }
 
 /// Whether the numbers differ by more than what was in flight at the edges, what the two readings
@@ -257,5 +256,16 @@ mod tests {
         assert!(notes[0].contains("once for a batch"), "{notes:?}");
         let notes = said(recording(5_000, 200, 10_000.0, 200.0));
         assert!(notes[0].contains("counts 10000, 5000 were traced"), "{notes:?}");
+    }
+
+    #[test]
+    fn what_is_known_to_be_lost_explains_what_is_missing() {
+        let mut lossy = recording(9_000, 200, 10_000.0, 200.0);
+        assert_eq!(said(lossy.clone()).len(), 1);
+        lossy.resume(0);
+        lossy.lost_of("sda", Op::Write, "dropped", 900);
+        assert_eq!(said(lossy.clone()).len(), 1);
+        lossy.lost_of("sda", Op::Read, "dropped", 900);
+        assert_eq!(said(lossy).len(), 0);
     }
 }

@@ -26,16 +26,19 @@ pub enum Status {
     Incomplete,
     /// Could not: 2.
     Failed,
+    /// Done, and a verdict that `--fail-on` names was found: 3.
+    Found,
 }
 
 /// What each exit status means, for the manual.
-pub const STATUSES: [(u8, &str); 3] = [
+pub const STATUSES: [(u8, &str); 4] = [
     (0, "Done."),
     (1, "Done, but something was lost or could not be read; the output says what."),
     (
         2,
         "No result: bad arguments, unreadable input, missing rights. stderr says why and what to do.",
     ),
+    (3, "Done, and a verdict that `--fail-on` names was found."),
 ];
 
 impl Status {
@@ -51,6 +54,7 @@ impl From<Status> for ExitCode {
             Status::Done => ExitCode::SUCCESS,
             Status::Incomplete => ExitCode::from(1),
             Status::Failed => ExitCode::from(2),
+            Status::Found => ExitCode::from(3),
         }
     }
 }

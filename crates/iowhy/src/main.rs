@@ -11,6 +11,7 @@ mod command;
 mod commands;
 mod complete;
 mod confined;
+mod fail_on;
 mod folder;
 mod groups;
 mod inputs;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use iowhy_model::{Filter, Recording, Report, Tally};
-use iowhy_show::Style;
+use iowhy_show::{Style, TableStream};
 
 use crate::agreement::{self, Agreement};
 use crate::arguments::{Files, Output, Repeat, Selection};
@@ -160,9 +160,8 @@ pub fn repeated(
     // The kernel has filtered already what its histograms cannot tell apart.
     let filter = watch.filter_of_counted(selection);
     let mut style = output.style(filter);
-    let lines_before_heading = style.height.max(12) - 2;
-    let mut lines = 0;
-    let mut shown_heading = String::new();
+    // Which columns fit depends on what was seen.
+    let mut table = view.is_table().then(TableStream::default);
     let mut incomplete = false;
     let mut agreement = Agreement::default();
     for report in 1..=count {
@@ -178,33 +177,15 @@ pub fn repeated(
         }
         incomplete |= recording.is_incomplete();
         let report = Report { recording, findings: Vec::new() };
-        let first = shown_heading.is_empty();
-        style.heading = first || view.is_table();
-        let mut text = draw(view, &report, &style)?;
-        // Which columns fit depends on what was seen: another heading is always shown, what
-        // stands below the rows only once.
-        let heading = text.lines().next().unwrap_or_default().to_string();
-        if view.is_table() && !first {
-            style.heading = false;
-            let rows = draw(view, &report, &style)?;
-            let due = heading != shown_heading || lines >= lines_before_heading;
-            let headed = due && !rows.starts_with(&heading);
-            lines = if due { 0 } else { lines };
-            text = if headed { format!("{heading}\n{rows}") } else { rows };
+        let mut out = clean::buffered();
+        match &mut table {
+            Some(table) => table.write(&report, &style, &mut out)?,
+            None => view.write(&report, &style, &mut out)?,
         }
-        shown_heading = heading;
-        lines += text.lines().count();
-        let mut out = clean::stdout();
-        out.write_all(text.as_bytes())?;
+        style.heading = false;
         out.flush()?;
         let Some(rest) = rest else { break };
         watch = rest;
     }
     Ok(Status::incomplete(incomplete))
-}
-
-fn draw(view: &View, report: &Report, style: &Style) -> std::io::Result<String> {
-    let mut text = Vec::new();
-    view.write(report, style, &mut text)?;
-    Ok(String::from_utf8_lossy(&text).into_owned())
 }

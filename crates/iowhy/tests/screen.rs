@@ -62,6 +62,47 @@ fn the_verdict_of_every_case_fits_on_a_screen() {
 }
 
 #[test]
+fn nothing_is_said_in_percent_where_there_is_no_verdict() {
+    let mut seen = 0;
+    for (name, files) in cases() {
+        let text = why(&files, &["--width", "80"]);
+        if text.contains("NO VERDICT") {
+            seen += 1;
+            assert!(!text.contains("confidence  "), "{name}: {text}");
+            assert!(text.contains("  seen        "), "{name}: {text}");
+            let last = text.lines().last().unwrap();
+            assert!(last.trim_start().starts_with("inputs"), "{name}: {last}");
+        }
+    }
+    assert!(seen > 0, "no case has no verdict");
+}
+
+#[test]
+fn a_wide_screen_shows_the_numbers_beside_the_verdict() {
+    let (_, files) = cases().into_iter().find(|(name, _)| name == "dusty-disk").unwrap();
+    let text = why(&files, &["--width", "200"]);
+    assert!(text.lines().count() <= ROWS, "{text}");
+    let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
+    assert!((120..=200).contains(&widest), "{text}");
+    assert!(text.contains("Evidence") && text.contains("What would refute it"), "{text}");
+}
+
+#[test]
+fn status_three_is_what_was_asked_for() {
+    let (_, files) = cases().into_iter().find(|(name, _)| name == "dusty-disk").unwrap();
+    let status = |fail_on: &str| {
+        let mut iowhy = Command::new(env!("CARGO_BIN_EXE_iowhy"));
+        iowhy.args(["why", "--fail-on", fail_on]).args(&files).stdin(Stdio::null());
+        iowhy.output().unwrap().status.code()
+    };
+    assert_eq!(status("device"), Some(3));
+    assert_eq!(status("device.retry:90%"), Some(3));
+    assert_eq!(status("device.retry:0.999"), Some(0));
+    assert_eq!(status("load"), Some(0));
+    assert_eq!(status("no-such-verdict"), Some(2));
+}
+
+#[test]
 fn the_whole_reasoning_is_one_key_away() {
     let (_, files) = cases().into_iter().find(|(name, _)| name == "dusty-disk").unwrap();
     let text = why(&files, &["-v"]);

@@ -127,8 +127,8 @@ impl AtTheEnd {
 }
 
 fn lose(name: &str, held: &Held, count: u64, sink: &mut dyn Sink) {
-    let op = records::op_of(held.command).name();
-    sink.lost(&format!("{name} {op} requests not measured: their completion was not seen"), count);
+    let why = "not measured: their completion was not seen";
+    sink.lost_of(name, records::op_of(held.command), why, count);
 }
 
 /// `struct life` of `bpf/slots.h`: queued, issued, sector, bytes and flags, device and place.

@@ -124,9 +124,9 @@ impl TallyReader {
             new.iter_mut().zip(&*before).for_each(|(new, was)| *new = new.wrapping_sub(*was));
             *before = now;
             let name = name_of(watched, row);
-            let op = Op::ALL.get(op as usize).map_or("other", |op| op.name());
+            let op = Op::ALL.get(op as usize).copied().unwrap_or(Op::Other);
             for (why, count) in Tallies::from_array(new).losses(self.events, self.histograms) {
-                sink.lost(&format!("{name} {op} requests {why}"), count);
+                sink.lost_of(&name, op, why, count);
             }
         }
         Ok(())

@@ -17,11 +17,10 @@ fn difference(before: [u64; 4], after: [u64; 4]) -> [u64; 4] {
     std::array::from_fn(|op| after[op] - before[op])
 }
 
-/// Losses of one operation, from the source's own words.
+/// Losses of one operation.
 fn lost(listings: &[Listing], op: Op) -> u64 {
-    let of_op = |what: &str| what.contains(&format!(" {} requests ", op.name()));
     let all = listings.iter().flat_map(|listing| &listing.source.losses);
-    all.filter(|loss| of_op(&loss.what)).map(|loss| loss.count).sum()
+    all.filter(|loss| loss.of.is_some_and(|of| of.1 == op)).map(|loss| loss.count).sum()
 }
 
 /// Requests that a listing measured: its events, or its Q2C histograms (D2C for flushes).

@@ -188,6 +188,10 @@ pub struct Impact {
     pub median: Option<Nanos>,
     /// Longest latency that was seen.
     pub longest: Option<Nanos>,
+    /// 99th percentile of the latency, where single I/Os or histograms tell.
+    pub p99: Option<Nanos>,
+    /// Share of the requests that took at least [`Impact::felt`], likewise.
+    pub slow_share: Option<f64>,
 }
 
 /// How much an impact matters.
@@ -232,12 +236,17 @@ const LONG_MEAN: Nanos = Nanos(20_000_000);
 const LONG: Nanos = Nanos(1_000_000_000);
 
 impl Impact {
+    /// From this latency on a request is noticed: 100 ms, or 5 ms where most take less than 1 ms.
+    pub fn felt(&self) -> Nanos {
+        // What most requests take tells how quick the device is; a few slow ones move the mean.
+        let usual = self.median.or(self.mean);
+        if usual.is_some_and(|usual| usual < FAST) { FELT_FAST } else { FELT }
+    }
+
     /// How much it matters; `None` where too little is known to say.
     pub fn severity(&self) -> Option<Severity> {
         let longest = self.longest.or(self.mean)?;
-        // What most requests take tells how quick the device is; a few slow ones move the mean.
-        let usual = self.median.or(self.mean);
-        let felt = if usual.is_some_and(|usual| usual < FAST) { FELT_FAST } else { FELT };
+        let felt = self.felt();
         let busy = self.waited_per_s.is_some_and(|waited| waited >= QUICK_PER_S);
         let quick = self.mean.is_some_and(|mean| mean < QUICK) && longest < QUICK_TAIL && !busy;
         Some(match self.waited_per_s {
@@ -323,6 +332,19 @@ impl Finding {
         self.explained_by.is_none()
             && self.confidence >= STANDS
             && self.explained_share >= EXPLAINS_ENOUGH
+    }
+
+    /// How much it matters: what is healthy does not; `None` where no latency of it is known.
+    pub fn severity(&self) -> Option<Severity> {
+        match self.verdict.blames() {
+            Blame::Nobody => Some(Severity::None),
+            _ => self.impact.and_then(|impact| impact.severity()),
+        }
+    }
+
+    /// Whether its confidence is the probability of something: that too little is known is none.
+    pub fn is_probability(&self) -> bool {
+        self.verdict.blames() != Blame::Unknown
     }
 
     /// How findings are ranked: confidence times explained share.

@@ -18,6 +18,7 @@ mod finding;
 mod fold;
 mod histogram;
 mod interval;
+mod limit;
 mod op;
 mod pour;
 mod quantity;
@@ -45,6 +46,7 @@ pub use finding::{
 pub use fold::{Filter, distributions, series};
 pub use histogram::{Edges, Histogram, Quantile, STANDARD_PER_OCTAVE, STANDARD_UNIT_NS};
 pub use interval::{Interval, Rates};
+pub use limit::LimitKind;
 pub use op::{Flags, Op};
 pub use quantity::Unit;
 pub use random::Random;

@@ -19,6 +19,12 @@ impl Recording {
         for listing in &self.listings {
             let mut source = listing.source.clone();
             source.records = 0; // The sink counts them anew.
+            source.skipped_of.iter_mut().for_each(|(id, _)| *id = device(*id));
+            source
+                .losses
+                .iter_mut()
+                .flat_map(|loss| &mut loss.of)
+                .for_each(|of| of.0 = device(of.0));
             sink.begin(source);
             for fact in &listing.facts {
                 sink.fact(Fact { device: fact.device.map(device), ..fact.clone() });

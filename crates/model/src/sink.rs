@@ -1,7 +1,7 @@
 //! Where readers and collectors pour what they find.
 
 use crate::{
-    DeviceId, Distribution, Event, Fact, Interval, Loss, Medium, Name, Note, Source, Unread,
+    DeviceId, Distribution, Event, Fact, Interval, Loss, Medium, Name, Note, Op, Source, Unread,
 };
 
 /// Takes what a reader or collector finds. A [`Recording`](crate::Recording) keeps it; a live
@@ -77,13 +77,25 @@ pub trait Sink {
 
     /// I/Os were lost.
     fn lost(&mut self, what: &str, count: u64) {
-        if count == 0 {
+        self.lose(Loss { what: what.to_string(), count, of: None });
+    }
+
+    /// Requests of one device and operation were lost.
+    fn lost_of(&mut self, device: &str, op: Op, why: &str, count: u64) {
+        let of = Some((self.device(device), op));
+        let what = format!("{device} {} requests {why}", op.name());
+        self.lose(Loss { what, count, of });
+    }
+
+    /// The same, of a loss made up already; one of the same words is added to.
+    fn lose(&mut self, loss: Loss) {
+        if loss.count == 0 {
             return;
         }
         let losses = &mut self.source().losses;
-        match losses.iter_mut().find(|loss| loss.what == what) {
-            Some(loss) => loss.count = loss.count.saturating_add(count),
-            None => losses.push(Loss { what: what.to_string(), count }),
+        match losses.iter_mut().find(|known| known.what == loss.what) {
+            Some(known) => known.count = known.count.saturating_add(loss.count),
+            None => losses.push(loss),
         }
     }
 }

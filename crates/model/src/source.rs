@@ -1,6 +1,6 @@
 //! Who spoke: format, place, clock, and what was lost, skipped or never measured.
 
-use crate::{DeviceId, Nanos, Origin};
+use crate::{DeviceId, Nanos, Op, Origin};
 
 /// How rich an input is; a detector asks before it trusts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -76,6 +76,8 @@ pub struct Loss {
     pub what: String,
     /// How many I/Os it concerns.
     pub count: u64,
+    /// Whose requests of which kind they were, where the source counts them apart.
+    pub of: Option<(DeviceId, Op)>,
 }
 
 /// A complaint about the input: a line that could not be used, or used only with care.

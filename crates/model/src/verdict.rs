@@ -75,8 +75,8 @@ impl Blame {
             Blame::Limit => "A LIMIT IS TO BLAME, NEITHER DISK NOR WORKLOAD",
             Blame::Configuration => "THE CONFIGURATION IS TO BLAME",
             Blame::Above => "THE DELAY IS ABOVE THE BLOCK LAYER",
-            Blame::Report => "THE REPORT MISLEADS",
-            Blame::Nobody => "NOBODY IS TO BLAME",
+            Blame::Report => "THE REPORT IS MISLEADING",
+            Blame::Nobody => "HEALTHY: NO PROBLEM FOUND",
             Blame::Unknown => "NO VERDICT: NOT ENOUGH EVIDENCE",
         }
     }

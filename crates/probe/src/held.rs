@@ -45,13 +45,12 @@ pub fn held(job: &Job, run: &Run, limits: &[Limit]) -> Option<Held> {
     let waits = device_ms.is_none_or(|device_ms| caller_ms > WAITS_BEFORE * device_ms);
     // Who asks for less than the limit and gets it is not held.
     let wants_more = asked_per_s.is_none_or(|asked| asked > per_s * (1.0 + NEAR));
-    let moved = |limit: &Limit| {
-        per_s * if limit.what.ends_with("bps") { f64::from(job.bytes) } else { 1.0 }
-    };
+    let moved =
+        |limit: &Limit| per_s * if limit.kind.is_of_bytes() { f64::from(job.bytes) } else { 1.0 };
     let limit = limits.iter().find(|limit| {
-        let first = if job.op == Op::Write { 'w' } else { 'r' };
+        let op = if job.op == Op::Write { Op::Write } else { Op::Read };
         let off = moved(limit) / limit.per_s - 1.0;
-        job.reads.is_none() && limit.what.starts_with(first) && off.abs() <= NEAR
+        job.reads.is_none() && limit.kind.op() == Some(op) && off.abs() <= NEAR
     })?;
     (waits && wants_more).then(|| Held {
         limit: limit.clone(),

@@ -3,13 +3,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use iowhy_model::LimitKind;
+
 use crate::target::Target;
 
 /// One limit, and where it stands.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Limit {
-    /// What it limits, in the words of `io.max`: `riops`, `wiops`, `rbps`, `wbps`.
-    pub what: &'static str,
+    /// What it counts.
+    pub kind: LimitKind,
     /// How much of it per second.
     pub per_s: f64,
     /// The file that says so.
@@ -18,17 +20,17 @@ pub struct Limit {
 
 impl std::fmt::Display for Limit {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "{}={} in `{}`", self.what, self.per_s, self.file.display())
+        write!(out, "{}={} in `{}`", self.kind.name(), self.per_s, self.file.display())
     }
 }
 
 /// Files of the first version of control groups, each one limit
 /// (Documentation/admin-guide/cgroup-v1/blkio-controller.rst).
-const FIRST_VERSION: [(&str, &str); 4] = [
-    ("blkio.throttle.read_bps_device", "rbps"),
-    ("blkio.throttle.read_iops_device", "riops"),
-    ("blkio.throttle.write_bps_device", "wbps"),
-    ("blkio.throttle.write_iops_device", "wiops"),
+const FIRST_VERSION: [(&str, LimitKind); 4] = [
+    ("blkio.throttle.read_bps_device", LimitKind::Rbps),
+    ("blkio.throttle.read_iops_device", LimitKind::Riops),
+    ("blkio.throttle.write_bps_device", LimitKind::Wbps),
+    ("blkio.throttle.write_iops_device", LimitKind::Wiops),
 ];
 
 /// The file of the second (Documentation/admin-guide/cgroup-v2.rst, "io.max"): pairs in a line.
@@ -67,25 +69,24 @@ fn up(root: &Path, group: &str, number: &str) -> Vec<Limit> {
 
 fn of_group(folder: &Path, number: &str) -> Vec<Limit> {
     let mut found = Vec::new();
-    let mut look = |file: &str, limit_of: &dyn Fn(&str) -> Option<(&'static str, f64)>| {
+    let mut look = |file: &str, limit_of: &dyn Fn(&str) -> Option<(LimitKind, f64)>| {
         let path = folder.join(file);
         let text = fs::read_to_string(&path).unwrap_or_default();
         let of_device = text.lines().filter_map(|line| line.split_once(' '));
         let words = of_device.filter(|(of, _)| *of == number).flat_map(|(_, rest)| rest.split(' '));
-        found.extend(words.filter_map(limit_of).map(|(what, per_s)| Limit {
-            what,
+        found.extend(words.filter_map(limit_of).map(|(kind, per_s)| Limit {
+            kind,
             per_s,
             file: path.clone(),
         }));
     };
-    for (file, what) in FIRST_VERSION {
-        look(file, &|word| Some((what, word.parse().ok()?)));
+    for (file, kind) in FIRST_VERSION {
+        look(file, &|word| Some((kind, word.parse().ok()?)));
     }
     look(SECOND_VERSION, &|word| {
         let (name, value) = word.split_once('=')?;
-        let (_, what) = FIRST_VERSION.iter().find(|(_, what)| *what == name)?;
         // `max` is no number and no limit.
-        Some((*what, value.parse().ok()?))
+        Some((LimitKind::named(name)?, value.parse().ok()?))
     });
     found
 }
@@ -104,7 +105,7 @@ mod tests {
         fs::write(inner.join("io.max"), io_max).unwrap();
         fs::write(root.join("a.slice/blkio.throttle.write_iops_device"), "7:3 50\n").unwrap();
         let found = up(&root, "/a.slice/b.service", "7:3");
-        let words: Vec<(&str, f64)> = found.iter().map(|l| (l.what, l.per_s)).collect();
+        let words: Vec<(&str, f64)> = found.iter().map(|l| (l.kind.name(), l.per_s)).collect();
         assert_eq!(words, [("rbps", 1_048_576.0), ("riops", 200.0), ("wiops", 50.0)]);
         assert!(found[2].file.ends_with("a.slice/blkio.throttle.write_iops_device"));
         assert!(up(&root, "/a.slice/b.service", "8:0").is_empty());

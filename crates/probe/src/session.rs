@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use iowhy_model::{
-    DeviceId, Distribution, Event, Fact, FactKey, Flags, Layer, Level, Nanos, Op, Sampling, Sink,
-    Source, Stage, Time,
+    DeviceId, Distribution, Event, Fact, Flags, Layer, Level, Nanos, Op, Sampling, Sink, Source,
+    Stage, Time,
 };
 
 use crate::engine::{self, Clock, Io, Run, SoFar, Watcher};
@@ -95,9 +95,8 @@ impl<'a> Session<'a> {
         let device = sink.device(&target.name());
         let limits = limits(&target);
         for limit in &limits {
-            let key = FactKey::named(&format!("cgroup.io.max.{}", limit.what));
             let (value, file) = (limit.per_s.to_string(), limit.file.display().to_string());
-            sink.fact(Fact::read(Some(device), key, &value, file));
+            sink.fact(Fact::read(Some(device), limit.kind.key(), &value, file));
         }
         let heading = format!("{kind} on {}", target.name());
         Session {

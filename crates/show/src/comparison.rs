@@ -33,13 +33,13 @@ pub fn text(comparison: &Comparison, style: &Style, out: &mut dyn Write) -> io::
     paper.blank()?;
     paper.heading("What differs")?;
     if differing.is_empty() {
-        paper.line(&Line::new().with("  nothing, by more than chance", Tone::Plain))?;
+        paper.line(&Line::new().with("  no significant difference", Tone::Plain))?;
     }
     table(&mut paper, &differing, style)?;
     let shown = if style.verbose { alike.len() } else { ALIKE.min(alike.len()) };
     if shown > 0 {
         paper.blank()?;
-        paper.heading("What may be chance, or cannot be tested")?;
+        paper.heading("Not significant or not testable")?;
         table(&mut paper, alike.get(..shown).unwrap_or_default(), style)?;
     }
     if alike.len() > shown {
@@ -48,8 +48,8 @@ pub fn text(comparison: &Comparison, style: &Style, out: &mut dyn Write) -> io::
     }
     paper.blank()?;
     let how = format!(
-        "{} quantities tested; chances are corrected for that (Holm), intervals are 95 % of a seeded \
-         bootstrap of blocks, `B > A` is how often one of B exceeds one of A",
+        "{} quantities tested; `p` is corrected for that (Holm); 95 % intervals are from a seeded block \
+         bootstrap; `B > A` is how often one of B exceeds one of A",
         comparison.tests
     );
     paper.paragraph(&Line::new().with("  ", Tone::Faint), &how, Tone::Faint)
@@ -63,7 +63,7 @@ pub(crate) fn headline(comparison: &Comparison) -> String {
             let said = comparison.sides.get(side).and_then(|side| side.verdicts.get(place));
             said.map_or_else(String::new, |said| {
                 format!(
-                    "{} on {name} explains the difference ({} sure): {}",
+                    "{} on {name} explains the difference ({} confidence): {}",
                     said.verdict,
                     share(said.confidence),
                     said.sentence
@@ -73,8 +73,11 @@ pub(crate) fn headline(comparison: &Comparison) -> String {
         Explained::Same(verdict) => {
             format!("both sides get the same verdict, {verdict}: the difference is one of degree")
         }
-        Explained::Nothing => "nothing differs by more than chance".to_string(),
-        Explained::Unknown => "they differ, and no verdict says why".to_string(),
+        Explained::Nothing if comparison.tests == 0 => {
+            "nothing could be tested: the two sides have no quantity in common".to_string()
+        }
+        Explained::Nothing => "no significant difference".to_string(),
+        Explained::Unknown => "the two sides differ, and no verdict explains why".to_string(),
     }
 }
 
@@ -103,10 +106,10 @@ fn table(paper: &mut Paper, rows: &[&Difference], style: &Style) -> io::Result<(
         ("B/A", Align::Right),
         ("95 %", Align::Left),
         ("B > A", Align::Right),
-        ("chance", Align::Right),
+        ("p", Align::Right),
         ("n", Align::Left),
     ];
-    let mut columns = Columns::new(&heads).flexible(1).indent(2);
+    let mut columns = Columns::new(&heads).flexible(1).droppable(&[6, 8, 5]).indent(2);
     for one in rows {
         let value = |side: usize| {
             let known = one.values.get(side).copied().flatten();

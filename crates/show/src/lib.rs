@@ -22,8 +22,9 @@ mod view;
 mod views;
 mod words;
 
+pub use objects::tables as json_tables;
 pub use paint::Palette;
 pub use parquet::ParquetSink;
-pub use pylatencymap::{CumulativeRecord, PylatencymapOptions, PylatencymapRun};
+pub use pylatencymap::{CumulativeRecord, NewRecords, PylatencymapOptions, PylatencymapRun};
 pub use view::{Colour, Growth, Style, View};
-pub use views::{Before, VIEWS, find, page};
+pub use views::{Before, TableStream, VIEWS, find, page};

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use iowhy_model::{
-    Bound, DeviceId, Evidence, Finding, Forecast, Impact, Listing, Nanos, Observation, Recording,
-    Report, Requester, Severity,
+    Bound, DeviceId, Evidence, Finding, Forecast, Impact, Listing, Nanos, Note, Observation,
+    Recording, Report, Requester, Severity,
 };
 use serde_json::{Map, Value, json};
 
@@ -44,39 +44,124 @@ pub fn bound(bound: Option<Bound>) -> Value {
     }
 }
 
+/// A key of an object, what it means, and how its value is made. The tables of `docs/JSON.md` are
+/// written from these lists.
+pub struct Field<T: 'static> {
+    key: &'static str,
+    means: &'static str,
+    value: fn(&Recording, &T) -> Value,
+}
+
+/// A field of a list.
+pub const fn field<T>(
+    key: &'static str,
+    means: &'static str,
+    value: fn(&Recording, &T) -> Value,
+) -> Field<T> {
+    Field { key, means, value }
+}
+
+/// The object that a list of fields makes of something.
+pub fn walk<T>(fields: &[Field<T>], recording: &Recording, of: &T) -> Value {
+    let pairs = fields.iter().map(|one| (one.key.to_string(), (one.value)(recording, of)));
+    Value::Object(pairs.collect())
+}
+
+/// The rows of a table of `docs/JSON.md`.
+pub fn rows<T>(fields: &[Field<T>]) -> String {
+    let row = |one: &Field<T>| format!("| `{}` | {} |\n", one.key, one.means);
+    format!("| key | meaning |\n|---|---|\n{}", fields.iter().map(row).collect::<String>())
+}
+
 /// Who spoke, and what was lost.
+pub const SOURCE: &[Field<Listing>] = &[
+    field("format", "the format or collector that read it: `biosnoop`, `block-trace`", |_, of| {
+        of.source.format.clone().into()
+    }),
+    field("input", "the file, `-` for standard input, or `live`", |_, of| {
+        of.source.input.clone().into()
+    }),
+    field("lines", "first and last line of the listing in that file, or `null`", |_, of| {
+        of.source.lines.map_or(Value::Null, |(first, last)| json!([first, last]))
+    }),
+    field(
+        "level",
+        "how rich it is: `A` averages, `B` histograms, `C` one record per I/O, `D` request trace, `E` \
+         system evidence",
+        |_, of| of.source.level.letter().to_string().into(),
+    ),
+    field("level_words", "the same in words", |_, of| of.source.level.words().into()),
+    field(
+        "sampling",
+        "`traced` (every I/O was seen), `sampled` (counters read at intervals), `reported` (printed by \
+         another tool)",
+        |_, of| of.source.sampling.word().into(),
+    ),
+    field(
+        "sees_queue",
+        "whether time in the host's queue is part of what was measured",
+        |_, of| of.source.sees_queue.into(),
+    ),
+    field("resolution_ns", "the step of its clock or of its printed latencies", |_, of| {
+        of.source.resolution.map(|step| step.ns()).into()
+    }),
+    field("watched_ns", "how long it watched", |_, of| {
+        of.source.watched.map(|length| length.ns()).into()
+    }),
+    field("host", "host, kernel or tool version, as the listing gives it", |_, of| {
+        of.source.host.clone().into()
+    }),
+    field("records", "events, averages, histograms and facts read", |_, of| {
+        of.source.records.into()
+    }),
+    field(
+        "folded",
+        "events of these that were only kept as histograms, because there were too many",
+        |_, of| of.folded.into(),
+    ),
+    field("skipped", "lines that looked like its own but could not be used", |_, of| {
+        of.source.skipped.into()
+    }),
+    field("lost", "I/Os that are missing, the sum of `losses`", |_, of| of.source.lost().into()),
+    field("losses", "each with `what` was lost and its `count`", |_, of| {
+        let losses = of.source.losses.iter();
+        losses
+            .map(|loss| object([("what", loss.what.clone().into()), ("count", loss.count.into())]))
+            .collect()
+    }),
+    field(
+        "notes",
+        "the first three complaints, each with `line` (`null` if about all), `text` and `reason`",
+        |_, of| {
+            let note = |note: &Note| {
+                let line = if note.line > 0 { note.line.into() } else { Value::Null };
+                object([
+                    ("line", line),
+                    ("text", note.text.clone().into()),
+                    ("reason", note.reason.clone().into()),
+                ])
+            };
+            of.source.notes.iter().map(note).collect()
+        },
+    ),
+];
+
+/// Who spoke, as an object.
 pub fn source(listing: &Listing) -> Value {
-    let source = &listing.source;
-    let losses = source
-        .losses
-        .iter()
-        .map(|loss| object([("what", loss.what.clone().into()), ("count", loss.count.into())]));
-    let notes = source.notes.iter().map(|note| {
-        let line = if note.line > 0 { note.line.into() } else { Value::Null };
-        object([
-            ("line", line),
-            ("text", note.text.clone().into()),
-            ("reason", note.reason.clone().into()),
-        ])
-    });
-    object([
-        ("format", source.format.clone().into()),
-        ("input", source.input.clone().into()),
-        ("lines", source.lines.map_or(Value::Null, |(first, last)| json!([first, last]))),
-        ("level", source.level.letter().to_string().into()),
-        ("level_words", source.level.words().into()),
-        ("sampling", source.sampling.word().into()),
-        ("sees_queue", source.sees_queue.into()),
-        ("resolution_ns", source.resolution.map(|step| step.ns()).into()),
-        ("watched_ns", source.watched.map(|length| length.ns()).into()),
-        ("host", source.host.clone().into()),
-        ("records", source.records.into()),
-        ("folded", listing.folded.into()),
-        ("skipped", source.skipped.into()),
-        ("lost", source.lost().into()),
-        ("losses", losses.collect()),
-        ("notes", notes.collect()),
-    ])
+    walk(SOURCE, &Recording::new(), listing)
+}
+
+/// The tables of `docs/JSON.md` by their names there.
+pub fn tables() -> Vec<(&'static str, String)> {
+    vec![
+        ("evidence", rows(EVIDENCE)),
+        ("finding", rows(FINDING)),
+        ("forecast", rows(FORECAST)),
+        ("impact", rows(IMPACT)),
+        ("requester", rows(REQUESTER)),
+        ("seen", rows(SEEN)),
+        ("source", rows(SOURCE)),
+    ]
 }
 
 /// All inputs of a recording, in order.
@@ -113,82 +198,160 @@ pub fn findings(report: &Report, style: &Style) -> Value {
         .findings
         .iter()
         .filter(|finding| finding.subject.device.is_none_or(|id| style.filter.device(id)))
-        .map(|known| finding(&report.recording, known))
+        .map(|known| walk(FINDING, &report.recording, known))
         .collect()
 }
 
-fn finding(recording: &Recording, finding: &Finding) -> Value {
-    let listings = finding.subject.listings.iter().copied();
-    object([
-        ("verdict", finding.verdict.name().into()),
-        ("blame", finding.verdict.blames().name().into()),
-        ("device", device(recording, finding.subject.device)),
-        ("group", finding.subject.group.clone().into()),
-        ("inputs", listings.collect()),
-        ("confidence", number(finding.confidence)),
-        ("explained_share", number(finding.explained_share)),
-        ("sentence", finding.sentence.clone().into()),
-        ("evidence", finding.evidence.iter().map(evidence).collect()),
-        ("refuted_by", finding.refuted_by.clone().into()),
-        ("next_step", finding.next_step.clone().into()),
-        ("forecast", finding.forecast.as_ref().map_or(Value::Null, forecast)),
-        ("explained_by", finding.explained_by.map(|by| by.name()).into()),
-        ("impact", finding.impact.as_ref().map_or(Value::Null, impact)),
-        ("seen", finding.seen.iter().map(seen).collect()),
-        ("requesters", finding.requesters.iter().map(requester).collect()),
-    ])
-}
+/// A verdict and all that stands behind it.
+pub const FINDING: &[Field<Finding>] = &[
+    field("verdict", "its name; `iowhy explain NAME` tells the rule", |_, of| {
+        of.verdict.name().into()
+    }),
+    field(
+        "blame",
+        "`disk`, `path` (cable, link, port or adapter), `workload`, `limit`, `configuration`, `above` \
+         (software above the block layer), `report`, `healthy` or `insufficient`",
+        |_, of| of.verdict.blames().name().into(),
+    ),
+    field(
+        "device",
+        "the device, or `null` if it is about the input as a whole",
+        |recording, of| device(recording, of.subject.device),
+    ),
+    field("group", "the part of the load it is about, or `null`", |_, of| {
+        of.subject.group.clone().into()
+    }),
+    field("inputs", "places in `inputs` that it rests on, from 0", |_, of| {
+        of.subject.listings.iter().copied().collect()
+    }),
+    field(
+        "severity",
+        "how much it matters, from `impact`: `none`, `minor`, `notable`, `severe`; `null` if no latency \
+         of the device is known",
+        |_, of| of.severity().map(Severity::word).into(),
+    ),
+    field(
+        "confidence",
+        "probability that the verdict is right; `null` for `insufficient`, which is no probability",
+        |_, of| if of.is_probability() { number(of.confidence) } else { Value::Null },
+    ),
+    field("explained_share", "share of the excess latency it explains", |_, of| {
+        number(of.explained_share)
+    }),
+    field("sentence", "the verdict in a sentence", |_, of| of.sentence.clone().into()),
+    field(
+        "impact",
+        "what the trouble costs where the device was measured, else `null`",
+        |recording, of| {
+            of.impact.as_ref().map_or(Value::Null, |known| walk(IMPACT, recording, known))
+        },
+    ),
+    field("evidence", "each number it rests on", |recording, of| {
+        of.evidence.iter().map(|one| walk(EVIDENCE, recording, one)).collect()
+    }),
+    field("refuted_by", "observations that would refute it", |_, of| of.refuted_by.clone().into()),
+    field("next_step", "what to do, best first; commands stand in backticks", |_, of| {
+        of.next_step.clone().into()
+    }),
+    field("forecast", "latency after the fix, or `null`", |recording, of| {
+        of.forecast.as_ref().map_or(Value::Null, |known| walk(FORECAST, recording, known))
+    }),
+    field(
+        "explained_by",
+        "the more specific verdict that explains this one, or `null`",
+        |_, of| of.explained_by.map(|by| by.name()).into(),
+    ),
+    field("seen", "where nothing can be concluded, what was seen", |recording, of| {
+        of.seen.iter().map(|one| walk(SEEN, recording, one)).collect()
+    }),
+    field("requesters", "who waited for the device, most first, at most five", |recording, of| {
+        of.requesters.iter().map(|one| walk(REQUESTER, recording, one)).collect()
+    }),
+];
 
 /// What was seen, and what it would mean.
-fn seen(one: &Observation) -> Value {
-    object([
-        ("evidence", evidence(&one.evidence)),
-        ("would_mean", one.would_mean.clone().into()),
-        ("verdict", one.verdict.map(|verdict| verdict.name()).into()),
-    ])
-}
+pub const SEEN: &[Field<Observation>] = &[
+    field("evidence", "the number, as above", |recording, of| {
+        walk(EVIDENCE, recording, &of.evidence)
+    }),
+    field("would_mean", "what it would mean, a clause", |_, of| of.would_mean.clone().into()),
+    field("verdict", "the verdict that it would speak for, or `null`", |_, of| {
+        of.verdict.map(|verdict| verdict.name()).into()
+    }),
+];
 
 /// Who waited, and for how much of the time.
-fn requester(one: &Requester) -> Value {
-    object([
-        ("program", one.program.clone().into()),
-        ("pid", one.pid.into()),
-        ("cgroup", one.cgroup.clone().into()),
-        ("file", one.file.clone().into()),
-        ("share", number(one.share)),
-    ])
-}
+pub const REQUESTER: &[Field<Requester>] = &[
+    field("program", "its name, or `null`", |_, of| of.program.clone().into()),
+    field("pid", "its process id, or `null`", |_, of| of.pid.into()),
+    field("cgroup", "its control group, or `null`", |_, of| of.cgroup.clone().into()),
+    field("file", "the file it waited for most, or `null`", |_, of| of.file.clone().into()),
+    field("share", "its share of all time waited", |_, of| number(of.share)),
+];
 
 /// What it costs; null where that is not known.
-fn impact(known: &Impact) -> Value {
-    let ms = |length: Option<Nanos>| length.map_or(Value::Null, |length| number(length.ms()));
-    object([
-        ("severity", known.severity().map(Severity::word).into()),
-        ("waited_s_per_s", known.waited_per_s.map_or(Value::Null, number)),
-        ("mean_ms", ms(known.mean)),
-        ("longest_ms", ms(known.longest)),
-    ])
-}
+pub const IMPACT: &[Field<Impact>] = &[
+    field(
+        "waited_s_per_s",
+        "time that all requests together waited, per second watched: the mean number in flight",
+        |_, of| maybe(of.waited_per_s),
+    ),
+    field("mean_ms", "mean latency", |_, of| milliseconds(of.mean)),
+    field("median_ms", "median latency, where single I/Os were seen", |_, of| {
+        milliseconds(of.median)
+    }),
+    field("p99_ms", "99th percentile, where enough I/Os or a histogram tell", |_, of| {
+        milliseconds(of.p99)
+    }),
+    field("longest_ms", "longest latency seen", |_, of| milliseconds(of.longest)),
+    field("slow_over_ms", "from this latency on a request counts as slow here", |_, of| {
+        milliseconds(Some(of.felt()))
+    }),
+    field("slow_share", "share of the requests that took at least that long", |_, of| {
+        maybe(of.slow_share)
+    }),
+];
 
-fn evidence(one: &Evidence) -> Value {
-    object([
-        ("quantity", one.quantity.clone().into()),
-        ("value", number(one.value)),
-        ("unit", one.unit.symbol().into()),
-        ("bound", bound(one.bound)),
-        ("n", one.n.into()),
-        ("how", one.how.word().into()),
-        ("source", one.origin.to_string().into()),
-    ])
-}
+/// A number behind a verdict.
+pub const EVIDENCE: &[Field<Evidence>] = &[
+    field("quantity", "what was measured", |_, of| of.quantity.clone().into()),
+    field("value", "its value", |_, of| number(of.value)),
+    field(
+        "unit",
+        "`ms`, `s`, `B`, `B/s`, `1/s`, `share`, `x` (a ratio), `count`, `rpm`, `turns` (revolutions), \
+         `requests`, `sigma` or `nats`",
+        |_, of| of.unit.symbol().into(),
+    ),
+    field(
+        "bound",
+        "the threshold: `{\"above\": 3.1}`, `{\"below\": 4}`, `{\"between\": [1, 2]}` or `null`",
+        |_, of| bound(of.bound),
+    ),
+    field("n", "I/Os or intervals behind it", |_, of| of.n.into()),
+    field("how", "`traced`, `sampled`, `reported`, `computed` or `estimated`", |_, of| {
+        of.how.word().into()
+    }),
+    field("source", "where it was read: file, lines, format", |_, of| of.origin.to_string().into()),
+];
 
-fn forecast(forecast: &Forecast) -> Value {
-    object([
-        ("now_mean_ms", number(forecast.now_mean.ms())),
-        ("mean_ms", number(forecast.mean.ms())),
-        ("mean_from_ms", forecast.range.map_or(Value::Null, |(from, _)| number(from.ms()))),
-        ("mean_to_ms", forecast.range.map_or(Value::Null, |(_, to)| number(to.ms()))),
-        ("p99_ms", forecast.p99.map_or(Value::Null, |p99| number(p99.ms()))),
-        ("assuming", forecast.assuming.clone().into()),
-    ])
+/// Latency after the fix.
+pub const FORECAST: &[Field<Forecast>] = &[
+    field("now_mean_ms", "mean latency now", |_, of| number(of.now_mean.ms())),
+    field("mean_ms", "mean latency after the fix", |_, of| number(of.mean.ms())),
+    field(
+        "mean_from_ms",
+        "from where on that mean may lie; `null` if no range is known",
+        |_, of| of.range.map_or(Value::Null, |(from, _)| number(from.ms())),
+    ),
+    field("mean_to_ms", "up to where", |_, of| {
+        of.range.map_or(Value::Null, |(_, to)| number(to.ms()))
+    }),
+    field("p99_ms", "99th percentile after the fix; `null` if the sample carries none", |_, of| {
+        milliseconds(of.p99)
+    }),
+    field("assuming", "what the forecast assumes", |_, of| of.assuming.clone().into()),
+];
+
+fn milliseconds(length: Option<Nanos>) -> Value {
+    length.map_or(Value::Null, |length| number(length.ms()))
 }

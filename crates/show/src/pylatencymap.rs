@@ -17,7 +17,7 @@ mod records;
 mod window;
 
 use figures::{latency_label, padded_right, value};
-pub use records::{CumulativeRecord, records_of, write_record};
+pub use records::{CumulativeRecord, NewRecords};
 use window::Window;
 
 /// How the picture is laid out: the original's options, with its defaults.

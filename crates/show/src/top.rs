@@ -16,7 +16,7 @@ use ratatui::widgets::Paragraph;
 use iowhy_model::{Histogram, Report};
 
 use crate::paint::{Rgb, Tone, clean, nearest_16, nearest_256};
-use crate::words::{blame_headline, count, duration, share};
+use crate::words::{self, blame_headline, count, duration, share};
 use crate::{Colour, Style};
 
 pub use devices::{Key, ordered};
@@ -214,7 +214,7 @@ fn head(screen: &Screen) -> Vec<Line<'static>> {
     let finding = screen.verdict.and_then(|report| report.findings.first());
     match (screen.verdict, finding) {
         (Some(report), Some(finding)) => {
-            let (headline, tone) = blame_headline(finding.verdict);
+            let (headline, tone) = (blame_headline(finding.verdict), words::tone(finding));
             first.push(Span::styled(
                 format!(" {headline} "),
                 screen.pen(tone).add_modifier(Modifier::REVERSED | Modifier::BOLD),
@@ -224,7 +224,7 @@ fn head(screen: &Screen) -> Vec<Line<'static>> {
             });
             let device = device.map_or(String::new(), |name| format!(" {}", clean(&name)));
             first.push(Span::raw(format!(" {}{device}", finding.verdict)));
-            if !matches!(tone, Tone::Accent) {
+            if finding.is_probability() {
                 first.push(Span::raw(format!(" {}", share(finding.confidence))));
             }
             first.push(Span::styled("  Enter: why", screen.pen(Tone::Faint)));

@@ -1,8 +1,9 @@
 //! What a view is, and the paper it draws on.
 
+use std::collections::HashMap;
 use std::io::{self, Write};
 
-use iowhy_model::{Filter, Report, Stage};
+use iowhy_model::{DeviceId, Filter, Report, Stage};
 
 use crate::Palette;
 
@@ -67,8 +68,9 @@ pub struct Style {
     /// The number of the listing of which the report is one part, where a capture is drawn in parts:
     /// its clock begins at zero then where the view's does.
     pub part: Option<usize>,
-    /// Whether single I/Os are marked as sequential or random.
-    pub pattern: bool,
+    /// Whether single I/Os are marked as sequential or random: if so, the sector behind the last I/O
+    /// of each device before this report.
+    pub pattern: Option<HashMap<DeviceId, u64>>,
     /// Nanoseconds since 1970 (UTC) at the zero of the events' clock, for lines with the time of day.
     pub time_of_day: Option<i64>,
 }
@@ -88,7 +90,7 @@ impl Style {
             filter: Filter::default(),
             stage: None,
             part: None,
-            pattern: false,
+            pattern: None,
             time_of_day: None,
         }
     }

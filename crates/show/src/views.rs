@@ -47,6 +47,8 @@ pub const VIEWS: &[View] = &[
     table::VIEW,
 ];
 
+pub use table::TableStream;
+
 /// The view of a given name.
 pub fn find(name: &str) -> Option<&'static View> {
     VIEWS.iter().find(|view| view.name == name)

@@ -1,22 +1,49 @@
 //! Numbers and verdicts in words: each number leaves here with its unit.
 
-use iowhy_model::{Blame, Bound, Level, Unit, Verdict};
+use iowhy_model::{Blame, Bound, Finding, Impact, Level, Nanos, Severity, Unit, Verdict};
 
 use crate::paint::Tone;
 
-/// Whom a verdict blames, as a headline, and its colour.
-pub fn blame_headline(verdict: Verdict) -> (&'static str, Tone) {
-    if verdict == Verdict::DeviceHang {
-        return ("IT HUNG ONCE, AND WHY IS NOT KNOWN", Tone::Warn);
+/// Whom a verdict blames, as a headline.
+pub fn blame_headline(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::DeviceCombOther => "A TIMER OR FIRMWARE IS TO BLAME, NOT THE WORKLOAD",
+        Verdict::DeviceHang => "THE DEVICE HUNG ONCE, CAUSE UNKNOWN",
+        Verdict::LayerRemote => "STORAGE BEHIND THE HOST IS TO BLAME, NOT THE WORKLOAD",
+        Verdict::PeerShared => "WHAT THE DISKS SHARE IS TO BLAME, NO SINGLE DISK",
+        _ => verdict.blames().headline(),
     }
-    let blame = verdict.blames();
-    let tone = match blame {
-        Blame::Disk | Blame::Path => Tone::Bad,
-        Blame::Workload | Blame::Limit | Blame::Configuration | Blame::Above => Tone::Warn,
-        Blame::Nobody => Tone::Good,
-        Blame::Report | Blame::Unknown => Tone::Accent,
-    };
-    (blame.headline(), tone)
+}
+
+/// The colour of a finding: that of its severity; of a cause whose latency nobody measured, a
+/// warning.
+pub fn tone(finding: &Finding) -> Tone {
+    match (finding.verdict.blames(), finding.severity()) {
+        (Blame::Nobody, _) => Tone::Good,
+        (Blame::Unknown | Blame::Report, _) => Tone::Accent,
+        (_, Some(Severity::Severe)) => Tone::Bad,
+        (_, Some(Severity::Notable) | None) => Tone::Warn,
+        (_, Some(Severity::Minor | Severity::None)) => Tone::Plain,
+    }
+}
+
+/// What the trouble costs: time waited per second, share of slow requests, p99 or mean.
+pub fn impact(impact: &Impact, unicode: bool) -> String {
+    let mut parts = Vec::new();
+    if let Some(waited) = impact.waited_per_s {
+        parts.push(format!("{} waited per second", duration(waited * 1e9, unicode)));
+    }
+    let ns = |length: Nanos| duration(length.ns() as f64, unicode);
+    if let Some(slow) = impact.slow_share {
+        parts.push(format!("{} of I/Os over {}", share(slow), ns(impact.felt())));
+    }
+    match (impact.p99, impact.mean, impact.longest) {
+        (Some(p99), _, _) => parts.push(format!("p99 {}", ns(p99))),
+        (None, Some(mean), _) => parts.push(format!("mean {}", ns(mean))),
+        (None, None, Some(longest)) => parts.push(format!("longest {}", ns(longest))),
+        (None, None, None) => {}
+    }
+    parts.join(", ")
 }
 
 /// How sure a confidence is, in words.

@@ -35,15 +35,18 @@ fn a_report_has_all_its_fields_in_order() {
         "device",
         "group",
         "inputs",
+        "severity",
         "confidence",
         "explained_share",
         "sentence",
+        "impact",
         "evidence",
         "refuted_by",
         "next_step",
         "forecast",
         "explained_by",
-        "impact",
+        "seen",
+        "requesters",
     ];
     assert_eq!(keys(first), expected);
     assert_eq!(first["verdict"], "device.retry");
@@ -58,6 +61,23 @@ fn a_report_has_all_its_fields_in_order() {
     assert_eq!(first["forecast"]["mean_ms"], 1.7);
     assert_eq!(report["findings"][1]["explained_by"], "device.retry");
     assert_eq!(report["prose_lines"][0]["lines"], 143);
+}
+
+#[test]
+fn the_tables_of_the_page_are_written_from_the_fields() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/JSON.md");
+    let page = std::fs::read_to_string(&path).unwrap();
+    let mut now = page.clone();
+    for (name, table) in iowhy_show::json_tables() {
+        let (begin, end) = (format!("<!-- {name} -->\n"), format!("<!-- end {name} -->"));
+        let (head, rest) = now.split_once(&begin).unwrap_or_else(|| panic!("no {begin}"));
+        let (_, tail) = rest.split_once(&end).unwrap_or_else(|| panic!("no {end}"));
+        now = format!("{head}{begin}{table}{end}{tail}");
+    }
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        return std::fs::write(&path, &now).unwrap();
+    }
+    assert!(now == page, "docs/JSON.md is not what the fields say: set UPDATE_GOLDEN=1");
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod lists;
 mod members;
 mod names;
 mod pages;
+mod prose;
 mod pure;
 mod tree;
 mod unsafety;
@@ -60,6 +61,7 @@ pub const RULES: &[Rule] = &[
     Rule { name: "manual headings", check: lists::headings },
     Rule { name: "members of a list do not know each other", check: members::check },
     Rule { name: "names are those of the files", check: names::check },
+    Rule { name: "no code reads a sentence", check: prose::check },
     Rule { name: "no cycle between modules of diagnose", check: cycles::check },
     Rule { name: "nothing of this machine in a file", check: leaks::check },
     Rule { name: "pages are few and count nothing", check: pages::check },

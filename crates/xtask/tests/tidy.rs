@@ -57,6 +57,11 @@ fn no_cycle_between_modules_of_diagnose() {
 }
 
 #[test]
+fn no_code_reads_a_sentence() {
+    holds("no code reads a sentence");
+}
+
+#[test]
 fn nothing_of_this_machine_in_a_file() {
     holds("nothing of this machine in a file");
 }

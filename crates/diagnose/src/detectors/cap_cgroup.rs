@@ -27,7 +27,7 @@
 //! ## Next step
 //! Raise or lift the limit of the group that is named, and time the program again.
 
-use iowhy_model::{Bound, DeviceId, Evidence, Finding, Level, Name, Op, Unit, Verdict, key};
+use iowhy_model::{Bound, DeviceId, Evidence, Finding, Level, Name, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
@@ -127,7 +127,7 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
 
 /// One-second rates of what a limit counts: of its group's own, if the trace names groups.
 fn rates_of(analysis: &Analysis, requests: &Requests, limit: &Limit) -> Option<Vec<f64>> {
-    let op = if limit.what.starts_with('r') { Op::Read } else { Op::Write };
+    let op = limit.kind.op()?;
     let start = requests.events.first()?.completed?.ns();
     let windows = Windows::of(start, requests.end_ns(), SECOND_NS)?;
     let names = |name: Name| analysis.recording.text(name);
@@ -136,11 +136,7 @@ fn rates_of(analysis: &Analysis, requests: &Requests, limit: &Limit) -> Option<V
         _ => true,
     };
     let known = requests.of(op).filter(|event| same(event.cgroup)).filter_map(|event| {
-        let weight = match limit.what {
-            "rbps" | "wbps" => f64::from(event.bytes?),
-            "riops" | "wiops" => 1.0,
-            _ => return None,
-        };
+        let weight = if limit.kind.is_of_bytes() { f64::from(event.bytes?) } else { 1.0 };
         Some((event.completed?.ns(), weight))
     });
     Some(windows.rates(known))
@@ -159,14 +155,13 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     };
     let limits = analysis.about(place.listing, place.disk).limits();
     let pins = limits.iter().filter_map(|limit| {
-        let op = if limit.what.starts_with('r') { Op::Read } else { Op::Write };
+        let op = limit.kind.op()?;
         let rates: Vec<f64> = rows
             .iter()
             .filter_map(|row| row.interval.of(op))
-            .filter_map(|rates| match limit.what {
-                "rbps" | "wbps" => rates.bytes_per_s,
-                "riops" | "wiops" => Some(rates.ios_per_s),
-                _ => None,
+            .filter_map(|rates| match limit.kind.is_of_bytes() {
+                true => rates.bytes_per_s,
+                false => Some(rates.ios_per_s),
             })
             .collect();
         Some(Pin { limit: *limit, held: limit::held_at(&rates, limit.value)? })
@@ -187,13 +182,13 @@ fn strongest<'a>(
     let Pin { limit, held: found } = &pin;
     let source = analysis.source(place.listing);
     let n = found.active as u64;
-    let unit = if limit.what.ends_with("bps") { Unit::BytesPerSecond } else { Unit::PerSecond };
+    let unit = limit.kind.unit();
     let mut finding = new_finding(DETECTOR.verdict, Some(place.device), vec![place.listing]);
     finding.sentence = format!(
         "{} holds {} at its {} of {}, and the disk is busy for {} of the time only",
         group_of(limit),
         phrase::disk(place.disk),
-        limit.what,
+        limit.kind.name(),
         said(limit),
         phrase::percent(place.busy)
     );
@@ -201,7 +196,7 @@ fn strongest<'a>(
         builder::cited(
             analysis.recording,
             &limit.reading,
-            &format!("limit ({})", limit.what),
+            &format!("limit ({})", limit.kind.name()),
             limit.value,
             unit,
         ),
@@ -301,8 +296,8 @@ fn by_arrival(
         ),
     ];
     finding.evidence.extend(limits.first().map(|limit| {
-        let unit = if limit.what == "target" { Unit::Seconds } else { Unit::PerSecond };
-        let what = format!("limit ({})", limit.what);
+        let unit = limit.kind.unit();
+        let what = format!("limit ({})", limit.kind.name());
         builder::cited(analysis.recording, &limit.reading, &what, limit.value, unit)
     }));
     finding.evidence.extend(pressure(analysis, place));
@@ -332,8 +327,8 @@ fn by_pressure(analysis: &Analysis, place: &Place, limits: &[Limit]) -> Option<F
         phrase::percent(place.busy),
         group_of(limit)
     );
-    let unit = if limit.what.ends_with("bps") { Unit::BytesPerSecond } else { Unit::PerSecond };
-    let what = format!("limit ({})", limit.what);
+    let unit = limit.kind.unit();
+    let what = format!("limit ({})", limit.kind.name());
     let clauses = [
         LIMIT_SET,
         confidence::above(waiting.value, PRESSURE).min(1.0),
@@ -369,9 +364,9 @@ fn group_of(limit: &Limit) -> String {
 }
 
 fn said(limit: &Limit) -> String {
-    match limit.what {
-        "rbps" | "wbps" => format!("{}/s", phrase::bytes(limit.value)),
-        _ => format!("{} per second", phrase::thousands(limit.value)),
+    match limit.kind.is_of_bytes() {
+        true => format!("{}/s", phrase::bytes(limit.value)),
+        false => format!("{} per second", phrase::thousands(limit.value)),
     }
 }
 

@@ -47,7 +47,7 @@ fn facts_are_typed_and_say_where_they_were_read() {
     assert_eq!(sdb.medium().map(|(medium, _)| medium), Some(Medium::Rotational));
     assert_eq!(sdb.mounts()[0].point, "/srv");
     let limit = sdb.limits()[0];
-    assert_eq!((limit.what, limit.value), ("wiops", 120.0));
+    assert_eq!((limit.kind, limit.value), (iowhy_model::LimitKind::Wiops, 120.0));
     let nvme = facts.about(None, "nvme0n1");
     assert_eq!(nvme.number(key::SMART_CELSIUS).map(|(n, _)| n), Some(71.0));
     assert_eq!(nvme.machine_number(key::PRESSURE_AVG10.of("io.some")).map(|(n, _)| n), Some(0.125));

@@ -1,8 +1,9 @@
-//! What the trouble of a device costs: time waited per second, mean and longest latency.
+//! What the trouble of a device costs: time waited per second, mean, p99 and longest latency, share
+//! of slow requests.
 
 use std::collections::HashMap;
 
-use iowhy_model::{Finding, Impact, Nanos, Op};
+use iowhy_model::{Finding, Histogram, Impact, Nanos, Op};
 
 use crate::analysis::samples::IntervalSample;
 use crate::analysis::{Analysis, requests};
@@ -28,12 +29,16 @@ fn of(analysis: &Analysis, input: &str, disk: &str) -> Option<Impact> {
     let here = |listing: usize, name: &str| name == disk && analysis.input(listing) == input;
     let (mut mean_ns, mut longest_ns): (Option<f64>, Option<f64>) = (None, None);
     let mut median_ns: Option<f64> = None;
+    let mut all: Vec<f64> = Vec::new();
     let mut waited: Option<f64> = None;
     let most = |known: &mut Option<f64>, ns: f64| *known = Some(known.unwrap_or(0.0).max(ns));
     for trace in analysis.traces.iter().filter(|trace| here(trace.listing, &trace.disk)) {
         most(&mut mean_ns, trace.mean_ns());
         most(&mut waited, trace.mean_ns() * trace.spans.len() as f64 / trace.span_ns());
         most(&mut longest_ns, trace.spans.iter().map(ServiceSpan::latency_ns).fold(0.0, f64::max));
+        if trace.spans.len() > all.len() {
+            all = trace.spans.iter().map(ServiceSpan::latency_ns).collect();
+        }
     }
     // A trace leaves empty flushes out, and programs wait for them.
     for known in analysis.requests.iter().filter(|known| here(known.listing, &known.disk)) {
@@ -42,7 +47,12 @@ fn of(analysis: &Analysis, input: &str, disk: &str) -> Option<Impact> {
         most(&mut waited, lengths.iter().sum::<f64>() / known.span_ns());
         most(&mut longest_ns, lengths.iter().copied().fold(0.0, f64::max));
         median_ns = spread::median(&lengths).or(median_ns);
+        if lengths.len() > all.len() {
+            all = lengths;
+        }
     }
+    let mut p99_ns = spread::quantile(&all, 0.99);
+    let mut counted: Option<&Histogram> = None;
     for row in analysis.intervals.iter().filter(|row| here(row.listing, &row.disk)) {
         if let Some(ms) = row.await_ms() {
             most(&mut mean_ns, ms * 1e6);
@@ -57,13 +67,36 @@ fn of(analysis: &Analysis, input: &str, disk: &str) -> Option<Impact> {
         if let Some(ns) = sample.known.histogram.max_ns.or(filled) {
             most(&mut longest_ns, ns as f64);
         }
+        let histogram = &sample.known.histogram;
+        if counted.is_none_or(|other| other.count() < histogram.count()) {
+            counted = Some(histogram);
+        }
+    }
+    // Single I/Os are exact; a histogram's quantile is the upper edge of its bucket.
+    let counted = counted.filter(|histogram| all.is_empty() && histogram.count() > 0);
+    if let Some(quantile) = counted.and_then(|histogram| histogram.quantile(0.99)) {
+        p99_ns = Some(quantile.high_ns as f64);
     }
     let known = |ns: Option<f64>| ns.map(|ns| Nanos(ns as i64));
-    let impact = Impact {
+    let mut impact = Impact {
         waited_per_s: waited,
         mean: known(mean_ns),
         median: known(median_ns),
         longest: known(longest_ns),
+        p99: known(p99_ns),
+        slow_share: None,
+    };
+    let felt = impact.felt().ns();
+    impact.slow_share = match counted {
+        Some(histogram) => {
+            let slow = histogram.filled().filter(|(low, _, _)| *low >= felt as u64);
+            Some(slow.map(|(_, _, n)| n).sum::<u64>() as f64 / histogram.count() as f64)
+        }
+        None if all.is_empty() => None,
+        None => {
+            let slow = all.iter().filter(|ns| **ns >= felt as f64).count();
+            Some(slow as f64 / all.len() as f64)
+        }
     };
     (impact != Impact::default()).then_some(impact)
 }

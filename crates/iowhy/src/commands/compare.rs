@@ -17,6 +17,8 @@
 //! `iowhy compare capture.txt:sdb capture.txt:nvme0n1`: the same, spelt out.
 //! `iowhy compare io.json@0-60s io.json@60s-120s`: the first minute beside the second.
 //! `iowhy compare monday.txt tuesday.txt --json`: for programs.
+//! `iowhy compare before.txt after.txt --fail-on device`: exits with status 3 if `after.txt` has a device
+//! verdict that `before.txt` has not.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -32,6 +34,7 @@ use crate::arguments::{Files, Output, duration};
 use crate::clean;
 use crate::command::{Command, Status};
 use crate::confined;
+use crate::fail_on::FailOn;
 use crate::messages::Hinted;
 
 /// Entry in the list of commands.
@@ -51,6 +54,8 @@ struct Compare {
     /// Only this device; given twice, the two devices to compare
     #[arg(short, long = "device", value_name = "DEVICE")]
     devices: Vec<String>,
+    #[command(flatten)]
+    fail_on: FailOn,
     #[command(flatten)]
     output: Output,
 }
@@ -94,7 +99,13 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         iowhy_show::comparison::text(&comparison, &style, &mut out)?;
     }
     out.flush()?;
-    Ok(Status::incomplete(incomplete))
+    // What B has and A has not: a change for the worse.
+    let verdicts = |side: usize| {
+        let standing = comparison.sides.get(side).into_iter().flat_map(|side| &side.verdicts);
+        standing.filter(|said| said.stands).map(|said| (said.verdict, said.confidence))
+    };
+    let new = verdicts(1).filter(|(new, _)| !verdicts(0).any(|(known, _)| known == *new));
+    Ok(asked.fail_on.status(new, Status::incomplete(incomplete)))
 }
 
 impl Compare {
@@ -167,8 +178,8 @@ impl Side {
             let others = recording.devices().iter().map(|device| device.name.as_str());
             let known: Vec<&str> = others.filter(|other| other != name).collect();
             return Err(Hinted::error(
-                format!("`{}` says nothing of `{name}`", self.file.display()),
-                format!("it speaks of {}", known.join(", ")),
+                format!("`{}` has no data for `{name}`", self.file.display()),
+                format!("it contains {}", known.join(", ")),
             ));
         }
         if let Some(stretch) = self.stretch {
@@ -192,7 +203,7 @@ fn stretch(text: &str) -> anyhow::Result<(i64, i64)> {
     let hint = "write from and to since the capture began: `@10s-20s`";
     let wrong = |why: String| Hinted::error(why, hint);
     let (from, to) =
-        text.split_once('-').ok_or_else(|| wrong(format!("`{text}` is no stretch of time")))?;
+        text.split_once('-').ok_or_else(|| wrong(format!("invalid time range `{text}`")))?;
     let ns = |text: &str| duration(text).map(Nanos::ns).map_err(&wrong);
     let (from, to) = (ns(from)?, ns(to)?);
     if from >= to {

@@ -30,6 +30,7 @@ use std::time::{Duration, SystemTime};
 use clap::{Args, FromArgMatches};
 use iowhy_live::TraceMode;
 use iowhy_model::{Report, Stage};
+use iowhy_show::NewRecords;
 
 use crate::agreement::{self, Agreement};
 use crate::arguments::{Output, Repeat, Selection, Task, Tracing, Words};
@@ -115,7 +116,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         ..Plan::traced(mode, &selection, hist.tracing)?
     })?;
     if hist.records {
-        return records(watch, &view, repeat, interval, &selection, &hist.output);
+        return records(watch, repeat, interval, &selection, &hist.output);
     }
     if hist.by.is_empty() && !hist.cumulative && !hist.timestamp {
         return repeated(watch, &view, repeat, interval, &selection, &hist.output);
@@ -185,29 +186,18 @@ fn grouped(
 /// Records of PyLatencyMap, whose counts run from the start: those not yet written, each time.
 fn records(
     mut watch: Watch,
-    view: &View,
     repeat: Repeat,
     interval: Duration,
     selection: &Selection,
     output: &Output,
 ) -> anyhow::Result<Status> {
-    const BEGIN: &str = "<begin record>";
     let filter = watch.filter_of_counted(selection);
     let style = output.style(filter);
-    let mut written = 0;
+    let mut new = NewRecords::default();
     for report in 1..=reports(repeat) {
         watch.run_until(interval.saturating_mul(u32::try_from(report).unwrap_or(u32::MAX)))?;
         let last = report == reports(repeat) || watch.stopped();
-        let recording = watch.recording().clone();
-        let mut text = Vec::new();
-        view.write(&Report { recording, findings: Vec::new() }, &style, &mut text)?;
-        let text = String::from_utf8_lossy(&text);
-        let mut out = clean::stdout();
-        for record in text.split(BEGIN).skip(1 + written) {
-            write!(out, "{BEGIN}{record}")?;
-            written += 1;
-        }
-        out.flush()?;
+        new.write(watch.recording(), &style, &mut clean::stdout())?;
         if last {
             break;
         }

@@ -37,7 +37,7 @@ use std::time::Duration;
 
 use clap::{Args, FromArgMatches};
 use iowhy_live::TraceMode;
-use iowhy_model::{DeviceId, Fact, FactValue, Level, Nanos, Recording, Report, Sink, Time, key};
+use iowhy_model::{DeviceId, FactValue, Level, Nanos, Recording, Report, Time, key};
 
 use crate::arguments::{Output, Selection, Task, Tracing, Words, watch_time};
 use crate::clean;
@@ -111,7 +111,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     })?;
     let filter = selection.filter(watch.recording());
     let mut style = snoop.output.style(filter);
-    style.pattern = snoop.pattern;
+    style.pattern = snoop.pattern.then(HashMap::new);
     // Known better once the first I/O has completed.
     style.time_of_day = snoop.timestamp.then_some(0);
     let span = |length: Nanos| Duration::from_nanos(length.ns() as u64);
@@ -121,7 +121,6 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         .map(|(interval, count)| interval.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX)));
     let end = snoop.watch_for.map(span).or(counted).unwrap_or(Duration::MAX);
     let mut table = interval.filter(|_| !snoop.output.json).map(Table::new);
-    let mut places = Places::default();
     let mut out = clean::buffered();
     let mut until = Duration::ZERO;
     let (mut zero, mut wall) = (None, None);
@@ -132,11 +131,13 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         from_zero(&mut report, &mut zero);
         wall = wall.or(wall_clock(&report.recording));
         style.time_of_day = style.time_of_day.map(|_| since_1970(wall, zero));
-        places.state(&mut report.recording);
         let news = report.recording.listings.iter().any(|listing| !listing.events.is_empty());
         if news || style.heading {
             view.write(&report, &style, &mut out)?;
             out.flush()?;
+        }
+        if let Some(ends) = &mut style.pattern {
+            remember(ends, &report.recording);
         }
         style.heading = false;
         if let Some(table) = &mut table {
@@ -156,7 +157,6 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     lost += report.recording.listings.iter().map(|l| l.source.lost()).sum::<u64>();
     from_zero(&mut report, &mut zero);
     style.time_of_day = style.time_of_day.map(|_| since_1970(wall, zero));
-    places.state(&mut report.recording);
     view.write(&report, &style, &mut out)?;
     if let Some(table) = &mut table {
         table.add(&mut report.recording, Duration::MAX, &mut out)?;
@@ -174,21 +174,11 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     Ok(Status::incomplete(lost > 0))
 }
 
-/// Where the last I/O of each device ended, for the first one of the next report.
-#[derive(Default)]
-struct Places(HashMap<DeviceId, u64>);
-
-impl Places {
-    /// States them as facts, and remembers those of this report.
-    fn state(&mut self, recording: &mut Recording) {
-        for (device, end) in &self.0 {
-            let value = FactValue::Count(*end);
-            recording.fact(Fact::new(Some(*device), key::SNOOP_LAST_END, value, "snoop"));
-        }
-        for event in recording.listings.iter().flat_map(|listing| &listing.events) {
-            if let (Some(sector), Some(bytes)) = (event.sector, event.bytes) {
-                self.0.insert(event.device, sector.saturating_add(u64::from(bytes) / 512));
-            }
+/// Remembers where the last I/O of each device ended, for the first one of the next report.
+fn remember(ends: &mut HashMap<DeviceId, u64>, recording: &Recording) {
+    for event in recording.listings.iter().flat_map(|listing| &listing.events) {
+        if let (Some(sector), Some(bytes)) = (event.sector, event.bytes) {
+            ends.insert(event.device, sector.saturating_add(u64::from(bytes) / 512));
         }
     }
 }

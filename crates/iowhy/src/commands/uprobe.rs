@@ -25,6 +25,7 @@ use std::time::{Duration, Instant};
 use clap::{Args, FromArgMatches};
 use iowhy_live::{Collector, EventCount, Uprobe, UprobeOptions, Whom};
 use iowhy_model::{Filter, Loss, Nanos, Recording, Report};
+use iowhy_show::NewRecords;
 use serde_json::{Value, json};
 
 use crate::arguments::{Output, watch_time};
@@ -48,8 +49,6 @@ pub const COMMAND: Command = Command {
 const WATCH: Duration = Duration::from_secs(10);
 /// How often counts are read: PyLatencyMap draws a column for each.
 const SECOND: Duration = Duration::from_secs(1);
-/// How one of PyLatencyMap's records begins.
-const BEGIN: &str = "<begin record>";
 /// How long at most until Ctrl-C is noticed.
 const NAP: Duration = Duration::from_millis(100);
 /// Registers that hold arguments in both calling conventions we know.
@@ -107,9 +106,8 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let (begun, stop, progress) = (Instant::now(), Stop::new()?, Progress::new(!given.records));
     let length = given.watch_for.map(|time| Duration::from_nanos(time.ns() as u64));
     let length = length.unwrap_or(if given.records { Duration::MAX } else { WATCH });
-    let view = View::named("pylatencymap-records");
     let style = Output::default().style(Filter::default());
-    let (mut polled, mut written) = (begun, 0);
+    let (mut polled, mut new) = (begun, NewRecords::default());
     let mut out = clean::stdout();
     loop {
         let over = begun.elapsed() >= length || stop.asked();
@@ -123,15 +121,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
             if !over {
                 uprobe.poll(&mut recording)?;
             }
-            // Counts run from the start: records not yet written are added.
-            let report = Report { recording: recording.clone(), findings: Vec::new() };
-            let mut text = Vec::new();
-            view.write(&report, &style, &mut text)?;
-            for record in String::from_utf8_lossy(&text).split(BEGIN).skip(1 + written) {
-                write!(out, "{BEGIN}{record}")?;
-                written += 1;
-            }
-            out.flush()?;
+            new.write(&recording, &style, &mut out)?;
         }
         if over {
             break;

@@ -9,6 +9,8 @@
 //! question open, the first next step is the probe that settles it, as a command to paste; `--ask`
 //! offers to run it, if it only reads, and judges again with what it found.
 //!
+//! For monitoring, `--fail-on device` makes it exit with status 3 if a verdict of that name or family is found.
+//!
 //! A device is judged by all that it did. `--device` chooses which; `--op`, `--size`, `--comm`, `--pid`,
 //! `--cgroup` and `--flag` choose whose latency is told beside the verdict.
 //!
@@ -18,7 +20,7 @@
 //! `iowhy why iostat.txt biosnoop.txt`: captures of other tools.
 //! `biosnoop -d sdb | iowhy`: another tool, live.
 //! `iowhy why --learn sdb.base monday.txt`, then `iowhy why --baseline sdb.base tuesday.txt`: a disk
-//! beside its own history. What was used stands in the evidence.
+//! beside its own history. The evidence names the baseline used.
 //! `iowhy why --example dusty-disk`: a bundled capture of a sick disk.
 
 use std::io::Write;
@@ -36,6 +38,7 @@ use crate::clean;
 use crate::command::{Command, Status};
 use crate::commands::probe::{ask, settles};
 use crate::confined::{self, Later};
+use crate::fail_on::FailOn;
 use crate::messages::Hinted;
 use crate::present::knows_devices;
 use crate::scope;
@@ -67,9 +70,11 @@ struct Why {
     /// If a question stays open, ask whether to run the probe that settles it; reads only
     #[arg(long)]
     ask: bool,
-    /// Agree beforehand to what `--ask` asks
+    /// Answer yes to `--ask`
     #[arg(long, requires = "ask")]
     yes: bool,
+    #[command(flatten)]
+    fail_on: FailOn,
     #[command(flatten)]
     baselines: Baselines,
     #[command(flatten)]
@@ -190,7 +195,9 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         writeln!(out, "To see a verdict, read a bundled capture: `{me} why --example dusty-disk`")?;
     }
     out.flush()?;
-    Ok(Status::incomplete(incomplete))
+    let standing = report.findings.iter().filter(|finding| finding.explained_by.is_none());
+    let found = standing.map(|finding| (finding.verdict, finding.confidence));
+    Ok(why.fail_on.status(found, Status::incomplete(incomplete)))
 }
 
 /// Watches this machine for a verdict: every I/O, the counters and the settings.
@@ -230,7 +237,9 @@ pub fn watch(
 pub fn spindle_speed(text: &str) -> Result<f64, String> {
     // From the slowest disk ever sold in numbers to well past the fastest.
     text.parse().ok().filter(|rpm| (1000.0..=50_000.0).contains(rpm)).ok_or_else(|| {
-        format!("`{text}` is no spindle speed; disks turn at 4200, 5400, 7200, 10000 or 15000")
+        format!(
+            "invalid spindle speed `{text}`; disks turn at 4200, 5400, 7200, 10000 or 15000 rpm"
+        )
     })
 }
 

@@ -18,7 +18,7 @@ pub(super) fn text(scenario: &Scenario, taste: &mut Chance) -> Result<String, St
     source.watched = Some(Nanos(watched(scenario) as i64));
     if lost > 0 {
         let what = "events dropped by a full ring".to_string();
-        source.losses.push(Loss { what, count: lost });
+        source.losses.push(Loss { what, count: lost, of: None });
     }
     recording.begin(source);
     // Boot was long ago.

@@ -171,7 +171,6 @@ keys {
     SMART_UNCORRECTED_READ "smart.uncorrected.read" Count "reads the drive could not correct";
     SMART_UNCORRECTED_WRITE "smart.uncorrected.write" Count "writes the drive could not correct";
     SMART_WEAR "smart.wear.percent" Percent "endurance used";
-    SNOOP_LAST_END "snoop.last_end" Count "sector behind the last I/O of the report before";
     STRACE_CALLS "strace.calls" Text "number of system calls of one kind";
     SWAP_USED "swap.used" Bytes "swap in use on a device";
     SWAP_USED_SHARE "swap.used.percent" Percent "swap in use";

@@ -1,4 +1,4 @@
-//! Columns of text that line up; one of them may wrap.
+//! Columns of text that line up; one of them may wrap, others are left out where room is short.
 
 use unicode_width::UnicodeWidthStr;
 
@@ -21,6 +21,7 @@ pub struct Columns {
     heads: Vec<(&'static str, Align)>,
     rows: Vec<Vec<Cell>>,
     flexible: Option<usize>,
+    droppable: Vec<usize>,
     indent: usize,
 }
 
@@ -32,13 +33,26 @@ const NARROWEST: usize = 12;
 impl Columns {
     /// Columns with these headings.
     pub fn new(heads: &[(&'static str, Align)]) -> Columns {
-        Columns { heads: heads.to_vec(), rows: Vec::new(), flexible: None, indent: 0 }
+        Columns {
+            heads: heads.to_vec(),
+            rows: Vec::new(),
+            flexible: None,
+            droppable: Vec::new(),
+            indent: 0,
+        }
     }
 
     /// Lets one column wrap where the others leave too little room.
     #[must_use]
     pub fn flexible(mut self, column: usize) -> Columns {
         self.flexible = Some(column);
+        self
+    }
+
+    /// Columns that are left out where they do not fit, the least telling first; a last line names them.
+    #[must_use]
+    pub fn droppable(mut self, columns: &[usize]) -> Columns {
+        self.droppable = columns.to_vec();
         self
     }
 
@@ -59,8 +73,45 @@ impl Columns {
         self.indent + self.widths().iter().sum::<usize>() + GAP * (self.heads.len().max(1) - 1)
     }
 
-    /// The lines, of at most `width` columns as far as the one that wraps can give way.
+    /// The lines, of at most `width` columns as far as columns can wrap or be left out.
     pub fn lines(&self, width: usize) -> Vec<Line> {
+        let mut kept: Vec<usize> = (0..self.heads.len()).collect();
+        let mut hidden = Vec::new();
+        let widths = self.widths();
+        let least = |kept: &[usize]| -> usize {
+            let of = |place: &usize| match widths.get(*place).copied().unwrap_or(0) {
+                room if self.flexible == Some(*place) => room.min(NARROWEST),
+                room => room,
+            };
+            self.indent + kept.iter().map(of).sum::<usize>() + GAP * (kept.len().max(1) - 1)
+        };
+        for drop in &self.droppable {
+            if least(&kept) > width {
+                kept.retain(|place| place != drop);
+                hidden.extend(self.heads.get(*drop).map(|(head, _)| *head));
+            }
+        }
+        if hidden.is_empty() {
+            return self.all_lines(width);
+        }
+        let row =
+            |row: &Vec<Cell>| kept.iter().filter_map(|place| row.get(*place).cloned()).collect();
+        let narrower = Columns {
+            heads: kept.iter().filter_map(|place| self.heads.get(*place).copied()).collect(),
+            rows: self.rows.iter().map(row).collect(),
+            flexible: self.flexible.and_then(|flexible| kept.iter().position(|at| *at == flexible)),
+            droppable: Vec::new(),
+            indent: self.indent,
+        };
+        let mut lines = narrower.all_lines(width);
+        let mut mark = Line::new();
+        mark.pad(self.indent);
+        let text = format!("hidden: {}; widen the terminal", hidden.join(", "));
+        lines.push(mark.with(&text, Tone::Faint));
+        lines
+    }
+
+    fn all_lines(&self, width: usize) -> Vec<Line> {
         let mut widths = self.widths();
         if let Some(room) = self.flexible.and_then(|column| widths.get_mut(column)) {
             let over = self.natural().saturating_sub(width);
@@ -141,5 +192,16 @@ mod tests {
             drawn(&columns, 20),
             "what               n\nwhole turns       17\nlost, median\n磁盘               5\n"
         );
+    }
+
+    #[test]
+    fn what_does_not_fit_is_left_out_and_named() {
+        let heads = [("what", Align::Left), ("mean", Align::Right), ("n", Align::Right)];
+        let mut columns = Columns::new(&heads).droppable(&[2, 1]);
+        let cell = |text: &str| (text.to_string(), Ink::default());
+        columns.row(vec![cell("reads of 128 KiB"), cell("155 ms"), cell("28")]);
+        assert!(!drawn(&columns, 40).contains("hidden"));
+        let text = drawn(&columns, 26);
+        assert!(text.contains("155 ms") && text.contains("hidden: n;"), "{text}");
     }
 }

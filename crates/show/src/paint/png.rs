@@ -33,9 +33,17 @@ pub fn png(figure: &Figure, out: &mut dyn Write) -> io::Result<()> {
     let mut encoder = png::Encoder::new(out, canvas.width, canvas.height);
     encoder.set_color(png::ColorType::Rgb);
     encoder.set_depth(png::BitDepth::Eight);
-    let mut writer = encoder.write_header().map_err(io::Error::other)?;
-    writer.write_image_data(&canvas.pixels).map_err(io::Error::other)?;
-    writer.finish().map_err(io::Error::other)
+    let mut writer = encoder.write_header().map_err(of_writer)?;
+    writer.write_image_data(&canvas.pixels).map_err(of_writer)?;
+    writer.finish().map_err(of_writer)
+}
+
+/// What the writer said, as it said it.
+fn of_writer(error: png::EncodingError) -> io::Error {
+    match error {
+        png::EncodingError::IoError(error) => error,
+        other => io::Error::other(other),
+    }
 }
 
 struct Canvas {

@@ -72,6 +72,33 @@ pub fn records_of(
     records
 }
 
+/// Writes the records of a recording that grows: each time those that it had not before.
+#[derive(Debug, Default)]
+pub struct NewRecords {
+    written: usize,
+}
+
+impl NewRecords {
+    /// Writes what is new.
+    ///
+    /// # Errors
+    /// What the writer says.
+    pub fn write(
+        &mut self,
+        recording: &Recording,
+        style: &Style,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let listings = recording.listings.iter();
+        let records = listings.flat_map(|listing| records_of(recording, listing, style));
+        for record in records.skip(self.written) {
+            write_record(&record, out)?;
+            self.written += 1;
+        }
+        out.flush()
+    }
+}
+
 /// What was counted when, and of what.
 fn stretches(recording: &Recording, listing: &Listing, style: &Style) -> (Stretches, String) {
     let filter = &style.filter;

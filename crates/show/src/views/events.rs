@@ -26,9 +26,7 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use iowhy_model::{
-    DeviceId, Event, FactValue, Level, Listing, Nanos, Recording, Report, Stage, Time, key,
-};
+use iowhy_model::{DeviceId, Event, Level, Listing, Nanos, Recording, Report, Stage, Time};
 
 use crate::paint::{Ink, Line, Tone, clean};
 use crate::{Colour, Style, View};
@@ -50,6 +48,7 @@ const SLOW: Nanos = Nanos(100_000_000);
 fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let recording = &report.recording;
     let mut headed = false;
+    let mut ends = style.pattern.clone();
     for listing in &recording.listings {
         let any = listing.events.iter().any(|event| style.filter.event(event));
         let traces = recording.listings.iter().filter(|other| other.source.level >= Level::D);
@@ -64,9 +63,8 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
             head(queue, style, out)?;
         }
         let mut unfinished = 0;
-        let mut ends = ends_before(listing);
         for event in listing.events.iter().filter(|event| style.filter.event(event)) {
-            let pattern = if style.pattern { pattern(event, &mut ends) } else { "" };
+            let pattern = ends.as_mut().map_or("", |ends| pattern(event, ends));
             if latency(event).is_none() {
                 unfinished += 1;
                 continue;
@@ -101,16 +99,6 @@ fn latency(event: &Event) -> Option<Nanos> {
     event.latency(Stage::Device).or_else(|| event.latency(Stage::Total))
 }
 
-/// Where the last I/O of each device before this listing ended, by the facts stated.
-fn ends_before(listing: &Listing) -> HashMap<DeviceId, u64> {
-    let facts = listing.facts.iter().filter(|fact| fact.key == key::SNOOP_LAST_END);
-    let ends = facts.filter_map(|fact| match fact.value {
-        FactValue::Count(end) => Some((fact.device?, end)),
-        _ => None,
-    });
-    ends.collect()
-}
-
 /// The letter of an I/O, with the blank behind it.
 fn pattern(event: &Event, ends: &mut HashMap<DeviceId, u64>) -> &'static str {
     let (Some(sector), Some(bytes)) = (event.sector, event.bytes) else { return "- " };
@@ -142,7 +130,7 @@ fn error_words(errno: u16) -> &'static str {
 
 fn head(queue: bool, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let time = if style.time_of_day.is_some() { "TIMESTAMP      " } else { "TIME(s)" };
-    let pattern = if style.pattern { "P " } else { "" };
+    let pattern = if style.pattern.is_some() { "P " } else { "" };
     let queue = if queue { "QUE(ms) " } else { "" };
     let text = format!(
         "{:<10} {:<15} {:<7} {:<7} {:<2} {:<10} {:<7} {pattern}{queue}{:>7}",

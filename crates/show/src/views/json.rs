@@ -1,4 +1,4 @@
-//! The whole report as one JSON object, schema `iowhy.report/1`.
+//! The whole report as one JSON object, schema `iowhy.report/2`.
 //!
 //! ## Shows
 //! What `summary` draws, for programs: the inputs with their losses, and the findings, best
@@ -25,7 +25,7 @@ use crate::{Style, View};
 /// Entry in the list of views.
 pub const VIEW: View = View {
     name: "json",
-    summary: "the verdict as one JSON object (iowhy.report/1)",
+    summary: "the verdict as one JSON object (iowhy.report/2)",
     manual: include_str!("json.rs"),
     write,
 };
@@ -36,7 +36,7 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
         object([("input", input.clone().into()), ("lines", (*lines).into())])
     });
     let whole = object([
-        ("schema", "iowhy.report/1".into()),
+        ("schema", "iowhy.report/2".into()),
         ("inputs", inputs(recording)),
         ("prose_lines", prose.collect()),
         ("findings", findings(report, style)),

@@ -19,7 +19,7 @@ use std::io::{self, Write};
 
 use iowhy_model::Report;
 
-use crate::pylatencymap::{records_of, write_record};
+use crate::pylatencymap::NewRecords;
 use crate::{Style, View};
 
 /// Entry in the list of views.
@@ -31,10 +31,5 @@ pub const VIEW: View = View {
 };
 
 fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
-    for listing in &report.recording.listings {
-        for record in records_of(&report.recording, listing, style) {
-            write_record(&record, out)?;
-        }
-    }
-    Ok(())
+    NewRecords::default().write(&report.recording, style, out)
 }

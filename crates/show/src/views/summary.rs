@@ -1,23 +1,25 @@
 //! The verdict: what is slow, who is to blame, and what that rests on.
 //!
 //! ## Shows
-//! The likeliest finding in full: who is to blame, how sure that is, how much of the excess
-//! latency it explains, each number it rests on beside the threshold it was held against, what
-//! would refute it, what to do next and the latency to expect after the cure. Then the next
-//! findings, shorter. A finding that a more specific one explains is only named. Last the inputs
-//! it all comes from, with everything that was lost, skipped or left unread.
+//! One screen of at most 20 lines. From the top: who is to blame, the device, the severity and the
+//! name of the verdict; the verdict in a sentence; the impact (time waited per second, share of slow
+//! I/Os, p99 or mean); the confidence; the forecast for the fix; the numbers that decide, with their
+//! thresholds; what to do next; what would make the verdict wrong; other findings, a line each; what
+//! was not seen; the inputs and what was lost of them. With `-v` every finding in full: each number
+//! with its threshold, basis and source, everything that would refute it, all steps, all inputs. From
+//! 150 columns on the numbers and the refutations stand in a column of their own.
 //!
 //! ## Units
-//! Every number carries its unit and how it came about: traced (every I/O was seen), sampled
-//! (counters read at intervals), reported (printed by the source), computed (from what was
-//! printed, exactly) or estimated (from histogram buckets or a fit). `n` is the number of I/Os or
-//! intervals behind it. One KiB is 1024 bytes.
+//! Every number has a unit and a basis: traced (every I/O was seen), sampled (counters read at
+//! intervals), reported (printed by the source), computed (exactly, from what was printed) or
+//! estimated (from histogram buckets or a fit). `n` is the number of I/Os or intervals behind it. One
+//! KiB is 1024 bytes. Severity is none, minor, notable or severe and follows from the impact, never
+//! from the confidence; the colour follows the severity.
 //!
 //! ## Read it like this
-//! Begin with the sentence, then the two bars: the first says how likely the verdict is right,
-//! the second how much of the excess latency it accounts for. A sure verdict that explains little
-//! is trivia. Before you act, look at what would refute it: if one of those is the case with you,
-//! take the runner-up.
+//! Read the sentence, then impact and confidence: the first says how bad it is, the second how likely
+//! the verdict is right. Before acting, read `wrong if`: if that is the case, take the next finding.
+//! NO VERDICT has no percentage: it lists what was seen and the capture that decides.
 
 use std::io::{self, Write};
 
@@ -25,7 +27,7 @@ use iowhy_model::{Finding, Report};
 
 use crate::paint::{Ink, Line, Paper, Tone, wrap};
 use crate::sources;
-use crate::words::{blame_headline, share};
+use crate::words::{share, tone};
 use crate::{Style, View};
 
 mod evidence;
@@ -67,7 +69,7 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
     }
     let rest: Vec<&Finding> = main.into_iter().skip(at_length).collect();
     section(&mut paper, "Further findings", &rest, report)?;
-    section(&mut paper, "Explained by what stands above", &explained, report)?;
+    section(&mut paper, "Consequences", &explained, report)?;
     paper.blank()?;
     paper.heading("Inputs")?;
     sources::inputs(&mut paper, report)
@@ -91,7 +93,7 @@ fn section(paper: &mut Paper, title: &str, some: &[&Finding], report: &Report) -
     paper.heading(title)?;
     let verdicts = some.iter().map(|finding| finding.verdict.name().len()).max().unwrap_or(0);
     for finding in some {
-        let (_, tone) = blame_headline(finding.verdict);
+        let tone = tone(finding);
         let mut line = Line::new().with("  ", Tone::Plain).with(finding.verdict.name(), tone);
         line.pad(verdicts + 4);
         match finding.explained_by {
@@ -100,7 +102,12 @@ fn section(paper: &mut Paper, title: &str, some: &[&Finding], report: &Report) -
                 line.push(&format!(" (explained by {by})"), Tone::Faint);
             }
             None => {
-                line.push(&format!("{:>5}  ", share(finding.confidence)), Tone::Faint);
+                let sure = if finding.is_probability() {
+                    share(finding.confidence)
+                } else {
+                    String::new()
+                };
+                line.push(&format!("{sure:>5}  "), Tone::Faint);
                 let room = paper.width().saturating_sub(line.width());
                 line.push(&ended(&finding.sentence, room), Tone::Plain);
             }

@@ -4,8 +4,8 @@
 //! A row per device and stretch of time: requests and kilobytes per second, mean latency
 //! (r_await, w_await), mean size, queue and busy share, as `iostat -x` counts them; where single
 //! requests were traced or logged, also p50, p95, p99 and the maximum, and the waiting time (Q2D)
-//! and device time (D2C) apart. Columns that nothing is known of are left out; on narrow paper
-//! the less telling ones are too. Devices that did nothing are hidden unless `--verbose` or
+//! and device time (D2C) apart. Columns that nothing is known of are left out; on a narrow
+//! terminal the less telling ones are too. Devices that did nothing are hidden unless `--verbose` or
 //! `--device` asks for them.
 //!
 //! ## Units
@@ -42,6 +42,48 @@ pub const VIEW: View = View {
 };
 
 fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+    draw(report, style, |_| style.heading, out)
+}
+
+/// The table of one report after another: headed anew where its columns change, and once a screen.
+#[derive(Debug, Default)]
+pub struct TableStream {
+    layout: Option<Layout>,
+    /// Rows below the last heading.
+    rows: usize,
+}
+
+impl TableStream {
+    /// Draws the next report; what stands below the rows is told once.
+    ///
+    /// # Errors
+    /// What the writer says.
+    pub fn write(&mut self, report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+        let style = Style { heading: self.layout.is_none(), ..style.clone() };
+        let mut text = Vec::new();
+        let (last, rows) = (&mut self.layout, &mut self.rows);
+        let due = |layout: &Layout| {
+            // Two lines stay for the shell's prompt.
+            let due = last.as_ref() != Some(layout) || *rows >= style.height.max(12) - 2;
+            if due {
+                *last = Some(layout.clone());
+                *rows = 0;
+            }
+            due
+        };
+        draw(report, &style, due, &mut text)?;
+        *rows += text.iter().filter(|byte| **byte == b'\n').count();
+        out.write_all(&text)
+    }
+}
+
+/// Draws one report; whether its columns are headed is asked for.
+fn draw(
+    report: &Report,
+    style: &Style,
+    heading: impl FnOnce(&Layout) -> bool,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let mut paper = Paper::new(style, out);
     let mut stretches = rows::stretches(report, style);
     let all: usize = stretches.iter().map(|stretch| stretch.rows.len()).sum();
@@ -56,7 +98,7 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
     }
     let layout = Layout::fit(&rows, paper.width());
     let titled = stretches.iter().filter(|stretch| !stretch.rows.is_empty()).count() > 1;
-    let mut headed = !style.heading;
+    let mut headed = !heading(&layout);
     for stretch in stretches.iter().filter(|stretch| !stretch.rows.is_empty()) {
         if titled {
             if headed {
@@ -103,7 +145,7 @@ fn footnotes(paper: &mut Paper, rows: &[&Row], layout: &Layout) -> io::Result<()
     }
     let hidden = COLUMNS.len().saturating_sub(layout.drawn() + layout.unknown());
     if hidden > 0 {
-        let text = format!("{hidden} more columns on wider paper (`--width`)");
+        let text = format!("{hidden} more columns are hidden; widen the terminal (or `--width`)");
         paper.paragraph(&mark, &text, Tone::Faint)?;
     }
     Ok(())

@@ -327,7 +327,14 @@ fn finding(verdict: &str, device: Option<DeviceId>, confidence: f64, share: f64)
         explained_by: None,
         seen: Vec::new(),
         requesters: Vec::new(),
-        impact: None,
+        impact: Some(Impact {
+            waited_per_s: Some(1.0),
+            mean: Some(Nanos::from_ms(154.6)),
+            median: Some(Nanos::from_ms(143.3)),
+            longest: Some(Nanos::from_ms(234.9)),
+            p99: None,
+            slow_share: Some(27.0 / 28.0),
+        }),
     }
 }
 

@@ -196,8 +196,7 @@ fn capped(recording: &Recording, held: &Held) -> Finding {
         .iter()
         .filter(|known| is_probe(known))
         .find_map(|known| known.facts.first().and_then(|fact| fact.device));
-    let bytes = held.limit.what.ends_with("bps");
-    let unit = if bytes { Unit::BytesPerSecond } else { Unit::PerSecond };
+    let unit = held.limit.kind.unit();
     let evidence = |quantity: &str, value: f64, unit: Unit, source: &str| Evidence {
         quantity: quantity.to_string(),
         value,

@@ -154,6 +154,5 @@ fn measured(listings: &[Listing], op: Op) -> u64 {
 
 fn lost(listings: &[Listing], op: Op) -> u64 {
     let losses = listings.iter().flat_map(|listing| &listing.source.losses);
-    let of_op = format!(" {} requests ", op.name());
-    losses.filter(|loss| loss.what.contains(&of_op)).map(|loss| loss.count).sum()
+    losses.filter(|loss| loss.of.is_some_and(|of| of.1 == op)).map(|loss| loss.count).sum()
 }

@@ -12,7 +12,9 @@ use super::escape::{prose, text};
 use crate::map_figure::figures;
 use crate::paint::{Tone, svg};
 use crate::sources::file_name;
-use crate::words::{blame_headline, bound, bytes, count, duration, quantity, share, sureness};
+use crate::words::{
+    blame_headline, bound, bytes, count, duration, impact, quantity, share, sureness, tone,
+};
 use crate::{Style, scale::stage_words};
 
 /// Findings with all their numbers; the rest is named.
@@ -26,7 +28,7 @@ const PICTURES: usize = 16;
 
 /// Who is to blame and for what, in a line.
 pub fn title(report: &Report, finding: &Finding) -> String {
-    let (headline, _) = blame_headline(finding.verdict);
+    let headline = blame_headline(finding.verdict);
     match device(report, finding) {
         Some(device) => format!("{headline} ({device})"),
         None => headline.to_string(),
@@ -47,7 +49,7 @@ pub fn verdict(report: &Report, findings: &[&Finding], out: &mut dyn Write) -> i
              judged.</p></main>"
         );
     };
-    let (_, tone) = blame_headline(first.verdict);
+    let tone = tone(first);
     writeln!(
         out,
         "<main>\n<h1>{}</h1>\n<div class=\"verdict {}\">\n<p>{}</p>\n<p class=\"id\">{}</p>",
@@ -57,6 +59,11 @@ pub fn verdict(report: &Report, findings: &[&Finding], out: &mut dyn Write) -> i
         text(first.verdict.name()),
     )?;
     writeln!(out, "<dl>")?;
+    if let Some(known) = &first.impact {
+        let severity = first.severity().filter(|_| !first.verdict.accuses_nobody());
+        let severity = severity.map_or(String::new(), |severity| format!("{}: ", severity.word()));
+        term(out, "impact", &format!("{severity}{}", impact(known, true)))?;
+    }
     term(out, "confidence", &confidence(first))?;
     if let Some(explains) = explains(first) {
         term(out, "explains", &explains)?;

@@ -74,14 +74,14 @@ fn table(paper: &Paper, some: &[&Evidence], places: Option<&[String]>, spelt: bo
     let unicode = paper.style.unicode;
     // 60: below that the quantity itself no longer has room to be read.
     let roomy = paper.width() >= 60;
-    let mut heads = vec![("", Align::Left), ("value", Align::Right), ("held against", Align::Left)];
+    let mut heads = vec![("", Align::Left), ("value", Align::Right), ("threshold", Align::Left)];
     if roomy {
-        heads.extend([("n", Align::Right), ("how", Align::Left)]);
+        heads.extend([("n", Align::Right), ("basis", Align::Left)]);
     }
     if places.is_some() && roomy {
-        heads.push(("where", Align::Left));
+        heads.push(("source", Align::Left));
     }
-    let mut columns = Columns::new(&heads).flexible(0).indent(2);
+    let mut columns = Columns::new(&heads).flexible(0).droppable(&[3, 4]).indent(2);
     for one in some {
         let ink = verdict_ink(one);
         let mut cells: Vec<Cell> = vec![

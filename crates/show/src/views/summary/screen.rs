@@ -2,12 +2,17 @@
 
 use std::io;
 
-use iowhy_model::{Blame, Evidence, Finding, Forecast, Report};
+use iowhy_model::{
+    Evidence, Finding, Forecast, Level, Recording, Report, Requester, Severity, Unit,
+};
 
 use super::verdict::{about, accuses, explained};
-use crate::paint::{Ink, Line, Paper, Tone};
+use crate::Style;
+use crate::paint::{Ink, Line, Paper, Tone, wrap};
 use crate::sources::{file_name, shortened};
-use crate::words::{blame_headline, bound, count, duration, quantity, several, share, sureness};
+use crate::words::{
+    self, blame_headline, bound, count, duration, impact, quantity, several, share, sureness,
+};
 
 /// Lines of a verdict: what a terminal of 24 rows shows above its prompt.
 pub const LINES: usize = 20;
@@ -17,6 +22,11 @@ const LABEL: usize = 12;
 const DECIDE: usize = 3;
 const STEPS: usize = 3;
 const ALSO: usize = 4;
+const WHO: usize = 3;
+/// From this width on all numbers and refutations stand in a column of their own at the right.
+const TWO_COLUMNS: usize = 150;
+/// Columns of the left one then: lines longer than this are hard to read.
+const LEFT: usize = 96;
 /// From this width on a number stands with its n, basis and source.
 const WIDE: usize = 120;
 
@@ -32,30 +42,60 @@ struct Block {
 /// What the writer says.
 pub fn write(paper: &mut Paper, report: &Report, findings: &[&Finding]) -> io::Result<()> {
     let Some((first, others)) = findings.split_first() else { return Ok(()) };
+    if paper.width() < TWO_COLUMNS {
+        let lines = column(paper, report, first, others);
+        return paper.lines(&lines);
+    }
+    let (mut none, mut nowhere) = (io::sink(), io::sink());
+    let left_style = Style { width: LEFT, ..paper.style.clone() };
+    let right_style = Style { width: paper.width() - LEFT - 3, ..paper.style.clone() };
+    let left = column(&Paper::new(&left_style, &mut none), report, first, others);
+    let right = behind(&Paper::new(&right_style, &mut nowhere), first);
+    let rule = if paper.style.unicode { " │ " } else { " | " };
+    for place in 0..left.len().max(right.len().min(LINES)) {
+        let mut line = left.get(place).cloned().unwrap_or_default();
+        line.pad(LEFT);
+        line.push(rule, Tone::Faint);
+        line.append(right.get(place).cloned().unwrap_or_default());
+        paper.line(&line)?;
+    }
+    Ok(())
+}
+
+/// The lines of the screen, from the headline down to the inputs.
+fn column(paper: &Paper, report: &Report, first: &Finding, others: &[&Finding]) -> Vec<Line> {
     let mut blocks = [
         headline(paper, report, first),
         sentence(paper, first),
+        cost(paper, first),
         confidence(paper, first),
         forecast(paper, first),
+        who(paper, first),
         decides(paper, first),
         next(paper, first),
+        refuted(paper, first),
         also(paper, report, others),
+        not_seen(paper, report),
         inputs(paper, report),
     ];
-    // What is shortened first: other findings, steps, numbers, the forecast, the sentence.
-    let mut over =
-        blocks.iter().map(|block| block.lines.len()).sum::<usize>().saturating_sub(LINES);
-    for place in [6, 5, 4, 3, 1] {
+    // What is shortened first: other findings, steps, numbers, the forecast, refutation, sentence.
+    let lines = |blocks: &[Block]| blocks.iter().map(|block| block.lines.len()).sum::<usize>();
+    let mut over = lines(&blocks).saturating_sub(LINES);
+    for place in [9, 7, 8, 6, 4, 5, 10, 1] {
         if let Some(block) = blocks.get_mut(place) {
             over -= block.shorten(over, paper.width());
         }
     }
-    blocks.iter().try_for_each(|block| paper.lines(&block.lines))
+    blocks.into_iter().flat_map(|block| block.lines).collect()
 }
 
 impl Block {
     fn text(lines: Vec<Line>, least: usize) -> Block {
         Block { lines, least }
+    }
+
+    fn none() -> Block {
+        Block { lines: Vec::new(), least: 0 }
     }
 
     /// Gives up to `over` lines away, and says so; how many.
@@ -72,12 +112,15 @@ impl Block {
     }
 }
 
-/// Who is to blame, the device, and the verdict's name.
+/// Who is to blame, the device, how severe, and the verdict's name.
 fn headline(paper: &Paper, report: &Report, finding: &Finding) -> Block {
-    let (blamed, tone) = blame_headline(finding.verdict);
-    let mut line = bar(paper, tone).with(blamed, Ink::strong(tone));
+    let tone = words::tone(finding);
+    let mut line = bar(paper, tone).with(blame_headline(finding.verdict), Ink::strong(tone));
     let device = finding.subject.device.and_then(|id| report.recording.devices().get(id.index()));
-    let right = finding.verdict.name();
+    let right = match severity(finding) {
+        Some(severity) => format!("{}, {}", severity.word(), finding.verdict),
+        None => finding.verdict.to_string(),
+    };
     let room = paper.width().saturating_sub(line.width() + right.chars().count() + 4);
     if let Some(device) = device.filter(|device| !device.name.is_empty() && room > 3) {
         let name = shortened(&device.name, room.saturating_sub(2));
@@ -85,26 +128,44 @@ fn headline(paper: &Paper, report: &Report, finding: &Finding) -> Block {
     }
     if line.width() + 2 + right.chars().count() <= paper.width() {
         line.pad(paper.width() - right.chars().count());
-        line.push(right, Tone::Faint);
+        line.push(&right, Tone::Faint);
+        return Block::text(vec![line], 1);
     }
-    Block::text(vec![line], 1)
+    Block::text(vec![line, bar(paper, tone).with(&right, Tone::Faint)], 2)
+}
+
+/// How severe an accusation is.
+fn severity(finding: &Finding) -> Option<Severity> {
+    finding.severity().filter(|_| accuses(finding))
 }
 
 fn sentence(paper: &Paper, finding: &Finding) -> Block {
-    let (_, tone) = blame_headline(finding.verdict);
     let width = paper.width().saturating_sub(2);
-    let lines = crate::paint::wrap(&finding.sentence, width);
-    Block::text(lines.iter().map(|words| bar(paper, tone).with(words, Tone::Plain)).collect(), 3)
+    let lines = wrap(&finding.sentence, width);
+    let bar = bar(paper, words::tone(finding));
+    Block::text(lines.iter().map(|words| bar.clone().with(words, Tone::Plain)).collect(), 3)
 }
 
 fn bar(paper: &Paper, tone: Tone) -> Line {
     Line::new().with(if paper.style.unicode { "▌ " } else { "| " }, tone)
 }
 
+/// What it costs: the numbers that the severity follows from.
+fn cost(paper: &Paper, finding: &Finding) -> Block {
+    let text = match &finding.impact {
+        Some(known) => impact(known, paper.style.unicode),
+        None if accuses(finding) && finding.subject.device.is_some() => {
+            "not measured: the input holds no latency of this device".to_string()
+        }
+        None => return Block::none(),
+    };
+    labelled(paper, "impact", &text, 1)
+}
+
 /// How sure it is; an answer that is no probability has no percentage.
 fn confidence(paper: &Paper, finding: &Finding) -> Block {
-    if !is_probability(finding) {
-        return Block::text(Vec::new(), 0);
+    if !finding.is_probability() {
+        return Block::none();
     }
     let mut text = format!("{}, {}", share(finding.confidence), sureness(finding.confidence));
     if accuses(finding) {
@@ -114,13 +175,8 @@ fn confidence(paper: &Paper, finding: &Finding) -> Block {
     labelled(paper, "confidence", &text, 1)
 }
 
-/// Whether its confidence is the probability of something: that too little is known is none.
-fn is_probability(finding: &Finding) -> bool {
-    finding.verdict.blames() != Blame::Unknown
-}
-
 fn forecast(paper: &Paper, finding: &Finding) -> Block {
-    let Some(forecast) = &finding.forecast else { return Block::text(Vec::new(), 0) };
+    let Some(forecast) = &finding.forecast else { return Block::none() };
     labelled(paper, "forecast", &after_the_cure(forecast, paper.style.unicode), 1)
 }
 
@@ -138,11 +194,29 @@ pub fn after_the_cure(forecast: &Forecast, unicode: bool) -> String {
     format!("mean latency {now} now {arrow} {after} after the fix, if {}", forecast.assuming)
 }
 
-/// The numbers that decide: two that met their threshold and one that describes, or what there is.
+/// Who waited for the device, with shares of the time.
+fn who(paper: &Paper, finding: &Finding) -> Block {
+    let said = |one: &Requester| {
+        let name = one.program.as_deref().or(one.cgroup.as_deref())?;
+        let pid = one.pid.map_or(String::new(), |pid| format!(" (pid {pid})"));
+        let file = one.file.as_deref().map_or(String::new(), |file| format!(" on {file}"));
+        Some(format!("{name}{pid} {}{file}", share(one.share)))
+    };
+    let some: Vec<String> = finding.requesters.iter().filter_map(said).take(WHO).collect();
+    if some.is_empty() {
+        return Block::none();
+    }
+    labelled(paper, "who waits", &some.join(", "), 0)
+}
+
+/// The numbers that decide: two that met their threshold and one that describes, or what there is. A
+/// number that a reader can see for himself comes before a statistic.
 fn decides(paper: &Paper, finding: &Finding) -> Block {
     let met = |one: &&Evidence| one.bound.is_some_and(|bound| bound.holds(one.value));
+    let plain = |one: &&Evidence| !matches!(one.unit, Unit::Sigma | Unit::Nats);
     let all = &finding.evidence;
-    let candidates = (all.iter().filter(met).map(|one| (one, DECIDE - 1)))
+    let candidates = (all.iter().filter(met).filter(plain).map(|one| (one, DECIDE - 1)))
+        .chain(all.iter().filter(met).map(|one| (one, DECIDE - 1)))
         .chain(all.iter().filter(|one| one.bound.is_none()).map(|one| (one, DECIDE)))
         .chain(all.iter().map(|one| (one, DECIDE)));
     let mut some: Vec<&Evidence> = Vec::new();
@@ -151,25 +225,67 @@ fn decides(paper: &Paper, finding: &Finding) -> Block {
             some.push(one);
         }
     }
-    let unicode = paper.style.unicode;
+    let name = if finding.is_probability() { "because" } else { "seen" };
     let mut lines = Vec::new();
+    if !finding.seen.is_empty() {
+        for one in finding.seen.iter().take(DECIDE) {
+            let mark = label(if lines.is_empty() { name } else { "" });
+            let text = format!("{}: {}", number(paper, &one.evidence), one.would_mean);
+            lines.extend(paper.wrapped(&mark, &text, Tone::Plain));
+        }
+        return Block::text(lines, 1);
+    }
     for one in some {
+        let mark = label(if lines.is_empty() { name } else { "" });
+        lines.extend(paper.wrapped(&mark, &number(paper, one), Tone::Plain));
+    }
+    Block::text(lines, 1)
+}
+
+/// A number with its threshold; where there is room with its n, basis and source.
+fn number(paper: &Paper, one: &Evidence) -> String {
+    let unicode = paper.style.unicode;
+    let mut text = format!("{}: {}", one.quantity, quantity(one.value, one.unit, unicode));
+    if one.bound.is_some() {
+        text += &format!(" (threshold {})", bound(one.bound, one.unit, unicode));
+    }
+    if paper.width() >= WIDE {
+        let (n, origin) = (count(one.n, unicode), one.origin.to_string());
+        text += &format!(", n {n}, {}, from {}", one.how.word(), file_name(&origin));
+    }
+    text
+}
+
+/// What a wide screen shows beside it: all numbers, and all that would refute it.
+fn behind(paper: &Paper, finding: &Finding) -> Vec<Line> {
+    let mut lines = vec![Line::new().with("Evidence", Ink::strong(Tone::Accent))];
+    let unicode = paper.style.unicode;
+    let mut refuted = Vec::new();
+    for text in &finding.refuted_by {
+        refuted.extend(paper.wrapped(&Line::new().with("  - ", Tone::Faint), text, Tone::Plain));
+    }
+    let room = LINES.saturating_sub(refuted.len() + 3);
+    for one in &finding.evidence {
         let mut text = format!("{}: {}", one.quantity, quantity(one.value, one.unit, unicode));
         if one.bound.is_some() {
             text += &format!(" (threshold {})", bound(one.bound, one.unit, unicode));
         }
-        if paper.width() >= WIDE {
-            let n = count(one.n, unicode);
-            text += &format!(
-                ", n {n}, {}, from {}",
-                one.how.word(),
-                file_name(&one.origin.to_string())
-            );
+        let (n, origin) = (count(one.n, unicode), one.origin.to_string());
+        text += &format!(", n {n}, {}, {}", one.how.word(), file_name(&origin));
+        let mark = Line::new().with("  ", Tone::Plain);
+        let number = paper.wrapped(&mark, &text, Tone::Plain);
+        if lines.len() + number.len() > room {
+            lines.push(Line::new().with("  more with -v", Tone::Faint));
+            break;
         }
-        let mark = label(if lines.is_empty() { "because" } else { "" });
-        lines.extend(paper.wrapped(&mark, &text, Tone::Plain));
+        lines.extend(number);
     }
-    Block::text(lines, 1)
+    if !refuted.is_empty() {
+        lines.push(Line::new());
+        lines.push(Line::new().with("What would refute it", Ink::strong(Tone::Accent)));
+        lines.extend(refuted);
+    }
+    lines
 }
 
 fn next(paper: &Paper, finding: &Finding) -> Block {
@@ -181,6 +297,14 @@ fn next(paper: &Paper, finding: &Finding) -> Block {
     Block::text(lines, 2)
 }
 
+/// What would change the answer; on a wide screen it stands in the column at the right.
+fn refuted(paper: &Paper, finding: &Finding) -> Block {
+    match finding.refuted_by.first() {
+        Some(first) if finding.is_probability() => labelled(paper, "wrong if", first, 1),
+        _ => Block::none(),
+    }
+}
+
 /// The other findings that stand, a line each; consequences only count.
 fn also(paper: &Paper, report: &Report, others: &[&Finding]) -> Block {
     let mut lines = Vec::new();
@@ -188,10 +312,9 @@ fn also(paper: &Paper, report: &Report, others: &[&Finding]) -> Block {
         others.iter().filter(|finding| finding.explained_by.is_none()).collect();
     let shown = if standing.len() > ALSO { ALSO - 1 } else { ALSO };
     for finding in standing.iter().take(shown) {
-        let (_, tone) = blame_headline(finding.verdict);
         let mut line = label(if lines.is_empty() { "also" } else { "" });
-        line.push(finding.verdict.name(), tone);
-        if is_probability(finding) {
+        line.push(finding.verdict.name(), words::tone(finding));
+        if finding.is_probability() {
             line.push(&format!(" {}", share(finding.confidence)), Tone::Faint);
         }
         let room = paper.width().saturating_sub(line.width() + 2);
@@ -210,6 +333,41 @@ fn also(paper: &Paper, report: &Report, others: &[&Finding]) -> Block {
     Block::text(lines, 1)
 }
 
+/// What no input of this run could have shown.
+fn not_seen(paper: &Paper, report: &Report) -> Block {
+    let missing = missing(&report.recording);
+    match missing.as_slice() {
+        [] => Block::none(),
+        some => labelled(paper, "not seen", &some.join(", "), 0),
+    }
+}
+
+fn missing(recording: &Recording) -> Vec<&'static str> {
+    let listings = &recording.listings;
+    let facts = || listings.iter().flat_map(|listing| &listing.facts);
+    let under = |part: &str| facts().any(|fact| fact.key.is_under(part));
+    let measured = |listing: &&iowhy_model::Listing| {
+        !listing.events.is_empty()
+            || !listing.intervals.is_empty()
+            || !listing.distributions.is_empty()
+    };
+    let any = listings.iter().any(|listing| measured(&listing));
+    let single = listings.iter().any(|listing| {
+        !listing.events.is_empty() || listing.folded > 0 || listing.source.level >= Level::C
+    });
+    let queue = listings.iter().filter(measured).any(|listing| listing.source.sees_queue);
+    [
+        (!any, "any latency"),
+        (any && !single, "single I/Os"),
+        (any && !queue, "time in the host's queue"),
+        (!under("smart"), "drive health (SMART)"),
+        (!under("kernel"), "kernel log"),
+    ]
+    .into_iter()
+    .filter_map(|(missing, what)| missing.then_some(what))
+    .collect()
+}
+
 /// What was read, and what is missing of it, in a line.
 fn inputs(paper: &Paper, report: &Report) -> Block {
     let recording = &report.recording;
@@ -217,7 +375,9 @@ fn inputs(paper: &Paper, report: &Report) -> Block {
     let mut files: Vec<&str> = Vec::new();
     let (mut records, mut skipped, mut lost) = (0, 0, 0);
     for listing in &recording.listings {
-        if !files.contains(&listing.source.input.as_str()) {
+        if files.last() != Some(&listing.source.input.as_str())
+            && !files.contains(&listing.source.input.as_str())
+        {
             files.push(&listing.source.input);
         }
         records += listing.source.records;
@@ -232,35 +392,25 @@ fn inputs(paper: &Paper, report: &Report) -> Block {
     line.push(&format!("{name}: {}", several(records, "record", unicode)), Tone::Faint);
     let prose: u64 = recording.prose.iter().map(|(_, lines)| lines).sum();
     let unread = recording.unread.len() as u64;
-    let nothing = (skipped + lost + unread == 0).then(|| ", nothing lost".to_string());
-    let ignored = (prose > 0).then(|| format!(", {} ignored", several(prose, "line", unicode)));
-    let more = Some("; all of it: -v".to_string());
-    for text in [nothing, ignored, more].into_iter().flatten() {
-        if line.width() + text.chars().count() <= paper.width() {
-            line.push(&text, Tone::Faint);
+    let first = recording.unread.first().map_or((0, 0), |unread| unread.lines);
+    let bad = Ink::strong(if lost.saturating_mul(100) > records { Tone::Bad } else { Tone::Warn });
+    let warn = Ink::strong(Tone::Warn);
+    let listings = several(unread, "listing", unicode);
+    let parts = [
+        (lost > 0, format!("{} lost", count(lost, unicode)), bad),
+        (unread > 0, format!("{listings} not read (line {})", first.0), warn),
+        (skipped > 0, format!("{} unreadable", several(skipped, "line", unicode)), warn),
+        (skipped + lost + unread == 0, "nothing lost".to_string(), Tone::Faint.into()),
+        (prose > 0, format!("{} ignored", several(prose, "line", unicode)), Tone::Faint.into()),
+        (true, "more with -v".to_string(), Tone::Faint.into()),
+    ];
+    for (_, text, ink) in parts.into_iter().filter(|(is, _, _)| *is) {
+        if line.width() + 2 + text.chars().count() <= paper.width() {
+            line.push(", ", Tone::Faint);
+            line.push(&text, ink);
         }
     }
-    let mut lines = vec![line];
-    if skipped + lost + unread > 0 {
-        let mut line = label("missing");
-        if unread > 0 {
-            let first = recording.unread.first().map_or((0, 0), |unread| unread.lines);
-            let listings = several(unread, "listing", unicode);
-            let end = if lost + skipped > 0 { ", " } else { "" };
-            let text = format!("{listings} not read (lines {}-{}){end}", first.0, first.1);
-            line.push(&text, Ink::strong(Tone::Warn));
-        }
-        if lost > 0 {
-            line.push(&format!("{} lost", count(lost, unicode)), Ink::strong(Tone::Bad));
-        }
-        if skipped > 0 {
-            line.push(if lost > 0 { ", " } else { "" }, Tone::Faint);
-            let text = format!("{} unreadable", several(skipped, "line", unicode));
-            line.push(&text, Ink::strong(Tone::Warn));
-        }
-        lines.push(line);
-    }
-    Block { least: lines.len(), lines }
+    Block { least: 1, lines: vec![line] }
 }
 
 fn label(name: &str) -> Line {

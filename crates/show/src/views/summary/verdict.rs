@@ -6,7 +6,7 @@ use iowhy_model::{Blame, Finding, Forecast, Report};
 
 use super::evidence;
 use crate::paint::{Ink, Line, Paper, Tone, gauge};
-use crate::words::{blame_headline, duration, share, sureness};
+use crate::words::{blame_headline, duration, impact, share, sureness, tone};
 
 /// How much room a finding gets.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub enum Rank {
 }
 
 /// Columns of the labels before each bar.
-const LABEL: usize = 12;
+const LABEL: usize = 14;
 /// Numbers shown of the first finding and of the others, unless all are asked for.
 const EVIDENCE: (usize, usize) = (10, 3);
 
@@ -28,6 +28,7 @@ pub fn write(paper: &mut Paper, report: &Report, finding: &Finding, rank: Rank) 
     headline(paper, report, finding, rank)?;
     if full {
         paper.blank()?;
+        impact_line(paper, finding)?;
         sureness_bars(paper, finding)?;
     } else {
         sureness_line(paper, finding)?;
@@ -64,7 +65,7 @@ pub fn about(report: &Report, finding: &Finding) -> String {
 
 /// Who is to blame, the verdict's name, and its sentence beside a bar of the blame's colour.
 fn headline(paper: &mut Paper, report: &Report, finding: &Finding, rank: Rank) -> io::Result<()> {
-    let (blamed, tone) = blame_headline(finding.verdict);
+    let (blamed, tone) = (blame_headline(finding.verdict), tone(finding));
     let mut bar = Line::new();
     if paper.style.unicode {
         bar.push("▌ ", tone);
@@ -99,15 +100,31 @@ fn headline(paper: &mut Paper, report: &Report, finding: &Finding, rank: Rank) -
     Ok(())
 }
 
+/// What it costs, if that was measured.
+fn impact_line(paper: &mut Paper, finding: &Finding) -> io::Result<()> {
+    let Some(known) = &finding.impact else { return Ok(()) };
+    let mut mark = Line::new().with("  impact", Tone::Faint);
+    mark.pad(LABEL);
+    let numbers = impact(known, paper.style.unicode);
+    let text = match finding.severity().filter(|_| accuses(finding)) {
+        Some(severity) => format!("{}: {numbers}", severity.word()),
+        None => numbers,
+    };
+    paper.paragraph(&mark, &text, Tone::Plain)
+}
+
 /// Confidence and explained share, each as a bar, a number and a word.
 fn sureness_bars(paper: &mut Paper, finding: &Finding) -> io::Result<()> {
     let unicode = paper.style.unicode;
     let width = (paper.width() / 4).clamp(6, 24);
     let shares = [
-        ("how sure", finding.confidence, sureness(finding.confidence)),
+        ("confidence", finding.confidence, sureness(finding.confidence)),
         ("explains", finding.explained_share, explained(finding)),
     ];
     let shown = if accuses(finding) { 2 } else { 1 };
+    if !finding.is_probability() {
+        return Ok(());
+    }
     for (label, value, words) in shares.into_iter().take(shown) {
         let tone = if value >= 0.6 { Tone::Good } else { Tone::Warn };
         let (full, rest) = gauge(value, width, unicode);
@@ -124,9 +141,12 @@ fn sureness_bars(paper: &mut Paper, finding: &Finding) -> io::Result<()> {
 
 /// The same in one line.
 fn sureness_line(paper: &mut Paper, finding: &Finding) -> io::Result<()> {
+    if !finding.is_probability() {
+        return Ok(());
+    }
     let mark = Line::new()
         .with("  ", Tone::Plain)
-        .with(&format!("{} sure", share(finding.confidence)), Ink::strong(Tone::Plain))
+        .with(&format!("{} confidence", share(finding.confidence)), Ink::strong(Tone::Plain))
         .with(" ", Tone::Plain);
     let mut text = format!("({})", sureness(finding.confidence));
     if accuses(finding) {
@@ -192,7 +212,7 @@ fn list(
     }
     for (place, item) in items.iter().take(most).enumerate() {
         match (mark, most) {
-            ("", 1) => paper.item("  next      ", item)?,
+            ("", 1) => paper.item("  next        ", item)?,
             ("", _) => paper.item(&format!("  {}. ", place + 1), item)?,
             _ => paper.item(mark, item)?,
         }

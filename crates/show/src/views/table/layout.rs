@@ -51,6 +51,7 @@ const STEADY: usize = 7;
 const NAME_PARTS: usize = 3;
 
 /// Where the columns stand.
+#[derive(Clone, PartialEq, Debug)]
 pub struct Layout {
     name: usize,
     /// Place in [`COLUMNS`] and width.
