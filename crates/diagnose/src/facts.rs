@@ -7,14 +7,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use iowhy_model::{FactKey, FactValue, LimitKind, Medium, Message, Recording, key};
+use iowhy_model::{FactKey, FactValue, LimitKind, Medium, Message, MessageKind, Recording, key};
 
 use crate::facts::kernel_log::LogLine;
 use crate::facts::reading::FactReading;
 
 mod aliases;
+pub mod disk_models;
 pub mod disk_names;
 pub mod kernel_log;
+pub mod mount_options;
 pub mod reading;
 
 /// All facts of a recording, by disk.
@@ -191,9 +193,8 @@ impl<'s, 'a> About<'s, 'a> {
         })
     }
 
-    /// Those of one kind: `medium`, `link`, `timeout` and so on, as `iowhy explain kernel-log` names
-    /// them.
-    pub fn logged(self, kind: &'s str) -> impl Iterator<Item = &'s LogLine<'a>> {
+    /// Those of one kind.
+    pub fn logged(self, kind: MessageKind) -> impl Iterator<Item = &'s LogLine<'a>> {
         self.log().filter(move |line| line.kind == kind)
     }
 
@@ -221,8 +222,7 @@ impl<'s, 'a> About<'s, 'a> {
     fn by_queue(self) -> Option<(Medium, FactReading<'a>)> {
         let reading = self.last(key::QUEUE_ROTATIONAL)?;
         let real = ["sd", "hd", "nvme"].contains(&disk_names::kind(self.disk));
-        let is_virtual =
-            |model: FactReading| VIRTUAL.iter().any(|word| model.text().contains(word));
+        let is_virtual = |model: FactReading| disk_models::is_virtual(model.text());
         // What does not turn is flash or a volume of a network: its model tells.
         let nameless = self.model().is_none() && reading.fact.value == FactValue::Flag(false);
         if !real || nameless || self.model().is_some_and(is_virtual) {
@@ -287,10 +287,6 @@ impl<'s, 'a> About<'s, 'a> {
             .collect()
     }
 }
-
-/// Words in the models of disks that a hypervisor or a provider makes.
-const VIRTUAL: [&str; 8] =
-    ["QEMU", "VMware", "VBOX", "Msft", "Virtual", "Amazon", "PersistentDisk", "nvme_card"];
 
 /// The disks a recording measured or names as disks: no partition, no controller, no port.
 fn disks(recording: &Recording) -> Vec<String> {

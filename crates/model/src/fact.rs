@@ -14,7 +14,7 @@ use std::fmt;
 use crate::{DeviceId, Nanos, Time};
 
 pub use keys::key;
-pub use message::Message;
+pub use message::{Message, MessageKind, PathComplaint};
 
 /// A fact about a device or the machine that is no measurement of I/O: a mount option, a queue
 /// setting, a counter of SMART, a temperature.

@@ -142,6 +142,8 @@ pub struct Subject {
     pub listings: Vec<usize>,
     /// The part of the load, if not all of it: `read 128 KiB sequential`.
     pub group: Option<String>,
+    /// The devices, if it is about several.
+    pub devices: Vec<DeviceId>,
 }
 
 /// The latency after the advised cure, from the replay of the same load on a healthy device.

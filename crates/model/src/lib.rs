@@ -37,7 +37,9 @@ pub use counted::Counted;
 pub use device::{Device, DeviceId, Medium, Name};
 pub use distribution::Distribution;
 pub use event::{Event, Layer, Stage};
-pub use fact::{Fact, FactKey, FactValue, KeyFamily, Kind, Message, key};
+pub use fact::{
+    Fact, FactKey, FactValue, KeyFamily, Kind, Message, MessageKind, PathComplaint, key,
+};
 pub use field::{EVENT_FIELDS, Field, FieldKind, FieldValue, INTERVAL_FIELDS, RATE_FIELDS};
 pub use finding::{
     Basis, Bound, Evidence, Finding, Forecast, How, Impact, Observation, Origin, Requester, STANDS,

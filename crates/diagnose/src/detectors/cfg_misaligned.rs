@@ -33,6 +33,7 @@ use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder;
 use crate::evidence::builder::{computed, held, lines, new_finding};
 use crate::evidence::confidence;
+use crate::facts::disk_names;
 use crate::measures::alignment::{self, Access};
 use crate::measures::exposure::{self, Sample};
 use crate::measures::spread;
@@ -184,7 +185,7 @@ fn off_block(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
 fn parity(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     let of_raid = |event: &&&Event| {
         let comm = event.comm.map(|name| analysis.recording.text(name)).unwrap_or_default();
-        comm.starts_with("md") && (comm.ends_with("_raid5") || comm.ends_with("_raid6"))
+        disk_names::is_parity_thread(comm)
     };
     let mut accesses: Vec<Access> = requests
         .events

@@ -30,7 +30,7 @@
 //! Copy what matters off the disk, find the file behind the sector and restore it, run the long
 //! self-test; replace the disk if 5, 197 or 198 grow.
 
-use iowhy_model::{Bound, Event, FactKey, Finding, Level, Medium, Unit, Verdict, key};
+use iowhy_model::{Bound, Event, FactKey, Finding, Level, Medium, MessageKind, Unit, Verdict, key};
 
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Detector, Needs, Rule};
@@ -171,7 +171,7 @@ fn share(candidate: &FaultCandidate, is_proven: bool) -> f64 {
 /// Sectors that the kernel says could not be read.
 fn from_log(analysis: &Analysis, candidate: &FaultCandidate, builder: &mut EvidenceBuilder) -> f64 {
     let about = candidate.about();
-    let reading: Vec<&LogLine> = about.logged("medium").collect();
+    let reading: Vec<&LogLine> = about.logged(MessageKind::Medium).collect();
     let Some(first) = reading.first() else { return 0.0 };
     let what = "medium errors in the kernel's log";
     builder.log_lines(analysis, what, &reading, Some(Bound::Above(0.0)));
@@ -184,7 +184,7 @@ fn from_log(analysis: &Analysis, candidate: &FaultCandidate, builder: &mut Evide
     let lines = if n == 1 { "a medium error".to_string() } else { format!("{n} medium errors") };
     builder.words.push(format!("{lines} in the kernel's log, the first at {at}"));
     // A unit of a target reports in the target's name: what its media are like is not known here.
-    if reading.iter().any(|line| line.unit().is_some_and(|unit| unit > 0)) {
+    if reading.iter().any(|line| line.message.unit.is_some_and(|unit| unit > 0)) {
         return OF_A_TARGET;
     }
     LOGGED

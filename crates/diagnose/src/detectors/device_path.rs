@@ -24,7 +24,9 @@
 //! ## Next step
 //! Reseat or replace the cable, try another port, look at the link's width and speed.
 
-use iowhy_model::{Bound, DeviceId, FactKey, Finding, Level, Unit, Verdict, key};
+use iowhy_model::{
+    Bound, DeviceId, FactKey, Finding, Level, MessageKind, PathComplaint, Unit, Verdict, key,
+};
 
 use crate::analysis::Analysis;
 use crate::detector::{Detector, Needs, Rule};
@@ -56,33 +58,6 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Words that only a link at fault writes (drivers/ata/libata-eh.c).
-const CORRUPT: [&str; 12] = [
-    "PCIe Bus Error",
-    "BadTLP",
-    "BadDLLP",
-    "BadCRC",
-    "ICRC",
-    "UnrecovData",
-    "Handshk",
-    "10B8B",
-    "interface fatal error",
-    "ATA bus error",
-    "Emask 0x10",
-    "limiting SATA link speed",
-];
-/// Words of a controller that was lost and reset (drivers/nvme/host/pci.c, mpt3sas, uas); a single
-/// command that was aborted is less.
-const RESET: [&str; 6] = [
-    "controller is down",
-    "reset controller",
-    "resetting controller",
-    "Device not ready",
-    "Power-on or device reset",
-    "uas_eh_",
-];
-/// The command was done and its interrupt never came (drivers/nvme/host/pci.c).
-const POLLED: &str = "completion polled";
 /// Counters that only corrupt frames or a lost link move (ATA ACS-3, SATA phy event counters 1 to 4, 11
 /// and 13; SPL, link error counters of a phy).
 const LINK_COUNTERS: [(FactKey, &str); 10] = [
@@ -207,28 +182,34 @@ fn nameless_ports(analysis: &Analysis) -> Vec<Finding> {
 
 /// What the kernel says of link and controller.
 fn from_log(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBuilder) -> f64 {
-    let says =
-        |line: &&&LogLine, words: &[&str]| words.iter().any(|w| line.message.text.contains(w));
-    let of =
-        |kind: &str| reading.iter().filter(|line| line.kind == kind).copied().collect::<Vec<_>>();
-    let media: Vec<f64> = of("medium").iter().filter_map(|line| line.message.at_s).collect();
+    let is = |line: &&&LogLine, what: PathComplaint| line.message.complaint == Some(what);
+    let of = |kind: MessageKind| {
+        reading.iter().filter(|line| line.kind == kind).copied().collect::<Vec<_>>()
+    };
+    let media: Vec<f64> =
+        of(MessageKind::Medium).iter().filter_map(|line| line.message.at_s).collect();
     let follows = |line: &&&LogLine| {
         line.message
             .at_s
             .is_some_and(|at| media.iter().any(|error| (at - error).abs() < COLLATERAL_S))
     };
-    let links = of("link");
-    let corrupt: Vec<&LogLine> = links.iter().filter(|l| says(l, &CORRUPT)).copied().collect();
-    let resets: Vec<&LogLine> =
-        links.iter().filter(|l| !says(l, &CORRUPT) && !follows(l)).copied().collect();
-    let controllers = of("controller");
-    let polled = |line: &&&LogLine| line.message.text.contains(POLLED);
+    let links = of(MessageKind::Link);
+    let corrupt: Vec<&LogLine> =
+        links.iter().filter(|l| is(l, PathComplaint::Corruption)).copied().collect();
+    let resets: Vec<&LogLine> = links
+        .iter()
+        .filter(|l| !is(l, PathComplaint::Corruption) && !follows(l))
+        .copied()
+        .collect();
+    let controllers = of(MessageKind::Controller);
+    let polled = |line: &&&LogLine| is(line, PathComplaint::LostInterrupt);
     let unheard: Vec<&LogLine> = controllers.iter().filter(polled).copied().collect();
-    let lost: Vec<&LogLine> = controllers.iter().filter(|l| says(l, &RESET)).copied().collect();
-    let rest = controllers.iter().filter(|l| !says(l, &RESET) && !polled(l));
+    let lost: Vec<&LogLine> =
+        controllers.iter().filter(|l| is(l, PathComplaint::Reset)).copied().collect();
+    let rest = controllers.iter().filter(|l| !is(l, PathComplaint::Reset) && !polled(l));
     let aborted: Vec<&LogLine> = rest.copied().collect();
-    let gone = of("offline");
-    let wakes = of("phy");
+    let gone = of(MessageKind::Offline);
+    let wakes = of(MessageKind::Phy);
     let mut most: f64 = 0.0;
     let kinds: [(&[&LogLine], &str, f64); 6] = [
         (&unheard, "completions whose interrupt was lost, in the kernel's log", WAS_RESET),

@@ -24,7 +24,7 @@
 //! ## Next step
 //! Set the drive's limit below the kernel's, and find out what it tries to recover.
 
-use iowhy_model::{Bound, Finding, Level, Unit, Verdict, key};
+use iowhy_model::{Bound, Finding, Level, MessageKind, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::detector::{Detector, Needs, Rule};
@@ -159,7 +159,7 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
 /// What the kernel says of commands that ended so.
 fn from_log(analysis: &Analysis, candidate: &FaultCandidate, builder: &mut EvidenceBuilder) -> f64 {
     let about = candidate.about();
-    let kinds = ["timeout", "medium", "controller"];
+    let kinds = [MessageKind::Timeout, MessageKind::Medium, MessageKind::Controller];
     let reading: Vec<&LogLine> = about.log().filter(|line| kinds.contains(&line.kind)).collect();
     let what = "timeouts, resets and medium errors in the kernel's log";
     builder.log_lines(analysis, what, &reading, Some(Bound::Above(0.0)));

@@ -25,7 +25,7 @@
 //! Write in sequence and leave it idle at times; never rebuild an array onto it; choose a
 //! conventional (CMR) disk.
 
-use iowhy_model::{Bound, Finding, Level, Op, Unit, Verdict, key};
+use iowhy_model::{Bound, Finding, Level, MessageKind, Op, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
@@ -36,6 +36,7 @@ use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::candidates::{self, FaultCandidate};
 use crate::evidence::confidence;
 use crate::evidence::confidence::{PRIOR, SHAPE_ALONE};
+use crate::facts::{disk_models, disk_names};
 use crate::measures::decline::{self, Decline};
 use crate::measures::spread;
 use crate::phrase;
@@ -76,8 +77,6 @@ const ALL_SLOW: f64 = -3.0;
 /// Faults).
 const RAN_OUT: f64 = 1.5;
 const REBUILT: f64 = 1.5;
-/// Models by the lists that their vendors published: one a line, the beginning of the name.
-const SHINGLED: &str = include_str!("../baseline/shingled.txt");
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
     let candidates = candidates::candidates(analysis);
@@ -157,20 +156,15 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     Some(finding)
 }
 
-/// Whether a vendor lists this model as shingled.
-fn is_listed(model: &str) -> bool {
-    let mut listed = SHINGLED.lines().map(str::trim).filter(|line| !line.starts_with('#'));
-    listed.any(|known| !known.is_empty() && model.contains(known))
-}
-
 /// A listed model whose requests ran out of time, or whose array or pool is being rebuilt: no latency
 /// has to be measured for that.
 fn beside_log(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     let about = candidate.about();
     let mut builder = EvidenceBuilder::default();
-    let model = about.model().filter(|reading| is_listed(reading.text()))?;
+    let model = about.model().filter(|reading| disk_models::is_shingled(reading.text()))?;
     let named = by_name(analysis, candidate, &mut builder).min(1.0);
-    let timeouts: Vec<_> = about.logged("timeout").chain(about.logged("link")).collect();
+    let timeouts: Vec<_> =
+        about.logged(MessageKind::Timeout).chain(about.logged(MessageKind::Link)).collect();
     let mut late = 0.0;
     if !timeouts.is_empty() {
         let what = "requests that ran out of time and link resets, in the kernel's log";
@@ -182,12 +176,7 @@ fn beside_log(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding
         let above = analysis.facts.about(candidate.input, array);
         let action = above.last(key::ARRAY_ACTION)?;
         let members = above.last(key::DEVICE_SLAVES)?;
-        let is_disk = |member: &String| {
-            let rest = member.strip_prefix(&candidate.disk);
-            rest.is_some_and(|rest| {
-                !rest.starts_with(|c: char| c.is_ascii_alphabetic() && c != 'p')
-            })
-        };
+        let is_disk = |member: &String| disk_names::is_disk_or_part(member, &candidate.disk);
         let members = members.fact.value.words().unwrap_or_default();
         let is_member = members.iter().any(is_disk);
         let busy = ["recover", "resync", "resilver", "rebuild"].contains(&action.text());
@@ -261,7 +250,7 @@ fn by_name(analysis: &Analysis, candidate: &FaultCandidate, builder: &mut Eviden
         return LISTED;
     }
     let Some(reading) = about.model() else { return 0.0 };
-    if !is_listed(reading.text()) {
+    if !disk_models::is_shingled(reading.text()) {
         return 0.0;
     }
     let what = format!("on its vendor's list of shingled drives: {}", reading.text());

@@ -24,7 +24,7 @@
 //! ## Next step
 //! Free space, TRIM and firmware of flash; SMART and cable of a disk; hedge reads meanwhile.
 
-use iowhy_model::{Bound, DeviceId, Finding, Level, Unit, Verdict};
+use iowhy_model::{Bound, DeviceId, Finding, Level, MessageKind, Unit, Verdict};
 
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
@@ -91,11 +91,11 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
         }
     }
     let findings = all.into_iter().filter_map(|(device, name, logged)| {
-        let of = |kinds: &[&str]| -> Vec<&LogLine> {
+        let of = |kinds: &[MessageKind]| -> Vec<&LogLine> {
             logged.iter().filter(|line| kinds.contains(&line.kind)).copied().collect()
         };
-        let lines = of(&["timeout", "command"]);
-        if lines.is_empty() || !of(&["medium", "link"]).is_empty() || may_be_remote(analysis, device) {
+        let lines = of(&[MessageKind::Timeout, MessageKind::Command]);
+        if lines.is_empty() || !of(&[MessageKind::Medium, MessageKind::Link]).is_empty() || may_be_remote(analysis, device) {
             return None;
         }
         let mut builder = EvidenceBuilder::default();

@@ -94,6 +94,9 @@ impl Seen {
     }
 }
 
+/// Formats that databases write.
+const DATABASES: [&str; 3] = ["oracle-10046", "oracle-awr", "oracle-histogram"];
+
 fn detect(analysis: &Analysis) -> Vec<Finding> {
     let places: Vec<usize> = (0..analysis.recording.listings.len()).collect();
     let above: Vec<(usize, Seen)> = places
@@ -245,7 +248,7 @@ fn finding(analysis: &Analysis, place: usize, above: &Seen) -> Option<Finding> {
     let mut finding = new_finding(DETECTOR.verdict, None, vec![place, *at]);
     finding.sentence = format!(
         "the block layer is innocent: {} waits {} for what the disks give in {}, and these are well",
-        if source.format.contains("oracle") { "the database" } else { "the program" },
+        if DATABASES.contains(&source.format.as_str()) { "the database" } else { "the program" },
         phrase::ns(above.mean_ns()),
         phrase::ns(needed_ns)
     );

@@ -23,7 +23,7 @@
 //! ## Next step
 //! Read the whole volume once before use, provision it thick, look at the network.
 
-use iowhy_model::{Bound, Finding, Forecast, Level, Medium, Nanos, Op, Unit, Verdict};
+use iowhy_model::{Bound, Finding, Forecast, Level, Medium, MessageKind, Nanos, Op, Unit, Verdict};
 
 use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
@@ -33,9 +33,9 @@ use crate::evidence::builder::{computed, held, lines, new_finding, read_off};
 use crate::evidence::candidates::{self};
 use crate::evidence::confidence;
 use crate::evidence::confidence::SHAPE_ALONE;
+use crate::facts::disk_models;
 use crate::facts::disk_names;
 use crate::facts::kernel_log::LogLine;
-use crate::facts::reading::FactReading;
 use crate::measures::first_touch::{self, Read};
 use crate::measures::spread;
 use crate::phrase;
@@ -79,29 +79,6 @@ const CHANCE: f64 = 0.01;
 const BY_SHAPE: f64 = SHAPE_ALONE;
 /// Odds of a volume by its name from which on the name counts (`nvme`: 0.4, `vd`: 0.7, `sd`: 0.1).
 const BY_NAME: f64 = 0.3;
-/// Words in the model of a device that is none (peers' practice, what each hypervisor reports in
-/// /sys/block/DISK/device/model, and targets as multipath-tools' hwtable.c lists them).
-const VIRTUAL: [&str; 18] = [
-    "2145",
-    "3par",
-    "flasharray",
-    "iscsi",
-    "lio-org",
-    "lun c-mode",
-    "open-v",
-    "symmetrix",
-    "qemu",
-    "virtio",
-    "amazon elastic",
-    "ebs",
-    "msft",
-    "virtual",
-    "persistentdisk",
-    "vmware",
-    "xen",
-    "rbd",
-];
-
 fn detect(analysis: &Analysis) -> Vec<Finding> {
     let touched = analysis.requests.iter().filter_map(|requests| finding(analysis, requests));
     touched.chain(stuck(analysis)).chain(reported_by_a_target(analysis)).collect()
@@ -147,8 +124,8 @@ fn stuck(analysis: &Analysis) -> Vec<Finding> {
 fn reported_by_a_target(analysis: &Analysis) -> Vec<Finding> {
     let candidates = candidates::candidates(analysis);
     let findings = candidates.iter().filter_map(|candidate| {
-        let logged: Vec<&LogLine> = candidate.about().logged("medium").collect();
-        let unit = logged.iter().find_map(|line| line.unit()).filter(|unit| *unit > 0)?;
+        let logged: Vec<&LogLine> = candidate.about().logged(MessageKind::Medium).collect();
+        let unit = logged.iter().find_map(|line| line.message.unit).filter(|unit| *unit > 0)?;
         let mut builder = EvidenceBuilder::default();
         let what = "medium errors in the kernel's log";
         builder.log_lines(analysis, what, &logged, Some(Bound::Above(0.0)));
@@ -179,15 +156,10 @@ fn reported_by_a_target(analysis: &Analysis) -> Vec<Finding> {
 /// tells nothing.
 fn virtual_by(analysis: &Analysis, requests: &Requests) -> Option<(String, f64)> {
     let about = analysis.about(requests.listing, &requests.disk);
-    let says = |reading: &FactReading| {
-        let model = reading.text().to_lowercase();
-        // "Amazon EC2 NVMe Instance Storage" is a local drive.
-        VIRTUAL.iter().any(|word| model.contains(word)) && !model.contains("instance storage")
-    };
     let stated = analysis.recording.device_of(requests.device).medium;
     if let Some(reading) = about.model() {
         let by = format!("its model, `{}` ({})", reading.text(), reading.read_from());
-        if says(&reading) {
+        if disk_models::is_volume(reading.text()) {
             return Some((by, VIRTUAL_MODEL));
         }
     }

@@ -235,7 +235,10 @@ fn from_stream(
          merged or read ahead{}{}",
         sizes.join(" and "),
         phrase::percent(bad.contiguous),
-        option.as_ref().map_or(String::new(), |(_, words)| format!(", for the mount says {words}")),
+        option.as_ref().map_or(String::new(), |(_, options)| {
+            let quoted: Vec<String> = options.iter().map(|option| format!("`{option}`")).collect();
+            format!(", for the mount says {}", quoted.join(" and "))
+        }),
         contrast_words.unwrap_or_default()
     );
     finding.evidence = stream_evidence(analysis, bad, alone, waiting);
@@ -363,13 +366,13 @@ fn contrast<'t>(bad: &WriteStream, streams: &'t [WriteStream]) -> Option<&'t Wri
 
 /// Adds a direct or synchronous mount option to the evidence; what it is worth, in nats.
 fn add_option(analysis: &Analysis, finding: &mut Finding) -> f64 {
-    let Some((fact, words)) = mounts::option(analysis) else { return 0.0 };
+    let Some((fact, options)) = mounts::option(analysis) else { return 0.0 };
     let listings = &analysis.recording.listings;
     let Some(place) = listings.iter().position(|known| known.facts.contains(fact)) else {
         return 0.0;
     };
-    let what = format!("direct or synchronous mount options: {}", words.replace('`', ""));
-    let count = words.matches('`').count() as f64 / 2.0;
+    let what = format!("direct or synchronous mount options: {}", options.join(" and "));
+    let count = options.len() as f64;
     let evidence = read_off(&what, count, Unit::Count, 1, analysis.source(place));
     finding.evidence.push(held(evidence, Bound::Above(0.0)));
     finding.subject.listings.push(place);

@@ -27,7 +27,7 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{Bound, Evidence, Finding, Level, Unit, Verdict, key};
+use iowhy_model::{Bound, DeviceId, Evidence, Finding, Level, MessageKind, Unit, Verdict, key};
 
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
@@ -86,6 +86,7 @@ const LOGGED: f64 = 3.0;
 /// A disk among those it shares something with.
 struct Member {
     listing: usize,
+    device: DeviceId,
     disk: String,
     slow: bool,
     stood_still: bool,
@@ -130,6 +131,7 @@ fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Member {
         .is_some_and(|vote| is_slow && vote.device >= needed && vote.device > vote.workload);
     Member {
         listing: trace.listing,
+        device: trace.device,
         disk: trace.disk.clone(),
         slow: blamed || trace.paused,
         stood_still: trace.paused,
@@ -151,6 +153,7 @@ fn of_rows(rows: &[&IntervalSample]) -> Option<Member> {
     let slow = requests > 0.0 && busy_ms / requests > SLOW * s0_ms.max(first.s0.slowest_ms());
     Some(Member {
         listing: first.listing,
+        device: first.device,
         disk: first.disk.clone(),
         slow,
         stood_still: false,
@@ -200,6 +203,7 @@ fn finding(
     let names: Vec<String> = slow.iter().map(|member| member.disk.clone()).collect();
     let mut finding = new_finding(DETECTOR.verdict, None, vec![listing]);
     finding.subject.group = Some(names.join(" "));
+    finding.subject.devices = slow.iter().map(|member| member.device).collect();
     let disks = slow.len() as u64;
     finding.evidence = vec![
         held(
@@ -311,7 +315,7 @@ fn culprit(
             vec![(cited, reading.listing)],
         );
     }
-    let adapter = analysis.facts.nameless().find(|line| line.kind == "controller");
+    let adapter = analysis.facts.nameless().find(|line| line.kind == MessageKind::Controller);
     if let Some(line) = adapter {
         let what = "the adapter complains in the kernel's log";
         let bound = Bound::Above(0.0);
@@ -328,8 +332,10 @@ mod tests {
 
     #[test]
     fn what_one_disk_loses_alone_is_not_shared() {
+        let device = iowhy_model::Sink::device(&mut iowhy_model::Recording::new(), "loop0");
         let of = |lost_ns: f64| Member {
             listing: 0,
+            device,
             disk: "loop0".to_string(),
             slow: true,
             stood_still: false,

@@ -15,7 +15,7 @@ use crate::facts::reading::FactReading;
 pub fn new_finding(verdict: Verdict, device: Option<DeviceId>, listings: Vec<usize>) -> Finding {
     Finding {
         verdict,
-        subject: Subject { device, listings, group: None },
+        subject: Subject { device, listings, group: None, devices: Vec::new() },
         sentence: String::new(),
         evidence: Vec::new(),
         confidence: 0.0,

@@ -3,33 +3,14 @@
 use iowhy_model::{Fact, key};
 
 use crate::analysis::Analysis;
+use crate::facts::mount_options;
 
-/// Mount options that make I/O direct or synchronous: VxFS mount_vxfs(1M), UFS mount_ufs(1M),
-/// mount(8).
-const OPTIONS: [&str; 8] = [
-    "mincache=direct",
-    "convosync=direct",
-    "mincache=unbuffered",
-    "convosync=unbuffered",
-    "forcedirectio",
-    "directio",
-    "sync",
-    "dirsync",
-];
-
-/// Of these, the ones of VxFS alone.
-const VXFS: [&str; 2] = ["mincache=", "convosync="];
-
-/// A mount option that makes I/O direct or synchronous, and how it is written.
-pub fn option<'a>(analysis: &Analysis<'a>) -> Option<(&'a Fact, String)> {
+/// A mount with options that make I/O direct or synchronous, and these.
+pub fn option<'a>(analysis: &Analysis<'a>) -> Option<(&'a Fact, Vec<&'a str>)> {
     analysis.recording.listings.iter().flat_map(|known| &known.facts).find_map(|fact| {
         let options = fact.value.text().filter(|_| fact.key == key::MOUNT_OPTIONS)?;
-        let found: Vec<String> = options
-            .split(['/', ',', ' '])
-            .filter(|option| OPTIONS.contains(option))
-            .map(|option| format!("`{option}`"))
-            .collect();
-        (!found.is_empty()).then(|| (fact, found.join(" and ")))
+        let found = mount_options::direct_or_synchronous(options);
+        (!found.is_empty()).then_some((fact, found))
     })
 }
 
@@ -38,7 +19,7 @@ pub fn option<'a>(analysis: &Analysis<'a>) -> Option<(&'a Fact, String)> {
 pub fn remount(analysis: &Analysis) -> String {
     let mounted = option(analysis).map(|(fact, _)| (fact, mount_point(analysis, fact)));
     match mounted {
-        Some((fact, Some(point))) if VXFS.iter().any(|option| has(fact, option)) => {
+        Some((fact, Some(point))) if fact.value.text().is_some_and(mount_options::is_of_vxfs) => {
             format!(
                 "remount without it and time the job again: `mount -o \
              remount,mincache=closesync,convosync=delay {point}`"
@@ -51,10 +32,6 @@ pub fn remount(analysis: &Analysis) -> String {
               `O_SYNC`, and time the job again"
             .to_string(),
     }
-}
-
-fn has(options: &Fact, option: &str) -> bool {
-    options.value.text().is_some_and(|text| text.contains(option))
 }
 
 /// Where the file system whose options these are is mounted.

@@ -3,7 +3,7 @@
 //! Nothing here accuses. A number of this list moved no verdict, and whoever reads it knows what to look at
 //! next.
 
-use iowhy_model::{FactKey, Observation, STANDS, Unit, Verdict, key};
+use iowhy_model::{FactKey, MessageKind, Observation, STANDS, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::detector::Ranked;
@@ -186,7 +186,7 @@ pub fn of(analysis: &Analysis, ranked: &Ranked, input: &str, disks: &[String]) -
                 seen.push(Observation { evidence, would_mean, verdict: one.verdict });
             }
         }
-        let mut kinds: Vec<(&str, Observation)> = Vec::new();
+        let mut kinds: Vec<(MessageKind, Observation)> = Vec::new();
         for line in about.log() {
             match kinds.iter_mut().find(|(kind, _)| *kind == line.kind) {
                 Some((_, known)) => {
@@ -194,7 +194,7 @@ pub fn of(analysis: &Analysis, ranked: &Ranked, input: &str, disks: &[String]) -
                     known.evidence.n += 1;
                 }
                 None => {
-                    let what = format!("messages of the kernel: {}", line.kind);
+                    let what = format!("messages of the kernel: {}", line.kind.name());
                     let cited = cited(recording, &line.reading, &what, 1.0, Unit::Count);
                     let would_mean = "the kernel complained of it: look at when".to_string();
                     let verdict = None;

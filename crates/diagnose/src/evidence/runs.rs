@@ -47,6 +47,19 @@ const MEMORY_NS: f64 = 5_000.0;
 const STATED: f64 = 0.90;
 const INFERRED: f64 = 0.80;
 
+/// Options of fio that pace a run (HOWTO, I/O rate), as they are and as they were spelt.
+const RATES: [&str; 9] = [
+    "rate",
+    "rate_cycle",
+    "rate_ignore_thinktime",
+    "rate_iops",
+    "rate_iops_min",
+    "rate_min",
+    "rate_process",
+    "ratecycle",
+    "ratemin",
+];
+
 /// All runs that the listings report.
 pub fn runs(analysis: &Analysis) -> Vec<Run> {
     let mut all = Vec::new();
@@ -201,7 +214,7 @@ pub fn capped(analysis: &Analysis, verdict: Verdict, prior: f64) -> Vec<Finding>
     let paced = |run: &Run| {
         let facts = &analysis.listing(run.listing).facts;
         let option =
-            |fact: &Fact| fact.key.member_of(key::FIO).is_some_and(|name| name.starts_with("rate"));
+            |fact: &Fact| fact.key.member_of(key::FIO).is_some_and(|name| RATES.contains(&name));
         facts.iter().any(option)
     };
     runs(analysis)

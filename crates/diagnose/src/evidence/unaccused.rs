@@ -1,7 +1,7 @@
 //! The disks that no finding blames, and whether all of their input was read: what a conclusion
 //! rests on.
 
-use iowhy_model::{Finding, Verdict};
+use iowhy_model::{Finding, Subject, Verdict};
 
 use crate::analysis::Analysis;
 
@@ -40,11 +40,9 @@ pub fn unaccused<'a>(analysis: &Analysis<'a>, findings: &[Finding]) -> Vec<(&'a 
 
 /// Whether a finding speaks of a disk: of this one, of a group with it, or of all.
 fn is_about(analysis: &Analysis, known: &Finding, disk: &str) -> bool {
-    match (known.subject.device, &known.subject.group) {
-        (Some(device), _) => analysis.disk(device) == disk,
-        (None, Some(group)) => group.split_whitespace().any(|name| name == disk),
-        (None, None) => true,
-    }
+    let Subject { device, devices, .. } = &known.subject;
+    let mut named = device.iter().chain(devices).peekable();
+    named.peek().is_none() || named.any(|device| analysis.disk(*device) == disk)
 }
 
 /// What of an input was not read though it speaks of disks: how many lines, and where. Who clears a

@@ -44,6 +44,18 @@ pub fn is_stacked(disk: &str) -> bool {
     matches!(kind(disk), "dm" | "md" | "drbd" | "bcache" | "bd")
 }
 
+/// Whether a name is that of the disk or one of its partitions: `sda` and `sda1`, `nvme0n1p2`, not
+/// `sdaa`.
+pub fn is_disk_or_part(name: &str, disk: &str) -> bool {
+    name.strip_prefix(disk)
+        .is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphabetic() && c != 'p'))
+}
+
+/// Whether a thread is that of a RAID with parity: `md0_raid5`.
+pub fn is_parity_thread(comm: &str) -> bool {
+    comm.starts_with("md") && (comm.ends_with("_raid5") || comm.ends_with("_raid6"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{Message, Recording, key};
+use iowhy_model::{Message, MessageKind, Recording, key};
 
 use crate::facts::disk_names;
 use crate::facts::reading::FactReading;
@@ -10,26 +10,14 @@ use crate::facts::reading::FactReading;
 /// A complaint of the kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogLine<'a> {
-    /// What it is about: `medium`, `link`, `phy`, `timeout`, `controller`, `offline`, `io-error`,
-    /// `hung-task`, `firmware`, `command`.
-    pub kind: &'a str,
+    /// What it is about.
+    pub kind: MessageKind,
     /// The disk, if the message or its neighbours tell.
     pub disk: Option<String>,
     /// What it says, when, and the sector it names.
     pub message: &'a Message,
     /// The fact it was read from.
     pub reading: FactReading<'a>,
-}
-
-impl LogLine<'_> {
-    /// The logical unit of the SCSI address it begins with: 1 of `sd 4:0:0:1: [sde]`.
-    pub fn unit(&self) -> Option<u32> {
-        let mut words = self.message.text.split_whitespace();
-        let address = words.find(|word| word.matches(':').count() >= 3)?.trim_end_matches(':');
-        let parts: Vec<&str> = address.split(':').collect();
-        let numbers = parts.iter().all(|part| part.parse::<u32>().is_ok());
-        parts.get(3).filter(|_| numbers && parts.len() == 4)?.parse().ok()
-    }
 }
 
 /// A port and a disk that complain within this many seconds are one: libata's error handling and
@@ -47,7 +35,8 @@ pub fn lines<'a>(
     let mut lines: Vec<(Option<String>, LogLine<'a>)> = Vec::new();
     for (listing, known) in recording.listings.iter().enumerate() {
         for fact in &known.facts {
-            let Some(kind) = fact.key.member_of(key::KERNEL_LOG) else { continue };
+            let kind = fact.key.member_of(key::KERNEL_LOG).and_then(MessageKind::named);
+            let Some(kind) = kind else { continue };
             let Some(message) = fact.value.message() else { continue };
             let reading = FactReading { fact, listing };
             let name = fact.device.map(|id| disk_names::disk(&recording.device_of(id).name));

@@ -1,7 +1,7 @@
 //! Facts sorted, typed and cited, in small recordings.
 
 use super::*;
-use iowhy_model::{Fact, Level, Sink, Source, key};
+use iowhy_model::{Fact, Level, MessageKind, Sink, Source, key};
 
 #[test]
 fn names_of_parts_lead_to_their_disk() {
@@ -62,7 +62,7 @@ fn a_port_is_given_to_the_one_disk_that_complains_with_it() {
     let second = "sdd|kernel.log.io-error|[86421.100000] I/O error, dev sdd, sector 16 op 0x0";
     let links = |facts: &[&str]| {
         let recording = recording(&[("dmesg", facts)]);
-        Facts::of(&recording).about(None, "sdc").logged("link").count()
+        Facts::of(&recording).about(None, "sdc").logged(MessageKind::Link).count()
     };
     assert_eq!((links(&[link, near]), links(&[link, far])), (1, 0));
     assert_eq!(links(&[link, near, second]), 0);

@@ -16,8 +16,7 @@ pub fn covers(analysis: &Analysis, speaker: &Finding, finding: &Finding) -> bool
         return false;
     };
     let disk = analysis.disk(device);
-    let named = speaker.subject.group.as_deref().unwrap_or_default();
-    named.split_whitespace().any(|name| name == disk)
+    speaker.subject.devices.iter().any(|device| analysis.disk(*device) == disk)
 }
 
 /// Listings of one input speak of one machine; so do listings that were watched live together.

@@ -12,6 +12,83 @@ pub struct Message {
     pub text: String,
     /// The sector it names.
     pub sector: Option<u64>,
+    /// The logical unit of the SCSI address it begins with: 1 of `sd 4:0:0:1: [sde]`.
+    pub unit: Option<u32>,
+    /// What it says of the way to a disk.
+    pub complaint: Option<PathComplaint>,
+}
+
+/// What a message of the kernel is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MessageKind {
+    /// A command failed; what of it is not told.
+    Command,
+    /// A controller or host adapter complained or was reset.
+    Controller,
+    /// The drive's firmware changed.
+    Firmware,
+    /// A task waited too long.
+    HungTask,
+    /// A request failed; what of it is not told.
+    IoError,
+    /// Cable, connector or port.
+    Link,
+    /// The surface could not be read or written.
+    Medium,
+    /// The device is gone.
+    Offline,
+    /// The link went down or woke up, nothing else.
+    Phy,
+    /// No answer from the drive.
+    Timeout,
+}
+
+impl MessageKind {
+    /// All kinds, by name.
+    pub const ALL: [MessageKind; 10] = [
+        MessageKind::Command,
+        MessageKind::Controller,
+        MessageKind::Firmware,
+        MessageKind::HungTask,
+        MessageKind::IoError,
+        MessageKind::Link,
+        MessageKind::Medium,
+        MessageKind::Offline,
+        MessageKind::Phy,
+        MessageKind::Timeout,
+    ];
+
+    /// Its name in a key: `kernel.log.io-error`.
+    pub fn name(self) -> &'static str {
+        match self {
+            MessageKind::Command => "command",
+            MessageKind::Controller => "controller",
+            MessageKind::Firmware => "firmware",
+            MessageKind::HungTask => "hung-task",
+            MessageKind::IoError => "io-error",
+            MessageKind::Link => "link",
+            MessageKind::Medium => "medium",
+            MessageKind::Offline => "offline",
+            MessageKind::Phy => "phy",
+            MessageKind::Timeout => "timeout",
+        }
+    }
+
+    /// The kind of that name.
+    pub fn named(name: &str) -> Option<MessageKind> {
+        MessageKind::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// What a message says of the way between host and disk.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PathComplaint {
+    /// Frames were corrupted: only a link at fault writes that.
+    Corruption,
+    /// A controller was lost and reset; a single command that was aborted is less.
+    Reset,
+    /// The command was done and its interrupt never came.
+    LostInterrupt,
 }
 
 impl Message {
@@ -22,6 +99,8 @@ impl Message {
             at_s: seconds(stamp),
             text: text.to_string(),
             sector: sector(text),
+            unit: unit(text),
+            complaint: complaint(text),
         }
     }
 
@@ -29,6 +108,53 @@ impl Message {
     pub fn seconds(stamp: &str) -> Option<f64> {
         seconds(stamp)
     }
+}
+
+/// Words that only a link at fault writes (drivers/ata/libata-eh.c).
+const CORRUPT: [&str; 12] = [
+    "PCIe Bus Error",
+    "BadTLP",
+    "BadDLLP",
+    "BadCRC",
+    "ICRC",
+    "UnrecovData",
+    "Handshk",
+    "10B8B",
+    "interface fatal error",
+    "ATA bus error",
+    "Emask 0x10",
+    "limiting SATA link speed",
+];
+/// Words of a controller that was lost and reset (drivers/nvme/host/pci.c, mpt3sas, uas).
+const RESET: [&str; 6] = [
+    "controller is down",
+    "reset controller",
+    "resetting controller",
+    "Device not ready",
+    "Power-on or device reset",
+    "uas_eh_",
+];
+/// And of an interrupt that never came (drivers/nvme/host/pci.c).
+const POLLED: &str = "completion polled";
+
+fn complaint(text: &str) -> Option<PathComplaint> {
+    let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    if says(&CORRUPT) {
+        Some(PathComplaint::Corruption)
+    } else if says(&RESET) {
+        Some(PathComplaint::Reset)
+    } else {
+        says(&[POLLED]).then_some(PathComplaint::LostInterrupt)
+    }
+}
+
+/// The logical unit of a SCSI address, its fourth number.
+fn unit(text: &str) -> Option<u32> {
+    let mut words = text.split_whitespace();
+    let address = words.find(|word| word.matches(':').count() >= 3)?.trim_end_matches(':');
+    let parts: Vec<&str> = address.split(':').collect();
+    let numbers = parts.iter().all(|part| part.parse::<u32>().is_ok());
+    parts.get(3).filter(|_| numbers && parts.len() == 4)?.parse().ok()
 }
 
 /// Seconds of a printed time: `86411.201337` since boot, else day and time of day.

@@ -37,7 +37,7 @@ mod line;
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{Fact, FactKey, FactValue, Level, Message, Note, Sink, key};
+use iowhy_model::{Fact, FactKey, FactValue, Level, Message, MessageKind, Note, Sink, key};
 
 use self::journal::Journal;
 use self::line::{is_bare, is_of_another, is_pci, split};
@@ -62,47 +62,47 @@ const KEPT: u64 = 100;
 /// a message of the kernel that must be there (drivers/ata/libata-eh.c, drivers/scsi/scsi_logging.c,
 /// block/blk-core.c, drivers/nvme/host/pci.c, kernel/hung_task.c; cases in the issue trackers
 /// named on the project's page on evidence).
-const KINDS: [(&str, &[&str]); 40] = [
-    ("medium", &["critical medium error"]),
-    ("medium", &["Sense Key : Medium Error"]),
-    ("medium", &["Unrecovered read error"]),
-    ("medium", &["ASC=0x11"]),
-    ("medium", &["error: {", "UNC"]),
-    ("medium", &["(media error)"]),
-    ("link", &["SErr", "BadCRC"]),
-    ("link", &["SErr", "UnrecovData"]),
-    ("link", &["SErr", "Handshk"]),
-    ("link", &["SErr", "10B8B"]),
-    ("link", &["error: {", "ICRC"]),
-    ("link", &["(ATA bus error)"]),
-    ("link", &["interface fatal error"]),
-    ("link", &["hard resetting link"]),
-    ("link", &["limiting SATA link speed"]),
-    ("link", &["PCIe Bus Error"]),
-    ("link", &["SATA link down"]),
-    ("phy", &["SErr", "PHYRdyChg"]),
-    ("phy", &["SErr", "CommWake"]),
-    ("link", &["exception Emask 0x10"]),
-    ("timeout", &["exception Emask 0x0 ", "frozen"]),
-    ("timeout", &["qc timeout"]),
-    ("timeout", &["failed command: FLUSH CACHE"]),
-    ("timeout", &["(timeout)"]),
-    ("timeout", &["timing out command"]),
-    ("command", &["failed command: "]),
-    ("controller", &["nvme", "timeout, "]),
-    ("controller", &["nvme", "controller is down"]),
-    ("controller", &["nvme", "resetting controller"]),
-    ("controller", &["nvme", "Device not ready"]),
-    ("controller", &["log_info("]),
-    ("controller", &["task abort"]),
-    ("controller", &["Power-on or device reset occurred"]),
-    ("controller", &["uas_eh_"]),
-    ("offline", &["rejecting I/O to offline device"]),
-    ("offline", &["Device offlined"]),
-    ("io-error", &["Buffer I/O error"]),
-    ("io-error", &["I/O error, dev "]),
-    ("hung-task", &["blocked for more than ", " seconds"]),
-    ("firmware", &["device firmware changed"]),
+const KINDS: [(MessageKind, &[&str]); 40] = [
+    (MessageKind::Medium, &["critical medium error"]),
+    (MessageKind::Medium, &["Sense Key : Medium Error"]),
+    (MessageKind::Medium, &["Unrecovered read error"]),
+    (MessageKind::Medium, &["ASC=0x11"]),
+    (MessageKind::Medium, &["error: {", "UNC"]),
+    (MessageKind::Medium, &["(media error)"]),
+    (MessageKind::Link, &["SErr", "BadCRC"]),
+    (MessageKind::Link, &["SErr", "UnrecovData"]),
+    (MessageKind::Link, &["SErr", "Handshk"]),
+    (MessageKind::Link, &["SErr", "10B8B"]),
+    (MessageKind::Link, &["error: {", "ICRC"]),
+    (MessageKind::Link, &["(ATA bus error)"]),
+    (MessageKind::Link, &["interface fatal error"]),
+    (MessageKind::Link, &["hard resetting link"]),
+    (MessageKind::Link, &["limiting SATA link speed"]),
+    (MessageKind::Link, &["PCIe Bus Error"]),
+    (MessageKind::Link, &["SATA link down"]),
+    (MessageKind::Phy, &["SErr", "PHYRdyChg"]),
+    (MessageKind::Phy, &["SErr", "CommWake"]),
+    (MessageKind::Link, &["exception Emask 0x10"]),
+    (MessageKind::Timeout, &["exception Emask 0x0 ", "frozen"]),
+    (MessageKind::Timeout, &["qc timeout"]),
+    (MessageKind::Timeout, &["failed command: FLUSH CACHE"]),
+    (MessageKind::Timeout, &["(timeout)"]),
+    (MessageKind::Timeout, &["timing out command"]),
+    (MessageKind::Command, &["failed command: "]),
+    (MessageKind::Controller, &["nvme", "timeout, "]),
+    (MessageKind::Controller, &["nvme", "controller is down"]),
+    (MessageKind::Controller, &["nvme", "resetting controller"]),
+    (MessageKind::Controller, &["nvme", "Device not ready"]),
+    (MessageKind::Controller, &["log_info("]),
+    (MessageKind::Controller, &["task abort"]),
+    (MessageKind::Controller, &["Power-on or device reset occurred"]),
+    (MessageKind::Controller, &["uas_eh_"]),
+    (MessageKind::Offline, &["rejecting I/O to offline device"]),
+    (MessageKind::Offline, &["Device offlined"]),
+    (MessageKind::IoError, &["Buffer I/O error"]),
+    (MessageKind::IoError, &["I/O error, dev "]),
+    (MessageKind::HungTask, &["blocked for more than ", " seconds"]),
+    (MessageKind::Firmware, &["device firmware changed"]),
 ];
 
 fn sniff(lines: &[&str]) -> Sniff {
@@ -113,7 +113,7 @@ fn sniff(lines: &[&str]) -> Sniff {
     journal::sniff(lines)
 }
 
-fn kind(message: &str) -> Option<&'static str> {
+fn kind(message: &str) -> Option<MessageKind> {
     let fits = |words: &&[&str]| words.iter().all(|word| message.contains(word));
     KINDS.iter().find(|(_, words)| fits(words)).map(|(kind, _)| *kind)
 }
@@ -267,11 +267,11 @@ impl KernelLog {
         let Some(kind) = kind(message) else { return };
         let port = Some(self.port.as_str()).filter(|_| message.starts_with("res "));
         let name = named.or(port).unwrap_or_default();
-        let count = self.counts.entry((kind, name.to_string())).or_default();
+        let count = self.counts.entry((kind.name(), name.to_string())).or_default();
         *count += 1;
         if *count <= KEPT {
             let value = FactValue::Message(Message::new(stamp, message));
-            fact(name, key::KERNEL_LOG.of(kind), value, place, sink);
+            fact(name, key::KERNEL_LOG.of(kind.name()), value, place, sink);
         }
     }
 }
@@ -300,7 +300,7 @@ mod tests {
             ("Buffer I/O error on dev dm-3, logical block 5, async page read", "io-error", "dm-3"),
             ("INFO: task kworker/u8:1:77 blocked for more than 120 seconds.", "hung-task", ""),
         ] {
-            assert_eq!(kind(message), Some(expected), "{message}");
+            assert_eq!(kind(message).map(MessageKind::name), Some(expected), "{message}");
             assert_eq!(device(message).unwrap_or_default(), name, "{message}");
         }
         assert_eq!(kind("EXT4-fs (sda1): mounted filesystem"), None);

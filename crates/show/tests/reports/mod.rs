@@ -316,7 +316,7 @@ fn interval(
 fn finding(verdict: &str, device: Option<DeviceId>, confidence: f64, share: f64) -> Finding {
     Finding {
         verdict: Verdict::named(verdict).expect("a verdict"),
-        subject: Subject { device, listings: vec![0], group: None },
+        subject: Subject { device, listings: vec![0], group: None, devices: Vec::new() },
         sentence: String::new(),
         evidence: Vec::new(),
         confidence,

@@ -183,6 +183,7 @@ mod tests {
                 device: Some(recording.device("sdb")),
                 listings: Vec::new(),
                 group: None,
+                devices: Vec::new(),
             },
             sentence: String::new(),
             evidence: Vec::new(),

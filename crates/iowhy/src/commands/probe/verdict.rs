@@ -93,7 +93,12 @@ fn nobody(recording: &Recording, own: &Own) -> Finding {
     };
     Finding {
         verdict: UNSETTLED,
-        subject: Subject { device, listings: probe.into_iter().collect(), group: None },
+        subject: Subject {
+            device,
+            listings: probe.into_iter().collect(),
+            group: None,
+            devices: Vec::new(),
+        },
         sentence,
         evidence,
         confidence: SURE,
@@ -152,7 +157,12 @@ fn missed_turns(recording: &Recording, missed: &Turns) -> Finding {
     let on_turn = Some(Bound::Above(ON_TURN));
     Finding {
         verdict: MISSED,
-        subject: Subject { device, listings: probe.into_iter().collect(), group: None },
+        subject: Subject {
+            device,
+            listings: probe.into_iter().collect(),
+            group: None,
+            devices: Vec::new(),
+        },
         sentence: format!(
             "each synchronous write waits a whole turn of the platter, {:.3} ms at {:.0} rpm: its \
              sector has just passed under the head when the write before it returns",
@@ -234,7 +244,12 @@ fn capped(recording: &Recording, held: &Held) -> Finding {
     });
     Finding {
         verdict: CAP,
-        subject: Subject { device, listings: probe.into_iter().collect(), group: None },
+        subject: Subject {
+            device,
+            listings: probe.into_iter().collect(),
+            group: None,
+            devices: Vec::new(),
+        },
         sentence: format!(
             "a control group holds it at {} per second, its limit of {}{device_part}",
             digits(held.per_s),

@@ -1,0 +1,50 @@
+//! What the model of a disk tells: whether a hypervisor, a provider or an array made it, and whether
+//! its vendor lists it as shingled.
+
+/// Words in the models of disks that a hypervisor or a provider makes.
+const VIRTUAL: [&str; 8] =
+    ["QEMU", "VMware", "VBOX", "Msft", "Virtual", "Amazon", "PersistentDisk", "nvme_card"];
+/// Words in the model of a device that is none (peers' practice, what each hypervisor reports in
+/// /sys/block/DISK/device/model, and targets as multipath-tools' hwtable.c lists them).
+const VOLUME: [&str; 18] = [
+    "2145",
+    "3par",
+    "flasharray",
+    "iscsi",
+    "lio-org",
+    "lun c-mode",
+    "open-v",
+    "symmetrix",
+    "qemu",
+    "virtio",
+    "amazon elastic",
+    "ebs",
+    "msft",
+    "virtual",
+    "persistentdisk",
+    "vmware",
+    "xen",
+    "rbd",
+];
+/// A drive in the host itself, though its model begins as those of volumes do: "Amazon EC2 NVMe
+/// Instance Storage".
+const LOCAL: &str = "instance storage";
+/// Models by the lists that their vendors published: one a line, the beginning of the name.
+const SHINGLED: &str = include_str!("shingled.txt");
+
+/// Whether a hypervisor or a provider made it: what it says of itself is then no drive's word.
+pub fn is_virtual(model: &str) -> bool {
+    VIRTUAL.iter().any(|word| model.contains(word))
+}
+
+/// Whether it stands for a volume behind a network or an array.
+pub fn is_volume(model: &str) -> bool {
+    let model = model.to_lowercase();
+    VOLUME.iter().any(|word| model.contains(word)) && !model.contains(LOCAL)
+}
+
+/// Whether a vendor lists this model as shingled.
+pub fn is_shingled(model: &str) -> bool {
+    let mut listed = SHINGLED.lines().map(str::trim).filter(|line| !line.starts_with('#'));
+    listed.any(|known| !known.is_empty() && model.contains(known))
+}
