@@ -21,6 +21,11 @@ pub use block::{Block, Section};
 pub use header::{End, Header, MAGIC, VERSION};
 pub use writer::Writer;
 
+/// The checksum that a header gives of its block's content.
+pub fn checksum(content: &[u8]) -> u32 {
+    crc32fast::hash(content)
+}
+
 /// Events in a block at most. Three blocks a second at 100,000 events per second, and the columns
 /// of one (8 bytes each) stay in a core's own cache.
 pub const BLOCK_EVENTS: usize = 1 << 15;

@@ -8,6 +8,7 @@ use iowhy_model::{Filter, Nanos, Stage};
 use iowhy_show::Style;
 
 use crate::messages::Hinted;
+use crate::past::Past;
 pub use crate::selection::Selection;
 use crate::{commands, complete, paper};
 
@@ -82,6 +83,11 @@ pub struct Files {
     /// Read every line as this format instead of recognising it
     #[arg(long, value_name = "NAME", add = complete::formats())]
     pub format: Option<String>,
+    #[command(flatten)]
+    pub past: Past,
+    /// Of a recorder's store, only histograms and averages
+    #[arg(skip)]
+    pub cells: bool,
 }
 
 /// What follows a command that can read captures or watch again and again.
@@ -93,6 +99,8 @@ pub struct Words {
     /// Read every line as this format instead of recognising it
     #[arg(long, value_name = "NAME", add = complete::formats())]
     format: Option<String>,
+    #[command(flatten)]
+    past: Past,
 }
 
 /// The two readings of [`Words`].
@@ -119,10 +127,16 @@ impl Words {
     /// # Errors
     /// If an interval or count is none.
     pub fn task(&self) -> anyhow::Result<Task> {
-        let files = Files {
+        let mut files = Files {
             files: self.words.iter().map(PathBuf::from).collect(),
             format: self.format.clone(),
+            past: self.past.clone(),
+            cells: false,
         };
+        if self.past.asked() {
+            files.add_store();
+            return Ok(Task::Read(files));
+        }
         let is_time = |word: &String| duration(word).is_ok() && !PathBuf::from(word).exists();
         let is_repeat = self.words.first().is_some_and(is_time);
         if !is_repeat {

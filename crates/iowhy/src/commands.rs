@@ -5,7 +5,9 @@ mod convert;
 mod doctor;
 mod explain;
 mod hist;
+mod incidents;
 mod map;
+mod mark;
 mod probe;
 mod record;
 mod report;
@@ -14,6 +16,7 @@ mod stat;
 mod syscalls;
 mod top;
 mod uprobe;
+mod watch;
 mod why;
 
 use crate::command::Command;
@@ -25,7 +28,9 @@ pub const COMMANDS: &[Command] = &[
     doctor::COMMAND,
     explain::COMMAND,
     hist::COMMAND,
+    incidents::COMMAND,
     map::COMMAND,
+    mark::COMMAND,
     probe::COMMAND,
     record::COMMAND,
     report::COMMAND,
@@ -34,6 +39,7 @@ pub const COMMANDS: &[Command] = &[
     syscalls::COMMAND,
     top::COMMAND,
     uprobe::COMMAND,
+    watch::COMMAND,
     why::COMMAND,
 ];
 

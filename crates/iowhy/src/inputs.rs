@@ -7,12 +7,14 @@ use std::time::Duration;
 
 use iowhy_model::{Recording, Sink, Tally};
 use iowhy_read::{Format, Scan};
+use iowhy_store::Store;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::FileType;
 
 use crate::arguments::Files;
 use crate::folder;
 use crate::messages::{self, Hinted};
+use crate::past;
 use crate::unpack::{Unpacked, unpacked};
 
 /// Bytes asked of the system at a time.
@@ -33,6 +35,14 @@ impl Files {
     /// or something is piped in.
     pub fn given(&self) -> bool {
         self.named() || piped()
+    }
+
+    /// The recorder's store is an input, if the past is asked for.
+    pub fn add_store(&mut self) {
+        let folder = self.past.folder();
+        if self.past.asked() && !self.files.contains(&folder) {
+            self.files.push(folder);
+        }
     }
 
     /// Whether captures are named.
@@ -57,6 +67,13 @@ impl Files {
             if let [folder] = &files[..]
                 && folder.is_dir()
             {
+                if Store::is_one(folder) || self.past.asked() && *folder == self.past.folder() {
+                    if let Err(error) = past::pour(folder, &self.past, self.cells, sink) {
+                        failed += 1;
+                        messages::error(&error);
+                    }
+                    continue;
+                }
                 match folder::pour(folder, only, sink) {
                     Ok(outcome) => {
                         failed += usize::from(!outcome.is_whole());

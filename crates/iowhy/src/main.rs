@@ -20,8 +20,10 @@ mod manual;
 mod messages;
 mod outputs;
 mod paper;
+mod past;
 mod plan;
 mod present;
+mod recorder;
 mod rows;
 mod scope;
 mod selection;
@@ -29,6 +31,7 @@ mod stop;
 mod unpack;
 mod version;
 mod watch;
+mod when;
 mod yardstick;
 
 use std::process::ExitCode;

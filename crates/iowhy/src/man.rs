@@ -228,7 +228,8 @@ mod tests {
         for command in line.get_subcommands() {
             let Some(page) = page(command.get_name()).unwrap() else { continue };
             let page = words(&page);
-            for long in command.get_arguments().filter_map(clap::Arg::get_long) {
+            let shown = command.get_arguments().filter(|argument| !argument.is_hide_set());
+            for long in shown.filter_map(clap::Arg::get_long) {
                 assert!(page.contains(&format!("--{long}")), "{}: --{long}", command.get_name());
             }
         }

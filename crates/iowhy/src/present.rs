@@ -123,6 +123,8 @@ pub fn counted(
         let filter = rest.filter(&mut tally);
         tally.only(filter);
     }
+    // A recorder's store counts all I/Os in histograms; only single I/Os can be asked for more.
+    let files = Files { cells: !selection.per_event(), ..files.clone() };
     let mut gathered = files.read_counting(tally)?;
     let recording = &mut gathered.recording;
     if recording.listings.is_empty() || !knows_devices(recording, selection) {

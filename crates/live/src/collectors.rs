@@ -10,7 +10,7 @@ mod uprobe;
 pub use block_events::BlockEvents;
 pub use block_trace::{BlockTrace, TraceMode, TraceOptions};
 pub use diskstats::DiskStats;
-pub use surroundings::Surroundings;
+pub use surroundings::{KernelLog, Surroundings};
 pub use syscalls::{CallCount, Syscalls};
 pub use uprobe::{EventCount, Uprobe, UprobeOptions};
 

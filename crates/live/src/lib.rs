@@ -37,7 +37,7 @@ pub use cgroups::control_group;
 pub use collector::Collector;
 pub use collectors::{
     BlockEvents, BlockTrace, COLLECTORS, CallCount, CollectorEntry, DiskStats, EventCount,
-    Surroundings, Syscalls, TraceMode, TraceOptions, Uprobe, UprobeOptions,
+    KernelLog, Surroundings, Syscalls, TraceMode, TraceOptions, Uprobe, UprobeOptions,
 };
 pub use confine::{Bounded, Confinement, Needs, confine_calls, confine_reading, confine_watching};
 pub use cost::Cost;

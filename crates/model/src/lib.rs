@@ -4,6 +4,20 @@
 //! Readers and collectors pour the first three into a [`Sink`]; the judge turns a [`Recording`]
 //! into findings; views draw a [`Report`]. This crate is the leaf all others agree on.
 //!
+//! ```
+//! use iowhy_model::{Edges, Histogram};
+//!
+//! let mut latencies = Histogram::empty(Edges::standard());
+//! for ns in [1_900_000, 2_000_000, 2_100_000, 27_000_000] {
+//!     latencies.record(ns);
+//! }
+//! assert_eq!(latencies.count(), 4);
+//! let (mean, exact) = latencies.mean_ns().expect("there are values");
+//! assert!(exact && mean == 8_250_000.0);
+//! // Four values carry no 99th percentile, so there is none.
+//! assert!(latencies.quantile(0.99).is_none());
+//! ```
+//!
 //! **Must never know:** any other crate of the project, a clock, a file, the environment, the
 //! network, a thread or a terminal.
 

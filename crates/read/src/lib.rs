@@ -5,6 +5,20 @@
 //! intervals and histograms into a [`Sink`](iowhy_model::Sink). Reading is total: a bad line
 //! becomes a note and never stops the rest.
 //!
+//! ```
+//! use iowhy_model::Recording;
+//!
+//! let screen = "TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)\n\
+//!               0.000000 dd 16014 sdb R 37144544 131072 77.96\n\
+//!               0.143268 dd 16014 sdb R 37144800 131072 143.20\n";
+//! let mut recording = Recording::new();
+//! let scan = iowhy_read::scan("screen", &mut screen.as_bytes(), None, &mut recording)?;
+//! assert_eq!(scan.listings, 1);
+//! let listing = &recording.listings[0];
+//! assert_eq!((listing.source.format.as_str(), listing.events.len()), ("biosnoop", 2));
+//! # Ok::<(), iowhy_read::Error>(())
+//! ```
+//!
 //! **Must never know:** live, probe, diagnose, show; a clock, a file system, the environment;
 //! one format never knows another.
 

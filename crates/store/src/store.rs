@@ -68,6 +68,8 @@ pub struct Incident {
     pub id: String,
     /// When it was noticed, s since 1970.
     pub at_s: i64,
+    /// When the last of its I/Os were written, if they are kept.
+    pub ended_s: Option<i64>,
     /// Every I/O around it, if they are kept.
     pub capture: Option<PathBuf>,
     /// What was made of it, if anything was.
@@ -217,12 +219,21 @@ impl Store {
             let Some((id, ending)) = file.rsplit_once('.') else { continue };
             let began = id.split('-').next().and_then(unstamp);
             let (Some(at_s), "iowhy" | "json") = (began, ending) else { continue };
-            let new = || Incident { id: id.to_string(), at_s, capture: None, verdict: None };
+            let new = || Incident {
+                id: id.to_string(),
+                at_s,
+                ended_s: None,
+                capture: None,
+                verdict: None,
+            };
             let incident = found.entry(id.to_string()).or_insert_with(new);
             let path = Some(folder.join(&file));
             match ending {
                 "json" => incident.verdict = path,
-                _ => incident.capture = path,
+                _ => {
+                    incident.ended_s = path.as_deref().and_then(written_s);
+                    incident.capture = path;
+                }
             }
         }
         Ok(found.into_values().collect())
@@ -396,6 +407,12 @@ impl Incident {
 fn around(incident: &Incident) -> Range<i64> {
     let at = incident.at_s.saturating_mul(SECOND_NS);
     at.saturating_sub(AROUND_NS)..at.saturating_add(AROUND_NS)
+}
+
+/// When a file was written last, s since 1970.
+fn written_s(path: &Path) -> Option<i64> {
+    let at = path.symlink_metadata().ok()?.modified().ok()?;
+    i64::try_from(at.duration_since(std::time::UNIX_EPOCH).ok()?.as_secs()).ok()
 }
 
 fn length(path: &Path) -> u64 {

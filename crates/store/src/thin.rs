@@ -211,11 +211,15 @@ fn joined(
     Some(Nanos(last.saturating_sub(start?.ns())))
 }
 
-/// Adds the averages of a later stretch, each weighted by its time, latencies by their I/Os.
+/// Adds the averages of a later stretch, each weighted by its time, latencies by their I/Os. Between
+/// the two nothing was done: idle seconds are not recorded.
 fn add(known: &mut Interval, later: &Interval) {
     let seconds = |one: &Interval| one.length.map_or(0.0, |length| length.ns() as f64 / 1e9);
     let (before, after) = (seconds(known), seconds(later));
-    let all = before + after;
+    let end = known.start.zip(known.length).map(|(start, length)| start + length);
+    let idle =
+        later.start.zip(end).map_or(0.0, |(start, end)| (start - end).ns().max(0) as f64 / 1e9);
+    let all = before + idle + after;
     if all <= 0.0 {
         return;
     }

@@ -134,6 +134,20 @@ fn minutes_hold_what_their_seconds_held_and_incidents_stay_sharp() {
 }
 
 #[test]
+fn seconds_in_which_nothing_was_done_count_as_such() {
+    let mut two = seconds(7, 20, 1);
+    two.extend(seconds(7, 50, 1));
+    let minute = thin(Blocks::new(&two), Grain::Minutes.length_ns(), &[]);
+    let rows: Vec<Interval> = Blocks::new(&minute.bytes)
+        .flat_map(|(_, block)| block.sections)
+        .flat_map(|section| section.intervals)
+        .collect();
+    assert_eq!((rows.len(), rows[0].length), (1, Some(Nanos(31 * SECOND_NS))));
+    let ios = rows[0].of(Op::Read).map_or(0.0, |rates| rates.ios_per_s * 31.0);
+    assert!((ios - 200.0).abs() < 1e-6, "{ios}");
+}
+
+#[test]
 fn a_stretch_of_many_segments_is_one_listing_of_each_source() {
     let folder = Folder::new("stretch");
     let store = Store::record(&folder.0).expect("a new store");

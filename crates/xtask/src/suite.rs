@@ -17,11 +17,26 @@ pub use build::Program;
 pub use tally::Tally;
 
 /// What comes before the tests: a name, and what cargo is told.
-const STEPS: [(&str, &[&str]); 2] = [
+const STEPS: [(&str, &[&str]); 3] = [
     ("format", &["fmt", "--all", "--check"]),
     (
         "lints",
         &["clippy", "--quiet", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"],
+    ),
+    (
+        "examples of the libraries",
+        &[
+            "test",
+            "--quiet",
+            "--locked",
+            "--doc",
+            "-p",
+            "iowhy-model",
+            "-p",
+            "iowhy-read",
+            "-p",
+            "iowhy-diagnose",
+        ],
     ),
 ];
 

@@ -16,6 +16,7 @@
 //! `iowhy compare capture.txt --device sdb --device sdc`: a disk beside its neighbour.
 //! `iowhy compare capture.txt:sdb capture.txt:nvme0n1`: the same, spelt out.
 //! `iowhy compare io.json@0-60s io.json@60s-120s`: the first minute beside the second.
+//! `iowhy compare --at 'yesterday 03:12' --at 03:12`: two minutes that `iowhy watch` recorded.
 //! `iowhy compare monday.txt tuesday.txt --json`: for programs.
 //! `iowhy compare before.txt after.txt --fail-on device`: exits with status 3 if `after.txt` has a device
 //! verdict that `before.txt` has not.
@@ -36,6 +37,7 @@ use crate::command::{Command, Status};
 use crate::confined;
 use crate::fail_on::FailOn;
 use crate::messages::Hinted;
+use crate::past::Past;
 
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
@@ -49,8 +51,10 @@ pub const COMMAND: Command = Command {
 #[derive(Args, Debug)]
 struct Compare {
     /// `FILE[:DEVICE][@FROM-TO]`, such as `capture.txt:sdb@0-30s`
-    #[arg(value_name = "SIDE", num_args = 1..=2, required = true)]
+    #[arg(value_name = "SIDE", num_args = 1..=2, required_unless_present = "at", conflicts_with = "at")]
     sides: Vec<String>,
+    #[command(flatten)]
+    past: Past,
     /// Only this device; given twice, the two devices to compare
     #[arg(short, long = "device", value_name = "DEVICE")]
     devices: Vec<String>,
@@ -67,6 +71,8 @@ struct Side {
     device: Option<String>,
     /// From and to, ns from the first moment of each listing.
     stretch: Option<(i64, i64)>,
+    /// A stretch of what `iowhy watch` recorded.
+    past: Option<Past>,
 }
 
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
@@ -76,7 +82,8 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let mut gathered = Vec::new();
     let mut incomplete = false;
     for side in &sides {
-        let files = Files { files: vec![side.file.clone()], format: None };
+        let past = side.past.clone().unwrap_or_default();
+        let files = Files { files: vec![side.file.clone()], past, ..Files::default() };
         let mut cutting = Cutting::new(side);
         let (failed, prose) = files.pour(&mut cutting)?;
         let (mut recording, zeros) = cutting.recording();
@@ -117,6 +124,16 @@ impl Compare {
             let side = Side::parse(side)?;
             Ok(Side { device: side.device.or(device.cloned()), ..side })
         };
+        if let [a, b] = self.past.at.as_slice() {
+            let side = |at: &String, device: Option<&String>| Side {
+                file: self.past.folder(),
+                device: device.cloned(),
+                stretch: None,
+                past: Some(self.past.at(at)),
+            };
+            let (first, last) = (self.devices.first(), self.devices.last());
+            return Ok([side(a, first), side(b, last)]);
+        }
         match (self.sides.as_slice(), self.devices.as_slice()) {
             ([one], [a, b]) => Ok([with(one, Some(a))?, with(one, Some(b))?]),
             ([a, b], []) => Ok([with(a, None)?, with(b, None)?]),
@@ -129,7 +146,8 @@ impl Compare {
 
 impl Side {
     fn parse(text: &str) -> anyhow::Result<Side> {
-        let plain = |text: &str| Side { file: text.into(), device: None, stretch: None };
+        let plain =
+            |text: &str| Side { file: text.into(), device: None, stretch: None, past: None };
         // A file may have a colon or an at in its name.
         if text == "-" || Path::new(text).exists() {
             return Ok(plain(text));
@@ -144,7 +162,7 @@ impl Side {
         match rest.rsplit_once(':') {
             Some((file, device)) if !device.is_empty() => {
                 let device = Some(device.trim_start_matches("/dev/").to_string());
-                Ok(Side { file: file.into(), device, stretch })
+                Ok(Side { file: file.into(), device, stretch, past: None })
             }
             _ => Ok(Side { stretch, ..plain(rest) }),
         }
@@ -152,6 +170,9 @@ impl Side {
 
     fn name(&self) -> String {
         let mut name = self.file.display().to_string();
+        if let Some(at) = self.past.as_ref().and_then(|past| past.at.first()) {
+            name = format!("{name}, {at}");
+        }
         if let Some(device) = &self.device {
             name = format!("{name}, {device}");
         }

@@ -153,7 +153,11 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     if streamed::NAMES.contains(&target.name) {
         return streamed::run(&convert, target.name, output);
     }
-    let files = Files { files: vec![convert.from.clone()], format: convert.format.clone() };
+    let files = Files {
+        files: vec![convert.from.clone()],
+        format: convert.format.clone(),
+        ..Files::default()
+    };
     // Each stretch of time by itself: folded, histograms would lose when they were counted.
     let style = Style { verbose: true, ..arguments::Output::default().style(Filter::default()) };
     let selection = convert.selection.settled();

@@ -65,6 +65,7 @@ struct ReportCommand {
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let mut asked = ReportCommand::from_arg_matches(matches)?;
     asked.selection = asked.selection.settled();
+    asked.files.add_store();
     let healthy_origin = asked.baselines.yardstick()?;
     let reads = asked.watch_for.is_none() && asked.files.given();
     let after: &[PathBuf] = if reads { &asked.files.files } else { &[] };
@@ -80,7 +81,11 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
             && knows_devices(&gathered.recording, &asked.selection);
         Ok(known.then_some(gathered.recording))
     };
-    let earlier = Files { files: asked.before.clone(), format: asked.files.format.clone() };
+    let earlier = Files {
+        files: asked.before.clone(),
+        format: asked.files.format.clone(),
+        ..Files::default()
+    };
     let (recording, before) = if reads {
         confined::reading(inputs.iter().map(PathBuf::as_path).chain(learned), &writes)?;
         let recording = read(&asked.files)?;

@@ -111,6 +111,7 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let mut why = Why::from_arg_matches(matches)?;
     why.selection = why.selection.settled();
+    why.files.add_store();
     if why.selection.over.is_some() {
         return Err(Hinted::error(
             "cannot judge slow I/Os without the quick ones beside them",

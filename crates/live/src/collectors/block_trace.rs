@@ -73,7 +73,7 @@ pub const NAME: &str = "block-trace";
 
 /// Where the running system shows its devices.
 const SYS: &str = "/sys";
-/// Histograms are poured at most this often: each pouring waits for a grace period of the kernel.
+/// Histograms are poured at most this often unless told: each pouring waits for a grace period of the kernel.
 const HISTOGRAM_PAUSE: Nanos = Nanos(100_000_000);
 /// How often new devices are looked for.
 const DEVICE_PAUSE: Nanos = Nanos(1_000_000_000);
@@ -113,6 +113,8 @@ pub struct TraceOptions {
     pub count_cost: bool,
     /// Events only: size of the ring buffer; rounded up to a power of two.
     pub ring_bytes: u32,
+    /// Histograms are poured at most this often.
+    pub histogram_pause: Nanos,
 }
 
 impl TraceOptions {
@@ -129,6 +131,7 @@ impl TraceOptions {
             stacks: false,
             count_cost: false,
             ring_bytes: 8 << 20,
+            histogram_pause: HISTOGRAM_PAUSE,
         }
     }
 
@@ -179,6 +182,7 @@ struct Running {
     tallies: TallyReader,
     events: Option<usize>,
     counted: Option<(usize, Counted)>,
+    histogram_pause: Nanos,
     began: Time,
     looked: Time,
 }
@@ -255,6 +259,7 @@ impl Collector for BlockTrace {
             watched,
             events,
             counted,
+            histogram_pause: self.options.histogram_pause,
             began,
             looked: began,
         });
@@ -305,7 +310,7 @@ impl Running {
             self.look_for_devices()?;
         }
         if let Some((listing, counted)) = &mut self.counted
-            && (over.is_some() || now - counted.since() >= HISTOGRAM_PAUSE)
+            && (over.is_some() || now - counted.since() >= self.histogram_pause)
         {
             sink.resume(*listing);
             counted.pour(&mut self.programs, &self.watched, sink, over)?;

@@ -198,6 +198,23 @@ fn limits(root: &Path, top: &Path) -> String {
     text
 }
 
+/// The kernel's log, open; what was read of it is not read again.
+#[derive(Debug)]
+pub struct KernelLog(File);
+
+impl KernelLog {
+    /// Opens `/dev/kmsg`; `None` if it may not be read. Where the log is restricted, opening it takes
+    /// CAP_SYSLOG, reading it does not.
+    pub fn open() -> Option<KernelLog> {
+        open_log(Path::new("/dev/kmsg")).map(KernelLog)
+    }
+
+    /// What came since the last time, as dmesg prints it.
+    pub fn lines(&mut self) -> String {
+        log_lines(&mut self.0)
+    }
+}
+
 /// The kernel's log, if it may be read. A folder's copy is a file of lines.
 fn open_log(path: &Path) -> Option<File> {
     use rustix::fs::{Mode, OFlags};

@@ -233,7 +233,7 @@ impl NativeCapture {
             }
         }
         for mut section in block.sections {
-            let known = stream.speak(&section, sink);
+            let known = stream.speak(&section, header.repeats, sink);
             if header.repeats && known {
                 section.facts.clear();
             }
@@ -271,14 +271,17 @@ impl Stream {
         }
     }
 
-    /// Opens the section's listing, and adds what its source lost or noted since the last block.
-    /// Whether it was known.
-    fn speak(&mut self, section: &Section, sink: &mut dyn Sink) -> bool {
+    /// Opens the section's listing, and adds what its source lost or noted since the last block, or
+    /// since the block that repeats what was said before this file. Whether it was known.
+    fn speak(&mut self, section: &Section, repeats: bool, sink: &mut dyn Sink) -> bool {
         let known = self.listings.iter().position(|known| known.number == section.listing);
         let place = known.unwrap_or_else(|| {
             let here = begin(&section.source, self.listings.is_empty(), sink);
             let mut said = section.source.clone();
-            (said.skipped, said.losses, said.notes) = (0, Vec::new(), Vec::new());
+            if !repeats {
+                (said.skipped, said.losses) = (0, Vec::new());
+            }
+            said.notes = Vec::new();
             self.listings.push(Listing { number: section.listing, here, said });
             self.listings.len() - 1
         });

@@ -20,7 +20,11 @@ const CONVERTED: u64 = 0;
 
 /// Reads the input into the target of that name.
 pub fn run(convert: &Convert, target: &str, output: Output) -> anyhow::Result<Status> {
-    let files = Files { files: vec![convert.from.clone()], format: convert.format.clone() };
+    let files = Files {
+        files: vec![convert.from.clone()],
+        format: convert.format.clone(),
+        ..Files::default()
+    };
     let selection = convert.selection.settled();
     let out = BufWriter::new(output.handle().map_err(|cause| output.cannot(cause))?);
     if target == "parquet" {

@@ -1,0 +1,144 @@
+//! What the flight recorder noticed: when, how long, which device, the verdict, the time lost.
+//!
+//! ## Does
+//! Lists the incidents in the store of `iowhy watch`, the latest last. `lost` is the time that I/Os
+//! waited beyond what is usual for the device, summed over all of them, so that it may exceed the length. An
+//! incident that was not judged, because the recorder was killed before, is listed as such; its I/Os
+//! can be judged now. The last column is the name of its files in the store's folder `incidents`.
+//!
+//! ## Examples
+//! `iowhy incidents`: all that are kept.
+//! `iowhy incidents --since yesterday --until 06:00`: of a night.
+//! `iowhy why --at 03:12`: the whole verdict of one, from its single I/Os.
+//! `iowhy incidents --json`: one object of schema `iowhy.incidents/1`.
+
+use std::io::Write;
+
+use clap::{Args, FromArgMatches};
+use serde_json::{Value, json};
+
+use crate::clean;
+use crate::command::{Command, Status};
+use crate::confined;
+use crate::messages::Hinted;
+use crate::past::{self, Past};
+use crate::when;
+
+/// Entry in the list of commands.
+pub const COMMAND: Command = Command {
+    name: "incidents",
+    summary: "What the flight recorder noticed: when, which device, the verdict",
+    manual: include_str!("incidents.rs"),
+    arguments: Incidents::augment_args,
+    run,
+};
+
+#[derive(Args, Debug)]
+struct Incidents {
+    #[command(flatten)]
+    past: Past,
+    /// Only of this device (may be given several times)
+    #[arg(short, long, value_name = "NAME")]
+    device: Vec<String>,
+    /// One JSON object (iowhy.incidents/1)
+    #[arg(long)]
+    json: bool,
+}
+
+fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
+    let asked = Incidents::from_arg_matches(matches)?;
+    let span = asked.past.span()?;
+    let folder = asked.past.folder();
+    confined::reading([folder.as_path()], &[])?;
+    let store = past::open(&folder)?;
+    let mut unread = 0;
+    let mut rows = Vec::new();
+    let all = store.incidents().map_err(|cause| {
+        Hinted::error(format!("cannot read `{}`: {cause}", folder.display()), "run as root")
+    })?;
+    for incident in all.iter().filter(|one| past::touches(one, span)) {
+        let text = incident.verdict.as_ref().map(std::fs::read_to_string).transpose();
+        let read = text.map_err(anyhow::Error::from).and_then(|text| {
+            Ok(text.map(|text| serde_json::from_str::<Value>(&text)).transpose()?)
+        });
+        let mut row = match read {
+            Ok(Some(row)) => row,
+            Ok(None) => json!({"id": incident.id, "at_ns": incident.at_s * 1_000_000_000}),
+            Err(_) => {
+                unread += 1;
+                json!({"id": incident.id, "at_ns": incident.at_s * 1_000_000_000})
+            }
+        };
+        row["capture"] =
+            incident.capture.as_ref().map_or(Value::Null, |path| path.display().to_string().into());
+        if let Some(object) = row.as_object_mut() {
+            object.shift_remove("report");
+        }
+        let of = row["device"].as_str().unwrap_or_default();
+        let wanted = asked.device.iter().map(|name| name.trim_start_matches("/dev/"));
+        if asked.device.is_empty() || wanted.clone().any(|name| name == of) {
+            rows.push(row);
+        }
+    }
+    let mut out = clean::stdout();
+    if asked.json {
+        let whole = json!({"schema": "iowhy.incidents/1", "incidents": rows, "unread": unread});
+        writeln!(out, "{}", serde_json::to_string_pretty(&whole)?)?;
+    } else if rows.is_empty() {
+        writeln!(out, "No incidents.")?;
+    } else {
+        table(&rows, &mut out)?;
+    }
+    if unread > 0 {
+        crate::messages::warn(&format!("{unread} verdicts are damaged and were not read"), None);
+    }
+    out.flush()?;
+    Ok(Status::incomplete(unread > 0))
+}
+
+fn table(rows: &[Value], out: &mut dyn Write) -> std::io::Result<()> {
+    const HEADS: [&str; 8] =
+        ["when", "length", "device", "verdict", "confidence", "lost", "trigger", "id"];
+    let zone = jiff::tz::TimeZone::system();
+    let text =
+        |value: &Value| value.as_str().filter(|text| !text.is_empty()).unwrap_or("-").to_string();
+    let seconds = |value: &Value| {
+        value.as_f64().map_or("-".to_string(), |value| {
+            if value >= 10.0 { format!("{value:.0} s") } else { format!("{value:.1} s") }
+        })
+    };
+    let mut cells: Vec<[String; 8]> = vec![HEADS.map(str::to_string)];
+    for row in rows {
+        let verdict = match (&row["verdict"], &row["capture"]) {
+            (Value::String(verdict), _) => verdict.clone(),
+            (_, Value::Null) => "not judged".to_string(),
+            _ => "not judged yet".to_string(),
+        };
+        let confidence = row["confidence"].as_f64();
+        cells.push([
+            when::words(row["at_ns"].as_i64().unwrap_or(0), &zone),
+            seconds(&row["length_s"]),
+            text(&row["device"]),
+            verdict,
+            confidence.map_or("-".to_string(), |share| format!("{:.0} %", share * 100.0)),
+            seconds(&row["lost_s"]),
+            text(&row["trigger"]),
+            text(&row["id"]),
+        ]);
+    }
+    let width =
+        |column: usize| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..HEADS.len()).map(width).collect();
+    for row in &cells {
+        let mut line = String::new();
+        for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            // Numbers stand at the right of their column.
+            let right = matches!(HEADS[column], "length" | "confidence" | "lost");
+            let cell = if right { format!("{cell:>width$}") } else { format!("{cell:<width$}") };
+            line.push_str(&cell);
+            line.push_str("  ");
+        }
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
+}

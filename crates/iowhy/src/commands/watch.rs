@@ -1,0 +1,131 @@
+//! The flight recorder: always on, histograms each second, every I/O around an incident, verdicts at once.
+//!
+//! ## Does
+//! Counts every I/O of this machine in the kernel and writes, each second, histograms per device,
+//! operation and stage, the counters of /proc/diskstats and the facts that changed into a store, which is
+//! thinned to minutes and hours as it ages and bounded by `--keep` and `--size`. The single I/Os of the
+//! last `--ring` stay in memory. A trigger writes them down, from 30 s before to 10 s after, and has
+//! them judged: latency far above what the device does at this hour (4 times the 99.9th percentile of what was
+//! learned, and a tenth of a second waited beyond), a stall (requests in flight, none completed for two
+//! seconds), a failed I/O, an error in the kernel's log, `--psi`, a verdict that changes to an accusation of disk,
+//! path or limit, SIGUSR1, and `iowhy mark TEXT`. Incidents are limited in rate and take half of the store at most.
+//!
+//! Each incident is one line on stdout (or an entry with fields in the journal), a capture and a
+//! JSON file (schema `iowhy.incident/1`) in the store, and what `--exec` gets on stdin. Everything is
+//! asked later: `iowhy incidents`, and `--at`, `--since` and `--until` of `why`, `stat`, `hist`,
+//! `map`, `top`, `report`, `compare`.
+//!
+//! Nothing waits for the disk that the store is on: what cannot be written soon is given up and
+//! counted. A kill costs the second that was about to be written. After the start the recorder has no rights but
+//! those to read what the kernel tells and to write its store. `--listen` serves `/metrics` for Prometheus (text, OpenMetrics, or protobuf with
+//! native histograms) and `/healthz`.
+//!
+//! ## Examples
+//! `iowhy watch`: into /var/lib/iowhy, until it is stopped; `contrib/iowhy-watch.service` runs it from boot on.
+//! `iowhy watch --store /srv/recorder --keep 14d --size 4G`: longer, elsewhere.
+//! `iowhy watch --listen 127.0.0.1:9435`: with figures for Prometheus.
+//! `iowhy watch --exec /usr/local/bin/page-me`: a program for each incident, its JSON on stdin.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, FromArgMatches};
+use iowhy_model::Nanos;
+use iowhy_store::Bounds;
+
+use crate::arguments::{duration, watch_time};
+use crate::command::{Command, Status};
+use crate::past::FOLDER;
+use crate::recorder::daemon::{self, Settings};
+use crate::recorder::telling;
+use crate::when::long_duration;
+
+/// Entry in the list of commands.
+pub const COMMAND: Command = Command {
+    name: "watch",
+    summary: "The flight recorder: always on, keeps the I/Os around incidents, judges them",
+    manual: include_str!("watch.rs"),
+    arguments: WatchCommand::augment_args,
+    run,
+};
+
+#[derive(Args, Debug)]
+struct WatchCommand {
+    /// The folder to record into [default: $STATE_DIRECTORY, else /var/lib/iowhy]
+    #[arg(long, value_name = "DIR")]
+    store: Option<PathBuf>,
+    /// Remove what is older: `36h`, `7d`, `2w`
+    #[arg(long, value_name = "TIME", default_value = "7d", value_parser = long_duration)]
+    keep: Duration,
+    /// Keep no more bytes than these
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size)]
+    size: u64,
+    /// How much of the past is kept in memory, I/O by I/O
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
+    ring: Nanos,
+    /// The memory for it
+    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = size)]
+    ring_size: u64,
+    /// An incident from this share of 10 s in which tasks waited for I/O (PSI some avg10), %
+    #[arg(long, value_name = "PERCENT", default_value = "60", value_parser = clap::value_parser!(u8).range(1..=100))]
+    psi: u8,
+    /// How often things are judged without an incident
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
+    judge: Nanos,
+    /// Incidents an hour at most
+    #[arg(long, value_name = "N", default_value = "30", value_parser = clap::value_parser!(u32).range(1..))]
+    rate: u32,
+    /// Serve figures for Prometheus at this address: `127.0.0.1:9435`
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: Option<SocketAddr>,
+    /// Allow `--listen` at an address that others can reach; there is no password
+    #[arg(long, requires = "listen")]
+    listen_wide: bool,
+    /// A program to run for each incident, without a shell, its JSON on stdin
+    #[arg(long, value_name = "PROGRAM")]
+    exec: Option<PathBuf>,
+    /// Only this device (may be given several times)
+    #[arg(short, long, value_name = "NAME")]
+    device: Vec<String>,
+    /// How long to record; without it, until it is stopped
+    #[arg(long = "for", value_name = "TIME", value_parser = watch_time)]
+    watch_for: Option<Nanos>,
+    /// Incidents as JSON, one object a line
+    #[arg(long)]
+    json: bool,
+    #[arg(long, hide = true, value_name = "PROGRAM")]
+    run_for_incidents: Option<PathBuf>,
+}
+
+fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
+    let asked = WatchCommand::from_arg_matches(matches)?;
+    if let Some(program) = &asked.run_for_incidents {
+        telling::run_for_incidents(program)?;
+        return Ok(Status::Done);
+    }
+    let state = || std::env::var_os("STATE_DIRECTORY").map(PathBuf::from);
+    let settings = Settings {
+        store: asked.store.or_else(state).unwrap_or_else(|| PathBuf::from(FOLDER)),
+        bounds: Bounds { keep: asked.keep, size: asked.size, ..Bounds::default() },
+        ring_ns: asked.ring.ns(),
+        ring_bytes: usize::try_from(asked.ring_size).unwrap_or(usize::MAX),
+        psi: f64::from(asked.psi) / 100.0,
+        judge_ns: asked.judge.ns(),
+        per_hour: f64::from(asked.rate),
+        listen: asked.listen,
+        listen_wide: asked.listen_wide,
+        exec: asked.exec,
+        devices: asked.device,
+        length_ns: asked.watch_for.map(Nanos::ns),
+        json: asked.json,
+    };
+    daemon::run(&settings)
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    match iowhy_read::bytes(text).filter(|bytes| *bytes >= f64::from(1 << 20)) {
+        Some(bytes) => Ok(bytes as u64),
+        None => Err(format!("`{text}` is not a size from 1M on, such as `1G`")),
+    }
+}

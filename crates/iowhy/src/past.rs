@@ -1,0 +1,176 @@
+//! What the flight recorder kept, as an input like any other: `--store`, `--at`, `--since`, `--until`.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use iowhy_model::{Note, Sink};
+use iowhy_store::{Incident, SECOND_NS, Span, Store};
+
+use crate::messages::Hinted;
+use crate::when;
+
+/// Where the recorder keeps its store unless told (systemd's StateDirectory).
+pub const FOLDER: &str = "/var/lib/iowhy";
+/// `--at` is a moment with so much time around it, ns.
+const AROUND_NS: i64 = 60 * SECOND_NS;
+/// An incident's I/Os begin and end so long before and after it was noticed at most, ns.
+const BEFORE_NS: i64 = 30 * SECOND_NS;
+const AFTER_NS: i64 = 60 * SECOND_NS;
+
+/// Which stretch of the past.
+#[derive(Args, Clone, Debug, Default, PartialEq)]
+#[command(next_help_heading = "What `iowhy watch` recorded")]
+pub struct Past {
+    /// The recorder's store [default: /var/lib/iowhy]
+    #[arg(long, value_name = "DIR")]
+    pub store: Option<PathBuf>,
+    /// Around this moment: `03:12`, `yesterday 03:12`, `-2h`, `2026-11-22 03:12` (local time)
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, conflicts_with_all = ["since", "until"])]
+    pub at: Vec<String>,
+    /// From this moment on
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub since: Option<String>,
+    /// Up to this moment
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub until: Option<String>,
+}
+
+impl Past {
+    /// Whether the past is asked for.
+    pub fn asked(&self) -> bool {
+        self.store.is_some() || !self.at.is_empty() || self.since.is_some() || self.until.is_some()
+    }
+
+    /// The store's folder.
+    pub fn folder(&self) -> PathBuf {
+        self.store.clone().unwrap_or_else(|| PathBuf::from(FOLDER))
+    }
+
+    /// The same at one moment.
+    pub fn at(&self, at: &str) -> Past {
+        Past { at: vec![at.to_string()], ..self.clone() }
+    }
+
+    /// The one moment of `--at`, ns since 1970.
+    fn moment(&self) -> anyhow::Result<Option<i64>> {
+        let span = self.span()?;
+        let one = self.at.len() == 1;
+        Ok(one.then(|| span.from_ns.saturating_add(AROUND_NS)))
+    }
+
+    /// The stretch of time.
+    ///
+    /// # Errors
+    /// If a time is none, or the end comes before the beginning.
+    pub fn span(&self) -> anyhow::Result<Span> {
+        let now = when::now();
+        let moment =
+            |text: &String| when::parse(text, &now).map_err(|why| Hinted::error(why, when::FORMS));
+        match self.at.as_slice() {
+            [] => {}
+            [at] => {
+                let at = moment(at)?;
+                let (from_ns, to_ns) = (at.saturating_sub(AROUND_NS), at.saturating_add(AROUND_NS));
+                return Ok(Span { from_ns, to_ns });
+            }
+            _ => {
+                let hint =
+                    "`iowhy compare --at A --at B` takes two; else use `--since` and `--until`";
+                return Err(Hinted::error("`--at` is one moment", hint));
+            }
+        }
+        let from_ns = self.since.as_ref().map(moment).transpose()?.unwrap_or(i64::MIN);
+        let to_ns = self.until.as_ref().map(moment).transpose()?.unwrap_or(i64::MAX);
+        if from_ns >= to_ns {
+            return Err(Hinted::error("`--until` comes before `--since`", when::FORMS));
+        }
+        Ok(Span { from_ns, to_ns })
+    }
+}
+
+/// Opens a store to read.
+///
+/// # Errors
+/// If the folder is none.
+pub fn open(folder: &Path) -> anyhow::Result<Store> {
+    Store::open(folder).map_err(|cause| {
+        let text = format!("cannot read the recorder's store `{}`: {cause}", folder.display());
+        let hint = match cause.kind() {
+            std::io::ErrorKind::PermissionDenied => "run as a user who may read it, such as root",
+            _ => "`iowhy watch` makes one; name another with `--store DIR`",
+        };
+        Hinted::error(text, hint)
+    })
+}
+
+/// Pours what a store has of the past: the single I/Os of incidents where they are wanted and
+/// there are any, else histograms and averages. Lines of prose, for the listings of inputs: none.
+///
+/// # Errors
+/// If it cannot be read, or holds nothing of that time.
+pub fn pour(folder: &Path, past: &Past, cells: bool, sink: &mut dyn Sink) -> anyhow::Result<()> {
+    let store = open(folder)?;
+    let span = past.span()?;
+    let cannot = |cause: std::io::Error| {
+        let text = format!("cannot read the recorder's store `{}`: {cause}", folder.display());
+        Hinted::error(text, "run as a user who may read it, such as root")
+    };
+    if !cells && span != Span::ALL {
+        let incidents = store.incidents().map_err(cannot)?;
+        let mut poured = 0;
+        // Around a moment an incident counts only if it holds the moment.
+        let within = past.moment()?.map_or(span, |at| Span { from_ns: at, to_ns: at });
+        let touched = incidents.iter().filter(|one| touches(one, within));
+        for capture in touched.filter_map(|one| one.capture.as_ref()) {
+            let file = File::open(capture).map_err(cannot)?;
+            let input = capture.display().to_string();
+            iowhy_read::scan(&input, &mut BufReader::with_capacity(1 << 18, file), None, sink)?;
+            poured += 1;
+        }
+        if poured > 0 {
+            return Ok(());
+        }
+    }
+    let (poured, damage) = store.pour(span, sink).map_err(cannot)?;
+    if damage.any() {
+        let reason = format!(
+            "the store is damaged: {} blocks (a second each, unless older) and {} bytes are lost",
+            damage.blocks, damage.bytes
+        );
+        if poured.cells > 0 {
+            sink.skip(Note { line: 0, text: folder.display().to_string(), reason });
+        } else {
+            crate::messages::warn(&reason, None);
+        }
+    }
+    if poured.cells == 0 {
+        return Err(nothing(&store, folder));
+    }
+    Ok(())
+}
+
+/// Whether the I/Os of an incident may touch a stretch of time.
+pub fn touches(incident: &Incident, span: Span) -> bool {
+    let at = incident.at_s.saturating_mul(SECOND_NS);
+    // A copy of a store was written later than its incidents ended.
+    let ended = incident.ended_s.map(|ended| ended.saturating_mul(SECOND_NS));
+    let ended = ended.filter(|ended| (at..at.saturating_add(AFTER_NS)).contains(ended));
+    let ended = ended.unwrap_or(at.saturating_add(AFTER_NS));
+    span.touches(at.saturating_sub(BEFORE_NS), ended)
+}
+
+fn nothing(store: &Store, folder: &Path) -> anyhow::Error {
+    let zone = jiff::tz::TimeZone::system();
+    let segments = store.segments().unwrap_or_default();
+    let began = |name: Option<&iowhy_store::SegmentName>| {
+        name.map(|name| when::words(name.began_s.saturating_mul(SECOND_NS), &zone))
+    };
+    let hint = match (began(segments.first()), began(segments.last())) {
+        (Some(first), Some(last)) if first == last => format!("it begins at {first}"),
+        (Some(first), Some(last)) => format!("it begins at {first}, its last hour at {last}"),
+        _ => "it is empty; `iowhy watch` fills it".to_string(),
+    };
+    Hinted::error(format!("`{}` holds no I/O of that time", folder.display()), hint)
+}

@@ -1,0 +1,20 @@
+//! The flight recorder: what `iowhy watch` is made of.
+//!
+//! One thread looks (`watch`), and does nothing that may wait for a disk: it takes what the collectors
+//! pour ([`intake`]), keeps the last I/Os in a ring of packed blocks ([`ring`]) and decides what is an
+//! incident ([`triggers`]). One thread writes ([`writer`]), one judges ([`judging`]), one tells
+//! ([`telling`]), a few answer scrapes ([`metrics`]). Between them are bounded queues; what finds
+//! one full is given up and counted.
+
+pub mod cells;
+pub mod clock;
+pub mod daemon;
+pub mod incident;
+pub mod intake;
+pub mod judging;
+pub mod marks;
+pub mod metrics;
+pub mod ring;
+pub mod telling;
+pub mod triggers;
+pub mod writer;

@@ -1,0 +1,205 @@
+//! The seconds as the store takes them: a stream of blocks for each segment, which states its clock and
+//! all that is known when it begins.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use iowhy_capture::Writer;
+use iowhy_model::{
+    Fact, FactKey, FactValue, Level, Medium, Nanos, Recording, Sampling, Sink, Source, Time, key,
+};
+
+use super::clock::Clocks;
+use super::intake::Second;
+
+/// A second in which nothing was done is told so often, so that it is known that somebody looked, s.
+const HEARTBEAT: u32 = 60;
+/// Facts that change all the time; those around an incident stand in its capture.
+const RESTLESS: [&str; 6] =
+    ["vm.", "vmstat.", "trace.", "cgroup.io.stat.", "clock.", "kernel.log."];
+
+/// The stream that goes on.
+pub struct Cells {
+    writer: Writer<Vec<u8>>,
+    histograms: usize,
+    counters: usize,
+    around: usize,
+    boot: String,
+    /// What was stated, by device and key.
+    stated: BTreeMap<(String, String), Fact>,
+    media: BTreeMap<String, Medium>,
+    /// Devices that did something: facts of others are told once they do.
+    active: BTreeSet<String>,
+    silent: u32,
+}
+
+impl Cells {
+    /// A stream that begins now.
+    pub fn new(boot: &str, now: Clocks) -> Cells {
+        let mut cells = Cells {
+            writer: Writer::new(Vec::new(), 0),
+            histograms: 0,
+            counters: 0,
+            around: 0,
+            boot: boot.to_string(),
+            stated: BTreeMap::new(),
+            media: BTreeMap::new(),
+            active: BTreeSet::new(),
+            silent: HEARTBEAT,
+        };
+        cells.begin(now);
+        cells
+    }
+
+    /// Begins another stream, for a segment of its own, with all that is known.
+    pub fn begin(&mut self, now: Clocks) {
+        self.writer = Writer::new(Vec::new(), now.wall as u64);
+        let source = |format: &str, level, sampling| Source {
+            sampling,
+            resolution: Some(Nanos(if level == Level::A { 1_000_000 } else { 1 })),
+            ..Source::new(format, "live", level)
+        };
+        self.histograms = self.writer.begin(source("block-trace", Level::B, Sampling::Traced));
+        let offset = FactValue::Duration(Nanos(now.offset()));
+        self.writer.fact(Fact::new(None, key::CLOCK_OFFSET, offset, "clock_gettime"));
+        let boot = FactValue::Text(self.boot.clone());
+        let path = "/proc/sys/kernel/random/boot_id";
+        self.writer.fact(Fact::new(None, key::RECORDER.of("boot"), boot, path));
+        self.counters = self.writer.begin(source("diskstats", Level::A, Sampling::Sampled));
+        self.around = self.writer.begin(source("surroundings", Level::E, Sampling::Sampled));
+        for ((device, _), fact) in self.stated.clone() {
+            if device.is_empty() || self.active.contains(&device) {
+                self.write_fact(&device, fact);
+            }
+        }
+        self.silent = HEARTBEAT;
+    }
+
+    /// A device did something: from now on what is known of it is told.
+    fn activate(&mut self, device: &str) {
+        if !self.active.insert(device.to_string()) {
+            return;
+        }
+        let first = (device.to_string(), String::new());
+        let known = self.stated.range(first..).take_while(|((of, _), _)| of == device);
+        let known: Vec<Fact> = known.map(|(_, fact)| fact.clone()).collect();
+        known.into_iter().for_each(|fact| self.write_fact(device, fact));
+    }
+
+    /// What a device is made of.
+    pub fn set_medium(&mut self, device: &str, medium: Medium) {
+        self.media.insert(device.to_string(), medium);
+    }
+
+    /// A statement of the recorder as of now: a mark, a step of the clock.
+    pub fn state(&mut self, member: &'static str, value: FactValue, now: Clocks) {
+        let fact = Fact::new(None, key::RECORDER.of(member), value, "iowhy watch");
+        self.write_fact("", fact.at(Time::from_ns(now.monotonic)));
+    }
+
+    /// A fact with its time, whatever was stated before: a message of the kernel.
+    pub fn message(&mut self, device: &str, fact: Fact) {
+        self.write_fact(device, fact);
+    }
+
+    /// What a snapshot states and was not stated before.
+    pub fn snapshot(&mut self, of: &Recording, now: Clocks) {
+        for fact in of.listings.iter().flat_map(|listing| &listing.facts) {
+            let device = fact.device.map_or(String::new(), |id| of.device_of(id).name.clone());
+            self.fact(&device, fact.clone(), now);
+        }
+    }
+
+    /// A fact, if it says something new.
+    pub fn fact(&mut self, device: &str, mut fact: Fact, now: Clocks) {
+        let name = fact.key.name().to_string();
+        if RESTLESS.iter().any(|restless| name.starts_with(restless)) || is_total(&fact.key) {
+            return;
+        }
+        fact.value = coarse(fact.value);
+        fact.at = None;
+        let known = (device.to_string(), name);
+        if self.stated.get(&known).is_some_and(|known| known.value == fact.value) {
+            return;
+        }
+        let changed = self.stated.insert(known, fact.clone()).is_some();
+        if !device.is_empty() && !self.active.contains(device) {
+            return;
+        }
+        // At the beginning it holds anyway; later it holds from now on.
+        let fact = if changed { fact.at(Time::from_ns(now.monotonic)) } else { fact };
+        self.write_fact(device, fact);
+    }
+
+    /// A second's blocks; `None` if there is nothing to tell.
+    pub fn second(&mut self, second: Second, now: Clocks) -> Option<Vec<u8>> {
+        for (device, mut one) in second.histograms {
+            self.activate(&device);
+            one.device = self.device(&device);
+            self.writer.resume(self.histograms);
+            self.silent = HEARTBEAT;
+            self.writer.distribution(one);
+        }
+        for (device, mut row) in second.averages {
+            let idle = row.rates.iter().all(|(_, rates)| rates.ios_per_s == 0.0);
+            if idle && row.in_flight.unwrap_or(0) == 0 {
+                continue;
+            }
+            self.activate(&device);
+            row.device = self.device(&device);
+            self.writer.resume(self.counters);
+            self.silent = HEARTBEAT;
+            self.writer.interval(row);
+        }
+        for (device, fact) in second.facts {
+            self.fact(&device, fact, now);
+        }
+        if second.lost > 0 {
+            self.state("lost", FactValue::Count(second.lost), now);
+        }
+        self.silent += 1;
+        if self.silent > HEARTBEAT {
+            self.state("watching", FactValue::Flag(true), now);
+            self.silent = 0;
+        }
+        // A buffer does not refuse.
+        let _ = self.writer.flush();
+        let blocks = std::mem::take(self.writer.out());
+        (!blocks.is_empty()).then_some(blocks)
+    }
+
+    /// Ends the stream; its last block.
+    pub fn end(&mut self) -> Vec<u8> {
+        let _ = self.writer.finish();
+        std::mem::take(self.writer.out())
+    }
+
+    fn device(&mut self, name: &str) -> iowhy_model::DeviceId {
+        let id = self.writer.device(name);
+        if let Some(medium) = self.media.get(name) {
+            self.writer.set_medium(id, *medium);
+        }
+        id
+    }
+
+    fn write_fact(&mut self, device: &str, mut fact: Fact) {
+        fact.device = (!device.is_empty()).then(|| self.device(device));
+        self.writer.resume(self.around);
+        self.writer.fact(fact);
+    }
+}
+
+/// Sums since boot, and means over longer than a look apart.
+fn is_total(key: &FactKey) -> bool {
+    key.member_of(key::PRESSURE_TOTAL).is_some()
+        || key.member_of(key::PRESSURE_AVG60).is_some()
+        || key.member_of(key::PRESSURE_AVG300).is_some()
+}
+
+/// A value without the digits that change with every look.
+fn coarse(value: FactValue) -> FactValue {
+    match value {
+        FactValue::Share(share) => FactValue::Share((share * 20.0).round() / 20.0),
+        FactValue::Celsius(degrees) => FactValue::Celsius((degrees / 2.0).round() * 2.0),
+        other => other,
+    }
+}

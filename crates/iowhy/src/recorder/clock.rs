@@ -1,0 +1,93 @@
+//! The clocks of the recorder: what is measured is on the one that stands while the machine sleeps,
+//! what people ask for is on that of the wall, and their distance may change.
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// A step of the wall clock or a suspend is one from this length on, ns: ten times what NTP slews in a
+/// second (500 ppm, adjtimex(2)), and far above what reading three clocks takes.
+const STEP_NS: i64 = 100_000_000;
+
+/// All of them at one moment, ns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Clocks {
+    /// CLOCK_MONOTONIC.
+    pub monotonic: i64,
+    /// Since 1970.
+    pub wall: i64,
+    /// CLOCK_BOOTTIME: goes on while the machine sleeps.
+    pub since_boot: i64,
+}
+
+impl Clocks {
+    /// Now.
+    pub fn now() -> Clocks {
+        let ns = |clock| {
+            let time = clock_gettime(clock);
+            time.tv_sec.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec)
+        };
+        Clocks {
+            monotonic: ns(ClockId::Monotonic),
+            wall: ns(ClockId::Realtime),
+            since_boot: ns(ClockId::Boottime),
+        }
+    }
+
+    /// What to add to a measured time to get one since 1970.
+    pub fn offset(self) -> i64 {
+        self.wall - self.monotonic
+    }
+
+    /// What happened to the clocks since an earlier moment.
+    pub fn change(self, before: Clocks) -> Option<Change> {
+        let asleep = (self.since_boot - self.monotonic) - (before.since_boot - before.monotonic);
+        let moved = self.offset() - before.offset() - asleep;
+        if asleep >= STEP_NS {
+            return Some(Change::Slept(asleep));
+        }
+        (moved.abs() >= STEP_NS).then_some(Change::Stepped(moved))
+    }
+
+    /// The hour of the day, UTC.
+    pub fn hour(self) -> u8 {
+        (self.wall.div_euclid(3_600_000_000_000).rem_euclid(24)) as u8
+    }
+}
+
+/// What may happen to them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Change {
+    /// The machine slept so long, ns.
+    Slept(i64),
+    /// Somebody set the wall clock by so much, ns.
+    Stepped(i64),
+}
+
+/// Which boot this is, as the kernel names it.
+pub fn boot_id() -> String {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    text.trim().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_and_a_sleep_are_told_apart_and_slewing_is_neither() {
+        let before = Clocks { monotonic: 1_000, wall: 5_000, since_boot: 2_000 };
+        let after = |monotonic, wall, since_boot| {
+            let more = |ns| ns + 1_000_000_000i64;
+            let now = Clocks {
+                monotonic: more(before.monotonic + monotonic),
+                wall: more(before.wall + wall),
+                since_boot: more(before.since_boot + since_boot),
+            };
+            now.change(before)
+        };
+        assert_eq!(after(0, 500_000, 0), None);
+        assert_eq!(after(0, -3_600_000_000_000, 0), Some(Change::Stepped(-3_600_000_000_000)));
+        assert_eq!(after(0, 60_000_000_000, 60_000_000_000), Some(Change::Slept(60_000_000_000)));
+        let late = Clocks { monotonic: 0, wall: 23 * 3_600_000_000_000 + 1, since_boot: 0 };
+        assert_eq!(late.hour(), 23);
+    }
+}

@@ -1,0 +1,730 @@
+//! The recorder at work: one second after the other.
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use iowhy_live::{
+    BlockTrace, Collector, DiskStats, KernelLog, Surroundings, TraceFilter, TraceMode, TraceOptions,
+};
+use iowhy_model::{Fact, FactValue, Level, Nanos, Recording, Sink, Source, Stage, Time, key};
+use iowhy_store::{Bounds, Learned, SegmentName, Store};
+use jiff::tz::TimeZone;
+use signal_hook::consts::SIGUSR1;
+
+use super::cells::Cells;
+use super::clock::{Change, Clocks, boot_id};
+use super::incident::{Incident, with_clock};
+use super::intake::{Intake, Second};
+use super::judging::{Brief, Case, Judge, Judged, Snapshot, facts};
+use super::marks::Marks;
+use super::metrics::{self, Shared};
+use super::ring::{Ring, beginning, ending};
+use super::telling::{Teller, Way};
+use super::triggers::{Alarm, Rate, Trigger, Triggers};
+use super::writer::{self, Queue, Write};
+use crate::command::Status;
+use crate::confined::{self, Later};
+use crate::messages::{self, Hinted};
+use crate::stop::Stop;
+
+/// How often the tracer's ring of 8 MiB (100,000 events) is emptied: often enough for a million a second,
+/// and less often while little comes.
+const BUSY: Duration = Duration::from_millis(50);
+const CALM: Duration = Duration::from_millis(200);
+const CALM_EVENTS: u64 = 2000;
+const SECOND_NS: i64 = 1_000_000_000;
+/// Histograms are taken with the second, and not before: a pouring costs a grace period of the kernel.
+const HISTOGRAMS: Nanos = Nanos(900_000_000);
+/// Settings, mounts, limits and pressure are read so often, and temperatures.
+const SNAPSHOT_S: u64 = 60;
+const SENSORS_S: u64 = 10;
+/// What was learned is kept so often.
+const LEARNED_S: u64 = 600;
+/// Lines of the kernel's log that an incident is judged with.
+const KERNEL_LINES: usize = 2000;
+/// How things are is judged by the last so many seconds, and only if somebody waited: a hundredth
+/// of the time (`FELT_PER_S` of the model's impact).
+const LOOK_NS: i64 = 20 * SECOND_NS;
+const FELT_PER_S: f64 = 0.01;
+/// A verdict below this confidence is no accusation (docs/METHOD.md, Confidence).
+const SURE: f64 = 0.6;
+/// An incident's I/Os take this share of the store at most.
+const INCIDENT_SHARE: u64 = 16;
+/// How long the end waits for the judge and for the disk.
+const AT_THE_END: Duration = Duration::from_secs(10);
+
+/// What was asked for.
+pub struct Settings {
+    /// Where to record.
+    pub store: PathBuf,
+    /// How much is kept.
+    pub bounds: Bounds,
+    /// Length of the ring.
+    pub ring_ns: i64,
+    /// Memory of the ring.
+    pub ring_bytes: usize,
+    /// Pressure that is an incident, 0 to 1.
+    pub psi: f64,
+    /// How often things are judged.
+    pub judge_ns: i64,
+    /// Incidents an hour.
+    pub per_hour: f64,
+    /// Where to serve figures.
+    pub listen: Option<SocketAddr>,
+    /// Whether others may reach it.
+    pub listen_wide: bool,
+    /// A program for each incident.
+    pub exec: Option<PathBuf>,
+    /// Only these devices.
+    pub devices: Vec<String>,
+    /// How long to record.
+    pub length_ns: Option<i64>,
+    /// Incidents as JSON.
+    pub json: bool,
+}
+
+/// Records until it is stopped.
+///
+/// # Errors
+/// If nothing can be traced, or the store not be written to at the beginning.
+pub fn run(settings: &Settings) -> anyhow::Result<Status> {
+    let mut recorder = Recorder::begin(settings)?;
+    while !recorder.stop.asked() && recorder.left() {
+        recorder.step()?;
+    }
+    recorder.end()
+}
+
+struct Recorder {
+    intake: Intake,
+    trace: BlockTrace,
+    counters: DiskStats,
+    around: Surroundings,
+    kernel: Option<KernelLog>,
+    /// The last lines of the kernel's log.
+    kernel_lines: std::collections::VecDeque<String>,
+    pressure: Option<std::fs::File>,
+    snapshot: Snapshot,
+    cells: Cells,
+    segment_since_ns: i64,
+    triggers: Triggers,
+    rate: Rate,
+    open: Option<Incident>,
+    judging: Vec<Incident>,
+    judge: Judge,
+    queue: Queue,
+    writing: std::thread::JoinHandle<()>,
+    teller: Teller,
+    telling: std::thread::JoinHandle<()>,
+    marks: Option<Marks>,
+    asked: Arc<AtomicBool>,
+    shared: Shared,
+    stop: Stop,
+    zone: TimeZone,
+    boot: String,
+    began: Clocks,
+    last: Clocks,
+    due: Instant,
+    seconds: u64,
+    drained: u64,
+    lost: u64,
+    incidents: u64,
+    judged_ns: i64,
+    judge_every_ns: i64,
+    judge_cpu_ns: u64,
+    waited_s: f64,
+    verdict: Option<(String, String)>,
+    length_ns: Option<i64>,
+    most: usize,
+}
+
+impl Recorder {
+    fn begin(settings: &Settings) -> anyhow::Result<Recorder> {
+        let stop = Stop::new()?;
+        let store = open_store(&settings.store)?;
+        let learned = std::fs::read_to_string(settings.store.join("baseline")).unwrap_or_default();
+        let (learned, damaged) = Learned::parse(&learned);
+        if damaged > 0 {
+            let text =
+                format!("{damaged} lines of what was learned before are damaged and left out");
+            messages::warn(&text, None);
+        }
+        // All that needs rights is opened here, and what needs threads comes after they are gone.
+        let marks = Marks::listen(&settings.store).map_err(|cause| {
+            messages::warn(&format!("`iowhy mark` will not reach this recorder: {cause}"), None);
+        });
+        let listener =
+            settings.listen.map(|address| bind(address, settings.listen_wide)).transpose()?;
+        let way = Way::open(settings.json, settings.exec.as_deref())?;
+        let now = Clocks::now();
+        let ring = Ring::new(settings.ring_ns, settings.ring_bytes);
+        let mut intake = Intake::new(ring, now.wall as u64);
+        intake.ring().now_ns = now.monotonic;
+        let known = iowhy_live::devices(Path::new("/sys"))?;
+        let numbers = numbers(&known, &settings.devices)?;
+        let mut trace = BlockTrace::new(TraceOptions {
+            devices: numbers,
+            // Everything is slower than this: single I/Os and the histograms of all.
+            filter: TraceFilter { over: Some(Nanos(1)), ..TraceFilter::default() },
+            before: true,
+            cgroups: true,
+            histogram_pause: HISTOGRAMS,
+            ..TraceOptions::new(TraceMode::Events)
+        });
+        trace.begin(&mut intake)?;
+        let boot = boot_id();
+        let mut cells = Cells::new(&boot, now);
+        for device in &known {
+            let id = intake.device(&device.name);
+            if let Some(medium) = device.medium {
+                intake.set_medium(id, medium);
+                cells.set_medium(&device.name, medium);
+            }
+        }
+        let mut counters = DiskStats::new(None);
+        counters.begin(&mut intake)?;
+        let mut around = Surroundings::new(Path::new("/"));
+        around.begin(&mut intake)?;
+        let mut kernel = KernelLog::open();
+        if kernel.is_none() {
+            let hint = "start it with CAP_SYSLOG, as `contrib/iowhy-watch.service` does";
+            messages::warn(
+                "the kernel's log may not be read: its errors are no trigger",
+                Some(hint),
+            );
+        }
+        let kernel_lines = kernel.as_mut().map(KernelLog::lines).unwrap_or_default();
+        let pressure = std::fs::File::open("/proc/pressure/io").ok();
+        let asked = Arc::new(AtomicBool::new(false));
+        signal_hook::flag::register(SIGUSR1, Arc::clone(&asked))?;
+        let zone = TimeZone::system();
+        iowhy_live::give_up_rights()?;
+        confined::watching(&Later::Write(vec![settings.store.clone()]), None)?;
+        let (queue, writing) = writer::start(store, settings.bounds)?;
+        let (teller, telling) = Teller::start(way)?;
+        let shared = Shared::default();
+        if let Some(listener) = listener {
+            metrics::serve(listener, &shared)?;
+        }
+        let mut recorder = Recorder {
+            intake,
+            trace,
+            counters,
+            around,
+            kernel,
+            kernel_lines: last_lines(&kernel_lines),
+            pressure,
+            snapshot: Snapshot::new(Recording::new()),
+            cells,
+            segment_since_ns: now.monotonic,
+            triggers: Triggers::new(learned, settings.psi),
+            rate: Rate::new(settings.per_hour),
+            open: None,
+            judging: Vec::new(),
+            judge: Judge::start()?,
+            queue,
+            writing,
+            teller,
+            telling,
+            marks: marks.ok(),
+            asked,
+            shared,
+            stop,
+            zone,
+            boot,
+            began: now,
+            last: now,
+            due: Instant::now() + Duration::from_secs(1),
+            seconds: 0,
+            drained: 0,
+            lost: 0,
+            incidents: 0,
+            judged_ns: now.monotonic,
+            judge_every_ns: settings.judge_ns.max(SECOND_NS),
+            judge_cpu_ns: 0,
+            waited_s: 0.0,
+            verdict: None,
+            length_ns: settings.length_ns,
+            most: usize::try_from(settings.bounds.size / INCIDENT_SHARE).unwrap_or(usize::MAX),
+        };
+        recorder.look_around(now);
+        let text = format!("recording into `{}`; Ctrl-C ends", settings.store.display());
+        messages::warn(&text, None);
+        Ok(recorder)
+    }
+
+    fn left(&self) -> bool {
+        let since = Clocks::now().monotonic - self.began.monotonic;
+        self.length_ns.is_none_or(|length| since < length)
+    }
+
+    /// Sleeps a little, empties the tracer's ring, and counts the second if it is over.
+    fn step(&mut self) -> anyhow::Result<()> {
+        let nap = if self.drained > CALM_EVENTS { BUSY } else { CALM };
+        let left = self.due.saturating_duration_since(Instant::now());
+        std::thread::sleep(nap.min(left));
+        let over = Instant::now() >= self.due;
+        let before = self.intake.events();
+        if over {
+            self.counters.poll(&mut self.intake)?;
+        }
+        self.trace.poll(&mut self.intake)?;
+        self.drained = self.intake.events() - before;
+        if over {
+            self.due += Duration::from_secs(1);
+            if self.due < Instant::now() {
+                // The machine slept, or this process was not let run.
+                self.due = Instant::now() + Duration::from_secs(1);
+            }
+            self.second()?;
+        }
+        Ok(())
+    }
+
+    fn second(&mut self) -> anyhow::Result<()> {
+        let now = Clocks::now();
+        self.seconds += 1;
+        self.trace.tend()?;
+        if self.seconds.is_multiple_of(SENSORS_S) {
+            self.around.poll(&mut self.intake)?;
+        }
+        self.watch_clock(now);
+        let second = self.intake.take(now.monotonic)?;
+        self.lost += second.lost;
+        let mut alarms = self.triggers.second(&second, now.hour(), now.monotonic);
+        alarms.extend(self.messages_of_the_kernel(now));
+        alarms.extend(self.pressure(now));
+        alarms.extend(self.what_was_asked(now));
+        alarms.extend(self.what_was_judged(now));
+        alarms.into_iter().for_each(|alarm| self.alarm(alarm, now));
+        self.go_on(now);
+        self.waited_s += waited_s(&second);
+        self.shared.figures().second(&second);
+        if self.seconds.is_multiple_of(SNAPSHOT_S) {
+            self.look_around(now);
+        }
+        if let Some(blocks) = self.cells.second(second, now) {
+            self.queue.push(Write::Second(blocks, now.wall.div_euclid(SECOND_NS)));
+        }
+        if self.seconds.is_multiple_of(LEARNED_S) {
+            self.queue.push(Write::Learned(self.triggers.learned.text()));
+        }
+        self.look(now);
+        self.state_figures();
+        Ok(())
+    }
+
+    /// Begins another segment each hour, and where the clocks changed.
+    fn watch_clock(&mut self, now: Clocks) {
+        let change = now.change(self.last);
+        self.last = now;
+        let hour = now.monotonic - self.segment_since_ns >= SegmentName::LENGTH_S * SECOND_NS;
+        if !hour && change.is_none() {
+            return;
+        }
+        self.segment_since_ns = now.monotonic;
+        self.queue.push(Write::Second(self.cells.end(), now.wall.div_euclid(SECOND_NS)));
+        self.queue.push(Write::NextSegment);
+        self.cells.begin(now);
+        match change {
+            Some(Change::Stepped(ns)) => {
+                self.cells.state("clock-step", FactValue::Duration(Nanos(ns)), now);
+            }
+            Some(Change::Slept(ns)) => {
+                self.cells.state("suspend", FactValue::Duration(Nanos(ns)), now);
+            }
+            None => {}
+        }
+    }
+
+    /// Reads settings, mounts, limits, pressure: what changed goes into the store, all of it into the
+    /// next incident.
+    fn look_around(&mut self, now: Clocks) {
+        let mut recording = Recording::new();
+        let mut source = Source::new("surroundings", "live", Level::E);
+        source.sampling = iowhy_model::Sampling::Sampled;
+        recording.begin(source);
+        if let Ok(devices) = iowhy_live::devices(Path::new("/sys")) {
+            for device in devices {
+                let id = recording.device(&device.name);
+                if let Some(medium) = device.medium {
+                    recording.set_medium(id, medium);
+                    self.cells.set_medium(&device.name, medium);
+                }
+                for (key, value, read_from) in device.facts {
+                    recording.fact(Fact::read(Some(id), key, &value, read_from));
+                }
+            }
+        }
+        // What cannot be read now is not stated.
+        let _ = self.around.end(&mut recording);
+        self.snapshot = Snapshot::new(recording);
+        self.cells.snapshot(self.snapshot.recording(), now);
+    }
+
+    fn messages_of_the_kernel(&mut self, now: Clocks) -> Vec<Alarm> {
+        let lines = self.kernel.as_mut().map(KernelLog::lines).unwrap_or_default();
+        if lines.is_empty() {
+            return Vec::new();
+        }
+        let mut read = Recording::new();
+        if let Some(format) = iowhy_read::find("kernel-log") {
+            // Nothing recognised in it is no failure.
+            let _ = iowhy_read::scan("/dev/kmsg", &mut lines.as_bytes(), Some(format), &mut read);
+        }
+        let mut alarms = Vec::new();
+        for fact in read.listings.iter().flat_map(|listing| &listing.facts) {
+            let (Some(kind), Some(message)) =
+                (fact.key.member_of(key::KERNEL_LOG), fact.value.message())
+            else {
+                continue;
+            };
+            let device = fact.device.map_or(String::new(), |id| read.device_of(id).name.clone());
+            alarms.extend(self.triggers.kernel(kind, &device, &message.text, now.monotonic));
+            self.cells.message(&device, fact.clone().at(Time::from_ns(now.monotonic)));
+        }
+        self.kernel_lines.extend(lines.lines().map(str::to_string));
+        let over = self.kernel_lines.len().saturating_sub(KERNEL_LINES);
+        self.kernel_lines.drain(..over);
+        alarms
+    }
+
+    fn pressure(&mut self, now: Clocks) -> Option<Alarm> {
+        use std::os::unix::fs::FileExt;
+        let mut text = [0; 256];
+        let length = self.pressure.as_ref()?.read_at(&mut text, 0).ok()?;
+        let text = std::str::from_utf8(text.get(..length)?).ok()?;
+        let some = text.lines().find_map(|line| line.strip_prefix("some avg10="))?;
+        let percent: f64 = some.split(' ').next()?.parse().ok()?;
+        self.triggers.pressure(percent / 100.0, now.monotonic)
+    }
+
+    fn what_was_asked(&mut self, now: Clocks) -> Vec<Alarm> {
+        let mut words = self.marks.as_ref().map(Marks::take).unwrap_or_default();
+        for mark in &words {
+            self.cells.state("mark", FactValue::Text(mark.clone()), now);
+        }
+        if self.asked.swap(false, Relaxed) {
+            words.push("SIGUSR1".to_string());
+        }
+        let alarm = |words| Alarm {
+            at_ns: now.monotonic,
+            trigger: Trigger::Asked,
+            device: String::new(),
+            words,
+            excess_ns: 0.0,
+        };
+        words.into_iter().map(alarm).collect()
+    }
+
+    /// Takes what the judge said: incidents are told, a new accusation is one.
+    fn what_was_judged(&mut self, now: Clocks) -> Vec<Alarm> {
+        let mut alarms = Vec::new();
+        for judged in self.judge.judged() {
+            self.judge_cpu_ns += judged.cpu_ns;
+            let Some(first) = judged.first.clone() else { continue };
+            self.shared.figures().verdict(&first);
+            let sure = first.accuses && first.confidence >= SURE;
+            let before = self.verdict.replace((first.device.clone(), first.verdict.clone()));
+            if judged.incident.is_some() {
+                self.tell(&judged);
+                continue;
+            }
+            let new = before != self.verdict;
+            if sure && new && ["disk", "path", "limit"].contains(&first.blame) {
+                alarms.push(accusation(&first, now));
+            }
+        }
+        alarms
+    }
+
+    fn alarm(&mut self, alarm: Alarm, now: Clocks) {
+        if let Some(open) = &mut self.open {
+            return open.add(alarm);
+        }
+        if !self.rate.allows(&alarm) {
+            return;
+        }
+        self.look_around(now);
+        let lines: Vec<&str> = self.kernel_lines.iter().map(String::as_str).collect();
+        let facts = facts(&self.snapshot, &lines.join("\n"), now.wall as u64 ^ 1);
+        let mut incident = Incident::begin(alarm, now, Arc::clone(&facts), self.most);
+        incident.suppressed = std::mem::take(&mut self.rate.suppressed);
+        self.queue.push(Write::Incident(incident.id.clone(), vec![facts]));
+        self.open = Some(incident);
+    }
+
+    /// Adds to the incident that is going on what came this second, and ends it when it is over.
+    fn go_on(&mut self, now: Clocks) {
+        let Some(mut open) = self.open.take() else { return };
+        let facts = self.intake.facts().to_vec();
+        let new = open.take(self.intake.ring(), &facts);
+        if !new.is_empty() {
+            self.queue.push(Write::Incident(open.id.clone(), new));
+        }
+        if open.is_over(now.monotonic) || self.stop.asked() {
+            self.close(open, now);
+        } else {
+            self.open = Some(open);
+        }
+    }
+
+    fn close(&mut self, mut incident: Incident, now: Clocks) {
+        if let Some(last) = incident.end(self.intake.ring()) {
+            self.queue.push(Write::Incident(incident.id.clone(), vec![last]));
+        }
+        self.queue.push(Write::IncidentOver(incident.id.clone()));
+        if let Some(alarm) = incident.first() {
+            self.rate.over(&alarm.device.clone(), alarm.trigger, now.monotonic);
+        }
+        let capture = std::mem::take(&mut incident.capture);
+        let taken = self.judge.push(Case { incident: Some(incident.id.clone()), capture });
+        self.judging.push(incident);
+        if !taken && let Some(incident) = self.judging.pop() {
+            self.told(&incident, None);
+        }
+        self.judged_ns = now.monotonic;
+    }
+
+    fn tell(&mut self, judged: &Judged) {
+        let place = self.judging.iter().position(|one| Some(&one.id) == judged.incident.as_ref());
+        let Some(incident) = place.map(|place| self.judging.remove(place)) else { return };
+        self.told(&incident, Some(judged));
+    }
+
+    fn told(&mut self, incident: &Incident, judged: Option<&Judged>) {
+        self.incidents += 1;
+        let first = judged.and_then(|judged| judged.first.as_ref());
+        let verdict = first.map_or("none".to_string(), |first| first.verdict.clone());
+        *self.shared.figures().incidents.entry(verdict).or_default() += 1;
+        let mut json = incident.json(judged, &self.boot, &self.zone);
+        let text = serde_json::to_vec_pretty(&json).unwrap_or_default();
+        self.queue.push(Write::Verdict(incident.id.clone(), text));
+        if let Some(object) = json.as_object_mut()
+            && !object.is_empty()
+        {
+            // Whoever is told reads the whole of it in the store.
+            object.shift_remove("report");
+        }
+        self.teller.push(json);
+    }
+
+    /// Now and then judges how things are, if anybody waited.
+    fn look(&mut self, now: Clocks) {
+        if now.monotonic - self.judged_ns < self.judge_every_ns {
+            return;
+        }
+        let seconds = (now.monotonic - self.judged_ns) as f64 / 1e9;
+        let waited = std::mem::take(&mut self.waited_s) / seconds;
+        self.judged_ns = now.monotonic;
+        if waited < FELT_PER_S || self.open.is_some() || self.judge.waiting > 0 {
+            return;
+        }
+        let stated = with_clock(self.intake.facts(), now.offset());
+        let lines: Vec<&str> = self.kernel_lines.iter().map(String::as_str).collect();
+        let mut capture = vec![facts(&self.snapshot, &lines.join("\n"), now.wall as u64 ^ 1)];
+        let ring = self.intake.ring();
+        let kept: Vec<_> = ring.since(now.monotonic - LOOK_NS, None).collect();
+        let (Some(first), Some(last)) = (kept.first(), kept.last()) else { return };
+        capture.push(beginning(first, &stated).into());
+        capture.extend(kept.iter().map(|kept| Arc::clone(&kept.bytes)));
+        capture.push(ending(last).into());
+        self.judge.push(Case { incident: None, capture });
+    }
+
+    fn state_figures(&self) {
+        let cpu = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+        let cpu = cpu.tv_sec as f64 + cpu.tv_nsec as f64 / 1e9;
+        let written = &self.queue.written;
+        let number = |value: &std::sync::atomic::AtomicU64| value.load(Relaxed) as f64;
+        let mut figures = self.shared.figures();
+        figures.own = vec![
+            ("iowhy_lost_ios_total", "I/Os that the tracer lost.", true, self.lost as f64),
+            (
+                "iowhy_suppressed_alarms",
+                "Alarms since the last incident that began none.",
+                false,
+                self.rate.suppressed as f64,
+            ),
+            (
+                "iowhy_unjudged_total",
+                "Judgements given up because others waited.",
+                true,
+                self.judge.given_up as f64,
+            ),
+            (
+                "iowhy_untold_total",
+                "Incidents nobody was told of because others waited.",
+                true,
+                self.teller.given_up as f64,
+            ),
+            (
+                "iowhy_store_bytes",
+                "Bytes that the store takes.",
+                false,
+                number(&written.store_bytes),
+            ),
+            (
+                "iowhy_store_written_bytes_total",
+                "Bytes written to the store.",
+                true,
+                number(&written.bytes),
+            ),
+            (
+                "iowhy_store_waiting_bytes",
+                "Bytes that wait to be written.",
+                false,
+                number(&written.waiting),
+            ),
+            (
+                "iowhy_store_given_up_total",
+                "Writes given up because the disk did not take them.",
+                true,
+                number(&written.given_up),
+            ),
+            (
+                "iowhy_store_refused_total",
+                "Writes that the disk refused.",
+                true,
+                number(&written.refused),
+            ),
+            (
+                "iowhy_store_thinned_total",
+                "Histograms and averages added up as they aged.",
+                true,
+                number(&written.thinned),
+            ),
+            (
+                "iowhy_store_removed_total",
+                "Segments and incidents removed.",
+                true,
+                number(&written.removed),
+            ),
+            (
+                "iowhy_cpu_seconds_total",
+                "CPU time of the recorder, without its programs in the kernel.",
+                true,
+                cpu,
+            ),
+            (
+                "iowhy_judge_cpu_seconds_total",
+                "Of it, that of the judge.",
+                true,
+                self.judge_cpu_ns as f64 / 1e9,
+            ),
+            ("iowhy_resident_bytes", "Memory of the recorder.", false, resident_bytes()),
+            ("iowhy_seconds_total", "Seconds recorded.", true, self.seconds as f64),
+        ];
+    }
+
+    fn end(mut self) -> anyhow::Result<Status> {
+        self.trace.poll(&mut self.intake)?;
+        self.second()?;
+        let now = Clocks::now();
+        if let Some(open) = self.open.take() {
+            self.close(open, now);
+        }
+        let begun = Instant::now();
+        while self.judge.waiting > 0 && begun.elapsed() < AT_THE_END {
+            std::thread::sleep(Duration::from_millis(20));
+            self.what_was_judged(now);
+        }
+        // Those that the judge did not come to.
+        for incident in std::mem::take(&mut self.judging) {
+            self.told(&incident, None);
+        }
+        self.trace.end(&mut self.intake)?;
+        self.queue.push(Write::Second(self.cells.end(), now.wall.div_euclid(SECOND_NS)));
+        self.queue.push(Write::Learned(self.triggers.learned.text()));
+        self.queue.push(Write::End);
+        drop(self.marks.take());
+        drop(self.teller);
+        let begun = Instant::now();
+        let done = |thread: &std::thread::JoinHandle<()>| thread.is_finished();
+        while !(done(&self.writing) && done(&self.telling)) && begun.elapsed() < AT_THE_END {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let written = &self.queue.written;
+        let (given_up, refused) = (written.given_up.load(Relaxed), written.refused.load(Relaxed));
+        let text = format!(
+            "recorded {} s, {} incidents; {} I/Os lost, {given_up} writes given up, {refused} refused",
+            self.seconds, self.incidents, self.lost
+        );
+        messages::warn(&text, None);
+        Ok(Status::incomplete(self.lost + given_up + refused > 0))
+    }
+}
+
+fn accusation(first: &Brief, now: Clocks) -> Alarm {
+    Alarm {
+        at_ns: now.monotonic,
+        trigger: Trigger::Verdict,
+        device: first.device.clone(),
+        words: format!("{}: {}", first.verdict, first.sentence),
+        excess_ns: 0.0,
+    }
+}
+
+fn last_lines(text: &str) -> std::collections::VecDeque<String> {
+    let skipped = text.lines().count().saturating_sub(KERNEL_LINES);
+    text.lines().skip(skipped).map(str::to_string).collect()
+}
+
+/// Time that I/Os waited, s.
+fn waited_s(second: &Second) -> f64 {
+    let total = second.histograms.iter().filter(|(_, one)| one.stage == Stage::Total);
+    total.filter_map(|(_, one)| one.histogram.sum_ns).sum::<f64>() / 1e9
+}
+
+/// Resident memory, by /proc/self/statm (pages of 4 KiB, or what the system has).
+fn resident_bytes() -> f64 {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages: f64 = text.split(' ').nth(1).and_then(|word| word.parse().ok()).unwrap_or(0.0);
+    pages * rustix::param::page_size() as f64
+}
+
+fn open_store(folder: &Path) -> anyhow::Result<Store> {
+    Store::record(folder).map_err(|cause| {
+        let text = format!("cannot record into `{}`: {cause}", folder.display());
+        let hint = match cause.kind() {
+            std::io::ErrorKind::WouldBlock => {
+                "another recorder writes there; stop it, or name another folder with `--store`"
+            }
+            std::io::ErrorKind::AlreadyExists => {
+                "name a folder that is empty, or not there yet, with `--store`"
+            }
+            _ => "name a folder that you may write to with `--store`",
+        };
+        Hinted::error(text, hint)
+    })
+}
+
+fn bind(address: SocketAddr, wide: bool) -> anyhow::Result<TcpListener> {
+    if !address.ip().is_loopback() && !wide {
+        let hint =
+            "use `127.0.0.1:PORT` behind a proxy that asks for a password, or add `--listen-wide`";
+        return Err(Hinted::error(format!("{address} can be reached by others"), hint));
+    }
+    TcpListener::bind(address).map_err(|cause| {
+        Hinted::error(format!("cannot listen at {address}: {cause}"), "choose another port")
+    })
+}
+
+fn numbers(
+    known: &[iowhy_live::BlockDevice],
+    wanted: &[String],
+) -> anyhow::Result<Vec<(u32, u32)>> {
+    let number = |name: &String| {
+        let name = name.trim_start_matches("/dev/");
+        let found = known.iter().find(|device| device.name == name);
+        found.map(|device| (device.major, device.minor)).ok_or_else(|| {
+            let names: Vec<&str> = known.iter().map(|device| device.name.as_str()).collect();
+            let hint = format!("this machine has {}", names.join(", "));
+            Hinted::error(format!("there is no block device `{name}`"), hint)
+        })
+    };
+    wanted.iter().map(number).collect()
+}

@@ -1,0 +1,199 @@
+//! What the collectors pour: single I/Os and averages go into the ring, histograms and averages into
+//! the second that is being counted.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use iowhy_capture::Writer;
+use iowhy_model::{
+    DeviceId, Distribution, Event, Fact, Interval, Level, Medium, Name, Sink, Source,
+};
+
+use super::ring::Ring;
+
+/// Names of processes and control groups kept; further ones share one name, so that a machine on
+/// which they come and go does not fill the memory.
+const NAMES: usize = 1 << 16;
+const OTHER: &str = "(other)";
+
+/// What one second held.
+#[derive(Default)]
+pub struct Second {
+    /// Histograms by device.
+    pub histograms: Vec<(String, Distribution)>,
+    /// Averages by device.
+    pub averages: Vec<(String, Interval)>,
+    /// Failed I/Os by device: how many, and the last errno.
+    pub errors: BTreeMap<String, (u64, u16)>,
+    /// What was stated as of now, by device.
+    pub facts: Vec<(String, Fact)>,
+    /// Single I/Os.
+    pub events: u64,
+    /// I/Os lost by the tracer.
+    pub lost: u64,
+}
+
+/// What a listing of a collector is to the recorder.
+enum Role {
+    /// Histograms: counted, not kept one by one.
+    Histograms(Box<Source>),
+    /// Everything else: into the ring, under this number.
+    Ring(usize),
+}
+
+/// A sink for the collectors.
+pub struct Intake {
+    ring: Writer<Ring>,
+    roles: Vec<Role>,
+    current: usize,
+    devices: Vec<String>,
+    names: usize,
+    second: Second,
+    lost_before: u64,
+    /// What was stated by collectors that go on, by the number in the ring.
+    facts: Vec<(u64, Fact)>,
+}
+
+impl Intake {
+    /// Pours into this ring; `stream` tells this recording from others.
+    pub fn new(ring: Ring, stream: u64) -> Intake {
+        Intake {
+            ring: Writer::new(ring, stream),
+            roles: Vec::new(),
+            current: 0,
+            devices: Vec::new(),
+            names: 0,
+            second: Second::default(),
+            lost_before: 0,
+            facts: Vec::new(),
+        }
+    }
+
+    /// The ring.
+    pub fn ring(&mut self) -> &mut Ring {
+        self.ring.out()
+    }
+
+    /// Single I/Os since the recorder began.
+    pub fn events(&self) -> u64 {
+        self.ring.events()
+    }
+
+    /// What the collectors stated when they began, by listing of the ring.
+    pub fn facts(&self) -> &[(u64, Fact)] {
+        &self.facts
+    }
+
+    /// Ends the second: its I/Os are a block of the ring.
+    pub fn take(&mut self, now_ns: i64) -> std::io::Result<Second> {
+        self.ring.out().now_ns = now_ns;
+        self.ring.flush()?;
+        let said = self.ring.sources().cloned().enumerate();
+        let said: Vec<_> = said.map(|(place, source)| (place as u64, source)).collect();
+        self.ring.out().before = Arc::new(said);
+        let in_ring: u64 = self.ring.sources().map(Source::lost).sum();
+        let counted = self.roles.iter().filter_map(|role| match role {
+            Role::Histograms(source) => Some(source.lost()),
+            Role::Ring(_) => None,
+        });
+        let lost = in_ring + counted.sum::<u64>();
+        self.second.lost = lost.saturating_sub(self.lost_before);
+        self.lost_before = lost;
+        Ok(std::mem::take(&mut self.second))
+    }
+
+    fn name_of(&self, device: DeviceId) -> Option<&String> {
+        self.devices.get(device.index())
+    }
+}
+
+impl Sink for Intake {
+    fn begin(&mut self, source: Source) -> usize {
+        let counted = source.format == "block-trace" && source.level == Level::B;
+        let role = if counted {
+            Role::Histograms(Box::new(source))
+        } else {
+            Role::Ring(self.ring.begin(source))
+        };
+        self.roles.push(role);
+        self.current = self.roles.len() - 1;
+        self.current
+    }
+
+    fn resume(&mut self, listing: usize) {
+        self.current = listing.min(self.roles.len().saturating_sub(1));
+        if let Some(Role::Ring(here)) = self.roles.get(self.current) {
+            self.ring.resume(*here);
+        }
+    }
+
+    fn source(&mut self) -> &mut Source {
+        match self.roles.get_mut(self.current) {
+            Some(Role::Histograms(source)) => source,
+            _ => self.ring.source(),
+        }
+    }
+
+    fn device(&mut self, name: &str) -> DeviceId {
+        let id = self.ring.device(name);
+        if id.index() == self.devices.len() {
+            self.devices.push(name.to_string());
+        }
+        id
+    }
+
+    fn set_medium(&mut self, device: DeviceId, medium: Medium) {
+        self.ring.set_medium(device, medium);
+    }
+
+    fn name(&mut self, text: &str) -> Name {
+        let text = if self.names >= NAMES { OTHER } else { text };
+        let name = self.ring.name(text);
+        self.names = self.names.max(name.index() + 1);
+        name
+    }
+
+    fn event(&mut self, event: Event) {
+        self.second.events += 1;
+        if let Some(errno) = event.error
+            && let Some(name) = self.name_of(event.device).cloned()
+        {
+            let known = self.second.errors.entry(name).or_default();
+            *known = (known.0 + 1, errno);
+        }
+        self.ring.event(event);
+    }
+
+    fn interval(&mut self, interval: Interval) {
+        if let Some(name) = self.name_of(interval.device) {
+            self.second.averages.push((name.clone(), interval.clone()));
+        }
+        self.ring.interval(interval);
+    }
+
+    fn distribution(&mut self, distribution: Distribution) {
+        if let Some(name) = self.name_of(distribution.device) {
+            self.second.histograms.push((name.clone(), distribution));
+        }
+    }
+
+    fn fact(&mut self, fact: Fact) {
+        match self.roles.get(self.current) {
+            // Both listings of the tracer state the clock; those of devices are stated apart.
+            Some(Role::Ring(here)) if fact.device.is_none() && fact.at.is_none() => {
+                self.facts.push((*here as u64, fact.clone()));
+                self.ring.fact(fact);
+            }
+            Some(Role::Ring(_)) => {
+                let name = fact.device.and_then(|id| self.name_of(id)).cloned();
+                if fact.at.is_some() {
+                    self.second.facts.push((name.unwrap_or_default(), fact.clone()));
+                }
+                self.ring.fact(fact);
+            }
+            _ => {}
+        }
+    }
+
+    fn end(&mut self) {}
+}

@@ -1,0 +1,234 @@
+//! The judge of the recorder, in a thread of its own that gives way to everybody else.
+
+use std::io::{self, BufRead, Read};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+
+use iowhy_diagnose::{Options, judge};
+use iowhy_model::{Finding, Recording, Report, Sink};
+use iowhy_show::Style;
+use serde_json::Value;
+
+/// Judgements that wait.
+const WAITING: usize = 4;
+/// I/Os that are judged one by one: 12 MB, and six times what a replay looks at (docs/METHOD.md, 1 Replay).
+const EVENTS: usize = 1 << 17;
+
+/// What is to be judged.
+pub struct Case {
+    /// The incident; `None` for a look at how things are.
+    pub incident: Option<String>,
+    /// A capture, block by block.
+    pub capture: Vec<Arc<[u8]>>,
+}
+
+/// What a finding says, in short.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Brief {
+    /// `device.retry`.
+    pub verdict: String,
+    /// `disk`.
+    pub blame: &'static str,
+    /// Whether it accuses somebody.
+    pub accuses: bool,
+    /// The device; empty if none.
+    pub device: String,
+    /// 0 to 1.
+    pub confidence: f64,
+    /// 0 to 1.
+    pub explained: f64,
+    /// In one sentence.
+    pub sentence: String,
+    /// Time waited per second.
+    pub waited_per_s: Option<f64>,
+}
+
+/// What was made of a case.
+pub struct Judged {
+    /// The incident, if it is about one.
+    pub incident: Option<String>,
+    /// What stands first.
+    pub first: Option<Brief>,
+    /// I/Os lost in it.
+    pub lost: u64,
+    /// The whole report, for an incident.
+    pub report: Value,
+    /// CPU that it took, ns.
+    pub cpu_ns: u64,
+}
+
+/// The way to the judge and back.
+pub struct Judge {
+    cases: SyncSender<Case>,
+    judged: Receiver<Judged>,
+    /// Cases that were given up because too many waited.
+    pub given_up: u64,
+    /// Cases that are not judged yet.
+    pub waiting: usize,
+}
+
+impl Judge {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// If no thread can be started.
+    pub fn start() -> io::Result<Judge> {
+        let (cases, to_judge) = sync_channel(WAITING);
+        let (to_tell, judged) = channel();
+        let thread = std::thread::Builder::new().name("judge".to_string());
+        thread.spawn(move || run(&to_judge, &to_tell))?;
+        Ok(Judge { cases, judged, given_up: 0, waiting: 0 })
+    }
+
+    /// Hands a case over, or gives it up; whether it was taken.
+    pub fn push(&mut self, case: Case) -> bool {
+        let taken = self.cases.try_send(case).is_ok();
+        self.given_up += u64::from(!taken);
+        self.waiting += usize::from(taken);
+        taken
+    }
+
+    /// What was judged since the last time.
+    pub fn judged(&mut self) -> Vec<Judged> {
+        let all: Vec<Judged> = self.judged.try_iter().collect();
+        self.waiting = self.waiting.saturating_sub(all.len());
+        all
+    }
+}
+
+fn run(cases: &Receiver<Case>, judged: &Sender<Judged>) {
+    // Nobody is to wait for this thread; where it may not step back it does not.
+    let _ = rustix::process::nice(10);
+    while let Ok(case) = cases.recv() {
+        let before = cpu_ns();
+        let mut outcome = outcome(case);
+        outcome.cpu_ns = cpu_ns() - before;
+        if judged.send(outcome).is_err() {
+            break;
+        }
+    }
+}
+
+fn outcome(case: Case) -> Judged {
+    let mut recording = Recording::new();
+    recording.keep_stretches(EVENTS);
+    let input = case.incident.clone().unwrap_or_else(|| "the last seconds".to_string());
+    let mut bytes = Blocks { blocks: case.capture.into_iter().rev().collect(), at: 0 };
+    // What cannot be read of it is counted in it.
+    let _ = iowhy_read::scan(&input, &mut bytes, None, &mut recording);
+    let findings = judge(&recording, &Options::default());
+    let first = findings.first().map(|first| brief(first, &recording));
+    let lost = recording.listings.iter().map(|listing| listing.source.lost()).sum();
+    let report = Report { recording, findings };
+    let report = if case.incident.is_some() { json(&report) } else { Value::Null };
+    Judged { incident: case.incident, first, lost, report, cpu_ns: 0 }
+}
+
+fn brief(finding: &Finding, recording: &Recording) -> Brief {
+    let device = finding.subject.device;
+    Brief {
+        verdict: finding.verdict.name().to_string(),
+        blame: finding.verdict.blames().name(),
+        accuses: !finding.verdict.accuses_nobody(),
+        device: device.map_or(String::new(), |id| recording.device_of(id).name.clone()),
+        confidence: finding.confidence,
+        explained: finding.explained_share,
+        sentence: finding.sentence.clone(),
+        waited_per_s: finding.impact.and_then(|impact| impact.waited_per_s),
+    }
+}
+
+fn json(report: &Report) -> Value {
+    let mut text = Vec::new();
+    let drawn =
+        iowhy_show::find("json").map(|view| (view.write)(report, &Style::plain(), &mut text));
+    match drawn {
+        Some(Ok(())) => serde_json::from_slice(&text).unwrap_or(Value::Null),
+        _ => Value::Null,
+    }
+}
+
+fn cpu_ns() -> u64 {
+    let used = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    (used.tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(used.tv_nsec as u64)
+}
+
+/// Blocks one after the other, the next one last in the list.
+struct Blocks {
+    blocks: Vec<Arc<[u8]>>,
+    at: usize,
+}
+
+impl BufRead for Blocks {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        while self.blocks.last().is_some_and(|block| self.at >= block.len()) {
+            self.blocks.pop();
+            self.at = 0;
+        }
+        Ok(self.blocks.last().and_then(|block| block.get(self.at..)).unwrap_or_default())
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.at += amount;
+    }
+}
+
+impl Read for Blocks {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let here = self.fill_buf()?;
+        let amount = here.len().min(into.len());
+        into[..amount].copy_from_slice(&here[..amount]);
+        self.consume(amount);
+        Ok(amount)
+    }
+}
+
+/// Facts of the machine as the first blocks of a capture: what was stated of everything when the
+/// snapshot was taken, and the kernel's log since.
+pub fn facts(snapshot: &Snapshot, kernel: &str, stream: u64) -> Arc<[u8]> {
+    let mut writer = iowhy_capture::Writer::new(Vec::new(), stream);
+    snapshot.pour(&mut writer);
+    if !kernel.is_empty()
+        && let Some(format) = iowhy_read::find("kernel-log")
+    {
+        let _ = iowhy_read::scan("/dev/kmsg", &mut kernel.as_bytes(), Some(format), &mut writer);
+    }
+    // A buffer does not refuse.
+    let _ = writer.finish();
+    std::mem::take(writer.out()).into()
+}
+
+/// A snapshot of what stands around the I/O.
+pub struct Snapshot(Recording);
+
+impl Snapshot {
+    /// Of what a collector poured, without the kernel's log, which is kept apart.
+    pub fn new(mut recording: Recording) -> Snapshot {
+        recording.listings.retain(|listing| listing.source.input != "/dev/kmsg");
+        Snapshot(recording)
+    }
+
+    /// What it states.
+    pub fn recording(&self) -> &Recording {
+        &self.0
+    }
+
+    fn pour(&self, sink: &mut dyn Sink) {
+        for listing in &self.0.listings {
+            sink.begin(listing.source.clone());
+            for fact in &listing.facts {
+                let mut fact = fact.clone();
+                fact.device = fact.device.map(|id| {
+                    let device = self.0.device_of(id);
+                    let here = sink.device(&device.name);
+                    if let Some(medium) = device.medium {
+                        sink.set_medium(here, medium);
+                    }
+                    here
+                });
+                sink.fact(fact);
+            }
+            sink.end();
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! A word to the recorder: `iowhy mark` sends it as one datagram to a socket in the store's folder.
+
+use std::io;
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+
+/// The socket in the store's folder.
+const SOCKET: &str = "mark.sock";
+/// Bytes of a mark at most.
+pub const LONGEST: usize = 1000;
+/// Marks taken in one second.
+const MOST: usize = 20;
+
+/// Where marks arrive.
+pub struct Marks {
+    socket: UnixDatagram,
+    path: PathBuf,
+}
+
+impl Marks {
+    /// Listens in a store's folder; what an earlier recorder left there is replaced.
+    ///
+    /// # Errors
+    /// If there can be no socket, or its path is longer than the 107 bytes that unix(7) allows.
+    pub fn listen(store: &Path) -> io::Result<Marks> {
+        let path = store.join(SOCKET);
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let socket = UnixDatagram::bind(&path)?;
+        socket.set_nonblocking(true)?;
+        Ok(Marks { socket, path })
+    }
+
+    /// What arrived since the last time.
+    pub fn take(&self) -> Vec<String> {
+        let mut buffer = [0; LONGEST];
+        let mut marks = Vec::new();
+        while marks.len() < MOST
+            && let Ok(length) = self.socket.recv(&mut buffer)
+        {
+            let text = String::from_utf8_lossy(buffer.get(..length).unwrap_or_default());
+            marks.push(text.trim().to_string());
+        }
+        marks
+    }
+}
+
+impl Drop for Marks {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Sends a mark to the recorder of a store.
+///
+/// # Errors
+/// If none listens there.
+pub fn send(store: &Path, text: &str) -> io::Result<()> {
+    let socket = UnixDatagram::unbound()?;
+    socket.send_to(text.as_bytes(), store.join(SOCKET)).map(|_| ())
+}

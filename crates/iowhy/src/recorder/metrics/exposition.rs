@@ -1,0 +1,431 @@
+//! Figures as Prometheus reads them. Its text format (version 0.0.4) and OpenMetrics 1.0 carry classic
+//! buckets, its protobuf format (`io.prometheus.client.MetricFamily`, metrics.proto) native histograms beside them.
+
+use std::fmt::Write;
+
+use iowhy_model::{Edges, Histogram};
+
+use super::Figures;
+
+/// Octaves of a microsecond with a classic bucket: 8 us to 67 s, where the standard table merges
+/// exactly.
+const CLASSIC: std::ops::RangeInclusive<u32> = 3..=26;
+/// The native histogram's resolution: eight buckets per octave, as the tracer's own.
+const SCHEMA: i32 = 3;
+/// What is shorter counts as zero there, s: the tracer's narrowest bucket.
+const ZERO_S: f64 = 1.25e-7;
+
+/// What a client wants.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// Prometheus text.
+    Text,
+    /// OpenMetrics text.
+    OpenMetrics,
+    /// Protobuf, delimited.
+    Protobuf,
+}
+
+impl Form {
+    /// What an `Accept` header asks for; text where it asks for nothing known.
+    pub fn accepted(accept: &str) -> Form {
+        let mut best = (Form::Text, -1.0);
+        for part in accept.split(',') {
+            let mut words = part.split(';').map(str::trim);
+            let form = match words.next() {
+                Some("application/vnd.google.protobuf") => Form::Protobuf,
+                Some("application/openmetrics-text") => Form::OpenMetrics,
+                Some("text/plain" | "text/*" | "*/*") => Form::Text,
+                _ => continue,
+            };
+            let quality = words.find_map(|word| word.strip_prefix("q=")?.parse::<f64>().ok());
+            let quality = quality.unwrap_or(1.0);
+            if quality > best.1 {
+                best = (form, quality);
+            }
+        }
+        best.0
+    }
+
+    /// The `Content-Type` of it.
+    pub fn content_type(self) -> &'static str {
+        match self {
+            Form::Text => "text/plain; version=0.0.4; charset=utf-8",
+            Form::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            Form::Protobuf => {
+                "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; \
+                 encoding=delimited"
+            }
+        }
+    }
+}
+
+/// All values of one name.
+struct Family<'a> {
+    name: &'static str,
+    help: &'static str,
+    kind: Kind,
+    samples: Vec<(Vec<(&'static str, String)>, Value<'a>)>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Counter,
+    Gauge,
+    Histogram,
+}
+
+enum Value<'a> {
+    Number(f64),
+    Latencies(&'a Histogram),
+}
+
+/// The figures in a form.
+pub fn expose(figures: &Figures, form: Form) -> Vec<u8> {
+    let families = families(figures);
+    match form {
+        Form::Protobuf => families.iter().flat_map(protobuf).collect(),
+        Form::Text | Form::OpenMetrics => {
+            let open = form == Form::OpenMetrics;
+            let mut text = String::new();
+            families.iter().for_each(|family| family_text(family, open, &mut text));
+            if open {
+                text.push_str("# EOF\n");
+            }
+            text.into_bytes()
+        }
+    }
+}
+
+fn families(figures: &Figures) -> Vec<Family<'_>> {
+    let mut families = Vec::new();
+    let latencies = figures.latencies.iter().map(|((device, op, stage), histogram)| {
+        let labels = vec![
+            ("device", device.clone()),
+            ("op", op.name().to_string()),
+            ("stage", stage.name().to_lowercase()),
+        ];
+        (labels, Value::Latencies(histogram))
+    });
+    families.push(Family {
+        name: "iowhy_latency_seconds",
+        help: "Latency of block I/O: q2d in the queue, d2c on the device, q2c both.",
+        kind: Kind::Histogram,
+        samples: latencies.collect(),
+    });
+    type Of = fn(&super::Counters) -> f64;
+    let counters: [(&str, &str, Of); 3] = [
+        ("iowhy_ios_total", "Completed I/Os, as traced.", |one| one.ios as f64),
+        ("iowhy_bytes_total", "Bytes read or written, as /proc/diskstats counts them.", |one| {
+            one.bytes
+        }),
+        ("iowhy_waited_seconds_total", "Time that I/Os waited, summed over all.", |one| {
+            one.waited_s
+        }),
+    ];
+    for (name, help, of) in counters {
+        let samples = figures.counters.iter().map(|((device, op), one)| {
+            let labels = vec![("device", device.clone()), ("op", op.name().to_string())];
+            (labels, Value::Number(of(one)))
+        });
+        families.push(Family { name, help, kind: Kind::Counter, samples: samples.collect() });
+    }
+    let in_flight = figures
+        .in_flight
+        .iter()
+        .map(|(device, count)| (vec![("device", device.clone())], Value::Number(*count as f64)));
+    families.push(Family {
+        name: "iowhy_in_flight",
+        help: "I/Os in flight at the last reading.",
+        kind: Kind::Gauge,
+        samples: in_flight.collect(),
+    });
+    let verdicts = figures.verdicts.iter().map(|(device, (verdict, confidence))| {
+        let labels = vec![("device", device.clone()), ("verdict", verdict.clone())];
+        (labels, Value::Number(*confidence))
+    });
+    families.push(Family {
+        name: "iowhy_verdict",
+        help: "The verdict that stands, by its confidence from 0 to 1.",
+        kind: Kind::Gauge,
+        samples: verdicts.collect(),
+    });
+    let incidents = figures
+        .incidents
+        .iter()
+        .map(|(verdict, count)| (vec![("verdict", verdict.clone())], Value::Number(*count as f64)));
+    families.push(Family {
+        name: "iowhy_incidents_total",
+        help: "Incidents by verdict.",
+        kind: Kind::Counter,
+        samples: incidents.collect(),
+    });
+    for (name, help, grows, value) in &figures.own {
+        families.push(Family {
+            name,
+            help,
+            kind: if *grows { Kind::Counter } else { Kind::Gauge },
+            samples: vec![(Vec::new(), Value::Number(*value))],
+        });
+    }
+    families
+}
+
+fn family_text(family: &Family, open: bool, text: &mut String) {
+    let (kind, suffix) = match family.kind {
+        Kind::Counter => ("counter", "_total"),
+        Kind::Gauge => ("gauge", ""),
+        Kind::Histogram => ("histogram", ""),
+    };
+    // OpenMetrics names a counter's family without the suffix of its samples.
+    let name =
+        if open { family.name.strip_suffix(suffix).unwrap_or(family.name) } else { family.name };
+    // Writing into a text does not fail.
+    let _ = writeln!(text, "# HELP {name} {}", family.help);
+    let _ = writeln!(text, "# TYPE {name} {kind}");
+    for (labels, value) in &family.samples {
+        match value {
+            Value::Number(value) => {
+                let _ = writeln!(text, "{}{} {value}", family.name, braces(labels, None));
+            }
+            Value::Latencies(histogram) => {
+                let (buckets, count, sum) = classic(histogram);
+                for (bound, below) in buckets {
+                    let labels = braces(labels, Some(&format!("{bound:?}")));
+                    let _ = writeln!(text, "{}_bucket{labels} {below}", family.name);
+                }
+                let _ = writeln!(
+                    text,
+                    "{}_bucket{} {count}",
+                    family.name,
+                    braces(labels, Some("+Inf"))
+                );
+                let _ = writeln!(text, "{}_sum{} {sum}", family.name, braces(labels, None));
+                let _ = writeln!(text, "{}_count{} {count}", family.name, braces(labels, None));
+            }
+        }
+    }
+}
+
+fn braces(labels: &[(&'static str, String)], bound: Option<&str>) -> String {
+    let escaped = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+    let mut all: Vec<String> =
+        labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
+    all.extend(bound.map(|bound| format!("le=\"{bound}\"")));
+    if all.is_empty() { String::new() } else { format!("{{{}}}", all.join(",")) }
+}
+
+/// Upper bounds in s with what lies below them, all of it, and its sum in s.
+fn classic(histogram: &Histogram) -> (Vec<(f64, u64)>, u64, f64) {
+    let coarse = histogram.rebin(&Edges::log2_us(*CLASSIC.end()));
+    let mut below = 0;
+    let mut buckets = Vec::new();
+    for (bucket, count) in coarse.counts().iter().enumerate() {
+        below += count;
+        let high = coarse.edges().high(bucket);
+        // What is beyond the last edge lies in the last bucket, and is below no bound.
+        if (1000 << CLASSIC.start()..1000u64 << CLASSIC.end()).contains(&high) {
+            buckets.push((high as f64 / 1e9, below));
+        }
+    }
+    let count = histogram.count();
+    (buckets, count, histogram.sum_ns.unwrap_or(0.0) / 1e9)
+}
+
+/// Counts of a native histogram: index and count of each bucket above zero, and those of zero.
+fn native(histogram: &Histogram) -> (Vec<(i32, u64)>, u64) {
+    let (mut buckets, mut zero): (Vec<(i32, u64)>, u64) = (Vec::new(), 0);
+    for (low, high, count) in histogram.filled() {
+        let middle = if high == u64::MAX { low as f64 } else { (low as f64 + high as f64) / 2.0 };
+        let seconds = middle / 1e9;
+        if seconds <= ZERO_S {
+            zero += count;
+            continue;
+        }
+        // Bucket i holds what is above 2^((i - 1) / 8) s, up to 2^(i / 8) s.
+        let index = (seconds.log2() * f64::from(1 << SCHEMA)).ceil() as i32;
+        match buckets.last_mut() {
+            Some((last, known)) if *last == index => *known += count,
+            _ => buckets.push((index, count)),
+        }
+    }
+    (buckets, zero)
+}
+
+/// Fields of a message of protobuf (encoding of protobuf.dev, wire types 0, 1 and 2).
+#[derive(Default)]
+struct Message(Vec<u8>);
+
+impl Message {
+    fn varint(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.0.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.0.push(value as u8);
+    }
+
+    fn number(&mut self, field: u64, value: u64) {
+        self.varint(field << 3);
+        self.varint(value);
+    }
+
+    fn signed(&mut self, field: u64, value: i64) {
+        self.number(field, ((value << 1) ^ (value >> 63)) as u64);
+    }
+
+    fn real(&mut self, field: u64, value: f64) {
+        self.varint(field << 3 | 1);
+        self.0.extend(value.to_le_bytes());
+    }
+
+    fn bytes(&mut self, field: u64, bytes: &[u8]) {
+        self.varint(field << 3 | 2);
+        self.varint(bytes.len() as u64);
+        self.0.extend_from_slice(bytes);
+    }
+}
+
+fn protobuf(family: &Family) -> Vec<u8> {
+    let mut whole = Message::default();
+    whole.bytes(1, family.name.as_bytes());
+    whole.bytes(2, family.help.as_bytes());
+    let (kind, field) = match family.kind {
+        Kind::Counter => (0, 3),
+        Kind::Gauge => (1, 2),
+        Kind::Histogram => (4, 7),
+    };
+    whole.number(3, kind);
+    for (labels, value) in &family.samples {
+        let mut metric = Message::default();
+        for (name, value) in labels {
+            let mut pair = Message::default();
+            pair.bytes(1, name.as_bytes());
+            pair.bytes(2, value.as_bytes());
+            metric.bytes(1, &pair.0);
+        }
+        let mut inner = Message::default();
+        match value {
+            Value::Number(value) => inner.real(1, *value),
+            Value::Latencies(histogram) => latencies(histogram, &mut inner),
+        }
+        metric.bytes(field, &inner.0);
+        whole.bytes(4, &metric.0);
+    }
+    let mut delimited = Message::default();
+    delimited.varint(whole.0.len() as u64);
+    delimited.0.extend(whole.0);
+    delimited.0
+}
+
+fn latencies(histogram: &Histogram, into: &mut Message) {
+    let (buckets, count, sum) = classic(histogram);
+    into.number(1, count);
+    into.real(2, sum);
+    for (bound, below) in buckets {
+        let mut bucket = Message::default();
+        bucket.number(1, below);
+        bucket.real(2, bound);
+        into.bytes(3, &bucket.0);
+    }
+    let (filled, zero) = native(histogram);
+    into.signed(5, SCHEMA.into());
+    into.real(6, ZERO_S);
+    into.number(7, zero);
+    // A span is a gap, then so many buckets; deltas are between neighbours, empty ones left out.
+    let mut next: Option<i32> = None;
+    let mut before = 0i64;
+    let mut deltas = Vec::new();
+    let mut spans: Vec<(i32, u64)> = Vec::new();
+    for (index, count) in filled {
+        match (next, spans.last_mut()) {
+            (Some(next), Some((_, length))) if index == next => *length += 1,
+            (next, _) => spans.push((index - next.unwrap_or(0), 1)),
+        }
+        next = Some(index + 1);
+        deltas.push(count as i64 - before);
+        before = count as i64;
+    }
+    for (offset, length) in spans {
+        let mut span = Message::default();
+        span.signed(1, offset.into());
+        span.number(2, length);
+        into.bytes(12, &span.0);
+    }
+    deltas.into_iter().for_each(|delta| into.signed(13, delta));
+}
+
+#[cfg(test)]
+mod tests {
+    use iowhy_model::{Op, Stage};
+
+    use super::super::Counters;
+    use super::*;
+
+    fn figures() -> Figures {
+        let mut figures = Figures::default();
+        let mut histogram = Histogram::empty(Edges::standard());
+        for us in [90u64, 110, 110, 5000] {
+            histogram.record(us * 1000);
+        }
+        figures.latencies.insert(("sda".to_string(), Op::Read, Stage::Total), histogram);
+        let counters = Counters { ios: 4, bytes: 16384.0, waited_s: 0.00531 };
+        figures.counters.insert(("s\"da".to_string(), Op::Read), counters);
+        figures.own.push(("iowhy_cpu_seconds_total", "CPU of the recorder.", true, 1.5));
+        figures
+    }
+
+    #[test]
+    fn classic_buckets_count_what_lies_below_their_bound() {
+        let text = String::from_utf8(expose(&figures(), Form::Text)).expect("text");
+        for line in [
+            "# TYPE iowhy_latency_seconds histogram",
+            "iowhy_latency_seconds_bucket{device=\"sda\",op=\"read\",stage=\"q2c\",le=\"6.4e-5\"} 0",
+            "iowhy_latency_seconds_bucket{device=\"sda\",op=\"read\",stage=\"q2c\",le=\"0.000128\"} 3",
+            "iowhy_latency_seconds_bucket{device=\"sda\",op=\"read\",stage=\"q2c\",le=\"+Inf\"} 4",
+            "iowhy_latency_seconds_count{device=\"sda\",op=\"read\",stage=\"q2c\"} 4",
+            "iowhy_ios_total{device=\"s\\\"da\",op=\"read\"} 4",
+            "iowhy_cpu_seconds_total 1.5",
+        ] {
+            assert!(text.lines().any(|known| known == line), "{line} in\n{text}");
+        }
+        assert!(!text.contains("# EOF"));
+        let open = String::from_utf8(expose(&figures(), Form::OpenMetrics)).expect("text");
+        assert!(open.ends_with("# EOF\n") && open.contains("# TYPE iowhy_ios counter"), "{open}");
+    }
+
+    #[test]
+    fn native_buckets_hold_the_middle_of_ours() {
+        let figures = figures();
+        let histogram = figures.latencies.values().next().expect("one");
+        let (buckets, zero) = native(histogram);
+        assert_eq!(zero, 0);
+        assert_eq!(buckets.iter().map(|(_, count)| count).sum::<u64>(), 4);
+        for (index, _) in &buckets {
+            let upper = (f64::from(*index) / 8.0).exp2();
+            assert!((80e-6..6e-3).contains(&upper), "{upper}");
+        }
+        let bytes = expose(&figures, Form::Protobuf);
+        let needle = b"iowhy_latency_seconds";
+        assert!(bytes.windows(needle.len()).any(|window| window == needle));
+    }
+
+    #[test]
+    fn a_client_gets_what_it_likes_best() {
+        for (accept, form) in [
+            ("", Form::Text),
+            ("*/*", Form::Text),
+            ("text/html, application/xml;q=0.9", Form::Text),
+            (
+                "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
+                Form::OpenMetrics,
+            ),
+            (
+                "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited,application/openmetrics-text;version=1.0.0;q=0.8,text/plain;q=0.5",
+                Form::Protobuf,
+            ),
+        ] {
+            assert_eq!(Form::accepted(accept), form, "{accept}");
+        }
+    }
+}

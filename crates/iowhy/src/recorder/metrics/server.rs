@@ -1,0 +1,126 @@
+//! The server of the figures: two paths, read-only, few connections at a time, each of them short.
+
+use std::io::{self, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use super::Shared;
+use super::exposition::{Form, expose};
+
+/// Connections answered at a time; others wait in the system's queue.
+const AT_ONCE: usize = 4;
+/// A request has to be there after this time, and its answer taken.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// Bytes of a request's head.
+const HEAD: usize = 8192;
+
+/// Answers on a socket that is bound already, in threads that end with the process.
+///
+/// # Errors
+/// If no thread can be started.
+pub fn serve(listener: TcpListener, shared: &Shared) -> io::Result<()> {
+    for _ in 0..AT_ONCE {
+        let (listener, shared) = (listener.try_clone()?, shared.clone());
+        let thread = std::thread::Builder::new().name("metrics".to_string());
+        thread.stack_size(256 << 10).spawn(move || {
+            loop {
+                match listener.accept() {
+                    Ok((stream, _)) => {
+                        // Whoever went away needs no answer.
+                        let _ = answer(stream, &shared);
+                    }
+                    Err(_) => std::thread::sleep(Duration::from_millis(100)),
+                }
+            }
+        })?;
+    }
+    Ok(())
+}
+
+fn answer(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
+    let head = head(&mut stream)?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut lines = head.lines();
+    let mut words = lines.next().unwrap_or_default().split(' ');
+    let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let path = path.split('?').next().unwrap_or_default();
+    let accept = lines
+        .filter_map(|line| line.split_once(':'))
+        .find(|(name, _)| name.eq_ignore_ascii_case("accept"))
+        .map_or("", |(_, value)| value.trim());
+    let (status, kind, body) = match (method, path) {
+        ("GET" | "HEAD", "/metrics") => {
+            let form = Form::accepted(accept);
+            let figures = shared.figures().clone();
+            ("200 OK", form.content_type(), expose(&figures, form))
+        }
+        ("GET" | "HEAD", "/healthz") => ("200 OK", "text/plain", b"ok\n".to_vec()),
+        ("GET" | "HEAD", _) => ("404 Not Found", "text/plain", b"/metrics or /healthz\n".to_vec()),
+        _ => ("405 Method Not Allowed", "text/plain", b"read-only\n".to_vec()),
+    };
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\
+         Connection: close\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes())?;
+    if method != "HEAD" {
+        stream.write_all(&body)?;
+    }
+    stream.flush()
+}
+
+/// The head of a request, all of it within the time, however slowly it comes.
+fn head(stream: &mut TcpStream) -> io::Result<String> {
+    let begun = Instant::now();
+    let mut head = Vec::new();
+    let mut buffer = [0; 1024];
+    while !head.windows(4).any(|window| window == b"\r\n\r\n") {
+        let left = PATIENCE.saturating_sub(begun.elapsed());
+        if left.is_zero() || head.len() >= HEAD {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        stream.set_read_timeout(Some(left))?;
+        match stream.read(&mut buffer)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            length => head.extend_from_slice(buffer.get(..length).unwrap_or_default()),
+        }
+    }
+    Ok(String::from_utf8_lossy(&head).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(address: std::net::SocketAddr, request: &str) -> String {
+        let mut stream = TcpStream::connect(address).expect("it listens");
+        stream.write_all(request.as_bytes()).expect("it reads");
+        let mut text = String::new();
+        stream.read_to_string(&mut text).expect("it answers");
+        text
+    }
+
+    #[test]
+    fn two_paths_are_answered_and_nothing_else() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let shared = Shared::default();
+        shared.figures().own.push(("iowhy_up", "Whether it runs.", false, 1.0));
+        serve(listener, &shared).expect("threads");
+        let text = ask(address, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+        assert!(
+            text.starts_with("HTTP/1.1 200 OK\r\n") && text.ends_with("iowhy_up 1\n"),
+            "{text}"
+        );
+        let text = ask(address, "GET /healthz HTTP/1.1\r\n\r\n");
+        assert!(text.ends_with("ok\n"), "{text}");
+        assert!(ask(address, "GET /etc/passwd HTTP/1.1\r\n\r\n").contains("404"));
+        assert!(ask(address, "POST /metrics HTTP/1.1\r\n\r\n").contains("405"));
+        // Who says nothing does not keep the others waiting.
+        let silent: Vec<TcpStream> =
+            (0..3).map(|_| TcpStream::connect(address).expect("it listens")).collect();
+        assert!(ask(address, "HEAD /metrics HTTP/1.1\r\n\r\n").ends_with("\r\n\r\n"));
+        drop(silent);
+    }
+}

@@ -1,0 +1,202 @@
+//! The flight recorder against disks with a known fault, and against being killed. Needs root,
+//! /dev/fuse and /dev/loop-control.
+#![expect(clippy::expect_used, clippy::print_stderr, clippy::print_stdout, reason = "a test may")]
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use iowhy_rig::faulty_disk::missing;
+
+/// One at a time: two disks would wait for each other's processor. `None` where it cannot be.
+fn alone(test: &str) -> Option<MutexGuard<'static, ()>> {
+    static ONE: Mutex<()> = Mutex::new(());
+    if let Some(missing) = missing() {
+        eprintln!("skipped: {test} needs {missing}");
+        return None;
+    }
+    Some(ONE.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// A store that goes when the test ends.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let name = format!("recorder-{name}-{}", std::process::id());
+        Folder(Path::new(env!("CARGO_TARGET_TMPDIR")).join(name))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn iowhy() -> Command {
+    Command::new(iowhy_rig::built::iowhy().expect("`cargo build -p iowhy` before"))
+}
+
+fn recorder(store: &Folder, more: &[&str]) -> Child {
+    let mut command = iowhy();
+    command.args(["watch", "--store"]).arg(&store.0).args(["--rate", "100"]).args(more);
+    command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts")
+}
+
+/// Waits until the recorder has written something.
+fn until_it_records(store: &Folder) {
+    let begun = Instant::now();
+    let written = || {
+        let names = std::fs::read_dir(store.0.join("segments")).into_iter().flatten().flatten();
+        names.filter_map(|name| name.metadata().ok()).any(|about| about.len() > 0)
+    };
+    while !written() {
+        assert!(begun.elapsed() < Duration::from_secs(30), "nothing is recorded");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn told(store: &Folder, words: &[&str]) -> (String, i32) {
+    let output = iowhy().args(words).arg("--store").arg(&store.0).output().expect("it runs");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    (text + &said, output.status.code().unwrap_or(-1))
+}
+
+/// A faulty disk and a load on it, until both are gone.
+fn disk(model: &str, fault: &[&str], load: &str) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rig"));
+    command.args(["disk", "--size", "256M", "--model", model]);
+    fault.iter().for_each(|fault| {
+        command.args(["--fault", fault]);
+    });
+    let output = command.args(["--run", load]).output().expect("rig starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+}
+
+const READ: &str =
+    "timeout SECONDS dd if={dev} of=/dev/null bs=128k iflag=direct status=none; true";
+
+#[test]
+fn incidents_of_sick_disks_are_found_and_asked_for_later() {
+    let Some(_alone) = alone("incidents_of_sick_disks_are_found_and_asked_for_later") else {
+        return;
+    };
+    let store = Folder::new("incidents");
+    let mut watch = recorder(&store, &["--judge", "8s"]);
+    until_it_records(&store);
+    // A disk that came after the recorder began is traced as well.
+    disk("rotational", &["retry=0.35"], &READ.replace("SECONDS", "22"));
+    disk("rotational", &["stall=4s/1300ms"], &READ.replace("SECONDS", "14"));
+    let (said, status) = told(&store, &["mark", "the test's own"]);
+    assert_eq!(status, 0, "{said}");
+    std::thread::sleep(Duration::from_secs(12));
+    rustix::process::kill_process(
+        rustix::process::Pid::from_child(&watch),
+        rustix::process::Signal::TERM,
+    )
+    .expect("it can be told to end");
+    let ended = watch.wait().expect("it ends");
+    assert!(ended.code().is_some_and(|code| code < 2), "{ended:?}");
+
+    let (text, _) = told(&store, &["incidents", "--json"]);
+    println!("{}", told(&store, &["incidents"]).0);
+    let all: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let rows = all["incidents"].as_array().expect("a list");
+    let of_a_disk: Vec<&serde_json::Value> = rows
+        .iter()
+        .filter(|row| {
+            row["blame"] == "disk" && row["device"].as_str().is_some_and(|d| d.starts_with("loop"))
+        })
+        .collect();
+    assert!(!of_a_disk.is_empty(), "{text}");
+    assert!(of_a_disk.iter().any(|row| row["verdict"] == "device.retry"), "{text}");
+    let stalled = |row: &&serde_json::Value| {
+        row["alarms"].as_array().is_some_and(|alarms| {
+            alarms.iter().any(|alarm| alarm["trigger"] == "latency" || alarm["trigger"] == "stall")
+        })
+    };
+    assert!(rows.iter().any(|row| stalled(&row)), "{text}");
+    let marks = |row: &&serde_json::Value| {
+        row["alarms"]
+            .as_array()
+            .is_some_and(|alarms| alarms.iter().any(|alarm| alarm["seen"] == "the test's own"))
+    };
+    assert!(rows.iter().any(|row| marks(&row)), "{text}");
+
+    // The same words on the store as on any capture.
+    let at = format!("@{}", of_a_disk[0]["at_ns"].as_i64().expect("a time") / 1_000_000_000);
+    let (why, status) = told(&store, &["why", "--json", "--at", &at]);
+    assert!(status < 2, "{why}");
+    let why: serde_json::Value = serde_json::from_str(why.split("\niowhy: ").next().unwrap_or(""))
+        .unwrap_or_else(|error| unreachable!("{error}: {why}"));
+    assert_eq!(why["findings"][0]["verdict"], of_a_disk[0]["verdict"]);
+    for words in [&["stat", "--since", "-10m"][..], &["hist"], &["map"]] {
+        let (text, status) = told(&store, words);
+        assert!(status < 2 && text.contains("loop"), "{words:?}: {text}");
+    }
+    let (text, status) = told(&store, &["why", "--at", "2001-01-01 03:12"]);
+    assert_eq!(status, 2);
+    assert!(text.contains("holds no I/O of that time"), "{text}");
+}
+
+/// Ten times; 200 with `IOWHY_KILLS=200`.
+#[test]
+fn a_recorder_that_is_killed_loses_a_second_and_its_store_can_be_read() {
+    let Some(_alone) = alone("a_recorder_that_is_killed_loses_a_second_and_its_store_can_be_read")
+    else {
+        return;
+    };
+    let kills: u64 = std::env::var("IOWHY_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(10);
+    let store = Folder::new("kills");
+    let file = Folder::new("load");
+    // Something to record, on whatever disk this is.
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let mut state = 7u64;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                let Ok(mut out) = std::fs::File::create(&file.0) else { break };
+                let written = out.write_all(&[1; 8192]).and_then(|()| out.sync_all());
+                assert!(written.is_ok(), "{written:?}");
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        });
+        for _ in 0..kills {
+            let mut watch = recorder(&store, &[]);
+            let already = newest(&store);
+            let begun = Instant::now();
+            while newest(&store) == already {
+                assert!(begun.elapsed() < Duration::from_secs(30), "nothing is recorded");
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            std::thread::sleep(Duration::from_millis((state >> 33) % 2500));
+            watch.kill().expect("SIGKILL");
+            watch.wait().expect("it is gone");
+            let killed = std::time::SystemTime::now();
+            let last = newest(&store).and_then(|path| path.metadata().ok()?.modified().ok());
+            let lost = last.and_then(|last| killed.duration_since(last).ok());
+            // A second, and what a busy machine keeps a process waiting.
+            assert!(lost.is_some_and(|lost| lost < Duration::from_millis(1600)), "{lost:?}");
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    let _ = std::fs::remove_file(&file.0);
+    let (text, status) = told(&store, &["hist", "--json"]);
+    assert!(status < 2, "{text}");
+    assert!(!text.contains("damaged"), "{text}");
+    let segments = std::fs::read_dir(store.0.join("segments")).expect("a folder").count() as u64;
+    assert_eq!(segments, kills);
+}
+
+/// The segment that was written last.
+fn newest(store: &Folder) -> Option<PathBuf> {
+    let names = std::fs::read_dir(store.0.join("segments")).into_iter().flatten().flatten();
+    let filled = names.filter(|name| name.metadata().is_ok_and(|about| about.len() > 0));
+    filled.map(|name| name.path()).max()
+}
