@@ -101,3 +101,20 @@ fn the_build_is_told_in_full() {
         assert!(text.lines().any(|line| line.starts_with(what)), "{what}: {text}");
     }
 }
+
+#[test]
+fn the_default_configuration_names_every_option_of_the_recorder() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let file = std::fs::read_to_string(root.join("contrib/iowhy-watch.default")).unwrap();
+    let help = iowhy().args(["watch", "--help"]).output().unwrap();
+    let help = String::from_utf8(help.stdout).unwrap();
+    let options = help.split_whitespace().filter(|word| word.starts_with("--"));
+    let options: Vec<&str> = options.map(|word| word.trim_end_matches([',', '.', '`'])).collect();
+    assert!(options.len() > 5, "{help}");
+    for option in options.iter().filter(|option| **option != "--help") {
+        assert!(file.contains(&format!("# {option} ")), "{option} is not explained");
+    }
+    let unit = std::fs::read_to_string(root.join("contrib/iowhy-watch.service")).unwrap();
+    assert!(unit.contains("EnvironmentFile=-/etc/default/iowhy-watch"));
+    assert!(unit.contains("$IOWHY_WATCH_OPTIONS"));
+}
