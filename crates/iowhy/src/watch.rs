@@ -1,5 +1,6 @@
 //! This machine becomes a recording: which collectors run, for how long, how often they pour.
 
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use iowhy_live::{
@@ -305,18 +306,26 @@ fn numbers(known: &[BlockDevice], plan: &Plan) -> anyhow::Result<Vec<(u32, u32)>
 
 /// Says which devices went away while they were watched: they are gone, or their medium is.
 fn name_vanished(before: &[BlockDevice], wanted: &[String]) -> anyhow::Result<()> {
-    let now = known_devices()?;
-    for device in before.iter().filter(|one| one.bytes.unwrap_or(0) > 0) {
-        let same = now.iter().find(|one| one.name == device.name);
-        let asked_for = wanted.is_empty() || wanted.contains(&device.name);
-        if asked_for && same.is_none_or(|one| one.bytes.unwrap_or(0) == 0) {
-            let name = &device.name;
-            let text =
-                format!("`{name}` went away while it was watched; what it did before is kept");
-            messages::warn(&text, None);
-        }
-    }
+    vanished(before, wanted)?.iter().for_each(|name| messages::warn(&went_away(name), None));
     Ok(())
+}
+
+/// What is said of a device that is gone.
+pub fn went_away(name: &str) -> String {
+    format!("`{name}` went away while it was watched; what it did before is kept")
+}
+
+/// The devices that are gone by now, or whose medium is.
+///
+/// # Errors
+/// If /sys cannot be read.
+pub fn vanished(before: &[BlockDevice], wanted: &[String]) -> anyhow::Result<Vec<String>> {
+    let now = known_devices()?;
+    let there: HashSet<&str> =
+        now.iter().filter(|one| one.bytes.unwrap_or(0) > 0).map(|one| one.name.as_str()).collect();
+    let had = before.iter().filter(|one| one.bytes.unwrap_or(0) > 0).map(|one| &one.name);
+    let asked_for = had.filter(|name| wanted.is_empty() || wanted.contains(name));
+    Ok(asked_for.filter(|name| !there.contains(name.as_str())).cloned().collect())
 }
 
 /// Adds what sysfs says of the devices that did something to the open listing.

@@ -226,3 +226,45 @@ fn what_cannot_be_written_to_is_refused_before_anything_is_watched() {
     let (status, _, said) = ended(iowhy(&["record", "-o", "-", "--rotate", "1G"]));
     assert!(status == 2 && said.contains("cannot be rotated"), "{said}");
 }
+
+#[test]
+fn a_device_that_goes_away_is_said_and_what_it_did_is_kept() {
+    if !can_run(&["fio", "losetup"]) {
+        return;
+    }
+    let disk = filled();
+    let file = place("gone");
+    let name = file.to_str().unwrap();
+    let recording = iowhy(&["record", "-o", name, "--device", &disk.name, "--for", "60s"]);
+    attached(&recording);
+    read(&disk, 1000);
+    rig::run("losetup", &["-d", &disk.path]);
+    std::thread::sleep(Duration::from_millis(2500));
+    rig::run("kill", &["-INT", &recording.id().to_string()]);
+    let (_, _, said) = ended(recording);
+    let gone = format!("`{}` went away while it was watched", disk.name);
+    assert_eq!(said.matches(&gone).count(), 1, "{said}");
+    let (events, _, _) = held(name);
+    assert!(events >= 990, "{events}");
+    let (_, text, _) = ended(iowhy(&["why", "--json", name]));
+    std::fs::remove_file(&file).unwrap();
+    assert!(text.contains("went away while it was watched"), "{text}");
+}
+
+#[test]
+fn a_hung_up_terminal_ends_a_recording_as_an_interrupt_does() {
+    if !can_run(&[]) {
+        return;
+    }
+    let disk = Loop::new(8, None);
+    let file = place("hup");
+    let name = file.to_str().unwrap();
+    let recording = iowhy(&["record", "-o", name, "--device", &disk.name, "--for", "60s"]);
+    attached(&recording);
+    rig::run("kill", &["-HUP", &recording.id().to_string()]);
+    let (status, _, said) = ended(recording);
+    assert_eq!(status, 0, "{said}");
+    let (_, text, said) = ended(iowhy(&["stat", "--json", name]));
+    std::fs::remove_file(&file).unwrap();
+    assert!(!text.contains("no end") && !said.contains("no end"), "{text} {said}");
+}

@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, FromArgMatches};
 use iowhy_capture::Writer;
-use iowhy_live::{BlockTrace, Collector, DiskStats, TraceMode, TraceOptions};
+use iowhy_live::{BlockDevice, BlockTrace, Collector, DiskStats, TraceMode, TraceOptions};
 use iowhy_model::{Fact, Nanos, Note, Sink};
 
 use crate::arguments::{Selection, duration, watch_time};
@@ -41,6 +41,7 @@ use crate::confined::{self, Later};
 use crate::messages::{self, Hinted, Progress};
 use crate::outputs::Force;
 use crate::stop::Stop;
+use crate::watch;
 use part::{Part, Place};
 
 /// Entry in the list of commands.
@@ -116,6 +117,10 @@ struct Recorder {
     counters: DiskStats,
     writer: Writer<Part>,
     place: Place,
+    /// The devices at the start, those asked for, and those of which it was said that they are gone.
+    known: Vec<BlockDevice>,
+    wanted: Vec<String>,
+    gone: Vec<String>,
     stop: Stop,
     progress: Progress,
     begun: Instant,
@@ -134,7 +139,7 @@ impl Recorder {
             }
         }
         let watched = known.iter().filter(|one| wanted.is_empty() || wanted.contains(&one.name));
-        let watched: Vec<_> = watched.collect();
+        let watched: Vec<_> = watched.cloned().collect();
         let numbers = watched.iter().map(|device| (device.major, device.minor));
         let options = TraceOptions {
             devices: if wanted.is_empty() { Vec::new() } else { numbers.collect() },
@@ -168,8 +173,22 @@ impl Recorder {
         confined::watching(&Later::Write(confined::folders(&[&record.output])), None)?;
         place.check_next()?;
         let progress = Progress::new(true);
-        let begun = Instant::now();
-        Ok(Recorder { trace, counters, writer, place, stop: Stop::new()?, progress, begun })
+        let (begun, stop, gone) = (Instant::now(), Stop::new()?, Vec::new());
+        Ok(Recorder { trace, counters, writer, place, known, wanted, gone, stop, progress, begun })
+    }
+
+    /// Says which devices went away, on stderr and in the capture.
+    fn name_vanished(&mut self) -> anyhow::Result<()> {
+        for name in watch::vanished(&self.known, &self.wanted)? {
+            if self.gone.contains(&name) {
+                continue;
+            }
+            let reason = watch::went_away(&name);
+            messages::warn(&reason, None);
+            self.writer.note(Note { line: 0, text: String::new(), reason });
+            self.gone.push(name);
+        }
+        Ok(())
     }
 
     /// Records until the time is over, the user stops it, or the file cannot be written.
@@ -184,6 +203,7 @@ impl Recorder {
                 tended = Instant::now();
                 self.trace.tend()?;
                 self.counters.poll(&mut self.writer)?;
+                self.name_vanished()?;
                 self.show_progress();
             }
             if written.elapsed() >= BLOCK_AGE {
@@ -212,6 +232,7 @@ impl Recorder {
     fn end(mut self, outcome: anyhow::Result<()>) -> anyhow::Result<summary::Summary> {
         let seconds = self.begun.elapsed().as_secs_f64();
         self.trace.end(&mut self.writer)?;
+        self.name_vanished()?;
         self.counters.poll(&mut self.writer)?;
         self.counters.end(&mut self.writer)?;
         let written = match outcome {
