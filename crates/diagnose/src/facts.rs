@@ -279,9 +279,12 @@ impl<'s, 'a> About<'s, 'a> {
                 let mut kinds = LimitKind::ALL.into_iter();
                 let kind = kinds.find(|kind| kind.key() == reading.fact.key)?;
                 let path = reading.read_from();
-                let group = path.strip_prefix("/sys/fs/cgroup").and_then(|path| {
-                    path.rsplit_once('/').map(|(group, _)| group.trim_start_matches('/'))
-                });
+                // Version 1 has a tree for each controller, and groups are named below it.
+                let first = path.strip_prefix("/sys/fs/cgroup/blkio");
+                let group =
+                    first.or_else(|| path.strip_prefix("/sys/fs/cgroup")).and_then(|path| {
+                        path.rsplit_once('/').map(|(group, _)| group.trim_start_matches('/'))
+                    });
                 Some(Limit { group, kind, value: reading.number()?, reading: *reading })
             })
             .collect()
@@ -290,8 +293,8 @@ impl<'s, 'a> About<'s, 'a> {
 
 /// The disks a recording measured or names as disks: no partition, no controller, no port.
 fn disks(recording: &Recording) -> Vec<String> {
-    let all: Vec<String> =
-        recording.devices().iter().map(|device| disk_names::disk(&device.name)).collect();
+    let devices = recording.devices().iter().filter(|device| !device.name.is_empty());
+    let all: Vec<String> = devices.map(|device| disk_names::disk(&device.name)).collect();
     let is_part = |name: &String| all.iter().any(|disk| is_partition(name, disk));
     let controls = |name: &String| all.iter().any(|disk| is_controller(name, disk));
     let mut disks: Vec<String> = all

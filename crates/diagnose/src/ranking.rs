@@ -247,6 +247,9 @@ fn carries(analysis: &Analysis, finding: &Finding) -> f64 {
     let rows = analysis.intervals.iter().filter(|row| rests_on(&row.listing)).count();
     let counted = analysis.histograms.iter().filter(|sample| rests_on(&sample.listing));
     let counted: u64 = counted.map(|sample| sample.known.histogram.count()).sum();
+    if finding.verdict == Verdict::Healthy && may_be_held_back(analysis, finding) {
+        return ONE_ROW;
+    }
     let inferred = finding.subject.listings.iter().any(|place| {
         let listing = analysis.recording.listings.get(*place);
         listing.is_some_and(|known| known.source.inferred.contains(&Inferred::Columns))
@@ -264,6 +267,15 @@ fn carries(analysis: &Analysis, finding: &Finding) -> f64 {
         Level::B => AVERAGES,
         _ => SUREST,
     })
+}
+
+/// Whether control groups limit a disk that a finding clears: what a throttle holds back waits before any
+/// request that was seen.
+fn may_be_held_back(analysis: &Analysis, finding: &Finding) -> bool {
+    let Some(place) = finding.subject.listings.first() else { return false };
+    let named = finding.evidence.iter().filter_map(|known| known.disk.clone());
+    let one = finding.subject.device.map(|device| analysis.disk(device));
+    named.chain(one).any(|disk| !analysis.about(*place, &disk).limits().is_empty())
 }
 
 /// A disk blamed in vain costs more than one not named: what was too light to blame a device stays so,

@@ -82,7 +82,7 @@ pub fn control_group(path: &str) -> Option<u64> {
 
 /// Where the block controller is mounted, by the text of /proc/self/mountinfo: `blkio` of version
 /// 1 before the unified hierarchy, which cannot hold the controller then.
-fn block_hierarchy(mounts: &str) -> Option<PathBuf> {
+pub(crate) fn block_hierarchy(mounts: &str) -> Option<PathBuf> {
     let of = |kind: &str, option: &str| {
         mounts.lines().find_map(|line| {
             // proc_pid_mountinfo(5): the fifth word is the place; type, source and options follow

@@ -147,6 +147,15 @@ fn recursion_misses(status: &str) -> Option<u64> {
     lines.find_map(|line| line.strip_prefix("recursion_misses:"))?.trim().parse().ok()
 }
 
+/// The requests each watched device has in flight now, by row.
+pub fn now_in_flight(sys: &Path, watched: &WatchList) -> Vec<u64> {
+    let of = |number: u32| {
+        let known = in_flight_of(sys, number);
+        known.begun.unwrap_or(0).max(known.in_driver.unwrap_or(0))
+    };
+    watched.devices.iter().map(|device| of(device.number)).collect()
+}
+
 /// What the files of /sys/dev/block/MAJOR:MINOR say.
 fn in_flight_of(sys: &Path, number: u32) -> InFlight {
     let (major, minor) = major_minor(number);

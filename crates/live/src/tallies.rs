@@ -75,19 +75,40 @@ impl Tallies {
         }
     }
 
-    /// Losses by reason: those every mode has, then those of `events` or of `histograms`.
-    fn losses(&self, events: bool, histograms: bool) -> [(&'static str, u64); 7] {
+    /// Losses by reason: those every mode has, then those of `events` or of `histograms`. So many of
+    /// those without a start may have begun before the watch: they are none, and are counted down.
+    fn losses(&self, events: bool, histograms: bool, edge: &mut Edge) -> [(&'static str, u64); 7] {
         let no_slot = self.no_slot.min(self.no_start);
         let only = |yes: bool, count: u64| if yes { count } else { 0 };
         [
-            ("not measured: their start was not seen", self.no_start - no_slot),
+            ("not measured: their start was not seen", edge.rest(self.no_start - no_slot)),
             ("not measured: too many in flight at once", no_slot),
             ("not measured: their completion was not seen", self.no_completion),
             ("perhaps not asked for: who sent them was not seen", self.no_sender),
             ("dropped: the ring buffer was full", only(events, self.ring_full)),
-            ("only D2C: their start was not seen", only(histograms, self.no_total)),
+            ("only D2C: their start was not seen", only(histograms, edge.rest(self.no_total))),
             ("not counted: the device appeared later", only(histograms, self.no_row)),
         ]
+    }
+}
+
+/// The requests of one device that were in flight when the watch began.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Edge {
+    /// How many may still come.
+    left: u64,
+}
+
+/// What a device at work may hold more than the kernel's count of requests in flight showed: it was read
+/// some moments before and after the programs were attached.
+const UNSEEN: u64 = 32;
+
+impl Edge {
+    /// How many of these are more than were in flight.
+    fn rest(&mut self, count: u64) -> u64 {
+        let at_edge = count.min(self.left);
+        self.left -= at_edge;
+        count - at_edge
     }
 }
 
@@ -97,14 +118,36 @@ pub struct TallyReader {
     events: bool,
     histograms: bool,
     before: Vec<[u64; TALLIES]>,
+    /// By row.
+    edges: Vec<Edge>,
+    /// Requests at the edge, by row and operation.
+    at_edge: Vec<u64>,
 }
 
 impl TallyReader {
-    /// A reader for programs that send `events`, keep `histograms`, or both.
-    pub fn new(events: bool, histograms: bool, rows: u32) -> TallyReader {
+    /// A reader for programs that send `events`, keep `histograms`, or both. `in_flight` is what each
+    /// device had in flight when the programs were attached, by row.
+    pub fn new(events: bool, histograms: bool, rows: u32, in_flight: &[u64]) -> TallyReader {
         // One more row, for devices that are not in the table.
-        let before = vec![[0; TALLIES]; ((rows + 1) * OPS) as usize];
-        TallyReader { events, histograms, before }
+        let places = ((rows + 1) * OPS) as usize;
+        let left = |row: usize| match in_flight.get(row) {
+            None | Some(0) => 0,
+            Some(seen) => 2 * seen + UNSEEN,
+        };
+        let edges = (0..=rows as usize).map(|row| Edge { left: left(row) }).collect();
+        let (before, at_edge) = (vec![[0; TALLIES]; places], vec![0; places]);
+        TallyReader { events, histograms, before, edges, at_edge }
+    }
+
+    /// Requests that the beginning of the watch found in flight: device, operation, number.
+    pub fn at_edge(&self, watched: &WatchList) -> Vec<(String, Op, u64)> {
+        let known = self.at_edge.iter().enumerate().filter(|(_, count)| **count > 0);
+        known
+            .filter_map(|(place, count)| {
+                let name = name_of(watched, place as u32 / OPS);
+                Some((name, *Op::ALL.get(place % OPS as usize)?, *count))
+            })
+            .collect()
     }
 
     /// Pours what was lost since the last time.
@@ -125,7 +168,13 @@ impl TallyReader {
             *before = now;
             let name = name_of(watched, row);
             let op = Op::ALL.get(op as usize).copied().unwrap_or(Op::Other);
-            for (why, count) in Tallies::from_array(new).losses(self.events, self.histograms) {
+            let Some(edge) = self.edges.get_mut(row as usize) else { continue };
+            let left = edge.left;
+            let losses = Tallies::from_array(new).losses(self.events, self.histograms, edge);
+            if let Some(at_edge) = self.at_edge.get_mut(place) {
+                *at_edge += left - edge.left;
+            }
+            for (why, count) in losses {
                 sink.lost_of(&name, op, why, count);
             }
         }

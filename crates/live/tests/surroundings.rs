@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use iowhy_live::{Collector, Surroundings};
 use iowhy_model::{Fact, FactKey, FactValue, Recording, key};
@@ -12,7 +13,10 @@ struct Machine(PathBuf);
 
 impl Machine {
     fn new() -> Machine {
-        let path = std::env::temp_dir().join(format!("iowhy-around-{}", std::process::id()));
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("iowhy-around-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
         let _ = fs::remove_dir_all(&path);
         Machine(path)
     }
@@ -98,6 +102,28 @@ fn every_fact_says_where_it_was_read() {
     let warmth = fact(&recording, key::DEVICE_CELSIUS);
     assert!(warmth.value == FactValue::Celsius(56.0) && warmth.at.is_some(), "{warmth:?}");
     assert_eq!(fact(&recording, key::DEVICE_CELSIUS_WARNING).value, FactValue::Celsius(60.0));
+}
+
+#[test]
+fn limits_of_version_1_are_those_of_the_controller_blkio() {
+    let machine = Machine::new();
+    machine.write(
+        "proc/self/mountinfo",
+        "30 24 0:26 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n\
+         31 24 0:27 / /sys/fs/cgroup/blkio rw,relatime shared:9 - cgroup cgroup rw,blkio\n",
+    );
+    machine.write("sys/fs/cgroup/blkio/db/blkio.throttle.read_iops_device", "8:0 100\n");
+    machine.write("sys/fs/cgroup/blkio/db/blkio.throttle.write_bps_device", "8:0 1048576\n");
+    machine.write("sys/fs/cgroup/blkio/blkio.throttle.read_bps_device", "");
+    let mut recording = Recording::new();
+    let mut around = Surroundings::new(Path::new(&machine.0));
+    around.begin(&mut recording).expect("a beginning");
+    around.end(&mut recording).expect("an end");
+    let limit = fact(&recording, key::CGROUP_MAX_RIOPS);
+    assert_eq!(limit.value, FactValue::PerSecond(100.0));
+    assert_eq!(on(&recording, key::CGROUP_MAX_RIOPS), "sda");
+    assert_eq!(limit.read_from, "/sys/fs/cgroup/blkio/db/blkio.throttle.read_iops_device");
+    assert_eq!(on(&recording, key::CGROUP_MAX_WBPS), "sda");
 }
 
 #[test]

@@ -45,8 +45,9 @@
 //! arrived. Who dirtied a page that a flusher writes. The file of direct I/O before 6.6 or on a file
 //! system without iomap, and of a block device opened as one.
 //!
-//! A request whose start was missed, or whose event found the ring full, is counted as lost, so
-//! that events + lost is exactly what /proc/diskstats counts, per operation (an empty flush counts
+//! A request whose start was missed, or whose event found the ring full, is counted as lost; one
+//! that was in flight when the watch began is stated as a fact (`trace.*.before_watch`). Events, lost and
+//! these are exactly what /proc/diskstats counts, per operation (an empty flush counts
 //! as a write there, and the flush that the kernel sends for it as a flush).
 
 use std::os::fd::OwnedFd;
@@ -59,7 +60,7 @@ use crate::bpf::{Programs, Settings};
 use crate::btf::KernelTypes;
 use crate::cost::{self, Cost};
 use crate::counted::{Counted, FIRST_EPOCH, WATCH_OFF, wait_for_running_probes};
-use crate::leftover::AtTheEnd;
+use crate::leftover::{AtTheEnd, now_in_flight};
 use crate::records::RecordReader;
 use crate::rights::Rights;
 use crate::sieve::{Sieve, TraceFilter};
@@ -236,10 +237,15 @@ impl Collector for BlockTrace {
         let mut settings = self.options.settings(&watched, &shape);
         settings.set_bits = settings.set_bits.clamp(SET_BITS.0, SET_BITS.1);
         let counting = if self.options.count_cost { Some(cost::counted()?) } else { None };
+        let first = now_in_flight(Path::new(SYS), &watched);
         let mut programs = Programs::load(&shape, &settings)?;
         watched.enter(&mut programs)?;
+        let before = now_in_flight(Path::new(SYS), &watched);
         programs.attach()?;
         programs.set_epoch(FIRST_EPOCH)?;
+        let after = now_in_flight(Path::new(SYS), &watched);
+        let in_flight: Vec<u64> =
+            first.iter().zip(&before).zip(&after).map(|((a, b), c)| *a.max(b).max(c)).collect();
         self.stacks = settings.stacks.then(Stacks::new);
         let began = clock::now();
         // Nothing can fail from here on, so no listing is opened in vain.
@@ -252,7 +258,12 @@ impl Collector for BlockTrace {
         let events = settings.events.then(|| sink.begin(source(Level::D, &shape)));
         state_clock(sink, began);
         self.running = Some(Running {
-            tallies: TallyReader::new(settings.events, settings.histograms, settings.rows),
+            tallies: TallyReader::new(
+                settings.events,
+                settings.histograms,
+                settings.rows,
+                &in_flight,
+            ),
             reader: RecordReader::new(shape.command_flags).with_files(settings.files),
             programs,
             counting,
@@ -360,6 +371,11 @@ impl Running {
 
     /// Requeues, errors and what the kernel does not count, as facts.
     fn state_tallies(&self, sink: &mut dyn Sink) {
+        for (device, op, count) in self.tallies.at_edge(&self.watched) {
+            let (device, value) = (sink.device(&device), FactValue::Count(count));
+            let key = key::TRACE_BEFORE_WATCH.of(op.name());
+            sink.fact(Fact::new(Some(device), key, value, NAME));
+        }
         for (device, op, tallies) in self.tallies.all(&self.watched) {
             let numbers = [
                 (key::TRACE_REQUEUES, tallies.requeued),

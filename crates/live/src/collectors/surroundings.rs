@@ -2,7 +2,7 @@
 //!
 //! ## Watches
 //! The kernel's log (`/dev/kmsg`), `/proc/self/mountinfo`, `/proc/pressure/*`, `io.max` and
-//! `io.latency` of control groups, dirty pages in `/proc/vmstat`, processor time stolen by the host in
+//! `io.latency` of control groups or `blkio.throttle.*` of version 1, dirty pages in `/proc/vmstat`, processor time stolen by the host in
 //! `/proc/stat`, and of each disk its model, link, port, layers below it and temperature. Each fact
 //! says the path it was read from. Temperature is sampled once a second, the rest read when the watch
 //! ends. Files of text take the same way as captured copies of them.
@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 
 use iowhy_model::{Fact, FactKey, FactValue, Level, Sampling, Sink, Source, key};
 
+use crate::cgroups::block_hierarchy;
 use crate::sysfs::{self, Sensor};
 use crate::{Collector, Error, clock};
 
@@ -33,6 +34,17 @@ pub const NAME: &str = "surroundings";
 /// Bytes read of any one file, and control groups looked at: a machine with more has other worries.
 const LARGEST: u64 = 1 << 20;
 const GROUPS: usize = 4096;
+/// Where control groups lie unless the mounts say otherwise, and their limits: of version 2, and of the
+/// controller `blkio` of version 1 (Documentation/admin-guide/cgroup-v1/blkio-controller.rst).
+const GROUPS_AT: &str = "/sys/fs/cgroup";
+const LIMITS: [&str; 6] = [
+    "io.max",
+    "io.latency",
+    "blkio.throttle.read_bps_device",
+    "blkio.throttle.write_bps_device",
+    "blkio.throttle.read_iops_device",
+    "blkio.throttle.write_iops_device",
+];
 /// A record of /dev/kmsg is at most 8 KiB with its dictionary (kernel/printk/printk.c,
 /// PRINTK_MESSAGE_MAX and DEVKMSG), and a log at most this many records are read.
 const RECORD: usize = 16 * 1024;
@@ -131,7 +143,9 @@ impl Collector for Surroundings {
                 self.pour_text(&path, &text, "pressure", sink);
             }
         }
-        let groups = self.root.join("sys/fs/cgroup");
+        let mounts = self.text("/proc/self/mountinfo").unwrap_or_default();
+        let groups = block_hierarchy(&mounts).unwrap_or_else(|| PathBuf::from(GROUPS_AT));
+        let groups = self.root.join(groups.strip_prefix("/").unwrap_or(&groups));
         self.pour_text("/sys/fs/cgroup", &limits(&self.root, &groups), "cgroup-io", sink);
         if let Some(log) = &mut self.log {
             let text = log_lines(log);
@@ -183,7 +197,7 @@ fn limits(root: &Path, top: &Path) -> String {
         if seen > GROUPS {
             break;
         }
-        for file in ["io.max", "io.latency"] {
+        for file in LIMITS {
             let path = folder.join(file);
             let name = path.strip_prefix(root).unwrap_or(&path).display().to_string();
             for line in read(&path).unwrap_or_default().lines() {
