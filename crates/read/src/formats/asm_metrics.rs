@@ -148,7 +148,11 @@ impl Reader for AsmMetrics {
         let Some(moment) =
             text.split(' ').next().filter(|word| word.contains(':')).and_then(WallTime::read)
         else {
-            return Step::Passed;
+            // A row, and a time that is none.
+            return match row(line, &self.columns) {
+                Some(_) => Step::Skipped("the row begins with no time".to_string()),
+                None => Step::Passed,
+            };
         };
         if self.now != Some(moment) {
             self.flush(sink);

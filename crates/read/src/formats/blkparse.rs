@@ -108,9 +108,21 @@ impl Blkparse {
             return Step::Took;
         }
         self.totals |= text.starts_with("CPU") || text.starts_with("Total (");
-        if self.totals { Step::Took } else { Step::Passed }
+        let numbers = text.split([',', ' ']).next().unwrap_or_default();
+        let by_number = !numbers.is_empty() && numbers.bytes().all(|byte| byte.is_ascii_digit());
+        match self.totals {
+            true => Step::Took,
+            // `8,0 3 11 0.5 697 G W 223490 + 8 [x]`, one of them none.
+            false if by_number && text.split_whitespace().count() >= STEP_WORDS => {
+                Step::Skipped("a field of the step is none".to_string())
+            }
+            false => Step::Passed,
+        }
     }
 }
+
+/// Fields of a step at least: device, CPU, number, time, process, step, operation.
+const STEP_WORDS: usize = 7;
 
 /// A line's fields.
 struct Row<'a> {
@@ -170,7 +182,8 @@ impl<'a> Row<'a> {
         let mut words = Words(rest.split(['[', '(']).next().unwrap_or_default());
         row.sector = words.next().and_then(integer);
         match words.next() {
-            Some("+") => row.sectors = words.next().and_then(integer),
+            // A size that is none makes a step of another request.
+            Some("+") => row.sectors = Some(words.next().and_then(integer)?),
             Some("/") => row.split = words.next().and_then(integer),
             other => row.sectors = other.and_then(integer),
         }

@@ -135,11 +135,21 @@ impl Reader for FioTerse {
             let device = sink.device(&disk.name);
             disk_interval(&disk, runtime, device).into_iter().for_each(|one| sink.interval(one));
         }
+        let odd = fields.iter().filter(|field| is_no_number(field)).count();
+        sink.lost("fields that are no numbers", odd as u64);
         if !std::mem::replace(&mut self.told, true) {
             sink.note(note("the counts of this histogram are computed from printed percentiles"));
         }
         Step::Took
     }
+}
+
+/// `nan`, `*****`, and a percentile with either.
+fn is_no_number(field: &str) -> bool {
+    let odd = |text: &str| {
+        text.starts_with('*') || text.parse::<f64>().is_ok_and(|value| !value.is_finite())
+    };
+    field.split("%=").any(odd)
 }
 
 /// What one direction says; `None` if it had no I/O or is damaged.

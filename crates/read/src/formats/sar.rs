@@ -188,7 +188,15 @@ impl Reader for Sar {
             self.table = Some(header);
             return Step::Took;
         }
-        let Some((stamp, rest)) = stamp(&words) else { return Step::Passed };
+        let Some((stamp, rest)) = stamp(&words) else {
+            // As many words as a row of the table, and a time that is none.
+            let row = |header: &Header| words.len().abs_diff(header.columns.len() + 2) <= 1;
+            let torn = self.table.as_ref().is_some_and(row) && words[0].contains(':');
+            return match torn {
+                true => Step::Skipped("the line begins with no time".to_string()),
+                false => Step::Passed,
+            };
+        };
         if rest.contains(&"RESTART") {
             if let Stamp::At(moment) = stamp {
                 self.advance(moment);

@@ -67,7 +67,10 @@ impl RowCutter {
             held.iter().map(String::as_str).chain(words.iter().copied()).collect();
         let mut found = self.cut(&joined);
         let mut given_up = false;
-        if !held.is_empty() && !matches!(found, RowState::Rows(_) | RowState::Part) {
+        // A name on a line of its own, and values of which one is none, are a row.
+        let damaged = matches!(&found, RowState::Bad(_, why) if *why == UNREADABLE);
+        let fits = damaged || matches!(found, RowState::Rows(_) | RowState::Part);
+        if !held.is_empty() && !fits {
             given_up = held.iter().any(|word| (self.is_cell)(word));
             found = self.cut(words);
         }
