@@ -2,7 +2,7 @@
 
 use iowhy_model::{Finding, Recording};
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, bounds};
 use crate::detector::Rule;
 use crate::detectors::DETECTORS;
 use crate::options::Options;
@@ -11,7 +11,8 @@ use crate::ranking;
 /// Judges a recording: findings, best first. What stands leads; then what is only mentioned, the
 /// runner-up among it; then what another verdict explains.
 pub fn judge(recording: &Recording, options: &Options) -> Vec<Finding> {
-    let analysis = Analysis::of(recording, options);
+    let part = bounds::bounded(recording);
+    let analysis = Analysis::of(&part, options);
     let found = DETECTORS.iter().flat_map(|detector| match detector.rule {
         Rule::Detect(detect) => detect(&analysis),
         Rule::Conclude(_) => Vec::new(),

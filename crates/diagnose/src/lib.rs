@@ -44,6 +44,7 @@ mod options;
 mod phrase;
 mod ranking;
 
+pub use analysis::bounds::Judged;
 pub use baseline::stored::{Baseline, BaselineEntry, HealthyOrigin};
 pub use compare::compare;
 pub use detector::{Detector, Needs, Rule};

@@ -6,6 +6,7 @@
 //! device or a FIFO does something. Number, depth and size of what is read are bounded; what was
 //! left out is counted and said.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -196,7 +197,7 @@ fn read_files(
     outcome: &mut Outcome,
 ) {
     let mut together = 0;
-    let mut traces: Vec<(String, Vec<File>)> = Vec::new();
+    let mut traces: BTreeMap<String, Vec<File>> = BTreeMap::new();
     for file in files {
         let name = file.display().to_string();
         if is_of_a_process(file) {
@@ -224,10 +225,7 @@ fn read_files(
         }
         together += size;
         if let Some(trace) = blktrace::trace_of(&name) {
-            match traces.iter_mut().find(|(known, _)| known == trace) {
-                Some((_, parts)) => parts.push(opened),
-                None => traces.push((trace.to_string(), vec![opened])),
-            }
+            traces.entry(trace.to_string()).or_default().push(opened);
             continue;
         }
         let reader = BufReader::with_capacity(1 << 18, opened.take(LARGEST));

@@ -1,5 +1,6 @@
 //! Files and standard input become a recording.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -105,12 +106,17 @@ impl Files {
     fn grouped(&self) -> Vec<(String, Vec<PathBuf>)> {
         let stdin = self.files.is_empty().then(|| PathBuf::from("-"));
         let mut groups: Vec<(String, Vec<PathBuf>)> = Vec::new();
+        let mut traces: HashMap<String, usize> = HashMap::new();
         for file in self.files.iter().cloned().chain(stdin) {
             let name = file.display().to_string();
             let trace = iowhy_read::blktrace::trace_of(&name).unwrap_or(&name).to_string();
-            match groups.iter_mut().find(|(known, _)| *known == trace && trace != name) {
+            let known = traces.get(&trace).filter(|_| trace != name);
+            match known.and_then(|place| groups.get_mut(*place)) {
                 Some((_, files)) => files.push(file),
-                None => groups.push((trace, vec![file])),
+                None => {
+                    traces.entry(trace.clone()).or_insert(groups.len());
+                    groups.push((trace, vec![file]));
+                }
             }
         }
         groups

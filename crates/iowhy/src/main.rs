@@ -6,6 +6,7 @@
 
 mod agreement;
 mod arguments;
+mod bounds;
 mod clean;
 mod command;
 mod commands;

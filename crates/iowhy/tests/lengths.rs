@@ -13,6 +13,8 @@ use serde_json::Value;
 
 /// More than are kept before parts are drawn (2^17), or counted instead of kept (100,000).
 const SHORT: u64 = 150_000;
+/// What is judged one by one at most.
+const JUDGED: u64 = 1 << 19;
 /// Every so many is a write.
 const WRITES: u64 = 5;
 
@@ -155,8 +157,20 @@ fn every_view_counts_every_io_at_any_length() {
     assert!(std::fs::metadata(&parquet).unwrap().len() > total / 8);
     // A part of a capture and the whole of it are one and the same load.
     let part = format!("{file}@0-{}s", total / 2000);
-    let compared: Value =
-        serde_json::from_str(&text(&["compare", "--json", &file, &part])).unwrap();
+    // Past what is judged one by one the rest is folded: that is said, and status 1.
+    let judged = |words: &[&str]| -> Value {
+        let run = Command::new(env!("CARGO_BIN_EXE_iowhy"))
+            .args(words)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        assert_eq!(run.status.code(), Some(i32::from(total > JUDGED)), "{words:?}");
+        serde_json::from_slice(&run.stdout).unwrap()
+    };
+    let why = judged(&["why", "--json", &file]);
+    let notes = why["inputs"][0]["notes"].to_string();
+    assert_eq!(notes.contains(&format!("of {total} I/Os are judged one by one")), total > JUDGED);
+    let compared = judged(&["compare", "--json", &file, &part]);
     let verdict = |side: usize| compared["sides"][side]["verdicts"][0]["verdict"].clone();
     assert_eq!(verdict(0), verdict(1), "{compared}");
 }

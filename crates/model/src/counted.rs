@@ -1,5 +1,7 @@
 //! The averages of single I/Os that are no longer kept one by one.
 
+use std::collections::HashMap;
+
 use crate::{DeviceId, Event, Interval, Layer, Nanos, Op, Rates, Time};
 
 /// What the I/Os of one device add up to: enough for its rates and mean latencies.
@@ -30,9 +32,14 @@ impl Counted {
         Counted { device, first: None, last: None, ops: [none; Op::ALL.len()] }
     }
 
-    /// Adds an I/O to that of its device, which is found or begun.
-    pub fn count(all: &mut Vec<Counted>, event: &Event) {
-        let place = all.iter().rposition(|one| one.device == event.device).unwrap_or_else(|| {
+    /// Where each device stands in a list.
+    pub fn places(all: &[Counted]) -> HashMap<DeviceId, usize> {
+        all.iter().enumerate().map(|(place, one)| (one.device, place)).collect()
+    }
+
+    /// Adds an I/O to that of its device, which is found by `places` or begun.
+    pub fn count(all: &mut Vec<Counted>, places: &mut HashMap<DeviceId, usize>, event: &Event) {
+        let place = *places.entry(event.device).or_insert_with(|| {
             all.push(Counted::new(event.device));
             all.len() - 1
         });
@@ -91,13 +98,13 @@ mod tests {
 
     #[test]
     fn ten_reads_a_second_of_a_millisecond_each() {
-        let mut all = Vec::new();
+        let (mut all, mut places) = (Vec::new(), HashMap::new());
         for k in 0..20 {
             let mut event = Event::new(DeviceId::at(3), Op::Read, Layer::Block);
             event.issued = Some(Time::from_ns(k * 100_000_000));
             event.completed = Some(Time::from_ns(k * 100_000_000 + 1_000_000));
             event.bytes = Some(4096);
-            Counted::count(&mut all, &event);
+            Counted::count(&mut all, &mut places, &event);
         }
         let [one] = &all[..] else { panic!("{all:?}") };
         let interval = one.interval(Some(Nanos(2_000_000_000)));

@@ -1,8 +1,10 @@
 //! Events become histograms and series where a view or measure wants them.
 
+use std::collections::HashMap;
+
 use crate::{
-    DeviceId, Distribution, Edges, Event, Flags, Histogram, Listing, Name, Nanos, Op, Series,
-    Stage, Time,
+    DeviceId, Distribution, Edges, Event, Flags, Histogram, Layer, Listing, Name, Nanos, Op,
+    Series, Stage, Time,
 };
 
 /// Which I/Os to look at; everything by default.
@@ -100,33 +102,37 @@ impl Filter {
 /// ([`Filter::left_out`]).
 pub fn distributions(listing: &Listing, filter: &Filter, edges: &Edges) -> Vec<Distribution> {
     let mut folded: Vec<Distribution> = Vec::new();
+    // Those of one kind, of which few differ in their edges.
+    let mut kinds: HashMap<_, Vec<usize>> = HashMap::new();
     for known in &listing.distributions {
         if filter.distribution(known) != Some(true) {
             continue;
         }
-        let twin = folded.iter_mut().find(|other| {
-            (other.device, other.op, other.stage, other.layer, other.label, other.bytes)
-                == (known.device, known.op, known.stage, known.layer, known.label, known.bytes)
-                && other.histogram.edges() == known.histogram.edges()
-        });
-        match twin {
+        let Distribution { device, op, stage, layer, label, bytes, .. } = *known;
+        let places = kinds.entry((device, op, stage, layer, label, bytes)).or_default();
+        let same = |place: &usize| {
+            folded.get(*place).is_some_and(|o| o.histogram.edges() == known.histogram.edges())
+        };
+        let twin = places.iter().copied().find(same);
+        match twin.and_then(|place| folded.get_mut(place)) {
             Some(twin) => {
                 twin.histogram.merge(&known.histogram);
                 let lengths = twin.length.zip(known.length);
                 twin.length = lengths.map(|(a, b)| Nanos(a.ns().saturating_add(b.ns())));
             }
-            None => folded.push(known.clone()),
+            None => {
+                places.push(folded.len());
+                folded.push(known.clone());
+            }
         }
     }
+    let mut places: HashMap<(DeviceId, Op, Stage, Layer), usize> = HashMap::new();
     let mut counted: Vec<Distribution> = Vec::new();
     for event in listing.events.iter().filter(|event| filter.event(event)) {
         for stage in Stage::ALL {
             let Some(latency) = event.latency(stage) else { continue };
-            let place = counted.iter().position(|known| {
-                (known.device, known.op, known.stage, known.layer)
-                    == (event.device, Some(event.op), stage, event.layer)
-            });
-            let place = place.unwrap_or_else(|| {
+            let key = (event.device, event.op, stage, event.layer);
+            let place = *places.entry(key).or_insert_with(|| {
                 let empty = Histogram::empty(edges.clone());
                 let mut new = Distribution::new(event.device, event.layer, stage, empty);
                 new.op = Some(event.op);
@@ -141,28 +147,21 @@ pub fn distributions(listing: &Listing, filter: &Filter, edges: &Edges) -> Vec<D
     folded
 }
 
-/// The latencies of a listing over time, one series per device: its own timed histograms, or its
-/// events counted into `columns` equal stretches of the time they cover. Histograms that cannot be
-/// filtered are left out.
-pub fn series(listing: &Listing, filter: &Filter, edges: &Edges, columns: usize) -> Vec<Series> {
-    let mut all: Vec<Series> = Vec::new();
-    for known in &listing.distributions {
-        let (Some(start), Some(length)) = (known.start, known.length) else { continue };
-        if filter.distribution(known) != Some(true) {
-            continue;
-        }
-        let series = entry(&mut all, known.device, known.stage);
-        // Columns stay in order of time; those of one start are found without a walk over all.
-        let first = series.columns.partition_point(|(at, _, _)| *at < start);
-        let twin = series.columns.iter_mut().skip(first).take_while(|(at, _, _)| *at == start);
-        match twin.map(|(_, _, twin)| twin).find(|twin| twin.edges() == known.histogram.edges()) {
-            Some(twin) => {
-                twin.merge(&known.histogram);
-            }
-            None => series.columns.insert(first, (start, length, known.histogram.clone())),
-        }
-    }
-    let timed: Vec<(&Event, Time)> = listing
+/// The latencies of a listing over time, one series per device and stage, a device at a time: its own
+/// timed histograms, or its events counted into `columns` equal stretches of the time that all
+/// events cover. Histograms that cannot be filtered are left out.
+pub fn series<'a>(
+    listing: &'a Listing,
+    filter: &Filter,
+    edges: &'a Edges,
+    columns: usize,
+) -> impl Iterator<Item = Vec<Series>> + use<'a> {
+    let known = listing.distributions.iter();
+    let mut known: Vec<&Distribution> = known
+        .filter(|known| known.start.is_some() && filter.distribution(known) == Some(true))
+        .collect();
+    known.sort_by_key(|known| known.device);
+    let mut timed: Vec<(&Event, Time)> = listing
         .events
         .iter()
         .filter(|event| filter.event(event))
@@ -171,25 +170,56 @@ pub fn series(listing: &Listing, filter: &Filter, edges: &Edges, columns: usize)
     let first = timed.iter().map(|(_, at)| at.ns()).min().unwrap_or(0);
     let last = timed.iter().map(|(_, at)| at.ns()).max().unwrap_or(0);
     let width = (last.saturating_sub(first) / columns.max(1) as i64).saturating_add(1);
-    for (event, at) in timed {
-        let Some((stage, latency)) = event.longest() else { continue };
-        let series = entry(&mut all, event.device, stage);
-        let place = at.ns().saturating_sub(first) / width;
-        // Columns are laid from the first event on, so empty stretches keep their place.
-        while (series.columns.len() as i64) <= place {
-            let offset = (series.columns.len() as i64).saturating_mul(width);
-            let start = Time::from_ns(first.saturating_add(offset));
-            series.columns.push((start, Nanos(width), Histogram::empty(edges.clone())));
+    timed.sort_by_key(|(event, _)| event.device);
+    let (mut of_known, mut of_timed) = (0, 0);
+    std::iter::from_fn(move || {
+        let next = [
+            known.get(of_known).map(|known| known.device),
+            timed.get(of_timed).map(|(event, _)| event.device),
+        ];
+        let device = next.into_iter().flatten().min()?;
+        let mut all: Vec<Series> = Vec::new();
+        while let Some(known) = known.get(of_known).filter(|known| known.device == device) {
+            of_known += 1;
+            add_histogram(&mut all, known);
         }
-        series.columns[place as usize].2.record(latency.ns() as u64);
-    }
-    all.sort_by_key(|series| (series.device, series.stage));
-    all
+        while let Some((event, at)) =
+            timed.get(of_timed).filter(|(event, _)| event.device == device)
+        {
+            of_timed += 1;
+            let Some((stage, latency)) = event.longest() else { continue };
+            let series = entry(&mut all, device, stage);
+            let place = at.ns().saturating_sub(first) / width;
+            // Columns are laid from the first event on, so empty stretches keep their place.
+            while (series.columns.len() as i64) <= place {
+                let offset = (series.columns.len() as i64).saturating_mul(width);
+                let start = Time::from_ns(first.saturating_add(offset));
+                series.columns.push((start, Nanos(width), Histogram::empty(edges.clone())));
+            }
+            series.columns[place as usize].2.record(latency.ns() as u64);
+        }
+        all.sort_by_key(|series| series.stage);
+        Some(all)
+    })
 }
 
+fn add_histogram(all: &mut Vec<Series>, known: &Distribution) {
+    let (Some(start), Some(length)) = (known.start, known.length) else { return };
+    let series = entry(all, known.device, known.stage);
+    // Columns stay in order of time; those of one start are found without a walk over all.
+    let first = series.columns.partition_point(|(at, _, _)| *at < start);
+    let twin = series.columns.iter_mut().skip(first).take_while(|(at, _, _)| *at == start);
+    match twin.map(|(_, _, twin)| twin).find(|twin| twin.edges() == known.histogram.edges()) {
+        Some(twin) => {
+            twin.merge(&known.histogram);
+        }
+        None => series.columns.insert(first, (start, length, known.histogram.clone())),
+    }
+}
+
+/// The series of a stage: few stages, one device.
 fn entry(all: &mut Vec<Series>, device: DeviceId, stage: Stage) -> &mut Series {
-    let place = all.iter().position(|series| series.device == device && series.stage == stage);
-    let place = place.unwrap_or_else(|| {
+    let place = all.iter().position(|series| series.stage == stage).unwrap_or_else(|| {
         all.push(Series { device, op: None, stage, columns: Vec::new() });
         all.len() - 1
     });
@@ -230,7 +260,8 @@ mod tests {
 
     #[test]
     fn columns_cover_the_time_evenly() {
-        let all = series(&listing(), &Filter::default(), &Edges::standard(), 10);
+        let (listing, edges) = (listing(), Edges::standard());
+        let all: Vec<Series> = series(&listing, &Filter::default(), &edges, 10).flatten().collect();
         assert_eq!(all.len(), 1);
         assert_eq!(all[0].columns.len(), 10);
         assert_eq!(all[0].columns.iter().map(|(_, _, h)| h.count()).sum::<u64>(), 100);
@@ -266,7 +297,8 @@ mod tests {
         assert!(size.per_event() && !Filter::default().per_event());
         let folded = distributions(&listing, &size, &Edges::standard());
         assert_eq!(folded.iter().map(|known| known.bytes).collect::<Vec<_>>(), [Some(4096)]);
-        let columns = series(&listing, &size, &Edges::standard(), 10).remove(0).columns;
+        let edges = Edges::standard();
+        let columns = series(&listing, &size, &edges, 10).flatten().next().unwrap().columns;
         assert_eq!(columns.iter().map(|(_, _, known)| known.count()).sum::<u64>(), 1);
         assert_eq!(size.left_out(&listing), 1);
         for filter in [
@@ -274,7 +306,7 @@ mod tests {
             Filter { over: Some(Nanos(1)), ..Filter::default() },
         ] {
             assert_eq!(distributions(&listing, &filter, &Edges::standard()), []);
-            assert_eq!(series(&listing, &filter, &Edges::standard(), 10), []);
+            assert_eq!(series(&listing, &filter, &edges, 10).flatten().count(), 0);
             assert_eq!(filter.left_out(&listing), 3);
         }
         assert_eq!(Filter::default().left_out(&listing), 0);

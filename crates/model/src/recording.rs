@@ -160,6 +160,41 @@ impl Recording {
         !self.unread.is_empty() || self.listings.iter().any(damaged)
     }
 
+    /// Whether a verdict on it rests on a part of its single I/Os: there were more than were kept.
+    pub fn is_sampled(&self) -> bool {
+        self.listings.iter().any(|listing| listing.folded > 0)
+    }
+
+    /// The part of it that is of some listings and devices. Places of listings and devices stay; what
+    /// is left out is empty and without a name there.
+    pub fn narrowed(
+        &self,
+        listing: impl Fn(usize) -> bool,
+        device: impl Fn(DeviceId) -> bool,
+    ) -> Recording {
+        let part = |(place, whole): (usize, &Listing)| match listing(place) {
+            true => whole.of_devices(&device),
+            false => Listing::of(Source::new("", "", Level::A)),
+        };
+        let named = |(place, known): (usize, &Device)| match device(DeviceId::at(place as u32)) {
+            true => known.clone(),
+            false => Device { name: String::new(), medium: None },
+        };
+        let ids = self.device_ids.iter().filter(|(_, id)| device(**id));
+        Recording {
+            listings: self.listings.iter().enumerate().map(part).collect(),
+            prose: self.prose.clone(),
+            unread: self.unread.clone(),
+            devices: self.devices.iter().enumerate().map(named).collect(),
+            device_ids: ids.map(|(name, id)| (name.clone(), *id)).collect(),
+            names: self.names.clone(),
+            name_ids: self.name_ids.clone(),
+            events_kept: self.events_kept,
+            stretches: self.stretches,
+            current: self.current,
+        }
+    }
+
     fn open(&mut self) -> &mut Listing {
         if self.listings.is_empty() {
             // A reader that speaks before it begins is a bug of ours; nothing is thrown away.
@@ -200,6 +235,24 @@ impl Listing {
             counted: Vec::new(),
             left_out: 0,
             stretch: false,
+        }
+    }
+
+    /// What it says of some devices, and of none in particular.
+    fn of_devices(&self, device: impl Fn(DeviceId) -> bool) -> Listing {
+        let of = |id: &DeviceId| device(*id);
+        let (events, facts) = (self.events.iter(), self.facts.iter());
+        let (intervals, distributions) = (self.intervals.iter(), self.distributions.iter());
+        Listing {
+            source: self.source.clone(),
+            events: events.filter(|one| of(&one.device)).copied().collect(),
+            intervals: intervals.filter(|one| of(&one.device)).cloned().collect(),
+            distributions: distributions.filter(|one| of(&one.device)).cloned().collect(),
+            facts: facts.filter(|one| one.device.as_ref().is_none_or(of)).cloned().collect(),
+            folded: self.folded,
+            counted: self.counted.iter().filter(|one| of(&one.device)).cloned().collect(),
+            left_out: self.left_out,
+            stretch: self.stretch,
         }
     }
 

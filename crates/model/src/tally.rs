@@ -16,6 +16,9 @@ const EVENTS: usize = 100_000;
 /// PyLatencyMap's records give, 60 MB of the standard table's.
 const HISTOGRAMS: usize = 1 << 15;
 
+/// What is said of latencies without a histogram.
+const UNPLACED: &str = "latencies of devices beyond the first sixteen thousand series";
+
 /// Pours into a recording. Past `EVENTS`, single I/Os of a listing become histograms: of the
 /// longest stage over time, of the other stages in one; past `HISTOGRAMS`, those that a source
 /// gives are added up with their neighbours in time. No count is lost, only how fine time is.
@@ -90,9 +93,9 @@ impl Tally {
     /// Writes down what was counted of the open listing.
     fn settle(&mut self) {
         (self.histograms, self.stretch) = (HISTOGRAMS, None);
-        if let Some(columns) = self.columns.take()
-            && let Some(listing) = self.listing()
-        {
+        let Some(columns) = self.columns.take() else { return };
+        self.recording.lost(UNPLACED, columns.unplaced);
+        if let Some(listing) = self.listing() {
             listing.folded += columns.events;
             // Of earlier parts nothing is left but what was taken.
             listing.counted.clone_from(&columns.counted);
@@ -239,7 +242,9 @@ mod tests {
         let mut counted = Tally::keeping(1000);
         poured(30_000, &mut counted);
         let counted = counted.recording();
-        let all = series(&counted.listings[0], &Filter::default(), &Edges::standard(), 80);
+        let edges = Edges::standard();
+        let all: Vec<_> =
+            series(&counted.listings[0], &Filter::default(), &edges, 80).flatten().collect();
         assert_eq!(all.len(), 2, "Q2C of those seen queued, D2C of the others");
         let total: u64 = all.iter().flat_map(|one| &one.columns).map(|(.., h)| h.count()).sum();
         assert_eq!(total, 30_000);

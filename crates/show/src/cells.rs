@@ -3,6 +3,7 @@
 use iowhy_model::{Edges, Histogram, Nanos, Report, Stage, Time, series};
 
 use crate::Style;
+use crate::crowd::Crowd;
 use crate::picture::middle;
 use crate::scale::{rows, wanted};
 
@@ -41,12 +42,15 @@ pub struct Column {
     pub histogram: Histogram,
 }
 
-/// All maps of a report that have cells.
-pub fn maps(report: &Report, style: &Style) -> Vec<Map> {
+/// The maps of a report that have cells, at most so many.
+pub fn maps(report: &Report, style: &Style, most: usize) -> Vec<Map> {
     let mut maps = Vec::new();
-    for (input, listing) in report.recording.listings.iter().enumerate() {
-        let all = series(listing, &style.filter, &Edges::standard(), COLUMNS);
-        for one in all.iter().filter(|one| wanted(one, &all, style.stage)) {
+    let (crowd, edges) = (Crowd::of(report, style, most), Edges::standard());
+    let listings = report.recording.listings.iter().enumerate();
+    for (input, listing) in listings.filter(|(input, _)| crowd.has_input(*input)) {
+        let all = series(listing, &style.filter, &edges, COLUMNS);
+        let all = all.flat_map(|of_device| wanted(of_device, style.stage));
+        for one in all.filter(|one| crowd.has(input, one.device)) {
             let timed = || one.columns.iter().filter(|(_, length, _)| length.ns() > 0);
             let histograms: Vec<&Histogram> = timed().map(|(.., known)| known).collect();
             let Some(edges) = rows(&histograms, ROWS, 8) else { continue };

@@ -6,6 +6,7 @@
 mod cells;
 mod colour_scale;
 pub mod comparison;
+mod crowd;
 mod csv;
 mod facts;
 mod map_figure;

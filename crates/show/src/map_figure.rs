@@ -3,6 +3,7 @@
 use iowhy_model::{DeviceId, Edges, Listing, Recording, Report, Series, Stage, series};
 
 use crate::colour_scale::Scale;
+use crate::crowd::{Crowd, FIGURES};
 use crate::paint::{Anchor, Figure, Grid, LETTER, Mark, Ramp, Rgb, latency_label, ticks, wrap};
 use crate::picture::{AXES, Measure, Picture};
 use crate::scale::wanted;
@@ -42,9 +43,13 @@ pub struct Drawn {
 /// All maps of a report, one device below the other.
 pub fn figure(report: &Report, style: &Style) -> Figure {
     let mut figure = Figure::new(width(), NIGHT);
-    each(report, style, |listing, one, _, picture| {
+    let crowd = each(report, style, |listing, one, _, picture| {
         both(&mut figure, report, listing, one, picture, style);
     });
+    if let Some(text) = crowd.words() {
+        figure.text((MARGINS.1, figure.height + LINE), Anchor::Start, &text, STRONG);
+        figure.height += 2 * LINE;
+    }
     let missing = sources::left_out(&report.recording, &style.filter);
     if missing > 0 {
         let text = sources::left_out_words(missing, false);
@@ -59,29 +64,37 @@ pub fn figure(report: &Report, style: &Style) -> Figure {
 }
 
 /// The same, a figure for each device and stage.
-pub fn figures(report: &Report, style: &Style) -> Vec<Drawn> {
+pub fn figures(report: &Report, style: &Style) -> (Vec<Drawn>, Option<String>) {
     let mut all = Vec::new();
-    each(report, style, |listing, one, input, picture| {
+    let crowd = each(report, style, |listing, one, input, picture| {
         let mut figure = Figure::new(width(), NIGHT);
         both(&mut figure, report, listing, one, picture, style);
         all.push(Drawn { input, device: one.device, stage: one.stage, figure });
     });
-    all
+    (all, crowd.words())
 }
 
 fn width() -> u32 {
     MARGINS.0 + COLUMNS.0 as u32 * COLUMNS.1 + MARGINS.1
 }
 
-fn each(report: &Report, style: &Style, mut draw: impl FnMut(&Listing, &Series, usize, &Picture)) {
-    for (input, listing) in report.recording.listings.iter().enumerate() {
-        let all = series(listing, &style.filter, &Edges::standard(), COLUMNS.0);
-        for one in all.iter().filter(|one| wanted(one, &all, style.stage)) {
-            if let Some(picture) = Picture::of(one, COLUMNS.0, ROWS, true) {
-                draw(listing, one, input, &picture);
+fn each(
+    report: &Report,
+    style: &Style,
+    mut draw: impl FnMut(&Listing, &Series, usize, &Picture),
+) -> Crowd {
+    let (crowd, edges) = (Crowd::of(report, style, FIGURES), Edges::standard());
+    let listings = report.recording.listings.iter().enumerate();
+    for (input, listing) in listings.filter(|(input, _)| crowd.has_input(*input)) {
+        let all = series(listing, &style.filter, &edges, COLUMNS.0);
+        let all = all.flat_map(|of_device| wanted(of_device, style.stage));
+        for one in all.filter(|one| crowd.has(input, one.device)) {
+            if let Some(picture) = Picture::of(&one, COLUMNS.0, ROWS, true) {
+                draw(listing, &one, input, &picture);
             }
         }
     }
+    crowd
 }
 
 fn both(

@@ -114,11 +114,11 @@ pub fn of_stage(some: &[Distribution], wanted: Option<Stage>) -> Vec<&Distributi
         .collect()
 }
 
-/// Only the stage asked for, or the longest of the device.
-pub fn wanted(one: &Series, all: &[Series], stage: Option<Stage>) -> bool {
+/// Of one device's series the one of the stage asked for, or of the longest.
+pub fn wanted(of_device: Vec<Series>, stage: Option<Stage>) -> Option<Series> {
     match stage {
-        Some(stage) => one.stage == stage,
-        None => all.iter().filter(|other| other.device == one.device).all(|o| o.stage <= one.stage),
+        Some(stage) => of_device.into_iter().find(|one| one.stage == stage),
+        None => of_device.into_iter().max_by_key(|one| one.stage),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The inputs of a report: who spoke, how richly, and what was lost, skipped or left over.
 
+use std::collections::{HashMap, HashSet};
 use std::io;
 
 use iowhy_model::{Filter, Recording, Report, Source};
@@ -20,8 +21,10 @@ pub fn inputs(paper: &mut Paper, report: &Report) -> io::Result<()> {
     }
     losses(paper, recording)?;
     unread(paper, recording)?;
+    let listed: HashSet<&str> =
+        recording.listings.iter().map(|listing| listing.source.input.as_str()).collect();
     for (input, lines) in &recording.prose {
-        if !recording.listings.iter().any(|listing| listing.source.input == *input) {
+        if !listed.contains(input.as_str()) {
             let mark = Line::new().with("  ", Tone::Plain);
             let text = format!("{}: {}", file_name(input), prose(*lines, paper.style.unicode));
             paper.paragraph(&mark, &text, Tone::Faint)?;
@@ -57,6 +60,8 @@ fn table(paper: &mut Paper, recording: &Recording) -> io::Result<()> {
     }
     let lines = columns.lines(paper.width());
     paper.lines(lines.get(..1).unwrap_or_default())?;
+    let prose_of: HashMap<&str, u64> =
+        recording.prose.iter().rev().map(|(of, lines)| (of.as_str(), *lines)).collect();
     let mut input = None;
     for (listing, line) in recording.listings.iter().zip(lines.iter().skip(1)) {
         let name = listing.source.input.as_str();
@@ -65,8 +70,7 @@ fn table(paper: &mut Paper, recording: &Recording) -> io::Result<()> {
             let room = paper.width().saturating_sub(2);
             let mut heading = Line::new().with("  ", Tone::Plain);
             heading.push(&shortened(name, room), Tone::Plain);
-            let left = recording.prose.iter().find(|(of, lines)| of == name && *lines > 0);
-            if let Some((_, lines)) = left {
+            if let Some(lines) = prose_of.get(name).filter(|lines| **lines > 0) {
                 heading.push(&format!("  {}", prose(*lines, unicode)), Tone::Faint);
             }
             paper.line(&heading)?;

@@ -32,6 +32,7 @@ use iowhy_model::{
 };
 
 use crate::arguments::{Files, Output, duration};
+use crate::bounds;
 use crate::clean;
 use crate::command::{Command, Status};
 use crate::confined;
@@ -92,7 +93,8 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         }
         recording.prose = prose;
         side.cut(&mut recording, &zeros)?;
-        incomplete |= recording.is_incomplete();
+        incomplete |= bounds::said(&mut recording);
+        incomplete |= recording.is_sampled() || recording.is_incomplete();
         gathered.push(recording);
     }
     let [a, b] = gathered.as_slice() else { return Ok(Status::Failed) };

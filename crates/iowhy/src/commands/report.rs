@@ -21,6 +21,7 @@ use iowhy_model::{Filter, Nanos, Recording, Report, Tally};
 use iowhy_show::{Before, Style};
 
 use crate::arguments::{Files, Output, Selection, watch_time};
+use crate::bounds;
 use crate::command::{Command, Status};
 use crate::commands::why;
 use crate::confined::{self, Later};
@@ -101,11 +102,13 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         return Ok(Status::Failed);
     }
     let filter = asked.selection.filter(&mut recording);
+    let left_out = bounds::said(&mut recording);
     if filter != Filter::default() {
         scope::narrow(&mut recording, &filter, &asked.selection);
     }
     let options = Options { rpm: asked.rpm, healthy_origin, ..Options::default() };
-    let mut incomplete = failed > 0 || recording.is_incomplete();
+    let mut incomplete =
+        failed > 0 || left_out || reads && recording.is_sampled() || recording.is_incomplete();
     let findings = judge(&recording, &options);
     asked.baselines.learn(&recording, &findings)?;
     let report = Report { recording, findings };
@@ -114,7 +117,8 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         if filter != Filter::default() {
             scope::narrow(&mut recording, &filter, &asked.selection);
         }
-        incomplete |= recording.is_incomplete();
+        incomplete |= bounds::said(&mut recording);
+        incomplete |= recording.is_sampled() || recording.is_incomplete();
         let comparison = compare([("before", &recording), ("after", &report.recording)], &options);
         let findings = judge(&recording, &options);
         (Report { recording, findings }, comparison)

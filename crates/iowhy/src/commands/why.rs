@@ -34,6 +34,7 @@ use iowhy_model::{EVENTS_JUDGED, Filter, Listing, Nanos, Op, Recording, Report, 
 
 use crate::agreement::Agreement;
 use crate::arguments::{Files, Output, Selection, Tracing, watch_time};
+use crate::bounds;
 use crate::clean;
 use crate::command::{Command, Status};
 use crate::commands::probe::{ask, settles};
@@ -156,7 +157,11 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     }
     let options = Options { rpm: why.rpm, healthy_origin, ..Options::default() };
     let idle = live && is_idle(&recording);
-    let incomplete = failed > 0 || recording.is_incomplete();
+    let left_out = bounds::said(&mut recording);
+    // Of a capture all can be judged, in parts: whoever asked for all of it is told that it was not.
+    // What was watched live is the present, and there is no other.
+    let sampled = !live && recording.is_sampled();
+    let incomplete = failed > 0 || left_out || sampled || recording.is_incomplete();
     let mut findings = if idle { Vec::new() } else { judge(&recording, &options) };
     why.baselines.learn(&recording, &findings)?;
     let proposal = settles::propose(&recording, &findings);

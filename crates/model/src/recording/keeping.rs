@@ -1,10 +1,11 @@
 //! Past its budget a listing keeps some events and counts the others in histograms.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::ops::Range;
 
 use super::Listing;
-use crate::{Counted, Distribution, Edges, Event, Histogram};
+use crate::{Counted, DeviceId, Distribution, Edges, Event, Histogram, Op, Stage};
 
 /// Events that the end of a long listing must have to be a stretch of its own: as many as are
 /// replayed (docs/METHOD.md, 1 Replay).
@@ -54,22 +55,25 @@ impl Listing {
     fn fold(&mut self, which: Range<usize>) -> u64 {
         let edges = Edges::standard();
         let mut unmeasured = 0;
+        let mut devices = Counted::places(&self.counted);
+        let unlabelled = self.distributions.iter().enumerate().filter(|(_, known)| {
+            known.label.is_none() && known.op.is_some() && *known.histogram.edges() == edges
+        });
+        let mut places: HashMap<(DeviceId, Op, Stage), usize> = HashMap::new();
+        for (place, known) in unlabelled {
+            if let Some(op) = known.op {
+                places.entry((known.device, op, known.stage)).or_insert(place);
+            }
+        }
         // Drained in place, so that no second copy is held while they are counted.
         for event in self.events.drain(which) {
-            Counted::count(&mut self.counted, &event);
+            Counted::count(&mut self.counted, &mut devices, &event);
             let Some((stage, latency)) = event.longest() else {
                 unmeasured += 1;
                 continue;
             };
             self.folded += 1;
-            let place = self.distributions.iter().position(|known| {
-                known.device == event.device
-                    && known.op == Some(event.op)
-                    && known.stage == stage
-                    && known.label.is_none()
-                    && *known.histogram.edges() == edges
-            });
-            let place = place.unwrap_or_else(|| {
+            let place = *places.entry((event.device, event.op, stage)).or_insert_with(|| {
                 let empty = Histogram::empty(edges.clone());
                 let mut new = Distribution::new(event.device, event.layer, stage, empty);
                 new.op = Some(event.op);

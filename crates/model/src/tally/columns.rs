@@ -1,5 +1,7 @@
 //! Single I/Os counted over time, in columns that widen as the time they cover grows.
 
+use std::collections::HashMap;
+
 use crate::{
     Counted, DeviceId, Distribution, Edges, Event, Histogram, Layer, Nanos, Op, Stage, Time,
 };
@@ -8,6 +10,9 @@ use crate::{
 const COLUMNS: i64 = 1 << 14;
 /// Columns are 2^20 ns wide at first, a millisecond: nobody's paper shows more of a long capture.
 const SHIFT: u32 = 20;
+/// Series over time at most (two columns each at least: 62 MB), and as many histograms of other stages. I/Os
+/// of further ones count for rates and averages only.
+const SERIES: usize = 1 << 14;
 
 /// What was counted.
 pub(super) struct Columns {
@@ -19,8 +24,14 @@ pub(super) struct Columns {
     last: i64,
     /// Events counted.
     pub(super) events: u64,
+    /// Latencies that found no room, for there were too many series.
+    pub(super) unplaced: u64,
     /// What they add up to, by device.
     pub(super) counted: Vec<Counted>,
+    /// Where each device stands there, each key in `timed` and each in `whole`.
+    places: HashMap<DeviceId, usize>,
+    timed_places: HashMap<Key, usize>,
+    whole_places: HashMap<Key, usize>,
     /// The longest stage of each event, over time.
     timed: Vec<Timed>,
     /// Its other stages, all in one.
@@ -41,10 +52,20 @@ impl Columns {
         let times = || events.iter().filter_map(|event| event.completed).map(Time::ns);
         let (first, last) = (times().min().unwrap_or(0), times().max().unwrap_or(0));
         let edges = Edges::standard();
-        let (timed, whole) = (Vec::new(), Vec::new());
-        let counted = Vec::new();
-        let mut columns =
-            Columns { edges, shift: SHIFT, first, last, events: 0, counted, timed, whole };
+        let mut columns = Columns {
+            edges,
+            shift: SHIFT,
+            first,
+            last,
+            events: 0,
+            unplaced: 0,
+            counted: Vec::new(),
+            places: HashMap::new(),
+            timed_places: HashMap::new(),
+            whole_places: HashMap::new(),
+            timed: Vec::new(),
+            whole: Vec::new(),
+        };
         columns.shift = columns.fitting(SHIFT, 1);
         events.iter().for_each(|event| columns.count(event));
         columns
@@ -53,7 +74,7 @@ impl Columns {
     /// Counts an event; one without a latency has nothing to count.
     pub(super) fn count(&mut self, event: &Event) {
         self.events += 1;
-        Counted::count(&mut self.counted, event);
+        Counted::count(&mut self.counted, &mut self.places, event);
         let (Some((longest, latency)), Some(at)) = (event.longest(), event.completed) else {
             return;
         };
@@ -68,8 +89,12 @@ impl Columns {
     }
 
     fn record(&mut self, key: Key, at: i64, latency: Nanos) {
+        if self.timed.len() >= SERIES && !self.timed_places.contains_key(&key) {
+            self.unplaced += 1;
+            return;
+        }
         (self.first, self.last) = (self.first.min(at), self.last.max(at));
-        let series = self.timed.iter().position(|timed| timed.key == key).unwrap_or_else(|| {
+        let series = *self.timed_places.entry(key).or_insert_with(|| {
             self.timed.push(Timed { key, columns: Vec::new() });
             self.timed.len() - 1
         });
@@ -83,10 +108,11 @@ impl Columns {
     }
 
     fn add(&mut self, key: Key, latency: Nanos) {
+        if self.whole.len() >= SERIES && !self.whole_places.contains_key(&key) {
+            return;
+        }
         let (device, op, layer, stage) = key;
-        let known = |one: &Distribution| (one.device, one.op, one.layer, one.stage);
-        let wanted = (device, Some(op), layer, stage);
-        let place = self.whole.iter().position(|one| known(one) == wanted).unwrap_or_else(|| {
+        let place = *self.whole_places.entry(key).or_insert_with(|| {
             let empty = Histogram::empty(self.edges.clone());
             let mut new = Distribution::new(device, layer, stage, empty);
             new.op = Some(op);
@@ -188,6 +214,19 @@ mod tests {
         let all = columns.distributions();
         assert!((COLUMNS / 2 - 2..=COLUMNS).contains(&(all.len() as i64)), "{}", all.len());
         assert_eq!(all.iter().map(|one| one.histogram.count()).sum::<u64>(), 200_000);
+    }
+
+    #[test]
+    fn of_too_many_devices_the_first_have_histograms_and_the_rest_is_counted() {
+        let mut columns = Columns::of(&[]);
+        for k in 0..SERIES as u32 + 100 {
+            let mut event = Event::new(DeviceId(k), Op::Read, Layer::Block);
+            event.completed = Some(Time::from_ns(2000));
+            event.issued = Some(Time::from_ns(1000));
+            columns.count(&event);
+        }
+        assert_eq!((columns.unplaced, columns.counted.len()), (100, SERIES + 100));
+        assert!(columns.distributions().len() <= 2 * SERIES);
     }
 
     #[test]

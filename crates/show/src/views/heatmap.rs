@@ -27,6 +27,7 @@ use std::io::{self, Write};
 use iowhy_model::{Edges, Listing, Report, Series, series};
 
 use crate::colour_scale::Scale;
+use crate::crowd::{Crowd, TEXTS};
 use crate::paint::{Grid, Ink, Line, Mark, Paper, Ramp, Tone, time_axis};
 use crate::picture::{AXES, Measure, Picture};
 use crate::scale::wanted;
@@ -56,9 +57,13 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
     let mut paper = Paper::new(style, out);
     let columns = paper.width().saturating_sub(LEFT + RIGHT).max(1);
     let mut drawn = 0;
-    for listing in &report.recording.listings {
-        let all = series(listing, &style.filter, &Edges::standard(), columns);
-        for one in all.iter().filter(|one| wanted(one, &all, style.stage)) {
+    let (crowd, edges) = (Crowd::of(report, style, TEXTS), Edges::standard());
+    let listings = report.recording.listings.iter().enumerate();
+    for (input, listing) in listings.filter(|(input, _)| crowd.has_input(*input)) {
+        let all = series(listing, &style.filter, &edges, columns);
+        let all = all.flat_map(|of_device| wanted(of_device, style.stage));
+        for one in all.filter(|one| crowd.has(input, one.device)) {
+            let one = &one;
             let per_line = Grid::rows_per_line(style);
             let rows = lines(style) * per_line;
             let Some(picture) = Picture::of(one, columns, rows, per_line == 2) else { continue };
@@ -71,6 +76,10 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
             paper.blank()?;
             map(&mut paper, &picture, Measure::Intensity)?;
         }
+    }
+    if let Some(text) = crowd.words() {
+        paper.blank()?;
+        paper.item("", &text)?;
     }
     if drawn == 0 && sources::left_out(&report.recording, &style.filter) == 0 {
         let text = "no latencies over time were measured; `iowhy hist` draws what has no time";

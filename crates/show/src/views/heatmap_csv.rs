@@ -19,6 +19,7 @@ use std::io::{self, Write};
 use iowhy_model::Report;
 
 use crate::cells::maps;
+use crate::crowd::TEXTS;
 use crate::csv::quoted;
 use crate::{Style, View};
 
@@ -35,7 +36,7 @@ const HEADING: &str =
 
 fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{HEADING}")?;
-    for map in maps(report, style) {
+    for map in maps(report, style, TEXTS) {
         let (device, stage) = (quoted(&map.device), map.stage.name());
         for column in &map.columns {
             let (start, length) = (column.start.seconds(), column.length.seconds());

@@ -18,6 +18,7 @@ use iowhy_model::Report;
 use serde_json::Value;
 
 use crate::cells::{Column, Map, maps};
+use crate::crowd::{Crowd, TEXTS};
 use crate::objects::{inputs, number, object};
 use crate::{Style, View};
 
@@ -30,11 +31,12 @@ pub const VIEW: View = View {
 };
 
 fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
-    let maps: Vec<Value> = maps(report, style).iter().map(map).collect();
+    let maps: Vec<Value> = maps(report, style, TEXTS).iter().map(map).collect();
     let whole = object([
         ("schema", "iowhy.map/1".into()),
         ("inputs", inputs(&report.recording)),
         ("left_out", crate::sources::left_out(&report.recording, &style.filter).into()),
+        ("maps_left_out", Crowd::of(report, style, TEXTS).left().into()),
         ("maps", maps.into()),
     ]);
     crate::objects::line(&whole, out)

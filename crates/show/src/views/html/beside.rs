@@ -57,7 +57,7 @@ pub fn section(
         "</table></div><p>{tests} quantities tested; probabilities corrected by Holm's method, \
          intervals by a seeded block bootstrap.</p>"
     )?;
-    let maps = figures(before.report, style);
+    let (maps, _) = figures(before.report, style);
     let shown = maps.iter().filter(|map| has_device(before.report, after, map.device));
     for (place, map) in shown.take(PICTURES).enumerate() {
         let device = before.report.recording.devices().get(map.device.index());

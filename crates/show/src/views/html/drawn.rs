@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::Style;
 use crate::cells::{Column, Map, maps};
+use crate::crowd::{FIGURES, TEXTS};
 use crate::objects::{findings, inputs, object};
 
 /// Single I/Os kept, the slowest ones.
@@ -47,14 +48,14 @@ pub fn json(report: &Report, style: &Style) -> String {
 /// Every map, and beside those of several operations one for each operation.
 pub fn variants(report: &Report, style: &Style) -> Vec<(Option<Op>, Map)> {
     let mut all: Vec<(Option<Op>, Map)> = Vec::new();
-    let whole = maps(report, style);
+    let whole = maps(report, style, FIGURES);
     let mut of_one: Vec<(Op, Vec<Map>)> = Op::ALL
         .into_iter()
         .filter(|op| style.filter.op(Some(*op)))
         .map(|op| {
             let mut one = style.clone();
             one.filter.ops = vec![op];
-            (op, maps(report, &one))
+            (op, maps(report, &one, TEXTS))
         })
         .collect();
     for map in whole {

@@ -151,7 +151,7 @@ fn jump(finding: &Finding) -> String {
 
 /// A heat map for each device: still without scripts, live with them.
 pub fn pictures(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
-    let mut drawn = figures(report, style);
+    let (mut drawn, left_out) = figures(report, style);
     if drawn.is_empty() {
         return Ok(());
     }
@@ -160,6 +160,9 @@ pub fn pictures(report: &Report, style: &Style, out: &mut dyn Write) -> io::Resu
     drawn.sort_by_key(|one| rank(one.device).unwrap_or(usize::MAX));
     let all = drawn::variants(report, style);
     writeln!(out, "<h2 id=\"maps\">Latency over time</h2>")?;
+    if let Some(words) = left_out {
+        writeln!(out, "<p class=\"note\">{}</p>", text(&words))?;
+    }
     for one in drawn.iter().take(PICTURES) {
         let name = report.recording.devices().get(one.device.index());
         let name = name.map_or("", |device| device.name.as_str());
@@ -381,15 +384,21 @@ pub fn inputs(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "</ul>")
 }
 
+/// Files that a command names.
+const NAMED: usize = 4;
+
 /// The commands that show the same figures.
 pub fn reproduce(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let mut files: Vec<&str> = Vec::new();
     for listing in &report.recording.listings {
+        if files.len() == NAMED {
+            break;
+        }
         if !files.contains(&listing.source.input.as_str()) {
             files.push(&listing.source.input);
         }
     }
-    let quoted: Vec<String> = files.iter().take(4).map(|file| shell(file)).collect();
+    let quoted: Vec<String> = files.iter().map(|file| shell(file)).collect();
     let files = quoted.join(" ");
     writeln!(out, "<h2 id=\"reproduce\">Reproduce and download</h2><dl>")?;
     for (what, command) in [

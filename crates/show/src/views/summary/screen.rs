@@ -1,5 +1,6 @@
 //! The verdict on one screen: at most [`LINES`] lines at 80 columns, the rest with `--verbose`.
 
+use std::collections::HashSet;
 use std::io;
 
 use iowhy_model::{
@@ -372,21 +373,17 @@ fn missing(recording: &Recording) -> Vec<&'static str> {
 fn inputs(paper: &Paper, report: &Report) -> Block {
     let recording = &report.recording;
     let unicode = paper.style.unicode;
-    let mut files: Vec<&str> = Vec::new();
+    let mut files: HashSet<&str> = HashSet::new();
     let (mut records, mut skipped, mut lost) = (0, 0, 0);
     for listing in &recording.listings {
-        if files.last() != Some(&listing.source.input.as_str())
-            && !files.contains(&listing.source.input.as_str())
-        {
-            files.push(&listing.source.input);
-        }
+        files.insert(&listing.source.input);
         records += listing.source.records;
         skipped += listing.source.skipped;
         lost += listing.source.lost();
     }
-    let name = match files.as_slice() {
-        [one] => shortened(file_name(one), 30),
-        many => several(many.len() as u64, "input", unicode),
+    let name = match (files.len(), files.iter().next()) {
+        (1, Some(one)) => shortened(file_name(one), 30),
+        (many, _) => several(many as u64, "input", unicode),
     };
     let mut line = label("inputs");
     line.push(&format!("{name}: {}", several(records, "record", unicode)), Tone::Faint);

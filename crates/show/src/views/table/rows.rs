@@ -192,10 +192,13 @@ fn is_idle(interval: &Interval) -> bool {
 /// Percentiles over all operations and the mean of each stage; none where the histograms of the
 /// operations have other edges and cannot be added.
 fn add_latencies(row: &mut Row, folded: &[Distribution], device: DeviceId) {
+    // They are in order of the device.
+    let first = folded.partition_point(|known| known.device < device);
+    let end = folded.partition_point(|known| known.device <= device);
+    let its = folded.get(first..end).unwrap_or_default();
     let merged = |stage: Stage| {
-        let mut some = folded.iter().filter(|known| {
-            known.device == device && known.stage == stage && known.layer == Layer::Block
-        });
+        let mut some =
+            its.iter().filter(|known| known.stage == stage && known.layer == Layer::Block);
         let mut all: Histogram = some.next()?.histogram.clone();
         let added = some.all(|known| all.merge(&known.histogram));
         (added && all.count() > 0).then_some(all)
@@ -225,11 +228,15 @@ fn of_events(
     devices.extend(listing.distributions.iter().map(|known| known.device));
     devices.sort_unstable();
     devices.dedup();
+    let mut all = listing.counted.clone();
+    let mut places = Counted::places(&all);
+    for event in listing.events.iter().filter(|event| style.filter.event(event)) {
+        Counted::count(&mut all, &mut places, event);
+    }
     let of_device = |device| {
-        let before = listing.counted.iter().find(|known| known.device == device);
-        let mut counted = before.cloned().unwrap_or_else(|| Counted::new(device));
-        let events = listing.events.iter().filter(|event| event.device == device);
-        events.filter(|event| style.filter.event(event)).for_each(|event| counted.add(event));
+        let known = places.get(&device).and_then(|place| all.get(*place));
+        let none = Counted::new(device);
+        let counted = known.unwrap_or(&none);
         let mut row = of_interval(recording, &counted.interval(listing.source.watched));
         add_latencies(&mut row, folded, device);
         row.idle = row.cells.iter().all(Option::is_none);
