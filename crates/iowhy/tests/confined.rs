@@ -111,3 +111,48 @@ fn what_root_alone_may_read_is_read_and_a_link_out_of_what_was_named_is_not() {
     let text = String::from_utf8_lossy(&whole.stdout);
     assert!(text.contains("named") && !text.contains("secret"), "{text}");
 }
+
+#[test]
+fn watchers_keep_the_right_to_read_their_tables_and_no_other() {
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: rights that are given up: needs root");
+        return;
+    }
+    // CAP_BPF, which kernels before 5.19 ask for to read a table (include/uapi/linux/capability.h).
+    const BPF: u64 = 1 << 39;
+    let (record, report) = (place("trace"), place("page"));
+    let (record, report) = (record.display().to_string(), report.display().to_string());
+    for words in [
+        &["why", "--for", "20s"][..],
+        &["stat", "1", "20"],
+        &["stat", "--sampled", "1", "20"],
+        &["hist", "1", "20"],
+        &["snoop", "--for", "20s"],
+        &["map", "--for", "20s"],
+        &["syscalls", "--for", "20s"],
+        &["record", "-o", &record, "--for", "20s"],
+        &["report", "-o", &report, "--for", "20s"],
+    ] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_iowhy"))
+            .args(words)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let confined = (0..1000).any(|_| {
+            std::thread::sleep(Duration::from_millis(20));
+            status(child.id(), "Seccomp") == "2"
+        });
+        let kept = u64::from_str_radix(&status(child.id(), "CapEff"), 16);
+        let new = status(child.id(), "NoNewPrivs");
+        child.kill().unwrap();
+        let ended = child.wait().unwrap();
+        assert!(confined, "{words:?}: no filter of system calls ({ended})");
+        assert_eq!(kept.map(|kept| kept & !BPF), Ok(0), "{words:?}: capabilities are left");
+        assert_eq!(new, "1", "{words:?}");
+    }
+    for file in [&record, &report] {
+        let _ = std::fs::remove_file(file);
+    }
+}

@@ -1,16 +1,20 @@
 //! The laboratory: simulated disks with a known fault, and the score of the verdicts on them. Pure
 //! arithmetic, no device and no root. Never shipped; no crate that is may depend on it.
 //!
+//! - [`attack`] gives hostile captures, folders and outputs to every command that reads.
 //! - [`corpus`] judges a folder of foreign files.
 //! - [`disk`] is arithmetic: disks, healthy and faulty, as functions of time.
+//! - [`growth`] times the program on inputs of several sizes.
 //! - [`render`] prints a simulated scenario as each tool would have.
 //! - [`scenarios`] are simulated disks and loads of known fault.
 //! - [`score`] holds verdicts against the truth of simulated disks.
 //! - [`simulate`] sends a load to such a disk without waiting.
 //! - [`weak`] varies captures that earlier versions judged wrongly.
 
+pub mod attack;
 pub mod corpus;
 pub mod disk;
+pub mod growth;
 pub mod render;
 pub mod scenarios;
 pub mod score;

@@ -1,12 +1,15 @@
 //! `lab`: simulates disks with a known fault and scores the verdicts on them. Never shipped.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
+use iowhy_lab::attack::{attack, table};
 use iowhy_lab::corpus::corpus;
 use iowhy_lab::disk::{DiskArgs, Spec};
+use iowhy_lab::growth;
 use iowhy_lab::render;
 use iowhy_lab::score::{
     Case, Fitted, Score, calibration, forecast_table, forecasts, published_tables, sweep,
@@ -33,6 +36,10 @@ enum Command {
     Published(Collections),
     /// Judges every file below a folder: recognised, lost, accused, slowest
     Corpus(Folder),
+    /// Attacks every command that reads with hostile captures, folders and outputs, and prints what failed
+    Attack(Attack),
+    /// Times the program on inputs of many listings, devices, files and names, and fits how it grows
+    Growth(Growth),
     /// Varies captures that earlier versions judged wrongly, and prints how often the answer is right
     Weak(Weak),
 }
@@ -109,6 +116,55 @@ struct Scored {
 }
 
 #[derive(Args)]
+struct Attack {
+    /// The program; without it, that beside this one
+    #[arg(long, value_name = "FILE")]
+    iowhy: Option<PathBuf>,
+    /// Seed of all that is made up
+    #[arg(long, default_value_t = 2026)]
+    seed: u64,
+    /// Minutes at most
+    #[arg(long, default_value_t = 10)]
+    minutes: u64,
+    /// Times that every sample meets every way
+    #[arg(long, default_value_t = 3)]
+    rounds: u64,
+}
+
+impl Attack {
+    fn run(&self) -> io::Result<ExitCode> {
+        let beside = std::env::current_exe()?.with_file_name("iowhy");
+        let iowhy = self.iowhy.clone().unwrap_or(beside);
+        let samples = concat!(env!("CARGO_MANIFEST_DIR"), "/../read/samples");
+        let time = Duration::from_secs(self.minutes * 60);
+        let rows = attack(&iowhy, Path::new(samples), self.seed, (self.rounds, 1), time)?;
+        write!(io::stdout(), "{}", table(&rows))?;
+        let failed = rows.iter().any(|row| !row.failures.is_empty());
+        Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    }
+}
+
+#[derive(Args)]
+struct Growth {
+    /// The program; without it, that beside this one
+    #[arg(long, value_name = "FILE")]
+    iowhy: Option<PathBuf>,
+    /// How many there are of each
+    #[arg(long, value_delimiter = ',', default_value = "100,1000,10000,100000")]
+    sizes: Vec<usize>,
+}
+
+impl Growth {
+    fn run(&self) -> io::Result<ExitCode> {
+        let beside = std::env::current_exe()?.with_file_name("iowhy");
+        let iowhy = self.iowhy.clone().unwrap_or(beside);
+        let rows = growth::growth(&iowhy, &self.sizes, &growth::COMMANDS)?;
+        write!(io::stdout(), "{}", growth::table(&rows))?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+#[derive(Args)]
 struct Weak {
     /// Variations of each kind; scenarios, with `--blame`
     #[arg(long, default_value_t = 200)]
@@ -181,6 +237,8 @@ fn main() -> ExitCode {
         Command::Score(scored) => scored.run(),
         Command::Published(collections) => collections.run(),
         Command::Corpus(folder) => folder.run(),
+        Command::Attack(attack) => attack.run(),
+        Command::Growth(growth) => growth.run(),
         Command::Weak(weak) => weak.run(),
     };
     outcome.unwrap_or_else(|error| {

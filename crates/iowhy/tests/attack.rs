@@ -1,0 +1,23 @@
+//! The short form of `lab attack`: every kind of hostile capture, folder and output, on every command
+//! that reads and every target of `convert`.
+
+#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
+
+#[path = "../../lab/src/attack.rs"]
+mod attack;
+
+use std::path::Path;
+use std::time::Duration;
+
+#[test]
+fn hostile_inputs_and_places_break_nothing() {
+    let samples = concat!(env!("CARGO_MANIFEST_DIR"), "/../read/samples");
+    let (iowhy, samples) = (Path::new(env!("CARGO_BIN_EXE_iowhy")), Path::new(samples));
+    let time = Duration::from_secs(60);
+    let rows = attack::attack(iowhy, samples, 15, (1, 40), time).expect("it runs");
+    let table = attack::table(&rows);
+    println!("{table}");
+    assert!(rows.iter().all(|row| row.failures.is_empty()), "{table}");
+    let idle: Vec<&str> = rows.iter().filter(|row| row.runs == 0).map(|row| row.attack).collect();
+    assert!(idle.is_empty(), "not tried in the time there was: {idle:?}");
+}

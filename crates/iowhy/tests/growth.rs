@@ -1,0 +1,36 @@
+//! Time and memory grow with the size of an input, not with its square: the short form of `lab growth`.
+
+#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used, dead_code)]
+
+#[path = "../../lab/src/growth.rs"]
+mod growth;
+
+use std::path::Path;
+
+/// Times per decade of size: a cost that grows with the square takes a hundred.
+const EXPONENT: f64 = 1.2;
+/// Memory at most, MiB.
+const MEMORY: f64 = 512.0;
+
+fn holds(sizes: &[usize], commands: &[&'static str]) {
+    let rows = growth::growth(Path::new(env!("CARGO_BIN_EXE_iowhy")), sizes, commands).unwrap();
+    let table = growth::table(&rows);
+    println!("{table}");
+    for row in &rows {
+        let exponent = row.exponent().unwrap_or(0.0);
+        assert!(exponent <= EXPONENT, "{} {}: {exponent:.2}\n{table}", row.shape, row.command);
+        let most = row.points.iter().map(|point| point.mebibytes).fold(0.0, f64::max);
+        assert!(most <= MEMORY, "{} {}: {most:.0} MiB\n{table}", row.shape, row.command);
+    }
+}
+
+#[test]
+fn ten_times_as_many_take_ten_times_as_long() {
+    holds(&[2_000, 6_000, 18_000], &["why", "stat", "map"]);
+}
+
+#[test]
+#[ignore = "long: three decades of every shape with every command"]
+fn three_decades_of_every_shape_grow_in_proportion() {
+    holds(&[100, 1_000, 10_000, 100_000], &growth::COMMANDS);
+}

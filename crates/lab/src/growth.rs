@@ -1,0 +1,258 @@
+//! How time and memory grow with listings, devices, files and names: the program on inputs of one
+//! shape and several sizes, and the exponent that fits.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// One shape of input.
+pub struct Shape {
+    /// Its name, for the table.
+    pub name: &'static str,
+    /// Whether it is a folder of so many files, else one file.
+    folder: bool,
+    /// What stands before all, and of each place.
+    head: &'static str,
+    each: fn(usize) -> String,
+}
+
+/// The shapes: what there may be many of.
+pub const SHAPES: &[Shape] = &[
+    Shape { name: "listings of averages, slow", folder: false, head: "", each: slow_iostat },
+    Shape {
+        name: "listings of I/Os",
+        folder: false,
+        head: "",
+        each: |k| format!("{BIOSNOOP}{}\n", ios(k, "sda", 3)),
+    },
+    Shape {
+        name: "devices in one listing of I/Os",
+        folder: false,
+        head: BIOSNOOP,
+        each: |k| ios(k, &format!("sd{k}"), 3),
+    },
+    Shape {
+        name: "devices in one listing of averages",
+        folder: false,
+        head: IOSTAT,
+        each: |k| iostat_row(&format!("sd{k}"), k),
+    },
+    Shape { name: "devices in the kernel's log", folder: false, head: "", each: log_line },
+    Shape { name: "devices, a histogram each", folder: false, head: "", each: histogram },
+    Shape {
+        name: "names of processes",
+        folder: false,
+        head: BIOSNOOP,
+        each: |k| format!("{}.{:03} p{k} {k} sda R {} 4096 1.00\n", k / 1000, k % 1000, k * 8),
+    },
+    Shape {
+        name: "files",
+        folder: true,
+        head: "",
+        each: |k| format!("{IOSTAT}{}", iostat_row("sda", k)),
+    },
+];
+
+/// The commands that are timed.
+pub const COMMANDS: [&str; 6] = ["why", "stat", "hist", "snoop", "map", "convert --to json"];
+
+const BIOSNOOP: &str = "TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)\n";
+const IOSTAT: &str = "Linux 6.1.0 (host) \t11/22/2026 \t_x86_64_\t(4 CPU)\n\n\
+    Device r/s rkB/s r_await w/s wkB/s w_await aqu-sz %util\n";
+
+fn ios(k: usize, disk: &str, count: usize) -> String {
+    (0..count).fold(String::new(), |text, i| {
+        let at = k * count + i;
+        text + &format!("{}.{:03} dd 1 {disk} R {} 4096 1.00\n", at / 1000, at % 1000, i * 8)
+    })
+}
+
+fn iostat_row(disk: &str, k: usize) -> String {
+    format!(
+        "{disk} {}.00 400.00 {}.00 5.00 20.00 3.00 0.50 {}.00\n",
+        90 + k % 9,
+        4 + k % 5,
+        40 + k % 9
+    )
+}
+
+fn slow_iostat(k: usize) -> String {
+    format!("{IOSTAT}sda {}.00 400.00 250.00 5.00 20.00 300.00 25.00 100.00\n\n", 90 + k % 9)
+}
+
+fn log_line(k: usize) -> String {
+    format!(
+        "[{k}.000000] blk_update_request: I/O error, dev sd{k}, sector {} op 0x0:(READ) flags 0x0 \
+         phys_seg 1 prio class 0\n",
+        k * 8
+    )
+}
+
+fn histogram(k: usize) -> String {
+    format!(
+        "disk = sd{k}\n     usecs               : count     distribution\n       \
+         256 -> 511        : 10       |****|\n       512 -> 1023       : 20       |********|\n\n"
+    )
+}
+
+/// What one command took of one shape.
+pub struct Row {
+    /// The shape.
+    pub shape: &'static str,
+    /// The command.
+    pub command: &'static str,
+    /// Size, input in MB, CPU seconds, MiB at most.
+    pub points: Vec<Point>,
+}
+
+/// One run.
+#[derive(Clone, Copy, Debug)]
+pub struct Point {
+    /// How many.
+    pub n: usize,
+    /// The input, MB.
+    pub megabytes: f64,
+    /// CPU time, s.
+    pub seconds: f64,
+    /// Memory at most, MiB.
+    pub mebibytes: f64,
+}
+
+impl Row {
+    /// The slope of time over size, both on a logarithmic scale, of runs that take long enough to
+    /// be timed; `None` of fewer than two.
+    pub fn exponent(&self) -> Option<f64> {
+        let timed = self.points.iter().filter(|point| point.seconds >= TIMED);
+        let points: Vec<(f64, f64)> =
+            timed.map(|point| ((point.n as f64).ln(), point.seconds.ln())).collect();
+        if points.len() < 2 {
+            return None;
+        }
+        let n = points.len() as f64;
+        let (x, y) = (
+            points.iter().map(|p| p.0).sum::<f64>() / n,
+            points.iter().map(|p| p.1).sum::<f64>() / n,
+        );
+        let covariance: f64 = points.iter().map(|p| (p.0 - x) * (p.1 - y)).sum();
+        let variance: f64 = points.iter().map(|p| (p.0 - x).powi(2)).sum();
+        Some(covariance / variance)
+    }
+}
+
+/// Less is mostly the start of the program, s.
+const TIMED: f64 = 0.05;
+
+/// Times the program on every shape of every size with every command.
+///
+/// # Errors
+/// If an input cannot be written or the program not be run, or it fails.
+pub fn growth(iowhy: &Path, sizes: &[usize], commands: &[&'static str]) -> io::Result<Vec<Row>> {
+    let folder = std::env::temp_dir().join(format!("iowhy-growth-{}", std::process::id()));
+    let mut rows = Vec::new();
+    for shape in SHAPES {
+        let mut of_shape: Vec<Row> = commands
+            .iter()
+            .map(|command| Row { shape: shape.name, command, points: Vec::new() })
+            .collect();
+        for n in sizes {
+            fs::create_dir_all(&folder)?;
+            let (input, bytes) = made(shape, *n, &folder)?;
+            for row in &mut of_shape {
+                let (seconds, mebibytes) = timed(iowhy, row.command, &input)?;
+                let megabytes = bytes as f64 / 1e6;
+                row.points.push(Point { n: *n, megabytes, seconds, mebibytes });
+            }
+            fs::remove_dir_all(&folder)?;
+        }
+        rows.append(&mut of_shape);
+    }
+    Ok(rows)
+}
+
+fn made(shape: &Shape, n: usize, folder: &Path) -> io::Result<(PathBuf, usize)> {
+    let input = folder.join("input");
+    let mut bytes = 0;
+    if shape.folder {
+        fs::create_dir(&input)?;
+        for k in 0..n {
+            let text = (shape.each)(k);
+            bytes += text.len();
+            fs::write(input.join(format!("{k:07}.txt")), text)?;
+        }
+    } else {
+        let text = (0..n).fold(shape.head.to_string(), |text, k| text + &(shape.each)(k));
+        bytes = text.len();
+        fs::write(&input, text)?;
+    }
+    Ok((input, bytes))
+}
+
+/// CPU time of a run, s, and its memory at most, MiB: the shell's own count, and the kernel's of a child
+/// that has ended and was not yet waited for.
+fn timed(iowhy: &Path, command: &str, input: &Path) -> io::Result<(f64, f64)> {
+    let words: Vec<&str> = command.split(' ').collect();
+    let mut run = Command::new(iowhy);
+    run.arg(words[0]).arg(input);
+    if words[0] == "convert" {
+        run.arg("-");
+    }
+    run.args(&words[1..]);
+    let mut child = run.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    let (mut seconds, mut mebibytes) = (0.0, 0.0f64);
+    let folder = format!("/proc/{}", child.id());
+    loop {
+        let stat = fs::read_to_string(format!("{folder}/stat"))?;
+        // proc_pid_stat(5): after the name in brackets the state, then 10 fields, then user and system
+        // time in hundredths.
+        let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or("").split_whitespace().collect();
+        let ticks = |place: usize| fields.get(place).and_then(|f| f.parse::<f64>().ok());
+        let used = ticks(11).unwrap_or(0.0) + ticks(12).unwrap_or(0.0);
+        seconds = f64::max(seconds, used / 100.0);
+        let status = fs::read_to_string(format!("{folder}/status")).unwrap_or_default();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let peak = peak.and_then(|text| text.split_whitespace().next()?.parse::<f64>().ok());
+        mebibytes = mebibytes.max(peak.unwrap_or(0.0) / 1024.0);
+        // A zombie has used all that it will.
+        if fields.first() == Some(&"Z") {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let status = child.wait()?;
+    if !matches!(status.code(), Some(0 | 1)) {
+        let shown = input.display();
+        return Err(io::Error::other(format!("`iowhy {command} {shown}` ended with {status}")));
+    }
+    Ok((seconds, mebibytes))
+}
+
+/// The rows as a table.
+pub fn table(rows: &[Row]) -> String {
+    let mut text = String::new();
+    let sizes: Vec<String> = rows
+        .first()
+        .map_or_else(Vec::new, |row| row.points.iter().map(|p| p.n.to_string()).collect());
+    let _ = writeln!(
+        text,
+        "| what there are many of | command | {} | MB at last | MiB at last | exponent |",
+        sizes.join(" | ")
+    );
+    let _ = writeln!(text, "| --- | --- | {}---: | ---: | ---: |", "---: | ".repeat(sizes.len()));
+    for row in rows {
+        let seconds: Vec<String> =
+            row.points.iter().map(|point| format!("{:.2} s", point.seconds)).collect();
+        let last = row.points.last().copied();
+        let (mb, mib) = last.map_or((0.0, 0.0), |last| (last.megabytes, last.mebibytes));
+        let exponent = row.exponent().map_or("-".to_string(), |e| format!("{e:.2}"));
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {mb:.1} | {mib:.0} | {exponent} |",
+            row.shape,
+            row.command,
+            seconds.join(" | ")
+        );
+    }
+    text
+}
