@@ -47,3 +47,22 @@ need_tool() { # CARGO-SUBCOMMAND, built once and kept beside the build cache
         cargo install --quiet --locked --root "$tools" "$1" >&2
     rm -rf "$tools/target"
 }
+
+# Runs the built suite twice side by side, N times over; keeps what failed, and fails if anything did.
+twice() { # N
+    local round side failed=0 kept
+    kept=$(mktemp -d)
+    cargo test --quiet --locked --workspace --no-run >&2 || exit 1
+    for round in $(seq "$1"); do
+        for side in a b; do
+            cargo run --quiet --locked -p xtask -- test --run-only >"$kept/$round$side" 2>&1 &
+            eval "$side=\$!"
+        done
+        wait "$a" || failed=$((failed + 1))
+        wait "$b" || failed=$((failed + 1))
+        printf 'round %s: %s | %s\n' "$round" "$(tail -1 "$kept/${round}a")" "$(tail -1 "$kept/${round}b")"
+    done
+    [ "$failed" = 0 ] && rm -r "$kept" && return
+    printf 'iowhy: %s runs failed; what they printed lies in %s\n' "$failed" "$kept"
+    return 1
+}

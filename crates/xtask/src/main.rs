@@ -12,9 +12,10 @@ fn main() -> ExitCode {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let outcome = match words[..] {
         ["test", ref rest @ ..] => {
-            let names = rest.iter().filter(|word| **word != "--long");
+            let names = rest.iter().filter(|word| !word.starts_with("--"));
             let only = names.map(ToString::to_string).collect();
-            Suite { long: rest.contains(&"--long"), only }.run()
+            let (long, bare) = (rest.contains(&"--long"), rest.contains(&"--run-only"));
+            Suite { long, bare, only }.run()
         }
         ["results", ref pages @ ..] if !pages.is_empty() => {
             pages.iter().try_for_each(|page| results::write(page)).map(|()| ExitCode::SUCCESS)
