@@ -20,12 +20,15 @@ mod device_write_cliff;
 mod healthy;
 mod insufficient;
 mod layer_above;
+mod layer_cpu;
+mod layer_memory;
 mod layer_remote;
 mod load_burst;
 mod load_discard;
 mod load_flush;
 mod load_large_io;
 mod load_missed_turn;
+mod load_rebuild;
 mod load_rw_mix;
 mod load_saturated;
 mod load_small_sync;
@@ -60,12 +63,15 @@ pub const DETECTORS: &[Detector] = &[
     healthy::DETECTOR,
     insufficient::DETECTOR,
     layer_above::DETECTOR,
+    layer_cpu::DETECTOR,
+    layer_memory::DETECTOR,
     layer_remote::DETECTOR,
     load_burst::DETECTOR,
     load_discard::DETECTOR,
     load_flush::DETECTOR,
     load_large_io::DETECTOR,
     load_missed_turn::DETECTOR,
+    load_rebuild::DETECTOR,
     load_rw_mix::DETECTOR,
     load_saturated::DETECTOR,
     load_small_sync::DETECTOR,

@@ -13,4 +13,5 @@ pub mod peer_families;
 pub mod programs;
 pub mod requesters;
 pub mod runs;
+pub mod shortage;
 pub mod unaccused;

@@ -103,3 +103,51 @@ fn a_path_that_its_volume_gave_up() {
     assert!(sure(&judged(&[&volume("failed faulty running")]), Verdict::DevicePath) > 0.6);
     assert!(sure(&judged(&[&volume("active ready running")]), Verdict::DevicePath) <= 0.0);
 }
+
+const PRESSED: &str =
+    "==> /proc/pressure/cpu <==\nsome avg10=93.20 avg60=92.85 avg300=64.35 total=1414131875\n";
+
+#[test]
+fn processors_that_are_short_are_named_and_a_busy_one_is_not() {
+    let short = judged(&[PRESSED]);
+    assert!(sure(&short, Verdict::LayerCpu) > 0.6, "{short:#?}");
+    let busy = judged(&[&PRESSED.replace("93.20", "31.00")]);
+    assert!(sure(&busy, Verdict::LayerCpu) <= 0.0, "{busy:#?}");
+    let stolen = judged(&[
+        "%Cpu(s):  5.9 us,  5.9 sy,  0.0 ni, 20.0 id,  0.0 wa,  0.0 hi,  0.0 si, 68.2 st\n",
+    ]);
+    assert!(sure(&stolen, Verdict::LayerCpu) > 0.6, "{stolen:#?}");
+}
+
+#[test]
+fn memory_that_is_short_is_named_and_a_little_swapping_is_not() {
+    let vmstat = |so: u32| {
+        let row = format!(
+            " 1  4 812332  71232   2212  81232  812 {so}  9120  8120  912 1812  4  6 40 50  0\n"
+        );
+        format!(
+            "procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----\n r  b   swpd   \
+             free   buff  cache   si   so    bi    bo   in   cs us sy id wa st\n{}",
+            row.repeat(4)
+        )
+    };
+    let swaps = judged(&[&vmstat(9120)]);
+    assert!(sure(&swaps, Verdict::LayerMemory) > 0.6, "{swaps:#?}");
+    let little = judged(&[&vmstat(20)]);
+    assert!(sure(&little, Verdict::LayerMemory) <= 0.0, "{little:#?}");
+}
+
+#[test]
+fn background_work_of_an_array_is_named_and_work_that_waits_is_not() {
+    let mdstat = |line: &str| {
+        format!(
+            "Personalities : [raid1]\nmd0 : active raid1 sdb1[2] sda1[0]\n      976630464 blocks super 1.2 [2/1] [U_]\n\
+             {line}\nunused devices: <none>\n"
+        )
+    };
+    let rebuilt = "      [=>...........]  recovery = 8.1% (79136512/976630464) finish=97.2min speed=153821K/sec\n";
+    let rebuilt = judged(&[&mdstat(rebuilt)]);
+    assert!(sure(&rebuilt, Verdict::LoadRebuild) > 0.6, "{rebuilt:#?}");
+    let waits = judged(&[&mdstat("      \tresync=DELAYED\n")]);
+    assert!(sure(&waits, Verdict::LoadRebuild) <= 0.0, "{waits:#?}");
+}

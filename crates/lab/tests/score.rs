@@ -15,6 +15,8 @@ const FLOORS: [f64; 5] = [0.912, 0.947, 0.947, 0.947, 0.947];
 const FIRST_RIGHT: usize = 30;
 /// Right first verdicts of the 30 of the second collection; the rest waits for readers.
 const SECOND_RIGHT: usize = 6;
+/// Right first verdicts of the 15 that version 0.1.0 judged wrongly.
+const WEAK_RIGHT: usize = 14;
 
 #[test]
 fn verdicts_against_truth() {
@@ -32,16 +34,21 @@ fn verdicts_against_truth() {
 fn published_captures() {
     let cases = published().expect("the list is well written");
     println!("{}", published_table("all", &cases));
-    let (mut first, mut second, mut accused) = (0, 0, Vec::new());
+    let (mut first, mut second, mut weak, mut accused) = (0, 0, 0, Vec::new());
     for case in &cases {
         let told = case.told();
         accused.extend(told.accuses.map(|verdict| format!("{}: {verdict}", case.name)));
         let right = usize::from(matches!(told.grade, Grade::Right | Grade::Admitted));
-        if case.name.starts_with("P2-") { second += right } else { first += right }
+        match case.collection() {
+            "P2" => second += right,
+            "W" => weak += right,
+            _ => first += right,
+        }
     }
     // The medium error that the engine of a network volume makes up (P2-23).
     assert!(accused.len() <= 1, "disks that are well are accused: {accused:?}");
     assert!(first >= FIRST_RIGHT, "{first} of the first collection are right");
+    assert!(weak >= WEAK_RIGHT, "{weak} of those that version 0.1.0 judged wrongly are right");
     assert!(second >= SECOND_RIGHT, "{second} of the second collection are right");
 }
 

@@ -135,12 +135,15 @@ verdicts! {
     Healthy "healthy" Healthy;
     Insufficient "insufficient" Insufficient;
     LayerAbove "layer.above" Layer;
+    LayerCpu "layer.cpu" Layer;
+    LayerMemory "layer.memory" Layer;
     LayerRemote "layer.remote" Layer;
     LoadBurst "load.burst" Load;
     LoadDiscard "load.discard" Load;
     LoadFlush "load.flush" Load;
     LoadLargeIo "load.large-io" Load;
     LoadMissedTurn "load.missed-turn" Load;
+    LoadRebuild "load.rebuild" Load;
     LoadRwMix "load.rw-mix" Load;
     LoadSaturated "load.saturated" Load;
     LoadSmallSync "load.small-sync" Load;

@@ -17,7 +17,10 @@ const EVEN: f64 = 0.5;
 /// listed looks like one on a slow device.
 pub fn is_part(spans: &[ServiceSpan], services_ns: &[f64]) -> bool {
     let (mut waits, mut gaps, mut ahead) = (vec![], vec![], vec![]);
-    for (place, pair) in spans.windows(2).enumerate() {
+    // While the queue fills each waits longer than the one before.
+    let deepest = service::in_flight(spans).into_iter().max().unwrap_or(0) as usize;
+    let fills = if spans.len() > 4 * deepest { deepest } else { 0 };
+    for (place, pair) in spans.windows(2).enumerate().skip(fills) {
         let [before, span] = pair else { continue };
         if span.issued_ns < before.completed_ns {
             let done = spans.get(..=place).unwrap_or_default();

@@ -43,6 +43,8 @@ const BETWEEN: f64 = 0.1;
 /// half and more, a step or a collection of garbage next to nothing. Few tell nothing of it.
 const EVENLY: f64 = 0.25;
 const FEW_SOUGHT: usize = 5;
+/// Below so many a quartile is one request, and all of them tell more.
+const FEW_QUARTILES: usize = 12;
 
 /// Of the length that makes a stall, what another device must show at the same moment.
 const HALF: f64 = 0.5;
@@ -255,7 +257,9 @@ fn is_cached(group: &Group, services_ns: &[f64]) -> bool {
         let (Some(low), Some(middle), Some(high)) = (at(0.25), at(0.5), at(0.75)) else {
             return false;
         };
-        sorted.len() < FEW_SOUGHT || high - low > EVENLY * middle
+        let all = at(1.0 - f64::EPSILON).unwrap_or(high) - at(0.0).unwrap_or(low);
+        let few = sorted.len() < FEW_QUARTILES && all > 2.0 * EVENLY * middle;
+        sorted.len() < FEW_SOUGHT || few || high - low > EVENLY * middle
     };
     group.op == Op::Read
         && group.sequential != Some(true)

@@ -34,7 +34,8 @@ pub fn of_its_own(analysis: &Analysis, trace: &DeviceTrace) -> Option<Stalls> {
     if seen < EVENTS_NEEDED || lost > LOST * seen as f64 + AT_THE_EDGES {
         return None;
     }
-    if trace.stalls_with_others || is_stolen(analysis, trace) {
+    // Of a part of what it did the silences are those of what is not listed.
+    if trace.part || trace.stalls_with_others || is_stolen(analysis, trace) {
         return None;
     }
     let s0_ns = trace.slow_end_ns();

@@ -138,6 +138,15 @@ impl Published {
         self.expected == verdict || self.also.iter().any(|also| also == verdict)
     }
 
+    /// The collection it is of: `A`, `P2`, or `W` for the simulated ones.
+    pub fn collection(&self) -> &'static str {
+        match self.name.split('-').next() {
+            Some("P2") => "P2",
+            Some("W") => "W",
+            _ => "A",
+        }
+    }
+
     /// `P2-07` of `P2-07-pending-sectors`, `A01` of `A01-dust-log`.
     fn number(&self) -> &str {
         let end = self.name.char_indices().filter(|(_, c)| *c == '-').map(|(place, _)| place);
@@ -285,20 +294,76 @@ pub fn published_table(title: &str, cases: &[Published]) -> String {
     out
 }
 
+/// How often what is said aloud is right, by the richest level of an input: the Laplace estimate over all
+/// captures, and over all but the one it is held against, which says how much single captures move it.
+fn left_out(cases: &[Published]) -> String {
+    let mut out = String::from(
+        "## How often what is said is right, leaving each capture out in turn\n\n\
+         | input | said | right | estimate (r + 1) / (n + 2) | with one left out | said on average | squared error | \
+         with the estimate of the others instead |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n",
+    );
+    let said = cases.iter().filter_map(|case| {
+        let (recording, read) = case.recording();
+        let told = case.told();
+        let level = recording.listings.iter().map(|listing| listing.source.level).max()?;
+        let aloud = read > 0 && told.verdict != "insufficient" && told.confidence >= SAID_ALOUD;
+        aloud.then_some((level.letter(), told.confidence, told.grade == Grade::Right))
+    });
+    let said: Vec<(char, f64, bool)> = said.collect();
+    let kinds: [(&str, &[char]); 3] = [
+        ("averages or histograms", &['A', 'B']),
+        ("single I/Os", &['C', 'D']),
+        ("with what logs, drives or settings state", &['E']),
+    ];
+    let all = ("all", &['A', 'B', 'C', 'D', 'E'][..]);
+    for (name, letters) in kinds.into_iter().chain([all]) {
+        let of: Vec<&(char, f64, bool)> =
+            said.iter().filter(|(letter, _, _)| letters.contains(letter)).collect();
+        let (n, right) = (of.len() as f64, of.iter().filter(|one| one.2).count() as f64);
+        let truth = |one: &(char, f64, bool)| f64::from(u8::from(one.2));
+        let others = |one: &(char, f64, bool)| (right - truth(one) + 1.0) / (n + 1.0);
+        let estimates: Vec<f64> = of.iter().map(|one| others(one)).collect();
+        let least = estimates.iter().copied().fold(1.0, f64::min);
+        let most = estimates.iter().copied().fold(0.0, f64::max);
+        let mean = |of: &dyn Fn(&(char, f64, bool)) -> f64| {
+            said.iter().filter(|(letter, _, _)| letters.contains(letter)).map(of).sum::<f64>()
+                / n.max(1.0)
+        };
+        let _ = writeln!(
+            out,
+            "| {name} | {n} | {right} | {:.2} | {least:.2} to {most:.2} | {:.2} | {:.3} | {:.3} |",
+            (right + 1.0) / (n + 2.0),
+            mean(&|one| one.1),
+            mean(&|one| (one.1 - truth(one)).powi(2)),
+            mean(&|one| (others(one) - truth(one)).powi(2)),
+        );
+    }
+    out.push('\n');
+    out
+}
+
 /// The tables of the captures in the tree and of the collections named.
 ///
 /// # Errors
 /// If a list or a listing cannot be read.
 pub fn published_tables(collections: &[PathBuf]) -> io::Result<String> {
-    let (first, second): (Vec<Published>, Vec<Published>) =
-        published()?.into_iter().partition(|case| !case.name.starts_with("P2-"));
+    let all = published()?;
+    let of = |part: &str| -> Vec<Published> {
+        all.iter().filter(|case| case.collection() == part).cloned().collect()
+    };
     let mut out = String::from(
         "# Published captures\n\nWhat the judge says of captures that people published and whose cause is known. \
          Written by `lab published`. The listings lie in `crates/lab/published/`; what is called pasted was \
          read from the collections, each fenced block as a file.\n\n",
     );
-    out.push_str(&published_table("First collection, in the layout of the tools", &first));
-    out.push_str(&published_table("Second collection, in the layout of the tools", &second));
+    out.push_str(&published_table("First collection, in the layout of the tools", &of("A")));
+    out.push_str(&published_table("Second collection, in the layout of the tools", &of("P2")));
+    out.push_str(&published_table(
+        "Simulated captures that version 0.1.0 judged wrongly",
+        &of("W"),
+    ));
+    let published: Vec<Published> = [of("A"), of("P2")].concat();
+    out.push_str(&left_out(&published));
     for collection in collections {
         let name = collection.file_name().unwrap_or_default().to_string_lossy();
         out.push_str(&published_table(&format!("{name}, as pasted"), &pasted(collection)?));

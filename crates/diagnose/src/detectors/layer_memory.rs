@@ -1,0 +1,77 @@
+//! Memory is short: the machine swaps, and reads again what it had to drop.
+//!
+//! ## Accuses
+//! The machine's memory, not the disk that carries the swapping.
+//!
+//! ## Why it matters
+//! The disk is busy with what would not be asked for if there were more memory. A quicker disk helps
+//! little.
+//!
+//! ## Needs
+//! What the kernel says of memory: `/proc/pressure/memory`, or `si` and `so` of `vmstat`.
+//!
+//! ## Rule
+//! Tasks wait for memory in more than a tenth of the time, or more than 1 MB/s is swapped out on
+//! average. Where disks were measured they must have lost time, and none of them be slow by itself.
+//!
+//! ## Wrong if
+//! A single program was swapped in once, as after a pause.
+//!
+//! ## Next step
+//! Who uses the memory; more of it, or less work at once.
+
+use iowhy_model::{Finding, Level, Unit, Verdict, key};
+
+use crate::analysis::Analysis;
+use crate::detector::{Detector, Needs, Rule};
+use crate::evidence::builder::lines;
+use crate::evidence::shortage::{self, Symptom};
+
+/// Entry in the list of detectors.
+pub const DETECTOR: Detector = Detector {
+    verdict: Verdict::LayerMemory,
+    summary: "Memory is short: the machine swaps or reads again what it dropped",
+    manual: include_str!("layer_memory.rs"),
+    needs: Needs {
+        level: Level::A,
+        sure_from: Level::E,
+        seconds: 60,
+        what: "pressure on memory and swap traffic beside the I/O",
+    },
+    explains: &[Verdict::LayerAbove],
+    rule: Rule::Detect(detect),
+};
+
+/// Share of the time in which somebody waits for memory, and swap traffic in bytes per second (choices).
+const PRESSURE: f64 = 0.1;
+const SWAPPED: f64 = 1e6;
+
+fn detect(analysis: &Analysis) -> Vec<Finding> {
+    let symptoms = [
+        Symptom {
+            key: key::PRESSURE_AVG10.of("memory.some"),
+            quantity: "time in which tasks waited for memory",
+            above: PRESSURE,
+            unit: Unit::Share,
+        },
+        Symptom {
+            key: key::VMSTAT_MEAN.of("so"),
+            quantity: "swapped out (so)",
+            above: SWAPPED,
+            unit: Unit::BytesPerSecond,
+        },
+    ];
+    let mut findings = shortage::findings(analysis, DETECTOR.verdict, &symptoms);
+    for finding in &mut findings {
+        finding.sentence =
+            "memory is short: the machine swaps, or reads again what it had to drop, and programs \
+                            wait for that"
+                .to_string();
+        finding.refuted_by = lines(&["`vmstat 1 10`: `si` and `so` stay at 0"]);
+        finding.next_step = lines(&[
+            "`vmstat 1 10` and `ps -eo pid,rss,comm --sort -rss | head`: who uses the memory?",
+            "more memory, less work at once, or a smaller cache of the program",
+        ]);
+    }
+    findings
+}

@@ -1,0 +1,110 @@
+//! An array is rebuilt, checked or scrubbed beside the work.
+//!
+//! ## Accuses
+//! The background work of an array or pool, and no disk.
+//!
+//! ## Why it matters
+//! A rebuild reads all members from end to end and takes what the work leaves, or more. It ends by itself,
+//! and its pace can be set.
+//!
+//! ## Needs
+//! What the array says: `/proc/mdstat`, `mdadm --detail`, `zpool status`, a RAID controller's tool.
+//!
+//! ## Rule
+//! An array states that it recovers, resynchronises, checks, scrubs or reshapes. Where disks were measured
+//! they must have lost time.
+//!
+//! ## Wrong if
+//! It was as slow before that began.
+//!
+//! ## Next step
+//! Wait for its end, or slow it down while the work is felt.
+
+use iowhy_model::{Bound, Finding, Level, Unit, Verdict, key};
+
+use crate::analysis::Analysis;
+use crate::detector::{Detector, Needs, Rule};
+use crate::evidence::builder::{cited_held, lines, new_finding};
+use crate::evidence::confidence::COMPLAINED_OF;
+use crate::facts::disk_names;
+use crate::facts::reading::FactReading;
+
+/// Entry in the list of detectors.
+pub const DETECTOR: Detector = Detector {
+    verdict: Verdict::LoadRebuild,
+    summary: "An array is rebuilt, checked or scrubbed beside the work",
+    manual: include_str!("load_rebuild.rs"),
+    needs: Needs {
+        level: Level::A,
+        sure_from: Level::E,
+        seconds: 60,
+        what: "the state of the array beside the I/O of its members",
+    },
+    explains: &[Verdict::LoadSaturated],
+    rule: Rule::Detect(detect),
+};
+
+/// Words of arrays, pools and controllers that work in the background (md, ZFS, MegaRAID).
+const ACTIONS: [&str; 10] = [
+    "recover", "rebuild", "resync", "reshape", "resilver", "check", "repair", "scrub", "copyback",
+    "patrol",
+];
+/// Words of work that does not run.
+const WAITING: [&str; 2] = ["delayed", "pending"];
+/// It is stated that it runs; that it is what is felt is not (choice).
+const STATED: f64 = 0.66;
+/// And what it takes of the time is not known either.
+const SHARE: f64 = 0.5;
+
+fn detect(analysis: &Analysis) -> Vec<Finding> {
+    let mut found: Vec<Finding> = Vec::new();
+    for (listing, known) in analysis.recording.listings.iter().enumerate() {
+        let input = analysis.input(listing);
+        let mut measured = analysis.lost.iter().filter(|(of, _, _)| *of == input).peekable();
+        let unmeasured = measured.peek().is_none();
+        if !unmeasured && !measured.any(|(_, _, lost)| *lost >= COMPLAINED_OF) {
+            continue;
+        }
+        for fact in known.facts.iter().filter(|fact| fact.key == key::ARRAY_ACTION) {
+            let said = fact.value.text().unwrap_or_default().to_ascii_lowercase();
+            let runs = ACTIONS.iter().any(|word| said.contains(word))
+                && !WAITING.iter().any(|word| said.contains(word));
+            let name = fact.device.map(|id| analysis.recording.device_of(id).name.clone());
+            let name = disk_names::disk(&name.unwrap_or_default());
+            if !runs || found.iter().any(|other| other.subject.device == fact.device) {
+                continue;
+            }
+            let reading = FactReading { fact, listing };
+            let about = analysis.facts.about(Some(input), &name);
+            let mut finding = new_finding(DETECTOR.verdict, fact.device, vec![listing]);
+            let bound = Bound::Above(0.0);
+            let number = (1.0, Unit::Count);
+            let what = format!("background work of the array: {said}");
+            finding.evidence = vec![cited_held(analysis.recording, &reading, &what, number, bound)];
+            let more = [
+                (key::ARRAY_SPEED, "speed of it", Unit::BytesPerSecond),
+                (key::ARRAY_LEFT, "time it will take yet", Unit::Seconds),
+            ];
+            for (key, what, unit) in more {
+                if let Some((value, reading)) = about.number(key) {
+                    let cited = crate::evidence::builder::cited;
+                    finding.evidence.push(cited(analysis.recording, &reading, what, value, unit));
+                }
+            }
+            finding.sentence = format!(
+                "{} does background work ({said}): it reads or writes all of its members beside what programs \
+                 ask for",
+                if name.is_empty() { "an array" } else { &name }
+            );
+            finding.confidence = STATED;
+            finding.explained_share = SHARE;
+            finding.refuted_by = lines(&["it was as slow before that began"]);
+            finding.next_step = lines(&[
+                "`cat /proc/mdstat` or `zpool status`: when does it end?",
+                "slow it down meanwhile: `/proc/sys/dev/raid/speed_limit_max`, `zpool scrub -p POOL`",
+            ]);
+            found.push(finding);
+        }
+    }
+    found
+}

@@ -1,0 +1,87 @@
+//! What the machine lacks beside disks: facts of processors and memory, each held against a bound.
+
+use iowhy_model::{Bound, FactKey, Finding, Unit, Verdict};
+
+use crate::analysis::Analysis;
+use crate::evidence::builder::{EvidenceBuilder, new_finding};
+use crate::evidence::confidence::{self, COMPLAINED_OF};
+
+/// Prior of software or host when someone complains: that of a path (docs/METHOD.md, 11 Confidence), for the
+/// list had no place for it.
+const PRIOR: f64 = 0.2;
+/// What is left of the belief where a device of the input may be slow by itself.
+const BESIDE_A_SUSPECT: f64 = 0.5;
+/// Guesses of nine that make a device a suspect.
+const MOST: u32 = 5;
+
+/// A fact of the machine, and from what on it is a shortage.
+pub struct Symptom {
+    /// The fact.
+    pub key: FactKey,
+    /// What it counts, in words.
+    pub quantity: &'static str,
+    /// From here on it counts.
+    pub above: f64,
+    /// Its unit.
+    pub unit: Unit,
+}
+
+/// A finding of each input in which any symptom exceeds its bound. Symptoms of one shortage say the same
+/// thing: the strongest counts. Where disks were measured and lost no time worth a complaint, nobody complains.
+pub fn findings(analysis: &Analysis, verdict: Verdict, symptoms: &[Symptom]) -> Vec<Finding> {
+    let mut inputs: Vec<&str> = Vec::new();
+    let mut found = Vec::new();
+    for place in 0..analysis.recording.listings.len() {
+        let input = analysis.input(place);
+        if inputs.contains(&input) || !is_felt(analysis, input) {
+            continue;
+        }
+        inputs.push(input);
+        let about = analysis.facts.about(Some(input), "");
+        let mut builder = EvidenceBuilder::default();
+        let mut strongest = 0.0f64;
+        for symptom in symptoms {
+            let Some((value, reading)) = about.machine_number(symptom.key.clone()) else {
+                continue;
+            };
+            if value > symptom.above {
+                let bound = Some(Bound::Above(symptom.above));
+                let number = (value, symptom.unit);
+                builder.fact(analysis, &reading, symptom.quantity, number, bound);
+                strongest = strongest.max(confidence::above(value, symptom.above));
+            }
+        }
+        let Some(first) = builder.listings.first() else { continue };
+        // What is said of all inputs is said once.
+        if analysis.input(*first) != input && inputs.contains(&analysis.input(*first)) {
+            continue;
+        }
+        let mut finding = new_finding(verdict, None, builder.listings.clone());
+        finding.confidence = confidence::believe(PRIOR, &[strongest]);
+        if has_suspect(analysis, input) {
+            finding.confidence *= BESIDE_A_SUSPECT;
+        }
+        finding.evidence = builder.evidence;
+        finding.explained_share = 0.5;
+        found.push(finding);
+    }
+    found
+}
+
+/// Whether any disk of the input lost time, or none was measured: whoever posts such figures complains.
+fn is_felt(analysis: &Analysis, input: &str) -> bool {
+    let mut measured = analysis.lost.iter().filter(|(of, _, _)| *of == input).peekable();
+    measured.peek().is_none() || measured.any(|(_, _, lost)| *lost >= COMPLAINED_OF)
+}
+
+/// Whether a device of the input may be slow by itself.
+fn has_suspect(analysis: &Analysis, input: &str) -> bool {
+    let of_input = |listing: usize| analysis.input(listing) == input;
+    let mut traces = analysis.traces.iter().filter(|trace| of_input(trace.listing));
+    let mut rows = analysis.intervals.iter().filter(|row| of_input(row.listing));
+    let slow = |ms: f64, row: &crate::analysis::samples::IntervalSample| {
+        row.s0.votes(|s0| ms > 2.0 * s0).0 >= MOST as usize
+    };
+    traces.any(|trace| trace.vote.as_ref().is_some_and(|vote| u32::from(vote.device) >= MOST))
+        || rows.any(|row| row.effective_ms().is_some_and(|ms| slow(ms, row)))
+}
