@@ -25,7 +25,7 @@
 //! Read the volume's provisioned limits; buy a larger tier or send fewer and larger I/Os; check the
 //! instance's own limit.
 
-use iowhy_model::{Bound, Evidence, Finding, Level, Medium, Unit, Verdict};
+use iowhy_model::{Bound, DeviceId, Evidence, Finding, Level, Medium, Unit, Verdict};
 
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
@@ -34,6 +34,7 @@ use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{computed, held, lines, new_finding, read_off};
 use crate::evidence::confidence;
 use crate::evidence::runs;
+use crate::facts::disk_names;
 use crate::measures::cap::{self, Limit, Plateau, Tier};
 use crate::measures::service::ServiceSpan;
 use crate::phrase;
@@ -112,8 +113,8 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Vec<Finding> {
         let rate = |row: &IntervalSample| rate_of(row, limit);
         let rates: Vec<f64> = rows.iter().map(|row| rate(row)).collect();
         let plateau = cap::plateau(&rates, &in_flight);
-        let bought = analysis.network_odds(first.device) >= BOUGHT;
-        let plateau = plateau.filter(|plateau| holds(plateau, limit, bought));
+        let held = |plateau: &Plateau| holds(analysis, first.device, plateau, limit);
+        let plateau = plateau.filter(held);
         if let Some(plateau) = plateau {
             let tier = cap::nearest_tier(limit, plateau.level);
             let n = plateau.samples as u64;
@@ -178,15 +179,20 @@ fn finding(analysis: &Analysis, row: &IntervalSample, pin: &Pin) -> Option<Findi
     Some(finding)
 }
 
-/// Pinned while demand moved, or held by a clock on a round number.
-fn holds(plateau: &Plateau, limit: Limit, bought: bool) -> bool {
-    let round =
-        cap::is_round(limit, plateau.level) || cap::nearest_tier(limit, plateau.level).is_some();
-    // What may be a drive at its own speed stands on a round number by chance.
-    let sold =
-        cap::nearest_tier(limit, plateau.level).is_some_and(|(_, off)| off.abs() <= SINGLE_ROW);
-    (plateau.pinned && (bought || round)) || (plateau.clocked && (sold || bought && round))
+/// Pinned while demand moved, or held by a clock on a round number. What may be a drive at its own speed
+/// stands on a round number by chance: then only one that is sold counts.
+fn holds(analysis: &Analysis, device: DeviceId, plateau: &Plateau, limit: Limit) -> bool {
+    let tier = cap::nearest_tier(limit, plateau.level);
+    let round = cap::is_round(limit, plateau.level) || tier.is_some();
+    let sold = tier.is_some_and(|(_, off)| off.abs() <= SINGLE_ROW);
+    let bought = analysis.network_odds(device) >= BOUGHT;
+    let disk = analysis.disk(device);
+    let drive = !bought && DRIVES.contains(&disk_names::kind(&disk));
+    (plateau.pinned && (bought || round)) || (plateau.clocked && round && (sold || !drive))
 }
+
+/// Names that drives have, and volumes of a network too.
+const DRIVES: [&str; 3] = ["nvme", "sd", "hd"];
 
 /// A trace as one-second samples: of requests, then of bytes.
 fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
@@ -236,8 +242,7 @@ fn pinned(analysis: &Analysis, trace: &DeviceTrace, limit: Limit, waits: &[f64])
     let all = 1.0 + source.lost() as f64 / source.records.max(1) as f64;
     let plateau = Plateau { level: plateau.level * unit * all, ..plateau };
     let tier = cap::nearest_tier(limit, plateau.level);
-    let bought = analysis.network_odds(trace.device) >= BOUGHT;
-    holds(&plateau, limit, bought).then_some(Pin {
+    holds(analysis, trace.device, &plateau, limit).then_some(Pin {
         limit,
         rate: plateau.level,
         tier,
