@@ -6,6 +6,7 @@
 mod arrows;
 mod cycles;
 mod goldens;
+mod grammar;
 mod leaks;
 mod lexer;
 mod lists;
@@ -67,5 +68,6 @@ pub const RULES: &[Rule] = &[
     Rule { name: "pages are few and count nothing", check: pages::check },
     Rule { name: "pure crates touch nothing", check: pure::check },
     Rule { name: "samples, goldens and cases belong together", check: names::samples },
+    Rule { name: "texts are taken apart in one room of diagnose", check: grammar::check },
     Rule { name: "unsafe only where it may stand", check: unsafety::check },
 ];

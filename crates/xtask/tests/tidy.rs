@@ -82,6 +82,11 @@ fn samples_goldens_and_cases_belong_together() {
 }
 
 #[test]
+fn texts_are_taken_apart_in_one_room_of_diagnose() {
+    holds("texts are taken apart in one room of diagnose");
+}
+
+#[test]
 fn unsafe_only_where_it_may_stand() {
     holds("unsafe only where it may stand");
 }

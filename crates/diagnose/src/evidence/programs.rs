@@ -12,6 +12,7 @@ use iowhy_model::{Bound, DeviceId, Finding, Layer, Op, Unit, Verdict, key};
 use crate::analysis::Analysis;
 use crate::evidence::builder::{computed, held, lines, new_finding, read_off};
 use crate::evidence::runs;
+use crate::facts::disk_models;
 use crate::measures::spread;
 use crate::phrase;
 
@@ -79,8 +80,6 @@ pub fn flushes(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     found
 }
 
-/// Words of a write cache that does not work (HP, LSI and Dell controllers).
-const OFF: [&str; 4] = ["disabled", "write-through", "writethrough", "write through"];
 /// What that is worth: it says that durable writes are slow, not how many there are.
 const CACHE_OFF: f64 = 0.75;
 
@@ -89,8 +88,8 @@ pub fn cache_off(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let mut found = Vec::new();
     for (place, listing) in analysis.recording.listings.iter().enumerate() {
         let said = listing.facts.iter().find(|fact| {
-            let text = fact.value.text().unwrap_or_default().to_ascii_lowercase();
-            fact.key == key::CONTROLLER_CACHE && OFF.iter().any(|word| text.contains(word))
+            let text = fact.value.text().unwrap_or_default();
+            fact.key == key::CONTROLLER_CACHE && disk_models::is_cache_off(text)
         });
         let Some(fact) = said else { continue };
         let source = analysis.source(place);

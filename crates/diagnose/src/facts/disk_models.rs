@@ -1,5 +1,5 @@
 //! What the model of a disk tells: whether a hypervisor, a provider or an array made it, and whether
-//! its vendor lists it as shingled.
+//! its vendor lists it as shingled; and what a controller says of its cache.
 
 /// Words in the models of disks that a hypervisor or a provider makes.
 const VIRTUAL: [&str; 8] =
@@ -32,6 +32,9 @@ const LOCAL: &str = "instance storage";
 /// Models by the lists that their vendors published: one a line, the beginning of the name.
 const SHINGLED: &str = include_str!("shingled.txt");
 
+/// Words of a write cache that does not work (HP, LSI and Dell controllers).
+const OFF: [&str; 4] = ["disabled", "write-through", "writethrough", "write through"];
+
 /// Whether a hypervisor or a provider made it: what it says of itself is then no drive's word.
 pub fn is_virtual(model: &str) -> bool {
     VIRTUAL.iter().any(|word| model.contains(word))
@@ -47,4 +50,10 @@ pub fn is_volume(model: &str) -> bool {
 pub fn is_shingled(model: &str) -> bool {
     let mut listed = SHINGLED.lines().map(str::trim).filter(|line| !line.starts_with('#'));
     listed.any(|known| !known.is_empty() && model.contains(known))
+}
+
+/// Whether what a controller says of its write cache means that it does not work.
+pub fn is_cache_off(state: &str) -> bool {
+    let state = state.to_ascii_lowercase();
+    OFF.iter().any(|word| state.contains(word))
 }
