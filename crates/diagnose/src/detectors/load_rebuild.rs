@@ -26,6 +26,7 @@ use crate::analysis::Analysis;
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{cited_held, lines, new_finding};
 use crate::evidence::confidence::COMPLAINED_OF;
+use crate::facts::disk_models;
 use crate::facts::disk_names;
 use crate::facts::reading::FactReading;
 
@@ -44,13 +45,6 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Words of arrays, pools and controllers that work in the background (md, ZFS, MegaRAID).
-const ACTIONS: [&str; 10] = [
-    "recover", "rebuild", "resync", "reshape", "resilver", "check", "repair", "scrub", "copyback",
-    "patrol",
-];
-/// Words of work that does not run.
-const WAITING: [&str; 2] = ["delayed", "pending"];
 /// It is stated that it runs; that it is what is felt is not (choice).
 const STATED: f64 = 0.66;
 /// And what it takes of the time is not known either.
@@ -66,12 +60,11 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
             continue;
         }
         for fact in known.facts.iter().filter(|fact| fact.key == key::ARRAY_ACTION) {
-            let said = fact.value.text().unwrap_or_default().to_ascii_lowercase();
-            let runs = ACTIONS.iter().any(|word| said.contains(word))
-                && !WAITING.iter().any(|word| said.contains(word));
+            let action = fact.value.text().unwrap_or_default();
+            let Some(said) = disk_models::rebuilding(action) else { continue };
             let name = fact.device.map(|id| analysis.recording.device_of(id).name.clone());
             let name = disk_names::disk(&name.unwrap_or_default());
-            if !runs || found.iter().any(|other| other.subject.device == fact.device) {
+            if found.iter().any(|other| other.subject.device == fact.device) {
                 continue;
             }
             let reading = FactReading { fact, listing };

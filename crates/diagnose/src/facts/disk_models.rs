@@ -35,6 +35,14 @@ const SHINGLED: &str = include_str!("shingled.txt");
 /// Words of a write cache that does not work (HP, LSI and Dell controllers).
 const OFF: [&str; 4] = ["disabled", "write-through", "writethrough", "write through"];
 
+/// Words of arrays, pools and controllers that work in the background (md, ZFS, MegaRAID).
+const ACTIONS: [&str; 10] = [
+    "recover", "rebuild", "resync", "reshape", "resilver", "check", "repair", "scrub", "copyback",
+    "patrol",
+];
+/// Words of work that does not run.
+const WAITING: [&str; 2] = ["delayed", "pending"];
+
 /// Whether a hypervisor or a provider made it: what it says of itself is then no drive's word.
 pub fn is_virtual(model: &str) -> bool {
     VIRTUAL.iter().any(|word| model.contains(word))
@@ -56,4 +64,12 @@ pub fn is_shingled(model: &str) -> bool {
 pub fn is_cache_off(state: &str) -> bool {
     let state = state.to_ascii_lowercase();
     OFF.iter().any(|word| state.contains(word))
+}
+
+/// What an array says of its work, in lower case, if it is rebuilt or checked now.
+pub fn rebuilding(action: &str) -> Option<String> {
+    let action = action.to_ascii_lowercase();
+    let says = |words: &[&str]| words.iter().any(|word| action.contains(word));
+    let runs = says(&ACTIONS) && !says(&WAITING);
+    runs.then_some(action)
 }
