@@ -449,8 +449,9 @@ impl Recorder {
             return;
         }
         self.look_around(now);
-        let lines: Vec<&str> = self.kernel_lines.iter().map(String::as_str).collect();
-        let facts = facts(&self.snapshot, &lines.join("\n"), now.wall as u64 ^ 1);
+        let kernel: String =
+            self.kernel_lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
+        let facts = facts(&self.snapshot, &kernel, now.wall as u64 ^ 1);
         let mut incident = Incident::begin(alarm, now, Arc::clone(&facts), self.most);
         incident.suppressed = std::mem::take(&mut self.rate.suppressed);
         self.queue.push(Write::Incident(incident.id.clone(), vec![facts]));
@@ -524,8 +525,9 @@ impl Recorder {
             return;
         }
         let stated = with_clock(self.intake.facts(), now.offset());
-        let lines: Vec<&str> = self.kernel_lines.iter().map(String::as_str).collect();
-        let mut capture = vec![facts(&self.snapshot, &lines.join("\n"), now.wall as u64 ^ 1)];
+        let kernel: String =
+            self.kernel_lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
+        let mut capture = vec![facts(&self.snapshot, &kernel, now.wall as u64 ^ 1)];
         let ring = self.intake.ring();
         let kept: Vec<_> = ring.since(now.monotonic - LOOK_NS, None).collect();
         let (Some(first), Some(last)) = (kept.first(), kept.last()) else { return };
