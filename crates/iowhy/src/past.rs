@@ -120,10 +120,16 @@ pub fn pour(folder: &Path, past: &Past, cells: bool, sink: &mut dyn Sink) -> any
     if !cells && span != Span::ALL {
         let incidents = store.incidents().map_err(cannot)?;
         let mut poured = 0;
-        // Around a moment an incident counts only if it holds the moment.
-        let within = past.moment()?.map_or(span, |at| Span { from_ns: at, to_ns: at });
-        let touched = incidents.iter().filter(|one| touches(one, within));
-        for capture in touched.filter_map(|one| one.capture.as_ref()) {
+        // Around a moment only that incident counts which holds it, the nearest of several.
+        let moment = past.moment()?;
+        let within = moment.map_or(span, |at| Span { from_ns: at, to_ns: at });
+        let mut touched: Vec<&Incident> = incidents.iter().collect();
+        touched.retain(|one| one.capture.is_some() && touches(one, within));
+        if let Some(moment) = moment {
+            touched.sort_by_key(|one| moment.abs_diff(one.at_s.saturating_mul(SECOND_NS)));
+            touched.truncate(1);
+        }
+        for capture in touched.iter().filter_map(|one| one.capture.as_ref()) {
             let file = File::open(capture).map_err(cannot)?;
             let input = capture.display().to_string();
             iowhy_read::scan(&input, &mut BufReader::with_capacity(1 << 18, file), None, sink)?;

@@ -69,7 +69,7 @@ fn told(store: &Folder, words: &[&str]) -> (String, i32) {
 /// A faulty disk and a load on it, until both are gone.
 fn disk(model: &str, fault: &[&str], load: &str) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rig"));
-    command.args(["disk", "--size", "256M", "--model", model]);
+    command.args(["disk", "--model", model]);
     fault.iter().for_each(|fault| {
         command.args(["--fault", fault]);
     });
