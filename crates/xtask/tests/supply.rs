@@ -1,5 +1,5 @@
 //! What the packages depend on: licences, sources, duplicates, and advisories where a database is at hand.
-#![expect(clippy::expect_used, clippy::print_stdout, reason = "a test may")]
+#![allow(clippy::expect_used, clippy::print_stdout, reason = "a test may")]
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -82,6 +82,6 @@ fn has_suspect(analysis: &Analysis, input: &str) -> bool {
     let slow = |ms: f64, row: &crate::analysis::samples::IntervalSample| {
         row.s0.votes(|s0| ms > 2.0 * s0).0 >= MOST as usize
     };
-    traces.any(|trace| trace.vote.as_ref().is_some_and(|vote| u32::from(vote.device) >= MOST))
+    traces.any(|trace| trace.vote.as_ref().is_some_and(|vote| vote.device >= MOST))
         || rows.any(|row| row.effective_ms().is_some_and(|ms| slow(ms, row)))
 }

@@ -121,7 +121,7 @@ pub fn folder(at: &Path, random: &mut Random) -> io::Result<()> {
             }
             6 => fs::File::create(&path)?.set_len(1 << 42)?,
             7 => fs::create_dir_all(path.join("d/".repeat(20 + random.place(40))))?,
-            8 => fs::set_permissions(&inside.join("capture.txt"), fs::Permissions::from_mode(0))?,
+            8 => fs::set_permissions(inside.join("capture.txt"), fs::Permissions::from_mode(0o0))?,
             _ => symlink("/proc/kmsg", &path)?,
         }
     }
