@@ -3,9 +3,9 @@
 //! ## Reads
 //! Lines of `/proc/diskstats` as the kernel prints them, whole copies one after another. A copy
 //! begins where a device comes round again, or at a line that gives the time: seconds since 1970
-//! (`date +%s.%N`), the two numbers of `/proc/uptime`, the output of `date`, or an ISO date with
-//! time. Two copies with times give rates, waits, queue and busy share of each device, as
-//! `iostat -x` would print them.
+//! (`date +%s.%N`), the two numbers of `/proc/uptime`, the output of `date`, an ISO date with
+//! time, or the `TS` line of pt-stalk and pt-diskstats. Two copies with times give rates, waits,
+//! queue and busy share of each device, as `iostat -x` would print them.
 //!
 //! ## Where it comes from
 //! `while sleep 10; do cat /proc/uptime /proc/diskstats; done`, support bundles, monitoring
@@ -66,6 +66,10 @@ enum Clock {
 }
 
 fn clock(line: &str) -> Option<Clock> {
+    // pt-diskstats: `TS 1344561790.012145298 2012-08-09 21:23:10`, the same moment twice.
+    if let Some(words) = line.trim_start().strip_prefix("TS ") {
+        return WallTime::read(words.split_whitespace().next()?).map(Clock::Wall);
+    }
     if let Some(moment) = WallTime::read(line) {
         return Some(Clock::Wall(moment));
     }
@@ -106,6 +110,13 @@ struct Copies {
 }
 
 impl Reader for Copies {
+    fn above(&mut self, line: &str) {
+        // Of its other times none is told from prose.
+        if line.starts_with("TS ") {
+            self.now = clock(line);
+        }
+    }
+
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         if let Some(counters) = parse_line(line) {
             if self.seen.contains(&counters.name) {

@@ -94,6 +94,8 @@ impl Reader for Nmon {
                 }
             }
             _ if column(section).is_some() => self.section(section, second, fields),
+            // `BBBP,393,/bin/mount,"/dev/sda1 on / type ext3"` quotes other tools, which begin no listing.
+            _ if is_section(section) => Step::Took,
             _ => Step::Passed,
         }
     }
@@ -163,6 +165,13 @@ impl Nmon {
     }
 }
 
+/// Whether a line is of some section of the recording: `CPU001`, `MEM`, `BBBP`.
+fn is_section(section: &str) -> bool {
+    let capitals = section.bytes().take_while(u8::is_ascii_uppercase).count();
+    capitals > 1
+        && section.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
+}
+
 /// Where the values of a section go; `None` if it is none of ours.
 fn column(section: &str) -> Option<fn(&mut Row) -> &mut Option<f64>> {
     let name = section.trim_end_matches(|letter: char| letter.is_ascii_digit());
@@ -200,6 +209,18 @@ fn moment(printed: &str) -> Option<WallTime> {
 mod tests {
     use super::*;
     use crate::scan::recorded as read;
+
+    #[test]
+    fn a_quoted_mount_ends_nothing() {
+        let recording = read(
+            "AAA,progname,nmon\nAAA,interval,10\nDISKBUSY,Disk %Busy vm,sda\n\
+             BBBP,393,/bin/mount,\"/dev/sda1 on / type ext3 (rw)\"\n\
+             BBBP,394,/bin/mount,\"/dev/sdb1 on /srv type ext3 (rw)\"\n\
+             DISKBUSY,T0001,50.0\nZZZZ,T0001,23:59:55,21-NOV-2026\n",
+        );
+        assert_eq!(recording.listings.len(), 1);
+        assert_eq!(recording.listings[0].intervals.len(), 1);
+    }
 
     #[test]
     fn sections_of_a_snapshot_meet_even_if_sorted() {
