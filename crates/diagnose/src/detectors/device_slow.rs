@@ -35,6 +35,7 @@ use iowhy_model::{Bound, DeviceId, Evidence, Finding, Level, Op, Unit, Verdict};
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
 use crate::analysis::{Analysis, EVENTS_NEEDED, requests};
+use crate::baseline::stored::HealthyOrigin;
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{computed, estimated, held, lines, new_finding, read_off};
 use crate::evidence::confidence;
@@ -84,11 +85,9 @@ const SLICES: f64 = 3.0;
 /// The longest a healthy device takes for a durable write, ns: a seek and a turn of 5400 rpm, and flash
 /// without a protected cache empties it in less.
 const DURABLE_NS: f64 = 25e6;
-/// From the first quartile of services to the third, over their median, below which they are sums of several:
-/// of random requests of one arm it is 0.5 (a turn and a seek), of three in a row 0.3; of sequential ones
-/// nothing is known, so nearly none (choices).
+/// From the first quartile of services to the third, over their median, below which random requests of one arm
+/// are sums of several: of one it is 0.5 (a turn and a seek), of three in a row 0.3 (choice).
 const EVEN_SEEKS: f64 = 0.3;
-const EVEN: f64 = 0.05;
 /// What that would refute.
 const SHARED: &str =
     "the log lists one program only: what others asked for may have been served in between";
@@ -207,7 +206,11 @@ fn may_be_durable(analysis: &Analysis, trace: &DeviceTrace) -> bool {
 /// another program, which this log does not list, may have been served in between. Only of a log that lists
 /// one program and one request at a time: where others are listed, all are.
 fn is_a_sum(analysis: &Analysis, trace: &DeviceTrace) -> bool {
-    if analysis.source(trace.listing).level > Level::C || !analysis.may_turn(trace.device) {
+    // Whoever says what is healthy knows whether others use the disk.
+    let options = analysis.options;
+    let stated = options.healthy_ms.is_some() || options.healthy_origin != HealthyOrigin::Class;
+    let whole = analysis.source(trace.listing).level > Level::C;
+    if stated || whole || !analysis.may_turn(trace.device) {
         return false;
     }
     let of_it = analysis
@@ -226,8 +229,10 @@ fn is_a_sum(analysis: &Analysis, trace: &DeviceTrace) -> bool {
     let sorted = spread::sorted(&services);
     let at =
         |share: f64| sorted.get((share * sorted.len() as f64) as usize).copied().unwrap_or(0.0);
-    let most = if group.sequential == Some(true) { EVEN } else { EVEN_SEEKS };
-    services.len() >= EVENTS_NEEDED && at(0.75) - at(0.25) < most * at(0.5)
+    // How even sequential requests of a sick disk are is not known.
+    group.sequential != Some(true)
+        && services.len() >= EVENTS_NEEDED
+        && at(0.75) - at(0.25) < EVEN_SEEKS * at(0.5)
 }
 
 /// Whether most of what reads and writes lost passed while a discard was under way.
