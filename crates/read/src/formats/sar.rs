@@ -3,15 +3,17 @@
 //! ## Reads
 //! The tables of `sar -d`, live or from a daily file, with the device in front of the values or,
 //! with `-p`, behind them; with `--human` units; header by header, so the columns may stand in any
-//! order. Tables of other things in the same output (`sar -A`) are passed over.
+//! order. Tables of other things in the same output (`sar -A`) are passed over. `sadf -d -- -d` too: the
+//! same columns between semicolons, each row with its interval and its time.
 //!
 //! ## Where it comes from
-//! `sar -d 10`, `sar -dp -f sa21` of the sysstat package.
+//! `sar -d 10`, `sar -dp -f sa21`, `sadf -d sa21 -- -dp` of the sysstat package.
 //!
 //! ## Versions
 //! `rd_sec/s wr_sec/s avgrq-sz avgqu-sz await svctm %util` to 11.5.6, `rkB/s wkB/s areq-sz aqu-sz
 //! await svctm %util` from 11.5.7, `dkB/s` and no `svctm` from 12.1.2. Before 6.0 `tps rd_sec/s
-//! wr_sec/s` alone. `sadf -j` is read as `iostat-json`; sadf's other outputs are not.
+//! wr_sec/s` alone. `sadf -j` is read as `iostat-json`; sadf's other outputs (`-x`, `-g`,
+//! `-r`, `-dh` with all devices in one row) are not.
 //!
 //! ## Traps
 //! A row is the mean over the interval that ends at its time; the first header's time is where it
@@ -29,7 +31,7 @@ use iowhy_model::{Level, Nanos, Sink, Time};
 
 use crate::counters::disk_columns::{Draft, is_column, is_value};
 use crate::counters::processor::{Processor, are_shares, shares};
-use crate::{Format, Reader, Sniff, Step, WallTime, device_name};
+use crate::{Format, Reader, Sniff, Step, WallTime, decimal, device_name};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -46,7 +48,7 @@ const LEAD: usize = 4;
 
 fn sniff(lines: &[&str]) -> Sniff {
     for (place, line) in lines.iter().enumerate() {
-        if Header::of(line).is_some() {
+        if Header::of(line).is_some() || sadf_heading(line).is_some_and(|known| !known.is_empty()) {
             return Sniff::Yes;
         }
         if banner(line).is_none() && (place == 0 || !line.trim().is_empty()) {
@@ -144,8 +146,61 @@ fn own(column: &str) -> String {
     name.to_string()
 }
 
+/// `# hostname;interval;timestamp;DEV;tps;rkB/s;...` of `sadf -d`: its columns behind the device; none if
+/// it is a table of something else.
+fn sadf_heading(line: &str) -> Option<Vec<String>> {
+    let columns = line.trim_end().strip_prefix("# hostname;interval;timestamp;")?;
+    let Some(columns) = columns.strip_prefix("DEV;") else { return Some(Vec::new()) };
+    let known = columns.split(';').all(is_column);
+    Some(if known { columns.split(';').map(own).collect() } else { Vec::new() })
+}
+
+/// The tables of `sadf -d`.
+#[derive(Default)]
+struct Sadf {
+    /// The columns of the table whose rows follow.
+    columns: Vec<String>,
+    /// The end of the first interval, and its seconds.
+    first: Option<(WallTime, f64)>,
+}
+
+impl Sadf {
+    /// A row: `host;600;2026-11-21 00:10:01 UTC;sda;10.00;...`.
+    fn row(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        let fields: Vec<&str> = line.trim_end().split(';').collect();
+        let [_, seconds, time, name, cells @ ..] = &fields[..] else { return Step::Passed };
+        if name.contains("RESTART") || name.starts_with("COM") || self.columns.is_empty() {
+            return Step::Took;
+        }
+        let seconds = decimal(seconds).filter(|seconds| *seconds > 0.0);
+        let moment = WallTime::read(time);
+        let fits = cells.len() == self.columns.len() && cells.iter().all(|word| is_value(word));
+        if seconds.is_none() && moment.is_none() {
+            return Step::Passed;
+        }
+        let (Some(seconds), Some(moment), true) = (seconds, moment, fits) else {
+            if !is_value(name) {
+                let device = sink.device(&named(name));
+                sink.skipped_of(device);
+            }
+            return Step::Skipped("the values do not fit the header".to_string());
+        };
+        let mut draft = Draft::default();
+        self.columns.iter().zip(cells).for_each(|(column, word)| draft.take(column, word));
+        let (first, before) = *self.first.get_or_insert((moment, seconds));
+        let since = moment.since(first).map(|since| since + before - seconds);
+        let mut interval = draft.interval(sink.device(&named(name)));
+        interval.length = Some(Nanos::from_seconds(seconds));
+        interval.start = since.filter(|since| *since >= 0.0).map(Time::from_seconds);
+        sink.interval(interval);
+        Step::Took
+    }
+}
+
 #[derive(Default)]
 struct Sar {
+    /// What `sadf -d` printed, if it did.
+    sadf: Option<Sadf>,
     /// The table whose rows follow.
     table: Option<Header>,
     /// The end of the interval before, and of the one being read.
@@ -174,7 +229,20 @@ impl Reader for Sar {
             self.shares.clear();
             return Step::Took;
         }
+        if let Some(columns) = sadf_heading(line) {
+            if self.before.is_some() {
+                return Step::Ended;
+            }
+            self.sadf.get_or_insert_default().columns = columns;
+            return Step::Took;
+        }
+        if let Some(sadf) = self.sadf.as_mut().filter(|_| line.contains(';')) {
+            return sadf.row(line, sink);
+        }
         if let Some(host) = banner(line) {
+            if self.sadf.is_some() {
+                return Step::Ended;
+            }
             if self.before.is_some() {
                 return Step::Ended;
             }
