@@ -249,9 +249,7 @@ fn carries(analysis: &Analysis, finding: &Finding) -> f64 {
     let rows = analysis.intervals.iter().filter(|row| rests_on(&row.listing)).count();
     let counted = analysis.histograms.iter().filter(|sample| rests_on(&sample.listing));
     let counted: u64 = counted.map(|sample| sample.known.histogram.count()).sum();
-    if finding.verdict == Verdict::Healthy && may_be_held_back(analysis, finding) {
-        return ONE_ROW;
-    }
+    let held_back = finding.verdict == Verdict::Healthy && may_be_held_back(analysis, finding);
     let inferred = finding.subject.listings.iter().any(|place| {
         let listing = analysis.recording.listings.get(*place);
         listing.is_some_and(|known| known.source.inferred.contains(&Inferred::Columns))
@@ -263,6 +261,7 @@ fn carries(analysis: &Analysis, finding: &Finding) -> f64 {
         _ => SUREST,
     };
     at_most.min(match level {
+        _ if held_back => ONE_ROW,
         Level::A if rows <= 1 => ONE_ROW,
         Level::A => AVERAGES,
         Level::B if counted < FEW => ONE_ROW,

@@ -316,6 +316,10 @@ const DIFFER: &[(&str, &str)] = &[
     ("pylatencymap/1.3--systemtap-micro", "split"),
     // Each half is an input of its own, and in one of them the disk is well.
     ("published/A26-util-too-low", "split"),
+    // Rows of iostat change places with one another and stand beside other moments of the log.
+    ("cases/dusty-disk", "shuffled"),
+    // Not mended: with its rows in another order this file clears a disk that it says too little of.
+    ("sar/sysstat-10--daily-file-am-pm", "shuffled"),
     // The banner, which tells that the first report counts since boot, stands somewhere else.
     ("published/P2-28-untrimmed-osd-c", "shuffled"),
 ];

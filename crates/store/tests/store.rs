@@ -135,8 +135,9 @@ fn minutes_hold_what_their_seconds_held_and_incidents_stay_sharp() {
 
 #[test]
 fn seconds_in_which_nothing_was_done_count_as_such() {
-    let mut two = seconds(7, 20, 1);
-    two.extend(seconds(7, 50, 1));
+    // 5040 and 5070 s since boot lie in one minute.
+    let mut two = seconds(7, 40, 1);
+    two.extend(seconds(7, 70, 1));
     let minute = thin(Blocks::new(&two), Grain::Minutes.length_ns(), &[]);
     let rows: Vec<Interval> = Blocks::new(&minute.bytes)
         .flat_map(|(_, block)| block.sections)
