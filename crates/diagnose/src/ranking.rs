@@ -95,8 +95,8 @@ fn merged(analysis: &Analysis, findings: Vec<Finding>) -> Vec<Finding> {
     merged
 }
 
-/// What the concluding detectors say, one after the other: who confesses ignorance must know who was
-/// cleared.
+/// What the concluding detectors say, one after the other: `insufficient` runs
+/// after `healthy`.
 fn conclude(analysis: &Analysis, detectors: &[Detector], findings: &[Finding]) -> Vec<Finding> {
     let mut all = findings.to_vec();
     for detector in detectors {
@@ -166,7 +166,7 @@ fn clears_others(analysis: &Analysis, finding: &Finding) -> bool {
     })
 }
 
-/// Time lost per time watched by the disk a finding is about.
+/// Excess waiting per second by the disk a finding is about.
 fn lost(analysis: &Analysis, finding: &Finding) -> Option<f64> {
     let disk = analysis.disk(finding.subject.device?);
     let input = analysis.input(*finding.subject.listings.first()?);

@@ -196,10 +196,10 @@ fn one_turn_is_said_in_the_singular() {
     let findings = retrying(|_| 1).judge_with(&Options { rpm: Some(7200.0), ..Options::default() });
     println!("{}", brief(&findings));
     for retry in of(&findings, "device.retry") {
-        assert!(retry.sentence.contains("one whole turn of the platter"), "{}", retry.sentence);
+        assert!(retry.sentence.contains("one extra revolution"), "{}", retry.sentence);
     }
     let findings = retrying(|k| 1 + (k as u32 * 7 / 3) % 4).judge();
-    assert!(of(&findings, "device.retry")[0].sentence.contains("whole turns"));
+    assert!(of(&findings, "device.retry")[0].sentence.contains("extra revolutions"));
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn insufficient() {
 
 #[test]
 fn many_ios_that_fit_no_cause_are_not_called_too_few() {
-    // Three reads of a hundred take twenty times as long: neither healthy nor any one illness.
+    // Three reads of a hundred take twenty times as long: neither healthy nor any one fault.
     let judged = |count: u32| {
         let mut world = World::traced();
         for k in 0..count {
@@ -63,9 +63,9 @@ fn many_ios_that_fit_no_cause_are_not_called_too_few() {
     };
     let (said, next) = judged(2000);
     assert!(said.starts_with("no cause known to iowhy fits sda: 2,000 I/Os"), "{said}");
-    assert!(next.contains("it adds a longer look"), "{next}");
+    assert!(next.contains("adds a longer capture"), "{next}");
     let (said, next) = judged(900);
-    assert_eq!(said, "too little is known of sda to judge");
+    assert_eq!(said, "too few data about sda to judge");
     assert!(next.contains("it adds the latency of each I/O"), "{next}");
 }
 

@@ -87,9 +87,9 @@ fn document_000_the_disk_loses_whole_turns() {
     assert_eq!((first.verdict.name(), device(&recording, first).as_str()), ("device.retry", "sdb"));
     assert!(first.sentence.contains("7200 rpm"), "{}", first.sentence);
     near(evidence(first, "spindle speed"), 7203.0, 15.0);
-    assert_eq!(evidence(first, "whole turns lost, least").value, 9.0);
-    assert_eq!(evidence(first, "whole turns lost, median").value, 17.0);
-    assert_eq!(evidence(first, "whole turns lost, most").value, 28.0);
+    assert_eq!(evidence(first, "extra revolutions, least").value, 9.0);
+    assert_eq!(evidence(first, "extra revolutions, median").value, 17.0);
+    assert_eq!(evidence(first, "extra revolutions, most").value, 28.0);
     let forecast = first.forecast.as_ref().unwrap();
     assert!(forecast.now_mean.ms() > 150.0 && forecast.mean.ms() < 4.0, "{forecast:?}");
     let slow = of(&findings, "device.slow");
@@ -219,7 +219,7 @@ fn document_004_small_requests_one_at_a_time() {
     assert_eq!(evidence(first, "usual size of reads").value, 8192.0);
     near(evidence(first, "size of reads on c5t2d0"), 169.6 * 1024.0 / 21.2, 1e-6);
     assert_eq!(evidence(first, "usual size in the good run").value % 65536.0, 0.0);
-    assert_eq!(evidence(first, "go on where their stream").value, 1.0);
+    assert_eq!(evidence(first, "sequential requests").value, 1.0);
     let option = evidence(first, "mount options");
     assert!(
         option.quantity.contains("mincache=direct") && option.quantity.contains("convosync=direct")
@@ -232,7 +232,7 @@ fn each_verdict_names_a_unit_for_each_number() {
     let Some((recording, findings)) = seed("000") else { return };
     let retry = &findings[0];
     assert_eq!(evidence(retry, "spindle speed").unit, Unit::Rpm);
-    assert_eq!(evidence(retry, "whole turns lost, median").unit, Unit::Turns);
+    assert_eq!(evidence(retry, "extra revolutions, median").unit, Unit::Turns);
     let sdb = recording.find_device("sdb");
     let reads = recording
         .listings

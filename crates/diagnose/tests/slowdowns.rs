@@ -187,7 +187,7 @@ fn a_sleeper_pays_once_per_pause_and_always_the_same() {
     // The first burst opens the trace: 11 of 12 first reads follow a pause that was seen.
     near(cited(wake, "requests after such"), 11.0, 0.0);
     near(cited(wake, "after a pause"), 7.5, 0.1);
-    near(cited(wake, "one over the other"), 75.0, 3.0);
+    near(cited(wake, "first request over the others"), 75.0, 3.0);
     let forecast = wake.forecast.as_ref().unwrap();
     near_ms(forecast.now_mean.ms(), (12.0 * 7.5 + 228.0 * 0.1) / 240.0, 0.02);
     near_ms(forecast.mean.ms(), (7.5 + 239.0 * 0.1) / 240.0, 0.02);

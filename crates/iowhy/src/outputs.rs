@@ -28,7 +28,7 @@ use crate::messages::Hinted;
 #[derive(Args, Clone, Copy, Debug, Default)]
 #[command(next_help_heading = "Output")]
 pub struct Force {
-    /// Replace the file to be written if it holds something already
+    /// Overwrite the output file if it exists
     #[arg(long)]
     pub force: bool,
 }
@@ -198,7 +198,7 @@ impl Place {
                     (0, _) => Place::empty(folder_fd, name, path),
                     (_, true) => Place::replacing(folder_fd, name, path),
                     (_, false) => Err(Hinted::error(
-                        format!("`{shown}` holds something already"),
+                        format!("`{shown}` exists; not overwritten"),
                         "name another file, or add `--force` to replace it",
                     )),
                 }
@@ -463,7 +463,7 @@ mod tests {
         let folder = Folder::new("force");
         let file = folder.file("trace.csv");
         write(&file, ASK, &[]).unwrap();
-        assert!(refusal(&file, ASK, &[]).contains("holds something already"));
+        assert!(refusal(&file, ASK, &[]).contains("exists; not overwritten"));
         std::fs::write(&file, "old and longer").unwrap();
         write(&file, FORCE, &[]).unwrap();
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "new");

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::messages::{self, Hinted};
 use crate::outputs;
 
-/// What a device is held against, and what is kept of it.
+/// What a device is compared with, and what is kept of it.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Baseline")]
 pub struct Baselines {
@@ -95,8 +95,8 @@ fn stored(file: &str) -> anyhow::Result<Baseline> {
     Baseline::parse(&text).map_err(wrong)
 }
 
-/// What a calibration measured. Its target may have another name when it is judged, so it is held
-/// against every disk that is.
+/// What a calibration measured. Its target may have another name when it is judged, so it is compared
+/// with every disk that is.
 fn calibrated(file: &str, text: &str) -> Option<Baseline> {
     let probe: Value = serde_json::from_str(text).ok()?;
     let tables = probe.get("tables")?.as_array()?;

@@ -105,7 +105,7 @@ fn what_it_keeps_every_other_command_reads_and_nothing_is_written_over() {
     assert!(iowhy(&["hist", &file]).contains("200 I/Os"), "{}", iowhy(&["hist", &file]));
     let (output, text) = probe(&folder, "write-latency", &words);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(text.is_empty() && said.contains("holds something already"), "{said}");
+    assert!(text.is_empty() && said.contains("exists; not overwritten"), "{said}");
     // A probe that is refused leaves none.
     std::fs::remove_file(&file).unwrap();
     let (output, _) = probe(&folder, "surface", &["--keep", &file]);

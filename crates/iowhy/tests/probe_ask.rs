@@ -51,7 +51,7 @@ fn an_open_question_gets_a_command_and_its_answer() {
     // Nobody is there to ask: nothing is run.
     let (status, _, said) = why(&[&file, "--ask"]);
     assert_eq!(status, Some(2), "{said}");
-    assert!(said.contains("standard input is no terminal") && said.contains(&command), "{said}");
+    assert!(said.contains("stdin is not a terminal") && said.contains(&command), "{said}");
 
     let before = device.checksum();
     let (_, out, said) = why(&[&file, "--ask", "--yes"]);

@@ -5,6 +5,11 @@
 use std::process::{Command, Stdio};
 
 fn names(family: &str) -> Vec<String> {
+    entries(family).into_iter().map(|(name, _)| name).collect()
+}
+
+/// Name and summary of each member of a list.
+fn entries(family: &str) -> Vec<(String, String)> {
     let output = Command::new(env!("CARGO_BIN_EXE_iowhy"))
         .args(["explain", family, "--json"])
         .stdin(Stdio::null())
@@ -12,8 +17,12 @@ fn names(family: &str) -> Vec<String> {
         .unwrap();
     let listed: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let entries = listed["entries"].as_array().unwrap();
-    entries.iter().map(|entry| entry["name"].as_str().unwrap().to_string()).collect()
+    let text = |value: &serde_json::Value| value.as_str().unwrap().to_string();
+    entries.iter().map(|entry| (text(&entry["name"]), text(&entry["summary"]))).collect()
 }
+
+/// Lines of the verdict that the README shows.
+const SHOWN: usize = 15;
 
 fn page(name: &str) -> String {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
@@ -21,16 +30,36 @@ fn page(name: &str) -> String {
 }
 
 #[test]
-fn the_readme_names_every_command_format_and_verdict() {
+fn the_readme_is_short_and_names_every_command() {
     let readme = page("README.md");
-    let missing: Vec<String> = ["commands", "formats", "verdicts"]
+    assert!(readme.lines().count() < 200, "{} lines", readme.lines().count());
+    let missing: Vec<String> = names("commands")
         .into_iter()
-        .flat_map(names)
-        .filter(|name| {
-            !readme.contains(&format!("`{name}`")) && !readme.contains(&format!("`iowhy {name}"))
-        })
+        .filter(|name| !readme.contains(&format!("`iowhy {name}")))
+        .filter(|name| name != "why")
         .collect();
     assert!(missing.is_empty(), "README.md does not name {missing:?}");
+}
+
+#[test]
+fn the_tables_of_the_manual_are_the_lists() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/MANUAL.md");
+    let before = page("docs/MANUAL.md");
+    let mut manual = before.clone();
+    for (family, one) in [("formats", "format"), ("verdicts", "verdict")] {
+        let mut table = format!("| {one} | what it is |\n|---|---|\n");
+        for (name, summary) in entries(family) {
+            table += &format!("| `{name}` | {summary} |\n");
+        }
+        let (begin, end) = (format!("<!-- {family} -->\n"), format!("<!-- end {family} -->"));
+        let (head, rest) = manual.split_once(&begin).unwrap();
+        let (_, tail) = rest.split_once(&end).unwrap();
+        manual = format!("{head}{begin}{table}{end}{tail}");
+    }
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        return std::fs::write(path, manual).unwrap();
+    }
+    assert!(manual == before, "docs/MANUAL.md is not what the lists say: set UPDATE_GOLDEN=1");
 }
 
 #[test]
@@ -46,7 +75,13 @@ fn the_verdict_in_the_readme_is_the_programs() {
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    assert_eq!(shown, String::from_utf8(output.stdout).unwrap());
+    let whole = String::from_utf8(output.stdout).unwrap();
+    let beginning: String = whole.split_inclusive('\n').take(SHOWN).collect();
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
+        return std::fs::write(path, readme.replacen(shown, &beginning, 1)).unwrap();
+    }
+    assert_eq!(shown, beginning);
 }
 
 #[test]

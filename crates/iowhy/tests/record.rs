@@ -124,7 +124,7 @@ fn what_is_kept_and_what_is_lost_is_what_the_kernel_counts_over_all_files() {
     assert_eq!(told["bytes"].as_u64(), Some(parts.len() as u64));
     assert!(parts.len() as u64 <= 12 * events, "{} bytes for {events} events", parts.len());
     let (status, _, said) = ended(iowhy(&["record", "-o", files[0], "--for", "1s"]));
-    assert!(status == 2 && said.contains("holds something already"), "{said}");
+    assert!(status == 2 && said.contains("exists; not overwritten"), "{said}");
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
@@ -217,7 +217,7 @@ fn what_cannot_be_written_to_is_refused_before_anything_is_watched() {
         ("/tmp", "directory"),
         ("/dev/loop-control", "a device"),
         ("/dev/iowhy-no-such-disk", "device nodes"),
-        (there, "holds something already"),
+        (there, "exists; not overwritten"),
     ] {
         let (status, _, error) = ended(iowhy(&["record", "-o", output, "--for", "10ms"]));
         assert!(status == 2 && error.contains(said), "{output}: {error}");

@@ -195,7 +195,7 @@ impl Weak {
     }
 
     fn shown(&self, show: &str) -> Result<String, String> {
-        let number = |text: &str| text.parse().map_err(|_| format!("`{text}` is no number"));
+        let number = |text: &str| text.parse().map_err(|_| format!("`{text}` is not a number"));
         if self.blame {
             let scenario = blame::scenario(number(show)?);
             return Ok(weak::print::biosnoop(scenario.listed(), scenario.disk, false));

@@ -1,5 +1,5 @@
 //! Verdicts against truth: every scenario is shown to the judge at every level, and what it says
-//! first is held against what is the case.
+//! first is compared with what is the case.
 //!
 //! [`Score::of`] runs the corpus; its tables are printed by `lab score` and kept in
 //! `docs/results/accuracy.md`. A test runs a small part and lets no level fall.

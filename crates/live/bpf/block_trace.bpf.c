@@ -32,7 +32,7 @@ SEC("tp_btf/block_io_start") int start(u64 *arguments)
 	return 0;
 }
 
-/* Whether a request that is issued has begun its life. Where its start was not seen, what is in its
+/* Whether a request that is issued has begun its life. Where its start came before the tracer, what is in its
  * slot is over; and the kernel's own flush request never starts, it is only issued anew. */
 INLINE int has_begun(struct subject *is)
 {

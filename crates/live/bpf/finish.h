@@ -91,7 +91,7 @@ INLINE void measure(struct life *life, struct subject *is, u64 now)
 		count(row, op, BEFORE, epoch, life->queued - more->arrived);
 }
 
-/* What is asked for but cannot be told of a request whose start was not seen. */
+/* What is asked for but cannot be told of a request that was in flight before the tracer. */
 INLINE int sender_missed(void)
 {
 	return pid_wanted || comm_wanted[0];

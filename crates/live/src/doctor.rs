@@ -106,7 +106,7 @@ fn stacks(root: &Path) -> Check {
         words.push(format!("without requests, so traced bio by bio (Q2C only): {names}"));
     }
     let found =
-        if words.is_empty() { "no device lies on another".to_string() } else { words.join("; ") };
+        if words.is_empty() { "no stacked devices (dm, md)".to_string() } else { words.join("; ") };
     check("stacks", false, Ok(found))
 }
 

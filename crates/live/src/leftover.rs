@@ -127,7 +127,7 @@ impl AtTheEnd {
 }
 
 fn lose(name: &str, held: &Held, count: u64, sink: &mut dyn Sink) {
-    let why = "not measured: their completion was not seen";
+    let why = "not measured: still in flight when tracing stopped";
     sink.lost_of(name, records::op_of(held.command), why, count);
 }
 

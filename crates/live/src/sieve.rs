@@ -22,7 +22,7 @@ pub struct TraceFilter {
     pub comm: Option<String>,
     /// Only those this control group pays for, by its number.
     pub cgroup: Option<u64>,
-    /// Only those that took longer than this, Q2C (D2C where the start was not seen).
+    /// Only those that took longer than this, Q2C (D2C where it was in flight when tracing began).
     pub over: Option<Nanos>,
 }
 

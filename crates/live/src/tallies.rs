@@ -36,7 +36,7 @@ pub struct Tallies {
     pub requeued: u64,
     /// Completed, but of a size, flags, process or control group that was not asked for.
     pub filtered: u64,
-    /// Completed, but their start was not seen and who sent them was asked for.
+    /// Completed, but already in flight when tracing began, and who sent them was asked for.
     pub no_sender: u64,
 }
 
@@ -81,12 +81,12 @@ impl Tallies {
         let no_slot = self.no_slot.min(self.no_start);
         let only = |yes: bool, count: u64| if yes { count } else { 0 };
         [
-            ("not measured: their start was not seen", edge.rest(self.no_start - no_slot)),
+            ("not measured: start missed by the tracer", edge.rest(self.no_start - no_slot)),
             ("not measured: too many in flight at once", no_slot),
-            ("not measured: their completion was not seen", self.no_completion),
+            ("not measured: still in flight when tracing stopped", self.no_completion),
             ("perhaps not asked for: who sent them was not seen", self.no_sender),
             ("dropped: the ring buffer was full", only(events, self.ring_full)),
-            ("only D2C: their start was not seen", only(histograms, edge.rest(self.no_total))),
+            ("only D2C: start missed by the tracer", only(histograms, edge.rest(self.no_total))),
             ("not counted: the device appeared later", only(histograms, self.no_row)),
         ]
     }

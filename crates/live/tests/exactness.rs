@@ -217,7 +217,9 @@ fn events_above_a_limit_come_with_the_histograms_of_all() {
 /// Completions that escaped the probes: lost to events and histograms alike.
 fn tracer_misses(recording: &Recording) -> u64 {
     let all = recording.listings.iter().flat_map(|listing| &listing.source.losses);
-    all.filter(|loss| loss.what.contains("completion was not seen")).map(|loss| loss.count).sum()
+    all.filter(|loss| loss.what.contains("still in flight when tracing stopped"))
+        .map(|loss| loss.count)
+        .sum()
 }
 
 #[test]

@@ -45,7 +45,7 @@ pub enum Medium {
     Nvme,
     /// A volume across a network (EBS, a SAN LUN, Ceph RBD).
     Network,
-    /// A device made of others or of a file (dm, md, loop): it has the illnesses of what is below.
+    /// A device made of others or of a file (dm, md, loop): it has the faults of what is below.
     Stacked,
 }
 

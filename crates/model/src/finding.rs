@@ -30,7 +30,7 @@ impl How {
     }
 }
 
-/// The threshold a value was held against.
+/// The threshold a value was compared with.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Bound {
     /// The value had to lie above this.
@@ -55,13 +55,13 @@ impl Bound {
 /// One number behind a verdict, such that anyone can recompute it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Evidence {
-    /// What was measured, in the field's words: `r_await`, `whole turns lost, median`.
+    /// What was measured, in the field's words: `r_await`, `extra revolutions, median`.
     pub quantity: String,
     /// Its value, in `unit`.
     pub value: f64,
     /// The unit.
     pub unit: Unit,
-    /// The threshold it was held against; `None` for context.
+    /// The threshold it was compared with; `None` for context.
     pub bound: Option<Bound>,
     /// How many I/Os or intervals it rests on.
     pub n: u64,

@@ -85,7 +85,7 @@ fn of_group(folder: &Path, number: &str) -> Vec<Limit> {
     }
     look(SECOND_VERSION, &|word| {
         let (name, value) = word.split_once('=')?;
-        // `max` is no number and no limit.
+        // `max` is not a number and no limit.
         Some((LimitKind::named(name)?, value.parse().ok()?))
     });
     found

@@ -101,7 +101,7 @@ struct Scanner<'a> {
     broken: u64,
     /// The first format that was recognised and gave nothing, and what is missing.
     unusable: Option<(&'static str, String)>,
-    /// Lines of no listing that look like rows of one.
+    /// Lines outside any listing that look like rows of one.
     rows: Rows,
     /// What to say of the last line of the input, if it has no end and stands in a listing.
     half: Option<Note>,

@@ -1,7 +1,7 @@
 //! The device is what it claims: delays that a disk was told to have come back through the block
 //! layer's tracepoints, and no request is unaccounted for.
 //!
-//! The disk's own log, not the nominal delay, is what the tracer is held against: the log says when
+//! The disk's own log, not the nominal delay, is what the tracer is compared with: the log says when
 //! a request came and when it was answered.
 
 use std::fmt::Write as _;

@@ -18,7 +18,7 @@ use clap::{Args, ValueEnum};
 use crate::built::iowhy;
 use crate::faulty_disk::missing;
 
-/// Columns of a heading where the output is no terminal.
+/// Columns of a heading where the output is not a terminal.
 const WIDTH: usize = 100;
 
 /// Time to read four lines, before the picture takes the screen.

@@ -1,4 +1,4 @@
-//! The scenarios: live disks of known fault, each judged three ways and held against its own log.
+//! The scenarios: live disks of known fault, each judged three ways and compared with its own log.
 //!
 //! A [`Scenario`] is a fault, a load and the verdict that is owed. A run makes its disks, lets the load
 //! run, and has them judged at the same time by `iowhy why`, by `iowhy snoop | iowhy why`, and from a

@@ -98,7 +98,7 @@ fn stretch(source: &Source) -> String {
 }
 
 fn prose(lines: u64, unicode: bool) -> String {
-    format!("{} of no listing", several(lines, "line", unicode))
+    format!("{} ignored", several(lines, "line", unicode))
 }
 
 /// What was lost or could not be read, with the first complaints; nothing if all went well.

@@ -141,7 +141,7 @@ pub fn quantity(value: f64, unit: Unit, unicode: bool) -> String {
     }
 }
 
-/// The threshold a value was held against: `> 3.3 ms`, `12 to 20 %`.
+/// The threshold a value was compared with: `> 3.3 ms`, `12 to 20 %`.
 pub fn bound(bound: Option<Bound>, unit: Unit, unicode: bool) -> String {
     match bound {
         None => String::new(),

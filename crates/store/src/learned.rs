@@ -7,7 +7,7 @@ use iowhy_model::{Edges, Histogram, Op};
 
 /// Powers of two of a microsecond, up to 134 s.
 const OCTAVES: u32 = 27;
-/// I/Os of an hour before it is held against its own past, and of a device before it is at all: the
+/// I/Os of an hour before it is compared with its own past, and of a device before it is at all: the
 /// 99.9th percentile takes 2995 (`Quantile::events_needed`).
 const ENOUGH: f32 = 3000.0;
 /// Counts of an hour are halved beyond so many, so that what is new weighs more.

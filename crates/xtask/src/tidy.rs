@@ -17,6 +17,7 @@ mod prose;
 mod pure;
 mod tree;
 mod unsafety;
+mod wording;
 
 pub use tree::{Source, Tree};
 
@@ -69,5 +70,6 @@ pub const RULES: &[Rule] = &[
     Rule { name: "pure crates touch nothing", check: pure::check },
     Rule { name: "samples, goldens and cases belong together", check: names::samples },
     Rule { name: "texts are taken apart in one room of diagnose", check: grammar::check },
+    Rule { name: "the words of the field", check: wording::check },
     Rule { name: "unsafe only where it may stand", check: unsafety::check },
 ];

@@ -137,7 +137,7 @@ fn span_of(event: &Event) -> Option<(DeviceId, ServiceSpan)> {
     Some((event.device, span))
 }
 
-/// One operation and size: how many there are, how many go on where their stream was, and who.
+/// One operation and size: how many there are, how many go on where their stream ended, and who.
 #[derive(Default)]
 struct Kind {
     members: Vec<usize>,

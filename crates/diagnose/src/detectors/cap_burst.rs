@@ -178,8 +178,8 @@ fn finding(analysis: &Analysis, course: &Course) -> Option<Finding> {
     };
     let mut finding = new_finding(DETECTOR.verdict, Some(course.device), vec![course.listing]);
     finding.sentence = format!(
-        "{} has used up its burst credits: it ran at {} and is now held at {}, though no less is \
-         asked of it",
+        "{} has used up its burst credits: throughput fell from {} to {} while the demand stayed the \
+         same",
         phrase::disk(&course.disk),
         rate(course.limit, step.high),
         rate(course.limit, step.low)
@@ -188,7 +188,13 @@ fn finding(analysis: &Analysis, course: &Course) -> Option<Finding> {
         computed("throughput before, median", step.high, unit, step.before as u64, source),
         computed("throughput since, median", step.low, unit, n, source),
         held(
-            computed("the first over the second", step.high / step.low, Unit::Ratio, n, source),
+            computed(
+                "throughput before over throughput since",
+                step.high / step.low,
+                Unit::Ratio,
+                n,
+                source,
+            ),
             Bound::Above(STEP),
         ),
         held(computed("variation since", step.cv, Unit::Ratio, n, source), Bound::Below(variation)),

@@ -69,7 +69,7 @@ const PRIOR: f64 = 0.12;
 /// What a rate pinned at the very limit that is set adds, in nats: as in `cap.volume`, and the limit
 /// is known to the digit.
 const PINNED: f64 = 5.4;
-/// What a limit on this very device adds where the rate was not held against it, in nats
+/// What a limit on this very device adds where the rate was not compared with it, in nats
 /// (docs/METHOD.md, 11 Confidence: facts add 2 to 3).
 const LIMIT_SET: f64 = 3.0;
 /// Bounds of the rule (docs/METHOD.md, 10 Rules; /proc/pressure some: tasks wait a fifth of the
@@ -185,7 +185,7 @@ fn strongest<'a>(
     let unit = limit.kind.unit();
     let mut finding = new_finding(DETECTOR.verdict, Some(place.device), vec![place.listing]);
     finding.sentence = format!(
-        "{} holds {} at its {} of {}, and the disk is busy for {} of the time only",
+        "{} limits {} to its {} of {}; the disk is busy only {} of the time",
         group_of(limit),
         phrase::disk(place.disk),
         limit.kind.name(),
@@ -257,8 +257,8 @@ fn by_arrival(
     let (mean, after) = (before / n as f64, (whole - before) / n as f64);
     let mut finding = new_finding(DETECTOR.verdict, Some(place.device), vec![place.listing]);
     finding.sentence = format!(
-        "bios for {} wait {} on average before they get a request, and take {} from then on: {} \
-         holds them back",
+        "I/Os for {} wait {} on average before they become a request (B2Q) and take {} after that: \
+         throttled by {}",
         phrase::disk(place.disk),
         phrase::ns(mean),
         phrase::ns(after),
@@ -321,7 +321,7 @@ fn by_pressure(analysis: &Analysis, place: &Place, limits: &[Limit]) -> Option<F
     let source = analysis.source(place.listing);
     let mut finding = new_finding(DETECTOR.verdict, Some(place.device), vec![place.listing]);
     finding.sentence = format!(
-        "tasks wait for I/O {} of the time while {} is busy for {} only, and {} limits it",
+        "tasks wait for I/O {} of the time, but {} is busy only {} of it; {} limits it",
         phrase::percent(waiting.value),
         phrase::disk(place.disk),
         phrase::percent(place.busy),

@@ -326,7 +326,7 @@ fn finish(finding: &mut Finding, disk: &str, pin: &Pin) {
         ),
         None => String::new(),
     };
-    finding.sentence = format!("{name} is held at {rate}{near}, while more requests wait");
+    finding.sentence = format!("{name} is pinned at {rate}{near} with requests queued");
     let mut clauses = Vec::new();
     if let Some((_, off)) = &pin.tier {
         clauses.push(KNOWN_LIMIT);
@@ -351,7 +351,7 @@ fn finish(finding: &mut Finding, disk: &str, pin: &Pin) {
     finding.next_step = vec![
         format!(
             "`iostat -x -y 1 60 {disk}`: sixty one-second samples show whether throughput is \
-             pinned; `aws ec2 describe-volumes` (or your provider's equal) tells the limit bought"
+             pinned; `aws ec2 describe-volumes` or your provider's equivalent shows the provisioned limit"
         ),
         "a larger tier, or fewer and larger I/Os; check the instance's own limit too".to_string(),
     ];

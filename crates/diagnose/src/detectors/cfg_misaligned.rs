@@ -113,11 +113,11 @@ fn off_block(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     let size = phrase::bytes(block);
     let mut finding = new_finding(DETECTOR.verdict, Some(requests.device), vec![requests.listing]);
     finding.sentence = format!(
-        "{} of the writes to {} cut its blocks of {size}{} and take {} each, aligned ones {}: it \
-         reads before it writes",
+        "{} of the writes to {} are not aligned to its blocks of {size}{} and take {} each, aligned \
+         ones {}: the device reads before it writes",
         phrase::percent(share),
         phrase::disk(&requests.disk),
-        if stated.is_some() { "" } else { " (a guess)" },
+        if stated.is_some() { "" } else { " (assumed)" },
         phrase::ns(found.exposed_ns),
         phrase::ns(found.spared_ns)
     );
@@ -129,13 +129,7 @@ fn off_block(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         computed("time of a write off it, median", found.exposed_ns / 1e6, Unit::Ms, off, source),
         computed("time of an aligned write, median", found.spared_ns / 1e6, Unit::Ms, on, source),
         held(
-            computed(
-                "the first over the second, size for size",
-                fair,
-                Unit::Ratio,
-                off + on,
-                source,
-            ),
+            computed("misaligned over aligned, size for size", fair, Unit::Ratio, off + on, source),
             Bound::Above(TIMES),
         ),
         held(
@@ -217,8 +211,8 @@ fn parity(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     let n = writes as u64;
     let mut finding = new_finding(DETECTOR.verdict, Some(requests.device), vec![requests.listing]);
     finding.sentence = format!(
-        "a RAID of parity reads {} of what it writes to {} just before: its writes do not fill a \
-         stripe",
+        "a parity RAID reads {} of what it writes to {} immediately before: read-modify-write, because \
+         writes are smaller than a stripe",
         phrase::percent(share),
         phrase::disk(&requests.disk)
     );
@@ -228,7 +222,13 @@ fn parity(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
             Bound::Above(READ_FIRST),
         ),
         held(
-            computed("time of these reads per time watched", lost, Unit::Ratio, n, source),
+            computed(
+                "time waiting for these reads, per second watched",
+                lost,
+                Unit::Ratio,
+                n,
+                source,
+            ),
             Bound::Above(confidence::COMPLAINED_OF),
         ),
     ];

@@ -1,4 +1,4 @@
-//! Requests wait in the host's queue while the device has room.
+//! Requests wait in the host's queue while the device is not busy.
 //!
 //! ## Accuses
 //! The configuration of the queue: its scheduler, its number of requests, or the depth the driver
@@ -43,7 +43,7 @@ use crate::phrase;
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::CfgScheduler,
-    summary: "Requests wait in the host's queue while the device has room",
+    summary: "Requests wait in the host's queue while the device is not busy",
     manual: include_str!("cfg_scheduler.rs"),
     needs: Needs {
         level: Level::D,
@@ -251,16 +251,14 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
 fn sentence(disk: &str, found: &HeldBack, for_tags: bool, wait_ns: f64) -> String {
     if for_tags {
         return format!(
-            "requests for {disk} wait {} for a free place in the host's queue, which holds no more \
-             than {}; the device then answers in {}",
+            "{disk}: {} waiting for a free tag (the queue holds {}), {} on the device",
             phrase::ns(wait_ns),
             found.outstanding,
             phrase::ns(found.device_ns)
         );
     }
     format!(
-        "requests for {disk} wait {} in the host's queue though the device has room, and answers in \
-         {} once it has them",
+        "{disk}: {} in the host's queue (scheduler), {} on the device, which is not busy",
         phrase::ns(found.queue_ns),
         phrase::ns(found.device_ns)
     )

@@ -1,7 +1,7 @@
 //! The device hung once: nothing completed for a while though requests were in flight.
 //!
 //! ## Accuses
-//! The device or what it hangs on, of one event and no illness: it happened, then and for so long.
+//! The device or what it hangs on, of one event and no fault: it happened, then and for so long.
 //! There is no pattern yet.
 //!
 //! ## Why it matters

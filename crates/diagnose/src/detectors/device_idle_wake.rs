@@ -97,7 +97,7 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace, wake: &Wake) -> Finding {
     let (n, all) = (wake.woken as u64, trace.spans.len() as u64);
     let mut finding = new_finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
     finding.sentence = format!(
-        "{} falls asleep: the first request after a pause of {} s or more takes {}, all others {}",
+        "{} enters a sleep state: the first request after a pause of {} s or more takes {}, all others {}",
         phrase::disk(&trace.disk),
         phrase::digits(wake.shortest_s),
         phrase::ns(wake.woken_ns),
@@ -118,7 +118,7 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace, wake: &Wake) -> Finding {
         computed("median latency after a pause", wake.woken_ns / 1e6, Unit::Ms, n, source),
         computed("median latency of all others", wake.awake_ns / 1e6, Unit::Ms, all - n, source),
         held(
-            computed("one over the other", wake.ratio, Unit::Ratio, all, source),
+            computed("first request over the others", wake.ratio, Unit::Ratio, all, source),
             Bound::Above(idle_wake::RATIO),
         ),
         held(

@@ -145,9 +145,9 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     finding.sentence = if errors {
         format!("{disk} cannot read some of its sectors: {}", phrase::list(&builder.words))
     } else if is_proven {
-        format!("{disk} says itself that it fails or is worn out: {}", phrase::list(&builder.words))
+        format!("{disk} reports that it is failing or worn out: {}", phrase::list(&builder.words))
     } else {
-        format!("one place of {disk} is slow at every visit: {}", phrase::list(&builder.words))
+        format!("one place of {disk} is slow at every access: {}", phrase::list(&builder.words))
     };
     finding.refuted_by = lines(&[
         "the device is built on others: a full thin pool or an error target fails requests too",

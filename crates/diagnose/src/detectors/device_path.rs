@@ -115,7 +115,7 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     let mut finding =
         accusation(candidate.device, builder.listings(candidate), builder.believe(PRIOR));
     finding.sentence = format!(
-        "the way to {disk} is at fault, not the disk itself: {}",
+        "the path to {disk} (cable, link, port or adapter) has errors, not the disk itself: {}",
         phrase::list(&builder.words)
     );
     finding.next_step = next_step(disk);
@@ -169,7 +169,7 @@ fn nameless_ports(analysis: &Analysis) -> Vec<Finding> {
         let listings = builder.listings.clone();
         let mut finding = accusation(device, listings, builder.believe(PRIOR));
         finding.sentence = format!(
-            "the way behind {port} is at fault, whichever disk hangs there: {}",
+            "the path behind {port} (cable, link, port or adapter) has errors, whichever disk is attached: {}",
             phrase::list(&builder.words)
         );
         finding.next_step = next_step("DISK");

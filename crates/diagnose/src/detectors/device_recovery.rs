@@ -141,7 +141,7 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     finding.confidence = if proven { believed } else { believed.min(SHAPE_ALONE) };
     finding.explained_share = found.sum_s * 1e9 / trace.lost_ns().max(1.0);
     finding.sentence = format!(
-        "{} requests of {} ended at {} s, {}: error recovery that ran into its limit",
+        "{} requests of {} completed at {} s, {}: error recovery ran into its time limit",
         n,
         phrase::disk(&candidate.disk),
         phrase::digits(found.limit_s),

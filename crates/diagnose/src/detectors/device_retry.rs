@@ -1,4 +1,4 @@
-//! The disk retries sectors: latencies stand whole turns of the platter above the normal ones.
+//! The disk retries sectors: latencies lie whole revolutions of the platter above the normal ones.
 //!
 //! ## Accuses
 //! The disk. A sector that cannot be read at once is tried again when it next comes under the
@@ -233,7 +233,7 @@ fn finding(analysis: &Analysis, case: &Case) -> Option<Finding> {
     let disk = phrase::disk(&trace.disk);
     let mut finding = new_finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
     finding.sentence = format!(
-        "{disk} retries sectors: {} lose {} at about {} rpm, and would take {} each without",
+        "{disk} retries sectors: {} cost {} at about {} rpm; without retries each would take {}",
         case.kind,
         turns_in_words(ladder),
         nearest_hundred(ladder.rpm),
@@ -253,7 +253,8 @@ fn finding(analysis: &Analysis, case: &Case) -> Option<Finding> {
     finding.next_step = vec![
         format!("`smartctl -x /dev/{}`: attributes 1, 5, 197, 198 and the error log", trace.disk),
         "copy what matters off the disk first, then `smartctl -t long`".to_string(),
-        "check mounting and vibration: do the neighbours lose turns too?".to_string(),
+        "check mounting and vibration: do neighbouring disks show extra revolutions too?"
+            .to_string(),
     ];
     finding.forecast = forecast(case, ladder);
     Some(finding)
@@ -266,17 +267,26 @@ fn evidence(analysis: &Analysis, case: &Case, ladder: &Ladder) -> Vec<Evidence> 
         estimated("spindle speed", ladder.rpm, Unit::Rpm, slow, source),
         estimated("spindle speed, 95 % from", ladder.rpm_low, Unit::Rpm, slow, source),
         estimated("spindle speed, 95 % to", ladder.rpm_high, Unit::Rpm, slow, source),
-        estimated("one turn", ladder.turn_ms, Unit::Ms, slow, source),
-        computed("whole turns lost, median", ladder.median_turns, Unit::Turns, slow, source),
-        computed("whole turns lost, least", f64::from(ladder.min_turns), Unit::Turns, slow, source),
-        computed("whole turns lost, most", f64::from(ladder.max_turns), Unit::Turns, slow, source),
-        estimated("service time without a lost turn", ladder.base_ms, Unit::Ms, n, source),
-        computed("requests that lost a turn", ladder.retried_share, Unit::Share, n, source),
-        computed("lost time that is whole turns", ladder.explained_share, Unit::Share, n, source),
-        held(computed("V-test, u", ladder.u, Unit::Sigma, slow, source), Bound::Above(3.1)),
+        estimated("one revolution", ladder.turn_ms, Unit::Ms, slow, source),
+        computed("extra revolutions, median", ladder.median_turns, Unit::Turns, slow, source),
+        computed(
+            "extra revolutions, least",
+            f64::from(ladder.min_turns),
+            Unit::Turns,
+            slow,
+            source,
+        ),
+        computed("extra revolutions, most", f64::from(ladder.max_turns), Unit::Turns, slow, source),
+        estimated("service time without retries", ladder.base_ms, Unit::Ms, n, source),
+        computed("requests that were retried", ladder.retried_share, Unit::Share, n, source),
+        computed("lost time in whole revolutions", ladder.explained_share, Unit::Share, n, source),
+        held(
+            computed("fit to whole revolutions (V-test, u)", ladder.u, Unit::Sigma, slow, source),
+            Bound::Above(3.1),
+        ),
         held(
             computed(
-                "V-test without the fullest rung, u'",
+                "the same without the fullest step (u')",
                 ladder.u_prime,
                 Unit::Sigma,
                 slow,
@@ -342,19 +352,16 @@ fn forecast(case: &Case, ladder: &Ladder) -> Option<Forecast> {
 
 fn turns_in_words(ladder: &Ladder) -> String {
     if ladder.max_turns == 1 {
-        return "one whole turn of the platter".to_string();
+        return "one extra revolution".to_string();
     }
     if ladder.min_turns == ladder.max_turns {
-        return format!("{} whole turns of the platter", ladder.max_turns);
+        return format!("{} extra revolutions", ladder.max_turns);
     }
     let median = phrase::digits(ladder.median_turns);
     if ladder.retried_share > 0.99 {
-        format!(
-            "{} to {} whole turns of the platter (median {median})",
-            ladder.min_turns, ladder.max_turns
-        )
+        format!("{} to {} extra revolutions (median {median})", ladder.min_turns, ladder.max_turns)
     } else {
-        format!("up to {} whole turns of the platter (median {median} where any)", ladder.max_turns)
+        format!("up to {} extra revolutions (median {median} where any)", ladder.max_turns)
     }
 }
 

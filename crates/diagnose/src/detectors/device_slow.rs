@@ -1,7 +1,7 @@
 //! The device is slow though little is asked of it.
 //!
 //! ## Accuses
-//! The device, without naming the illness. The same load on a healthy device of its class would
+//! The device, without naming the fault. The same load on a healthy device of its class would
 //! have waited much less.
 //!
 //! ## Why it matters
@@ -27,7 +27,7 @@
 //! class is guessed wrong (a shingled disk, a volume across a network).
 //!
 //! ## Next step
-//! Trace single I/Os to find the illness, compare with peers, read SMART, check cable and
+//! Trace single I/Os to find the fault, compare with peers, read SMART, check cable and
 //! controller.
 
 use iowhy_model::{Bound, DeviceId, Evidence, Finding, Level, Op, Unit, Verdict};
@@ -128,8 +128,8 @@ fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     let kind = trace.main_kind().unwrap_or_default();
     let mut finding = new_finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
     finding.sentence = format!(
-        "{disk} itself is slow: {kind} wait {} on average{} where the same load on a healthy one \
-         ({}) would wait {}",
+        "{disk} itself is slow: {kind} take {} on average{}; the same load on a healthy one \
+         ({}) would take {}",
         phrase::ns(middle.mean_ns),
         behind_others(trace, middle.mean_ns),
         trace.s0.assumption,
@@ -202,7 +202,7 @@ fn may_be_durable(analysis: &Analysis, trace: &DeviceTrace) -> bool {
     lost(&may_be) > 0.5 * lost(&|_| true)
 }
 
-/// Whether each request looks like the sum of several: no illness of a platter is so even, and the requests of
+/// Whether each request looks like the sum of several: no fault of a platter is so even, and the requests of
 /// another program, which this log does not list, may have been served in between. Only of a log that lists
 /// one program and one request at a time: where others are listed, all are.
 fn is_a_sum(analysis: &Analysis, trace: &DeviceTrace) -> bool {
@@ -287,7 +287,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     let size = row.interval.mean_bytes().map(phrase::bytes).unwrap_or_default();
     let mut finding = new_finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
     finding.sentence = format!(
-        "{disk} itself is slow: it is busy for {} per {size} request where a healthy one ({}) \
+        "{disk} itself is slow: it is busy for {} per {size} request; a healthy one ({}) \
          needs {}{}",
         phrase::ms(effective),
         row.s0.assumption,
@@ -361,14 +361,14 @@ fn row_evidence(
         ),
         computed("await over busy time per completion", wait / effective, Unit::Ratio, 1, source),
         estimated(
-            &format!("healthy service time, taking it for {}", row.s0.assumption),
+            &format!("healthy service time (assumed class: {})", row.s0.assumption),
             row.s0.median_ms(),
             Unit::Ms,
             1,
             source,
         ),
         computed("slower than that by", effective / row.s0.median_ms(), Unit::Ratio, 1, source),
-        estimated("guesses of nine that agree", votes as f64, Unit::Count, 9, source),
+        estimated("baseline variants that agree, of 9", votes as f64, Unit::Count, 9, source),
     ];
     let printed = [
         ("svctm as printed", row.interval.svctm_ns.map(|ns| ns / 1e6), Unit::Ms),
@@ -433,7 +433,7 @@ fn advise(finding: &mut Finding, disk: &str) {
         "a limit holds it back, or it woke from sleep for each request",
     ]);
     finding.next_step = vec![
-        format!("{}: single latencies name the illness", phrase::capture(disk, 30)),
+        format!("{}: single latencies name the fault", phrase::capture(disk, 30)),
         format!("`smartctl -x /dev/{disk}`: error log, and attributes 5, 187, 197, 198, 199"),
         "compare with a peer under the same load; check cable and controller".to_string(),
     ];

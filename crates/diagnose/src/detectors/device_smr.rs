@@ -116,7 +116,7 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     let beyond = above(BEYOND_A_SEEK_NS / 1e6);
     builder.number(analysis, listing, "service of a random write later", slow, beyond);
     let ratio = (found.ratio, Unit::Ratio, n);
-    builder.number(analysis, listing, "one over the other", ratio, above(RISE));
+    builder.number(analysis, listing, "later over first random writes", ratio, above(RISE));
     builder.clauses = vec![confidence::above(found.ratio, RISE).max(0.5)];
     if let Some((rose, n)) = sequential_rise(trace, &writes, &found) {
         let rose_by = (rose, Unit::Ratio, n);
@@ -132,7 +132,7 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     finding.confidence = if known > 0.0 { believed } else { believed.min(SHAPE_ALONE) };
     finding.explained_share = found.lost_share;
     finding.sentence = format!(
-        "{} behaves as a shingled disk does{}: random writes take {} at first and {} once its cache area \
+        "{} behaves like a shingled disk{}: random writes take {} at first and {} once its cache area \
          is full",
         phrase::disk(&candidate.disk),
         builder.words.first().map_or(String::new(), |words| format!(", and {words}")),
@@ -198,7 +198,7 @@ fn beside_log(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding
     finding.confidence = builder.believe(PRIOR);
     finding.explained_share = 1.0;
     finding.sentence = format!(
-        "{} is a shingled disk ({}), which random writes overwhelm: {}",
+        "{} is a shingled disk ({}) overloaded by random writes: {}",
         phrase::disk(&candidate.disk),
         model.text(),
         phrase::list(&builder.words)

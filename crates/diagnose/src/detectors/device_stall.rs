@@ -104,8 +104,8 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
         builder.clauses = vec![TIMED_OUT + confidence::above(lines.len() as f64, 1.0).min(1.0)];
         let mut finding = new_finding(DETECTOR.verdict, Some(device), builder.listings.clone());
         finding.sentence = format!(
-            "{name} stopped answering: {} commands failed or timed out in the kernel's log, without a word of \
-             medium or cable: the drive, its firmware or the driver",
+            "{name} stopped answering: {} commands failed or timed out in the kernel's log, with no \
+             medium or link error beside them: the drive, its firmware or the driver",
             lines.len()
         );
         finding.confidence = builder.believe(PRIOR);

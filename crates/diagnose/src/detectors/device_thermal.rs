@@ -129,7 +129,7 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     finding.confidence = builder.believe(PRIOR);
     finding.explained_share = step.as_ref().map_or(0.0, |step| step.lost_share);
     finding.sentence = format!(
-        "{} throttles itself because it is warm: {}{}",
+        "{} throttles because of its temperature: {}{}",
         phrase::disk(&candidate.disk),
         phrase::list(&builder.words),
         step.as_ref().map_or(String::new(), |step| format!(

@@ -143,7 +143,7 @@ fn finding(analysis: &Analysis, case: &Case) -> Option<Finding> {
         computed("cost of a write in the quick state", found.fast_ns / 1e6, Unit::Ms, n, source),
         computed("cost of a write in the slow state", found.slow_ns / 1e6, Unit::Ms, n, source),
         held(
-            computed("one over the other", found.ratio, Unit::Ratio, n, source),
+            computed("slow state over quick state", found.ratio, Unit::Ratio, n, source),
             Bound::Above(SLOW),
         ),
         held(

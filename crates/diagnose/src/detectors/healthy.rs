@@ -63,7 +63,7 @@ const TAIL_SHARE: f64 = 0.01;
 /// three healthy times (the bound of health) of the slowest class forbids a clean bill.
 const NEAR_TAIL: f64 = 3.0;
 const NEAR_SHARE: f64 = 0.05;
-/// A suspicion of the device from this on forbids a clean bill: five guesses of nine that it is slow come
+/// A suspicion of the device from this on forbids a clean bill: five of nine baseline variants that call it slow come
 /// to that, once calibrated.
 const SUSPECTED: f64 = 0.30;
 /// What each listing's acquittal must be worth before the input's richness is counted (six votes
@@ -151,7 +151,7 @@ fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Clearance> {
     let tail = trace.spans.iter().filter(|span| span.latency_ns() > far).count() as f64 / n as f64;
     let (_, by_votes) = trace.s0.votes(|s0| mean_ms < WITHIN * s0);
     let confidence = judged(mean_ms, by_votes, trace.s0.slowest_ms(), tail);
-    let healthy = format!("healthy service time, taking it for {}", trace.s0.assumption);
+    let healthy = format!("healthy service time (assumed class: {})", trace.s0.assumption);
     let evidence = vec![
         held(
             computed(
@@ -164,7 +164,7 @@ fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Clearance> {
             Bound::Below(WITHIN_SLOWEST * trace.s0.slowest_ms()),
         ),
         estimated(&healthy, trace.s0.median_ms(), Unit::Ms, n, source),
-        computed("time lost per time watched", lost, Unit::Ratio, n, source),
+        computed("excess waiting per second", lost, Unit::Seconds, n, source),
         held(
             computed("requests beyond ten healthy times", tail, Unit::Share, n, source),
             Bound::Below(TAIL_SHARE),
@@ -196,7 +196,7 @@ fn of_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Clearance> {
     let judged = judged(wait, by_votes, row.s0.slowest_ms(), gone);
     let durable = gone == 0.0 && row.may_be_durable();
     let confidence = if durable { judged.max(BY_CLASS) } else { judged };
-    let healthy = format!("healthy service time, taking it for {}", row.s0.assumption);
+    let healthy = format!("healthy service time (assumed class: {})", row.s0.assumption);
     let what = match n {
         1 => format!("mean latency of {}", name(&row.disk)),
         _ => format!("mean latency, 95 % of rows within, of {}", name(&row.disk)),
@@ -240,7 +240,7 @@ fn of_histogram(analysis: &Analysis, sample: &HistogramSample) -> Option<Clearan
     let waits_turns = missed_turn::may_be_turns(histogram);
     let tail_weighs = if heavy || waits_turns { 1.0 } else { tail };
     let confidence = judged(mean_ms, by_votes, sample.s0.slowest_ms(), tail_weighs);
-    let healthy = format!("healthy service time, taking it for {}", sample.s0.assumption);
+    let healthy = format!("healthy service time (assumed class: {})", sample.s0.assumption);
     let what = format!("mean latency of {}", name(&sample.disk));
     let evidence = vec![
         held(
@@ -300,22 +300,22 @@ fn finding(analysis: &Analysis, healthy: Vec<(String, Vec<Clearance>)>) -> Optio
     finding.subject.listings = listings;
     finding.sentence = match disks.as_slice() {
         [one] => format!(
-            "{} answers as a healthy device does, taking it for {}{}",
+            "{} responds like a healthy device (assumed class: {}){}",
             name(one),
             taken_for.unwrap_or_default(),
             readings.map(|readings| readings.words()).unwrap_or_default()
         ),
-        _ => format!("{} answer as healthy devices do", phrase::list(&disks)),
+        _ => format!("the disks are healthy: {}", phrase::list(&disks)),
     };
     finding.explained_share = 1.0;
     finding.refuted_by = lines(&[
-        "the complaint was not felt while the capture ran",
-        "the device is of a quicker class than assumed",
+        "the problem did not occur during the capture",
+        "the device belongs to a faster class than assumed",
     ]);
     let made_of = readings.map(|_| Readings::step(disks.first().map_or("", |disk| disk)));
     finding.next_step = made_of.into_iter().collect();
     finding.next_step.extend([
-        "capture again while it is felt: `iowhy why --for 60s`".to_string(),
+        "capture again while the problem occurs: `iowhy why --for 60s`".to_string(),
         "look above the block layer: CPU, locks, memory, network".to_string(),
     ]);
     Some(finding)

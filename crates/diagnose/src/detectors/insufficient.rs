@@ -45,8 +45,8 @@ pub const DETECTOR: Detector = Detector {
 /// a 99th percentile within ten, and a quiet device needs more.
 const SECONDS: u32 = 30;
 /// Where Linux says what a device is made of (lsblk(8)): no capture of I/Os does.
-const MADE_OF: &str = "`lsblk -d -o NAME,ROTA,TRAN,MODEL`: what the device is made of is not \
-                       known, and the healthy service time hangs on it";
+const MADE_OF: &str = "`lsblk -d -o NAME,ROTA,TRAN,MODEL`: the medium of the device is not \
+                       known, and the healthy service time depends on it";
 /// Of so many I/Os seen one by one it is not said that too little is known: ten beyond a 99th
 /// percentile.
 const PLENTY: f64 = 1000.0;
@@ -129,7 +129,7 @@ fn nothing_to_judge(analysis: &Analysis, ranked: &Ranked) -> Option<Finding> {
     let mut finding = new_finding(DETECTOR.verdict, None, vec![0]);
     let mut rows = analysis.recording.listings.iter().flat_map(|listing| &listing.intervals);
     let known = if rows.any(|row| row.since_boot && row.layer == Layer::Block) {
-        "averages since the machine started only: of what is slow now they say nothing"
+        "only averages since boot, which say nothing about the present"
     } else if analysis
         .recording
         .listings
@@ -148,7 +148,7 @@ fn nothing_to_judge(analysis: &Analysis, ranked: &Ranked) -> Option<Finding> {
     finding.confidence = CERTAIN;
     finding.refuted_by = lines(&["the capture below shows block I/O"]);
     finding.next_step =
-        vec![format!("{}: it adds the latency of each I/O", phrase::capture("", SECONDS))];
+        vec![format!("{}: adds the latency of each I/O", phrase::capture("", SECONDS))];
     let spoken_of: Vec<String> = analysis.facts.disks().map(str::to_string).collect();
     finding.seen = observations::of(analysis, ranked, &source.input, &spoken_of);
     Some(finding)
@@ -184,39 +184,48 @@ fn finding(analysis: &Analysis, ranked: &Ranked, input: &str, disks: &[String]) 
     let plenty = analysis.level(&listings) >= Level::C && seen >= PLENTY;
     finding.sentence = match suspicion {
         Some(known) => format!(
-            "not enough evidence about {}: the best guess, {}, reaches a confidence of {:.2} and \
-             explains {}",
+            "not enough evidence about {}: best candidate {}, {} confidence, explains {}",
             phrase::list(disks),
             known.verdict,
-            known.confidence,
+            phrase::percent((known.confidence * 100.0).round() / 100.0),
             phrase::percent(known.explained_share)
         ),
         None if plenty => format!(
-            "no cause known to iowhy fits {}: {} I/Os were seen one by one, and {} s lost per \
-             second watched",
+            "no known cause fits {}: {} single I/Os were seen, with {} of excess waiting per second",
             named(disks),
             phrase::thousands(seen),
-            phrase::digits(lost)
+            phrase::ms(lost * 1000.0)
         ),
         None => match unaccused::unread(analysis, input) {
-            Some((_, what)) => format!(
-                "not all of the input was read: {what}; so {} cannot be cleared",
-                named(disks)
-            ),
-            None => format!("too little is known of {} to judge", named(disks)),
+            Some((_, what)) => {
+                format!("{} cannot be judged: not all of the input was read ({what})", named(disks))
+            }
+            None => format!("too few data about {} to judge", named(disks)),
         },
     };
     if let Some(place) = listings.first() {
         let source = analysis.source(*place);
-        finding.evidence.push(computed("I/Os or rows known", records, Unit::Count, 1, source));
-        finding.evidence.push(computed("time lost per time watched", lost, Unit::Ratio, 1, source));
+        finding.evidence.push(computed(
+            "I/Os or rows of averages",
+            records,
+            Unit::Count,
+            1,
+            source,
+        ));
+        finding.evidence.push(computed(
+            "excess waiting per second",
+            lost,
+            Unit::Seconds,
+            1,
+            source,
+        ));
         if let Some((lines, _)) = unaccused::unread(analysis, input) {
             finding.evidence.push(computed("lines not read", lines, Unit::Count, 1, source));
         }
         if let Some(known) = suspicion {
             let what = format!("confidence of {}", known.verdict);
             finding.evidence.push(held(
-                computed(&what, known.confidence, Unit::Ratio, 1, source),
+                computed(&what, known.confidence, Unit::Share, 1, source),
                 Bound::Above(STANDS),
             ));
         }
@@ -227,8 +236,8 @@ fn finding(analysis: &Analysis, ranked: &Ranked, input: &str, disks: &[String]) 
     finding.refuted_by = lines(&["the capture below gives no clearer picture"]);
     // An input as rich as needed lacks the medium, if nobody stated it, or time.
     let rich = needs.map_or(plenty, |needs| analysis.level(&listings) >= needs.sure_from);
-    let what = if rich { "a longer look" } else { what };
-    let capture = format!("{}: it adds {what}", phrase::capture(&first, seconds));
+    let what = if rich { "a longer capture" } else { what };
+    let capture = format!("{}: adds {what}", phrase::capture(&first, seconds));
     let id = analysis.recording.find_device(&first);
     let unstated = id.is_some_and(|id| analysis.recording.device_of(id).medium.is_none());
     let made_of = (rich && unstated).then(|| MADE_OF.to_string());
@@ -237,9 +246,7 @@ fn finding(analysis: &Analysis, ranked: &Ranked, input: &str, disks: &[String]) 
     let unseen = unseen(ranked.detectors, analysis.level(&listings));
     if !unseen.is_empty() {
         let names = unseen.join(", ");
-        finding
-            .next_step
-            .push(format!("only that capture can show {names}, which nobody looked for"));
+        finding.next_step.push(format!("not tested by this input, only by that capture: {names}"));
     }
     finding
 }

@@ -1,4 +1,4 @@
-//! The block layer is innocent: the time is lost above it.
+//! The delay is above the block layer, the disks are healthy.
 //!
 //! ## Accuses
 //! What lies between the program and the block layer: a journal's lock, a page cache that is full of
@@ -46,7 +46,7 @@ use crate::phrase;
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::LayerAbove,
-    summary: "The block layer is innocent: the time is lost above it",
+    summary: "The delay is above the block layer, the disks are healthy",
     manual: include_str!("layer_above.rs"),
     needs: Needs {
         level: Level::D,
@@ -172,7 +172,7 @@ fn charge_between(
     let n = above.count as u64;
     let mut finding = new_finding(DETECTOR.verdict, Some(upper), vec![place]);
     finding.sentence = format!(
-        "{} loses the time itself, above {}: it answers in {} what is done below in {}",
+        "the delay arises in {}, above {}: it takes {} per I/O, of which the layer below takes {}",
         phrase::disk(name),
         phrase::list(&lowers),
         phrase::ns(above.mean_ns()),
@@ -184,7 +184,7 @@ fn charge_between(
         computed("mean latency below", below.mean_ns() / 1e6, Unit::Ms, below_n, source),
         computed("I/Os below for each above", each, Unit::Ratio, n, source),
         held(
-            computed("the first over what is needed below", times, Unit::Ratio, n, source),
+            computed("latency above over latency below", times, Unit::Ratio, n, source),
             Bound::Above(TIMES),
         ),
         held(
@@ -247,7 +247,7 @@ fn finding(analysis: &Analysis, place: usize, above: &Seen) -> Option<Finding> {
     let n = above.count as u64;
     let mut finding = new_finding(DETECTOR.verdict, None, vec![place, *at]);
     finding.sentence = format!(
-        "the block layer is innocent: {} waits {} for what the disks give in {}, and these are well",
+        "the delay is above the block layer: {} waits {} per I/O, the disks need {} and are healthy",
         if DATABASES.contains(&source.format.as_str()) { "the database" } else { "the program" },
         phrase::ns(above.mean_ns()),
         phrase::ns(needed_ns)
@@ -263,7 +263,13 @@ fn finding(analysis: &Analysis, place: usize, above: &Seen) -> Option<Finding> {
         ),
         computed("block I/Os counted for each call", per_call, Unit::Ratio, n, under),
         held(
-            computed("the first over what the block layer needs", times, Unit::Ratio, n, source),
+            computed(
+                "latency above over latency of the block layer",
+                times,
+                Unit::Ratio,
+                n,
+                source,
+            ),
             Bound::Above(TIMES),
         ),
     ];

@@ -135,8 +135,8 @@ fn reported_by_a_target(analysis: &Analysis) -> Vec<Finding> {
         let mut finding =
             new_finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
         finding.sentence = format!(
-            "{} is unit {unit} of a SCSI target, so its medium errors are the target's words: an array or a \
-             network volume behind it lost data or time, and no disk of this host is shown to be bad",
+            "{} is unit {unit} of a SCSI target, so its medium errors are reported by the target: an array or a \
+             network volume behind it failed, and no disk of this host is shown to be bad",
             phrase::disk(&candidate.disk)
         );
         finding.confidence = OF_A_TARGET;
@@ -198,11 +198,11 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     let (first, again) = (found.exposed as u64, found.spared as u64);
     let mut finding = new_finding(DETECTOR.verdict, Some(requests.device), vec![requests.listing]);
     finding.sentence = format!(
-        "{} {}: the first read of a place takes {}, a later one {}, so it fetches what nobody had \
-         touched",
+        "{} {}: the first read of a place takes {}, a later one {}: blocks are fetched on first \
+         access",
         phrase::disk(&requests.disk),
         match worth {
-            0.0 => "may be storage behind the host, though nothing says so".to_string(),
+            0.0 => "may be storage behind the host (nothing in the input states it)".to_string(),
             _ => format!("is storage behind the host, by {by}"),
         },
         phrase::ns(found.exposed_ns),
@@ -213,7 +213,7 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         computed("later reads there, median", found.spared_ns / 1e6, Unit::Ms, again, source),
         held(
             computed(
-                "the first over the second, size for size",
+                "first reads over later reads, size for size",
                 fair,
                 Unit::Ratio,
                 first + again,

@@ -83,7 +83,7 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     let n = ramps.requests as u64;
     let mut finding = new_finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
     finding.sentence = format!(
-        "{} gets its I/Os in batches: {} batches of {} on average drain at one every {}, so the \
+        "{} receives I/Os in batches: {} batches of {} on average, served at one every {}, so the \
          last of each waits for all before it",
         phrase::disk(&trace.disk),
         ramps.count,

@@ -128,7 +128,7 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     let (disk, others) = (phrase::disk(&requests.disk), phrase::plural(effect.op));
     let mut finding = new_finding(DETECTOR.verdict, Some(requests.device), vec![requests.listing]);
     finding.sentence = format!(
-        "discards hold up the {others} of {disk}: {} while one is under way, {} otherwise",
+        "discards slow down the {others} of {disk}: {} while a discard is in flight, {} otherwise",
         phrase::ns(effect.single.exposed_ns),
         phrase::ns(effect.single.spared_ns)
     );
@@ -144,7 +144,7 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     finding.evidence = vec![
         computed("discards", n as f64, Unit::Count, n, source),
         held(
-            computed("busy time with a discard under way", share, Unit::Share, n, source),
+            computed("busy time with a discard in flight", share, Unit::Share, n, source),
             Bound::Above(BUSY_SHARE),
         ),
         computed(
@@ -163,7 +163,7 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         ),
         held(
             computed(
-                &format!("the first over the second, by {place}"),
+                &format!("with discards over without, by {place}"),
                 decisive.ratio,
                 Unit::Ratio,
                 (decisive.exposed + decisive.spared) as u64,
@@ -294,7 +294,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     let others = phrase::plural(op);
     let mut finding = new_finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
     finding.sentence = format!(
-        "discards hold up the {others} of {}: {} on average in the intervals they fill, {} in those \
+        "discards slow down the {others} of {}: {} on average in intervals with discards, {} in those \
          without",
         phrase::disk(&row.disk),
         phrase::ns(effect.exposed_ns),
@@ -321,7 +321,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
             source,
         ),
         held(
-            computed("the first over the second", effect.ratio, Unit::Ratio, met + free, source),
+            computed("with discards over without", effect.ratio, Unit::Ratio, met + free, source),
             Bound::Above(TIMES),
         ),
     ];

@@ -131,13 +131,7 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         computed("their median latency", found.median_ns / 1e6, Unit::Ms, n, source),
         computed("their mean latency", found.mean_ns / 1e6, Unit::Ms, n, source),
         held(
-            computed(
-                "busy time with one of them under way",
-                found.busy_share,
-                Unit::Share,
-                n,
-                source,
-            ),
+            computed("busy time with a flush in flight", found.busy_share, Unit::Share, n, source),
             Bound::Above(BUSY_SHARE),
         ),
         held(
@@ -260,8 +254,8 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
 
 fn sentence(disk: &str, per_s: f64, ms: f64, plain_ms: f64) -> String {
     format!(
-        "{disk} is flushed {} times a second and takes {} for it where a plain write takes {}: who \
-         wants each write on the medium at once waits for that",
+        "{disk} gets {} flushes or durable writes per second at {} each (a plain write takes {}): \
+         programs that sync every write wait for them",
         phrase::digits(per_s),
         phrase::ms(ms),
         phrase::ms(plain_ms)

@@ -60,7 +60,7 @@ const LARGEST: f64 = 33_554_432.0;
 /// How much smaller than large a request must be to speak against it: its transfer is then next to
 /// nothing.
 const FAR_SMALLER: f64 = 8.0;
-/// The small request it is held against.
+/// The small request it is compared with.
 const SMALL: f64 = 4096.0;
 /// Prior of the workload when someone complains (docs/METHOD.md, 11 Confidence).
 const PRIOR: f64 = 0.55;
@@ -177,13 +177,13 @@ fn finding(analysis: &Analysis, large: &Large) -> Option<Finding> {
     }
     let mut finding = new_finding(DETECTOR.verdict, Some(large.device), vec![large.listing]);
     finding.sentence = format!(
-        "{} moves {} per request: {} is what that takes, {} of it transfer",
+        "{} transfers {} per request, which takes {}, {} of it transfer time",
         phrase::disk(large.disk),
         phrase::bytes(large.bytes),
         phrase::ms(large.latency_ms),
         phrase::percent(transfer.min(1.0))
     );
-    let healthy = format!("healthy time for that size, taking it for {}", large.s0.assumption);
+    let healthy = format!("healthy time for that size (assumed class: {})", large.s0.assumption);
     finding.evidence = vec![
         held(
             computed("mean request size", large.bytes, Unit::Bytes, large.n, source),

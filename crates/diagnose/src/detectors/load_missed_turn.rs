@@ -169,7 +169,7 @@ fn facts_of(missed: &MissedTurn, advance_ms: f64, source: &Source) -> Vec<Eviden
     let advance = missed.standard_rpm * advance_ms / missed.turn_ms;
     let (low, high) = (missed.standard_rpm - near - advance, missed.standard_rpm + near);
     vec![
-        estimated("one turn", missed.turn_ms, Unit::Ms, missed.n, source),
+        estimated("one revolution", missed.turn_ms, Unit::Ms, missed.n, source),
         held(
             estimated("spindle speed that turn means", missed.rpm, Unit::Rpm, missed.n, source),
             Bound::Between(low, high),
@@ -197,8 +197,8 @@ fn finding(
     let mut finding = new_finding(DETECTOR.verdict, Some(device), vec![listing]);
     let size = bytes.map(|bytes| format!(" of {}", phrase::bytes(f64::from(bytes))));
     finding.sentence = format!(
-        "each synchronous write{} waits a whole turn of the platter, {:.3} ms at {:.0} rpm: its \
-         sector has just passed under the head when the write before it returns",
+        "each synchronous write{} waits one revolution, {:.3} ms at {:.0} rpm: its sector has just \
+         passed the head when the previous write returns",
         size.unwrap_or_default(),
         missed.turn_ms,
         missed.rpm

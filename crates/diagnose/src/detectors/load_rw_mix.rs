@@ -119,7 +119,7 @@ fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
             source,
         ),
         held(
-            computed("the first over the second", found.ratio, Unit::Ratio, met + free, source),
+            computed("with both over alone", found.ratio, Unit::Ratio, met + free, source),
             Bound::Above(TIMES),
         ),
         held(
@@ -219,8 +219,8 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     let (met, free) = (found.exposed as u64, found.spared as u64);
     let mut finding = new_finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
     finding.sentence = format!(
-        "{culprits} seem to slow down the {victims} of {}: await is {} in the intervals with many \
-         of them, {} in those with few",
+        "{culprits} probably slow down the {victims} of {}: await is {} in intervals with many \
+         {culprits}, {} in those with few",
         phrase::disk(&row.disk),
         phrase::ns(found.exposed_ns),
         phrase::ns(found.spared_ns)
@@ -241,7 +241,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
             source,
         ),
         held(
-            computed("the first over the second", found.ratio, Unit::Ratio, met + free, source),
+            computed("with both over alone", found.ratio, Unit::Ratio, met + free, source),
             Bound::Above(TIMES),
         ),
     ];

@@ -89,8 +89,7 @@ fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     }
     let mut finding = new_finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
     finding.sentence = format!(
-        "{} is asked for more than a healthy device gives: requests wait {} on average, and would \
-         still wait {} on one that is healthy",
+        "{} is saturated: await {} on average; the same load on a healthy device: {}",
         phrase::disk(&trace.disk),
         phrase::ns(middle.mean_ns),
         phrase::ns(middle.healthy_mean_ns)
@@ -122,7 +121,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     let s0 = row.s0.median_ms();
     let mut finding = new_finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
     finding.sentence = format!(
-        "{} is asked for more than it gives: requests wait {}, of which each is served for {}",
+        "{} is saturated: await {}, service {}",
         phrase::disk(&row.disk),
         phrase::ms(wait),
         phrase::ms(effective)
@@ -136,7 +135,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         finding.confidence = confidence::believe(confidence, &[clause]);
     }
     finding.explained_share = ((wait - effective.max(s0)) / wait).max(0.0);
-    let healthy = format!("healthy service time, taking it for {}", row.s0.assumption);
+    let healthy = format!("healthy service time (assumed class: {})", row.s0.assumption);
     finding.evidence = vec![
         held(read_off("mean latency (await)", wait, Unit::Ms, 1, source), Bound::Above(WAITS * s0)),
         held(
@@ -144,7 +143,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
             Bound::Below(SERVED_WELL * s0),
         ),
         estimated(&healthy, s0, Unit::Ms, 1, source),
-        estimated("guesses of nine that agree", votes as f64, Unit::Count, 9, source),
+        estimated("baseline variants that agree, of 9", votes as f64, Unit::Count, 9, source),
     ];
     if let Some(queue) = row.interval.queue_len {
         let what = "requests queued or served (aqu-sz)";

@@ -16,7 +16,7 @@
 //! ## Rule
 //! Requests of 16 KB or less on average, no more than 1.5 in flight, busy between a tenth and 60 %
 //! of the time, service no slower than twice the healthy one, merges below 2 %; and, where sectors
-//! are known, at least 70 % go on where their stream was. In a trace, too, something must be in
+//! are known, at least 70 % are sequential. In a trace, too, something must be in
 //! flight for a tenth of the time watched: else nobody waits. `mincache=direct`, `convosync=direct`,
 //! `sync`, `dirsync`, `forcedirectio` or `directio` among the mount options adds to it.
 //!
@@ -231,13 +231,13 @@ fn from_stream(
     });
     let option = mounts::option(analysis);
     finding.sentence = format!(
-        "the load is small I/Os one at a time, {}: {} go on where their stream was and none was \
-         merged or read ahead{}{}",
+        "the load is small I/Os, one at a time, {}: {} are sequential, yet none was merged or read \
+         ahead{}{}",
         sizes.join(" and "),
         phrase::percent(bad.contiguous),
         option.as_ref().map_or(String::new(), |(_, options)| {
             let quoted: Vec<String> = options.iter().map(|option| format!("`{option}`")).collect();
-            format!(", for the mount says {}", quoted.join(" and "))
+            format!("; mount options {}", quoted.join(" and "))
         }),
         contrast_words.unwrap_or_default()
     );
@@ -274,13 +274,7 @@ fn stream_evidence(
             Bound::Below(SMALL),
         ),
         held(
-            computed(
-                "requests that go on where their stream was",
-                bad.contiguous,
-                Unit::Share,
-                n,
-                source,
-            ),
+            computed("sequential requests", bad.contiguous, Unit::Share, n, source),
             Bound::Above(CONTIGUOUS),
         ),
         held(
@@ -344,7 +338,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     disks.dedup();
     let mut finding = new_finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
     finding.sentence = format!(
-        "small I/Os one at a time: {} per request on {}, which could do much more",
+        "the load is small I/Os, one at a time: {} per request on {}, which can serve much more",
         phrase::bytes(bytes),
         phrase::list(&disks)
     );

@@ -12,7 +12,7 @@
 //! mean and maximum, or averages per disk.
 //!
 //! ## Rule
-//! Two values per disk, the median and the mean without the worst request, each held against the
+//! Two values per disk, the median and the mean without the worst request, each compared with the
 //! others' median and spread. All rows of a disk in a listing count together, and so do its
 //! histograms of one operation and stage. The spread is the peers', never the suspect's: a tail
 //! must not excuse itself. The larger z must exceed 3 + 0.25 log2 N, and the value must be 1.3

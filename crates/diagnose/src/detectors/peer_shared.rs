@@ -245,13 +245,13 @@ fn finding(
     finding.confidence = confidence::believe(PRIOR, &clauses);
     finding.explained_share = shared_of(&slow, family);
     finding.sentence = format!(
-        "{} of {} disks{} {} together ({}): {}, no single disk",
+        "{} of {} disks{} {} together ({}): {}, not a single disk",
         slow.len(),
         family.len(),
         parent.map_or(String::new(), |parent| format!(" behind {parent}")),
         if stood_still { "stand still" } else { "are slow" },
         phrase::list(&names),
-        culprit.unwrap_or("what they share is at fault")
+        culprit.unwrap_or("the cause is what they share")
     );
     finding.refuted_by = lines(&[
         "the same batch ran on all of them at these moments",

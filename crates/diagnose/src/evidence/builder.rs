@@ -60,7 +60,7 @@ pub fn estimated(quantity: &str, value: f64, unit: Unit, n: u64, source: &Source
     Evidence { how: How::Estimated, ..read_off(quantity, value, unit, n, source) }
 }
 
-/// The same evidence, held against a bound.
+/// The same evidence, compared with a bound.
 pub fn held(evidence: Evidence, bound: Bound) -> Evidence {
     Evidence { bound: Some(bound), ..evidence }
 }
@@ -97,7 +97,7 @@ pub fn cited(
     }
 }
 
-/// The same, held against a bound.
+/// The same, compared with a bound.
 pub fn cited_held(
     recording: &Recording,
     reading: &FactReading,

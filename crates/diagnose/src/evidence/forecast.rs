@@ -155,7 +155,7 @@ pub fn from_latencies(now_ns: &[f64], after_ns: &[f64], assuming: String) -> Opt
 }
 
 /// The same load on the same device with these services, so many served at once: the trace's own, with
-/// what an illness took taken away.
+/// what an fault took taken away.
 pub fn with_services(
     trace: &DeviceTrace,
     services_ns: &[f64],

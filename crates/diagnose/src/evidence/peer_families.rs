@@ -19,7 +19,7 @@ const REQUESTS: u64 = 20;
 /// waits.
 const UNKNOWN_CV: f64 = 1.0;
 
-/// What was measured of a member: only like is held against like.
+/// What was measured of a member: only like is compared with like.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PeerMetric {
     /// Single I/Os.

@@ -213,7 +213,7 @@ pub fn laggard(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             held(read_off("its mean wait", ms, Unit::Ms, 1, source), Bound::Above(SLOW_MS)),
             read_off("that of its peers, median", middle, Unit::Ms, others.len() as u64, source),
             held(
-                computed("the first over the second", ms / middle, Unit::Ratio, 1, source),
+                computed("its wait over that of its peers", ms / middle, Unit::Ratio, 1, source),
                 Bound::Above(FAR),
             ),
         ];

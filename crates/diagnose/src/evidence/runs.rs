@@ -234,7 +234,7 @@ pub fn capped(analysis: &Analysis, verdict: Verdict, prior: f64) -> Vec<Finding>
             };
             let mut finding = new_finding(verdict, Some(run.device), vec![run.listing]);
             finding.sentence = format!(
-                "{} is held at {words} over {:.0} s, {} from a limit that is sold ({}), with {} requests in \
+                "{} is pinned at {words} for {:.0} s, {} from a limit that is sold ({}), with {} requests in \
                  flight",
                 phrase::disk(&run.name),
                 run.seconds,

@@ -39,7 +39,7 @@ pub fn media(disk: &str) -> Vec<(Medium, f64)> {
     }
 }
 
-/// Whether the device is made of others, whose illnesses it shows.
+/// Whether the device is made of others, whose faults it shows.
 pub fn is_stacked(disk: &str) -> bool {
     matches!(kind(disk), "dm" | "md" | "drbd" | "bcache" | "bd")
 }

@@ -1,7 +1,7 @@
 //! How well a list of service times stands on the teeth of a comb: base plus whole periods.
 //!
 //! The likelihood of each event's distance from its tooth (a normal bell of width sigma, mixed
-//! with a share epsilon that stands anywhere) is held against standing anywhere. Events of the
+//! with a share epsilon that stands anywhere) is compared with standing anywhere. Events of the
 //! fullest rung do not count: any single heap fits any comb. A comb that lives from one further
 //! rung alone is seen by leaving its best rung out.
 

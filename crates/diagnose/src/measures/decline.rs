@@ -25,7 +25,7 @@ pub struct Decline {
     pub fast_ns: f64,
     /// Cost in the slow states, ns: the median of their windows.
     pub slow_ns: f64,
-    /// One over the other.
+    /// Its ratio, larger over smaller.
     pub ratio: f64,
     /// Bytes moved from the beginning of a quick state to each fall.
     pub until_fall: Vec<f64>,

@@ -29,7 +29,7 @@ pub struct Exposure {
     pub exposed_ns: f64,
     /// Median time of the others, ns.
     pub spared_ns: f64,
-    /// The first over the second.
+    /// Exposed over spared.
     pub ratio: f64,
     /// The same within strata, their geometric mean; `None` if no stratum holds enough of both.
     pub matched: Option<f64>,

@@ -26,7 +26,7 @@ pub fn first_touch(reads: &[Read]) -> Option<Exposure> {
         .iter()
         .map(|read| {
             let exposed = seen.insert(read.sector / REGION);
-            // Sizes by octave: a large read is not held against a small one.
+            // Sizes by octave: a large read is not compared with a small one.
             Sample { ns: read.ns, exposed, stratum: read.bytes.max(1).ilog2() }
         })
         .collect();

@@ -20,7 +20,7 @@ pub struct Wake {
     pub woken_ns: f64,
     /// Median latency of all others, ns.
     pub awake_ns: f64,
-    /// One over the other.
+    /// Its ratio, larger over smaller.
     pub ratio: f64,
     /// Median distance from the median among the woken, over that median.
     pub spread: f64,

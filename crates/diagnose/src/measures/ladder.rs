@@ -16,7 +16,7 @@ use super::{comb, rungs, spread};
 /// A ladder of service times: base plus whole turns.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Ladder {
-    /// Standard spindle speed it was held against, revolutions per minute.
+    /// Standard spindle speed it was compared with, revolutions per minute.
     pub standard_rpm: f64,
     /// Spindle speed the fitted turn amounts to, revolutions per minute.
     pub rpm: f64,
@@ -44,15 +44,15 @@ pub struct Ladder {
     pub slow: usize,
     /// Probability that this is a ladder, 0 to 1.
     pub confidence: f64,
-    /// Whole turns lost by each service, in the order given.
+    /// Extra revolutions by each service, in the order given.
     pub turns: Vec<u32>,
-    /// Median turns lost, slow events only.
+    /// Median extra revolutions, slow events only.
     pub median_turns: f64,
-    /// Mean turns lost, slow events only.
+    /// Mean extra revolutions, slow events only.
     pub mean_turns: f64,
-    /// Fewest turns lost by a slow event.
+    /// Fewest extra revolutions by a slow event.
     pub min_turns: u32,
-    /// Most turns lost by an event.
+    /// Most extra revolutions by an event.
     pub max_turns: u32,
     /// Share of all events that lost at least one turn.
     pub retried_share: f64,

@@ -1,4 +1,4 @@
-//! A rate held against a limit that is known.
+//! A rate compared with a limit that is known.
 
 use super::spread;
 

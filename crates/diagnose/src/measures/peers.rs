@@ -1,7 +1,7 @@
 //! One disk against the others that do the same work: the two-view z-score.
 //!
 //! A plain z-score is blind in a small group: with N values none can exceed sqrt(N - 1), because
-//! the outlier widens the spread it is measured in. Here each disk is held against the *others*,
+//! the outlier widens the spread it is measured in. Here each disk is compared with the *others*,
 //! in two views (median, and mean without the worst request), in units of a spread that is never
 //! taken from the suspect itself.
 

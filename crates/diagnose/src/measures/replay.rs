@@ -88,7 +88,7 @@ const STEADY: f64 = 0.9;
 const SLACK: f64 = 0.02;
 
 /// The latencies of the same load if its services were these, ns, in the order of starts: what an
-/// illness took is taken away from each, and the waiting follows. `services_ns` are in the order of
+/// fault took is taken away from each, and the waiting follows. `services_ns` are in the order of
 /// `spans`; `None` if they are not as many, or there are none.
 pub fn with_services(
     spans: &[ServiceSpan],

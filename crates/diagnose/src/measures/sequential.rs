@@ -17,7 +17,7 @@ pub fn continues(extents: &[Extent]) -> Vec<bool> {
     continued(extents).into_iter().map(|from| from.is_some()).collect()
 }
 
-/// Share of the requests that go on where their stream was, 0 to 1. The first request of a
+/// Share of the requests that go on where their stream ended, 0 to 1. The first request of a
 /// stream that somebody continued has nothing to go on from and is not counted. `None` with
 /// fewer than two requests.
 pub fn contiguous_share(extents: &[Extent]) -> Option<f64> {

@@ -1,7 +1,7 @@
 //! Reasons not to blame a disk: an innocent verdict that would explain it as well, or neighbours
 //! that are all as slow.
 //!
-//! A disk blamed in vain costs more than one not named, and a verdict that names no illness is the
+//! A disk blamed in vain costs more than one not named, and a verdict that names no fault is the
 //! first to be wrong: where doubt stands, it is kept as a suspicion.
 
 use iowhy_model::{Family, Finding, STANDS, Verdict};

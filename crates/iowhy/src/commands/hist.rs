@@ -93,7 +93,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let repeat = match hist.words.task()? {
         Task::Read(_) if !hist.by.is_empty() || hist.cumulative => {
             return Err(Hinted::error(
-                "cannot count a capture apart: `--by` and `--cumulative` are for this machine",
+                "`--cumulative` works only live; `--by` needs a capture with single I/Os",
                 "`iowhy hist FILE` shows what it holds per device and operation",
             ));
         }

@@ -1,4 +1,4 @@
-//! How long programs wait in reading, writing and syncing calls, and what of it was the disk.
+//! How long programs wait in reading, writing and syncing calls, and the disk's share.
 //!
 //! ## Does
 //! Counts every call of the read and write families, fsync and its kin, the calls of libaio, and
@@ -38,7 +38,7 @@ use disk::DiskPart;
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
     name: "syscalls",
-    summary: "How long programs wait in I/O calls, and what of it was the disk",
+    summary: "How long programs wait in I/O calls, and the disk's share",
     manual: include_str!("syscalls.rs"),
     arguments: Arguments::augment_args,
     run,

@@ -42,7 +42,7 @@ pub struct Judged {
     pub confidence: f64,
     /// Whether it is right or as good.
     pub right: bool,
-    /// Whether it is right by admitting that the input does not suffice.
+    /// Whether it is right by admitting that the input is not enough.
     pub admitted: bool,
     /// Whether the first verdict that blames something is right.
     pub blame_right: bool,

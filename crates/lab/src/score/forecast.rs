@@ -1,4 +1,4 @@
-//! The forecast of the cure, held against the cure: the same load on the same disks, with the
+//! The forecast of the cure, compared with the cure: the same load on the same disks, with the
 //! fault taken away and the host out of the way, and what their latency then really is. A second
 //! fault stays: its cure is another one. Findings that name the fault and say no forecast are
 //! counted apart.
@@ -6,7 +6,7 @@
 //! A finding that names the fault forecasts the mean latency after the advised fix. Here the fix
 //! is applied to the scenario, both are shown through the real writers and readers, and the forecast
 //! is right if it is within a fifth of what the cured scenario shows. Where it says a wide range and no
-//! number, only the range is held against what came.
+//! number, only the range is compared with what came.
 
 use std::fmt::Write;
 

@@ -281,7 +281,7 @@ pub fn published_table(title: &str, cases: &[Published]) -> String {
     let mean = wrong.iter().sum::<f64>() / wrong.len().max(1) as f64;
     let _ = writeln!(
         out,
-        "\n{} right, {} right to admit that it does not suffice, {} insufficient, {} wrong, {} unread, of {}. Mean confidence of the wrong: {mean:.2}; \
+        "\n{} right, {} right to admit that it is not enough, {} insufficient, {} wrong, {} unread, of {}. Mean confidence of the wrong: {mean:.2}; \
          wrong at 0.8 or more: {}.\n",
         count(Grade::Right),
         count(Grade::Admitted),

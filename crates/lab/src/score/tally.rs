@@ -16,7 +16,7 @@ pub struct Class {
     pub misses: usize,
     /// Neither.
     pub rest: usize,
-    /// Of the hits those that only admit that the input does not suffice.
+    /// Of the hits those that only admit that the input is not enough.
     pub admitted: usize,
     /// Owed cases whose first blame is right.
     pub blamed: usize,

@@ -20,7 +20,7 @@
 //! A call that is under way when the watch begins, or still is when it ends, is not counted. More
 //! than 4096 combinations of process, call and file find no room and are counted as lost. 32-bit
 //! programs number their calls in another way and are miscounted. How a wait is shared between disk,
-//! page cache, locks and scheduler: the block tracer beside it tells the disk's part.
+//! page cache, locks and scheduler: the block tracer beside it tells the disk share.
 
 use aya::programs::BtfTracePoint;
 use aya::{Btf, Ebpf, include_bytes_aligned};

@@ -264,7 +264,7 @@ impl Biolatency {
         self.item(Item::Heading(unit), sink)?;
         for (low, high, count) in read.rows {
             if count > COUNT_LIMIT {
-                return Err("the count is no number".to_string());
+                return Err("the count is not a number".to_string());
             }
             self.item(Item::Row(low, high, count), sink)?;
         }

@@ -23,7 +23,7 @@
 //! their group only on some file systems.
 //!
 //! ## Cannot know
-//! Which limit was felt: rates have to be held against it. The group, if no path was printed.
+//! Which limit was felt: rates have to be compared with it. The group, if no path was printed.
 //! Whether whole lines are missing: they bear no numbers.
 
 use iowhy_model::{Fact, FactKey, Level, Sink};

@@ -232,7 +232,7 @@ impl Dstat {
         for (place, op) in [Op::Read, Op::Write].into_iter().enumerate() {
             let at = |pair: Option<[f64; 2]>| pair.map(|pair| pair[place]);
             let (bytes, wait) = (at(work.bytes), at(work.waits_ms));
-            // Without `-r` there is no number of requests; a mean wait needs one.
+            // Without `-r` there is not a number of requests; a mean wait needs one.
             let Some(ios) = at(work.requests) else { continue };
             let rates = Rates {
                 ios_per_s: ios,

@@ -18,7 +18,7 @@
 //! (open), `S` or `F` (fsync).
 //!
 //! ## Cannot know
-//! What of it was the disk: `biosnoop` beside it tells. Operations below the threshold, mmap, direct
+//! The disk's share of it: `biosnoop` beside it tells. Operations below the threshold, mmap, direct
 //! I/O of some file systems. Whether whole lines are missing: they bear no numbers.
 
 use iowhy_model::{Event, Layer, Level, Nanos, Op, Sink, Time};

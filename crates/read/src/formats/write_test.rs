@@ -178,7 +178,7 @@ impl Run {
         found
     }
 
-    /// The printed throughput held against size, N and time, read as MB and as Mbit.
+    /// The printed throughput compared with size, N and time, read as MB and as Mbit.
     fn wrong_throughput(&self) -> Option<String> {
         let (number, unit) = self.throughput.split_once(' ')?;
         let printed = decimal(number)?;

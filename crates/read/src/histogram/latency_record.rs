@@ -101,7 +101,7 @@ impl Item {
     fn count(bucket: &str, count: &str) -> Result<Item, &'static str> {
         let bucket =
             decimal(bucket).filter(|bucket| *bucket >= 0.0).ok_or("no item of a record")?;
-        let count = integer(count).ok_or("the count is no number")?;
+        let count = integer(count).ok_or("the count is not a number")?;
         Ok(Item::Count(bucket as u64, count))
     }
 }
@@ -131,7 +131,7 @@ impl LatencyRecord {
     #[inline]
     pub(crate) fn add(&mut self, whole: u64, count: u64) -> Result<(), &'static str> {
         if count > COUNT_LIMIT {
-            return Err("the count is no number");
+            return Err("the count is not a number");
         }
         if !(whole == 0 || whole.is_power_of_two() || whole >= ORACLE_REST) {
             return Err("the bucket is no power of two");

@@ -178,7 +178,7 @@ impl RowCutter {
 }
 
 /// Why a row of the right number of fields is not used.
-const UNREADABLE: &str = "a value that is no number, or one below zero";
+const UNREADABLE: &str = "a value that is not a number, or one below zero";
 
 /// Whether something between values is no word of a sentence: `nan`, `-inf`, `*****`, `--`, or a
 /// number with something in it.

@@ -1,4 +1,4 @@
-//! Lines of no listing that look like the rows of one: who reads on as if they were prose may clear
+//! Lines outside any listing that look like the rows of one: who reads on as if they were prose may clear
 //! the disk that they accuse.
 
 use iowhy_model::{Sink, Unread};

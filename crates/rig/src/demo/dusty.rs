@@ -81,7 +81,7 @@ fn told(truth: &Truth) -> io::Result<()> {
         "It turns at 7200 rpm. {n} reads took {mean:.2} ms in the mean, of which {lost:.2} ms"
     ))?;
     say(&format!(
-        "({share:.0} %) went into reading sectors again. Turns lost: {}.",
+        "({share:.0} %) went into reading sectors again. Extra revolutions: {}.",
         truth.turns_lost()
     ))
 }

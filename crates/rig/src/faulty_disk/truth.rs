@@ -175,7 +175,12 @@ impl Truth {
         if let Some(turn) = self.turn
             && of.iter().any(|entry| entry.spent(Cause::Retry) > 0)
         {
-            let _ = writeln!(out, "truth: {:<7} turns lost to retries: {}", "", rungs(of, turn));
+            let _ = writeln!(
+                out,
+                "truth: {:<7} extra revolutions for retries: {}",
+                "",
+                rungs(of, turn)
+            );
         }
     }
 }

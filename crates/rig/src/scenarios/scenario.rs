@@ -19,7 +19,7 @@ pub struct Scenario {
     pub seconds: u64,
     /// Verdicts that are right. The first is the one that is owed.
     pub owed: &'static [&'static str],
-    /// What the truth can be held against.
+    /// What the truth can be compared with.
     pub figure: Figure,
     /// How many runs, each with a seed of its own.
     pub runs: u64,

@@ -7,12 +7,12 @@ pub fn many() -> Report {
     let mut report = super::dusty();
     let verdicts = [
         ("load.small-sync", "the load is small I/Os one at a time, each behind the one before it"),
-        ("load.missed-turn", "each synchronous write waits a whole turn of the platter"),
+        ("load.missed-turn", "each synchronous write waits one revolution"),
         ("peer.outlier", "sdy is 14.8 times slower than its 16 peers under the same load"),
-        ("cap.volume", "nvme1n1 is held at 16,001.6 I/Os per second while more requests wait"),
+        ("cap.volume", "nvme1n1 is pinned at 16,001.6 IOPS with requests queued"),
         ("report.inconsistent", "the run contradicts itself: it took less time than it waited"),
-        ("healthy", "dm-2 answers as a healthy device does"),
-        ("insufficient", "too little is known of nvme0n1 and dm-0 to judge"),
+        ("healthy", "dm-2 responds like a healthy device"),
+        ("insufficient", "too few data about nvme0n1 and dm-0 to judge"),
     ];
     let first: Finding = report.findings[0].clone();
     for (verdict, sentence) in verdicts {

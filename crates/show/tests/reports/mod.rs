@@ -113,7 +113,7 @@ fn dusty_findings(sdb: DeviceId) -> Vec<Finding> {
     retry.evidence = vec![
         evidence("spindle speed that fits", 7203.4, Unit::Rpm, None, 28, How::Estimated, place),
         evidence(
-            "u, how well the latencies stand on whole turns",
+            "u, how well the latencies fit whole revolutions",
             6.98,
             Unit::Sigma,
             Some(Bound::Above(3.1)),
@@ -122,7 +122,7 @@ fn dusty_findings(sdb: DeviceId) -> Vec<Finding> {
             place,
         ),
         evidence(
-            "turns lost, median",
+            "extra revolutions, median",
             17.0,
             Unit::Turns,
             Some(Bound::Above(0.5)),
@@ -131,7 +131,7 @@ fn dusty_findings(sdb: DeviceId) -> Vec<Finding> {
             place,
         ),
         evidence(
-            "time lost on whole turns",
+            "time lost in whole revolutions",
             0.98,
             Unit::Share,
             Some(Bound::Above(0.3)),
@@ -151,7 +151,7 @@ fn dusty_findings(sdb: DeviceId) -> Vec<Finding> {
         "copy the data off while it still reads, then run `smartctl -t long /dev/sdb` and see \
          whether attributes 1, 5, 197 or 198 move"
             .to_string(),
-        "check the mounting: do its neighbours lose turns too?".to_string(),
+        "check the mounting: do neighbouring disks show extra revolutions too?".to_string(),
     ];
     retry.forecast = Some(Forecast {
         now_mean: Nanos::from_ms(147.6),

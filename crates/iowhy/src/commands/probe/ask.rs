@@ -58,7 +58,7 @@ pub fn ask(
 fn agrees(command: &str, settles: &str, loads: bool) -> anyhow::Result<bool> {
     if !std::io::stdin().is_terminal() {
         return Err(Hinted::error(
-            "cannot ask: standard input is no terminal",
+            "cannot ask: stdin is not a terminal",
             format!("`--ask --yes` agrees beforehand; or run it yourself: `{command}`"),
         ));
     }

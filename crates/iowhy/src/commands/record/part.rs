@@ -135,7 +135,7 @@ impl Place {
     /// Opens the next file.
     ///
     /// # Errors
-    /// If it cannot be opened, or holds something already.
+    /// If it cannot be opened, or exists.
     pub fn next(&mut self) -> anyhow::Result<Part> {
         let first = self.count == 0;
         let mut name = self.path.clone();

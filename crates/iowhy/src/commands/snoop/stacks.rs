@@ -28,7 +28,7 @@ pub fn write(
     if missed > 0 {
         writeln!(
             out,
-            "# {missed} I/Os without a stack: their start was not seen, or too many differ"
+            "# {missed} I/Os without a stack: already in flight when tracing began, or too many stacks differ"
         )?;
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! The disk's part: the block I/Os that each process started itself, in the same window.
+//! The disk share: the block I/Os that each process started itself, in the same window.
 
 use std::collections::BTreeMap;
 

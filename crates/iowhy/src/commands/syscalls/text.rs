@@ -1,4 +1,4 @@
-//! Calls as a table with the disk's part and histograms, or as one JSON object.
+//! Calls as a table with the disk share and histograms, or as one JSON object.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -62,7 +62,7 @@ pub fn table(
         writeln!(out, "lost     {} {}", loss.count, loss.what)?;
     }
     if disk.lost > 0 {
-        writeln!(out, "lost     {} block I/Os: the disk's part is too small", disk.lost)?;
+        writeln!(out, "lost     {} block I/Os: the disk share is a lower bound", disk.lost)?;
     }
     Ok(())
 }
@@ -101,7 +101,7 @@ fn disk_part(counts: &[CallCount], disk: &Disk, out: &mut dyn Write) -> std::io:
         let device = of.device_ns as f64;
         let share = match device <= *wait {
             true => format!("at most {:.0} % of its wait", 100.0 * device / wait),
-            false => "more than its wait: they overlapped".to_string(),
+            false => "more than its wait: asynchronous, mmap or concurrent".to_string(),
         };
         writeln!(
             out,

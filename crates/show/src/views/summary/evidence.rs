@@ -44,7 +44,7 @@ pub fn write(paper: &mut Paper, finding: &Finding, most: usize, full: bool) -> i
     Ok(())
 }
 
-/// The first three numbers, then those that were held against a threshold, then the rest, as
+/// The first three numbers, then those that were compared with a threshold, then the rest, as
 /// many as fit, in their own order.
 fn chosen(evidence: &[Evidence], most: usize) -> Vec<&Evidence> {
     let mut order: Vec<usize> = (0..evidence.len()).collect();

@@ -217,7 +217,7 @@ fn decides(paper: &Paper, finding: &Finding) -> Block {
     let plain = |one: &&Evidence| !matches!(one.unit, Unit::Sigma | Unit::Nats);
     let all = &finding.evidence;
     let candidates = (all.iter().filter(met).filter(plain).map(|one| (one, DECIDE - 1)))
-        .chain(all.iter().filter(met).map(|one| (one, DECIDE - 1)))
+        .chain(all.iter().filter(met).map(|one| (one, 1)))
         .chain(all.iter().filter(|one| one.bound.is_none()).map(|one| (one, DECIDE)))
         .chain(all.iter().map(|one| (one, DECIDE)));
     let mut some: Vec<&Evidence> = Vec::new();

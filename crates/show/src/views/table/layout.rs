@@ -75,7 +75,7 @@ impl Layout {
         for place in order {
             let widest = rows.iter().map(|row| cell(row.cell(place)).len()).max().unwrap_or(0);
             let room = widest.max(COLUMNS[place].0.len()).max(STEADY);
-            // One that does not fit ends it, so that a wider paper only ever adds columns.
+            // One that does not fit ends it, so that a wider terminal only ever adds columns.
             if left < room + GAP {
                 break;
             }
