@@ -87,6 +87,11 @@ fn texts_are_taken_apart_in_one_room_of_diagnose() {
 }
 
 #[test]
+fn the_words_of_the_field() {
+    holds("the words of the field");
+}
+
+#[test]
 fn unsafe_only_where_it_may_stand() {
     holds("unsafe only where it may stand");
 }
