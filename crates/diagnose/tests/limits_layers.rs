@@ -33,7 +33,7 @@ fn cap_burst() {
     let high = cited(&findings, "cap.burst", "throughput before");
     let low = cited(&findings, "cap.burst", "throughput since");
     assert!((high - 3000.0).abs() < 3.0 && (low - 300.0).abs() < 0.3);
-    near(cited(&findings, "cap.burst", "the first over"), high / low);
+    near(cited(&findings, "cap.burst", "throughput before over"), high / low);
     let forecast = of(&findings, "cap.burst")[0].forecast.clone().unwrap();
     // Little: 8 in flight at 3000 a second wait 2.67 ms, at 300 a second 26.7 ms.
     assert!((forecast.mean.ms() - 8.0 / 3.0).abs() < 0.01, "{forecast:?}");
@@ -334,7 +334,7 @@ fn layer_above() {
     assert!(accuses(&findings, "layer.above"), "{}", brief(&findings));
     assert!(!blames_a_device(&findings), "{}", brief(&findings));
     near(cited(&findings, "layer.above", "mean latency above"), 24.0);
-    near(cited(&findings, "layer.above", "the first over"), 24.0 / 0.15);
+    near(cited(&findings, "layer.above", "latency above over latency of the block"), 24.0 / 0.15);
     // Near misses: the call takes what the block layer takes; the disk is slow itself.
     assert!(of(&above(0.15, 0.3), "layer.above").is_empty());
     assert!(of(&above(7.0, 24.0), "layer.above").is_empty());
@@ -363,7 +363,7 @@ fn layer_above_between_a_mapped_device_and_its_disk() {
     let findings = mapped(50.0, 0.15, true);
     assert!(accuses(&findings, "layer.above"), "{}", brief(&findings));
     assert!(!blames_a_device(&findings), "{}", brief(&findings));
-    near(cited(&findings, "layer.above", "the first over"), 50.0 / 0.15);
+    near(cited(&findings, "layer.above", "latency above over latency below"), 50.0 / 0.15);
     assert!(!of(&mapped(56.0, 1.0, true), "layer.above").is_empty(), "null_blk below dm-delay");
     // Near misses: what it is made of is not known; it answers as the disk does; the disk is busy.
     assert!(of(&mapped(50.0, 0.15, false), "layer.above").is_empty());

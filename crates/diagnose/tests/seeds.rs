@@ -104,8 +104,8 @@ fn document_000_the_disk_loses_whole_turns() {
 #[test]
 fn the_turns_of_document_000_can_be_recomputed_from_its_lines() {
     let Some((recording, findings)) = seed("000") else { return };
-    let turn_ms = evidence(&findings[0], "one turn").value;
-    let base_ms = evidence(&findings[0], "service time without a lost turn").value;
+    let turn_ms = evidence(&findings[0], "one revolution").value;
+    let base_ms = evidence(&findings[0], "service time without retries").value;
     let sdb = recording.find_device("sdb");
     let listing = recording.listings.iter().find(|known| known.source.level == Level::C).unwrap();
     let mut turns: Vec<f64> = listing
@@ -150,7 +150,7 @@ fn document_001_each_write_misses_a_turn_and_the_arithmetic_fails() {
     is_honest(&findings);
     let first = &findings[0];
     assert_eq!(first.verdict, "load.missed-turn");
-    near(evidence(first, "one turn"), 8.336, 0.001);
+    near(evidence(first, "one revolution"), 8.336, 0.001);
     near(evidence(first, "spindle speed"), 7198.0, 1.0);
     assert_eq!(evidence(first, "writes of 2 turns").value, 3.0);
     assert_eq!(evidence(first, "writes of 3 turns").value, 1.0);

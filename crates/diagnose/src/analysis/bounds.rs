@@ -14,7 +14,7 @@ use iowhy_model::{DeviceId, FactKey, Level, Listing, Recording, key};
 pub const DEVICES: usize = 768;
 pub const LISTINGS: usize = 1536;
 /// Of these so many parts in four are those of most time waited or most complaints, each; the rest
-/// are spread over all others, for a device is held against its peers.
+/// are spread over all others, for a device is compared with its peers.
 const WORST: usize = 2;
 const COMPLAINTS: usize = 1;
 

@@ -1,4 +1,4 @@
-//! What the machine lacks beside disks: facts of processors and memory, each held against a bound.
+//! What the machine lacks beside disks: facts of processors and memory, each compared with a bound.
 
 use iowhy_model::{Bound, FactKey, Finding, Unit, Verdict};
 
@@ -11,7 +11,7 @@ use crate::evidence::confidence::{self, COMPLAINED_OF};
 const PRIOR: f64 = 0.2;
 /// What is left of the belief where a device of the input may be slow by itself.
 const BESIDE_A_SUSPECT: f64 = 0.5;
-/// Guesses of nine that make a device a suspect.
+/// Baseline variants, of 9, that make a device a suspect.
 const MOST: u32 = 5;
 
 /// A fact of the machine, and from what on it is a shortage.

@@ -107,7 +107,7 @@ pub fn folder(at: &Path, random: &mut Random) -> io::Result<()> {
         let attribute = ["scheduler", "rotational", "nr_requests"][random.place(3)];
         let name = if below == sys { attribute.to_string() } else { format!("x{place}") };
         let path = below.join(name);
-        let _ = fs::remove_file(&path);
+        let _ = fs::remove_file(&path).or_else(|_| fs::remove_dir_all(&path));
         match random.place(10) {
             0 => run("mkfifo", &[&path])?,
             1 => symlink("/dev/zero", &path)?,

@@ -295,7 +295,7 @@ pub fn published_table(title: &str, cases: &[Published]) -> String {
 }
 
 /// How often what is said aloud is right, by the richest level of an input: the Laplace estimate over all
-/// captures, and over all but the one it is held against, which says how much single captures move it.
+/// captures, and over all but the one it is compared with, which says how much single captures move it.
 fn left_out(cases: &[Published]) -> String {
     let mut out = String::from(
         "## How often what is said is right, leaving each capture out in turn\n\n\
