@@ -109,6 +109,14 @@ impl Reader for Sysbench {
                 | "Test execution summary"
         );
         let other = valued(text).is_some() || text.contains(" (avg/stddev)");
+        if !known
+            && !other
+            && let Some((key, value)) = text.split_once(':')
+            && FIGURES.contains(&key.trim())
+            && !value.trim().is_empty()
+        {
+            return Step::Skipped(format!("`{}` is no number", value.trim()));
+        }
         if known || title || other { Step::Took } else { Step::Passed }
     }
 
@@ -121,6 +129,10 @@ impl Reader for Sysbench {
         self.pour(sink);
     }
 }
+
+/// What a record is made of: without a number there, one is lost.
+const FIGURES: [&str; 8] =
+    ["reads/s", "writes/s", "fsyncs/s", "read, MiB/s", "written, MiB/s", "min", "avg", "max"];
 
 impl Sysbench {
     fn rate(&mut self, line: &str) -> bool {
