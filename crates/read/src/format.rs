@@ -32,6 +32,25 @@ pub enum Sniff {
     More,
 }
 
+impl Sniff {
+    /// Of a listing that a line begins, or that a line announces of which at most `near` come before it.
+    pub(crate) fn announced(
+        lines: &[&str],
+        near: usize,
+        begins: fn(&str) -> bool,
+        announces: fn(&str) -> bool,
+    ) -> Sniff {
+        let Some((first, rest)) = lines.split_first() else { return Sniff::No };
+        match rest {
+            _ if begins(first) => Sniff::Yes,
+            _ if !announces(first) => Sniff::No,
+            [.., last] if begins(last) => Sniff::Yes,
+            _ if rest.len() < near => Sniff::More,
+            _ => Sniff::No,
+        }
+    }
+}
+
 impl From<bool> for Sniff {
     fn from(yes: bool) -> Self {
         if yes { Sniff::Yes } else { Sniff::No }

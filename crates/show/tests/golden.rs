@@ -3,10 +3,10 @@
 //! `UPDATE_GOLDEN=1 cargo test -p iowhy-show` accepts what is drawn now.
 #![allow(clippy::disallowed_methods, clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
+mod accepted;
 mod reports;
 
-use std::path::PathBuf;
-
+use accepted::check;
 use iowhy_model::Report;
 use iowhy_show::{Colour, Palette, Style, VIEWS, find};
 
@@ -19,18 +19,6 @@ fn drawn(view: &str, report: &Report, style: &Style) -> String {
 fn style(width: usize, colour: Colour) -> Style {
     let height = if width > 100 { 40 } else { 24 };
     Style { width, height, colour, unicode: colour != Colour::None, ..Style::plain() }
-}
-
-/// Compares with the golden of that name, or writes it if `UPDATE_GOLDEN` is set.
-fn check(name: &str, text: &str) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        std::fs::write(&path, text).unwrap();
-        return;
-    }
-    let golden = std::fs::read_to_string(&path)
-        .unwrap_or_else(|_| panic!("no golden `{name}`: look at it, then set UPDATE_GOLDEN=1"));
-    assert_eq!(text, golden, "`{name}` has changed: look at it, then set UPDATE_GOLDEN=1");
 }
 
 #[test]

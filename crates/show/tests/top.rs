@@ -2,10 +2,10 @@
 //! without, and with names that want to be more than names.
 #![allow(clippy::disallowed_methods, clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
+mod accepted;
 mod reports;
 
-use std::path::PathBuf;
-
+use accepted::check;
 use iowhy_model::{Nanos, Report, Time};
 use iowhy_show::top::{Key, Panel, Places, Popup, Screen, Tick, draw};
 use iowhy_show::{Colour, Style};
@@ -53,17 +53,6 @@ fn drawn(size: (u16, u16), screen: &Screen) -> (String, Places) {
         text.trim_end().to_string() + "\n"
     };
     (rows.map(line).collect(), places)
-}
-
-fn check(name: &str, text: &str) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        std::fs::write(&path, text).unwrap();
-        return;
-    }
-    let golden = std::fs::read_to_string(&path)
-        .unwrap_or_else(|_| panic!("no golden `{name}`: look at it, then set UPDATE_GOLDEN=1"));
-    assert_eq!(text, golden, "`{name}` has changed: look at it, then set UPDATE_GOLDEN=1");
 }
 
 #[test]

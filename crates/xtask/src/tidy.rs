@@ -15,6 +15,7 @@ mod names;
 mod pages;
 mod prose;
 mod pure;
+mod syntax;
 mod tree;
 mod unsafety;
 mod wording;

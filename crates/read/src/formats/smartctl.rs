@@ -144,18 +144,7 @@ const ASIDE: &[&str] = &[
 ];
 
 fn sniff(lines: &[&str]) -> Sniff {
-    let Some(first) = lines.first() else { return Sniff::No };
-    if begins(first) {
-        return Sniff::Yes;
-    }
-    if !announces(first) {
-        return Sniff::No;
-    }
-    match lines.get(1..).unwrap_or_default() {
-        [.., last] if begins(last) => Sniff::Yes,
-        rest if rest.len() < NEAR => Sniff::More,
-        _ => Sniff::No,
-    }
+    Sniff::announced(lines, NEAR, begins, announces)
 }
 
 /// A line that only smartctl prints.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use syn::visit::{self, Visit};
 
+use super::syntax::is_test;
 use super::{Complaint, Source, Tree};
 
 /// The crate whose modules are held.
@@ -146,13 +147,6 @@ impl Visit<'_> for Paths<'_> {
             visit::visit_item_mod(self, item);
         }
     }
-}
-
-fn is_test(attributes: &[syn::Attribute]) -> bool {
-    attributes.iter().any(|attribute| {
-        attribute.path().is_ident("cfg")
-            && attribute.parse_args::<syn::Ident>().is_ok_and(|word| word == "test")
-    })
 }
 
 /// A cycle, its first module named again at its end.

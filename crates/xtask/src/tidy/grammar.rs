@@ -3,6 +3,7 @@
 
 use syn::visit::{self, Visit};
 
+use super::syntax::{expressions, is_test};
 use super::{Complaint, Source, Tree};
 
 /// The crate that is held.
@@ -99,18 +100,11 @@ impl Visit<'_> for Looks<'_> {
     }
 
     fn visit_macro(&mut self, of: &syn::Macro) {
-        let list = syn::punctuated::Punctuated::<syn::Expr, syn::Token![,]>::parse_terminated;
-        if let Ok(expressions) = of.parse_body_with(list) {
-            expressions.iter().for_each(|one| self.visit_expr(one));
-        }
+        expressions(of).for_each(|one| self.visit_expr(&one));
     }
 
     fn visit_item_mod(&mut self, item: &syn::ItemMod) {
-        let test = item.attrs.iter().any(|attribute| {
-            attribute.path().is_ident("cfg")
-                && attribute.parse_args::<syn::Ident>().is_ok_and(|word| word == "test")
-        });
-        if !test {
+        if !is_test(&item.attrs) {
             visit::visit_item_mod(self, item);
         }
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 
+use super::syntax::{expressions, is_test};
 use super::{Complaint, Source, Tree};
 
 /// Where the rule holds.
@@ -192,20 +193,12 @@ impl Visit<'_> for Reading<'_> {
 
     fn visit_macro(&mut self, of: &syn::Macro) {
         strings(of.tokens.clone(), &mut |literal| self.visit_lit_str(literal));
-        // What stands in `format!`, `assert!`, `vec!` and their kin are expressions.
-        let list = syn::punctuated::Punctuated::<syn::Expr, syn::Token![,]>::parse_terminated;
-        if let Ok(expressions) = of.parse_body_with(list) {
-            expressions.iter().for_each(|one| self.visit_expr(one));
-        }
+        expressions(of).for_each(|one| self.visit_expr(&one));
     }
 
     /// Tests may look at what is said.
     fn visit_item_mod(&mut self, of: &syn::ItemMod) {
-        let test = of.attrs.iter().any(|attribute| {
-            attribute.path().is_ident("cfg")
-                && attribute.parse_args::<syn::Ident>().is_ok_and(|word| word == "test")
-        });
-        if !test {
+        if !is_test(&of.attrs) {
             visit::visit_item_mod(self, of);
         }
     }

@@ -1,0 +1,15 @@
+//! What several rules ask of the syntax tree.
+
+/// Whether these are the attributes of `#[cfg(test)]`.
+pub fn is_test(attributes: &[syn::Attribute]) -> bool {
+    attributes.iter().any(|attribute| {
+        attribute.path().is_ident("cfg")
+            && attribute.parse_args::<syn::Ident>().is_ok_and(|word| word == "test")
+    })
+}
+
+/// The expressions in `format!`, `assert!`, `vec!` and their kin; none of a macro that holds something else.
+pub fn expressions(of: &syn::Macro) -> impl Iterator<Item = syn::Expr> {
+    let list = syn::punctuated::Punctuated::<syn::Expr, syn::Token![,]>::parse_terminated;
+    of.parse_body_with(list).into_iter().flatten()
+}
