@@ -115,7 +115,7 @@ impl Reader for Sysbench {
             && FIGURES.contains(&key.trim())
             && !value.trim().is_empty()
         {
-            return Step::Skipped(format!("`{}` is no number", value.trim()));
+            return Step::Skipped(format!("`{}` is not a number", value.trim()));
         }
         if known || title || other { Step::Took } else { Step::Passed }
     }
