@@ -5,7 +5,8 @@ use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Access, access};
+use rustix::fs::{Access, FallocateFlags, access, fallocate};
+use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::messages::Hinted;
@@ -14,6 +15,10 @@ use crate::outputs::{Force, Made, Output};
 /// Numbers that are passed over in search of a free one: an older recording's files.
 const TAKEN: usize = 10_000;
 
+/// Bytes kept free behind the last block, so that the end of a recording fits on a disk that is
+/// full.
+const ROOM_FOR_THE_END: u64 = 16 << 10;
+
 /// A file of the recording. Each write is a whole block.
 pub struct Part {
     file: File,
@@ -21,12 +26,14 @@ pub struct Part {
     /// `None` once it is kept whatever happens.
     output: Option<Output>,
     whole: u64,
+    /// What is written now is the end, for which there is room.
+    at_the_end: bool,
 }
 
 impl Part {
     fn of(output: Output, name: PathBuf) -> anyhow::Result<Part> {
         let file = output.handle().map_err(|cause| output.cannot(cause))?;
-        Ok(Part { file, name, output: Some(output), whole: 0 })
+        Ok(Part { file, name, output: Some(output), whole: 0, at_the_end: false })
     }
 
     /// Bytes of its whole blocks.
@@ -51,10 +58,34 @@ impl Part {
     /// Cuts off the block that could not be written to its end, so that the next one follows the
     /// last whole one without a hole.
     pub fn back_to_whole(&mut self) {
+        self.at_the_end = true;
         if self.output.as_ref().is_some_and(|output| !output.is_stdout()) {
-            // If even this fails, the reader passes over the rest and says so.
-            let _ = self.file.set_len(self.whole);
+            // If even this fails, the reader passes over the rest and says so. A file that holds no
+            // more than that is left alone: cutting it would give back the room for the end.
+            if self.file.metadata().is_ok_and(|about| about.len() > self.whole) {
+                let _ = self.file.set_len(self.whole);
+            }
             let _ = self.file.seek(SeekFrom::Start(self.whole));
+        }
+    }
+
+    /// Asks the file system for the room of this block and of the end. One that cannot promise it
+    /// is written to without a promise.
+    fn reserve(&self, bytes: usize) -> io::Result<()> {
+        if self.output.as_ref().is_none_or(Output::is_stdout) {
+            return Ok(());
+        }
+        let room = bytes as u64 + ROOM_FOR_THE_END;
+        match fallocate(&self.file, FallocateFlags::KEEP_SIZE, self.whole, room) {
+            Err(full @ (Errno::NOSPC | Errno::DQUOT)) => Err(full.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives back the room that was kept behind the last block.
+    fn give_back(&self) {
+        if self.output.as_ref().is_some_and(|output| !output.is_stdout()) {
+            let _ = self.file.set_len(self.whole);
         }
     }
 }
@@ -65,6 +96,9 @@ impl Write for Part {
     }
 
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if !self.at_the_end {
+            self.reserve(bytes.len())?;
+        }
         self.file.write_all(bytes)?;
         self.whole += bytes.len() as u64;
         Ok(())
@@ -177,6 +211,7 @@ impl Place {
     /// A file was ended; older ones may go.
     pub fn done(&mut self, part: &mut Part) {
         self.bytes += part.bytes();
+        part.give_back();
         let Some(keep) = self.keep else { return };
         self.ended.push_back(part.output.as_ref().and_then(Output::made));
         while self.kept.len() > keep as usize {
