@@ -2,7 +2,8 @@
 //!
 //! ## Does
 //! Lists the incidents in the store of `iowhy watch`, the latest last. `lost` is the time that I/Os
-//! waited beyond what is usual for the device, summed over all of them, so that it may exceed the length. An
+//! waited beyond what is usual for the device, summed over all of them, so that it may exceed the length.
+//! Where other devices are accused in the same incident, each has a line below it. An
 //! incident that was not judged, because the recorder was killed before, is listed as such; its I/Os
 //! can be judged now. The last column is the name of its files in the store's folder `incidents`.
 //!
@@ -74,9 +75,9 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         if let Some(object) = row.as_object_mut() {
             object.shift_remove("report");
         }
-        let of = row["device"].as_str().unwrap_or_default();
-        let wanted = asked.device.iter().map(|name| name.trim_start_matches("/dev/"));
-        if asked.device.is_empty() || wanted.clone().any(|name| name == of) {
+        let wanted =
+            |name: &str| asked.device.iter().any(|asked| asked.trim_start_matches("/dev/") == name);
+        if asked.device.is_empty() || devices(&row).any(wanted) {
             rows.push(row);
         }
     }
@@ -96,6 +97,12 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     Ok(Status::incomplete(unread > 0))
 }
 
+/// Its device, and others that are accused in it.
+fn devices(row: &Value) -> impl Iterator<Item = &str> {
+    let others = row["others"].as_array().into_iter().flatten();
+    std::iter::once(row).chain(others).filter_map(|of| of["device"].as_str())
+}
+
 fn table(rows: &[Value], out: &mut dyn Write) -> std::io::Result<()> {
     const HEADS: [&str; 8] =
         ["when", "length", "device", "verdict", "confidence", "lost", "trigger", "id"];
@@ -107,6 +114,7 @@ fn table(rows: &[Value], out: &mut dyn Write) -> std::io::Result<()> {
             if value >= 10.0 { format!("{value:.0} s") } else { format!("{value:.1} s") }
         })
     };
+    let percent = |share: f64| format!("{:.0} %", share * 100.0);
     let mut cells: Vec<[String; 8]> = vec![HEADS.map(str::to_string)];
     for row in rows {
         let verdict = match (&row["verdict"], &row["capture"]) {
@@ -120,11 +128,18 @@ fn table(rows: &[Value], out: &mut dyn Write) -> std::io::Result<()> {
             seconds(&row["length_s"]),
             text(&row["device"]),
             verdict,
-            confidence.map_or("-".to_string(), |share| format!("{:.0} %", share * 100.0)),
+            confidence.map_or("-".to_string(), percent),
             seconds(&row["lost_s"]),
             text(&row["trigger"]),
             text(&row["id"]),
         ]);
+        for other in row["others"].as_array().into_iter().flatten() {
+            let mut line: [String; 8] = Default::default();
+            line[2] = text(&other["device"]);
+            line[3] = text(&other["verdict"]);
+            line[4] = other["confidence"].as_f64().map_or(String::new(), percent);
+            cells.push(line);
+        }
     }
     let width =
         |column: usize| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);

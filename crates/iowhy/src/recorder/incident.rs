@@ -15,7 +15,7 @@ pub const BEFORE_NS: i64 = 30_000_000_000;
 const AFTER_NS: i64 = 10_000_000_000;
 /// An incident that goes on longer becomes another one, ns.
 const LONGEST_NS: i64 = 60_000_000_000;
-/// Alarms that are told one by one.
+/// Alarms that are told one by one; the first of a device and a trigger is, up to twice as many.
 const TOLD: usize = 20;
 
 /// An incident whose I/Os are still coming, or that is not judged yet.
@@ -69,7 +69,11 @@ impl Incident {
         self.excess_ns += alarm.excess_ns;
         self.last_alarm_ns = alarm.at_ns;
         self.until_ns = (alarm.at_ns + AFTER_NS).min(self.at.monotonic + LONGEST_NS);
-        if self.alarms.len() < TOLD {
+        let first_of_its_kind = || {
+            let same = |told: &Alarm| told.device == alarm.device && told.trigger == alarm.trigger;
+            self.alarms.len() < 2 * TOLD && !self.alarms.iter().any(same)
+        };
+        if self.alarms.len() < TOLD || first_of_its_kind() {
             self.alarms.push(alarm);
         } else {
             self.more += 1;
@@ -132,6 +136,19 @@ impl Incident {
                 })
             })
             .collect();
+        let others: Vec<Value> = judged
+            .iter()
+            .flat_map(|judged| &judged.others)
+            .map(|other| {
+                json!({
+                    "device": other.device,
+                    "verdict": other.verdict,
+                    "blame": other.blame,
+                    "confidence": other.confidence,
+                    "sentence": other.sentence,
+                })
+            })
+            .collect();
         json!({
             "schema": "iowhy.incident/1",
             "id": self.id,
@@ -146,6 +163,7 @@ impl Incident {
             "confidence": first.map(|first| first.confidence),
             "explained_share": first.map(|first| first.explained),
             "sentence": first.map(|first| first.sentence.as_str()),
+            "others": others,
             "lost_s": self.excess_ns / 1e9,
             "alarms": alarms,
             "more_alarms": self.more,

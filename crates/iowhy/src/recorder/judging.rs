@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
 use iowhy_diagnose::{Options, judge};
-use iowhy_model::{Finding, Recording, Report, Sink};
+use iowhy_model::{Finding, Recording, Report, STANDS, Sink};
 use iowhy_show::Style;
 use serde_json::Value;
 
@@ -13,6 +13,9 @@ use serde_json::Value;
 const WAITING: usize = 4;
 /// I/Os that are judged one by one: 12 MB, and six times what a replay looks at (docs/METHOD.md, 1 Replay).
 const EVENTS: usize = 1 << 17;
+
+/// Other devices that an incident names.
+const OTHERS: usize = 16;
 
 /// What is to be judged.
 pub struct Case {
@@ -49,6 +52,8 @@ pub struct Judged {
     pub incident: Option<String>,
     /// What stands first.
     pub first: Option<Brief>,
+    /// Who else is accused, of other devices.
+    pub others: Vec<Brief>,
     /// I/Os lost in it.
     pub lost: u64,
     /// The whole report, for an incident.
@@ -118,10 +123,27 @@ fn outcome(case: Case) -> Judged {
     let _ = iowhy_read::scan(&input, &mut bytes, None, &mut recording);
     let findings = judge(&recording, &Options::default());
     let first = findings.first().map(|first| brief(first, &recording));
+    let others = others(&findings, &recording);
     let lost = recording.listings.iter().map(|listing| listing.source.lost()).sum();
     let report = Report { recording, findings };
     let report = if case.incident.is_some() { json(&report) } else { Value::Null };
-    Judged { incident: case.incident, first, lost, report, cpu_ns: 0 }
+    Judged { incident: case.incident, first, others, lost, report, cpu_ns: 0 }
+}
+
+/// Of each other device the first finding that accuses somebody.
+fn others(findings: &[Finding], recording: &Recording) -> Vec<Brief> {
+    let mut devices: Vec<_> =
+        findings.first().map(|first| first.subject.device).into_iter().collect();
+    let mut others = Vec::new();
+    for finding in findings.iter().skip(1) {
+        let device = finding.subject.device;
+        let stands = finding.confidence >= STANDS && !finding.verdict.accuses_nobody();
+        if stands && device.is_some() && !devices.contains(&device) && others.len() < OTHERS {
+            devices.push(device);
+            others.push(brief(finding, recording));
+        }
+    }
+    others
 }
 
 fn brief(finding: &Finding, recording: &Recording) -> Brief {
