@@ -62,7 +62,7 @@ fn many_ios_that_fit_no_cause_are_not_called_too_few() {
         (findings[0].sentence.clone(), findings[0].next_step.join("; "))
     };
     let (said, next) = judged(2000);
-    assert!(said.starts_with("no known cause fits sda: 2,000 single I/Os were seen"), "{said}");
+    assert!(said.starts_with("no known cause fits sda: 2000 single I/Os were seen"), "{said}");
     assert!(next.contains("adds a longer capture"), "{next}");
     let (said, next) = judged(900);
     assert_eq!(said, "too few data about sda to judge");

@@ -214,8 +214,8 @@ fn document_004_small_requests_one_at_a_time() {
     let first = &findings[0];
     assert_eq!(first.verdict, "load.small-sync");
     assert!(accuses(&findings, "load.small-sync"), "{}", brief(&findings));
-    assert!(first.sentence.contains("8 KB (16 sectors of 512 bytes)"), "{}", first.sentence);
-    assert!(first.sentence.contains("64 KB"), "{}", first.sentence);
+    assert!(first.sentence.contains("8 KiB (16 sectors of 512 bytes)"), "{}", first.sentence);
+    assert!(first.sentence.contains("64 KiB"), "{}", first.sentence);
     assert_eq!(evidence(first, "usual size of reads").value, 8192.0);
     near(evidence(first, "size of reads on c5t2d0"), 169.6 * 1024.0 / 21.2, 1e-6);
     assert_eq!(evidence(first, "usual size in the good run").value % 65536.0, 0.0);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use iowhy_model::{
     DeviceId, Distribution, Edges, Event, Flags, Histogram, Layer, Loss, Name, Op, Recording, Sink,
-    Stage, Time,
+    Stage, Time, numbers,
 };
 
 /// What latencies are counted apart by.
@@ -224,11 +224,7 @@ impl Groups {
 
 /// A power of two of bytes, and where the next one begins.
 fn size_words(class: u32) -> String {
-    let words = |bytes: u64| match bytes {
-        1_048_576.. => format!("{} MiB", bytes >> 20),
-        1024.. => format!("{} KiB", bytes >> 10),
-        _ => format!("{bytes} B"),
-    };
+    let words = |bytes: u64| numbers::bytes(bytes as f64);
     match class {
         0 => "0 B".to_string(),
         _ => format!("{} to below {}", words(1 << class), words(2 << class)),

@@ -33,6 +33,7 @@ mod fold;
 mod histogram;
 mod interval;
 mod limit;
+pub mod numbers;
 mod op;
 mod pour;
 mod quantity;
@@ -64,7 +65,7 @@ pub use histogram::{Edges, Histogram, Quantile, STANDARD_PER_OCTAVE, STANDARD_UN
 pub use interval::{Interval, Rates};
 pub use limit::LimitKind;
 pub use op::{Flags, Op};
-pub use quantity::Unit;
+pub use quantity::{Quantity, Unit};
 pub use random::Random;
 pub use recording::{EVENTS_JUDGED, EVENTS_KEPT, Listing, Recording};
 pub use report::Report;

@@ -1,4 +1,8 @@
-//! Units of the numbers shown to a user.
+//! Numbers shown to a user, with their units.
+
+use std::fmt;
+
+use crate::numbers;
 
 /// The unit of a value. A number without one is never shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,5 +53,71 @@ impl Unit {
             Unit::Sigma => "sigma",
             Unit::Nats => "nats",
         }
+    }
+}
+
+/// A number in its unit.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Quantity {
+    /// How much.
+    pub value: f64,
+    /// Of what.
+    pub unit: Unit,
+}
+
+impl Quantity {
+    /// As a person reads it: `434 ms`, `128 KiB`, `97 %`; `-` if it is no number.
+    pub fn words(self, unicode: bool) -> String {
+        let Quantity { value, unit } = self;
+        if !value.is_finite() {
+            return numbers::NONE.to_string();
+        }
+        let plain = numbers::three(value);
+        match unit {
+            Unit::Ms => numbers::duration(value * 1e6, unicode),
+            Unit::Seconds => numbers::duration(value * 1e9, unicode),
+            Unit::Bytes => numbers::bytes(value),
+            Unit::BytesPerSecond => format!("{}/s", numbers::bytes(value)),
+            Unit::PerSecond => numbers::rate(value),
+            Unit::Share => numbers::share(value),
+            Unit::Ratio => format!("{plain}{}", if unicode { "×" } else { "x" }),
+            Unit::Count if (0.0..1e15).contains(&value) && value.fract() == 0.0 => {
+                numbers::count(value as u64, unicode)
+            }
+            Unit::Count => plain,
+            Unit::Sigma => format!("{plain} {}", if unicode { "σ" } else { "sigma" }),
+            Unit::Rpm if value.abs() < 1e6 => format!("{value:.0} rpm"),
+            Unit::Rpm => format!("{plain} rpm"),
+            Unit::Turns => format!("{plain} {}", if plain == "1" { "turn" } else { "turns" }),
+            Unit::Requests => {
+                format!("{plain} {}", if plain == "1" { "request" } else { "requests" })
+            }
+            Unit::Nats => format!("{plain} nats"),
+        }
+    }
+}
+
+/// In letters that every terminal has; `{:#}` has those of Unicode.
+impl fmt::Display for Quantity {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.words(out.alternate()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_unit_is_written() {
+        let said = |value, unit| Quantity { value, unit }.to_string();
+        assert_eq!(said(434.0, Unit::Ms), "434 ms");
+        assert_eq!(said(131_072.0, Unit::BytesPerSecond), "128 KiB/s");
+        assert_eq!(said(7203.4, Unit::Rpm), "7203 rpm");
+        assert_eq!(said(3e-11, Unit::Ratio), "3.00e-11x");
+        assert_eq!(said(1.0, Unit::Turns), "1 turn");
+        assert_eq!(said(1.0, Unit::Requests), "1 request");
+        assert_eq!(said(f64::NAN, Unit::Share), "-");
+        assert_eq!(format!("{:#}", Quantity { value: 0.083, unit: Unit::Ms }), "83 µs");
     }
 }

@@ -195,13 +195,5 @@ fn read(path: PathBuf, node: Option<Node>, buffered: bool) -> Result<Target, Err
 
 /// Bytes in the largest unit of 1024 that leaves at least 1.
 pub fn human(bytes: u64) -> String {
-    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let mut value = bytes as f64;
-    let mut unit = 0;
-    while value >= 1024.0 && unit + 1 < units.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    let name = units.get(unit).copied().unwrap_or_default();
-    if value.fract() == 0.0 { format!("{value:.0} {name}") } else { format!("{value:.1} {name}") }
+    iowhy_model::numbers::bytes(bytes as f64)
 }

@@ -1,6 +1,6 @@
 //! What a probe found: sentences that answer, tables with units, text as another tool prints it.
 
-use iowhy_model::Unit;
+use iowhy_model::{Unit, numbers};
 
 use crate::engine::Run;
 use crate::tally::Tally;
@@ -110,19 +110,7 @@ pub fn figures_of(tally: &Tally, seconds: f64, unserved: u64) -> Vec<Cell> {
 
 /// A length of time in the unit that suits it, with three digits.
 pub fn time(ms: f64) -> String {
-    let (value, unit) = match ms {
-        ms if ms < 1.0 => (ms * 1e3, "us"),
-        ms if ms < 1e3 => (ms, "ms"),
-        ms => (ms / 1e3, "s"),
-    };
-    format!("{} {unit}", digits(value))
+    numbers::duration(ms * 1e6, false)
 }
 
-/// A number with three digits that count.
-pub fn digits(value: f64) -> String {
-    match value.abs() {
-        size if size >= 100.0 => format!("{value:.0}"),
-        size if size >= 10.0 => format!("{value:.1}"),
-        _ => format!("{value:.2}"),
-    }
-}
+pub use iowhy_model::numbers::three as digits;

@@ -3,7 +3,7 @@
 use super::*;
 use iowhy_model::{Event, Layer, Level, Op, Sink, Source, Time};
 
-/// So many reads of 8 KB of about so many ms, with a period of their own.
+/// So many reads of 8 KiB of about so many ms, with a period of their own.
 fn reads(n: u32, ms: f64) -> Recording {
     let mut recording = Recording::new();
     recording.begin(Source::new("biosnoop", "capture.txt", Level::C));
@@ -29,7 +29,7 @@ fn latency<'a>(comparison: &'a Comparison, group: &str) -> &'a Difference {
 fn three_times_as_slow_is_said_with_its_interval() {
     let (a, b) = (reads(200, 5.0), reads(200, 15.0));
     let found = compare([("a", &a), ("b", &b)], &Options::default());
-    let one = latency(&found, "8 KB random reads");
+    let one = latency(&found, "8 KiB random reads");
     let (low, high) = one.interval.unwrap();
     assert!((one.ratio.unwrap() - 3.0).abs() < 1e-6 && low < 3.0 && high > 3.0, "{one:?}");
     assert!(one.differs && one.superiority == Some(1.0) && one.p.unwrap() < 1e-6, "{one:?}");

@@ -182,7 +182,7 @@ fn requests(n: usize) -> String {
 }
 
 fn seconds(s: f64) -> String {
-    format!("{} s", phrase::digits(s))
+    phrase::ms(s * 1e3)
 }
 
 fn advise(finding: &mut Finding, disk: &str) {

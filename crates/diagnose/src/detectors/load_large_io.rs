@@ -12,8 +12,8 @@
 //! Averages with request sizes, or a per-I/O log.
 //!
 //! ## Rule
-//! Requests of 512 KB or more on average; latency within 1.5 times of fixed cost plus size over
-//! bandwidth; and more than 70 % of what exceeds a 4 KB request's time is transfer.
+//! Requests of 512 KiB or more on average; latency within 1.5 times of fixed cost plus size over
+//! bandwidth; and more than 70 % of what exceeds a 4 KiB request's time is transfer.
 //!
 //! ## Wrong if
 //! The bandwidth itself is below the device's class.
@@ -204,7 +204,7 @@ fn finding(analysis: &Analysis, large: &Large) -> Option<Finding> {
         ),
         held(
             estimated(
-                "excess over a 4 KB request that is transfer",
+                "excess over a 4 KiB request that is transfer",
                 transfer.min(1.0),
                 Unit::Share,
                 large.n,
@@ -218,7 +218,7 @@ fn finding(analysis: &Analysis, large: &Large) -> Option<Finding> {
         &[confidence::below(over, WITHIN), confidence::above(large.bytes, LARGE)],
     );
     finding.explained_share = transfer.min(1.0);
-    finding.refuted_by = lines(&["requests of 4 KB on the same device are as slow"]);
+    finding.refuted_by = lines(&["requests of 4 KiB on the same device are as slow"]);
     finding.next_step = vec![
         "accept it if throughput is the goal".to_string(),
         format!(

@@ -14,7 +14,7 @@
 //! Mount options or open flags settle it.
 //!
 //! ## Rule
-//! Requests of 16 KB or less on average, no more than 1.5 in flight, busy between a tenth and 60 %
+//! Requests of 16 KiB or less on average, no more than 1.5 in flight, busy between a tenth and 60 %
 //! of the time, service no slower than twice the healthy one, merges below 2 %; and, where sectors
 //! are known, at least 70 % are sequential. In a trace, too, something must be in
 //! flight for a tenth of the time watched: else nobody waits. `mincache=direct`, `convosync=direct`,
@@ -377,7 +377,7 @@ fn close(analysis: &Analysis, finding: &mut Finding, bytes: f64, listing: usize,
     let gain = CLUSTERED / bytes.max(512.0);
     let source = analysis.source(listing);
     finding.evidence.push(estimated(
-        "throughput to gain if requests are clustered to 64 KB, at most",
+        "throughput to gain if requests are clustered to 64 KiB, at most",
         gain,
         Unit::Ratio,
         n,

@@ -69,7 +69,7 @@ impl Summary {
             self.events,
             self.seconds,
             self.lost(),
-            size(self.bytes),
+            iowhy_model::numbers::bytes(self.bytes as f64),
         );
         messages::warn(&text, None);
         for loss in self.losses.iter().filter(|loss| loss.count > 0) {
@@ -97,13 +97,5 @@ impl Summary {
             "cpu_ns": self.cpu_ns,
         });
         writeln!(clean::stdout(), "{object}")
-    }
-}
-
-/// Bytes as a person reads them.
-fn size(bytes: u64) -> String {
-    match bytes {
-        1_000_000.. => format!("{:.1} MB", bytes as f64 / 1e6),
-        _ => format!("{:.1} kB", bytes as f64 / 1e3),
     }
 }

@@ -210,18 +210,5 @@ pub fn json(
 
 /// A length of time with three digits.
 fn time(ns: f64) -> String {
-    let (value, unit) = match ns {
-        1e9.. => (ns / 1e9, "s"),
-        1e6.. => (ns / 1e6, "ms"),
-        1e3.. => (ns / 1e3, "µs"),
-        _ => (ns, "ns"),
-    };
-    let decimals = if value >= 99.95 {
-        0
-    } else if value >= 9.995 {
-        1
-    } else {
-        2
-    };
-    format!("{value:.decimals$} {unit}")
+    iowhy_model::numbers::duration(ns, true)
 }
