@@ -1,18 +1,30 @@
 //! How numbers and names stand in a sentence: few digits, always a unit.
 
-use iowhy_model::{Op, numbers};
+use iowhy_model::{Op, Quantity, Unit, numbers};
 
-/// Milliseconds in the unit that suits them: `98 ms`, `1.65 ms`, `120 us`, `1.2 s`.
+/// Milliseconds in the unit that suits them: `98 ms`, `1.65 ms`, `120 µs`, `1.2 s`.
 pub fn ms(value: f64) -> String {
-    numbers::duration(value * 1e6, false)
+    numbers::duration(value * 1e6)
 }
 
 /// Nanoseconds, likewise.
 pub fn ns(value: f64) -> String {
-    numbers::duration(value, false)
+    numbers::duration(value)
 }
 
-pub use iowhy_model::numbers::{bytes, exact as thousands, share as percent, three as digits};
+/// Revolutions per minute: `7,200 rpm`.
+pub fn rpm(value: f64) -> String {
+    Quantity { value, unit: Unit::Rpm }.words()
+}
+
+/// Bytes per second: `119 MiB/s`.
+pub fn rate(bytes_per_s: f64) -> String {
+    Quantity { value: bytes_per_s, unit: Unit::BytesPerSecond }.words()
+}
+
+pub use iowhy_model::numbers::{
+    bytes, exact as thousands, iops, share as percent, three as digits,
+};
 
 /// Operations in the plural: `reads`, `writes`.
 pub fn plural(op: Op) -> &'static str {

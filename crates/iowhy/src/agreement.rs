@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
-use iowhy_model::{DeviceId, Level, Listing, Nanos, Note, Op, Recording, Sink, Stage, Time};
+use iowhy_model::{
+    DeviceId, Level, Listing, Nanos, Note, Op, Recording, Sink, Stage, Time, numbers,
+};
 
 /// Reading the counters and turning the trace's page are not one moment: so far apart at most, s,
 /// besides what their clocks say.
@@ -190,9 +192,9 @@ fn means(traced: Sum, counted: Sum, plug_clock: bool) -> Option<String> {
         "no reason is known; the trace reads the clock itself"
     };
     Some(format!(
-        "/proc/diskstats (and iostat) says await {:.3} ms, the trace {:.3} ms, {:+.0} %: {why}",
-        theirs / 1e6,
-        ours / 1e6,
+        "/proc/diskstats (and iostat) says await {}, the trace {}, {:+.0} %: {why}",
+        numbers::duration(theirs),
+        numbers::duration(ours),
         (theirs / ours - 1.0) * 100.0
     ))
 }

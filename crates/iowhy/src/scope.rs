@@ -1,7 +1,7 @@
 //! Whose latency is told beside a verdict. The judge sees all that a device did: of a part of its
 //! requests the waits for the others would look like its own slowness.
 
-use iowhy_model::{Event, Filter, Note, Recording, Stage};
+use iowhy_model::{Event, Filter, Note, Recording, Stage, numbers};
 
 use crate::arguments::Selection;
 
@@ -51,5 +51,9 @@ fn latencies(of: &[&Event]) -> String {
     }
     let mean = ms.iter().sum::<f64>() / ms.len() as f64;
     let most = ms.iter().copied().fold(0.0, f64::max);
-    format!(", D2C {mean:.2} ms on average and {most:.2} ms at most")
+    format!(
+        ", D2C {} on average and {} at most",
+        numbers::duration(mean * 1e6),
+        numbers::duration(most * 1e6)
+    )
 }

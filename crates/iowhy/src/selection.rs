@@ -2,7 +2,7 @@
 
 use clap::Args;
 use iowhy_live::TraceFilter;
-use iowhy_model::{Filter, Flags, Nanos, Op, Recording, Sink};
+use iowhy_model::{Filter, Flags, Nanos, Op, Recording, Sink, numbers};
 
 use crate::arguments::duration;
 use crate::complete;
@@ -171,7 +171,9 @@ impl Selection {
         words.extend(self.pid.map(|pid| format!("of process {pid}")));
         words.extend(self.comm.as_ref().map(|comm| format!("of processes called {comm}")));
         words.extend(self.cgroup.as_ref().map(|path| format!("charged to {path}")));
-        words.extend(self.over.map(|over| format!("slower than {} ms", over.ms())));
+        words.extend(
+            self.over.map(|over| format!("slower than {}", numbers::duration(over.ns() as f64))),
+        );
         (!words.is_empty()).then(|| words.join(", "))
     }
 

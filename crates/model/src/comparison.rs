@@ -47,7 +47,7 @@ pub struct Said {
 /// One quantity of one group of requests, on both sides.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Difference {
-    /// The group: `8 KB sequential reads`, `all`.
+    /// The group: `8 KiB sequential reads`, `all`.
     pub group: String,
     /// What was compared: `latency, median`, `share of the requests`.
     pub quantity: &'static str,

@@ -1,13 +1,12 @@
 //! How numbers are written, everywhere: three digits that count, and a unit.
 //!
 //! Sentences, tables, pictures and messages take their numbers from here; JSON has them raw. The
-//! columns of other tools (iostat, biosnoop) are written as those tools write them. With `unicode`
-//! a microsecond is `µs` and groups of digits stand apart; else `us` and a comma.
+//! columns of other tools (iostat, biosnoop) are written as those tools write them. A terminal without
+//! UTF-8 gets `us` for `µs`: the paper writes it so, not the formatter.
 
-/// A length of time: `434 ms`, `1.65 ms`, `83 us`, `2.1 s`, `12.5 min`.
-pub fn duration(ns: f64, unicode: bool) -> String {
-    let micro = if unicode { "µs" } else { "us" };
-    let units = [(1.0, "ns"), (1e3, micro), (1e6, "ms"), (1e9, "s"), (60e9, "min"), (3600e9, "h")];
+/// A length of time: `434 ms`, `1.65 ms`, `83 µs`, `2.1 s`, `12.5 min`.
+pub fn duration(ns: f64) -> String {
+    let units = [(1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s"), (60e9, "min"), (3600e9, "h")];
     if !ns.is_finite() {
         return NONE.to_string();
     }
@@ -23,9 +22,12 @@ pub fn bytes(bytes: f64) -> String {
     scaled(bytes, 1024.0, &["B", "KiB", "MiB", "GiB", "TiB", "PiB"])
 }
 
-/// Events per second: `4.5 /s`, `10.9 k/s`.
-pub fn rate(per_s: f64) -> String {
-    scaled(per_s, 1000.0, &["/s", "k/s", "M/s", "G/s"])
+/// I/Os per second: `4.5 IOPS`, `10,903 IOPS`.
+pub fn iops(per_s: f64) -> String {
+    match per_s.abs() {
+        size if (99.95..1e12).contains(&size) => format!("{} IOPS", exact(per_s.round())),
+        _ => format!("{} IOPS", three(per_s)),
+    }
 }
 
 /// A number for a narrow column: `4.5`, `10.9k`, `1.2M`.
@@ -46,8 +48,8 @@ pub fn share(share: f64) -> String {
 }
 
 /// A number of things, its digits in groups of three.
-pub fn count(count: u64, unicode: bool) -> String {
-    grouped(&count.to_string(), if unicode { '\u{202f}' } else { ',' })
+pub fn count(count: u64) -> String {
+    grouped(&count.to_string())
 }
 
 /// A number with its digits in groups of three, and its first decimal if it has one: `16,001.6`.
@@ -56,14 +58,14 @@ pub fn exact(value: f64) -> String {
     let (sign, text) = text.strip_prefix('-').map_or(("", text.as_str()), |rest| ("-", rest));
     let (whole, decimal) = text.split_once('.').unwrap_or((text, ""));
     let point = if decimal.is_empty() { "" } else { "." };
-    format!("{sign}{}{point}{decimal}", grouped(whole, ','))
+    format!("{sign}{}{point}{decimal}", grouped(whole))
 }
 
-fn grouped(digits: &str, gap: char) -> String {
+fn grouped(digits: &str) -> String {
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {
         if place > 0 && (digits.len() - place).is_multiple_of(3) && digits.len() > 4 {
-            text.push(gap);
+            text.push(',');
         }
         text.push(digit);
     }
@@ -71,9 +73,9 @@ fn grouped(digits: &str, gap: char) -> String {
 }
 
 /// `1 record`, `2 records`.
-pub fn several(number: u64, one: &str, unicode: bool) -> String {
+pub fn several(number: u64, one: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
-    format!("{} {one}{plural}", count(number, unicode))
+    format!("{} {one}{plural}", count(number))
 }
 
 /// What stands where nothing was measured.
@@ -122,33 +124,33 @@ mod tests {
 
     #[test]
     fn durations_carry_three_digits_and_a_unit() {
-        let said = |ns| duration(ns, false);
+        let said = duration;
         assert_eq!(said(434.31e6), "434 ms");
         assert_eq!(said(1.65e6), "1.65 ms");
-        assert_eq!(said(83e3), "83 us");
+        assert_eq!(said(83e3), "83 µs");
         assert_eq!(said(2.1e9), "2.1 s");
         assert_eq!(said(999.6e3), "1 ms");
         assert_eq!(said(750e9), "12.5 min");
         assert_eq!(said(0.0), "0 ns");
-        assert_eq!(said(-0.02e6), "-20 us");
+        assert_eq!(said(-0.02e6), "-20 µs");
         assert_eq!(said(f64::NAN), "-");
-        assert_eq!(duration(83e3, true), "83 µs");
+        assert_eq!(duration(83e3), "83 µs");
     }
 
     #[test]
     fn sizes_rates_shares_and_counts() {
         assert_eq!(bytes(131_072.0), "128 KiB");
         assert_eq!(bytes(1_048_575.9), "1 MiB");
-        assert_eq!(rate(10_903.0), "10.9 k/s");
-        assert_eq!(rate(4.5), "4.5 /s");
+        assert_eq!(iops(10_903.2), "10,903 IOPS");
+        assert_eq!(iops(4.5), "4.5 IOPS");
         assert_eq!(share(0.97), "97 %");
         assert_eq!(share(0.999), ">99 %");
         assert_eq!(share(1.0), "100 %");
         assert_eq!(share(0.0001), "<0.1 %");
         assert_eq!(share(f64::INFINITY), "-");
-        assert_eq!(count(29_249, false), "29,249");
-        assert_eq!(count(1021, true), "1021");
-        assert_eq!(count(u64::MAX, false), "18,446,744,073,709,551,615");
+        assert_eq!(count(29_249), "29,249");
+        assert_eq!(count(1021), "1021");
+        assert_eq!(count(u64::MAX), "18,446,744,073,709,551,615");
         assert_eq!(exact(16_001.6), "16,001.6");
         assert_eq!(exact(-16_000.0), "-16,000");
         assert_eq!(exact(999.0), "999");

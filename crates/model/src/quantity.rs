@@ -67,28 +67,30 @@ pub struct Quantity {
 
 impl Quantity {
     /// As a person reads it: `434 ms`, `128 KiB`, `97 %`; `-` if it is no number.
-    pub fn words(self, unicode: bool) -> String {
+    pub fn words(self) -> String {
         let Quantity { value, unit } = self;
         if !value.is_finite() {
             return numbers::NONE.to_string();
         }
         let plain = numbers::three(value);
         match unit {
-            Unit::Ms => numbers::duration(value * 1e6, unicode),
-            Unit::Seconds => numbers::duration(value * 1e9, unicode),
+            Unit::Ms => numbers::duration(value * 1e6),
+            Unit::Seconds => numbers::duration(value * 1e9),
             Unit::Bytes => numbers::bytes(value),
             Unit::BytesPerSecond => format!("{}/s", numbers::bytes(value)),
-            Unit::PerSecond => numbers::rate(value),
+            Unit::PerSecond => numbers::iops(value),
             Unit::Share => numbers::share(value),
-            Unit::Ratio => format!("{plain}{}", if unicode { "×" } else { "x" }),
+            Unit::Ratio => format!("{plain}x"),
             Unit::Count if (0.0..1e15).contains(&value) && value.fract() == 0.0 => {
-                numbers::count(value as u64, unicode)
+                numbers::count(value as u64)
             }
             Unit::Count => plain,
-            Unit::Sigma => format!("{plain} {}", if unicode { "σ" } else { "sigma" }),
-            Unit::Rpm if value.abs() < 1e6 => format!("{value:.0} rpm"),
+            Unit::Sigma => format!("{plain} sigma"),
+            Unit::Rpm if value.abs() < 1e6 => format!("{} rpm", numbers::exact(value.round())),
             Unit::Rpm => format!("{plain} rpm"),
-            Unit::Turns => format!("{plain} {}", if plain == "1" { "turn" } else { "turns" }),
+            Unit::Turns => {
+                format!("{plain} {}", if plain == "1" { "revolution" } else { "revolutions" })
+            }
             Unit::Requests => {
                 format!("{plain} {}", if plain == "1" { "request" } else { "requests" })
             }
@@ -97,10 +99,9 @@ impl Quantity {
     }
 }
 
-/// In letters that every terminal has; `{:#}` has those of Unicode.
 impl fmt::Display for Quantity {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.words(out.alternate()))
+        out.write_str(&self.words())
     }
 }
 
@@ -115,9 +116,10 @@ mod tests {
         assert_eq!(said(131_072.0, Unit::BytesPerSecond), "128 KiB/s");
         assert_eq!(said(7203.4, Unit::Rpm), "7203 rpm");
         assert_eq!(said(3e-11, Unit::Ratio), "3.00e-11x");
-        assert_eq!(said(1.0, Unit::Turns), "1 turn");
+        assert_eq!(said(1.0, Unit::Turns), "1 revolution");
         assert_eq!(said(1.0, Unit::Requests), "1 request");
         assert_eq!(said(f64::NAN, Unit::Share), "-");
-        assert_eq!(format!("{:#}", Quantity { value: 0.083, unit: Unit::Ms }), "83 µs");
+        assert_eq!(said(0.083, Unit::Ms), "83 µs");
+        assert_eq!(said(10_903.4, Unit::PerSecond), "10,903 IOPS");
     }
 }

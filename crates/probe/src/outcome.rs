@@ -110,7 +110,7 @@ pub fn figures_of(tally: &Tally, seconds: f64, unserved: u64) -> Vec<Cell> {
 
 /// A length of time in the unit that suits it, with three digits.
 pub fn time(ms: f64) -> String {
-    numbers::duration(ms * 1e6, false)
+    numbers::duration(ms * 1e6)
 }
 
 pub use iowhy_model::numbers::three as digits;

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use iowhy_model::numbers;
+
 use crate::error::Error;
 use crate::target::Target;
 
@@ -19,7 +21,7 @@ pub fn quiet(target: &Target) -> Result<(), Error> {
         Some(busy) if busy >= IDLE => Err(Error::refused(
             "load",
             &target.path,
-            format!("others keep {} busy {:.0} % of the time", target.name(), busy * 100.0),
+            format!("others keep {} busy {} of the time", target.name(), numbers::share(busy)),
             "`--share` measures nevertheless, slows them down, and counts them in",
         )),
         _ => Ok(()),

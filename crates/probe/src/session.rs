@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use iowhy_model::{
     DeviceId, Distribution, Event, Fact, Flags, Layer, Level, Nanos, Op, Sampling, Sink, Source,
-    Stage, Time,
+    Stage, Time, numbers,
 };
 
 use crate::engine::{self, Clock, Io, Run, SoFar, Watcher};
@@ -72,9 +72,9 @@ impl Own {
         let late = self.late.sum_ns as f64 / self.latency_ns.max(1) as f64;
         (without.max(late) > DISTURBS).then(|| {
             format!(
-                "Beware: the engine was ready and had no CPU for {:.0} % of the time, so these \
+                "Beware: the engine was ready and had no CPU for {} of the time, so these \
                  latencies are in part the machine's own and not the device's",
-                (without * 100.0).min(100.0)
+                numbers::share(without.min(1.0))
             )
         })
     }

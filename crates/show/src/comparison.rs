@@ -35,12 +35,12 @@ pub fn text(comparison: &Comparison, style: &Style, out: &mut dyn Write) -> io::
     if differing.is_empty() {
         paper.line(&Line::new().with("  no significant difference", Tone::Plain))?;
     }
-    table(&mut paper, &differing, style)?;
+    table(&mut paper, &differing)?;
     let shown = if style.verbose { alike.len() } else { ALIKE.min(alike.len()) };
     if shown > 0 {
         paper.blank()?;
         paper.heading("Not significant or not testable")?;
-        table(&mut paper, alike.get(..shown).unwrap_or_default(), style)?;
+        table(&mut paper, alike.get(..shown).unwrap_or_default())?;
     }
     if alike.len() > shown {
         let rest = format!("  and {} more with --verbose", alike.len() - shown);
@@ -94,7 +94,7 @@ fn said_of(side: &Compared) -> String {
     format!("{}: {verdict}", side.name)
 }
 
-fn table(paper: &mut Paper, rows: &[&Difference], style: &Style) -> io::Result<()> {
+fn table(paper: &mut Paper, rows: &[&Difference]) -> io::Result<()> {
     if rows.is_empty() {
         return Ok(());
     }
@@ -113,7 +113,7 @@ fn table(paper: &mut Paper, rows: &[&Difference], style: &Style) -> io::Result<(
     for one in rows {
         let value = |side: usize| {
             let known = one.values.get(side).copied().flatten();
-            known.map_or("-".to_string(), |value| quantity(value, one.unit, style.unicode))
+            known.map_or("-".to_string(), |value| quantity(value, one.unit))
         };
         let range = one
             .interval

@@ -52,7 +52,7 @@ pub fn figure(report: &Report, style: &Style) -> Figure {
     }
     let missing = sources::left_out(&report.recording, &style.filter);
     if missing > 0 {
-        let text = sources::left_out_words(missing, false);
+        let text = sources::left_out_words(missing);
         figure.text((MARGINS.1, figure.height + LINE), Anchor::Start, &text, FAINT);
         figure.height += 2 * LINE;
     } else if figure.height == 0 {
@@ -117,7 +117,7 @@ fn title(
     one: &Series,
     picture: &Picture,
 ) {
-    let (name, text) = map_title::title(recording, listing, one, picture, false);
+    let (name, text) = map_title::title(recording, listing, one, picture);
     let y = figure.height + LINE;
     figure.text((MARGINS.1, y), Anchor::Start, &name, STRONG);
     let gap = if name.is_empty() { 0 } else { 2 };
@@ -205,7 +205,7 @@ fn latencies(figure: &mut Figure, edges: &Edges, row: u32) {
             continue;
         }
         last = y;
-        let label = latency_label(*low, false);
+        let label = latency_label(*low);
         figure.text((MARGINS.0 - 10, y), Anchor::End, &label, FAINT);
         figure.rect((MARGINS.0 - 6, y), (5, 1), FRAME);
     }
@@ -240,7 +240,7 @@ fn legend(figure: &mut Figure, scale: &Scale, ramp: &Ramp, measure: Measure, pic
         let label = match measure {
             _ if value <= 0.0 => ">0".to_string(),
             Measure::Frequency => short(value),
-            Measure::Intensity => duration(value * 1e9, false).replace(' ', ""),
+            Measure::Intensity => duration(value * 1e9).replace(' ', ""),
         };
         swatch(figure, ramp.at(place.max(1e-3)), &label);
     }

@@ -12,7 +12,6 @@ pub fn title(
     listing: &Listing,
     one: &Series,
     picture: &Picture,
-    unicode: bool,
 ) -> (String, String) {
     let device = recording.devices().get(one.device.index());
     let mut name = device.map_or(String::new(), |device| device.name.clone());
@@ -23,19 +22,18 @@ pub fn title(
         Some(label) => text += &format!(", {label}"),
         None => {}
     }
-    let said = |ns: f64| duration(ns, unicode);
     text += &format!(
         ", {} over {} ({})",
-        several(picture.ios, unit, unicode),
-        said(picture.seconds * 1e9),
+        several(picture.ios, unit),
+        duration(picture.seconds * 1e9),
         listing.source.format
     );
     if let Some((mean, latest)) = picture.means_ns() {
         // Exact sums are told beside the map of the time they make up.
         let how = if picture.exact { "" } else { " (estimated)" };
-        text += &format!(", mean {}{how}", said(mean));
+        text += &format!(", mean {}{how}", duration(mean));
         if let Some(latest) = latest {
-            text += &format!(", latest {}", said(latest));
+            text += &format!(", latest {}", duration(latest));
         }
     }
     if picture.origin() != 0.0 {

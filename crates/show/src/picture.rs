@@ -141,7 +141,7 @@ impl Picture {
     /// The latency at the lower edge of a line.
     pub fn label(&self, line: usize, style: &Style) -> String {
         let lowest = self.buckets_of(line, style).min().unwrap_or(0);
-        latency_label(self.edges.low(lowest), style.unicode)
+        latency_label(self.edges.low(lowest))
     }
 
     /// The cells as places on their scale.
@@ -173,13 +173,13 @@ impl Picture {
         };
         let buckets: Vec<usize> = self.buckets_of(line, style).collect();
         let some = cell.values(measure).enumerate().filter(|(bucket, _)| buckets.contains(bucket));
-        said(some.map(|(_, value)| value).sum(), measure, style)
+        said(some.map(|(_, value)| value).sum(), measure)
     }
 
     /// The sum of the latest column.
-    pub fn latest_sum(&self, measure: Measure, style: &Style) -> String {
+    pub fn latest_sum(&self, measure: Measure) -> String {
         let latest = self.cells.iter().rfind(|cell| cell.seconds > 0.0);
-        latest.map_or(String::new(), |cell| said(cell.values(measure).sum(), measure, style))
+        latest.map_or(String::new(), |cell| said(cell.values(measure).sum(), measure))
     }
 
     /// The buckets that one line of text shows.
@@ -236,11 +236,11 @@ pub fn middle(low: u64, high: u64) -> f64 {
     if high == u64::MAX { low as f64 } else { (low as f64 + high as f64) / 2.0 }
 }
 
-fn said(value: f64, measure: Measure, style: &Style) -> String {
+fn said(value: f64, measure: Measure) -> String {
     match (value, measure) {
         (value, _) if value.is_nan() || value <= 0.0 => String::new(),
         (value, Measure::Frequency) => short(value),
-        (value, Measure::Intensity) => duration(value * 1e9, style.unicode).replace(' ', ""),
+        (value, Measure::Intensity) => duration(value * 1e9).replace(' ', ""),
     }
 }
 

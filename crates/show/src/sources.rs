@@ -26,7 +26,7 @@ pub fn inputs(paper: &mut Paper, report: &Report) -> io::Result<()> {
     for (input, lines) in &recording.prose {
         if !listed.contains(input.as_str()) {
             let mark = Line::new().with("  ", Tone::Plain);
-            let text = format!("{}: {}", file_name(input), prose(*lines, paper.style.unicode));
+            let text = format!("{}: {}", file_name(input), prose(*lines));
             paper.paragraph(&mark, &text, Tone::Faint)?;
         }
     }
@@ -35,7 +35,6 @@ pub fn inputs(paper: &mut Paper, report: &Report) -> io::Result<()> {
 
 /// A row per listing under the name of its input.
 fn table(paper: &mut Paper, recording: &Recording) -> io::Result<()> {
-    let unicode = paper.style.unicode;
     let roomy = paper.width() >= ROOMY;
     let mut heads = vec![("", Align::Left), ("format", Align::Left)];
     if roomy {
@@ -53,9 +52,9 @@ fn table(paper: &mut Paper, recording: &Recording) -> io::Result<()> {
         if roomy {
             cells.push((level(source.level), Tone::Plain.into()));
         }
-        cells.push((count(source.records, unicode), Ink::default()));
-        cells.push(alarm(source.skipped, Tone::Warn, unicode));
-        cells.push(alarm(source.lost(), Tone::Bad, unicode));
+        cells.push((count(source.records), Ink::default()));
+        cells.push(alarm(source.skipped, Tone::Warn));
+        cells.push(alarm(source.lost(), Tone::Bad));
         columns.row(cells);
     }
     let lines = columns.lines(paper.width());
@@ -71,7 +70,7 @@ fn table(paper: &mut Paper, recording: &Recording) -> io::Result<()> {
             let mut heading = Line::new().with("  ", Tone::Plain);
             heading.push(&shortened(name, room), Tone::Plain);
             if let Some(lines) = prose_of.get(name).filter(|lines| **lines > 0) {
-                heading.push(&format!("  {}", prose(*lines, unicode)), Tone::Faint);
+                heading.push(&format!("  {}", prose(*lines)), Tone::Faint);
             }
             paper.line(&heading)?;
         }
@@ -79,7 +78,7 @@ fn table(paper: &mut Paper, recording: &Recording) -> io::Result<()> {
     }
     let rest = recording.listings.len().saturating_sub(shown);
     if rest > 0 {
-        let more = several(rest as u64, "more listing", unicode);
+        let more = several(rest as u64, "more listing");
         paper.item("    ", &format!("and {more} with `--verbose`"))?;
     }
     Ok(())
@@ -97,23 +96,22 @@ fn stretch(source: &Source) -> String {
     }
 }
 
-fn prose(lines: u64, unicode: bool) -> String {
-    format!("{} ignored", several(lines, "line", unicode))
+fn prose(lines: u64) -> String {
+    format!("{} ignored", several(lines, "line"))
 }
 
 /// What was lost or could not be read, with the first complaints; nothing if all went well.
 pub fn losses(paper: &mut Paper, recording: &Recording) -> io::Result<()> {
-    let unicode = paper.style.unicode;
     for listing in &recording.listings {
         let source = &listing.source;
         for loss in &source.losses {
             let mark = Line::new().with("  lost     ", Ink::strong(Tone::Bad));
-            let text = format!("{} {} ({})", count(loss.count, unicode), loss.what, place(source));
+            let text = format!("{} {} ({})", count(loss.count), loss.what, place(source));
             paper.paragraph(&mark, &text, Tone::Bad)?;
         }
         if source.skipped > 0 {
             let mark = Line::new().with("  skipped  ", Ink::strong(Tone::Warn));
-            let lines = several(source.skipped, "line", unicode);
+            let lines = several(source.skipped, "line");
             let text = format!("{lines} that could not be used ({})", place(source));
             paper.paragraph(&mark, &text, Tone::Plain)?;
         }
@@ -163,7 +161,7 @@ pub fn foot(paper: &mut Paper, recording: &Recording) -> io::Result<()> {
     losses(paper, recording)?;
     if missing > 0 {
         let mark = Line::new().with("  note     ", Tone::Warn);
-        let text = left_out_words(missing, paper.style.unicode);
+        let text = left_out_words(missing);
         paper.paragraph(&mark, &text, Tone::Plain)?;
     }
     Ok(())
@@ -175,8 +173,8 @@ pub fn left_out(recording: &Recording, filter: &Filter) -> u64 {
 }
 
 /// The same in words.
-pub fn left_out_words(histograms: u64, unicode: bool) -> String {
-    let histograms = several(histograms, "histogram", unicode);
+pub fn left_out_words(histograms: u64) -> String {
+    let histograms = several(histograms, "histogram");
     format!("{histograms} left out: size, process and least latency of its I/Os are not known")
 }
 
@@ -207,7 +205,7 @@ pub fn shortened(path: &str, room: usize) -> String {
     format!("{start}..{end}")
 }
 
-fn alarm(number: u64, tone: Tone, unicode: bool) -> Cell {
+fn alarm(number: u64, tone: Tone) -> Cell {
     let ink = if number > 0 { Ink::strong(tone) } else { Tone::Faint.into() };
-    (count(number, unicode), ink)
+    (count(number), ink)
 }

@@ -237,11 +237,11 @@ fn head(screen: &Screen) -> Vec<Line<'static>> {
         vec![Span::styled(format!(" {}", clean(screen.mode)), screen.pen(Tone::Accent))];
     if let Some(tick) = tick {
         let at = tick.start_ns as f64 / 1e9;
-        let each = duration(tick.length_ns as f64, screen.unicode());
+        let each = duration(tick.length_ns as f64);
         second.push(Span::raw(format!("  at {at:.1} s, {each} a column")));
     }
     let tone = if lost > 0 { Tone::Bad } else { Tone::Faint };
-    let lost = format!("  lost {}", count(lost, screen.unicode()));
+    let lost = format!("  lost {}", count(lost));
     second.push(Span::styled(lost, screen.pen(tone)));
     for missing in screen.missing {
         second.push(Span::styled(format!("  {}", clean(missing)), screen.pen(Tone::Warn)));

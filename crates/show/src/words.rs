@@ -29,12 +29,12 @@ pub fn tone(finding: &Finding) -> Tone {
 }
 
 /// What the trouble costs: time waited per second, share of slow requests, p99 or mean.
-pub fn impact(impact: &Impact, unicode: bool) -> String {
+pub fn impact(impact: &Impact) -> String {
     let mut parts = Vec::new();
     if let Some(waited) = impact.waited_per_s {
-        parts.push(format!("{} waited per second", duration(waited * 1e9, unicode)));
+        parts.push(format!("{} waited per second", duration(waited * 1e9)));
     }
-    let ns = |length: Nanos| duration(length.ns() as f64, unicode);
+    let ns = |length: Nanos| duration(length.ns() as f64);
     if let Some(slow) = impact.slow_share {
         parts.push(format!("{} of I/Os over {}", share(slow), ns(impact.felt())));
     }
@@ -61,18 +61,18 @@ pub fn sureness(confidence: f64) -> &'static str {
 }
 
 /// A value in its unit.
-pub fn quantity(value: f64, unit: Unit, unicode: bool) -> String {
-    Quantity { value, unit }.words(unicode)
+pub fn quantity(value: f64, unit: Unit) -> String {
+    Quantity { value, unit }.words()
 }
 
 /// The threshold a value was compared with: `> 3.3 ms`, `12 to 20 %`.
-pub fn bound(bound: Option<Bound>, unit: Unit, unicode: bool) -> String {
+pub fn bound(bound: Option<Bound>, unit: Unit) -> String {
     match bound {
         None => String::new(),
-        Some(Bound::Above(limit)) => format!("> {}", quantity(limit, unit, unicode)),
-        Some(Bound::Below(limit)) => format!("< {}", quantity(limit, unit, unicode)),
+        Some(Bound::Above(limit)) => format!("> {}", quantity(limit, unit)),
+        Some(Bound::Below(limit)) => format!("< {}", quantity(limit, unit)),
         Some(Bound::Between(low, high)) => {
-            format!("{} to {}", quantity(low, unit, unicode), quantity(high, unit, unicode))
+            format!("{} to {}", quantity(low, unit), quantity(high, unit))
         }
     }
 }

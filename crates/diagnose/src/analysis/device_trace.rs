@@ -203,7 +203,7 @@ impl DeviceTrace {
         last.saturating_sub(first).max(1) as f64
     }
 
-    /// The kind of most requests, in words: `128 KB sequential reads`.
+    /// The kind of most requests, in words: `128 KiB sequential reads`.
     pub fn main_kind(&self) -> Option<String> {
         self.groups.first().map(|(group, _)| group.words())
     }

@@ -30,7 +30,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// The kind in words: `128 KB sequential reads`.
+    /// The kind in words: `128 KiB sequential reads`.
     pub fn words(&self) -> String {
         let pattern = match self.sequential {
             Some(true) => "sequential ",

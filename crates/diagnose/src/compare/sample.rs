@@ -14,7 +14,7 @@ pub(super) struct Kind {
 }
 
 impl Kind {
-    /// In words: `8 KB sequential reads`; sizes up to the one named, from above its half.
+    /// In words: `8 KiB sequential reads`; sizes up to the one named, from above its half.
     pub(super) fn words(self) -> String {
         let pattern = match self.sequential {
             Some(true) => "sequential ",

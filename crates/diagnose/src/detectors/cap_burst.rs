@@ -256,8 +256,8 @@ fn sold(limit: Limit, step: &Drained) -> Option<(&'static str, f64)> {
 
 fn rate(limit: Limit, value: f64) -> String {
     match limit {
-        Limit::Iops => format!("{} IOPS", phrase::thousands(value.round())),
-        Limit::BytesPerSecond => format!("{}/s", phrase::bytes(value)),
+        Limit::Iops => phrase::iops(value),
+        Limit::BytesPerSecond => phrase::rate(value),
     }
 }
 
@@ -273,11 +273,11 @@ fn advise(finding: &mut Finding, limit: Limit, step: &Drained) {
     ]);
     if limit == Limit::Iops && (step.high / BURST - 1.0).abs() < 0.05 {
         finding.next_step.push(format!(
-            "as gp2 this is a volume of {} GiB: a full bucket lasts {} at {} IOPS, and fills again \
+            "as gp2 this is a volume of {} GiB: a full bucket lasts {} at {}, and fills again \
              in {} of rest",
             phrase::digits((step.low / PER_GIB).round()),
             minutes(BUCKET / (step.high - step.low)),
-            phrase::thousands(step.high.round()),
+            phrase::iops(step.high),
             minutes(BUCKET / step.low)
         ));
     }

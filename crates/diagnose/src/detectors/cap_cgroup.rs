@@ -365,8 +365,8 @@ fn group_of(limit: &Limit) -> String {
 
 fn said(limit: &Limit) -> String {
     match limit.kind.is_of_bytes() {
-        true => format!("{}/s", phrase::bytes(limit.value)),
-        false => format!("{} per second", phrase::thousands(limit.value)),
+        true => phrase::rate(limit.value),
+        false => phrase::iops(limit.value),
     }
 }
 

@@ -311,16 +311,16 @@ fn evidence(pin: &Pin, number: impl Fn(&str, f64, Unit) -> Evidence) -> Vec<Evid
 fn finish(finding: &mut Finding, disk: &str, pin: &Pin) {
     let name = phrase::disk(disk);
     let rate = match pin.limit {
-        Limit::Iops => format!("{} I/Os per second", phrase::thousands(pin.rate)),
-        Limit::BytesPerSecond => format!("{} per second", phrase::bytes(pin.rate)),
+        Limit::Iops => phrase::iops(pin.rate),
+        Limit::BytesPerSecond => phrase::rate(pin.rate),
     };
     let near = match &pin.tier {
         Some((tier, off)) => format!(
             ", {} from the limit of {} ({})",
             phrase::percent(off.abs()),
             match tier.limit {
-                Limit::Iops => format!("{} IOPS", phrase::thousands(tier.value)),
-                Limit::BytesPerSecond => format!("{} per second", phrase::bytes(tier.value)),
+                Limit::Iops => phrase::iops(tier.value),
+                Limit::BytesPerSecond => phrase::rate(tier.value),
             },
             tier.known_from
         ),

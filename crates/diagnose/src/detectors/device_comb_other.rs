@@ -235,7 +235,7 @@ fn known_clock(period_ms: f64) -> Option<String> {
     let quanta = (period_ms / QUANTUM_MS).round();
     // Beyond a few quanta any period is near a multiple.
     let few = (1.0..=12.0).contains(&quanta);
-    (few && same(quanta * QUANTUM_MS)).then(|| format!("{quanta:.0} quanta of 250 us"))
+    (few && same(quanta * QUANTUM_MS)).then(|| format!("{quanta:.0} quanta of 250 µs"))
 }
 
 /// The steps taken away again, and from a device that does one thing after the other what was waited

@@ -97,9 +97,9 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace, wake: &Wake) -> Finding {
     let (n, all) = (wake.woken as u64, trace.spans.len() as u64);
     let mut finding = new_finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
     finding.sentence = format!(
-        "{} enters a sleep state: the first request after a pause of {} s or more takes {}, all others {}",
+        "{} enters a sleep state: the first request after a pause of {} or more takes {}, all others {}",
         phrase::disk(&trace.disk),
-        phrase::digits(wake.shortest_s),
+        phrase::ms(wake.shortest_s * 1e3),
         phrase::ns(wake.woken_ns),
         phrase::ns(wake.awake_ns)
     );

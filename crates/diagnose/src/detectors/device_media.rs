@@ -382,9 +382,9 @@ fn from_own_word(
         let what = "spare blocks left";
         builder.fact(analysis, &reading, what, (spare, Unit::Share), Some(Bound::Below(least)));
         builder.words.push(format!(
-            "{:.0} % of its spare blocks are left, less than its own threshold of {:.0} %",
-            100.0 * spare,
-            100.0 * least
+            "{} of its spare blocks are left, less than its own threshold of {}",
+            phrase::percent(spare),
+            phrase::percent(least)
         ));
         most = most.max(FAILED_TWICE);
     }
@@ -399,7 +399,7 @@ fn from_own_word(
             (used, Unit::Share),
             Some(Bound::Above(1.0)),
         );
-        builder.words.push(format!("{:.0} % of its rated endurance are used", 100.0 * used));
+        builder.words.push(format!("{} of its rated endurance is used", phrase::percent(used)));
         most = most.max(WORN);
     }
     most

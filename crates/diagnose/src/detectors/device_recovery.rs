@@ -141,10 +141,10 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     finding.confidence = if proven { believed } else { believed.min(SHAPE_ALONE) };
     finding.explained_share = found.sum_s * 1e9 / trace.lost_ns().max(1.0);
     finding.sentence = format!(
-        "{} requests of {} completed at {} s, {}: error recovery ran into its time limit",
+        "{} requests of {} completed at {}, {}: error recovery ran into its time limit",
         n,
         phrase::disk(&candidate.disk),
-        phrase::digits(found.limit_s),
+        phrase::ms(found.limit_s * 1e3),
         stated.map_or("a usual limit", |(_, words)| words)
     );
     finding.refuted_by = lines(&[

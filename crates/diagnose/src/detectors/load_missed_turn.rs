@@ -197,11 +197,11 @@ fn finding(
     let mut finding = new_finding(DETECTOR.verdict, Some(device), vec![listing]);
     let size = bytes.map(|bytes| format!(" of {}", phrase::bytes(f64::from(bytes))));
     finding.sentence = format!(
-        "each synchronous write{} waits one revolution, {:.3} ms at {:.0} rpm: its sector has just \
+        "each synchronous write{} waits one revolution, {} at {}: its sector has just \
          passed the head when the previous write returns",
         size.unwrap_or_default(),
-        missed.turn_ms,
-        missed.rpm
+        phrase::ms(missed.turn_ms),
+        phrase::rpm(missed.rpm)
     );
     finding.evidence = evidence;
     finding.confidence = if missed.n >= 100 { AT_100 } else { AT_20 };
@@ -233,5 +233,5 @@ fn whole_turns(turns: f64) -> String {
 }
 
 fn bucket(low: f64, high: f64) -> String {
-    format!("{} to {} ms", phrase::digits(low), phrase::digits(high))
+    format!("{} to {}", phrase::ms(low), phrase::ms(high))
 }

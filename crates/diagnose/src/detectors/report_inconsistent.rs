@@ -170,10 +170,10 @@ fn finding(analysis: &Analysis, inconsistency: &Inconsistency) -> Option<Finding
             let mut finding =
                 new_finding(DETECTOR.verdict, Some(known.device), vec![inconsistency.listing]);
             finding.sentence = format!(
-                "the figures of {} disagree: {} I/Os per second that wait {} each are {} in flight, \
+                "the figures of {} disagree: {} that wait {} each are {} in flight, \
                  not {}",
                 phrase::disk(&disk),
-                phrase::thousands(per_s),
+                phrase::iops(per_s),
                 phrase::ms(await_ms),
                 phrase::digits(product),
                 phrase::digits(queue_len)
@@ -246,12 +246,12 @@ fn overrun(
     let mut finding = new_finding(DETECTOR.verdict, Some(known.device), vec![listing]);
     let rate = throughput(analysis, listing, known, n, took_s);
     finding.sentence = format!(
-        "the run contradicts itself: {} waits of {} add up to {:.1} s, but it took {:.2} s with at \
+        "the run contradicts itself: {} waits of {} add up to {}, but it took {} with at \
          most {} in flight, so a figure is wrong{}",
         n,
         phrase::ms(mean_ms),
-        sum_s,
-        took_s,
+        phrase::ms(sum_s * 1e3),
+        phrase::ms(took_s * 1e3),
         phrase::digits(at_once),
         rate.as_ref().map_or(String::new(), |rate| rate.clause.clone())
     );

@@ -101,13 +101,13 @@ fn finding(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     }
     let mut finding = new_finding(DETECTOR.verdict, Some(low.device), listings);
     finding.sentence = format!(
-        "{disk} was not full at {} busy and {} I/Os per second: with {} instead of {} requests in \
+        "{disk} was not full at {} busy and {}: with {} instead of {} requests in \
          flight it did {}",
         phrase::percent(low.interval.busy.unwrap_or(1.0)),
-        phrase::thousands(low.per_s()),
+        phrase::iops(low.per_s()),
         phrase::digits(loads[1].in_flight),
         phrase::digits(loads[0].in_flight),
-        phrase::thousands(high.per_s())
+        phrase::iops(high.per_s())
     );
     for (name, row) in [("first", low), ("second", high)] {
         let source = analysis.source(row.listing);

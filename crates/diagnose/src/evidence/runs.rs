@@ -165,17 +165,21 @@ pub fn deep(analysis: &Analysis, verdict: Verdict, of_large: bool) -> Vec<Findin
             let source = analysis.source(run.listing);
             let mut finding = new_finding(verdict, Some(run.device), vec![run.listing]);
             finding.sentence = format!(
-                "{} keeps {} requests of {} in flight: at {} IOPS each waits {} for the others, and the \
+                "{} keeps {} requests of {} in flight: at {} each waits {} for the others, and the \
                  depth of the queue makes that latency, not the disk",
                 phrase::disk(&run.name),
                 phrase::digits(in_flight),
                 phrase::bytes(run.bytes()),
-                phrase::thousands(run.per_s),
+                phrase::iops(run.per_s),
                 phrase::ms(latency)
             );
             let depth = match run.at_once {
-                Some(n) => read_off("in flight at most (depth times jobs)", n, Unit::Requests, 1, source),
-                None => computed("in flight, rate times latency", in_flight, Unit::Requests, 1, source),
+                Some(n) => {
+                    read_off("in flight at most (depth times jobs)", n, Unit::Requests, 1, source)
+                }
+                None => {
+                    computed("in flight, rate times latency", in_flight, Unit::Requests, 1, source)
+                }
             };
             finding.evidence = vec![
                 held(depth, Bound::Above(DEEP)),
@@ -183,7 +187,9 @@ pub fn deep(analysis: &Analysis, verdict: Verdict, of_large: bool) -> Vec<Findin
                 held(
                     match run.await_ms {
                         Some(ms) => read_off("mean latency", ms, Unit::Ms, 1, source),
-                        None => computed("mean latency, depth over rate", latency, Unit::Ms, 1, source),
+                        None => {
+                            computed("mean latency, depth over rate", latency, Unit::Ms, 1, source)
+                        }
                     },
                     Bound::Above(WAITS * s0.median_ms()),
                 ),
@@ -201,7 +207,8 @@ pub fn deep(analysis: &Analysis, verdict: Verdict, of_large: bool) -> Vec<Findin
                 "the throughput is far below what the device gave before",
             ]);
             finding.next_step = vec![
-                "measure latency at the depth of the real program: `--iodepth=1 --numjobs=1`".to_string(),
+                "measure latency at the depth of the real program: `--iodepth=1 --numjobs=1`"
+                    .to_string(),
                 "compare throughput, not latency, with the data sheet of the device".to_string(),
             ];
             Some(finding)
@@ -225,19 +232,19 @@ pub fn capped(analysis: &Analysis, verdict: Verdict, prior: f64) -> Vec<Finding>
             let (limit, tier, off) = run.tier()?;
             let source = analysis.source(run.listing);
             let (rate, unit, words) = match limit {
-                Limit::Iops => (run.per_s, Unit::PerSecond, format!("{} IOPS", phrase::thousands(run.per_s))),
+                Limit::Iops => (run.per_s, Unit::PerSecond, phrase::iops(run.per_s)),
                 Limit::BytesPerSecond => (
                     run.bytes_per_s,
                     Unit::BytesPerSecond,
-                    format!("{} per second", phrase::bytes(run.bytes_per_s)),
+                    phrase::rate(run.bytes_per_s),
                 ),
             };
             let mut finding = new_finding(verdict, Some(run.device), vec![run.listing]);
             finding.sentence = format!(
-                "{} is pinned at {words} for {:.0} s, {} from a limit that is sold ({}), with {} requests in \
+                "{} is pinned at {words} for {}, {} from a limit that is sold ({}), with {} requests in \
                  flight",
                 phrase::disk(&run.name),
-                run.seconds,
+                phrase::ms(run.seconds * 1e3),
                 phrase::percent(off.abs()),
                 tier.known_from,
                 phrase::digits(in_flight)

@@ -16,6 +16,7 @@
 use std::io::Write;
 
 use clap::{Args, FromArgMatches};
+use iowhy_model::numbers;
 use serde_json::{Value, json};
 
 use crate::clean;
@@ -110,11 +111,8 @@ fn table(rows: &[Value], out: &mut dyn Write) -> std::io::Result<()> {
     let text =
         |value: &Value| value.as_str().filter(|text| !text.is_empty()).unwrap_or("-").to_string();
     let seconds = |value: &Value| {
-        value.as_f64().map_or("-".to_string(), |value| {
-            if value >= 10.0 { format!("{value:.0} s") } else { format!("{value:.1} s") }
-        })
+        value.as_f64().map_or("-".to_string(), |value| numbers::duration(value * 1e9))
     };
-    let percent = |share: f64| format!("{:.0} %", share * 100.0);
     let mut cells: Vec<[String; 8]> = vec![HEADS.map(str::to_string)];
     for row in rows {
         let verdict = match (&row["verdict"], &row["capture"]) {
@@ -128,7 +126,7 @@ fn table(rows: &[Value], out: &mut dyn Write) -> std::io::Result<()> {
             seconds(&row["length_s"]),
             text(&row["device"]),
             verdict,
-            confidence.map_or("-".to_string(), percent),
+            confidence.map_or("-".to_string(), numbers::share),
             seconds(&row["lost_s"]),
             text(&row["trigger"]),
             text(&row["id"]),

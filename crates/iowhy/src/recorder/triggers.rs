@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use iowhy_model::{Op, Stage};
+use iowhy_model::{Op, Stage, numbers};
 use iowhy_store::Learned;
 
 use super::intake::Second;
@@ -190,9 +190,9 @@ impl Triggers {
         if excess < WAITED_NS {
             return None;
         }
-        let slowest = one.histogram.max_ns.unwrap_or(bound) as f64 / 1e6;
+        let slowest = numbers::duration(one.histogram.max_ns.unwrap_or(bound) as f64);
         let usual = if learned.is_some() {
-            format!("4 times the p99.9 of this hour, {} ms", bound as f64 / 1e6)
+            format!("4 times the p99.9 of this hour, {}", numbers::duration(bound as f64))
         } else {
             "1 s; what is usual is not learned yet".to_string()
         };
@@ -200,7 +200,7 @@ impl Triggers {
             at_ns: now_ns,
             trigger: Trigger::Latency,
             device: device.to_string(),
-            words: format!("{count} {} I/Os above {usual}; slowest {slowest:.0} ms", op.name()),
+            words: format!("{count} {} I/Os above {usual}; slowest {slowest}", op.name()),
             excess_ns: excess,
         })
     }
@@ -228,8 +228,8 @@ impl Triggers {
                 trigger: Trigger::Stall,
                 device: device.clone(),
                 words: format!(
-                    "{waiting} I/Os in flight and none completed for {:.1} s",
-                    silent as f64 / 1e9
+                    "{waiting} I/Os in flight and none completed for {}",
+                    numbers::duration(silent as f64)
                 ),
                 excess_ns: excess as f64 * waiting as f64,
             });
@@ -249,7 +249,7 @@ impl Triggers {
             at_ns: now_ns,
             trigger: Trigger::Pressure,
             device: String::new(),
-            words: format!("tasks waited for I/O {:.0} % of 10 s", share * 100.0),
+            words: format!("tasks waited for I/O {} of 10 s", numbers::share(share)),
             excess_ns: 0.0,
         })
     }

@@ -101,9 +101,9 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
             // Even the quickest read after the pause is slower than the slowest without one.
             Some(awake) if least_ms.is_some_and(|least| least > awake * WAKES) => {
                 answer.push(format!(
-                    "after {} s of pause a read takes {} at least, without a pause {} at most: \
+                    "after a pause of {} a read takes {} at least, without a pause {} at most: \
                      something falls asleep",
-                    pause.as_secs_f64(),
+                    time(pause.as_secs_f64() * 1e3),
                     time(least_ms.unwrap_or(0.0)),
                     time(awake)
                 ));

@@ -21,7 +21,7 @@
 
 use std::time::Duration;
 
-use iowhy_model::{Op, Unit};
+use iowhy_model::{Op, Unit, numbers};
 
 use crate::Purpose;
 use crate::error::Error;
@@ -99,10 +99,10 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
 fn verdict(rates: &[f64]) -> String {
     match fall(rates) {
         Some((second, before, after)) => format!(
-            "the rate fell after {second} s from {} to {} per second and stayed there: after {} \
+            "the rate fell after {second} s from {} to {} and stayed there: after {} \
              I/Os something was used up",
-            digits(before),
-            digits(after),
+            numbers::iops(before),
+            numbers::iops(after),
             digits(before * second as f64)
         ),
         None if rates.len() >= 2 * SIDE => {
@@ -110,10 +110,10 @@ fn verdict(rates: &[f64]) -> String {
             let square = rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>();
             let cv = (square / rates.len() as f64).sqrt() / mean.max(1e-9);
             format!(
-                "it kept its pace for {} s: {} per second, give or take {} %",
+                "it kept its pace for {} s: {}, give or take {}",
                 rates.len(),
-                digits(mean),
-                digits(cv * 100.0)
+                numbers::iops(mean),
+                numbers::share(cv)
             )
         }
         None => "too short to say whether it keeps its pace".to_string(),

@@ -36,7 +36,7 @@
 
 use std::fmt::Write;
 
-use iowhy_model::{Op, Unit};
+use iowhy_model::{Op, Unit, numbers};
 
 use crate::enqueue::Enqueued;
 use crate::error::Error;
@@ -142,9 +142,9 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
         if let Some(found) = turns(&latencies).filter(|_| depth(ask) == 1) {
             outcome.rpm = Some(found.rpm);
             outcome.answer.push(format!(
-                "{:.0} % of the writes of {bytes} bytes take whole turns of {:.3} ms, those of a \
+                "{} of the writes of {bytes} bytes take whole revolutions of {:.3} ms, those of a \
                  disk of {:.0} rpm",
-                found.share * 100.0,
+                numbers::share(found.share),
                 found.turn_ms,
                 found.rpm
             ));

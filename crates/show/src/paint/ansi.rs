@@ -190,6 +190,13 @@ impl Line {
         }
     }
 
+    /// The same for a terminal without UTF-8: `us` for `µs`.
+    #[must_use]
+    pub fn ascii(&self) -> Line {
+        let plain = |(text, ink): &(String, Ink)| (text.replace("µs", "us"), *ink);
+        Line { spans: self.spans.iter().map(plain).collect() }
+    }
+
     /// Columns it takes.
     pub fn width(&self) -> usize {
         self.spans.iter().map(|(text, _)| text.width()).sum()

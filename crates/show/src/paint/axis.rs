@@ -4,8 +4,8 @@ use super::{Line, Tone};
 use crate::words::duration;
 
 /// The label of a latency row: its lower edge, or that it holds all below its upper one.
-pub fn latency_label(low_ns: u64, unicode: bool) -> String {
-    if low_ns == 0 { "0".to_string() } else { duration(low_ns as f64, unicode) }
+pub fn latency_label(low_ns: u64) -> String {
+    if low_ns == 0 { "0".to_string() } else { duration(low_ns as f64) }
 }
 
 /// Fewest columns between two ticks of time.

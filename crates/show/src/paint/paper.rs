@@ -27,7 +27,10 @@ impl<'a> Paper<'a> {
 
     /// One line, cut at the edge.
     pub fn line(&mut self, line: &Line) -> io::Result<()> {
-        line.write(self.width(), self.style.colour, self.out)
+        if self.style.unicode {
+            return line.write(self.width(), self.style.colour, self.out);
+        }
+        line.ascii().write(self.width(), self.style.colour, self.out)
     }
 
     /// Several lines.
@@ -123,8 +126,8 @@ fn words(text: &str) -> Vec<String> {
 
 /// Units that are not parted from their number.
 const UNITS: [&str; 19] = [
-    "ns", "us", "µs", "ms", "s", "min", "h", "%", "B", "KiB", "MiB", "GiB", "/s", "k/s", "KiB/s",
-    "MiB/s", "rpm", "turns", "I/Os",
+    "ns", "us", "µs", "ms", "s", "min", "h", "%", "B", "KiB", "MiB", "GiB", "IOPS", "KiB/s",
+    "MiB/s", "GiB/s", "rpm", "turns", "I/Os",
 ];
 
 /// Shortens a word to `width` columns and gives the rest.

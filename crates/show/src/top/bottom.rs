@@ -74,7 +74,7 @@ fn slowest(screen: &Screen, area: Rect) -> Vec<Line<'static>> {
     let head = format!(" {:>8} {:10} {:7} {:>7} {}", "slowest", "device", "op", "size", "process");
     let mut lines = vec![Line::from(screen.heading(Panel::Slowest, &head))];
     for one in some.iter().take(usize::from(area.height).saturating_sub(1)) {
-        let latency = duration(one.latency_ns as f64, screen.unicode());
+        let latency = duration(one.latency_ns as f64);
         let size = one.bytes.map_or(String::new(), |size| bytes(f64::from(size)));
         let comm = one.comm.as_deref().unwrap_or("");
         let at = format!(" at {:.2} s", one.at_ns as f64 / 1e9);

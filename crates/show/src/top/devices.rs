@@ -160,7 +160,7 @@ pub fn draw(frame: &mut Frame, area: Rect, screen: &Screen, rows: &[Row]) -> Rec
         let name = shortened(&clean(&device.name), names);
         let mut text = format!(" {name:names$}");
         for (title, width, _) in &columns {
-            text += &format!(" {:>width$}", cell(screen, device, title));
+            text += &format!(" {:>width$}", cell(device, title));
         }
         let busy = device.busy.map_or(NONE.to_string(), share);
         text += &format!(" {busy:>6}");
@@ -183,10 +183,8 @@ pub fn draw(frame: &mut Frame, area: Rect, screen: &Screen, rows: &[Row]) -> Rec
     Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area }
 }
 
-fn cell(screen: &Screen, device: &DeviceTick, title: &str) -> String {
-    let time = |ns: Option<f64>| {
-        ns.map_or(NONE.to_string(), |ns| duration(ns, screen.unicode()).replace(' ', ""))
-    };
+fn cell(device: &DeviceTick, title: &str) -> String {
+    let time = |ns: Option<f64>| ns.map_or(NONE.to_string(), |ns| duration(ns).replace(' ', ""));
     let quantile = |q: f64| {
         let known = device.latencies.as_ref().and_then(|known| known.quantile(q));
         time(known.map(|known| known.high_ns as f64))

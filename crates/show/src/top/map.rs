@@ -52,7 +52,7 @@ pub fn draw(frame: &mut Frame, area: Rect, screen: &Screen) -> Rect {
         value if most > least => 0.15 + 0.85 * (value / least).ln() / (most / least).ln(),
         _ => 1.0,
     };
-    let label = if screen.intensity { duration(most * 1e9, screen.unicode()) } else { short(most) };
+    let label = if screen.intensity { duration(most * 1e9) } else { short(most) };
     head.push(Span::styled(format!("  brightest {label} per s"), screen.pen(Tone::Faint)));
     let ramp = match screen.intensity {
         true => screen.style.palette.intensity(),
@@ -63,8 +63,7 @@ pub fn draw(frame: &mut Frame, area: Rect, screen: &Screen) -> Rect {
     let top = counts.iter().copied().max().unwrap_or(0).max(1);
     for line in 0..usize::from(cells.height) {
         let edge = at((low, high), usize::from(cells.height) - 1 - line, usize::from(cells.height));
-        let text =
-            if line % 2 == 0 { latency_label(edge, screen.unicode()) } else { String::new() };
+        let text = if line % 2 == 0 { latency_label(edge) } else { String::new() };
         let mut spans = vec![Span::styled(format!("{text:>8} "), screen.pen(Tone::Faint))];
         for (index, cells) in grid.iter().enumerate() {
             let value = |row: usize| {
@@ -170,7 +169,7 @@ fn axis(screen: &Screen, ticks: &[Tick], columns: usize) -> Line<'static> {
     let over: f64 = screen.shown().iter().map(|tick| tick.length_ns as f64).sum();
     let end = usize::from(LEFT) + columns + 1;
     let mut spans = vec![Span::styled(format!("{text:<end$.end$}"), screen.pen(Tone::Faint))];
-    let over = format!("I/Os of the last {}", duration(over, screen.unicode()));
+    let over = format!("I/Os of the last {}", duration(over));
     spans.push(Span::styled(over, screen.pen(Tone::Faint)));
     Line::from(spans)
 }

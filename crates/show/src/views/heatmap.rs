@@ -100,8 +100,7 @@ fn title(
     one: &Series,
     picture: &Picture,
 ) -> io::Result<()> {
-    let (name, text) =
-        map_title::title(&report.recording, listing, one, picture, paper.style.unicode);
+    let (name, text) = map_title::title(&report.recording, listing, one, picture);
     let mark = Line::new().with(&name, Ink::strong(Tone::Accent));
     let mark = if mark.width() * 2 > paper.width() {
         paper.line(&mark)?;
@@ -149,7 +148,7 @@ fn map(paper: &mut Paper, picture: &Picture, measure: Measure) -> io::Result<()>
         style.unicode,
     ));
     axis.pad(LEFT + picture.columns);
-    axis.push(&format!(" {:>8}", picture.latest_sum(measure, style)), Ink::strong(Tone::Plain));
+    axis.push(&format!(" {:>8}", picture.latest_sum(measure)), Ink::strong(Tone::Plain));
     paper.line(&axis)?;
     let mut legend = legend::line(&scale, &ramp, measure, style);
     for (mark, name) in [(Mark::Median, "p50"), (Mark::Tail, "p99")] {

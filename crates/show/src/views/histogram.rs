@@ -115,9 +115,9 @@ fn heading(
     if let Some(label) = known.label {
         text += &format!(", {}", recording.text(label));
     }
-    text += &format!(", {} ({})", several(histogram.count(), one, unicode), source.format);
+    text += &format!(", {} ({})", several(histogram.count(), one), source.format);
     if let Some(length) = known.length {
-        text += &format!(" in {}", duration(length.ns() as f64, unicode));
+        text += &format!(" in {}", duration(length.ns() as f64));
     }
     paper.paragraph(&mark, &text, Tone::Plain)?;
     paper.item("  ", &numbers(histogram, unicode))
@@ -125,18 +125,22 @@ fn heading(
 
 /// Mean, extremes and the percentiles that the sample carries.
 fn numbers(histogram: &Histogram, unicode: bool) -> String {
-    let said = |ns: f64| duration(ns, unicode);
     let mut parts: Vec<String> = Vec::new();
     if let Some((mean, exact)) = histogram.mean_ns() {
-        parts.push(format!("mean {} ({})", said(mean), if exact { "exact" } else { "estimated" }));
+        parts.push(format!(
+            "mean {} ({})",
+            duration(mean),
+            if exact { "exact" } else { "estimated" }
+        ));
     }
-    parts.extend(histogram.min_ns.map(|ns| format!("min {}", said(ns as f64))));
-    parts.extend(histogram.max_ns.map(|ns| format!("max {}", said(ns as f64))));
+    parts.extend(histogram.min_ns.map(|ns| format!("min {}", duration(ns as f64))));
+    parts.extend(histogram.max_ns.map(|ns| format!("max {}", duration(ns as f64))));
     let below = if unicode { "≤" } else { "<=" };
     for (name, q) in bars::QUANTILES {
         let quantile = histogram.quantile(q).filter(|known| known.high_ns < u64::MAX - 1);
-        parts
-            .extend(quantile.map(|known| format!("{name} {below} {}", said(known.high_ns as f64))));
+        parts.extend(
+            quantile.map(|known| format!("{name} {below} {}", duration(known.high_ns as f64))),
+        );
     }
     parts.join(", ")
 }
@@ -148,7 +152,6 @@ fn summaries(
     source: &Source,
     mut some: Vec<&Distribution>,
 ) -> io::Result<()> {
-    let unicode = paper.style.unicode;
     some.sort_by_key(|known| std::cmp::Reverse(known.histogram.max_ns));
     let right = Align::Right;
     let heads =
@@ -156,10 +159,10 @@ fn summaries(
     let mut columns = Columns::new(&heads).flexible(0);
     for known in some {
         let histogram = &known.histogram;
-        let said = |ns: Option<f64>| (duration(ns.unwrap_or(f64::NAN), unicode), Ink::default());
+        let said = |ns: Option<f64>| (duration(ns.unwrap_or(f64::NAN)), Ink::default());
         columns.row(vec![
             (format!("{} {}", device(recording, known), op(known)), Tone::Accent.into()),
-            (count(histogram.count(), unicode), Ink::default()),
+            (count(histogram.count()), Ink::default()),
             said(histogram.min_ns.map(|ns| ns as f64)),
             said(histogram.mean_ns().map(|(ns, _)| ns)),
             said(histogram.max_ns.map(|ns| ns as f64)),

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use iowhy_probe::{Cell, Kind, Outcome, Own, Table, digits, time};
+use iowhy_probe::{Cell, Kind, Outcome, Own, Table, time};
 use serde_json::{Value, json};
 
 /// The numbers, what they mean, and what the engine cost.
@@ -36,8 +36,8 @@ pub fn write_text(
 
 /// What the engine itself cost, so that nobody takes its own delay for the device's.
 fn cost(own: &Own) -> String {
-    let each = own.cpu_ns as f64 / own.n.max(1) as f64 / 1e3;
-    let mut text = format!("engine: {}, {} us of CPU per I/O", own.way, digits(each));
+    let each = own.cpu_ns as f64 / own.n.max(1) as f64;
+    let mut text = format!("engine: {}, {} of CPU per I/O", own.way, time(each / 1e6));
     if let Some(ns) = own.no_cpu_ns {
         text.push_str(&format!(", {} ready without a CPU", time(ns as f64 / 1e6)));
     }

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use iowhy_capture::Writer;
-use iowhy_model::{Level, Loss};
+use iowhy_model::{Level, Loss, numbers};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
 
@@ -65,11 +65,12 @@ impl Summary {
             [] => String::new(),
         };
         let text = format!(
-            "{} I/Os in {:.1} s, {} lost; {}{files}, {each:.1} bytes per I/O",
+            "{} I/Os in {}, {} lost; {}{files}, {} per I/O",
             self.events,
-            self.seconds,
+            numbers::duration(self.seconds * 1e9),
             self.lost(),
-            iowhy_model::numbers::bytes(self.bytes as f64),
+            numbers::bytes(self.bytes as f64),
+            numbers::bytes(each),
         );
         messages::warn(&text, None);
         for loss in self.losses.iter().filter(|loss| loss.count > 0) {

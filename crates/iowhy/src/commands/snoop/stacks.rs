@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use iowhy_live::StackCount;
-use iowhy_model::Recording;
+use iowhy_model::{Recording, numbers};
 
 /// Stacks shown in full; of the rest, how many they are.
 const SHOWN: usize = 20;
@@ -40,15 +40,15 @@ fn one(count: &StackCount, recording: &Recording, out: &mut dyn Write) -> io::Re
     let pid = count.pid.map_or(String::new(), |pid| format!(" (PID {pid})"));
     let device = recording.devices().get(count.device.index());
     let device = device.map_or("<unknown>", |device| device.name.as_str());
+    let total = count.total.ns() as f64;
     writeln!(
         out,
-        "# {} I/Os, {} of {device} by {comm}{pid}: {:.3} ms in all, {:.3} ms on average, {:.3} ms \
-         at most",
+        "# {} I/Os, {} of {device} by {comm}{pid}: {} in all, {} on average, {} at most",
         count.count,
         count.op.name(),
-        count.total.ms(),
-        count.total.ms() / count.count.max(1) as f64,
-        count.longest.ms(),
+        numbers::duration(total),
+        numbers::duration(total / count.count.max(1) as f64),
+        numbers::duration(count.longest.ns() as f64),
     )?;
     for frame in count.kernel.iter().chain(&count.user) {
         writeln!(out, "#     {frame}")?;

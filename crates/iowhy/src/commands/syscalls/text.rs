@@ -6,7 +6,7 @@ use std::io::Write;
 use iowhy_live::CallCount;
 use iowhy_model::{
     Distribution, Edges, Filter, Histogram, Layer, Level, Loss, Op, Recording, Report, Sampling,
-    Sink, Source, Stage,
+    Sink, Source, Stage, numbers,
 };
 use serde_json::{Value, json};
 
@@ -28,12 +28,12 @@ pub fn table(
     verbose: bool,
 ) -> anyhow::Result<()> {
     let mut out = clean::stdout();
-    writeln!(out, "I/O calls in {seconds:.1} s, by summed wait (traced)\n")?;
+    writeln!(out, "I/O calls in {}, by summed wait (traced)\n", time(seconds * 1e9))?;
     let shown = if verbose { counts.len() } else { ROWS };
     writeln!(
         out,
         "{:>10} {:>9} {:>8} {:>8} {:>7} {:>9}  {:<16} {:<16} process",
-        "waited", "calls", "mean", "max", "failed", "MB", "call", "on"
+        "waited", "calls", "mean", "max", "failed", "size", "call", "on"
     )?;
     for count in counts.iter().take(shown) {
         let (sum, n) = (count.histogram.sum_ns.unwrap_or(0.0), count.histogram.count());
@@ -44,7 +44,7 @@ pub fn table(
             time(sum / n.max(1) as f64),
             time(count.histogram.max_ns.unwrap_or(0) as f64),
             count.failed,
-            count.bytes.map_or("-".to_string(), |bytes| format!("{:.1}", bytes as f64 / 1e6)),
+            count.bytes.map_or("-".to_string(), |bytes| numbers::bytes(bytes as f64)),
             count.call,
             count.file.unwrap_or("-"),
             count.comm,
@@ -100,7 +100,7 @@ fn disk_part(counts: &[CallCount], disk: &Disk, out: &mut dyn Write) -> std::io:
     for (pid, (comm, wait), of) in both.into_iter().take(ROWS) {
         let device = of.device_ns as f64;
         let share = match device <= *wait {
-            true => format!("at most {:.0} % of its wait", 100.0 * device / wait),
+            true => format!("at most {} of its wait", numbers::share(device / wait)),
             false => "more than its wait: asynchronous, mmap or concurrent".to_string(),
         };
         writeln!(
@@ -210,5 +210,5 @@ pub fn json(
 
 /// A length of time with three digits.
 fn time(ns: f64) -> String {
-    iowhy_model::numbers::duration(ns, true)
+    numbers::duration(ns)
 }

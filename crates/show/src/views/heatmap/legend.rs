@@ -25,7 +25,7 @@ pub fn line(scale: &Scale, ramp: &Ramp, measure: Measure, style: &Style) -> Line
         let text = match measure {
             _ if value <= 0.0 => ">0".to_string(),
             Measure::Frequency => short(value),
-            Measure::Intensity => duration(value * 1e9, style.unicode).replace(' ', ""),
+            Measure::Intensity => duration(value * 1e9).replace(' ', ""),
         };
         line.push(&format!(" {text} "), Tone::Faint);
     }

@@ -23,8 +23,7 @@ pub fn write(paper: &mut Paper, histogram: &Histogram) -> io::Result<()> {
     let Some(edges) = edges(paper, &[histogram]) else { return Ok(()) };
     let rows = histogram.rebin(&edges);
     let labels = labels(&edges, paper.style.unicode);
-    let numbers: Vec<String> =
-        rows.counts().iter().map(|n| count(*n, paper.style.unicode)).collect();
+    let numbers: Vec<String> = rows.counts().iter().map(|n| count(*n)).collect();
     let room = numbers.iter().map(|text| text.chars().count()).max().unwrap_or(0);
     let shares = paper.width() >= SHARES;
     let left = labels.first().map_or(0, |label| label.chars().count()) + room + 3;
@@ -65,7 +64,7 @@ pub fn side_by_side(paper: &mut Paper, queue: &Histogram, device: &Histogram) ->
     let sides =
         [("Q2D", queue.rebin(&edges), Tone::Warn), ("D2C", device.rebin(&edges), Tone::Accent)];
     let most = sides.iter().flat_map(|(_, side, _)| side.counts()).copied().max().unwrap_or(1);
-    let room = count(most, unicode).chars().count().max(3);
+    let room = count(most).chars().count().max(3);
     let half = paper.width().saturating_sub(label) / 2;
     let length = half.saturating_sub(room + 4).clamp(1, LONGEST / 2);
     let mut head = Line::new();
@@ -81,7 +80,7 @@ pub fn side_by_side(paper: &mut Paper, queue: &Histogram, device: &Histogram) ->
         let mut line = Line::new().with(text, Tone::Faint);
         for (place, (_, side, tone)) in sides.iter().enumerate() {
             let number = side.counts().get(row).copied().unwrap_or(0);
-            let text = count(number, unicode);
+            let text = count(number);
             line.pad(label + place * half + 2 + room - text.chars().count());
             line.push(&text, if number == 0 { Tone::Faint } else { Tone::Plain });
             line.push(" ", Tone::Plain);
@@ -118,12 +117,11 @@ fn rate(number: u64, of: &Histogram) -> f64 {
 
 /// `16.4 ms - 32.8 ms` for each row, all of one width.
 fn labels(edges: &Edges, unicode: bool) -> Vec<String> {
-    let low: Vec<String> =
-        (0..edges.buckets()).map(|row| latency_label(edges.low(row), unicode)).collect();
+    let low: Vec<String> = (0..edges.buckets()).map(|row| latency_label(edges.low(row))).collect();
     let high: Vec<String> = (0..edges.buckets())
         .map(|row| match edges.high(row) {
             u64::MAX => "more".to_string(),
-            high => latency_label(high, unicode),
+            high => latency_label(high),
         })
         .collect();
     let widest = |texts: &[String]| texts.iter().map(|t| t.chars().count()).max().unwrap_or(0);

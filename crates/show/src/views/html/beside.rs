@@ -83,7 +83,7 @@ fn has_device(before: &Report, after: &Report, device: iowhy_model::DeviceId) ->
 fn row(one: &Difference, out: &mut dyn Write) -> io::Result<()> {
     let value = |side: usize| {
         let known = one.values.get(side).copied().flatten();
-        known.map_or("-".to_string(), |value| text(&quantity(value, one.unit, true)))
+        known.map_or("-".to_string(), |value| text(&quantity(value, one.unit)))
     };
     let ratio = one.ratio.map_or("-".to_string(), |ratio| format!("{} ×", three(ratio)));
     let interval = one

@@ -62,7 +62,7 @@ pub fn verdict(report: &Report, findings: &[&Finding], out: &mut dyn Write) -> i
     if let Some(known) = &first.impact {
         let severity = first.severity().filter(|_| !first.verdict.accuses_nobody());
         let severity = severity.map_or(String::new(), |severity| format!("{}: ", severity.word()));
-        term(out, "impact", &format!("{severity}{}", impact(known, true)))?;
+        term(out, "impact", &format!("{severity}{}", impact(known)))?;
     }
     term(out, "confidence", &confidence(first))?;
     if let Some(explains) = explains(first) {
@@ -124,9 +124,9 @@ pub fn evidence(report: &Report, findings: &[&Finding], out: &mut dyn Write) -> 
                 out,
                 "<tr><td>{}<td class=\"n\">{}<td>{}<td class=\"n\">{}<td>{}<td>{}</tr>",
                 text(&one.quantity),
-                quantity(one.value, one.unit, true),
-                text(&bound(one.bound, one.unit, true)),
-                count(one.n, true),
+                quantity(one.value, one.unit),
+                text(&bound(one.bound, one.unit)),
+                count(one.n),
                 one.how.word(),
                 text(file_name(&one.origin.to_string())),
             )?;
@@ -210,12 +210,12 @@ pub fn histograms(report: &Report, style: &Style, out: &mut dyn Write) -> io::Re
                 text(name.map_or("", |device| device.name.as_str())),
                 known.op.map_or("all", Op::name),
                 known.stage.name(),
-                count(counted.count(), true),
+                count(counted.count()),
                 mean(counted),
                 percentile(counted, 0.5),
                 percentile(counted, 0.99),
                 percentile(counted, 0.999),
-                counted.max_ns.map_or("-".to_string(), |ns| duration(ns as f64, true)),
+                counted.max_ns.map_or("-".to_string(), |ns| duration(ns as f64)),
             ));
         }
     }
@@ -233,8 +233,8 @@ pub fn histograms(report: &Report, style: &Style, out: &mut dyn Write) -> io::Re
         out,
         "</table></div><p class=\"note\">A percentile is the upper edge of its bucket; it is left \
          out where the sample is too small for it (p99 needs {} I/Os, p99.9 {}).</p>",
-        count(Quantile::events_needed(0.99), true),
-        count(Quantile::events_needed(0.999), true),
+        count(Quantile::events_needed(0.99)),
+        count(Quantile::events_needed(0.999)),
     )
 }
 
@@ -255,7 +255,7 @@ pub fn slowest(report: &Report, style: &Style, out: &mut dyn Write) -> io::Resul
     for (_, event) in some {
         let recording = &report.recording;
         let device = recording.devices().get(event.device.index());
-        let said = |ns: Option<i64>| ns.map_or("-".to_string(), |ns| duration(ns as f64, true));
+        let said = |ns: Option<i64>| ns.map_or("-".to_string(), |ns| duration(ns as f64));
         writeln!(
             out,
             "<tr><td class=\"n\">{}<td class=\"n\">{}<td>{}<td>{}<td class=\"n\">{}\
@@ -319,8 +319,8 @@ pub fn who(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()
                 out,
                 "<tr><td>{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}</tr>",
                 text(name),
-                count(*ios, true),
-                duration(*waited, true),
+                count(*ios),
+                duration(*waited),
                 share(waited / f64::max(all, 1.0)),
             )?;
         }
@@ -346,10 +346,10 @@ pub fn inputs(report: &Report, out: &mut dyn Write) -> io::Result<()> {
             text(&source.format),
             source.level.letter(),
             source.level.words(),
-            count(source.records, true),
-            count(source.skipped, true),
+            count(source.records),
+            count(source.skipped),
             if source.lost() > 0 { " lost" } else { "" },
-            count(source.lost(), true),
+            count(source.lost()),
         )?;
     }
     writeln!(out, "</table></div>")?;
@@ -357,7 +357,7 @@ pub fn inputs(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     for listing in &report.recording.listings {
         let source = &listing.source;
         for loss in &source.losses {
-            let (n, what) = (count(loss.count, true), text(&loss.what));
+            let (n, what) = (count(loss.count), text(&loss.what));
             items.push(format!("<span class=\"lost\">lost {n}</span> {what}"));
         }
         for note in &source.notes {
@@ -465,7 +465,7 @@ fn explains(finding: &Finding) -> Option<String> {
 }
 
 fn forecast(forecast: &Forecast) -> String {
-    let said = |ns: i64| duration(ns as f64, true);
+    let said = |ns: i64| duration(ns as f64);
     let after = match forecast.range {
         Some((from, to)) => format!("{} to {}", said(from.ns()), said(to.ns())),
         None => said(forecast.mean.ns()),
@@ -479,15 +479,15 @@ fn forecast(forecast: &Forecast) -> String {
 
 fn mean(counted: &Histogram) -> String {
     match counted.mean_ns() {
-        Some((mean, true)) => duration(mean, true),
-        Some((mean, false)) => format!("≈ {}", duration(mean, true)),
+        Some((mean, true)) => duration(mean),
+        Some((mean, false)) => format!("≈ {}", duration(mean)),
         None => "-".to_string(),
     }
 }
 
 fn percentile(counted: &Histogram, q: f64) -> String {
     counted.quantile(q).map_or("-".to_string(), |known| match known.high_ns {
-        u64::MAX => format!("&gt; {}", duration(known.low_ns as f64, true)),
-        high => duration(high as f64, true),
+        u64::MAX => format!("&gt; {}", duration(known.low_ns as f64)),
+        high => duration(high as f64),
     })
 }

@@ -71,7 +71,6 @@ fn places(evidence: &[&Evidence]) -> Vec<String> {
 }
 
 fn table(paper: &Paper, some: &[&Evidence], places: Option<&[String]>, spelt: bool) -> Columns {
-    let unicode = paper.style.unicode;
     // 60: below that the quantity itself no longer has room to be read.
     let roomy = paper.width() >= 60;
     let mut heads = vec![("", Align::Left), ("value", Align::Right), ("threshold", Align::Left)];
@@ -86,11 +85,11 @@ fn table(paper: &Paper, some: &[&Evidence], places: Option<&[String]>, spelt: bo
         let ink = verdict_ink(one);
         let mut cells: Vec<Cell> = vec![
             (one.quantity.clone(), Ink::default()),
-            (quantity(one.value, one.unit, unicode), ink),
-            (bound(one.bound, one.unit, unicode), Tone::Faint.into()),
+            (quantity(one.value, one.unit), ink),
+            (bound(one.bound, one.unit), Tone::Faint.into()),
         ];
         if roomy {
-            cells.push((count(one.n, unicode), Tone::Faint.into()));
+            cells.push((count(one.n), Tone::Faint.into()));
             cells.push((one.how.word().to_string(), Tone::Faint.into()));
         }
         if let Some(places) = places.filter(|_| roomy) {

@@ -154,7 +154,7 @@ fn bar(paper: &Paper, tone: Tone) -> Line {
 /// What it costs: the numbers that the severity follows from.
 fn cost(paper: &Paper, finding: &Finding) -> Block {
     let text = match &finding.impact {
-        Some(known) => impact(known, paper.style.unicode),
+        Some(known) => impact(known),
         None if accuses(finding) && finding.subject.device.is_some() => {
             "not measured: the input holds no latency of this device".to_string()
         }
@@ -183,7 +183,7 @@ fn forecast(paper: &Paper, finding: &Finding) -> Block {
 
 /// Latency now and after the cure, in one clause.
 pub fn after_the_cure(forecast: &Forecast, unicode: bool) -> String {
-    let said = |ns: i64| duration(ns as f64, unicode);
+    let said = |ns: i64| duration(ns as f64);
     let arrow = if unicode { "→" } else { "->" };
     let after = match forecast.range {
         Some((from, to)) if !forecast.is_narrow() => {
@@ -245,13 +245,12 @@ fn decides(paper: &Paper, finding: &Finding) -> Block {
 
 /// A number with its threshold; where there is room with its n, basis and source.
 fn number(paper: &Paper, one: &Evidence) -> String {
-    let unicode = paper.style.unicode;
-    let mut text = format!("{}: {}", one.quantity, quantity(one.value, one.unit, unicode));
+    let mut text = format!("{}: {}", one.quantity, quantity(one.value, one.unit));
     if one.bound.is_some() {
-        text += &format!(" (threshold {})", bound(one.bound, one.unit, unicode));
+        text += &format!(" (threshold {})", bound(one.bound, one.unit));
     }
     if paper.width() >= WIDE {
-        let (n, origin) = (count(one.n, unicode), one.origin.to_string());
+        let (n, origin) = (count(one.n), one.origin.to_string());
         text += &format!(", n {n}, {}, from {}", one.how.word(), file_name(&origin));
     }
     text
@@ -260,18 +259,17 @@ fn number(paper: &Paper, one: &Evidence) -> String {
 /// What a wide screen shows beside it: all numbers, and all that would refute it.
 fn behind(paper: &Paper, finding: &Finding) -> Vec<Line> {
     let mut lines = vec![Line::new().with("Evidence", Ink::strong(Tone::Accent))];
-    let unicode = paper.style.unicode;
     let mut refuted = Vec::new();
     for text in &finding.refuted_by {
         refuted.extend(paper.wrapped(&Line::new().with("  - ", Tone::Faint), text, Tone::Plain));
     }
     let room = LINES.saturating_sub(refuted.len() + 3);
     for one in &finding.evidence {
-        let mut text = format!("{}: {}", one.quantity, quantity(one.value, one.unit, unicode));
+        let mut text = format!("{}: {}", one.quantity, quantity(one.value, one.unit));
         if one.bound.is_some() {
-            text += &format!(" (threshold {})", bound(one.bound, one.unit, unicode));
+            text += &format!(" (threshold {})", bound(one.bound, one.unit));
         }
-        let (n, origin) = (count(one.n, unicode), one.origin.to_string());
+        let (n, origin) = (count(one.n), one.origin.to_string());
         text += &format!(", n {n}, {}, {}", one.how.word(), file_name(&origin));
         let mark = Line::new().with("  ", Tone::Plain);
         let number = paper.wrapped(&mark, &text, Tone::Plain);
@@ -372,7 +370,6 @@ fn missing(recording: &Recording) -> Vec<&'static str> {
 /// What was read, and what is missing of it, in a line.
 fn inputs(paper: &Paper, report: &Report) -> Block {
     let recording = &report.recording;
-    let unicode = paper.style.unicode;
     let mut files: HashSet<&str> = HashSet::new();
     let (mut records, mut skipped, mut lost) = (0, 0, 0);
     for listing in &recording.listings {
@@ -383,22 +380,22 @@ fn inputs(paper: &Paper, report: &Report) -> Block {
     }
     let name = match (files.len(), files.iter().next()) {
         (1, Some(one)) => shortened(file_name(one), 30),
-        (many, _) => several(many as u64, "input", unicode),
+        (many, _) => several(many as u64, "input"),
     };
     let mut line = label("inputs");
-    line.push(&format!("{name}: {}", several(records, "record", unicode)), Tone::Faint);
+    line.push(&format!("{name}: {}", several(records, "record")), Tone::Faint);
     let prose: u64 = recording.prose.iter().map(|(_, lines)| lines).sum();
     let unread = recording.unread.len() as u64;
     let first = recording.unread.first().map_or((0, 0), |unread| unread.lines);
     let bad = Ink::strong(if lost.saturating_mul(100) > records { Tone::Bad } else { Tone::Warn });
     let warn = Ink::strong(Tone::Warn);
-    let listings = several(unread, "listing", unicode);
+    let listings = several(unread, "listing");
     let parts = [
-        (lost > 0, format!("{} lost", count(lost, unicode)), bad),
+        (lost > 0, format!("{} lost", count(lost)), bad),
         (unread > 0, format!("{listings} not read (line {})", first.0), warn),
-        (skipped > 0, format!("{} unreadable", several(skipped, "line", unicode)), warn),
+        (skipped > 0, format!("{} unreadable", several(skipped, "line")), warn),
         (skipped + lost + unread == 0, "nothing lost".to_string(), Tone::Faint.into()),
-        (prose > 0, format!("{} ignored", several(prose, "line", unicode)), Tone::Faint.into()),
+        (prose > 0, format!("{} ignored", several(prose, "line")), Tone::Faint.into()),
         (true, "more with -v".to_string(), Tone::Faint.into()),
     ];
     for (_, text, ink) in parts.into_iter().filter(|(is, _, _)| *is) {

@@ -105,7 +105,7 @@ fn impact_line(paper: &mut Paper, finding: &Finding) -> io::Result<()> {
     let Some(known) = &finding.impact else { return Ok(()) };
     let mut mark = Line::new().with("  impact", Tone::Faint);
     mark.pad(LABEL);
-    let numbers = impact(known, paper.style.unicode);
+    let numbers = impact(known);
     let text = match finding.severity().filter(|_| accuses(finding)) {
         Some(severity) => format!("{}: {numbers}", severity.word()),
         None => numbers,
@@ -172,7 +172,7 @@ pub fn accuses(finding: &Finding) -> bool {
 /// Latency now and after the cure.
 fn forecast_line(paper: &mut Paper, forecast: &Forecast) -> io::Result<()> {
     let unicode = paper.style.unicode;
-    let said = |ns: i64| duration(ns as f64, unicode);
+    let said = |ns: i64| duration(ns as f64);
     let arrow = if unicode { "→" } else { "->" };
     let mut mark = Line::new().with("  forecast", Tone::Faint);
     mark.pad(LABEL);

@@ -148,10 +148,10 @@ fn of_intervals(
 fn heading(listing: &Listing, interval: &Interval) -> String {
     let mut text = title(listing);
     if let Some(start) = interval.start {
-        text += &format!("  from {}", duration(start.ns() as f64, false));
+        text += &format!("  from {}", duration(start.ns() as f64));
     }
     if let Some(length) = interval.length {
-        text += &format!("  over {}", duration(length.ns() as f64, false));
+        text += &format!("  over {}", duration(length.ns() as f64));
     }
     text
 }
