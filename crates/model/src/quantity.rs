@@ -89,7 +89,7 @@ impl Quantity {
             Unit::Rpm if value.abs() < 1e6 => format!("{} rpm", numbers::exact(value.round())),
             Unit::Rpm => format!("{plain} rpm"),
             Unit::Turns => {
-                format!("{plain} {}", if plain == "1" { "revolution" } else { "revolutions" })
+                format!("{plain} rev")
             }
             Unit::Requests => {
                 format!("{plain} {}", if plain == "1" { "request" } else { "requests" })
@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(said(131_072.0, Unit::BytesPerSecond), "128 KiB/s");
         assert_eq!(said(7203.4, Unit::Rpm), "7203 rpm");
         assert_eq!(said(3e-11, Unit::Ratio), "3.00e-11x");
-        assert_eq!(said(1.0, Unit::Turns), "1 revolution");
+        assert_eq!(said(1.0, Unit::Turns), "1 rev");
         assert_eq!(said(1.0, Unit::Requests), "1 request");
         assert_eq!(said(f64::NAN, Unit::Share), "-");
         assert_eq!(said(0.083, Unit::Ms), "83 µs");

@@ -217,7 +217,7 @@ fn times(figure: &mut Figure, picture: &Picture) {
     for (share, label) in ticks(start, picture.seconds, across as f64 / 100.0) {
         let x = MARGINS.0 + (share * f64::from(across)) as u32;
         figure.rect((x, figure.height + 1), (1, 5), FRAME);
-        if x + label.len() as u32 * LETTER.0 < MARGINS.0 + across {
+        if x + label.chars().count() as u32 * LETTER.0 < MARGINS.0 + across {
             figure.text((x + 4, figure.height + LINE / 2), Anchor::Start, &label, FAINT);
         }
     }
@@ -231,7 +231,7 @@ fn legend(figure: &mut Figure, scale: &Scale, ramp: &Ramp, measure: Measure, pic
         figure.rect((x, y - 7), (22, 14), FRAME);
         figure.rect((x + 1, y - 6), (20, 12), colour);
         figure.text((x + 28, y), Anchor::Start, label, FAINT);
-        x += 28 + LETTER.0 * (label.len() as u32 + 2);
+        x += 28 + LETTER.0 * (label.chars().count() as u32 + 2);
     };
     swatch(figure, ramp.at(0.0), "0");
     for step in (0..STEPS).filter(|step| !scale.is_flat() || step + 1 == STEPS) {

@@ -193,7 +193,7 @@ impl Line {
     /// The same for a terminal without UTF-8: `us` for `µs`.
     #[must_use]
     pub fn ascii(&self) -> Line {
-        let plain = |(text, ink): &(String, Ink)| (text.replace("µs", "us"), *ink);
+        let plain = |(text, ink): &(String, Ink)| (text.replace('µ', "u"), *ink);
         Line { spans: self.spans.iter().map(plain).collect() }
     }
 

@@ -127,7 +127,7 @@ fn words(text: &str) -> Vec<String> {
 /// Units that are not parted from their number.
 const UNITS: [&str; 19] = [
     "ns", "us", "µs", "ms", "s", "min", "h", "%", "B", "KiB", "MiB", "GiB", "IOPS", "KiB/s",
-    "MiB/s", "GiB/s", "rpm", "turns", "I/Os",
+    "MiB/s", "GiB/s", "rpm", "rev", "I/Os",
 ];
 
 /// Shortens a word to `width` columns and gives the rest.
