@@ -179,7 +179,7 @@ fn load_rw_mix() {
     let (met, free) = mixed(&mut world, "nvme0n1", 0.1, 2.0);
     let findings = world.judge();
     assert!(accuses(&findings, "load.rw-mix"), "{}", brief(&findings));
-    let ratio = cited(&findings, "load.rw-mix", "with both over alone");
+    let ratio = cited(&findings, "load.rw-mix", "latency with both, over alone");
     let (with, without) = (
         cited(&findings, "load.rw-mix", "time on the device of reads beside"),
         cited(&findings, "load.rw-mix", "time on the device of reads alone"),

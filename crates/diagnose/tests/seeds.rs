@@ -152,8 +152,8 @@ fn document_001_each_write_misses_a_turn_and_the_arithmetic_fails() {
     assert_eq!(first.verdict, "load.missed-turn");
     near(evidence(first, "one revolution"), 8.336, 0.001);
     near(evidence(first, "spindle speed"), 7198.0, 1.0);
-    assert_eq!(evidence(first, "writes of 2 turns").value, 3.0);
-    assert_eq!(evidence(first, "writes of 3 turns").value, 1.0);
+    assert_eq!(evidence(first, "writes of 2 revolutions").value, 3.0);
+    assert_eq!(evidence(first, "writes of 3 revolutions").value, 1.0);
     let wrong = of(&findings, "report.inconsistent")[0];
     // 2000 x 8.388851 ms = 16.78 s; over 4.450788 s that is 3.77 at once.
     near(evidence(wrong, "sum of all waits"), 16.777702, 1e-6);

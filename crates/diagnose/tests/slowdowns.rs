@@ -221,7 +221,7 @@ fn a_clock_is_no_platter() {
     assert!(accuses(&findings, "device.comb-other"), "{}", brief(&findings));
     let comb = of(&findings, "device.comb-other")[0];
     near(cited(comb, "step"), 4.0, 0.02);
-    near(cited(comb, "services delayed"), 50.0, 0.0);
+    near(cited(comb, "requests delayed"), 50.0, 0.0);
     assert!(comb.sentence.contains("250 Hz"), "{}", comb.sentence);
     near_ms(comb.forecast.as_ref().unwrap().mean.ms(), 0.3, 0.03);
     // The turn of a platter, of which nobody said whether there is one: that is another verdict.

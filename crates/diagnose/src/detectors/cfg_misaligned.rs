@@ -133,7 +133,7 @@ fn off_block(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
             Bound::Above(TIMES),
         ),
         held(
-            computed("time lost to it per time watched", lost, Unit::Ratio, off, source),
+            computed("time lost to it, per second", lost, Unit::Seconds, off, source),
             Bound::Above(confidence::COMPLAINED_OF),
         ),
     ];
@@ -223,9 +223,9 @@ fn parity(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         ),
         held(
             computed(
-                "time waiting for these reads, per second watched",
+                "time lost to these reads, per second",
                 lost,
-                Unit::Ratio,
+                Unit::Seconds,
                 n,
                 source,
             ),

@@ -182,7 +182,7 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         computed("most on the device at once", f64::from(found.deepest), Unit::Requests, n, source),
         estimated("healthy service time, at its longest", s0_ns / 1e6, Unit::Ms, n, source),
         held(
-            computed("time lost to the wait per time watched", lost, Unit::Ratio, n, source),
+            computed("time lost to the wait, per second", lost, Unit::Seconds, n, source),
             Bound::Above(confidence::COMPLAINED_OF),
         ),
     ];

@@ -187,7 +187,7 @@ fn finding(
         estimated("step", found.period_ms, Unit::Ms, slow, source),
         estimated("service time without a step", found.base_ms, Unit::Ms, n, source),
         held(
-            computed("services delayed", slow as f64, Unit::Count, n, source),
+            computed("requests delayed", slow as f64, Unit::Count, n, source),
             Bound::Above(SLOW as f64 - 1.0),
         ),
         held(
@@ -195,7 +195,7 @@ fn finding(
             Bound::Above(COMB),
         ),
         held(
-            computed("delayed services on a tooth", found.on_teeth, Unit::Share, slow, source),
+            computed("delayed requests on a multiple of the step", found.on_teeth, Unit::Share, slow, source),
             Bound::Above(ON_TEETH),
         ),
         computed("lost time that is whole steps", found.explained_share, Unit::Share, n, source),
@@ -212,7 +212,7 @@ fn finding(
     finding.confidence = if is_dealt { believed.min(SHAPE_ALONE) } else { believed };
     finding.explained_share = found.explained_share;
     finding.refuted_by = lines(&[
-        "a platter turns in the device, at a speed no vendor sold in numbers",
+        "the device has a platter, at a spindle speed that is not on sale",
         "the clock that wrote the log ticks at this step",
     ]);
     finding.next_step = vec![

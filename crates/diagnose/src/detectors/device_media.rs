@@ -177,9 +177,13 @@ fn from_log(analysis: &Analysis, candidate: &FaultCandidate, builder: &mut Evide
     builder.log_lines(analysis, what, &reading, Some(Bound::Above(0.0)));
     if let Some(line) = reading.iter().find(|line| line.message.sector.is_some()) {
         let sector = line.message.sector.unwrap_or(0) as f64;
-        builder.fact(analysis, &line.reading, "first sector it names", (sector, Unit::Count), None);
+        builder.fact(analysis, &line.reading, "first sector named", (sector, Unit::Count), None);
     }
-    let at = &first.message.stamp;
+    let stamp = &first.message.stamp;
+    let at = match stamp.parse::<f64>() {
+        Ok(_) => format!("{stamp} s"),
+        Err(_) => stamp.clone(),
+    };
     let n = reading.len();
     let lines = if n == 1 { "a medium error".to_string() } else { format!("{n} medium errors") };
     builder.words.push(format!("{lines} in the kernel's log, the first at {at}"));

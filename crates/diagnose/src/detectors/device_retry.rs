@@ -46,7 +46,7 @@ use crate::phrase;
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::DeviceRetry,
-    summary: "The disk retries sectors: whole extra turns of the platter",
+    summary: "The disk retries sectors: whole extra revolutions of the platter",
     manual: include_str!("device_retry.rs"),
     needs: Needs {
         level: Level::C,
@@ -344,7 +344,7 @@ fn forecast(case: &Case, ladder: &Ladder) -> Option<Forecast> {
         }
     }
     let what = format!(
-        "no turn is lost and the same {} reads are sent",
+        "no revolution is lost and the same {} reads are sent",
         phrase::bytes(f64::from(case.bytes))
     );
     with_services(case.trace, &services, 1, what)

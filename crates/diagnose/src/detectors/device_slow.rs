@@ -165,7 +165,7 @@ fn behind_others(trace: &DeviceTrace, mean_ns: f64) -> String {
     if share < WORTH_SAYING {
         return String::new();
     }
-    format!(", {} of it behind others,", phrase::ns(share * mean_ns))
+    format!(" ({} of it in the queue behind others)", phrase::ns(share * mean_ns))
 }
 
 /// The share of the mean wait that is no service.

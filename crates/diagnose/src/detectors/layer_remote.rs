@@ -222,7 +222,7 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
             Bound::Above(TIMES),
         ),
         held(
-            computed("time lost to first reads per time watched", lost, Unit::Ratio, first, source),
+            computed("time lost to first reads, per second", lost, Unit::Seconds, first, source),
             Bound::Above(confidence::COMPLAINED_OF),
         ),
     ];

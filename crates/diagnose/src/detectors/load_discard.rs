@@ -172,7 +172,7 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
             Bound::Above(TIMES),
         ),
         held(
-            computed("time lost to them per time watched", lost, Unit::Ratio, met, source),
+            computed("time lost to them, per second", lost, Unit::Seconds, met, source),
             Bound::Above(confidence::COMPLAINED_OF),
         ),
     ];

@@ -127,7 +127,7 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     finding.sentence = sentence(disk, per_s, found.median_ns / 1e6, plain_ns / 1e6);
     finding.evidence = vec![
         computed("flushes and durable writes", found.n as f64, Unit::Count, n, source),
-        computed("of them per second", per_s, Unit::PerSecond, n, source),
+        computed("rate of these", per_s, Unit::PerSecond, n, source),
         computed("their median latency", found.median_ns / 1e6, Unit::Ms, n, source),
         computed("their mean latency", found.mean_ns / 1e6, Unit::Ms, n, source),
         held(
@@ -135,7 +135,7 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
             Bound::Above(BUSY_SHARE),
         ),
         held(
-            computed("time they cost per time watched", lost, Unit::Ratio, n, source),
+            computed("time lost to them, per second", lost, Unit::Seconds, n, source),
             Bound::Above(confidence::COMPLAINED_OF),
         ),
     ];

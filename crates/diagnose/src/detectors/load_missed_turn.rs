@@ -1,4 +1,4 @@
-//! Sequential synchronous writes each wait a whole turn of the platter.
+//! Sequential synchronous writes each wait a whole revolution of the platter.
 //!
 //! ## Accuses
 //! The way the program writes, not the disk. It waits for each write before it sends the next;
@@ -44,7 +44,7 @@ use crate::phrase;
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::LoadMissedTurn,
-    summary: "Sequential synchronous writes each wait a whole turn of the platter",
+    summary: "Sequential synchronous writes each wait a whole revolution of the platter",
     manual: include_str!("load_missed_turn.rs"),
     needs: Needs {
         level: Level::B,
@@ -171,14 +171,14 @@ fn facts_of(missed: &MissedTurn, advance_ms: f64, source: &Source) -> Vec<Eviden
     vec![
         estimated("one revolution", missed.turn_ms, Unit::Ms, missed.n, source),
         held(
-            estimated("spindle speed that turn means", missed.rpm, Unit::Rpm, missed.n, source),
+            estimated("spindle speed of that revolution time", missed.rpm, Unit::Rpm, missed.n, source),
             Bound::Between(low, high),
         ),
         held(
-            computed("writes on a whole turn", missed.on_turn_share, Unit::Share, missed.n, source),
+            computed("writes that take whole revolutions", missed.on_turn_share, Unit::Share, missed.n, source),
             Bound::Above(missed.most),
         ),
-        computed("turns per write, mean", missed.mean_turns, Unit::Turns, missed.n, source),
+        computed("revolutions per write, mean", missed.mean_turns, Unit::Turns, missed.n, source),
     ]
 }
 
@@ -208,8 +208,8 @@ fn finding(
     finding.explained_share = (missed.mean_turns * missed.turn_ms - needed_ms) / mean_ms;
     finding.refuted_by = lines(&[
         "the latency stays the same on a device without a platter: then a timer makes the steps",
-        "writes to random places take less than a turn on average",
-        "with two writes in flight each still waits a turn",
+        "writes to random places take less than a revolution on average",
+        "with two writes in flight each still waits a revolution",
     ]);
     finding.next_step = lines(&[
         "keep the next write in flight before the last one is done: `fio --ioengine=libaio \
@@ -229,7 +229,7 @@ fn finding(
 }
 
 fn whole_turns(turns: f64) -> String {
-    if turns == 1.0 { "one turn".to_string() } else { format!("{turns:.0} turns") }
+    if turns == 1.0 { "one revolution".to_string() } else { format!("{turns:.0} revolutions") }
 }
 
 fn bucket(low: f64, high: f64) -> String {

@@ -119,15 +119,15 @@ fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
             source,
         ),
         held(
-            computed("with both over alone", found.ratio, Unit::Ratio, met + free, source),
+            computed("latency with both, over alone", found.ratio, Unit::Ratio, met + free, source),
             Bound::Above(TIMES),
         ),
         held(
-            computed("of it, not by more in flight", effect.fair, Unit::Ratio, met + free, source),
+            computed("the same, at equal depth", effect.fair, Unit::Ratio, met + free, source),
             Bound::Above(MATCHED),
         ),
         held(
-            computed("time lost to it per time watched", lost, Unit::Ratio, met, source),
+            computed("time lost to it, per second", lost, Unit::Seconds, met, source),
             Bound::Above(confidence::COMPLAINED_OF),
         ),
     ];
@@ -241,7 +241,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
             source,
         ),
         held(
-            computed("with both over alone", found.ratio, Unit::Ratio, met + free, source),
+            computed("latency with both, over alone", found.ratio, Unit::Ratio, met + free, source),
             Bound::Above(TIMES),
         ),
     ];

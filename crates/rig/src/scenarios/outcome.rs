@@ -113,7 +113,7 @@ fn figure(finding: &Value, figure: Figure) -> Option<f64> {
     };
     match figure {
         Figure::None => None,
-        Figure::Rpm(_) => cited(["spindle speed", "spindle speed that turn means"]),
+        Figure::Rpm(_) => cited(["spindle speed", "spindle speed of that revolution time"]),
         Figure::Cap(_) => cited(["throughput", "throughput since, median"]),
         Figure::Added => {
             let forecast = &finding["forecast"];

@@ -122,7 +122,10 @@ impl Proposal {
 
     /// The same as a next step of a finding.
     pub fn step(&self) -> String {
-        let on = if self.writes() { format!(" on {}", self.device) } else { String::new() };
+        let on = match self.writes() && !self.device.is_empty() {
+            true => format!(" (a directory on {})", self.device),
+            false => String::new(),
+        };
         format!("`{}`{on}: {}", self.command(), self.settles)
     }
 }
