@@ -222,13 +222,7 @@ fn parity(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
             Bound::Above(READ_FIRST),
         ),
         held(
-            computed(
-                "time lost to these reads, per second",
-                lost,
-                Unit::Seconds,
-                n,
-                source,
-            ),
+            computed("time lost to these reads, per second", lost, Unit::Seconds, n, source),
             Bound::Above(confidence::COMPLAINED_OF),
         ),
     ];

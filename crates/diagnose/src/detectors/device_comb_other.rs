@@ -195,7 +195,13 @@ fn finding(
             Bound::Above(COMB),
         ),
         held(
-            computed("delayed requests on a multiple of the step", found.on_teeth, Unit::Share, slow, source),
+            computed(
+                "delayed requests on a multiple of the step",
+                found.on_teeth,
+                Unit::Share,
+                slow,
+                source,
+            ),
             Bound::Above(ON_TEETH),
         ),
         computed("lost time that is whole steps", found.explained_share, Unit::Share, n, source),

@@ -171,11 +171,23 @@ fn facts_of(missed: &MissedTurn, advance_ms: f64, source: &Source) -> Vec<Eviden
     vec![
         estimated("one revolution", missed.turn_ms, Unit::Ms, missed.n, source),
         held(
-            estimated("spindle speed of that revolution time", missed.rpm, Unit::Rpm, missed.n, source),
+            estimated(
+                "spindle speed of that revolution time",
+                missed.rpm,
+                Unit::Rpm,
+                missed.n,
+                source,
+            ),
             Bound::Between(low, high),
         ),
         held(
-            computed("writes that take whole revolutions", missed.on_turn_share, Unit::Share, missed.n, source),
+            computed(
+                "writes that take whole revolutions",
+                missed.on_turn_share,
+                Unit::Share,
+                missed.n,
+                source,
+            ),
             Bound::Above(missed.most),
         ),
         computed("revolutions per write, mean", missed.mean_turns, Unit::Turns, missed.n, source),

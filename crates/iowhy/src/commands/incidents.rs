@@ -135,7 +135,7 @@ fn table(rows: &[Value], out: &mut dyn Write) -> std::io::Result<()> {
             let mut line: [String; 8] = Default::default();
             line[2] = text(&other["device"]);
             line[3] = text(&other["verdict"]);
-            line[4] = other["confidence"].as_f64().map_or(String::new(), percent);
+            line[4] = other["confidence"].as_f64().map_or(String::new(), numbers::share);
             cells.push(line);
         }
     }

@@ -169,7 +169,13 @@ fn missed_turns(recording: &Recording, missed: &Turns) -> Finding {
             missed.turn_ms, missed.rpm
         ),
         evidence: vec![
-            line("writes that take whole revolutions", missed.share, Unit::Share, How::Traced, on_turn),
+            line(
+                "writes that take whole revolutions",
+                missed.share,
+                Unit::Share,
+                How::Traced,
+                on_turn,
+            ),
             line("mean latency", missed.mean_ms, Unit::Ms, How::Traced, None),
             line("one turn at that speed", missed.turn_ms, Unit::Ms, How::Computed, None),
         ],
