@@ -45,6 +45,16 @@ pub fn key(text: &str) -> Result<Key, String> {
 }
 
 impl Key {
+    /// Whether an I/O tells it.
+    pub fn is_in(self, event: &Event) -> bool {
+        match self {
+            Key::Process => event.comm.is_some(),
+            Key::Cgroup => event.cgroup.is_some(),
+            Key::Size => event.bytes.is_some(),
+            Key::None | Key::Device | Key::Op | Key::Flags => true,
+        }
+    }
+
     /// Whether only single I/Os tell it.
     pub fn needs_events(self) -> bool {
         !matches!(self, Key::None | Key::Device | Key::Op)

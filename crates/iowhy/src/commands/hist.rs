@@ -23,22 +23,25 @@
 //! `iowhy hist --preset read-8k --by process`: 8 KiB reads, by who sent them.
 //! `iowhy hist 1 --records | latencymap`: records that PyLatencyMap draws.
 //! `iowhy hist capture.txt --json`: the histograms found in a capture.
+//! `iowhy hist capture.iowhy --by process`: a capture, apart by who sent the I/Os.
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use clap::{Args, FromArgMatches};
 use iowhy_live::TraceMode;
-use iowhy_model::{Report, Stage};
+use iowhy_model::{Recording, Report, Stage};
 use iowhy_show::NewRecords;
 
 use crate::agreement::{self, Agreement};
-use crate::arguments::{Output, Repeat, Selection, Task, Tracing, Words};
+use crate::arguments::{Files, Output, Repeat, Selection, Task, Tracing, Words};
 use crate::clean;
 use crate::command::{Command, Status};
+use crate::confined;
 use crate::groups::{self, Groups, Key};
-use crate::messages::Hinted;
-use crate::present::{View, repeated};
+use crate::messages::{self, Hinted};
+use crate::present::{View, knows_devices, repeated};
 use crate::watch::{Plan, Watch};
 
 /// Entry in the list of commands.
@@ -91,12 +94,13 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         _ => "histogram",
     });
     let repeat = match hist.words.task()? {
-        Task::Read(_) if !hist.by.is_empty() || hist.cumulative => {
+        Task::Read(_) if hist.cumulative || hist.timestamp => {
             return Err(Hinted::error(
-                "`--cumulative` works only live; `--by` needs a capture with single I/Os",
+                "`--cumulative` and `--timestamp` work only live",
                 "`iowhy hist FILE` shows what it holds per device and operation",
             ));
         }
+        Task::Read(files) if !hist.by.is_empty() => return by_files(&files, &view, &hist),
         Task::Read(files) => {
             return view.of_files(&files, &hist.selection.settled(), &hist.output);
         }
@@ -122,6 +126,48 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         return repeated(watch, &view, repeat, interval, &selection, &hist.output);
     }
     grouped(watch, &view, repeat, interval, &hist, mode)
+}
+
+/// What captures hold, counted apart by the keys.
+fn by_files(files: &Files, view: &View, hist: &Hist) -> anyhow::Result<Status> {
+    confined::reading(files.files.iter().map(PathBuf::as_path), &[])?;
+    let selection = hist.selection.settled();
+    let mut recording = Recording::new();
+    let (failed, prose) = files.pour(&mut recording)?;
+    recording.prose = prose;
+    if recording.listings.is_empty() || !knows_devices(&recording, &selection) {
+        return Ok(Status::Failed);
+    }
+    let filter = selection.filter(&mut recording);
+    let needs_events = selection.per_event() || hist.by.iter().any(|key| key.needs_events());
+    for listing in &mut recording.listings {
+        listing.events.retain(|event| filter.event(event));
+        if needs_events {
+            listing.distributions.clear();
+        }
+        listing.distributions.retain(|known| filter.distribution(known) == Some(true));
+    }
+    let mut events = recording.listings.iter().flat_map(|listing| &listing.events);
+    if needs_events && !events.any(|event| hist.by.iter().all(|key| key.is_in(event))) {
+        return Err(Hinted::error(
+            "the capture does not hold what `--by` asks for of single I/Os",
+            "`iowhy hist FILE` shows what it holds per device and operation",
+        ));
+    }
+    let folded: u64 = recording.listings.iter().map(|listing| listing.folded).sum();
+    if needs_events && folded > 0 {
+        let text = format!("{folded} I/Os were kept as histograms only and are not counted");
+        messages::warn(&text, Some("narrow the time: `iowhy convert FILE PART --from --to`"));
+    }
+    let incomplete = recording.is_incomplete();
+    let mut groups = Groups::new(&hist.by);
+    groups.take(&mut recording);
+    groups.put(&mut recording);
+    let style = hist.output.style(Default::default());
+    let mut out = clean::buffered();
+    view.write(&Report { recording, findings: Vec::new() }, &style, &mut out)?;
+    out.flush()?;
+    Ok(Status::incomplete(failed > 0 || incomplete))
 }
 
 /// How many reports are to be made.

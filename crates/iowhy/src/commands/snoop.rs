@@ -14,10 +14,11 @@
 //! cache always, of direct I/O since Linux 6.6 on file systems that use iomap (ext4, XFS, btrfs); for
 //! a file system's own blocks it is the device. The path is that of some seconds ago, without more
 //! than eight parts, and of a file with several names, one. `--stacks` counts I/Os by the stack of
-//! the task that sent them, and tells at each interval and at the end of the twenty on which most
-//! time was spent: kernel frames as `function+0x12`, those of the program as its file and the offset
-//! in it (`addr2line -e FILE 0x1234` tells the line). A program built without frame pointers shows
-//! its innermost frames only.
+//! the task that sent them instead, all processes of a name together, and tells at each interval and at
+//! the end the ten on which most time was spent: functions of the kernel, and of the program its file
+//! and the offset in it (`addr2line -e FILE 0x1234` tells the line). `--folded` prints all of them, a
+//! line each with the number of I/Os, as `flamegraph.pl` reads it. A program built without frame
+//! pointers shows its innermost frames only.
 //!
 //! ## Examples
 //! `iowhy snoop --device sdb`: until Ctrl-C.
@@ -27,6 +28,7 @@
 //! `iowhy snoop --json --for 30s > capture.json`: keep it; `iowhy why capture.json` judges it.
 //! `iowhy snoop --files --over 10ms`: which files are slow.
 //! `iowhy snoop --stacks --for 10s --device sdb`: which code sends the I/Os.
+//! `iowhy snoop --stacks --folded --for 30s | flamegraph.pl > io.svg`: as a flame graph.
 //! `iowhy snoop | iowhy why`: both at once.
 
 mod stacks;
@@ -71,14 +73,18 @@ struct Snoop {
     #[arg(short = 'P', long)]
     pattern: bool,
     /// The time of day (UTC) of each completion instead of seconds since the first
-    #[arg(short = 't', long, conflicts_with = "json")]
+    #[arg(short = 'T', short_alias = 't', long, conflicts_with = "json")]
     timestamp: bool,
     /// The file that each I/O reads or writes, where it can be known
     #[arg(long)]
     files: bool,
-    /// Count I/Os by the kernel and user stack that sent them; told at each interval and at the end
-    #[arg(long, conflicts_with = "json")]
+    /// Instead of single I/Os, the ten stacks that sent those on which most time was spent; at each
+    /// interval and at the end
+    #[arg(long, conflicts_with_all = ["json", "files", "pattern", "timestamp"])]
     stacks: bool,
+    /// With `--stacks`: all of them in the folded form that flame graphs are made of, at the end
+    #[arg(long, requires = "stacks")]
+    folded: bool,
     #[command(flatten)]
     selection: Selection,
     #[command(flatten)]
@@ -120,7 +126,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         .zip(repeat.count)
         .map(|(interval, count)| interval.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX)));
     let end = snoop.watch_for.map(span).or(counted).unwrap_or(Duration::MAX);
-    let mut table = interval.filter(|_| !snoop.output.json).map(Table::new);
+    let mut table = interval.filter(|_| !snoop.output.json && !snoop.folded).map(Table::new);
     let mut out = clean::buffered();
     let mut until = Duration::ZERO;
     let (mut zero, mut wall) = (None, None);
@@ -132,7 +138,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         wall = wall.or(wall_clock(&report.recording));
         style.time_of_day = style.time_of_day.map(|_| since_1970(wall, zero));
         let news = report.recording.listings.iter().any(|listing| !listing.events.is_empty());
-        if news || style.heading {
+        if (news || style.heading) && !snoop.stacks {
             view.write(&report, &style, &mut out)?;
             out.flush()?;
         }
@@ -143,7 +149,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         if let Some(table) = &mut table {
             let told = table.add(&mut report.recording, until, &mut out)?;
             if told && snoop.stacks {
-                stacks::write(watch.take_stacks(), &report.recording, &mut out)?;
+                stacks::write(stacks::grouped(watch.take_stacks()), &report.recording, &mut out)?;
             }
         }
         if until >= end || watch.stopped() {
@@ -157,12 +163,22 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     lost += report.recording.listings.iter().map(|l| l.source.lost()).sum::<u64>();
     from_zero(&mut report, &mut zero);
     style.time_of_day = style.time_of_day.map(|_| since_1970(wall, zero));
-    view.write(&report, &style, &mut out)?;
+    if !snoop.stacks {
+        view.write(&report, &style, &mut out)?;
+    }
     if let Some(table) = &mut table {
         table.add(&mut report.recording, Duration::MAX, &mut out)?;
     }
     if snoop.stacks {
-        stacks::write(counts, &report.recording, &mut out)?;
+        let (groups, missed) = stacks::grouped(counts);
+        if snoop.folded {
+            stacks::folded(&groups, &report.recording, &mut out)?;
+            if missed > 0 {
+                messages::warn(&format!("{missed} I/Os without a stack are left out"), None);
+            }
+        } else {
+            stacks::write((groups, missed), &report.recording, &mut out)?;
+        }
     }
     out.flush()?;
     if lost > 0 {

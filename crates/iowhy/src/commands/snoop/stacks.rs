@@ -1,29 +1,89 @@
-//! The stacks that sent most, in lines that a reader of the I/Os passes over.
+//! The stacks that sent most: a table of the top ones, or all in the folded form of flame graphs.
 
+use std::collections::HashMap;
 use std::io::{self, Write};
 
 use iowhy_live::StackCount;
-use iowhy_model::{Recording, numbers};
+use iowhy_model::{DeviceId, Name, Nanos, Op, Recording, numbers};
 
 /// Stacks shown in full; of the rest, how many they are.
-const SHOWN: usize = 20;
+const SHOWN: usize = 10;
+
+/// I/Os of one stack, whatever process of that name sent them.
+#[derive(Clone, PartialEq, Debug)]
+pub struct StackGroup {
+    comm: Option<Name>,
+    device: DeviceId,
+    op: Op,
+    /// Functions, innermost first, those of the kernel before the program's.
+    frames: Vec<String>,
+    count: u64,
+    total: Nanos,
+    longest: Nanos,
+}
+
+/// The same stacks added up, those on which most time was spent first; and I/Os without a stack.
+pub fn grouped((counts, missed): (Vec<StackCount>, u64)) -> (Vec<StackGroup>, u64) {
+    let mut places: HashMap<(Option<Name>, DeviceId, Op, Vec<String>), usize> = HashMap::new();
+    let mut groups: Vec<StackGroup> = Vec::new();
+    for count in counts {
+        let frames = frames(&count);
+        let key = (count.comm, count.device, count.op, frames.clone());
+        let place = *places.entry(key).or_insert_with(|| {
+            groups.push(StackGroup {
+                comm: count.comm,
+                device: count.device,
+                op: count.op,
+                frames,
+                count: 0,
+                total: Nanos(0),
+                longest: Nanos(0),
+            });
+            groups.len() - 1
+        });
+        if let Some(group) = groups.get_mut(place) {
+            group.count += count.count;
+            group.total = Nanos(group.total.ns().saturating_add(count.total.ns()));
+            group.longest = group.longest.max(count.longest);
+        }
+    }
+    groups.sort_by_key(|group| std::cmp::Reverse(group.total));
+    (groups, missed)
+}
+
+/// Functions without the place in them, which differs from call to call, and without addresses that
+/// belong to no file: a program without frame pointers has them at its end.
+fn frames(count: &StackCount) -> Vec<String> {
+    let function = |frame: &String| match frame.split_once("+0x") {
+        Some((name, _)) => name.to_string(),
+        None => frame.clone(),
+    };
+    let known = count.user.iter().rposition(|frame| !frame.starts_with("0x"));
+    let user = count.user.get(..known.map_or(0, |last| last + 1)).unwrap_or_default();
+    count.kernel.iter().map(function).chain(user.iter().cloned()).collect()
+}
 
 /// Writes those on which most time was spent, and how many I/Os had none.
 ///
 /// # Errors
 /// If they cannot be written.
 pub fn write(
-    (counts, missed): (Vec<StackCount>, u64),
+    (groups, missed): (Vec<StackGroup>, u64),
     recording: &Recording,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    for count in counts.iter().take(SHOWN) {
-        one(count, recording, out)?;
+    for group in groups.iter().take(SHOWN) {
+        one(group, recording, out)?;
     }
-    let rest = counts.get(SHOWN..).unwrap_or_default();
+    let rest = groups.get(SHOWN..).unwrap_or_default();
     if !rest.is_empty() {
-        let ios: u64 = rest.iter().map(|count| count.count).sum();
-        writeln!(out, "# {} more stacks sent {ios} I/Os", rest.len())?;
+        let ios: u64 = rest.iter().map(|group| group.count).sum();
+        writeln!(
+            out,
+            "# {}, which sent {}",
+            numbers::several(rest.len() as u64, "more stack"),
+            numbers::several(ios, "I/O")
+        )?;
     }
     if missed > 0 {
         writeln!(
@@ -34,24 +94,98 @@ pub fn write(
     Ok(())
 }
 
-fn one(count: &StackCount, recording: &Recording, out: &mut dyn Write) -> io::Result<()> {
-    let comm = count.comm.map_or("?", |name| recording.text(name));
-    let comm: String = comm.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
-    let pid = count.pid.map_or(String::new(), |pid| format!(" (PID {pid})"));
-    let device = recording.devices().get(count.device.index());
+fn one(group: &StackGroup, recording: &Recording, out: &mut dyn Write) -> io::Result<()> {
+    let device = recording.devices().get(group.device.index());
     let device = device.map_or("<unknown>", |device| device.name.as_str());
-    let total = count.total.ns() as f64;
+    let total = group.total.ns() as f64;
     writeln!(
         out,
-        "# {} I/Os, {} of {device} by {comm}{pid}: {} in all, {} on average, {} at most",
-        count.count,
-        count.op.name(),
+        "# {}, {} of {device} by {}: {} in all, {} on average, {} at most",
+        numbers::several(group.count, "I/O"),
+        group.op.name(),
+        plain(comm(group, recording)),
         numbers::duration(total),
-        numbers::duration(total / count.count.max(1) as f64),
-        numbers::duration(count.longest.ns() as f64),
+        numbers::duration(total / group.count.max(1) as f64),
+        numbers::duration(group.longest.ns() as f64),
     )?;
-    for frame in count.kernel.iter().chain(&count.user) {
-        writeln!(out, "#     {frame}")?;
+    for frame in &group.frames {
+        writeln!(out, "#     {}", plain(frame))?;
     }
     Ok(())
+}
+
+/// Writes all in the folded form: `process;outermost;...;innermost I/Os`.
+///
+/// # Errors
+/// If they cannot be written.
+pub fn folded(groups: &[StackGroup], recording: &Recording, out: &mut dyn Write) -> io::Result<()> {
+    let mut lines: HashMap<String, u64> = HashMap::new();
+    for group in groups {
+        let mut line = plain(comm(group, recording)).replace([';', ' '], "_");
+        for frame in group.frames.iter().rev() {
+            line.push(';');
+            line.push_str(&plain(frame).replace([';', ' '], "_"));
+        }
+        *lines.entry(line).or_default() += group.count;
+    }
+    let mut lines: Vec<(String, u64)> = lines.into_iter().collect();
+    lines.sort();
+    lines.iter().try_for_each(|(line, count)| writeln!(out, "{line} {count}"))
+}
+
+fn comm<'a>(group: &StackGroup, recording: &'a Recording) -> &'a str {
+    group.comm.map_or("?", |name| recording.text(name))
+}
+
+/// A name on one line.
+fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iowhy_model::Sink;
+
+    fn count(pid: u32, comm: Name, device: DeviceId, kernel: &str, user: &[&str]) -> StackCount {
+        StackCount {
+            kernel: vec![kernel.to_string(), "submit_bio+0x30".to_string()],
+            user: user.iter().map(|frame| frame.to_string()).collect(),
+            pid: Some(pid),
+            comm: Some(comm),
+            device,
+            op: Op::Read,
+            count: 2,
+            total: Nanos(3_000_000),
+            longest: Nanos(2_000_000),
+        }
+    }
+
+    #[test]
+    fn stacks_of_one_function_are_one_and_fold() {
+        let mut recording = Recording::new();
+        let (device, fio) = (recording.device("sdb"), recording.name("fio; x"));
+        let counts = vec![
+            count(1, fio, device, "blk_mq_submit_bio+0x12", &["/bin/fio+0x10", "0x700000007"]),
+            count(2, fio, device, "blk_mq_submit_bio+0x99", &["/bin/fio+0x10"]),
+        ];
+        let (groups, missed) = grouped((counts, 5));
+        assert_eq!((groups.len(), missed), (1, 5));
+        assert_eq!((groups[0].count, groups[0].total), (4, Nanos(6_000_000)));
+        let mut out = Vec::new();
+        folded(&groups, &recording, &mut out).unwrap();
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "fio__x;/bin/fio+0x10;submit_bio;blk_mq_submit_bio 4\n"
+        );
+        let mut out = Vec::new();
+        write((groups, missed), &recording, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(
+            text.starts_with(
+                "# 4 I/Os, read of sdb by fio; x: 6 ms in all, 1.5 ms on average, 2 ms at most\n"
+            ),
+            "{text}"
+        );
+    }
 }
