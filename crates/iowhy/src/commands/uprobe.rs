@@ -2,8 +2,8 @@
 //!
 //! ## Does
 //! Watches one function, named or given by its offset in the file, and counts in the kernel how long
-//! each call took from entry to return, per process: number, exact mean, minimum and maximum, and a
-//! histogram. With `--latency` no time is measured: one argument of the function is taken as the
+//! each call took from entry to return: number, exact mean, minimum and maximum, and a histogram of all
+//! processes together, then the ten processes with the longest sum (`--verbose`: all). With `--latency` no time is measured: one argument of the function is taken as the
 //! latency, and with `--event` another one as the number of the event that it belongs to, a histogram
 //! for each. So Oracle's wait interface and others that report a wait when it is over can be watched.
 //!
@@ -13,10 +13,13 @@
 //! traps, 1 to 5 microseconds: do not watch what is called a million times a second.
 //!
 //! ## Examples
-//! `iowhy uprobe /lib/x86_64-linux-gnu/libc.so.6 fsync --for 30s`: every fsync through libc.
+//! `iowhy uprobe libc fsync --for 30s`: every fsync through libc.
 //! `iowhy uprobe ./server handle_request --pid 4242 --json`: one process, `iowhy.uprobe/1`.
 //! `iowhy uprobe $ORACLE_HOME/bin/oracle kskthewt --latency arg1:us --event arg2`: waits by event.
 //! `iowhy uprobe ./server +0x1149 --records | iowhy map`: a heat map of a function without a name.
+
+mod binary;
+mod text;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -24,7 +27,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, FromArgMatches};
 use iowhy_live::{Collector, EventCount, Uprobe, UprobeOptions, Whom};
-use iowhy_model::{Filter, Loss, Nanos, Recording, Report};
+use iowhy_model::{Filter, Loss, Nanos, Recording};
 use iowhy_show::NewRecords;
 use serde_json::{Value, json};
 
@@ -33,7 +36,6 @@ use crate::clean;
 use crate::command::{Command, Status};
 use crate::confined::{self, Later};
 use crate::messages::{Hinted, Progress};
-use crate::present::View;
 use crate::stop::Stop;
 
 /// Entry in the list of commands.
@@ -56,7 +58,8 @@ const ARGUMENTS: std::ops::RangeInclusive<u32> = 1..=6;
 
 #[derive(Args, Debug)]
 struct Arguments {
-    /// The program or library
+    /// The program or library: a file, or a name such as `libc`, which is looked for in the process of
+    /// `--pid`, in `PATH` and in the folders of libraries
     #[arg(value_name = "BINARY")]
     file: PathBuf,
     /// A function's name, or its offset in the file as `+0x1149`
@@ -86,10 +89,14 @@ struct Arguments {
     /// One JSON object (iowhy.uprobe/1)
     #[arg(long)]
     json: bool,
+    /// All processes and events, not only the top ten
+    #[arg(short, long)]
+    verbose: bool,
 }
 
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
-    let given = Arguments::from_arg_matches(matches)?;
+    let mut given = Arguments::from_arg_matches(matches)?;
+    given.file = binary::find(&given.file, given.pid);
     refuse(&given)?;
     let mut uprobe = Uprobe::new(UprobeOptions {
         file: given.file.clone(),
@@ -106,7 +113,8 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let (begun, stop, progress) = (Instant::now(), Stop::new()?, Progress::new(!given.records));
     let length = given.watch_for.map(|time| Duration::from_nanos(time.ns() as u64));
     let length = length.unwrap_or(if given.records { Duration::MAX } else { WATCH });
-    let style = Output::default().style(Filter::default());
+    let output = Output { verbose: given.verbose, ..Output::default() };
+    let style = output.style(Filter::default());
     let (mut polled, mut new) = (begun, NewRecords::default());
     let mut out = clean::stdout();
     loop {
@@ -137,11 +145,12 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         let object = object(&given, uprobe.counts(), &losses, begun.elapsed().as_secs_f64());
         writeln!(out, "{object}")?;
     } else if !given.records {
-        let report = Report { recording, findings: Vec::new() };
         if uprobe.counts().is_empty() {
             writeln!(out, "No call of `{}` ended while iowhy watched.", given.function)?;
         }
-        View::named("histogram").write(&report, &style, &mut out)?;
+        if let Some(listing) = recording.listings.into_iter().next() {
+            text::write(&given.function, listing.source, uprobe.counts(), &style, &mut out)?;
+        }
     }
     out.flush()?;
     Ok(Status::incomplete(!losses.is_empty()))
