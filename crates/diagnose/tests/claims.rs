@@ -142,7 +142,7 @@ fn a_slow_device_with_a_queue_is_compared_with_one_baseline() {
     let slow = of(&findings, "device.slow")[0];
     assert!(accuses(&findings, "device.slow"), "{}", brief(&findings));
     assert!(!slow.sentence.contains("no queue"), "{}", slow.sentence);
-    assert!(slow.sentence.contains("of it behind others"), "{}", slow.sentence);
+    assert!(slow.sentence.contains("of it in the queue behind others)"), "{}", slow.sentence);
     let (now, forecast) = (&slow.evidence[0], slow.forecast.as_ref().unwrap());
     assert!((now.value - forecast.now_mean.ms()).abs() < 1e-3, "{now:?} {forecast:?}");
     let healthy = slow.evidence.iter().find(|e| e.quantity.contains("on a healthy device"));

@@ -66,7 +66,7 @@ pub struct Quantity {
 }
 
 impl Quantity {
-    /// As a person reads it: `434 ms`, `128 KiB`, `97 %`; `-` if it is no number.
+    /// As a person reads it: `434 ms`, `128 KiB`, `97 %`; `-` if it is not a number.
     pub fn words(self) -> String {
         let Quantity { value, unit } = self;
         if !value.is_finite() {

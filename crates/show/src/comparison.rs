@@ -126,7 +126,7 @@ fn table(paper: &mut Paper, rows: &[&Difference]) -> io::Result<()> {
             plain(value(0)),
             plain(value(1)),
             (
-                one.ratio.map_or("-".to_string(), |ratio| format!("{}×", three(ratio))),
+                one.ratio.map_or("-".to_string(), |ratio| quantity(ratio, Unit::Ratio)),
                 Ink::strong(Tone::Plain),
             ),
             plain(range),

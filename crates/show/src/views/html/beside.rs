@@ -85,7 +85,7 @@ fn row(one: &Difference, out: &mut dyn Write) -> io::Result<()> {
         let known = one.values.get(side).copied().flatten();
         known.map_or("-".to_string(), |value| text(&quantity(value, one.unit)))
     };
-    let ratio = one.ratio.map_or("-".to_string(), |ratio| format!("{} ×", three(ratio)));
+    let ratio = one.ratio.map_or("-".to_string(), |ratio| quantity(ratio, Unit::Ratio));
     let interval = one
         .interval
         .map_or(String::new(), |(low, high)| format!("{} to {}", three(low), three(high)));
