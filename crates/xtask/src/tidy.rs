@@ -17,6 +17,7 @@ mod prose;
 mod pure;
 mod syntax;
 mod tree;
+mod units;
 mod unsafety;
 mod wording;
 
@@ -67,6 +68,7 @@ pub const RULES: &[Rule] = &[
     Rule { name: "no code reads a sentence", check: prose::check },
     Rule { name: "no cycle between modules of diagnose", check: cycles::check },
     Rule { name: "nothing of this machine in a file", check: leaks::check },
+    Rule { name: "numbers are written in one place", check: units::check },
     Rule { name: "pages are few and count nothing", check: pages::check },
     Rule { name: "pure crates touch nothing", check: pure::check },
     Rule { name: "samples, goldens and cases belong together", check: names::samples },

@@ -67,6 +67,11 @@ fn nothing_of_this_machine_in_a_file() {
 }
 
 #[test]
+fn numbers_are_written_in_one_place() {
+    holds("numbers are written in one place");
+}
+
+#[test]
 fn pages_are_few_and_count_nothing() {
     holds("pages are few and count nothing");
 }

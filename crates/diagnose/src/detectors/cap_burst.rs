@@ -273,19 +273,12 @@ fn advise(finding: &mut Finding, limit: Limit, step: &Drained) {
     ]);
     if limit == Limit::Iops && (step.high / BURST - 1.0).abs() < 0.05 {
         finding.next_step.push(format!(
-            "as gp2 this is a volume of {} GiB: a full bucket lasts {} at {}, and fills again \
+            "as gp2 this is a volume of {}: a full bucket lasts {} at {}, and fills again \
              in {} of rest",
-            phrase::digits((step.low / PER_GIB).round()),
-            minutes(BUCKET / (step.high - step.low)),
+            phrase::bytes((step.low / PER_GIB).round() * 1_073_741_824.0),
+            phrase::ms(1e3 * BUCKET / (step.high - step.low)),
             phrase::iops(step.high),
-            minutes(BUCKET / step.low)
+            phrase::ms(1e3 * BUCKET / step.low)
         ));
-    }
-}
-
-fn minutes(seconds: f64) -> String {
-    match seconds {
-        s if s >= 7200.0 => format!("{} hours", phrase::digits(s / 3600.0)),
-        s => format!("{} minutes", phrase::digits(s / 60.0)),
     }
 }

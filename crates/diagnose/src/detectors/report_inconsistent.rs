@@ -305,8 +305,8 @@ fn throughput(
     let megabits = bytes_per_s * 8.0 / 1e6;
     let clause = printed.map_or(String::new(), |printed| {
         format!(
-            "; its `{printed}` is {megabits:.1} Mbit/s ({:.2} MB/s) by its own size, count and time",
-            bytes_per_s / 1e6
+            "; its `{printed}` is {megabits:.1} Mbit/s ({}) by its own size, count and time",
+            phrase::rate(bytes_per_s)
         )
     });
     Some(Throughput { bytes_per_s, clause })

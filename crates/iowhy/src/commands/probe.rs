@@ -173,7 +173,10 @@ fn measure(
     let stop = Stop::new()?;
     let progress = Progress::new(true);
     let mut tick = |so_far: SoFar| {
-        progress.update(&format!("preparing the target: {} MiB; Ctrl-C ends early", so_far.n));
+        progress.update(&format!(
+            "preparing the target: {}; Ctrl-C ends early",
+            iowhy_model::numbers::bytes(so_far.n as f64 * 1_048_576.0)
+        ));
     };
     let target = permit.open(&mut Watcher { stop: stop.flag(), tick: &mut tick })?;
     if kind.loads && !terms.share {
