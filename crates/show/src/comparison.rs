@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use iowhy_model::{Compared, Comparison, Difference, Explained};
+use iowhy_model::{Compared, Comparison, Difference, Explained, Unit};
 use serde_json::Value;
 
 use crate::Style;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use iowhy_model::{Comparison, Difference, Report};
+use iowhy_model::{Comparison, Difference, Report, Unit};
 
 use super::Before;
 use super::escape::{prose, text};
