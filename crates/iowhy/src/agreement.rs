@@ -254,7 +254,7 @@ mod tests {
     fn each_disagreement_is_said_once_with_its_reason() {
         let notes = said(recording(10_000, 200, 10_000.0, 250.0));
         assert_eq!(notes.len(), 1);
-        assert!(notes[0].contains("await 0.250 ms, the trace 0.200 ms, +25 %"), "{notes:?}");
+        assert!(notes[0].contains("await 250 µs, the trace 200 µs, +25 %"), "{notes:?}");
         assert!(notes[0].contains("once for a batch"), "{notes:?}");
         let notes = said(recording(5_000, 200, 10_000.0, 200.0));
         assert!(notes[0].contains("counts 10000, 5000 were traced"), "{notes:?}");
