@@ -5,8 +5,9 @@ use super::{Complaint, Tree};
 /// Crates whose text a user reads.
 const CRATES: &[&str] = &["diagnose", "iowhy", "live", "model", "probe", "show", "store"];
 
-/// Where numbers get their units.
-const WRITERS: &[&str] = &["crates/model/src/numbers.rs", "crates/model/src/quantity.rs"];
+/// Where numbers get their units; facts are written exactly, to be read back.
+const WRITERS: &[&str] =
+    &["crates/model/src/fact.rs", "crates/model/src/numbers.rs", "crates/model/src/quantity.rs"];
 
 /// Units that were once written in three ways each. Seconds, milliseconds and percent are not among them: tools'
 /// own columns and progress lines have them with fixed digits.
