@@ -114,6 +114,10 @@ fn a_capture_is_replayed_at_three_sizes() {
         terminal.wait_for("at 0.0 s");
         terminal.keys(&["n"]);
         terminal.wait("another time", |screen| !screen.contains("at 0.0 s"));
+        terminal.keys(&["+"]);
+        terminal.wait_for("zoomed 4 times");
+        terminal.keys(&["-"]);
+        terminal.wait("all of it", |screen| !screen.contains("zoomed"));
         terminal.keys(&["Enter"]);
         terminal.wait_for("Evidence");
         terminal.keys(&["Escape"]);

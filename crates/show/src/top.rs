@@ -71,6 +71,8 @@ pub struct Screen<'a> {
     pub typing: bool,
     /// By what the devices are sorted.
     pub sort: Key,
+    /// Whether in the opposite order.
+    pub reversed: bool,
     /// The panel that the arrows move in.
     pub focus: Panel,
     /// Whether the map shows time waited instead of I/Os.
@@ -90,6 +92,8 @@ pub struct Places {
     pub verdict: Rect,
     /// The rows of devices, without the heading.
     pub devices: Rect,
+    /// The column behind the heading of each key, in the order of [`Key::ALL`]; 0 for one that is not shown.
+    pub headings: [u16; 12],
     /// The cells of the map.
     pub map: Rect,
     /// The lists below.
@@ -121,7 +125,7 @@ pub fn draw(frame: &mut Frame, screen: &Screen) -> Places {
     let mut places =
         Places { verdict: part(0), time: part(3), bottom: part(4), ..Places::default() };
     frame.render_widget(Paragraph::new(head(screen)), part(0));
-    places.devices = devices::draw(frame, part(1), screen, &rows);
+    (places.devices, places.headings) = devices::draw(frame, part(1), screen, &rows);
     places.map = map::draw(frame, part(2), screen);
     if screen.replay {
         frame.render_widget(Paragraph::new(time_bar(screen, part(3).width)), part(3));
@@ -282,7 +286,7 @@ fn foot(screen: &Screen) -> Line<'static> {
         return Line::from(Span::styled(text, screen.pen(Tone::Accent)));
     }
     let keys = if screen.replay {
-        " ? help  arrows time  n anomaly  / filter  s sort  i map  Enter verdict  q quit"
+        " ? help  arrows time  + - zoom  n anomaly  / filter  s sort  i map  Enter verdict  q quit"
     } else {
         " ? help  / filter  s sort  i map  p pause  + - tick  Enter verdict  q quit"
     };

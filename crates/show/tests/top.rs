@@ -7,7 +7,7 @@ mod reports;
 
 use accepted::check;
 use iowhy_model::{Nanos, Report, Time};
-use iowhy_show::top::{Key, Panel, Places, Popup, Screen, Tick, draw};
+use iowhy_show::top::{DeviceTick, Key, Panel, Places, Popup, Screen, Tick, Waiter, draw, ordered};
 use iowhy_show::{Colour, Style};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -33,6 +33,7 @@ fn screen<'a>(ticks: &'a [Tick], report: &'a Report, style: &'a Style) -> Screen
         filter: "",
         typing: false,
         sort: Key::Waited,
+        reversed: false,
         focus: Panel::Devices,
         intensity: false,
         popup: None,
@@ -85,7 +86,70 @@ fn what_is_drawn_is_where_the_mouse_finds_it() {
     let (text, places) = drawn((80, 24), &screen(&ticks, &report, &style));
     let row = text.lines().nth(usize::from(places.devices.y)).unwrap();
     assert!(row.trim_start().starts_with("sdb"), "{row}");
+    let heading = text.lines().nth(usize::from(places.devices.y) - 1).unwrap();
+    for (key, end) in Key::ALL.into_iter().zip(places.headings) {
+        let text: String = heading.chars().take(usize::from(end)).collect();
+        assert!(
+            end == 0 || text.trim_end().ends_with(key.title()),
+            "{key:?} ends at {end}: {heading}"
+        );
+    }
+    let shown = places.headings.iter().filter(|end| **end > 0).count();
+    assert_eq!(shown, 9, "{heading}");
     assert!(places.map.height >= 3 && places.map.width >= 40, "{:?}", places.map);
+}
+
+#[test]
+fn devices_stand_in_the_order_of_any_column() {
+    let device = |name: &str, k: f64| DeviceTick {
+        name: name.to_string(),
+        reads: 3.0 - k,
+        writes: k,
+        read_bytes: 3.0 - k,
+        write_bytes: k,
+        await_ns: Some(k),
+        queue_ns: Some(3.0 - k),
+        device_ns: (k > 1.0).then_some(k),
+        in_flight: Some(k),
+        busy: Some(k / 4.0),
+        ..DeviceTick::default()
+    };
+    let devices = vec![device("sda", 1.0), device("sdb", 2.0), device("sdc", 3.0)];
+    let waiter = Waiter {
+        device: "sdb".to_string(),
+        kind: "process",
+        name: "fio".to_string(),
+        ios: 1,
+        waited_ns: 1.0,
+    };
+    let ticks =
+        [Tick { length_ns: 1_000_000_000, devices, waiters: vec![waiter], ..Tick::default() }];
+    let (report, style) = (reports::empty(), Style::plain());
+    let all = Screen { cursor: 0, window: 1, ..screen(&ticks, &report, &style) };
+    let names = |screen: &Screen| {
+        let names: Vec<String> = ordered(screen).into_iter().map(|row| row.device.name).collect();
+        names.join(" ")
+    };
+    let (up, down) = ("sda sdb sdc", "sdc sdb sda");
+    for (sort, order) in [
+        (Key::Name, up),
+        (Key::Reads, up),
+        (Key::Writes, down),
+        (Key::ReadBytes, up),
+        (Key::WriteBytes, down),
+        (Key::Await, down),
+        (Key::Queue, up),
+        (Key::Device, down),
+        (Key::Waited, down),
+        (Key::Busy, down),
+    ] {
+        assert_eq!(names(&Screen { sort, ..all }), order, "{sort:?}");
+        let opposite = if order == up { down } else { up };
+        assert_eq!(names(&Screen { sort, reversed: true, ..all }), opposite, "{sort:?}");
+    }
+    // A process names the devices that it waited for.
+    assert_eq!(names(&Screen { filter: "FIO", ..all }), "sdb");
+    assert_eq!(names(&Screen { filter: "sdc", ..all }), "sdc");
 }
 
 #[test]

@@ -11,8 +11,8 @@
 //! ## Examples
 //! `iowhy top`: this machine.
 //! `iowhy top --device sdb 0.5`: one device, two ticks a second.
-//! `iowhy top capture.iowhy`: a recorded capture; arrows, Home and End move in time, `n` jumps to
-//! the next anomaly.
+//! `iowhy top capture.iowhy`: a recorded capture; arrows, Home and End move in time, `+` and `-`
+//! zoom around the cursor, `n` jumps to the next anomaly.
 
 mod control;
 mod history;
@@ -31,10 +31,11 @@ use crate::arguments::{Files, Output, Selection, Task, Tracing, Words};
 use crate::command::{Command, Status};
 use crate::messages::Hinted;
 use crate::present::knows_devices;
+use crate::scope;
 use crate::watch::{self, Plan, Watch};
 
 use control::{Action, State};
-use history::{History, replayed};
+use history::{History, Replay};
 use terminal::Terminal;
 
 /// Entry in the list of commands.
@@ -62,9 +63,11 @@ const TICK: Duration = Duration::from_secs(1);
 /// The shortest and the longest tick that `+` and `-` reach.
 const TICKS: std::ops::RangeInclusive<Duration> =
     Duration::from_millis(250)..=Duration::from_secs(60);
-/// How often the verdict is made anew, and how long keys may wait.
+/// How often the verdict is made anew: as often as this, and no more of the time than one part in so many is spent on it.
 const JUDGED: Duration = Duration::from_secs(5);
-const KEYS: Duration = Duration::from_millis(25);
+const JUDGING: u32 = 200;
+/// How often what was traced is fetched; keys are taken at once.
+const KEYS: Duration = Duration::from_millis(50);
 
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let top = Top::from_arg_matches(matches)?;
@@ -92,10 +95,11 @@ fn replay(top: &Top, files: &Files) -> anyhow::Result<Status> {
         return Ok(Status::Failed);
     }
     let filter = selection.filter(&mut recording);
+    scope::narrow(&mut recording, &filter, &selection);
     let incomplete = gathered.failed > 0 || recording.is_incomplete();
     let findings = judge(&recording, &Options::default());
     let report = Report { recording, findings };
-    let Some((ticks, missing)) = replayed(&report.recording, &filter) else {
+    let Some(replay) = Replay::of(&report.recording, &filter) else {
         return Err(Hinted::error(
             "this capture has no times, so there is nothing to replay",
             "`iowhy why FILE` judges it, `iowhy hist FILE` draws its histograms",
@@ -106,12 +110,18 @@ fn replay(top: &Top, files: &Files) -> anyhow::Result<Status> {
         [one] => one.file_name().unwrap_or(one.as_os_str()).to_string_lossy().into_owned(),
         many => format!("{} files", many.len()),
     };
-    let mode = format!("replay of {name}");
+    // The stretches zoomed out of, and the one shown.
+    let mut stretches = vec![replay.whole()];
+    let mut ticks = replay.ticks(replay.whole());
     let mut state = State::replay();
     let mut places = Places::default();
     let mut terminal = Terminal::open()?;
     loop {
-        let screen = state.screen(&ticks, Some(&report), &mode, &missing, &style);
+        let mode = match stretches.len() {
+            1 => format!("replay of {name}"),
+            deep => format!("replay of {name}, zoomed {} times", 4u64.pow(deep as u32 - 1)),
+        };
+        let screen = state.screen(&ticks, Some(&report), &mode, &replay.missing, &style);
         terminal.draw(|frame| places = draw(frame, &screen))?;
         let selected = screen.device.to_string();
         // Nothing changes but by a key.
@@ -121,9 +131,19 @@ fn replay(top: &Top, files: &Files) -> anyhow::Result<Status> {
             }
             continue;
         };
-        if state.take(&event, &ticks, &selected, places) == Action::Quit || terminal.stopped() {
+        let action = state.take(&event, &ticks, &selected, places);
+        if action == Action::Quit || terminal.stopped() {
             break;
         }
+        let at_ns = ticks.get(state.cursor(&ticks)).map_or(0, |tick| tick.start_ns);
+        let shown = stretches.last().copied().unwrap_or(replay.whole());
+        match action {
+            Action::In => stretches.extend(replay.nearer(shown, at_ns)),
+            Action::Out if stretches.len() > 1 => _ = stretches.pop(),
+            _ => continue,
+        }
+        ticks = replay.ticks(stretches.last().copied().unwrap_or(replay.whole()));
+        state.stand_at(&ticks, at_ns);
     }
     drop(terminal);
     Ok(Status::incomplete(incomplete))
@@ -133,6 +153,8 @@ fn replay(top: &Top, files: &Files) -> anyhow::Result<Status> {
 fn live(top: &Top, mut tick: Duration, count: Option<u64>) -> anyhow::Result<Status> {
     let selection = top.selection.settled_here();
     let how = Tracing { before: true, overhead: false, ftrace: false };
+    // The judge sees all that the devices did; what else was asked for is asked of the recording.
+    let devices = Selection { device: selection.device.clone(), ..Selection::default() };
     let mut watch = Watch::start(&Plan {
         // The terminal is opened when its first key is read.
         later: crate::confined::Later::More,
@@ -141,7 +163,7 @@ fn live(top: &Top, mut tick: Duration, count: Option<u64>) -> anyhow::Result<Sta
         cgroups: true,
         surroundings: true,
         progress: false,
-        ..Plan::traced(TraceMode::Events, &selection, how)?
+        ..Plan::traced(TraceMode::Events, &devices, how)?
     })?;
     watch::state_facts(watch.recording())?;
     let missing: Vec<String> = if watch.traces() {
@@ -155,7 +177,7 @@ fn live(top: &Top, mut tick: Duration, count: Option<u64>) -> anyhow::Result<Sta
     let mut places = Places::default();
     let mut terminal = Terminal::open()?;
     let begun = Instant::now();
-    let (mut ticked, mut judged, mut drawn) = (begun, begun, false);
+    let (mut ticked, mut judge_at, mut drawn) = (begun, begun + JUDGED, false);
     let mut verdict: Option<Report> = None;
     let mut ticks_left = count.unwrap_or(u64::MAX);
     while ticks_left > 0 && !terminal.stopped() && !watch.stopped() {
@@ -167,7 +189,7 @@ fn live(top: &Top, mut tick: Duration, count: Option<u64>) -> anyhow::Result<Sta
                 Action::Quit => break,
                 Action::Slower => tick = (tick * 2).min(*TICKS.end()),
                 Action::Faster => tick = (tick / 2).max(*TICKS.start()),
-                Action::Nothing => {}
+                Action::Nothing | Action::In | Action::Out => {}
             }
             changed = true;
         }
@@ -175,15 +197,22 @@ fn live(top: &Top, mut tick: Duration, count: Option<u64>) -> anyhow::Result<Sta
         if ticked.elapsed() >= tick {
             let length = Nanos(ticked.elapsed().as_nanos() as i64);
             ticked = Instant::now();
-            history.add(watch.recording().take(), length);
+            let mut part = watch.recording().take();
+            let filter = selection.filter(&mut part);
+            let watched = devices.filter(&mut part);
+            scope::narrow(&mut part, &watched, &devices);
+            history.add(part, &filter, length);
             ticks_left -= 1;
             changed = true;
         }
-        if judged.elapsed() >= JUDGED {
-            judged = Instant::now();
+        if Instant::now() >= judge_at {
+            let began = Instant::now();
+            // What the last verdict rests on is given back first.
+            drop(verdict.take());
             let recording = history.window().clone();
             let findings = judge(&recording, &Options::default());
             verdict = Some(Report { recording, findings });
+            judge_at = Instant::now() + JUDGED.max(began.elapsed() * JUDGING);
             changed = true;
         }
         if changed {
@@ -220,6 +249,7 @@ impl State {
             filter: &self.filter,
             typing: self.typing,
             sort: self.sort,
+            reversed: self.reversed,
             focus: self.focus,
             intensity: self.intensity,
             popup: self.popup,

@@ -28,6 +28,9 @@ fn waiters(screen: &Screen, area: Rect) -> Vec<Line<'static>> {
     for tick in screen.shown() {
         whole += tick.waited() * tick.length_ns as f64;
         for one in &tick.waiters {
+            if !screen.passes(&one.name) && !screen.passes(&one.device) {
+                continue;
+            }
             let same = |sum: &&mut Waiter| (sum.kind, &sum.name) == (one.kind, &one.name);
             match sums.iter_mut().find(same) {
                 Some(sum) => {
@@ -38,7 +41,6 @@ fn waiters(screen: &Screen, area: Rect) -> Vec<Line<'static>> {
             }
         }
     }
-    sums.retain(|one| screen.passes(&one.name));
     sums.sort_by(|a, b| b.waited_ns.total_cmp(&a.waited_ns).then_with(|| a.name.cmp(&b.name)));
     let room = usize::from(area.width).saturating_sub(30).max(8);
     let head = format!(" {:7} {:room$} {:>7} {:>8}", "waits", "name", "I/Os", "of time");
@@ -55,7 +57,11 @@ fn waiters(screen: &Screen, area: Rect) -> Vec<Line<'static>> {
         ]));
     }
     if sums.is_empty() {
-        lines.push(Line::from(Span::styled(" not known without a trace", screen.pen(Tone::Faint))));
+        let text = match screen.filter {
+            "" => " not known without a trace",
+            _ => " nothing passes the filter",
+        };
+        lines.push(Line::from(Span::styled(text, screen.pen(Tone::Faint))));
     }
     lines
 }

@@ -2,47 +2,113 @@
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::style::Modifier;
+use ratatui::style::{Modifier, Stylize};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 use unicode_width::UnicodeWidthStr;
 
-use super::{DeviceTick, Panel, Screen};
+use super::{DeviceTick, Panel, Screen, Tick};
 use crate::paint::{Tone, clean};
 use crate::sources::shortened;
 use crate::words::{NONE, duration, share, short};
 
-/// By what the devices are sorted.
+/// By which column the devices are sorted: names from A on, numbers from the highest on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Key {
-    /// Time waited per second, the most first.
-    Waited,
-    /// I/Os per second, the most first.
-    Rate,
-    /// Bytes per second, the most first.
-    Bytes,
-    /// Mean latency, the longest first.
-    Await,
-    /// Busy share, the most first.
-    Busy,
     /// The name.
     Name,
+    /// Reads per second.
+    Reads,
+    /// Writes per second.
+    Writes,
+    /// Bytes read per second.
+    ReadBytes,
+    /// Bytes written per second.
+    WriteBytes,
+    /// Mean latency.
+    Await,
+    /// Median of the latencies.
+    Median,
+    /// 99th percentile of the latencies.
+    P99,
+    /// Mean time from queue to issue.
+    Queue,
+    /// Mean time from issue to completion.
+    Device,
+    /// Time waited per second.
+    Waited,
+    /// Busy share.
+    Busy,
 }
 
 impl Key {
-    /// All, in the order of `s`.
-    pub const ALL: [Key; 6] =
-        [Key::Waited, Key::Rate, Key::Bytes, Key::Await, Key::Busy, Key::Name];
+    /// All, in the order of the columns.
+    pub const ALL: [Key; 12] = [
+        Key::Name,
+        Key::Reads,
+        Key::Writes,
+        Key::ReadBytes,
+        Key::WriteBytes,
+        Key::Await,
+        Key::Median,
+        Key::P99,
+        Key::Queue,
+        Key::Device,
+        Key::Waited,
+        Key::Busy,
+    ];
 
     /// The heading of its column.
     pub fn title(self) -> &'static str {
         match self {
-            Key::Waited => "aqu-sz",
-            Key::Rate => "IOPS",
-            Key::Bytes => "B/s",
-            Key::Await => "await",
-            Key::Busy => "%util",
             Key::Name => "device",
+            Key::Reads => "r/s",
+            Key::Writes => "w/s",
+            Key::ReadBytes => "rMB/s",
+            Key::WriteBytes => "wMB/s",
+            Key::Await => "await",
+            Key::Median => "p50",
+            Key::P99 => "p99",
+            Key::Queue => "Q2D",
+            Key::Device => "D2C",
+            Key::Waited => "aqu-sz",
+            Key::Busy => "%util",
+        }
+    }
+
+    /// The number by which it sorts; what is not known comes last.
+    fn number(self, device: &DeviceTick) -> Option<f64> {
+        let quantile = |q: f64| {
+            let known = device.latencies.as_ref().and_then(|known| known.quantile(q));
+            known.map(|known| known.high_ns as f64)
+        };
+        match self {
+            Key::Name => None,
+            Key::Reads => Some(device.reads),
+            Key::Writes => Some(device.writes),
+            Key::ReadBytes => Some(device.read_bytes),
+            Key::WriteBytes => Some(device.write_bytes),
+            Key::Await => device.await_ns,
+            Key::Median => quantile(0.5),
+            Key::P99 => quantile(0.99),
+            Key::Queue => device.queue_ns,
+            Key::Device => device.device_ns,
+            Key::Waited => device.in_flight,
+            Key::Busy => device.busy,
+        }
+    }
+
+    fn cell(self, device: &DeviceTick) -> String {
+        let Some(number) = self.number(device) else { return NONE.to_string() };
+        match self {
+            Key::Name => device.name.clone(),
+            Key::Reads | Key::Writes => short(number),
+            Key::ReadBytes | Key::WriteBytes => format!("{:.1}", number / 1e6),
+            Key::Await | Key::Median | Key::P99 | Key::Queue | Key::Device => {
+                duration(number).replace(' ', "")
+            }
+            Key::Waited => format!("{number:.2}"),
+            Key::Busy => share(number),
         }
     }
 }
@@ -58,26 +124,26 @@ pub fn ordered(screen: &Screen) -> Vec<Row> {
     let ticks = screen.shown();
     let mut rows: Vec<DeviceTick> = Vec::new();
     for tick in ticks {
-        for known in tick.devices.iter().filter(|device| screen.passes(&device.name)) {
+        for known in tick.devices.iter().filter(|device| passes(screen, &device.name)) {
             if !rows.iter().any(|row| row.name == known.name) {
                 rows.push(over(screen, &known.name));
             }
         }
     }
-    let bytes = |row: &DeviceTick| row.read_bytes + row.write_bytes;
-    let first = |a: f64, b: f64| b.total_cmp(&a);
-    rows.sort_by(|a, b| {
-        let by = match screen.sort {
-            Key::Waited => first(a.in_flight.unwrap_or(0.0), b.in_flight.unwrap_or(0.0)),
-            Key::Rate => first(a.ios(), b.ios()),
-            Key::Bytes => first(bytes(a), bytes(b)),
-            Key::Await => first(a.await_ns.unwrap_or(0.0), b.await_ns.unwrap_or(0.0)),
-            Key::Busy => first(a.busy.unwrap_or(0.0), b.busy.unwrap_or(0.0)),
-            Key::Name => std::cmp::Ordering::Equal,
-        };
-        by.then_with(|| a.name.cmp(&b.name))
-    });
+    let number = |row: &DeviceTick| screen.sort.number(row).unwrap_or(-1.0);
+    rows.sort_by(|a, b| number(b).total_cmp(&number(a)).then_with(|| a.name.cmp(&b.name)));
+    if screen.reversed {
+        rows.reverse();
+    }
     rows.into_iter().map(|device| Row { device }).collect()
+}
+
+/// Whether a device passes the filter: by its name, or by what waited for it.
+fn passes(screen: &Screen, name: &str) -> bool {
+    let waits = |tick: &Tick| {
+        tick.waiters.iter().any(|waiter| waiter.device == name && screen.passes(&waiter.name))
+    };
+    screen.passes(name) || screen.shown().iter().any(waits)
 }
 
 /// Means of a device over the ticks shown: rates by time, latencies by I/O.
@@ -119,39 +185,50 @@ fn over(screen: &Screen, name: &str) -> DeviceTick {
     sum
 }
 
-/// Columns that fit: heading, width, and from which width of the screen on.
-const COLUMNS: [(&str, usize, u16); 10] = [
-    ("r/s", 7, 0),
-    ("w/s", 7, 0),
-    ("rMB/s", 7, 92),
-    ("wMB/s", 7, 92),
-    ("await", 8, 0),
-    ("p50", 8, 108),
-    ("p99", 8, 60),
-    ("Q2D", 8, 72),
-    ("D2C", 8, 72),
-    ("aqu-sz", 7, 0),
+/// Columns behind the name: width, and from which width of the screen on.
+const COLUMNS: [(Key, usize, u16); 11] = [
+    (Key::Reads, 7, 0),
+    (Key::Writes, 7, 0),
+    (Key::ReadBytes, 7, 92),
+    (Key::WriteBytes, 7, 92),
+    (Key::Await, 8, 0),
+    (Key::Median, 8, 108),
+    (Key::P99, 8, 60),
+    (Key::Queue, 8, 72),
+    (Key::Device, 8, 72),
+    (Key::Waited, 7, 0),
+    (Key::Busy, 6, 0),
 ];
 
-/// Draws the table; where its rows are.
-pub fn draw(frame: &mut Frame, area: Rect, screen: &Screen, rows: &[Row]) -> Rect {
+/// Draws the table; where its rows are, and where its headings end, in the order of the keys.
+pub fn draw(frame: &mut Frame, area: Rect, screen: &Screen, rows: &[Row]) -> (Rect, [u16; 12]) {
     let names = rows.iter().map(|row| row.device.name.width()).max().unwrap_or(6).clamp(6, 20);
-    let columns: Vec<&(&str, usize, u16)> =
+    let columns: Vec<&(Key, usize, u16)> =
         COLUMNS.iter().filter(|(.., from)| area.width >= *from).collect();
-    let mut head = format!(" {:names$}", "device");
-    for (title, width, _) in &columns {
-        head += &format!(" {title:>width$}");
-    }
-    head += &format!(" {:>6}", "%util");
-    let room = usize::from(area.width).saturating_sub(head.width() + 2);
-    let sorted = match room {
-        0..12 => String::new(),
-        _ => format!("  by {}", screen.sort.title()),
+    let mut ends = [0; 12];
+    let mut head = Vec::new();
+    let mut width = 0;
+    let mut heading = |key: Key, text: String| {
+        width += text.width();
+        let place = Key::ALL.iter().position(|other| *other == key).unwrap_or(0);
+        if let Some(end) = ends.get_mut(place) {
+            *end = area.x.saturating_add(width as u16);
+        }
+        let span = screen.heading(Panel::Devices, &text);
+        let sorts = key == screen.sort;
+        head.push(if sorts { span.add_modifier(Modifier::UNDERLINED) } else { span });
     };
-    let mut lines = vec![Line::from(vec![
-        screen.heading(Panel::Devices, &head),
-        Span::styled(sorted, screen.pen(Tone::Faint)),
-    ])];
+    heading(Key::Name, format!(" {:names$}", Key::Name.title()));
+    for (key, width, _) in &columns {
+        heading(*key, format!(" {:>width$}", key.title()));
+    }
+    let room = usize::from(area.width).saturating_sub(width + 2);
+    if room >= 20 {
+        let order = if screen.reversed { ", reversed" } else { "" };
+        let sorted = format!("  by {}{order}", screen.sort.title());
+        head.push(Span::styled(sorted, screen.pen(Tone::Faint)));
+    }
+    let mut lines = vec![Line::from(head)];
     for row in rows.iter().take(usize::from(area.height).saturating_sub(1)) {
         let device = &row.device;
         let selected = device.name == screen.device;
@@ -159,11 +236,9 @@ pub fn draw(frame: &mut Frame, area: Rect, screen: &Screen, rows: &[Row]) -> Rec
         let pen = if selected { pen.add_modifier(Modifier::REVERSED) } else { pen };
         let name = shortened(&clean(&device.name), names);
         let mut text = format!(" {name:names$}");
-        for (title, width, _) in &columns {
-            text += &format!(" {:>width$}", cell(device, title));
+        for (key, width, _) in &columns {
+            text += &format!(" {:>width$}", key.cell(device));
         }
-        let busy = device.busy.map_or(NONE.to_string(), share);
-        text += &format!(" {busy:>6}");
         let mut spans = vec![Span::styled(text, pen)];
         if room > 4 {
             spans.push(Span::raw(" "));
@@ -180,28 +255,7 @@ pub fn draw(frame: &mut Frame, area: Rect, screen: &Screen, rows: &[Row]) -> Rec
         lines.push(Line::from(Span::styled(text, screen.pen(Tone::Faint))));
     }
     frame.render_widget(Paragraph::new(lines), area);
-    Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area }
-}
-
-fn cell(device: &DeviceTick, title: &str) -> String {
-    let time = |ns: Option<f64>| ns.map_or(NONE.to_string(), |ns| duration(ns).replace(' ', ""));
-    let quantile = |q: f64| {
-        let known = device.latencies.as_ref().and_then(|known| known.quantile(q));
-        time(known.map(|known| known.high_ns as f64))
-    };
-    let mb = |bytes: f64| format!("{:.1}", bytes / 1e6);
-    match title {
-        "r/s" => short(device.reads),
-        "w/s" => short(device.writes),
-        "rMB/s" => mb(device.read_bytes),
-        "wMB/s" => mb(device.write_bytes),
-        "await" => time(device.await_ns),
-        "p50" => quantile(0.5),
-        "p99" => quantile(0.99),
-        "Q2D" => time(device.queue_ns),
-        "D2C" => time(device.device_ns),
-        _ => device.in_flight.map_or(NONE.to_string(), |queue| format!("{queue:.2}")),
-    }
+    (Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area }, ends)
 }
 
 /// Mean latency per tick on a scale of logarithms, the latest on the right.

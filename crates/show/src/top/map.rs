@@ -18,8 +18,23 @@ const BARS: u16 = 26;
 /// From this width on the histogram stands beside the map.
 const WIDE: u16 = 70;
 
-/// Draws the map and the histogram of the ticks shown; where the cells are.
+/// From this height on both maps are drawn: I/Os and time waited.
+const BOTH: u16 = 22;
+
+/// Draws the map, or both of them, and the histogram of the ticks shown; where the cells are.
 pub fn draw(frame: &mut Frame, area: Rect, screen: &Screen) -> Rect {
+    if area.height < BOTH {
+        return one(frame, area, screen, screen.intensity);
+    }
+    let upper = Rect { height: area.height / 2, ..area };
+    let lower = Rect { y: area.y + upper.height, height: area.height - upper.height, ..area };
+    let first = one(frame, upper, screen, screen.intensity);
+    let second = one(frame, lower, screen, !screen.intensity);
+    Rect { height: second.y + second.height - first.y, ..first }
+}
+
+/// One of the maps.
+fn one(frame: &mut Frame, area: Rect, screen: &Screen, intensity: bool) -> Rect {
     let bars = if area.width >= WIDE { BARS } else { 0 };
     let cells = Rect {
         x: area.x + LEFT,
@@ -32,7 +47,7 @@ pub fn draw(frame: &mut Frame, area: Rect, screen: &Screen) -> Rect {
     let end = (screen.cursor + 1).max(columns.min(screen.ticks.len())).min(screen.ticks.len());
     let first = end.saturating_sub(columns);
     let ticks = screen.ticks.get(first..end).unwrap_or_default();
-    let title = if screen.intensity { "time waited per second" } else { "I/Os per second" };
+    let title = if intensity { "time waited per second" } else { "I/Os per second" };
     let mut head = vec![screen.heading(Panel::Map, &format!(" {}: {title} ", screen.device))];
     let Some((low, high)) = range(screen, ticks) else {
         head.push(Span::styled("  no latencies", screen.pen(Tone::Faint)));
@@ -44,7 +59,7 @@ pub fn draw(frame: &mut Frame, area: Rect, screen: &Screen) -> Rect {
     let rows = usize::from(cells.height) * if halves { 2 } else { 1 };
     let rows = rows.max(1);
     let grid: Vec<Vec<f64>> =
-        ticks.iter().map(|tick| column(screen, tick, (low, high), rows)).collect();
+        ticks.iter().map(|tick| column(screen, tick, (low, high), rows, intensity)).collect();
     let most = grid.iter().flatten().copied().fold(0.0, f64::max);
     let least = grid.iter().flatten().copied().filter(|v| *v > 0.0).fold(most, f64::min);
     let place = |value: f64| match value {
@@ -52,9 +67,9 @@ pub fn draw(frame: &mut Frame, area: Rect, screen: &Screen) -> Rect {
         value if most > least => 0.15 + 0.85 * (value / least).ln() / (most / least).ln(),
         _ => 1.0,
     };
-    let label = if screen.intensity { duration(most * 1e9) } else { short(most) };
+    let label = if intensity { duration(most * 1e9) } else { short(most) };
     head.push(Span::styled(format!("  brightest {label} per s"), screen.pen(Tone::Faint)));
-    let ramp = match screen.intensity {
+    let ramp = match intensity {
         true => screen.style.palette.intensity(),
         false => screen.style.palette.frequency(),
     };
@@ -125,14 +140,20 @@ fn row_of((low, high): (f64, f64), ns: f64, rows: usize) -> usize {
 }
 
 /// A tick's I/Os, or seconds waited, per second and row.
-fn column(screen: &Screen, tick: &Tick, range: (f64, f64), rows: usize) -> Vec<f64> {
+fn column(
+    screen: &Screen,
+    tick: &Tick,
+    range: (f64, f64),
+    rows: usize,
+    intensity: bool,
+) -> Vec<f64> {
     let mut cells = vec![0.0; rows];
     let seconds = tick.length_ns as f64 / 1e9;
     let known = tick.device(screen.device).and_then(|device| device.latencies.as_ref());
     for (low, high, n) in known.into_iter().flat_map(|known| known.filled()) {
         let value = middle(low, high);
         if let Some(cell) = cells.get_mut(row_of(range, value, rows)) {
-            *cell += n as f64 / seconds * if screen.intensity { value / 1e9 } else { 1.0 };
+            *cell += n as f64 / seconds * if intensity { value / 1e9 } else { 1.0 };
         }
     }
     cells

@@ -9,21 +9,23 @@ use super::{Popup, Screen};
 use crate::paint::Tone;
 use crate::{Colour, Style};
 
-const KEYS: [(&str, &str); 15] = [
+const KEYS: [(&str, &str); 17] = [
     ("?", "this page; any key closes it"),
     ("q, Ctrl-C", "quit"),
     ("Enter", "the verdict: evidence, refutation, next steps"),
     ("Up, Down, mouse", "select a device"),
     ("Tab", "next panel"),
-    ("s", "sort the devices by the next column"),
-    ("/", "filter devices, processes, cgroups and files by name"),
-    ("i", "map: I/Os or time waited per second"),
+    ("s, S, click", "sort the devices by the next or the last column"),
+    ("r", "sort in the opposite order"),
+    ("/", "filter by device, process, cgroup or file"),
+    ("i", "map: I/Os or time waited per second (both where high)"),
     ("p, Space", "pause; arrows then move through the last minutes"),
     ("Left, Right", "one tick back or forth; with Shift ten"),
     ("Home, End", "the first tick, the last one"),
     ("[ ]", "numbers of fewer or of more ticks"),
     ("n", "next anomaly: much more time waited than usual"),
-    ("+ -", "longer or shorter ticks (live)"),
+    ("+ -", "live: longer or shorter ticks"),
+    ("+ -", "replay: zoom in or out around the cursor"),
     ("Esc", "close, clear the filter, go on after a pause"),
 ];
 

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use iowhy_model::{
-    DeviceId, Distribution, Edges, Event, Histogram, Interval, Layer, Nanos, Op, Recording, Stage,
-    Time,
+    DeviceId, Distribution, Edges, Event, Histogram, Interval, Layer, Name, Nanos, Op, Recording,
+    Stage, Time,
 };
 
 /// Single I/Os kept of a tick, the slowest first.
@@ -109,7 +109,8 @@ impl Tick {
         let length_ns = length.ns().max(1);
         let mut tick = Tick { start_ns: from.ns(), length_ns, ..Tick::default() };
         let mut sums: HashMap<DeviceId, Sum> = HashMap::new();
-        let mut waiters: HashMap<(DeviceId, &'static str, &str), (u64, f64)> = HashMap::new();
+        let mut waiters: HashMap<(DeviceId, &'static str, Name), (u64, f64)> = HashMap::new();
+        let edges = Edges::standard();
         let mut slowest: Vec<(i64, &Event)> = Vec::new();
         for listing in &recording.listings {
             // Events stand in order of completion; those without a time stand anywhere.
@@ -118,14 +119,13 @@ impl Tick {
             let these = these.take_while(|event| event.completed.is_none_or(|at| at < to));
             for event in these.filter(|event| within(event.completed)) {
                 let sum = sums.entry(event.device).or_default();
-                sum.event(event);
+                sum.event(event, &edges);
                 let Some((_, latency)) = event.longest() else { continue };
                 let named =
                     [("process", event.comm), ("cgroup", event.cgroup), ("file", event.file)];
                 for (kind, name) in named {
                     if let Some(name) = name {
-                        let key = (event.device, kind, recording.text(name));
-                        let waited = waiters.entry(key).or_default();
+                        let waited = waiters.entry((event.device, kind, name)).or_default();
                         *waited = (waited.0 + 1, waited.1 + latency.ns() as f64);
                     }
                 }
@@ -166,7 +166,7 @@ impl Tick {
             .map(|((id, kind, who), (ios, waited_ns))| Waiter {
                 device: name(id),
                 kind,
-                name: who.to_string(),
+                name: recording.text(who).to_string(),
                 ios,
                 waited_ns,
             })
@@ -226,7 +226,7 @@ impl DeviceTick {
 }
 
 impl Sum {
-    fn event(&mut self, event: &Event) {
+    fn event(&mut self, event: &Event, edges: &Edges) {
         let place = match event.op {
             Op::Read => 0,
             Op::Write => 1,
@@ -245,7 +245,7 @@ impl Sum {
         add(&mut self.device, event.latency(Stage::Device));
         if let Some((_, latency)) = event.longest() {
             self.waited_ns += latency.ns() as f64;
-            let empty = || Histogram::empty(Edges::standard());
+            let empty = || Histogram::empty(edges.clone());
             self.latencies.get_or_insert_with(empty).record(latency.ns() as u64);
         }
     }

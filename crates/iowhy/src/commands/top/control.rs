@@ -24,6 +24,10 @@ pub enum Action {
     Slower,
     /// Shorter ticks.
     Faster,
+    /// Less time of a replay, around the cursor.
+    In,
+    /// More of it.
+    Out,
 }
 
 /// What is looked at.
@@ -44,6 +48,8 @@ pub struct State {
     pub typing: bool,
     /// The order of the devices.
     pub sort: Key,
+    /// The opposite order.
+    pub reversed: bool,
     /// The panel that has the arrows.
     pub focus: Panel,
     /// Time waited instead of I/Os.
@@ -64,6 +70,7 @@ impl State {
             filter: String::new(),
             typing: false,
             sort: Key::Waited,
+            reversed: false,
             focus: Panel::Devices,
             intensity: false,
             popup: None,
@@ -177,17 +184,21 @@ impl State {
             KeyCode::Enter => self.popup = Some(Popup::Verdict(0)),
             KeyCode::Char('/') => self.typing = true,
             KeyCode::Char('s') => self.sort = after(&Key::ALL, self.sort),
+            KeyCode::Char('S') => self.sort = before(&Key::ALL, self.sort),
+            KeyCode::Char('r') => self.reversed = !self.reversed,
             KeyCode::Char('i') => self.intensity = !self.intensity,
             KeyCode::Tab => self.focus = after(&Panel::ALL, self.focus),
-            KeyCode::BackTab => (0..3).for_each(|_| self.focus = after(&Panel::ALL, self.focus)),
+            KeyCode::BackTab => self.focus = before(&Panel::ALL, self.focus),
             KeyCode::Char('p' | ' ') if !self.replays => {
                 self.at = match self.at {
                     Some(_) => None,
                     None => Some(self.cursor(ticks)),
                 };
             }
-            KeyCode::Char('+') if !self.replays => return Action::Slower,
-            KeyCode::Char('-') if !self.replays => return Action::Faster,
+            KeyCode::Char('+') if self.replays => return Action::In,
+            KeyCode::Char('-') if self.replays => return Action::Out,
+            KeyCode::Char('+') => return Action::Slower,
+            KeyCode::Char('-') => return Action::Faster,
             KeyCode::Char('[') => self.window = (self.window.min(ticks.len()) / 2).max(1),
             KeyCode::Char(']') => self.window = self.window.saturating_mul(2),
             KeyCode::Esc if !self.filter.is_empty() => self.filter.clear(),
@@ -222,6 +233,13 @@ impl State {
         if self.replays && place >= last {
             self.at = None;
         }
+    }
+
+    /// Stands on the tick that holds a moment, ns; numbers are then of the last ticks before it.
+    pub fn stand_at(&mut self, ticks: &[Tick], at_ns: i64) {
+        let place = ticks.partition_point(|tick| tick.start_ns <= at_ns).saturating_sub(1);
+        self.window = self.window.min(WINDOW);
+        self.stand(ticks, place);
     }
 
     fn select(&mut self, ticks: &[Tick], selected: &str, by: isize) {
@@ -259,6 +277,14 @@ impl State {
         let inside = |area: Rect| area.contains(at);
         if inside(places.verdict) {
             self.popup = Some(Popup::Verdict(0));
+        } else if places.devices.y > 0 && at.y == places.devices.y - 1 {
+            self.focus = Panel::Devices;
+            // Of the columns that end behind the pointer the first.
+            let ends = Key::ALL.into_iter().zip(places.headings);
+            let under = ends.filter(|(_, end)| at.x < *end).min_by_key(|(_, end)| *end);
+            if let Some((key, _)) = under {
+                (self.sort, self.reversed) = (key, key == self.sort && !self.reversed);
+            }
         } else if inside(places.devices) {
             self.focus = Panel::Devices;
             let row = usize::from(at.y - places.devices.y);
@@ -297,6 +323,11 @@ impl State {
 fn after<T: Copy + PartialEq>(all: &[T], one: T) -> T {
     let place = all.iter().position(|other| *other == one).map_or(0, |place| place + 1);
     all.get(place % all.len().max(1)).copied().unwrap_or(one)
+}
+
+fn before<T: Copy + PartialEq>(all: &[T], one: T) -> T {
+    let place = all.iter().position(|other| *other == one).unwrap_or(0);
+    all.get((place + all.len().saturating_sub(1)) % all.len().max(1)).copied().unwrap_or(one)
 }
 
 /// The first tick behind the cursor in which much more is waited than usual, and that is not part

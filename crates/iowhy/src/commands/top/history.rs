@@ -5,13 +5,15 @@ use iowhy_show::top::Tick;
 
 /// Ticks kept of a live watch: ten minutes of seconds.
 const TICKS: usize = 600;
-/// What is judged: the last seconds, and at most so many I/Os of them (96 bytes each, 19 MB).
+/// What is judged: the last seconds, and at most so many I/Os of them (96 bytes each, 5 MB).
 const JUDGED_NS: i64 = 30_000_000_000;
-const EVENTS: usize = 200_000;
+const EVENTS: usize = 50_000;
 /// Facts kept of a listing: settings once, then what changes.
 const FACTS: usize = 4_000;
 /// Ticks of a replay, at the most.
 const COLUMNS: i64 = 240;
+/// The shortest stretch of single I/Os that can be zoomed to, ns: ticks of a microsecond.
+const SHORTEST: i64 = COLUMNS * 1_000;
 
 /// What a live watch keeps.
 #[derive(Default)]
@@ -23,10 +25,16 @@ pub struct History {
 }
 
 impl History {
-    /// Adds what came in the last `length`.
-    pub fn add(&mut self, part: Recording, length: Nanos) {
+    /// Adds what came in the last `length`: what passes the filter is shown, all of it is judged.
+    pub fn add(&mut self, part: Recording, filter: &Filter, length: Nanos) {
         let (from, to) = (Time::from_ns(i64::MIN), Time::from_ns(i64::MAX));
-        let mut tick = Tick::of(&part, (from, to), length);
+        let mut tick = if *filter == Filter::default() {
+            Tick::of(&part, (from, to), length)
+        } else {
+            let mut shown = part.clone();
+            keep(&mut shown, filter);
+            Tick::of(&shown, (from, to), length)
+        };
         tick.start_ns = self.now_ns;
         self.now_ns += length.ns();
         self.ticks.push(tick);
@@ -86,65 +94,107 @@ fn join(listing: &mut Listing, mut old: Listing) {
     listing.facts = old.facts;
 }
 
-/// A capture as ticks, and what of it is not shown; `None` if nothing in it has a time.
-pub fn replayed(recording: &Recording, filter: &Filter) -> Option<(Vec<Tick>, Vec<String>)> {
-    let mut recording = recording.clone();
+/// A capture, to be cut into ticks.
+pub struct Replay {
+    recording: Recording,
+    /// All of its time, ns.
+    from: i64,
+    to: i64,
+    /// The length of its rows, where rows are all that it has.
+    row: Option<i64>,
+    /// What of it is not shown.
+    pub missing: Vec<String>,
+}
+
+impl Replay {
+    /// Of a capture; `None` if nothing in it has a time.
+    pub fn of(recording: &Recording, filter: &Filter) -> Option<Replay> {
+        let mut recording = recording.clone();
+        keep(&mut recording, filter);
+        // Averages without times are only shown where nothing has a time.
+        if recording.listings.iter().all(|listing| span(listing).is_none()) {
+            recording.listings.iter_mut().for_each(|listing| lay_out(&mut listing.intervals));
+        }
+        let spans: Vec<Option<(i64, i64)>> = recording.listings.iter().map(span).collect();
+        let weight = |listing: &Listing| {
+            (listing.events.len(), listing.distributions.len(), listing.intervals.len())
+        };
+        let main = (0..spans.len())
+            .filter(|place| spans.get(*place).is_some_and(Option::is_some))
+            .max_by_key(|place| recording.listings.get(*place).map(weight))?;
+        let (from, to) = spans.get(main).copied().flatten()?;
+        let untimed = |listing: &Listing| !listing.intervals.is_empty() && span(listing).is_none();
+        let untimed = recording.listings.iter().filter(|listing| untimed(listing)).count();
+        // Other listings count where their time overlaps: else they are on a clock of their own.
+        let mut left_out = untimed;
+        for (listing, span) in recording.listings.iter_mut().zip(&spans) {
+            let overlaps = span.is_some_and(|(start, end)| start < to && from < end);
+            if !overlaps {
+                left_out += usize::from(span.is_some());
+                listing.events.clear();
+                listing.intervals.clear();
+                listing.distributions.clear();
+            }
+        }
+        let main = recording.listings.get(main).filter(|listing| listing.events.is_empty());
+        let rows = main.map(|listing| &listing.intervals);
+        let row = rows.and_then(|rows| rows.iter().filter_map(|row| row.length).max());
+        let missing = match left_out {
+            0 => Vec::new(),
+            1 => vec!["1 listing without a common clock is not shown".to_string()],
+            many => vec![format!("{many} listings without a common clock are not shown")],
+        };
+        (from < to).then_some(Replay { row: row.map(Nanos::ns), recording, from, to, missing })
+    }
+
+    /// From its first moment to its last, ns.
+    pub fn whole(&self) -> (i64, i64) {
+        (self.from, self.to)
+    }
+
+    /// A stretch of it as ticks.
+    pub fn ticks(&self, (from, to): (i64, i64)) -> Vec<Tick> {
+        let length = match self.row {
+            Some(row) => row.max((to - from) / 10_000).max(1),
+            None => nice((to - from) / COLUMNS),
+        };
+        let mut ticks = Vec::new();
+        // A tick begins where the same tick of the whole would.
+        let mut at = self.from + (from - self.from) / length * length;
+        while at < to {
+            let end = at.saturating_add(length);
+            let within = (Time::from_ns(at), Time::from_ns(end));
+            ticks.push(Tick::of(&self.recording, within, Nanos(length)));
+            at = end;
+        }
+        let losses = self.recording.listings.iter().map(|listing| listing.source.lost()).sum();
+        // A loss of the whole is told once.
+        for (place, tick) in ticks.iter_mut().enumerate() {
+            tick.lost = if place == 0 { losses } else { 0 };
+        }
+        ticks
+    }
+
+    /// A quarter of a stretch, around a moment of it; `None` if that is less than can be told apart.
+    pub fn nearer(&self, (from, to): (i64, i64), around_ns: i64) -> Option<(i64, i64)> {
+        let length = (to - from) / 4;
+        let least = self.row.map_or(SHORTEST, |row| row.saturating_mul(4));
+        let first = (around_ns - length / 2).clamp(from, to - length);
+        (length >= least).then_some((first, first + length))
+    }
+}
+
+/// Leaves what passes the filter. Counters hold all I/Os of a device: where single I/Os are asked for
+/// and known, they say nothing.
+fn keep(recording: &mut Recording, filter: &Filter) {
+    let devices = Filter { devices: filter.devices.clone(), ..Filter::default() };
+    let single =
+        *filter != devices && recording.listings.iter().any(|listing| !listing.events.is_empty());
     for listing in &mut recording.listings {
         listing.events.retain(|event| filter.event(event));
-        listing.intervals.retain(|row| filter.device(row.device) && !row.since_boot);
-        listing.distributions.retain(|known| filter.device(known.device));
+        listing.intervals.retain(|row| !single && filter.device(row.device) && !row.since_boot);
+        listing.distributions.retain(|known| !single && filter.device(known.device));
     }
-    // Averages without times are only shown where nothing has a time.
-    if recording.listings.iter().all(|listing| span(listing).is_none()) {
-        recording.listings.iter_mut().for_each(|listing| lay_out(&mut listing.intervals));
-    }
-    let spans: Vec<Option<(i64, i64)>> = recording.listings.iter().map(span).collect();
-    let weight = |listing: &Listing| {
-        (listing.events.len(), listing.distributions.len(), listing.intervals.len())
-    };
-    let main = (0..spans.len())
-        .filter(|place| spans.get(*place).is_some_and(Option::is_some))
-        .max_by_key(|place| recording.listings.get(*place).map(weight))?;
-    let (from, to) = spans.get(main).copied().flatten()?;
-    let untimed = |listing: &Listing| !listing.intervals.is_empty() && span(listing).is_none();
-    let untimed = recording.listings.iter().filter(|listing| untimed(listing)).count();
-    // Other listings count where their time overlaps: else they are on a clock of their own.
-    let mut left_out = untimed;
-    for (listing, span) in recording.listings.iter_mut().zip(&spans) {
-        let overlaps = span.is_some_and(|(start, end)| start < to && from < end);
-        if !overlaps {
-            left_out += usize::from(span.is_some());
-            listing.events.clear();
-            listing.intervals.clear();
-            listing.distributions.clear();
-        }
-    }
-    let rows = recording.listings.get(main).map(|listing| &listing.intervals);
-    let row = rows.and_then(|rows| rows.iter().filter_map(|row| row.length).map(Nanos::ns).max());
-    let events = recording.listings.get(main).is_some_and(|listing| !listing.events.is_empty());
-    let length = match row.filter(|_| !events) {
-        Some(row) => row.max((to - from) / 10_000).max(1),
-        None => nice((to - from) / COLUMNS),
-    };
-    let mut ticks = Vec::new();
-    let mut at = from;
-    while at < to {
-        let end = at.saturating_add(length);
-        let within = (Time::from_ns(at), Time::from_ns(end));
-        ticks.push(Tick::of(&recording, within, Nanos(length)));
-        at = end;
-    }
-    let losses: u64 = recording.listings.iter().map(|listing| listing.source.lost()).sum();
-    // A loss of the whole is told once.
-    for (place, tick) in ticks.iter_mut().enumerate() {
-        tick.lost = if place == 0 { losses } else { 0 };
-    }
-    let missing = match left_out {
-        0 => Vec::new(),
-        1 => vec!["1 listing without a common clock is not shown".to_string()],
-        many => vec![format!("{many} listings without a common clock are not shown")],
-    };
-    (!ticks.is_empty()).then_some((ticks, missing))
 }
 
 /// Rows without a time stand one behind the other, a second each unless they say how long.
@@ -197,7 +247,67 @@ fn nice(ns: i64) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use iowhy_model::Sink;
+
     use super::*;
+
+    fn log() -> Recording {
+        let mut recording = Recording::new();
+        let text: String =
+            std::iter::once("TIME(s)     COMM    PID    DISK T SECTOR BYTES LAT(ms)\n")
+                .map(str::to_string)
+                .chain((0..400).map(|k| {
+                    let (comm, disk) = if k % 4 == 0 { ("fio", "sdb") } else { ("dd", "sda") };
+                    format!("{:.6} {comm} 7 {disk} R {} 4096 0.5\n", 0.1 * f64::from(k), 8 * k)
+                }))
+                .collect();
+        iowhy_read::scan("log", &mut text.as_bytes(), None, &mut recording).unwrap();
+        recording
+    }
+
+    fn ios(ticks: &[Tick]) -> f64 {
+        let of = |tick: &Tick| {
+            let ios: f64 = tick.devices.iter().map(iowhy_show::top::DeviceTick::ios).sum();
+            ios * tick.length_ns as f64 / 1e9
+        };
+        ticks.iter().map(of).sum::<f64>().round()
+    }
+
+    #[test]
+    fn a_stretch_is_a_quarter_in_shorter_ticks() {
+        let replay = Replay::of(&log(), &Filter::default()).unwrap();
+        let whole = replay.ticks(replay.whole());
+        assert_eq!(ios(&whole), 400.0);
+        let mut stretch = replay.whole();
+        let middle = (stretch.0 + stretch.1) / 2;
+        let mut deep = 0;
+        while let Some(nearer) = replay.nearer(stretch, middle) {
+            assert!(nearer.0 >= stretch.0 && nearer.1 <= stretch.1, "{nearer:?} of {stretch:?}");
+            assert!((nearer.0..nearer.1).contains(&middle), "{nearer:?} without {middle}");
+            (stretch, deep) = (nearer, deep + 1);
+            let ticks = replay.ticks(stretch);
+            assert!((1..=COLUMNS as usize + 1).contains(&ticks.len()), "{}", ticks.len());
+        }
+        assert_eq!(deep, 8, "40 s to 0.6 ms");
+        let first = replay.nearer(replay.whole(), replay.whole().0).unwrap();
+        assert_eq!(first.0, replay.whole().0);
+        let quarter = ios(&replay.ticks(first));
+        assert!((95.0..=105.0).contains(&quarter), "{quarter} of 400 I/Os");
+    }
+
+    #[test]
+    fn single_ios_that_were_asked_for_stand_alone() {
+        let mut recording = log();
+        let comm = recording.name("fio");
+        let filter = Filter { comm: Some(comm), ..Filter::default() };
+        let replay = Replay::of(&recording, &filter).unwrap();
+        let ticks = replay.ticks(replay.whole());
+        assert_eq!(ios(&ticks), 100.0);
+        let mut history = History::default();
+        history.add(recording.clone(), &filter, Nanos(1_000_000_000));
+        assert_eq!(ios(history.ticks()), 100.0);
+        assert_eq!(history.window().listings[0].events.len(), 400);
+    }
 
     #[test]
     fn ticks_have_round_lengths() {
