@@ -163,16 +163,31 @@ fn map(figure: &mut Figure, picture: &Picture, measure: Measure, style: &Style) 
     figure.height += LINE;
 }
 
-/// Cells side by side that have one colour are one rectangle.
+/// Cells side by side that have one colour are one rectangle; those without a request are what lies behind the others.
 fn cells(figure: &mut Figure, grid: &Grid, ramp: &Ramp, row: u32) {
     let top = figure.height;
     let colour = |line: usize, column| grid.cell(line, column).map(|value| ramp.at(value));
+    let nothing = ramp.at(0.0);
+    let watched: Vec<bool> = (0..COLUMNS.0)
+        .map(|column| {
+            grid.rows() > 0 && (0..grid.rows()).all(|line| colour(line, column).is_some())
+        })
+        .collect();
+    let mut column = 0;
+    for run in watched.chunk_by(|a, b| a == b) {
+        if run.first() == Some(&true) {
+            let size = (run.len() as u32 * COLUMNS.1, grid.rows() as u32 * row);
+            figure.rect((MARGINS.0 + column as u32 * COLUMNS.1, top), size, nothing);
+        }
+        column += run.len();
+    }
     for line in 0..grid.rows() {
         let mut column = 0;
         while column < COLUMNS.0 {
             let this = colour(line, column);
             let same = (column..COLUMNS.0).take_while(|next| colour(line, *next) == this).count();
-            if let Some(this) = this {
+            let there = || watched.iter().skip(column).take(same).all(|watched| *watched);
+            if let Some(this) = this.filter(|this| *this != nothing || !there()) {
                 let place = (MARGINS.0 + column as u32 * COLUMNS.1, top + line as u32 * row);
                 figure.rect(place, (same as u32 * COLUMNS.1, row), this);
             }

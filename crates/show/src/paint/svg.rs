@@ -1,5 +1,6 @@
 //! Paints a figure as SVG 1.1: rectangles and text, no script, no style sheet, nothing from outside.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use super::Rgb;
@@ -20,12 +21,17 @@ pub fn svg(figure: &Figure, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "<rect width=\"100%\" height=\"100%\" fill=\"{behind}\"/>")?;
     // Cells that touch must show no seam between them.
     writeln!(out, "<g shape-rendering=\"crispEdges\">")?;
+    let mut batch = Batch::default();
     for shape in &figure.shapes {
         if let Shape::Rect(x, y, width, height, colour) = shape {
-            let fill = hex(*colour);
-            writeln!(out, "<path fill=\"{fill}\" d=\"M{x} {y}h{width}v{height}h-{width}z\"/>")?;
+            let cell = (*x, *y, *width, *height);
+            if !batch.takes(cell) {
+                std::mem::take(&mut batch).write(out)?;
+            }
+            batch.add(cell, *colour);
         }
     }
+    batch.write(out)?;
     writeln!(out, "</g>")?;
     for shape in &figure.shapes {
         if let Shape::Text(x, y, anchor, text, colour) = shape {
@@ -40,6 +46,62 @@ pub fn svg(figure: &Figure, out: &mut dyn Write) -> io::Result<()> {
         }
     }
     writeln!(out, "</svg>")
+}
+
+/// Left, top, width, height.
+type Cell = (u32, u32, u32, u32);
+
+/// Rectangles of one height that do not overlap, whose order does not matter: one path a colour.
+#[derive(Default)]
+struct Batch {
+    /// The last one; whether all went down row by row so far, or all to the right.
+    last: Option<(Cell, bool, bool)>,
+    cells: BTreeMap<(u8, u8, u8), Vec<Cell>>,
+}
+
+impl Batch {
+    /// Whether a rectangle goes on in the same rows or columns, behind all the others.
+    fn goes_on(&self, (x, y, _, height): Cell) -> Option<(bool, bool)> {
+        let Some(((left, top, width, high), down, right)) = self.last else {
+            return Some((true, true));
+        };
+        let down = down && (y >= top + high || y == top && x >= left + width);
+        let right = right && x >= left + width;
+        (height == high && (down || right)).then_some((down, right))
+    }
+
+    fn takes(&self, cell: Cell) -> bool {
+        self.goes_on(cell).is_some()
+    }
+
+    fn add(&mut self, cell: Cell, Rgb(r, g, b): Rgb) {
+        let (down, right) = self.goes_on(cell).unwrap_or((true, true));
+        self.last = Some((cell, down, right));
+        self.cells.entry((r, g, b)).or_default().push(cell);
+    }
+
+    /// As lines as thick as the rectangles are high, each step from the end of the one before.
+    fn write(self, out: &mut dyn Write) -> io::Result<()> {
+        let Some(((_, _, _, height), ..)) = self.last else { return Ok(()) };
+        let half = if height % 2 == 1 { ".5" } else { "" };
+        for ((r, g, b), cells) in self.cells {
+            let colour = hex(Rgb(r, g, b));
+            write!(out, "<path stroke=\"{colour}\" stroke-width=\"{height}\" d=\"")?;
+            let mut at = None;
+            for (x, y, width, _) in cells {
+                match at {
+                    None => write!(out, "M{x} {}{half}h{width}", y + height / 2)?,
+                    Some((from, line)) => {
+                        let (across, down) = (i64::from(x) - from, i64::from(y) - line);
+                        write!(out, "m{across} {down}h{width}")?;
+                    }
+                }
+                at = Some((i64::from(x) + i64::from(width), i64::from(y)));
+            }
+            writeln!(out, "\"/>")?;
+        }
+        Ok(())
+    }
 }
 
 fn hex(Rgb(r, g, b): Rgb) -> String {
