@@ -286,7 +286,7 @@ fn foot(screen: &Screen) -> Line<'static> {
         return Line::from(Span::styled(text, screen.pen(Tone::Accent)));
     }
     let keys = if screen.replay {
-        " ? help  arrows time  + - zoom  n anomaly  / filter  s sort  i map  Enter verdict  q quit"
+        " ? help  arrows  +- zoom  n anomaly  / filter  s sort  i map  Enter why  q quit"
     } else {
         " ? help  / filter  s sort  i map  p pause  + - tick  Enter verdict  q quit"
     };
