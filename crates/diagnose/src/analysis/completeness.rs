@@ -12,6 +12,9 @@ const VARIES: f64 = 0.1;
 /// varies as their sum must; where lines are missing one distance is long because the next was short, and the wait
 /// varies less than half as much (choice).
 const EVEN: f64 = 0.5;
+/// What waits behind hidden requests is one of many alike: as many as were met, each as long as its own distance, make
+/// up the wait. Behind a freeze or a wake-up one long service does, and those that met it pass at once.
+const MADE_UP: f64 = 0.5;
 /// Whether the waits show that requests were served which the log does not list. For devices that
 /// serve one after the other. One request at a time tells nothing: who waits behind programs that are not
 /// listed looks like one on a slow device.
@@ -33,7 +36,8 @@ pub fn is_part(spans: &[ServiceSpan], services_ns: &[f64]) -> bool {
     let hidden_behind = || {
         let (waited, gap) = (spread::cv(&waits)?, spread::cv(&gaps)?);
         let n = spread::mean(&ahead)?;
-        Some(gap > VARIES && waited * n.sqrt() < EVEN * gap)
+        let alike = spread::mean(&gaps)? * n > MADE_UP * spread::mean(&waits)?;
+        Some(alike && gap > VARIES && waited * n.sqrt() < EVEN * gap)
     };
     waits.len() >= ENOUGH && hidden_behind() == Some(true)
 }
@@ -87,6 +91,20 @@ mod tests {
         sort(&mut all);
         sort(&mut part);
         (all, part)
+    }
+
+    #[test]
+    fn a_freeze_that_all_wait_for_hides_nothing() {
+        let mut spans = Vec::new();
+        for pause in 0..20i64 {
+            let begin = pause * 4_000_000_000;
+            // The first wakes the device, and eleven more are answered at once behind it.
+            for k in 0..12 {
+                spans.push(span(begin + 1000 * k, begin + 53_500_000 + 3000 * k));
+            }
+        }
+        sort(&mut spans);
+        assert!(!is_part(&spans, &services(&spans, 1)));
     }
 
     #[test]

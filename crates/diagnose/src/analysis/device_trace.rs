@@ -30,6 +30,10 @@ const LOST: f64 = 0.10;
 /// Services from which quartiles tell how far a kind of request spreads.
 const SPREAD_NEEDED: usize = 20;
 
+/// How many times as many requests as a stretch has may stand between it and the last moment without a queue: an
+/// overload that grows from the beginning of a log is cut where its level has doubled (choice).
+const BACKLOG: usize = 4;
+
 /// No cache of a drive takes so long, ms: it answers in tenths (docs/METHOD.md, 3 Healthy service times).
 const CACHED_MS: f64 = 1.0;
 
@@ -355,13 +359,13 @@ fn worst_regime(spans: &[ServiceSpan], s0: &HealthyServiceTime) -> Range<usize> 
 }
 
 /// The stretch and what it waited behind: back to where nothing was in flight, for a replay that began
-/// in a queue would lack those in front. A queue longer than the stretch itself is another story.
+/// in a queue would lack those in front. A queue that began far longer ago than the stretch lasts is another story.
 fn with_backlog(spans: &[ServiceSpan], range: Range<usize>) -> Range<usize> {
     let mut first_issue = i64::MAX;
     for span in spans.get(range.start..).unwrap_or_default() {
         first_issue = first_issue.min(span.issued_ns);
     }
-    let least = range.start.saturating_sub(range.len());
+    let least = range.start.saturating_sub(BACKLOG * range.len());
     for place in (least..range.start).rev() {
         let Some(before) = spans.get(place) else { break };
         if before.completed_ns <= first_issue {

@@ -39,7 +39,7 @@ use crate::evidence::confidence::SHAPE_ALONE;
 use crate::evidence::forecast::{from_latencies, with_services};
 use crate::measures::replay::Vote;
 use crate::measures::steps::{self, Steps};
-use crate::measures::{comb, ladder};
+use crate::measures::{comb, ladder, spread};
 use crate::phrase;
 
 /// Entry in the list of detectors.
@@ -81,6 +81,9 @@ const SAME: f64 = 0.01;
 /// Shorter steps than any platter's must be whole quanta of firmware: a bus that several large
 /// requests share deals them out in even steps too.
 const SAME_QUANTA: f64 = 0.02;
+/// Share of the wait that is the request's own service, below which a queue is kept full: what a limit deals out then
+/// ends in even steps.
+const MOSTLY_OWN: f64 = 0.1;
 /// What a known clock adds.
 const KNOWN_CLOCK: f64 = 1.0;
 
@@ -214,7 +217,10 @@ fn finding(
     clauses.extend(clock.map(|_| KNOWN_CLOCK));
     let believed = confidence::believe(PRIOR, &clauses);
     // A provider that lets requests pass at a rate deals them out by a clock of its own.
-    let is_dealt = analysis.network_odds(trace.device) > 0.5;
+    let (own, all) = (spread::mean(&trace.services_ns), trace.mean_ns());
+    let waits = own.is_some_and(|own| own < MOSTLY_OWN * all);
+    let is_dealt =
+        analysis.network_odds(trace.device) > 0.5 || waits && analysis.may_be_limited(trace.device);
     finding.confidence = if is_dealt { believed.min(SHAPE_ALONE) } else { believed };
     finding.explained_share = found.explained_share;
     finding.refuted_by = lines(&[

@@ -30,7 +30,7 @@
 //! Trace single I/Os to find the fault, compare with peers, read SMART, check cable and
 //! controller.
 
-use iowhy_model::{Bound, DeviceId, Evidence, Finding, Level, Op, Unit, Verdict};
+use iowhy_model::{Bound, DeviceId, Event, Evidence, Finding, Level, Op, Unit, Verdict};
 
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
@@ -73,6 +73,9 @@ const GIVES_MUCH: f64 = 8.0;
 /// that must be queueing for that.
 const HELD_BACK: f64 = 0.5;
 const MOSTLY_QUEUED: f64 = 0.5;
+/// The least rate that providers sell, requests per second: what passes less is not held back by one (AWS EBS gp2: 100, of any
+/// size; Azure managed disks: 120 and more).
+const LEAST_SOLD: f64 = 100.0;
 /// Slow requests needed (docs/METHOD.md, 10 Rules: fewer than three decide nothing), and when a
 /// service counts as slow (docs/METHOD.md, 1 Replay: above 2.5 S0).
 const SLOW_NEEDED: usize = 3;
@@ -88,6 +91,13 @@ const DURABLE_NS: f64 = 25e6;
 /// From the first quartile of services to the third, over their median, below which random requests of one arm
 /// are sums of several: of one it is 0.5 (a turn and a seek), of three in a row 0.3 (choice).
 const EVEN_SEEKS: f64 = 0.3;
+/// The same of sequential requests, if one at least took less than half: it met nobody (choices).
+const EVEN_TRANSFERS: f64 = 0.05;
+const ALONE: f64 = 0.5;
+/// Kernel threads that send discards, and how large a read one of them hardly sends, bytes: read-ahead ends at 128 KiB unless
+/// somebody raised it.
+const KERNEL: [&str; 3] = ["kworker", "jbd2", "xfsaild"];
+const LARGE_TRIM: u32 = 524_288;
 /// What that would refute.
 const SHARED: &str =
     "the log lists one program only: what others asked for may have been served in between";
@@ -137,7 +147,9 @@ fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     );
     finding.subject.group = Some(kind);
     let believed = (f64::from(vote.device) + 0.5) / 10.5;
-    let believed = held_back(analysis, trace.device, queued(trace, middle.mean_ns), believed);
+    let queued = queued(trace, middle.mean_ns);
+    let passed = service::per_busy_ms(trace.stretch()).unwrap_or(0.0) * 1e3;
+    let believed = held_back(analysis, trace.device, queued, passed, believed);
     let late = host_may_be_late(trace, middle.mean_ns - middle.healthy_mean_ns);
     let shared = is_a_sum(analysis, trace);
     let held_up = waits_for_discards(analysis, trace);
@@ -229,10 +241,14 @@ fn is_a_sum(analysis: &Analysis, trace: &DeviceTrace) -> bool {
     let sorted = spread::sorted(&services);
     let at =
         |share: f64| sorted.get((share * sorted.len() as f64) as usize).copied().unwrap_or(0.0);
-    // How even sequential requests of a sick disk are is not known.
-    group.sequential != Some(true)
-        && services.len() >= EVENTS_NEEDED
-        && at(0.75) - at(0.25) < EVEN_SEEKS * at(0.5)
+    let enough = services.len() >= EVENTS_NEEDED;
+    let within = |share: f64| at(0.75) - at(0.25) < share * at(0.5);
+    // A disk that is slow by itself is so from the first; who shares it met it alone at some time.
+    let once_alone = at(0.0) < ALONE * at(0.5);
+    match group.sequential {
+        Some(true) => enough && once_alone && within(EVEN_TRANSFERS),
+        _ => enough && within(EVEN_SEEKS),
+    }
 }
 
 /// Whether most of what reads and writes lost passed while a discard was under way.
@@ -241,7 +257,18 @@ fn waits_for_discards(analysis: &Analysis, trace: &DeviceTrace) -> bool {
         .requests
         .iter()
         .filter(|of| (of.listing, of.device) == (trace.listing, trace.device));
-    let discards = of_it.flat_map(|of| of.of(Op::Discard)).filter_map(requests::stretch);
+    // A log that knows reads and writes only calls a discard R; a kernel worker sends them.
+    let unmarked = analysis.source(trace.listing).level <= Level::C;
+    let may_be = |event: &&Event| {
+        let comm = event.comm.map(|comm| analysis.recording.text(comm));
+        event.op == Op::Discard
+            || unmarked
+                && event.op == Op::Read
+                && event.bytes.is_some_and(|bytes| bytes >= LARGE_TRIM)
+                && comm.is_some_and(|comm| KERNEL.iter().any(|name| comm.starts_with(name)))
+    };
+    let discards = of_it.flat_map(|of| of.events.iter().copied()).filter(may_be);
+    let discards = discards.filter_map(requests::stretch);
     let under_way = Spans::of(discards);
     let healthy = trace.slow_end_ns();
     let (mut covered, mut all) = (0.0, 0.0);
@@ -266,8 +293,16 @@ fn writes_may_be_durable(row: &IntervalSample) -> bool {
 
 /// What is left of the belief if the queue may be the provider's, who lets so many pass per second:
 /// a slow volume and a limited one look alike then.
-fn held_back(analysis: &Analysis, device: DeviceId, queued: f64, believed: f64) -> f64 {
-    let may_be = analysis.network_odds(device) >= HELD_BACK && queued > MOSTLY_QUEUED;
+fn held_back(
+    analysis: &Analysis,
+    device: DeviceId,
+    queued: f64,
+    passed_per_s: f64,
+    believed: f64,
+) -> f64 {
+    let may_be = analysis.network_odds(device) >= HELD_BACK
+        && queued > MOSTLY_QUEUED
+        && passed_per_s >= LEAST_SOLD;
     if may_be { believed.min(SHAPE_ALONE) } else { believed }
 }
 
@@ -295,8 +330,13 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         second_in_queue(wait, effective, row)
     );
     let believed = confidence * persistence(rows);
-    finding.confidence =
-        held_back(analysis, row.device, 1.0 - effective / wait.max(effective), believed);
+    finding.confidence = held_back(
+        analysis,
+        row.device,
+        1.0 - effective / wait.max(effective),
+        1e3 / effective,
+        believed,
+    );
     if writes_may_be_durable(row) {
         finding.confidence = finding.confidence.min(SHAPE_ALONE);
     }

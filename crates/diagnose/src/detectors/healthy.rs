@@ -23,7 +23,7 @@
 //! ## Next step
 //! Look above the block layer: file system locks, CPU, memory, the network.
 
-use iowhy_model::{Bound, Evidence, Finding, Layer, Level, Stage, Unit, Verdict};
+use iowhy_model::{Bound, Evidence, Finding, Layer, Level, Severity, Stage, Unit, Verdict};
 
 use crate::analysis::audit;
 use crate::analysis::device_trace::DeviceTrace;
@@ -80,6 +80,9 @@ const FEW: usize = 3;
 /// What an acquittal by the slowest class in question is worth: the class is a guess.
 const BY_CLASS: f64 = 0.85;
 
+/// Share of the excess from which on a remark has explained all of it (docs/METHOD.md, 12 Explaining away).
+const EXPLAINS_ALL: f64 = 0.7;
+
 /// What one listing says in favour of a device.
 struct Clearance {
     listing: usize,
@@ -100,7 +103,12 @@ fn conclude(analysis: &Analysis, ranked: &Ranked) -> Vec<Finding> {
         }
         let mut healthy: Vec<(String, Vec<Clearance>)> = Vec::new();
         for disk in disks.into_iter().filter(|disk| !suspected(analysis, ranked, input, disk)) {
-            let clearances = clearances(analysis, input, &disk);
+            let mut clearances = clearances(analysis, input, &disk);
+            if is_remark(analysis, ranked, input, &disk) {
+                for clearance in &mut clearances {
+                    clearance.confidence = clearance.confidence.max(BY_CLASS);
+                }
+            }
             if !clearances.is_empty()
                 && clearances.iter().all(|clearance| clearance.confidence >= ACQUITS)
             {
@@ -120,6 +128,20 @@ fn suspected(analysis: &Analysis, ranked: &Ranked, input: &str, disk: &str) -> b
             && known.subject.device.is_some_and(|device| analysis.disk(device) == disk)
             && known.subject.listings.iter().any(|place| analysis.input(*place) == input)
     })
+}
+
+/// Whether all that was found of a disk is explained by what nobody feels and no fault is: it is well, with a remark.
+fn is_remark(analysis: &Analysis, ranked: &Ranked, input: &str, disk: &str) -> bool {
+    let of_it = |known: &&Finding| {
+        known.subject.device.is_some_and(|device| analysis.disk(device) == disk)
+            && known.subject.listings.iter().any(|place| analysis.input(*place) == input)
+    };
+    let unfelt =
+        |known: &Finding| known.impact.and_then(|impact| impact.severity()) == Some(Severity::None);
+    let harmless = |known: &Finding| {
+        known.verdict == Verdict::DeviceIdleWake && known.explained_share >= EXPLAINS_ALL
+    };
+    ranked.findings.iter().filter(of_it).any(|known| unfelt(known) && harmless(known))
 }
 
 /// What every listing of the input says of a disk; a listing that speaks against it has

@@ -26,7 +26,7 @@ pub struct Wake {
     pub spread: f64,
     /// Share of all slow requests (nearer to the woken than to the others) that were woken.
     pub of_slow: f64,
-    /// Latency beyond the others' median, by the woken, ns.
+    /// Latency beyond the others' median, by the woken and those that waited with them, ns.
     pub lost_ns: f64,
 }
 
@@ -48,9 +48,14 @@ pub fn idle_wake(spans: &[ServiceSpan]) -> Option<Wake> {
 
 fn after(spans: &[ServiceSpan], pauses: &[Option<f64>], pause_s: f64) -> Option<Wake> {
     let is_woken = |pause: &Option<f64>| pause.is_some_and(|pause| pause > pause_s);
-    let (mut woken, mut awake) = (Vec::new(), Vec::new());
-    for (span, pause) in spans.iter().zip(pauses) {
-        if is_woken(pause) { &mut woken } else { &mut awake }.push(span.latency_ns());
+    let (mut woken, mut awake, mut behind) = (Vec::new(), Vec::new(), Vec::new());
+    for ((span, pause), waker) in spans.iter().zip(pauses).zip(wakers(spans, pauses, pause_s)) {
+        let kind = match (is_woken(pause), waker) {
+            (true, _) => &mut woken,
+            (_, true) => &mut behind,
+            _ => &mut awake,
+        };
+        kind.push(span.latency_ns());
     }
     let (woken_ns, awake_ns) = (spread::median(&woken)?, spread::median(&awake)?);
     let spread = spread::mad(&woken)? / woken_ns;
@@ -68,9 +73,24 @@ fn after(spans: &[ServiceSpan], pauses: &[Option<f64>], pause_s: f64) -> Option<
         ratio,
         spread,
         of_slow: slow(&woken) / (slow(&woken) + slow(&awake)).max(1.0),
-        lost_ns: woken.iter().map(|ns| (ns - awake_ns).max(0.0)).sum(),
+        lost_ns: woken.iter().chain(&behind).map(|ns| (ns - awake_ns).max(0.0)).sum(),
     };
     (wake.woken >= WOKEN && ratio >= RATIO && spread < SPREAD).then_some(wake)
+}
+
+/// For each span, whether it was issued while the first after such a pause was still waited for: it waits with it.
+fn wakers(spans: &[ServiceSpan], pauses: &[Option<f64>], pause_s: f64) -> Vec<bool> {
+    let woken = spans.iter().zip(pauses);
+    let woken = woken.filter(|(_, pause)| pause.is_some_and(|pause| pause > pause_s));
+    let mut woken: Vec<(i64, i64)> =
+        woken.map(|(span, _)| (span.issued_ns, span.completed_ns)).collect();
+    woken.sort_unstable();
+    let waits = |span: &ServiceSpan| {
+        let place = woken.partition_point(|(issued, _)| *issued <= span.issued_ns);
+        let last = place.checked_sub(1).and_then(|place| woken.get(place));
+        last.is_some_and(|(_, completed)| span.issued_ns < *completed)
+    };
+    spans.iter().map(waits).collect()
 }
 
 /// For each span, how long the device had nothing to do before its issue, s; `None` if it was
@@ -123,6 +143,23 @@ mod tests {
         // The eighth slow one opened the trace.
         assert!((found.of_slow - 7.0 / 8.0).abs() < 1e-9, "{found:?}");
         assert!((found.lost_ns - 7.0 * 7.4e6).abs() < 100.0, "{found:?}");
+    }
+
+    #[test]
+    fn who_comes_while_it_wakes_waits_with_the_first() {
+        let mut spans = bursts(|_, pause| if pause > 1.0 { 50.0 } else { 0.1 });
+        let firsts: Vec<ServiceSpan> =
+            spans.iter().filter(|span| span.latency_ns() > 1e6).cloned().collect();
+        for first in firsts {
+            for k in 1..6 {
+                spans.push(span(first.issued_ns + 10_000 * k, first.completed_ns + 90_000 * k));
+            }
+        }
+        sort(&mut spans);
+        let found = idle_wake(&spans).unwrap();
+        assert_eq!(found.woken, 7);
+        // But for those behind the one that opened the trace.
+        assert!(found.of_slow > 0.5 && found.lost_ns > 6.0 * 7.0 * 49e6, "{found:?}");
     }
 
     #[test]
