@@ -73,9 +73,9 @@ const GIVES_MUCH: f64 = 8.0;
 /// that must be queueing for that.
 const HELD_BACK: f64 = 0.5;
 const MOSTLY_QUEUED: f64 = 0.5;
-/// The least rate that providers sell, requests per second: what passes less is not held back by one (AWS EBS gp2: 100, of any
-/// size; Azure managed disks: 120 and more).
-const LEAST_SOLD: f64 = 100.0;
+/// Half of the least rate that providers sell, requests per second: what passes less is not held back by one (AWS EBS gp2: 100, of any
+/// size; Azure managed disks: 120 and more; a factor of two for small volumes that are sold by their size).
+const LEAST_SOLD: f64 = 50.0;
 /// Slow requests needed (docs/METHOD.md, 10 Rules: fewer than three decide nothing), and when a
 /// service counts as slow (docs/METHOD.md, 1 Replay: above 2.5 S0).
 const SLOW_NEEDED: usize = 3;
