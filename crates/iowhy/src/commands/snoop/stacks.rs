@@ -58,9 +58,16 @@ fn frames(count: &StackCount) -> Vec<String> {
         Some((name, _)) => name.to_string(),
         None => frame.clone(),
     };
-    let known = count.user.iter().rposition(|frame| !frame.starts_with("0x"));
-    let user = count.user.get(..known.map_or(0, |last| last + 1)).unwrap_or_default();
+    let data = count.user.iter().position(|frame| is_data(frame)).unwrap_or(count.user.len());
+    let user = count.user.get(..data).unwrap_or_default();
+    let known = user.iter().rposition(|frame| !frame.starts_with("0x"));
+    let user = user.get(..known.map_or(0, |last| last + 1)).unwrap_or_default();
     count.kernel.iter().map(function).chain(user.iter().cloned()).collect()
+}
+
+/// Whether it is a place in a heap, a stack or shared memory, where no code stands: the walk has lost its way.
+fn is_data(frame: &str) -> bool {
+    ["[heap]", "[stack", "SYSV"].iter().any(|name| frame.starts_with(name))
 }
 
 /// Writes those on which most time was spent, and how many I/Os had none.
@@ -166,7 +173,13 @@ mod tests {
         let mut recording = Recording::new();
         let (device, fio) = (recording.device("sdb"), recording.name("fio; x"));
         let counts = vec![
-            count(1, fio, device, "blk_mq_submit_bio+0x12", &["/bin/fio+0x10", "0x700000007"]),
+            count(
+                1,
+                fio,
+                device,
+                "blk_mq_submit_bio+0x12",
+                &["/bin/fio+0x10", "0x700000007", "[heap]+0x8", "/bin/fio+0x1"],
+            ),
             count(2, fio, device, "blk_mq_submit_bio+0x99", &["/bin/fio+0x10"]),
         ];
         let (groups, missed) = grouped((counts, 5));

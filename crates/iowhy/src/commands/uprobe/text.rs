@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use iowhy_live::EventCount;
-use iowhy_model::{Distribution, Histogram, Layer, Nanos, Recording, Report, Sink, Source, Stage};
+use iowhy_model::{Distribution, Histogram, Layer, Recording, Report, Sink, Source, Stage};
 use iowhy_model::{Time, numbers};
 use iowhy_show::Style;
 
@@ -54,29 +54,39 @@ pub fn write(
     processes(counts, shown, out)
 }
 
+/// What one process spent in the function.
+struct Process<'a> {
+    pid: u32,
+    comm: &'a str,
+    calls: u64,
+    sum: f64,
+    max_ns: u64,
+}
+
 /// A row per process, the longest sum first.
 fn processes(counts: &[EventCount], shown: usize, out: &mut dyn Write) -> std::io::Result<()> {
-    let mut known: BTreeMap<u32, (&str, u64, f64, u64)> = BTreeMap::new();
+    let mut known: BTreeMap<u32, Process> = BTreeMap::new();
     for count in counts {
-        let row = known.entry(count.pid).or_insert((&count.comm, 0, 0.0, 0));
-        row.1 += count.histogram.count();
-        row.2 += sum(&count.histogram);
-        row.3 = row.3.max(count.histogram.max_ns.unwrap_or(0));
+        let empty = Process { pid: count.pid, comm: &count.comm, calls: 0, sum: 0.0, max_ns: 0 };
+        let process = known.entry(count.pid).or_insert(empty);
+        process.calls += count.histogram.count();
+        process.sum += sum(&count.histogram);
+        process.max_ns = process.max_ns.max(count.histogram.max_ns.unwrap_or(0));
     }
     if known.len() < 2 {
         return Ok(());
     }
-    let mut rows: Vec<(u32, (&str, u64, f64, u64))> = known.into_iter().collect();
-    rows.sort_by(|(_, a), (_, b)| b.2.total_cmp(&a.2));
+    let mut rows: Vec<Process> = known.into_values().collect();
+    rows.sort_by(|a, b| b.sum.total_cmp(&a.sum));
     writeln!(out, "\n{:>10} {:>10} {:>10} {:>10}  process", "sum", "calls", "mean", "max")?;
-    for (pid, (comm, calls, sum, max)) in rows.iter().take(shown) {
+    for Process { pid, comm, calls, sum, max_ns } in rows.iter().take(shown) {
         writeln!(
             out,
             "{:>10} {:>10} {:>10} {:>10}  {comm}[{pid}]",
             numbers::duration(*sum),
             numbers::count(*calls),
             numbers::duration(sum / (*calls).max(1) as f64),
-            numbers::duration(Nanos(*max as i64).ns() as f64),
+            numbers::duration(*max_ns as f64),
         )?;
     }
     match rows.len().saturating_sub(shown) {
