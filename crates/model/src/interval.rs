@@ -75,7 +75,96 @@ impl Interval {
     }
 }
 
+impl Interval {
+    /// Becomes the averages over this stretch and the one that follows; false if they do not belong
+    /// together. Of stretches without a length each counts as so many.
+    pub fn join(&mut self, next: &Interval, own: u32, others: u32) -> bool {
+        let kinds = |one: &Interval| {
+            let known = (one.start.is_some(), one.length.is_some(), one.mixed.is_some());
+            (one.device, one.layer, one.since_boot, known)
+        };
+        let ops = |one: &Interval| one.rates.iter().map(|(op, _)| *op).collect::<Vec<Op>>();
+        if kinds(self) != kinds(next) || self.since_boot || ops(self) != ops(next) {
+            return false;
+        }
+        let (long, next_long) = match (self.length, next.length) {
+            (Some(long), Some(next)) => (long.ns().max(0) as f64, next.ns().max(0) as f64),
+            _ => (f64::from(own), f64::from(others)),
+        };
+        let whole = long + next_long;
+        if whole <= 0.0 {
+            return false;
+        }
+        let of_time = Weighed { own: long / whole, next: next_long / whole };
+        let (ios, next_ios) = (self.ios_per_s() * long, next.ios_per_s() * next_long);
+        let of_ios = match ios + next_ios {
+            all if all > 0.0 => Weighed { own: ios / all, next: next_ios / all },
+            _ => of_time,
+        };
+        for ((_, rates), (_, next)) in self.rates.iter_mut().zip(&next.rates) {
+            *rates = rates.joined(next, &of_time);
+        }
+        if let (Some(mixed), Some(next)) = (&mut self.mixed, &next.mixed) {
+            *mixed = mixed.joined(next, &of_time);
+        }
+        for (wait, next) in [
+            (&mut self.await_ns, next.await_ns),
+            (&mut self.device_ns, next.device_ns),
+            (&mut self.wait_ns, next.wait_ns),
+            (&mut self.svctm_ns, next.svctm_ns),
+        ] {
+            *wait = of_ios.either(*wait, next);
+        }
+        for (share, next) in [
+            (&mut self.queue_len, next.queue_len),
+            (&mut self.active_len, next.active_len),
+            (&mut self.busy, next.busy),
+        ] {
+            *share = share.zip(next).map(|(own, next)| of_time.mean(own, next));
+        }
+        self.in_flight = next.in_flight;
+        self.length =
+            self.length.zip(next.length).map(|(a, b)| Nanos(a.ns().saturating_add(b.ns())));
+        true
+    }
+}
+
+/// What two averages weigh, together 1.
+#[derive(Clone, Copy)]
+struct Weighed {
+    own: f64,
+    next: f64,
+}
+
+impl Weighed {
+    fn mean(&self, own: f64, next: f64) -> f64 {
+        own * self.own + next * self.next
+    }
+
+    /// Of two of which one may be of nothing.
+    fn either(&self, own: Option<f64>, next: Option<f64>) -> Option<f64> {
+        own.zip(next).map(|(own, next)| self.mean(own, next)).or(own).or(next)
+    }
+}
+
 impl Rates {
+    fn joined(&self, next: &Rates, of_time: &Weighed) -> Rates {
+        let (ios, next_ios) = (self.ios_per_s * of_time.own, next.ios_per_s * of_time.next);
+        let of_ios = match ios + next_ios {
+            all if all > 0.0 => Weighed { own: ios / all, next: next_ios / all },
+            _ => *of_time,
+        };
+        let both = |own: Option<f64>, next: Option<f64>| {
+            own.zip(next).map(|(own, next)| of_time.mean(own, next))
+        };
+        Rates {
+            ios_per_s: ios + next_ios,
+            merges_per_s: both(self.merges_per_s, next.merges_per_s),
+            bytes_per_s: both(self.bytes_per_s, next.bytes_per_s),
+            await_ns: of_ios.either(self.await_ns, next.await_ns),
+        }
+    }
+
     /// Mean request size in bytes (areq-sz), if anything completed.
     pub fn mean_bytes(&self) -> Option<f64> {
         (self.ios_per_s > 0.0).then_some(self.bytes_per_s? / self.ios_per_s)
@@ -159,6 +248,39 @@ impl Interval {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn two_stretches_become_their_averages() {
+        let row = |seconds: i64, ios: f64, wait: Option<f64>, busy: f64| {
+            let mut row = Interval::new(DeviceId(0), Layer::Block);
+            row.length = Some(Nanos(seconds * 1_000_000_000));
+            row.busy = Some(busy);
+            let rates = Rates {
+                ios_per_s: ios,
+                bytes_per_s: Some(ios * 4096.0),
+                await_ns: wait,
+                ..Rates::default()
+            };
+            row.rates.push((Op::Read, rates));
+            row
+        };
+        let mut one = row(1, 100.0, Some(2e6), 0.4);
+        // 100 I/Os of 2 ms, then 600 of 9 ms in three seconds.
+        assert!(one.join(&row(3, 200.0, Some(9e6), 0.8), 1, 1));
+        let is = |value: Option<f64>, expected: f64| (value.unwrap() / expected - 1.0).abs() < 1e-9;
+        let reads = *one.of(Op::Read).unwrap();
+        assert!(reads.ios_per_s == 175.0 && is(reads.await_ns, 8e6), "{reads:?}");
+        assert!(is(one.busy, 0.7) && one.length == Some(Nanos(4_000_000_000)), "{one:?}");
+        assert!(is(reads.mean_bytes(), 4096.0), "{reads:?}");
+        // A stretch without an I/O has no wait, and takes none away.
+        assert!(one.join(&row(4, 0.0, None, 0.0), 1, 1));
+        let reads = one.of(Op::Read).unwrap();
+        assert!(reads.ios_per_s == 87.5 && is(reads.await_ns, 8e6), "{reads:?}");
+        // Another device's is no neighbour.
+        let mut other = row(1, 1.0, None, 0.0);
+        other.device = DeviceId(1);
+        assert!(!one.join(&other, 1, 1));
+    }
 
     #[test]
     fn the_mean_wait_is_weighted_by_rate() {

@@ -2,13 +2,19 @@
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
 use crate::{
     Counted, Device, DeviceId, Distribution, Event, Fact, Interval, Level, Medium, Name, Note,
     Sampling, Sink, Source, Unread,
 };
 
+mod ceilings;
 mod keeping;
+mod thinned;
+
+use ceilings::Kept;
+use thinned::Thinned;
 
 /// Events kept per listing before a recording falls back to histograms and the slowest ones
 /// (96 bytes each: about 390 MB).
@@ -58,11 +64,21 @@ pub struct Recording {
     pub unread: Vec<Unread>,
     devices: Vec<Device>,
     device_ids: HashMap<String, DeviceId>,
-    names: Vec<String>,
-    name_ids: HashMap<String, Name>,
+    names: Arc<Names>,
     events_kept: usize,
     stretches: bool,
     current: usize,
+    /// What the listings that ended hold.
+    ended: Kept,
+    /// Once rows of averages of the open listing were joined.
+    thinned: Option<Thinned>,
+}
+
+/// The strings of a recording, shared with the parts of it.
+#[derive(Clone, Debug, Default)]
+struct Names {
+    texts: Vec<String>,
+    ids: HashMap<String, Name>,
 }
 
 impl Default for Recording {
@@ -85,11 +101,12 @@ impl Recording {
             unread: Vec::new(),
             devices: Vec::new(),
             device_ids: HashMap::new(),
-            names: Vec::new(),
-            name_ids: HashMap::new(),
+            names: Arc::default(),
             events_kept: events,
             stretches: false,
             current: 0,
+            ended: Kept::default(),
+            thinned: None,
         }
     }
 
@@ -123,12 +140,12 @@ impl Recording {
 
     /// An interned string.
     pub fn text(&self, name: Name) -> &str {
-        &self.names[name.0.get() as usize - 1]
+        &self.names.texts[name.0.get() as usize - 1]
     }
 
     /// All interned strings; a [`Name`]'s index is its place here.
     pub fn names(&self) -> &[String] {
-        &self.names
+        &self.names.texts
     }
 
     /// States what a device is made of.
@@ -165,6 +182,11 @@ impl Recording {
         self.listings.iter().any(|listing| listing.folded > 0)
     }
 
+    /// Single I/Os that the open listing may hold and still keep one more.
+    pub(crate) fn room(&self) -> usize {
+        self.budget().saturating_sub(1)
+    }
+
     /// The part of it that is of some listings and devices. Places of listings and devices stay; what
     /// is left out is empty and without a name there.
     pub fn narrowed(
@@ -188,10 +210,11 @@ impl Recording {
             devices: self.devices.iter().enumerate().map(named).collect(),
             device_ids: ids.map(|(name, id)| (name.clone(), *id)).collect(),
             names: self.names.clone(),
-            name_ids: self.name_ids.clone(),
             events_kept: self.events_kept,
             stretches: self.stretches,
             current: self.current,
+            ended: Kept::default(),
+            thinned: None,
         }
     }
 
@@ -207,6 +230,7 @@ impl Recording {
     /// one stretch of time after another.
     pub fn take(&mut self) -> Recording {
         let listings = self.listings.iter_mut().map(Listing::take).collect();
+        (self.ended, self.thinned) = (Kept::default(), None);
         Recording {
             listings,
             prose: self.prose.clone(),
@@ -214,10 +238,11 @@ impl Recording {
             devices: self.devices.clone(),
             device_ids: self.device_ids.clone(),
             names: self.names.clone(),
-            name_ids: self.name_ids.clone(),
             events_kept: self.events_kept,
             stretches: self.stretches,
             current: self.current,
+            ended: Kept::default(),
+            thinned: None,
         }
     }
 }
@@ -274,13 +299,19 @@ impl Listing {
 
 impl Sink for Recording {
     fn begin(&mut self, source: Source) -> usize {
-        self.listings.push(Listing::of(source));
+        self.thinned = None;
+        if self.listings.len() <= ceilings::LISTINGS {
+            self.listings.push(Listing::of(source));
+        }
         self.current = self.listings.len() - 1;
         self.current
     }
 
     fn resume(&mut self, listing: usize) {
-        self.current = listing.min(self.listings.len().saturating_sub(1));
+        let listing = listing.min(self.listings.len().saturating_sub(1));
+        if listing != self.current {
+            (self.current, self.thinned) = (listing, None);
+        }
     }
 
     fn source(&mut self) -> &mut Source {
@@ -291,9 +322,16 @@ impl Sink for Recording {
         if let Some(id) = self.device_ids.get(name) {
             return *id;
         }
+        if self.devices.len() > ceilings::DEVICES {
+            return ceilings::FURTHER_DEVICES;
+        }
         let id = DeviceId(self.devices.len() as u32);
-        self.devices.push(Device { name: name.to_string(), medium: None });
-        self.device_ids.insert(name.to_string(), id);
+        let further = id == ceilings::FURTHER_DEVICES;
+        let kept = if further { ceilings::FURTHER } else { name };
+        self.devices.push(Device { name: kept.to_string(), medium: None });
+        if !further {
+            self.device_ids.insert(name.to_string(), id);
+        }
         id
     }
 
@@ -302,17 +340,29 @@ impl Sink for Recording {
     }
 
     fn name(&mut self, text: &str) -> Name {
-        if let Some(name) = self.name_ids.get(text) {
+        if let Some(name) = self.names.ids.get(text) {
             return *name;
         }
-        self.names.push(text.to_string());
-        let name = Name(NonZeroU32::MIN.saturating_add(self.names.len() as u32 - 1));
-        self.name_ids.insert(text.to_string(), name);
+        let further = self.names.texts.len() >= ceilings::NAMES;
+        if further && !self.listings.is_empty() {
+            self.lost(ceilings::NAMES_LOST, 1);
+        }
+        let text = if further { ceilings::FURTHER } else { text };
+        let names = Arc::make_mut(&mut self.names);
+        if let Some(name) = names.ids.get(text) {
+            return *name;
+        }
+        names.texts.push(text.to_string());
+        let name = Name(NonZeroU32::MIN.saturating_add(names.texts.len() as u32 - 1));
+        names.ids.insert(text.to_string(), name);
         name
     }
 
     fn event(&mut self, event: Event) {
-        let (budget, stretches) = (self.events_kept, self.stretches);
+        if !self.has_room(Some(event.device), ceilings::EVENTS) {
+            return;
+        }
+        let (budget, stretches) = (self.budget(), self.stretches);
         let listing = self.open();
         listing.source.records += 1;
         listing.events.push(event);
@@ -323,19 +373,39 @@ impl Sink for Recording {
     }
 
     /// One that cannot be is counted as a skipped line of its device.
-    fn interval(&mut self, interval: Interval) {
+    fn interval(&mut self, mut interval: Interval) {
         if let Some(fault) = interval.fault() {
             let line = self.source().lines.map_or(0, |(_, last)| last);
             self.skipped_of(interval.device);
             let text = self.device_of(interval.device).name.clone();
             return self.skip(Note { line, text, reason: fault.to_string() });
         }
-        let listing = self.open();
+        if !self.has_room(Some(interval.device), ceilings::ROWS) {
+            return;
+        }
+        interval.rates.shrink_to_fit();
+        let current = self.current;
+        let Some(listing) = self.listings.get_mut(current) else { return };
         listing.source.records += 1;
+        if let Some(thinned) = &mut self.thinned
+            && thinned.take(&mut listing.intervals, &interval)
+        {
+            return;
+        }
         listing.intervals.push(interval);
+        let limit = self.thinned.as_ref().map_or(ceilings::ROWS_OF_ONE, Thinned::limit);
+        if listing.intervals.len() >= limit {
+            let thinned = self.thinned.get_or_insert_with(Thinned::default);
+            if thinned.thin(&mut listing.intervals) {
+                self.say_once(ceilings::ROWS_JOINED);
+            }
+        }
     }
 
     fn distribution(&mut self, distribution: Distribution) {
+        if !self.has_room(Some(distribution.device), ceilings::HISTOGRAMS) {
+            return;
+        }
         let listing = self.open();
         listing.source.records += 1;
         listing.distributions.push(distribution);
@@ -348,6 +418,9 @@ impl Sink for Recording {
     }
 
     fn fact(&mut self, fact: Fact) {
+        if !self.has_room(fact.device, ceilings::FACTS) {
+            return;
+        }
         let listing = self.open();
         listing.source.records += 1;
         listing.facts.push(fact);
@@ -356,6 +429,9 @@ impl Sink for Recording {
     /// Sorts the events by completion. The last listing is dropped if nothing came of it: its
     /// heading was none. One that was watched live stays, for silence is news there.
     fn end(&mut self) {
+        if self.current == ceilings::LISTINGS {
+            return;
+        }
         let Some(listing) = self.listings.get_mut(self.current) else { return };
         let source = &listing.source;
         let idle = source.records == 0 && source.skipped == 0;
@@ -365,7 +441,7 @@ impl Sink for Recording {
             self.current = self.listings.len().saturating_sub(1);
             return;
         }
-        let half = self.events_kept / 2;
+        let half = self.budget() / 2;
         if self.listings[self.current].stretch {
             let unmeasured = self.listings[self.current].fold_the_rest(half);
             self.lost(UNMEASURED, unmeasured);
@@ -379,6 +455,7 @@ impl Sink for Recording {
         }
         let listing = &mut self.listings[self.current];
         listing.events.sort_by_key(|event| event.completed.or(event.issued).or(event.queued));
+        self.ended.add(listing);
     }
 }
 

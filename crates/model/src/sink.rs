@@ -93,8 +93,14 @@ pub trait Sink {
             return;
         }
         let losses = &mut self.source().losses;
-        match losses.iter_mut().find(|known| known.what == loss.what) {
+        let full = losses.len() >= LOSSES_KEPT;
+        let place = |what: &str| losses.iter().position(|known| known.what == what);
+        let further = || if full { place(FURTHER_LOSSES) } else { None };
+        match place(&loss.what).or_else(further).and_then(|place| losses.get_mut(place)) {
             Some(known) => known.count = known.count.saturating_add(loss.count),
+            None if full => {
+                losses.push(Loss { what: FURTHER_LOSSES.to_string(), of: None, ..loss });
+            }
             None => losses.push(loss),
         }
     }
@@ -102,5 +108,9 @@ pub trait Sink {
 
 /// Devices with skipped lines kept per listing.
 const DEVICES_KEPT: usize = 100;
+/// Reasons of losses kept per listing.
+const LOSSES_KEPT: usize = 256;
+/// What is said of all other reasons.
+const FURTHER_LOSSES: &str = "I/Os, for further reasons";
 /// Complaints kept per listing; the rest are only counted.
 const NOTES_KEPT: usize = 3;

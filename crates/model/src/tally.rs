@@ -140,7 +140,10 @@ impl Sink for Tally {
             return columns.count(&event);
         }
         self.recording.event(event);
-        let events = self.events;
+        // A recording for a verdict folds by itself.
+        let for_a_verdict = self.events == usize::MAX;
+        let events =
+            if for_a_verdict { self.events } else { self.events.min(self.recording.room()) };
         if let Some(listing) = self.listing().filter(|listing| listing.events.len() >= events) {
             let kept = std::mem::take(&mut listing.events);
             self.columns = Some(Columns::of(&kept));

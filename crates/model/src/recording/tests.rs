@@ -102,3 +102,71 @@ fn what_is_taken_is_moved_and_the_listing_goes_on() {
     recording.event(Event::new(sda, Op::Write, Layer::Block));
     assert_eq!(recording.listings[0].events.len(), 1);
 }
+
+/// `rows` of averages, a second each, of so many devices in turn.
+fn averages(rows: usize, devices: usize) -> Recording {
+    let mut recording = Recording::new();
+    recording.begin(Source::new("iostat", "-", Level::A));
+    for k in 0..rows {
+        let device = recording.device(&format!("sd{}", k % devices));
+        let mut row = Interval::new(device, Layer::Block);
+        row.length = Some(crate::Nanos(1_000_000_000));
+        row.queue_len = Some((k % 100) as f64);
+        recording.interval(row);
+    }
+    recording.end();
+    recording
+}
+
+#[test]
+fn rows_of_a_long_log_are_joined_with_their_neighbours_and_it_is_said() {
+    let total = 1_000_000;
+    let recording = averages(total, 2);
+    let listing = &recording.listings[0];
+    let rows = &listing.intervals;
+    assert!(rows.len() <= ceilings::ROWS_OF_ONE && rows.len() > 1000, "{}", rows.len());
+    let seconds: f64 = rows.iter().filter_map(|row| row.length).map(crate::Nanos::seconds).sum();
+    assert_eq!(seconds, total as f64);
+    let queue: f64 = rows.iter().map(|r| r.queue_len.unwrap() * r.length.unwrap().seconds()).sum();
+    assert!((queue / seconds - 49.5).abs() < 1e-6, "{}", queue / seconds);
+    assert_eq!((listing.source.records, listing.source.lost()), (total as u64, 0));
+    assert_eq!(listing.source.notes[0].reason, ceilings::ROWS_JOINED);
+}
+
+#[test]
+fn past_the_devices_and_listings_of_any_machine_records_are_lost_and_counted() {
+    let (most, more) = (ceilings::DEVICES, 1000);
+    let recording = averages(most + more, most + more);
+    let listing = &recording.listings[0];
+    assert_eq!((listing.intervals.len(), recording.devices().len()), (most, most + 1));
+    assert_eq!(listing.source.lost(), more as u64);
+    assert!(recording.is_incomplete());
+    let mut recording = Recording::new();
+    for k in 0..ceilings::LISTINGS + more {
+        recording.begin(Source::new("biosnoop", "-", Level::C));
+        let sda = recording.device("sda");
+        let mut event = Event::new(sda, Op::Read, Layer::Block);
+        event.completed = Some(Time::from_ns(k as i64));
+        recording.event(event);
+        recording.end();
+    }
+    assert_eq!(recording.listings.len(), ceilings::LISTINGS + 1);
+    let kept: usize = recording.listings.iter().map(|listing| listing.events.len()).sum();
+    assert_eq!(kept, ceilings::LISTINGS);
+    assert_eq!(recording.listings[ceilings::LISTINGS].source.lost(), more as u64);
+}
+
+#[test]
+fn names_and_reasons_past_their_ceilings_are_told_in_one() {
+    let mut recording = Recording::new();
+    recording.begin(Source::new("biosnoop", "-", Level::C));
+    let names: Vec<Name> =
+        (0..ceilings::NAMES + 10).map(|k| recording.name(&k.to_string())).collect();
+    assert_eq!(recording.text(names[7]), "7");
+    assert_eq!(recording.text(names[ceilings::NAMES + 9]), "(further)");
+    assert_eq!(recording.listings[0].source.lost(), 10);
+    (0..1000).for_each(|k| recording.lost(&format!("reason {k}"), 1));
+    let losses = &recording.listings[0].source.losses;
+    assert!(losses.len() < 300);
+    assert_eq!(recording.listings[0].source.lost(), 1010);
+}

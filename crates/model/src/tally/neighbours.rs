@@ -1,6 +1,6 @@
 //! Histograms of neighbouring stretches of time, added up where there are too many.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::{DeviceId, Distribution, Layer, Name, Nanos, Op, Stage};
 
@@ -24,20 +24,25 @@ pub(super) fn join(all: &mut [Distribution], one: &Distribution, shift: u32) -> 
 pub(super) fn add_up(all: &mut Vec<Distribution>, most: usize) -> u32 {
     let lengths = all.iter().filter_map(|one| one.length).filter(|length| length.ns() > 0);
     let shortest = lengths.min().map_or(1, Nanos::ns);
-    for shift in shortest.ilog2() + 1..63 {
-        let mut places: HashMap<Key, usize> = HashMap::new();
-        let before = std::mem::take(all);
-        for one in before {
-            let place = *places.entry(key(&one, shift)).or_insert(all.len());
-            if !all.get_mut(place).is_some_and(|known| merge(known, &one)) {
-                all.push(one);
-            }
-        }
-        if all.len() <= most {
-            return shift;
+    // How many are left is counted before any is moved: each step of the search passes over keys only.
+    let left = |shift: u32| all.iter().map(|one| key(one, shift)).collect::<HashSet<Key>>().len();
+    let (mut low, mut high) = (shortest.ilog2() + 1, 63);
+    if left(high) > most {
+        low = high;
+    }
+    while low < high {
+        let middle = low.midpoint(high);
+        if left(middle) <= most { high = middle } else { low = middle + 1 }
+    }
+    let mut places: HashMap<Key, usize> = HashMap::new();
+    let before = std::mem::take(all);
+    for one in before {
+        let place = *places.entry(key(&one, low)).or_insert(all.len());
+        if !all.get_mut(place).is_some_and(|known| merge(known, &one)) {
+            all.push(one);
         }
     }
-    63
+    low
 }
 
 fn merge(known: &mut Distribution, other: &Distribution) -> bool {

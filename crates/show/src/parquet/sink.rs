@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use iowhy_model::{
     DeviceId, Distribution, EVENT_FIELDS, Event, Fact, Field, FieldKind, FieldValue, Filter,
-    Interval, Level, Listing, Name, Recording, Sink, Source, Time,
+    Interval, Level, Name, Recording, Sink, Source, Time,
 };
 use serde_json::Value;
 
@@ -236,8 +236,7 @@ impl<W: Write> ParquetSink<W> {
 
 impl<W: Write> Sink for ParquetSink<W> {
     fn begin(&mut self, source: Source) -> usize {
-        self.known.listings.push(Listing::of(source));
-        self.listing = self.known.listings.len() - 1;
+        self.listing = self.known.begin(source);
         self.listing
     }
 
