@@ -9,20 +9,20 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use iowhy_model::{Fact, FactKey, Level, Sink, Source, key};
 use iowhy_read::{Format, blktrace};
-use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{Mode, OFlags, ResolveFlags};
 
 use crate::messages::{self, Hinted};
 use crate::unpack::{self, Unpacked, unpacked};
 
 /// Files looked at, levels below the folder, and bytes of one file and of all: a sosreport of a large
 /// host has some 20 000 files and 1 GB.
-const FILES: usize = 50_000;
+const FILES: usize = 200_000;
 const DEPTH: usize = 16;
 const LARGEST: u64 = 1 << 30;
 const TOGETHER: u64 = 4 << 30;
@@ -58,7 +58,6 @@ pub fn pour(
     only: Option<&'static Format>,
     sink: &mut dyn Sink,
 ) -> anyhow::Result<Outcome> {
-    let shown = folder.display();
     let root = Root::of(folder)?;
     let mut outcome = Outcome::default();
     let mut files = Vec::new();
@@ -70,7 +69,7 @@ pub fn pour(
     }
     if outcome.read == 0 && outcome.facts == 0 {
         return Err(Hinted::error(
-            format!("nothing in the folder `{shown}` was recognised ({} files)", outcome.passed),
+            format!("nothing in the folder was recognised: {}", words(folder, &outcome)),
             "name the capture itself; `iowhy explain formats` lists what is read",
         ));
     }
@@ -138,20 +137,7 @@ impl Root {
     /// not lead out of the folder or onto another file system, and opened only if it is one.
     fn open(&self, file: &Path) -> io::Result<File> {
         let inside = file.strip_prefix(&self.path).unwrap_or(file);
-        let found = rustix::fs::openat2(
-            &self.folder,
-            inside,
-            OFlags::PATH | OFlags::CLOEXEC,
-            Mode::empty(),
-            ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_XDEV,
-        )?;
-        let known = rustix::fs::fstat(&found)?;
-        if FileType::from_raw_mode(known.st_mode) != FileType::RegularFile {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let again = format!("/proc/self/fd/{}", found.as_raw_fd());
-        Ok(File::from(rustix::fs::open(again, flags, Mode::empty())?))
+        iowhy_live::open_below(self.folder.as_fd(), inside, ResolveFlags::NO_XDEV)
     }
 }
 
@@ -478,7 +464,10 @@ mod tests {
     #[test]
     fn an_empty_folder_is_an_error() {
         let empty = Archive::new("folder-empty");
-        assert!(pour(&empty.0, None, &mut Recording::new()).is_err());
+        // What was left out is said also where nothing is recognised.
+        std::os::unix::fs::symlink("/etc/hostname", empty.0.join("out")).unwrap();
+        let error = pour(&empty.0, None, &mut Recording::new()).err().map(|why| why.to_string());
+        assert!(error.as_ref().is_some_and(|why| why.contains("1 were left out")), "{error:?}");
     }
 
     #[test]
@@ -496,7 +485,8 @@ mod tests {
         archive.write("sys/block/sda/queue/rotational", "1");
         let fifo = |name: &str| {
             let path = archive.0.join(name);
-            rustix::fs::mknodat(rustix::fs::CWD, &path, FileType::Fifo, Mode::RUSR, 0).unwrap();
+            rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, Mode::RUSR, 0)
+                .unwrap();
         };
         fifo("fifo");
         fifo("sys/block/sda/queue/scheduler");

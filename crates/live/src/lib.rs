@@ -46,6 +46,7 @@ pub use doctor::{Check, examine, examine_at};
 pub use error::Error;
 pub use rights::{Rights, give_up_rights, give_up_rights_but_looking};
 pub use sieve::TraceFilter;
+pub use small::open_below;
 pub use spans::Whom;
 pub use stacks::StackCount;
 pub use sysfs::{SysFact, facts as facts_of_sys};

@@ -1,27 +1,83 @@
-//! Small files of /sys or of a copy of it: only regular ones, and never more than a page or two.
+//! Files of trees that strangers may have made, such as a copy of /sys: only regular ones, and of the
+//! small ones never more than a page or two.
 
 use std::fs::File;
-use std::io::Read;
-use std::os::fd::AsRawFd;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{FileType, Mode, OFlags};
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 
 /// Most bytes read; an attribute of /sys holds a page.
 const MOST: u64 = 1 << 16;
 
-/// The text of a small file. A copy of /sys may hold a FIFO or a link to a device in its place, which
-/// must not even be opened: it is looked at first, and opened by what was looked at.
-pub(crate) fn text(path: &Path) -> Option<String> {
-    let found = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
-    let known = rustix::fs::fstat(&found).ok()?;
+/// Opens a regular file below a folder to read it; no link leads out of that, nor elsewhere where
+/// `more` forbids it. Such a tree may hold a FIFO or a link to a device in its place, which must not
+/// even be opened: it is found without being opened, looked at, and opened by what was looked at.
+///
+/// # Errors
+/// If it is no regular file, the way leads out, or it cannot be opened.
+pub fn open_below(folder: BorrowedFd<'_>, path: &Path, more: ResolveFlags) -> io::Result<File> {
+    let ways = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | more;
+    open_found(&rustix::fs::openat2(folder, path, FOUND, Mode::empty(), ways)?)
+}
+
+const FOUND: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
+
+fn open_found(found: &OwnedFd) -> io::Result<File> {
+    let known = rustix::fs::fstat(found)?;
     if FileType::from_raw_mode(known.st_mode) != FileType::RegularFile {
-        return None;
+        return Err(io::ErrorKind::InvalidInput.into());
     }
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let again = format!("/proc/self/fd/{}", found.as_raw_fd());
-    let opened = rustix::fs::open(again, flags, Mode::empty()).ok()?;
+    Ok(File::from(rustix::fs::open(again, flags, Mode::empty())?))
+}
+
+/// The text of a small file. In a copy of /sys no link leads out of the copy.
+pub(crate) fn text(path: &Path) -> Option<String> {
+    let opened = match path.ancestors().skip(1).find(|folder| folder.ends_with("sys")) {
+        Some(tree) if tree != Path::new("/sys") => {
+            let folder = rustix::fs::open(tree, FOUND | OFlags::DIRECTORY, Mode::empty()).ok()?;
+            open_below(folder.as_fd(), path.strip_prefix(tree).ok()?, ResolveFlags::empty())
+        }
+        // The kernel's own tree holds no link that leads out.
+        _ => open_found(&rustix::fs::open(path, FOUND, Mode::empty()).ok()?),
+    };
     let mut text = String::new();
-    File::from(opened).take(MOST).read_to_string(&mut text).ok()?;
+    opened.ok()?.take(MOST).read_to_string(&mut text).ok()?;
     Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use rustix::fs::CWD;
+
+    use super::*;
+
+    #[test]
+    fn of_a_copy_of_sys_only_its_own_regular_files_are_read() {
+        let top = std::env::temp_dir().join(format!("iowhy-small-{}", std::process::id()));
+        let queue = top.join("sys/devices/sda/queue");
+        std::fs::create_dir_all(&queue).unwrap();
+        std::fs::create_dir_all(top.join("sys/block")).unwrap();
+        symlink("../devices/sda", top.join("sys/block/sda")).unwrap();
+        std::fs::write(queue.join("scheduler"), "none").unwrap();
+        std::fs::write(top.join("secret"), "secret").unwrap();
+        symlink("../../../../secret", queue.join("out")).unwrap();
+        symlink("/dev/zero", queue.join("zero")).unwrap();
+        let fifo = queue.join("fifo");
+        rustix::fs::mknodat(CWD, &fifo, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+        let long = File::create(queue.join("long")).unwrap();
+        long.set_len(10 << 30).unwrap();
+        let read = |name: &str| text(&top.join("sys/block/sda/queue").join(name));
+        assert_eq!(read("scheduler").as_deref(), Some("none"));
+        for name in ["out", "zero", "fifo", "missing"] {
+            assert_eq!(read(name), None, "{name}");
+        }
+        assert_eq!(read("long").map(|text| text.len()), Some(MOST as usize));
+        std::fs::remove_dir_all(&top).unwrap();
+    }
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::Error;
 use crate::bpf::Programs;
+use crate::small;
 
 /// Rows kept for devices that appear while watching.
 const SPARE_ROWS: usize = 4;
@@ -138,7 +139,7 @@ impl WatchList {
             }
             let (major, minor) = major_minor(device.number);
             let folder = sys.join(format!("dev/block/{major}:{minor}"));
-            let depth = std::fs::read_to_string(folder.join("queue/nr_requests")).ok()?;
+            let depth = small::text(&folder.join("queue/nr_requests"))?;
             let queues = std::fs::read_dir(folder.join("mq")).map_or(1, |found| found.count());
             depth.trim().parse::<u32>().ok()?.checked_mul(queues.max(1) as u32)
         };
@@ -172,7 +173,7 @@ fn present(sys: &Path) -> Result<Vec<Watched>, Error> {
     let mut devices = Vec::new();
     for entry in std::fs::read_dir(&folder).map_err(broken)? {
         let entry = entry.map_err(broken)?;
-        let read = |file: &str| std::fs::read_to_string(entry.path().join(file)).ok();
+        let read = |file: &str| small::text(&entry.path().join(file));
         let numbers = read("dev").as_deref().and_then(parse_numbers);
         let empty = read("size").is_none_or(|size| size.trim() == "0");
         if let (Some((major, minor)), false) = (numbers, empty) {
