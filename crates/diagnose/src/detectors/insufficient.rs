@@ -170,9 +170,9 @@ fn finding(analysis: &Analysis, ranked: &Ranked, input: &str, disks: &[String]) 
     let (seconds, what) =
         needs.map_or((SECONDS, "the latency of each I/O"), |needs| (needs.seconds, needs.what));
     let listings: Vec<usize> = (0..analysis.recording.listings.len())
+        .filter(of_input)
         .filter(|place| has_any(analysis, *place, disks))
         .collect();
-    let listings: Vec<usize> = listings.into_iter().filter(of_input).collect();
     let first = match suspicion.and_then(|known| known.subject.device) {
         Some(device) => analysis.disk(device),
         None => disks.first().cloned().unwrap_or_default(),
