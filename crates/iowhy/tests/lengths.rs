@@ -1,7 +1,7 @@
 //! The sums of every view and of every target of `convert` agree, however long a capture is.
 //!
-//! The short form is longer than what any of them keeps of single I/Os but a verdict;
-//! `IOWHY_LENGTHS=10000000` makes it as long as that, and then an optimised build is wanted.
+//! The short form is longer than what any of them keeps of single I/Os but a verdict; the long form
+//! has ten million. `IOWHY_LENGTHS` sets another length for the short one.
 
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
@@ -13,6 +13,7 @@ use serde_json::Value;
 
 /// More than are kept before parts are drawn (2^17), or counted instead of kept (100,000).
 const SHORT: u64 = 150_000;
+const LONG: u64 = 10_000_000;
 /// What is judged one by one at most.
 const JUDGED: u64 = 1 << 19;
 /// Every so many is a write.
@@ -84,8 +85,18 @@ fn counted(file: &str, more: &[&str]) -> u64 {
 
 #[test]
 fn every_view_counts_every_io_at_any_length() {
-    let total = length();
-    let folder = Folder(std::env::temp_dir().join(format!("iowhy-lengths-{}", std::process::id())));
+    holds(length());
+}
+
+#[test]
+#[ignore = "long: ten million I/Os through every view and target"]
+fn every_view_counts_every_one_of_ten_million() {
+    holds(LONG);
+}
+
+fn holds(total: u64) {
+    let name = format!("iowhy-lengths-{}-{total}", std::process::id());
+    let folder = Folder(std::env::temp_dir().join(name));
     std::fs::create_dir_all(&folder.0).unwrap();
     let file = folder.file("many.txt");
     capture(Path::new(&file), total);
