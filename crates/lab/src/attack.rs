@@ -10,6 +10,8 @@
 mod folders;
 #[path = "attack/texts.rs"]
 mod texts;
+#[path = "attack/unsaid.rs"]
+mod unsaid;
 
 use std::io::{self, Read};
 use std::os::unix::process::ExitStatusExt;
@@ -29,13 +31,15 @@ const MEMORY_KIB: u64 = 512 << 10;
 const MOST: usize = 1 << 20;
 /// Commands that each harmed input is given to: all of them in turn.
 const EACH: usize = 2;
+/// Numbers of a sample that are made none in turn, at most: in the long form and the short.
+const PLACES: usize = 400;
+const PLACES_SHORT: usize = 12;
 /// Attacks that are no harmed texts.
 const ARCHIVES: &str = "archives with devices, FIFOs, links, sparse and endless members";
 const FOLDERS: &str = "folders with devices, FIFOs, links out, sparse files, loops";
 const OUTPUTS: &str = "links, FIFOs, folders and the input itself as output";
 const SWAPPED: &str = "a link put in the output's place while it is opened";
 const MACHINE: &str = "the machine itself, or `..`, as a folder";
-const UNSAID: &str = "one number made none: a record lost unsaid";
 
 /// The commands: `{in}` and `{other}` are captures, `{out}` a file to be written.
 const COMMANDS: &[&str] = &[
@@ -117,7 +121,7 @@ pub fn attack(
     let mut random = Random::seeded(seed);
     let hostile = (texts.len() / stride.max(1)).clamp(3, 60) as u64 * rounds;
     let mut rows = vec![
-        unsaid(&texts, stride, &mut random),
+        unsaid::unsaid(&texts, if stride > 1 { PLACES_SHORT } else { PLACES }, time / 4),
         field.archives(hostile, &mut random)?,
         field.folders(hostile, &mut random)?,
         field.outputs(hostile, &mut random)?,
@@ -143,48 +147,6 @@ pub fn attack(
         std::fs::remove_dir_all(&field.folder)?;
     }
     Ok(rows)
-}
-
-/// Whether a record is lost that nobody counts, where one number of a sample is none: read here, for
-/// the files of all commands are read so.
-fn unsaid(texts: &[(String, Vec<u8>)], stride: usize, random: &mut Random) -> Row {
-    let mut row = Row::of(UNSAID);
-    let read = |bytes: &[u8]| {
-        let mut recording = iowhy_model::Recording::new();
-        let scan = iowhy_read::scan("sample", &mut &bytes[..], None, &mut recording);
-        let sources = recording.listings.iter().map(|listing| &listing.source);
-        let said: u64 = sources.map(|source| source.skipped + source.lost()).sum();
-        let measured = recording.listings.iter().map(|listing| {
-            listing.events.len() + listing.intervals.len() + listing.distributions.len()
-        });
-        // Nothing recognised at all is status 2.
-        let refused = u64::from(scan.is_err()) << 32;
-        (measured.sum::<usize>(), said + recording.unread.len() as u64 + refused)
-    };
-    for (name, text) in texts.iter().step_by(stride.max(1)) {
-        let (records, said) = read(text);
-        for _ in 0..20 {
-            let harmed = texts::spoiled(text, random);
-            row.inputs += 1;
-            row.runs += 1;
-            let (left, now_said) = read(&harmed);
-            if left < records && now_said <= said {
-                row.failures
-                    .push(format!("{name}: {records} records, then {left}: {}", odd_line(&harmed)));
-            }
-        }
-    }
-    row
-}
-
-/// The line in which a number was made none.
-fn odd_line(text: &[u8]) -> String {
-    let odd = |line: &&[u8]| {
-        let line = String::from_utf8_lossy(line);
-        ["nan", "inf", "*****"].iter().any(|odd| line.contains(odd))
-    };
-    let line = text.split(|byte| *byte == b'\n').find(odd).unwrap_or_default();
-    String::from_utf8_lossy(line).chars().take(120).collect()
 }
 
 impl Field<'_> {

@@ -74,7 +74,7 @@ fn shuffled(text: &[u8], _: &[u8], random: &mut Random) -> Vec<u8> {
 }
 
 /// Where the numbers of a text begin and end.
-fn places(text: &[u8]) -> Vec<(usize, usize)> {
+pub fn places(text: &[u8]) -> Vec<(usize, usize)> {
     let mut all = Vec::new();
     let mut at = 0;
     while let Some(from) = text[at..].iter().position(u8::is_ascii_digit).map(|from| from + at) {
@@ -154,14 +154,4 @@ fn encoded(text: &[u8], _: &[u8], random: &mut Random) -> Vec<u8> {
         out.truncate(out.len().saturating_sub(1));
     }
     out
-}
-
-/// One number made none, of a kind that no reader can take for one.
-pub fn spoiled(text: &[u8], random: &mut Random) -> Vec<u8> {
-    let places = places(text);
-    let Some((from, to)) = places.get(random.place(places.len().max(1))) else {
-        return text.to_vec();
-    };
-    let odd = ["nan", "inf", "*****"][random.place(3)].as_bytes();
-    [&text[..*from], odd, &text[*to..]].concat()
 }
