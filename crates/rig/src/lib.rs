@@ -3,6 +3,7 @@
 //!
 //! - [`built`] finds the program under test.
 //! - [`claims`] holds the tracer against a disk of known delay.
+//! - [`day`] plays healthy and faulty disks to the flight recorder.
 //! - [`demo`] shows a stranger what iowhy does: `./run demo`.
 //! - [`gallery`] draws each fault.
 //! - [`kernels`] boots other kernels and tries tracer and diagnosis in them.
@@ -12,6 +13,7 @@
 
 pub mod built;
 pub mod claims;
+pub mod day;
 pub mod demo;
 pub mod faulty_disk;
 pub mod gallery;

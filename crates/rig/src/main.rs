@@ -9,6 +9,7 @@ use std::process::{ExitCode, Stdio};
 use clap::{Args, Parser, Subcommand};
 use iowhy_lab::disk::{DiskArgs, Spec};
 use iowhy_rig::claims::Claims;
+use iowhy_rig::day::Day;
 use iowhy_rig::demo::Demo;
 use iowhy_rig::faulty_disk::{FaultyDisk, missing, serve};
 use iowhy_rig::gallery::Gallery;
@@ -29,6 +30,8 @@ struct Cli {
 enum Command {
     /// Holds the tracer against disks of known delay, and prints the table
     Claims(Claims),
+    /// Healthy and faulty disks in turns before the flight recorder, and what it says of them afterwards
+    Day(Day),
     /// Shows what iowhy does, on disks of known fault, within one minute
     Demo(Demo),
     /// Draws each fault and writes the page that shows them
@@ -64,6 +67,7 @@ struct OneDisk {
 fn main() -> ExitCode {
     let outcome = match Cli::parse().what {
         Command::Claims(claims) => claims.run(),
+        Command::Day(day) => day.run(),
         Command::Demo(demo) => demo.run().map(|()| ExitCode::SUCCESS),
         Command::Gallery(gallery) => gallery.run().map(|()| ExitCode::SUCCESS),
         Command::Kernels(kernels) => kernels.run(),

@@ -1,0 +1,309 @@
+//! A day in an hour: healthy and faulty disks in turns before the flight recorder, and what it knows of
+//! them afterwards.
+//!
+//! Twenty incidents at known times, each a [`Scenario`] with a fault, and a healthy disk under a load
+//! before each of them, one disk at a time. The recorder watches the whole machine. Found is an incident
+//! of the disk's while the fault was there, or the moment after; a healthy disk is accused if an incident
+//! blames it, its path or a limit. What `iowhy why --at` answers from the single requests is held against
+//! the verdict that is owed.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use clap::Args;
+use serde_json::Value;
+
+use crate::built::iowhy;
+use crate::faulty_disk::{Drive, FaultyDisk, RunningDrive, Spec, missing};
+use crate::scenarios::{ACCUSES, SCENARIOS, Scenario};
+
+/// Size of every disk.
+const BYTES: u64 = 16 << 30;
+/// Between two turns: an incident ends 10 s after its last alarm.
+const QUIET: Duration = Duration::from_secs(12);
+/// An incident may begin so long after the fault was there, seconds: it must be judged first.
+const LATE: i64 = 12;
+/// So many of twenty must be found.
+const BAR: usize = 19;
+
+/// The healthy disk of a turn, and the faulty one after it.
+const TURNS: [(&str, &str); 20] = [
+    ("retry/near-miss", "retry/7200"),
+    ("stall/near-miss", "stall/flash"),
+    ("slow/near-miss", "slow/platter"),
+    ("cap/near-miss", "cap/iops"),
+    ("media/near-miss", "media/eio"),
+    ("saturated/near-miss", "stall/platter"),
+    ("comb/near-miss", "comb/flash"),
+    ("recovery/near-miss", "recovery/flash"),
+    ("thermal/near-miss", "thermal/flash"),
+    ("saturated/platter", "slow/flash"),
+    ("retry/near-miss", "retry/5400"),
+    ("cap/near-miss", "cap/bytes"),
+    ("cliff/near-miss", "cliff/flash"),
+    ("shingled/near-miss", "shingled/scattered"),
+    ("batch/platter", "retry/added"),
+    ("large/platter", "retry/10000"),
+    ("stall/near-miss", "recovery/flash"),
+    ("slow/near-miss", "stall/platter"),
+    ("media/near-miss", "media/eio"),
+    ("saturated/near-miss", "retry/15000"),
+];
+
+/// How long it takes.
+#[derive(Args, Debug)]
+pub struct Day {
+    /// Minutes of the whole: a healthy and a faulty stretch, twenty times
+    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(15..))]
+    minutes: u64,
+    /// Only the first so many turns
+    #[arg(long, default_value_t = TURNS.len())]
+    turns: usize,
+    /// Seed of everything that is chance
+    #[arg(long, default_value_t = 2026)]
+    seed: u64,
+}
+
+/// A disk that was there.
+struct Stretch {
+    scenario: &'static Scenario,
+    sick: bool,
+    device: String,
+    /// Seconds since 1970.
+    from: i64,
+    until: i64,
+}
+
+/// What is known of it afterwards.
+struct Outcome {
+    stretch: Stretch,
+    /// Verdicts of incidents that name the disk at that time.
+    incidents: Vec<String>,
+    accused: bool,
+    /// What `why --at` answers, and how sure.
+    why: Option<(String, f64)>,
+}
+
+impl Day {
+    /// Runs it and prints the table. Fails if fewer than nineteen in twenty were found, or a healthy disk
+    /// was accused.
+    ///
+    /// # Errors
+    /// If a disk cannot be made here, or `iowhy` was not built.
+    pub fn run(&self) -> io::Result<ExitCode> {
+        if let Some(missing) = missing() {
+            return Err(io::Error::other(format!("the day needs {missing}")));
+        }
+        let turns = self.turns.min(TURNS.len());
+        let all = Duration::from_secs(60 * self.minutes) / TURNS.len() as u32;
+        let length = (all / 2).saturating_sub(QUIET);
+        let store = std::env::temp_dir().join(format!("iowhy-day-{}", std::process::id()));
+        let mut recorder = Recorder::start(&store)?;
+        let stretches = self.play(&TURNS[..turns], length, &store);
+        let ended = recorder.end();
+        let outcomes = stretches.and_then(|stretches| {
+            ended?;
+            outcomes(stretches, &store)
+        });
+        let _ = std::fs::remove_dir_all(&store);
+        let _ = std::fs::remove_file(store.with_extension("csv"));
+        let outcomes = outcomes?;
+        write!(io::stdout(), "{}", table(&outcomes))?;
+        let found = outcomes.iter().filter(|one| one.stretch.sick && one.found()).count();
+        let accused = outcomes.iter().any(|one| !one.stretch.sick && one.accused);
+        let good = found * TURNS.len() >= BAR * turns && !accused;
+        Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+
+    fn play(
+        &self,
+        turns: &[(&str, &str)],
+        length: Duration,
+        store: &Path,
+    ) -> io::Result<Vec<Stretch>> {
+        let mut stretches = Vec::new();
+        let names = turns.iter().flat_map(|(healthy, sick)| [(healthy, false), (sick, true)]);
+        for (place, (name, sick)) in names.enumerate() {
+            let scenario = SCENARIOS.iter().find(|scenario| scenario.name == *name);
+            let scenario = scenario.ok_or_else(|| io::Error::other(format!("no `{name}`")))?;
+            let seed = self.seed.wrapping_add(1000 * place as u64);
+            let stretch = stretch(scenario, sick, length, seed, store)?;
+            writeln!(io::stderr(), "rig: {} on {}", scenario.tells(), stretch.device)?;
+            stretches.push(stretch);
+            thread::sleep(QUIET);
+        }
+        Ok(stretches)
+    }
+}
+
+/// A disk under its load, and its end.
+fn stretch(
+    scenario: &'static Scenario,
+    sick: bool,
+    length: Duration,
+    seed: u64,
+    store: &Path,
+) -> io::Result<Stretch> {
+    let disk = FaultyDisk::start(&Spec {
+        model: scenario.model.to_string(),
+        faults: scenario.faults.iter().map(ToString::to_string).collect(),
+        bytes: BYTES,
+        seed,
+        truth: store.with_extension("csv"),
+    })?;
+    let from = seconds_now();
+    let mut loads = Vec::new();
+    for (place, load) in scenario.loads.iter().enumerate() {
+        let drive = Drive::parse(load).map_err(io::Error::other)?;
+        loads.push(drive.start(&disk.path(), BYTES, seed.wrapping_add(place as u64), "day")?);
+    }
+    thread::sleep(length);
+    loads.into_iter().try_for_each(RunningDrive::stop)?;
+    let device = disk.path().trim_start_matches("/dev/").to_string();
+    disk.end()?;
+    Ok(Stretch { scenario, sick, device, from, until: seconds_now() })
+}
+
+/// The recorder of the whole machine.
+struct Recorder(Child);
+
+impl Recorder {
+    /// Starts it, and waits until it has written something.
+    fn start(store: &Path) -> io::Result<Recorder> {
+        let mut command = Command::new(iowhy()?);
+        command.args(["watch", "--rate", "1000", "--judge", "10s", "--store"]).arg(store);
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
+        let mut recorder = Recorder(child);
+        let patience = Instant::now() + Duration::from_secs(30);
+        let written = || {
+            let names = std::fs::read_dir(store.join("segments")).into_iter().flatten().flatten();
+            names.filter_map(|name| name.metadata().ok()).any(|about| about.len() > 0)
+        };
+        while !written() {
+            if Instant::now() > patience || recorder.0.try_wait()?.is_some() {
+                let _ = recorder.0.kill();
+                return Err(io::Error::other("the recorder writes nothing"));
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+        Ok(recorder)
+    }
+
+    /// Ends it as a terminal would.
+    fn end(&mut self) -> io::Result<()> {
+        rustix::process::kill_process(
+            rustix::process::Pid::from_child(&self.0),
+            rustix::process::Signal::TERM,
+        )?;
+        self.0.wait().map(drop)
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn seconds_now() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs() as i64)
+}
+
+/// What the store answers to `words`.
+fn asked(words: &[&str], store: &Path) -> io::Result<Value> {
+    let mut command = Command::new(iowhy()?);
+    let output = command.args(words).args(["--json", "--store"]).arg(store).output()?;
+    serde_json::from_slice(&output.stdout).map_err(|error| {
+        let said = String::from_utf8_lossy(&output.stderr);
+        io::Error::other(format!("`iowhy {}`: {error}: {said}", words.join(" ")))
+    })
+}
+
+fn outcomes(stretches: Vec<Stretch>, store: &Path) -> io::Result<Vec<Outcome>> {
+    let all = asked(&["incidents"], store)?;
+    let rows = all["incidents"].as_array().cloned().unwrap_or_default();
+    let mut outcomes = Vec::new();
+    for stretch in stretches {
+        let mut incidents = Vec::new();
+        let mut accused = false;
+        for row in rows.iter().filter(|row| touches(row, &stretch)) {
+            let findings = row["others"].as_array().into_iter().flatten();
+            let of_it = |of: &&Value| of["device"] == stretch.device.as_str();
+            for finding in findings.chain([row]).filter(of_it) {
+                let sure = finding["confidence"].as_f64().unwrap_or(0.0);
+                let blamed = matches!(finding["blame"].as_str(), Some("disk" | "path" | "limit"));
+                accused |= blamed && sure >= ACCUSES;
+                incidents.push(finding["verdict"].as_str().unwrap_or("not judged").to_string());
+            }
+        }
+        let at = format!("@{}", i64::midpoint(stretch.from, stretch.until));
+        // Where nothing was noticed only counts were kept, and the answer may be none.
+        let why = asked(&["why", "--at", &at, "--device", &stretch.device], store).ok();
+        let why = why.and_then(|report| {
+            let first = report["findings"].as_array()?.first()?.clone();
+            Some((
+                first["verdict"].as_str()?.to_string(),
+                first["confidence"].as_f64().unwrap_or(0.0),
+            ))
+        });
+        outcomes.push(Outcome { stretch, incidents, accused, why });
+    }
+    Ok(outcomes)
+}
+
+/// Whether an incident, from its first alarm to its last one, and a stretch have a moment in common.
+fn touches(row: &Value, stretch: &Stretch) -> bool {
+    let begun = row["at_ns"].as_i64().unwrap_or(0) / 1_000_000_000;
+    let ended = begun + row["length_s"].as_f64().unwrap_or(0.0) as i64;
+    begun <= stretch.until + LATE && ended >= stretch.from
+}
+
+impl Outcome {
+    fn found(&self) -> bool {
+        !self.incidents.is_empty()
+    }
+
+    fn right(&self) -> bool {
+        let owed =
+            |(verdict, _): &(String, f64)| self.stretch.scenario.owed.contains(&verdict.as_str());
+        self.why.as_ref().is_some_and(owed)
+    }
+}
+
+fn table(outcomes: &[Outcome]) -> String {
+    let begun = outcomes.first().map_or(0, |one| one.stretch.from);
+    let mut text = String::from(
+        "| at, min | disk and load | incidents | `why --at` | right |\n| --: | -- | -- | -- | -- |\n",
+    );
+    for one in outcomes {
+        let at = (one.stretch.from - begun) as f64 / 60.0;
+        let incidents = if one.found() { one.incidents.join(", ") } else { "-".to_string() };
+        let why = one
+            .why
+            .as_ref()
+            .map_or("-".to_string(), |(verdict, sure)| format!("{verdict} {:.0} %", 100.0 * sure));
+        let right = match (one.stretch.sick, one.accused) {
+            (true, _) if !one.found() => "missed",
+            (false, true) => "FALSELY ACCUSED",
+            _ if one.right() => "yes",
+            _ => "no",
+        };
+        let tells = one.stretch.scenario.tells();
+        text += &format!("| {at:.1} | {tells} | {incidents} | {why} | {right} |\n");
+    }
+    let count = |of: &dyn Fn(&Outcome) -> bool| outcomes.iter().filter(|one| of(one)).count();
+    let sick = count(&|one| one.stretch.sick);
+    let healthy = outcomes.len() - sick;
+    text += &format!(
+        "\nOf {sick} planted incidents {} were found, {} with the verdict that is owed by `why --at`; of {healthy} healthy \
+         stretches {} were accused.\n",
+        count(&|one| one.stretch.sick && one.found()),
+        count(&|one| one.stretch.sick && one.found() && one.right()),
+        count(&|one| !one.stretch.sick && one.accused),
+    );
+    text
+}
