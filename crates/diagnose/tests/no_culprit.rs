@@ -3,7 +3,9 @@
 
 mod world;
 
-use iowhy_model::{Medium, Op, Sink};
+use iowhy_model::{
+    Distribution, Edges, Histogram, Layer, Level, Medium, Op, Sampling, Sink, Source, Stage,
+};
 use world::{Row, World, accuses, brief, of};
 
 #[test]
@@ -113,4 +115,29 @@ fn nobody_is_cleared_by_an_input_that_was_not_read_whole() {
     });
     assert_eq!(unread.verdict, "insufficient");
     assert!(unread.sentence.contains("lines 3 to 9"), "{}", unread.sentence);
+}
+
+#[test]
+fn only_whole_latencies_of_other_tools_contradict_the_averages_beside_them() {
+    let judged = |stage: Stage, sampling: Sampling| {
+        let mut world = World::new();
+        let mut source = Source::new("biolatency", "capture.txt", Level::B);
+        source.sampling = sampling;
+        world.recording.begin(source);
+        let mut histogram = Histogram::empty(Edges::standard());
+        (0..500).for_each(|_| histogram.record(2_000));
+        let disk = world.recording.device("sda");
+        world.recording.distribution(Distribution::new(disk, Layer::Block, stage, histogram));
+        world.recording.end();
+        let mut source = Source::new("diskstats", "capture.txt", Level::A);
+        source.sampling = sampling;
+        world.recording.begin(source);
+        world.row("sda", Op::Read, Row { per_s: 100.0, bytes: 4096.0, await_ms: 5.0, busy: 0.5 });
+        !of(&world.judge(), "report.inconsistent").is_empty()
+    };
+    assert!(judged(Stage::Total, Sampling::Reported));
+    assert!(judged(Stage::Device, Sampling::Reported));
+    assert!(!judged(Stage::Queue, Sampling::Reported), "Q2D is no await");
+    assert!(!judged(Stage::Before, Sampling::Reported), "B2Q is no await");
+    assert!(!judged(Stage::Total, Sampling::Traced), "the recorder's own histograms and counters");
 }

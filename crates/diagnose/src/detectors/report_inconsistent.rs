@@ -27,7 +27,9 @@
 //! ## Next step
 //! Measure again with one tool that sees every I/O.
 
-use iowhy_model::{Bound, Distribution, Finding, Level, Sampling, Unit, Verdict, key};
+use iowhy_model::{
+    Bound, Distribution, Finding, Level, Sampling, Source, Stage, Unit, Verdict, key,
+};
 
 use crate::analysis::audit::{Contradiction, Inconsistency, LINK_BYTES_PER_S, LITTLE_TOLERANCE};
 use crate::analysis::device_trace::DeviceTrace;
@@ -398,6 +400,12 @@ fn row_beside<'s, 'a>(
         .filter(|(_, _, apart)| *apart > MEANS_APART)
 }
 
+/// Our own trace beside our own reading of the counters: they watched the same requests, and what
+/// differs are flushes, merges and the moment a request began.
+fn both_ours(of: &Source, other: &Source) -> bool {
+    of.sampling != Sampling::Reported && other.sampling != Sampling::Reported
+}
+
 /// A trace and averages of one disk side by side, whose means are far apart.
 fn trace_apart(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     let latencies: Vec<f64> = trace.spans.iter().map(ServiceSpan::latency_ns).collect();
@@ -407,9 +415,7 @@ fn trace_apart(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     }
     let (row, wait, apart) = row_beside(analysis, (trace.listing, &trace.disk), mean_ms)?;
     let (of, other) = (analysis.source(trace.listing), analysis.source(row.listing));
-    // Our own trace beside our own reading of the counters: they watched the same requests, and what
-    // differs are flushes, merges and the moment a request began.
-    if of.sampling != Sampling::Reported && other.sampling != Sampling::Reported {
+    if both_ours(of, other) {
         return None;
     }
     let n = latencies.len() as u64;
@@ -439,8 +445,15 @@ fn apart_from_rows(analysis: &Analysis, sample: &HistogramSample) -> Option<Find
     if histogram.edges().buckets() == 1 || sample.disk.is_empty() || mean_ms <= 0.0 {
         return None;
     }
+    // The time in a queue alone is no share of await that could contradict it.
+    if matches!(sample.known.stage, Stage::Before | Stage::Queue) {
+        return None;
+    }
     let (row, wait, apart) = row_beside(analysis, (sample.listing, &sample.disk), mean_ms)?;
     let (of, other) = (analysis.source(sample.listing), analysis.source(row.listing));
+    if both_ours(of, other) {
+        return None;
+    }
     let mut finding =
         new_finding(DETECTOR.verdict, Some(row.device), vec![sample.listing, row.listing]);
     finding.sentence = format!(
