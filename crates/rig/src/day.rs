@@ -22,8 +22,8 @@ use crate::scenarios::{ACCUSES, SCENARIOS, Scenario};
 
 /// Size of every disk.
 const BYTES: u64 = 16 << 30;
-/// Between two turns: an incident ends 10 s after its last alarm.
-const QUIET: Duration = Duration::from_secs(12);
+/// Between two turns: an incident holds 30 s from before its first alarm and 10 s after its last one.
+const QUIET: Duration = Duration::from_secs(42);
 /// An incident may begin so long after the fault was there, seconds: it must be judged first.
 const LATE: i64 = 12;
 /// So many of twenty must be found.
@@ -57,7 +57,7 @@ const TURNS: [(&str, &str); 20] = [
 #[derive(Args, Debug)]
 pub struct Day {
     /// Minutes of the whole: a healthy and a faulty stretch, twenty times
-    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(15..))]
+    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(40..))]
     minutes: u64,
     /// Only the first so many turns
     #[arg(long, default_value_t = TURNS.len())]
