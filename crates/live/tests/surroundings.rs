@@ -27,10 +27,13 @@ impl Machine {
         fs::write(path, text).expect("a file");
     }
 
+    /// A link as those of /sys are: relative, and never above it.
     fn link(&self, from: &str, to: &str) {
+        let up = "../".repeat(from.matches('/').count() - 1);
+        let to = to.strip_prefix("sys/").expect("a place in /sys");
         let from = self.0.join(from);
         fs::create_dir_all(from.parent().expect("a folder")).expect("its folder");
-        std::os::unix::fs::symlink(self.0.join(to), from).expect("a link");
+        std::os::unix::fs::symlink(up + to, from).expect("a link");
     }
 }
 
