@@ -89,7 +89,7 @@ fn the_published_samples_give_the_published_figures() {
     // Weighted by what was counted, not by interval.
     let right = said(iowhy().args(["hist", "-"]), &oracle);
     let right = String::from_utf8_lossy(&right.stdout).into_owned();
-    assert!(right.contains("mean 11.2 ms") && right.contains("1 237 243 I/Os"), "{right}");
+    assert!(right.contains("mean 11.2 ms") && right.contains("1,237,243 I/Os"), "{right}");
 }
 
 #[test]
