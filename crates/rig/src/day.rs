@@ -4,7 +4,7 @@
 //! Twenty incidents at known times, each a [`Scenario`] with a fault, and a healthy disk under a load
 //! before each of them, one disk at a time. The recorder watches the whole machine. Found is an incident
 //! of the disk's while the fault was there, or the moment after; a healthy disk is accused if an incident
-//! blames it, its path or a limit. What `iowhy why --at` answers from the single requests is held against
+//! blames it, its path or a limit. What `iowhy why --at` answers from the single requests is compared with
 //! the verdict that is owed.
 
 use std::io::{self, Write};

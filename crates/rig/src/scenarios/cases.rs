@@ -17,9 +17,11 @@ const BASE: Scenario = Scenario {
     fast: false,
 };
 
-/// Verdicts that leave a healthy disk in peace.
+/// Verdicts that leave a healthy disk in peace. That the processors are short is true of a machine
+/// that runs other tests beside this one.
 const PEACE: &[&str] = &[
     "healthy",
+    "layer.cpu",
     "insufficient",
     "load.saturated",
     "load.burst",
