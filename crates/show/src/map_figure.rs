@@ -10,8 +10,11 @@ use crate::scale::wanted;
 use crate::words::{duration, short};
 use crate::{Style, map_title, sources};
 
-/// Columns of cells, and how wide one is.
-const COLUMNS: (usize, u32) = (300, 3);
+/// Columns of cells, and how wide all of them are.
+const COLUMNS: usize = 300;
+const ACROSS: u32 = 900;
+/// Columns where the figure only stands in for a finer one that a script draws.
+const STAND_IN: usize = 75;
 /// Most rows of a map: eight to each of twelve powers of two, from 16 us to 64 ms.
 const ROWS: usize = 96;
 /// Height a map should have, and the least and greatest height of a row.
@@ -43,7 +46,7 @@ pub struct Drawn {
 /// All maps of a report, one device below the other.
 pub fn figure(report: &Report, style: &Style) -> Figure {
     let mut figure = Figure::new(width(), NIGHT);
-    let crowd = each(report, style, |listing, one, _, picture| {
+    let crowd = each(report, style, COLUMNS, |listing, one, _, picture| {
         both(&mut figure, report, listing, one, picture, style);
     });
     if let Some(text) = crowd.words() {
@@ -63,10 +66,10 @@ pub fn figure(report: &Report, style: &Style) -> Figure {
     figure
 }
 
-/// The same, a figure for each device and stage.
+/// The same, a figure for each device and stage, coarser: the report's script draws the finer one.
 pub fn figures(report: &Report, style: &Style) -> (Vec<Drawn>, Option<String>) {
     let mut all = Vec::new();
-    let crowd = each(report, style, |listing, one, input, picture| {
+    let crowd = each(report, style, STAND_IN, |listing, one, input, picture| {
         let mut figure = Figure::new(width(), NIGHT);
         both(&mut figure, report, listing, one, picture, style);
         all.push(Drawn { input, device: one.device, stage: one.stage, figure });
@@ -75,21 +78,22 @@ pub fn figures(report: &Report, style: &Style) -> (Vec<Drawn>, Option<String>) {
 }
 
 fn width() -> u32 {
-    MARGINS.0 + COLUMNS.0 as u32 * COLUMNS.1 + MARGINS.1
+    MARGINS.0 + ACROSS + MARGINS.1
 }
 
 fn each(
     report: &Report,
     style: &Style,
+    columns: usize,
     mut draw: impl FnMut(&Listing, &Series, usize, &Picture),
 ) -> Crowd {
     let (crowd, edges) = (Crowd::of(report, style, FIGURES), Edges::standard());
     let listings = report.recording.listings.iter().enumerate();
     for (input, listing) in listings.filter(|(input, _)| crowd.has_input(*input)) {
-        let all = series(listing, &style.filter, &edges, COLUMNS.0);
+        let all = series(listing, &style.filter, &edges, columns);
         let all = all.flat_map(|of_device| wanted(of_device, style.stage));
         for one in all.filter(|one| crowd.has(input, one.device)) {
-            if let Some(picture) = Picture::of(&one, COLUMNS.0, ROWS, true) {
+            if let Some(picture) = Picture::of(&one, columns, ROWS, true) {
                 draw(listing, &one, input, &picture);
             }
         }
@@ -152,10 +156,10 @@ fn map(figure: &mut Figure, picture: &Picture, measure: Measure, style: &Style) 
     let rows = picture.edges().buckets() as u32;
     let row = (MAP.0 / rows).clamp(MAP.1, MAP.2);
     let top = figure.height;
-    let (across, down) = (COLUMNS.0 as u32 * COLUMNS.1, rows * row);
+    let (across, down) = (ACROSS, rows * row);
     figure.rect((MARGINS.0 - 1, top - 1), (across + 2, down + 2), FRAME);
     figure.rect((MARGINS.0, top), (across, down), NIGHT);
-    cells(figure, &grid, &ramp, row);
+    cells(figure, &grid, picture.columns, &ramp, row);
     latencies(figure, picture.edges(), row);
     figure.height += down;
     times(figure, picture);
@@ -164,11 +168,11 @@ fn map(figure: &mut Figure, picture: &Picture, measure: Measure, style: &Style) 
 }
 
 /// Cells side by side that have one colour are one rectangle; those without a request are what lies behind the others.
-fn cells(figure: &mut Figure, grid: &Grid, ramp: &Ramp, row: u32) {
-    let top = figure.height;
+fn cells(figure: &mut Figure, grid: &Grid, columns: usize, ramp: &Ramp, row: u32) {
+    let (top, wide) = (figure.height, ACROSS / columns.max(1) as u32);
     let colour = |line: usize, column| grid.cell(line, column).map(|value| ramp.at(value));
     let nothing = ramp.at(0.0);
-    let watched: Vec<bool> = (0..COLUMNS.0)
+    let watched: Vec<bool> = (0..columns)
         .map(|column| {
             grid.rows() > 0 && (0..grid.rows()).all(|line| colour(line, column).is_some())
         })
@@ -176,20 +180,20 @@ fn cells(figure: &mut Figure, grid: &Grid, ramp: &Ramp, row: u32) {
     let mut column = 0;
     for run in watched.chunk_by(|a, b| a == b) {
         if run.first() == Some(&true) {
-            let size = (run.len() as u32 * COLUMNS.1, grid.rows() as u32 * row);
-            figure.rect((MARGINS.0 + column as u32 * COLUMNS.1, top), size, nothing);
+            let size = (run.len() as u32 * wide, grid.rows() as u32 * row);
+            figure.rect((MARGINS.0 + column as u32 * wide, top), size, nothing);
         }
         column += run.len();
     }
     for line in 0..grid.rows() {
         let mut column = 0;
-        while column < COLUMNS.0 {
+        while column < columns {
             let this = colour(line, column);
-            let same = (column..COLUMNS.0).take_while(|next| colour(line, *next) == this).count();
+            let same = (column..columns).take_while(|next| colour(line, *next) == this).count();
             let there = || watched.iter().skip(column).take(same).all(|watched| *watched);
             if let Some(this) = this.filter(|this| *this != nothing || !there()) {
-                let place = (MARGINS.0 + column as u32 * COLUMNS.1, top + line as u32 * row);
-                figure.rect(place, (same as u32 * COLUMNS.1, row), this);
+                let place = (MARGINS.0 + column as u32 * wide, top + line as u32 * row);
+                figure.rect(place, (same as u32 * wide, row), this);
             }
             column += same.max(1);
         }
@@ -202,8 +206,8 @@ fn cells(figure: &mut Figure, grid: &Grid, ramp: &Ramp, row: u32) {
         let behind = colour(*line, *column).unwrap_or(NIGHT);
         let height = (row / 3).clamp(1, 3);
         let y = top + *line as u32 * row + (row - height) / 2;
-        let place = (MARGINS.0 + *column as u32 * COLUMNS.1, y);
-        figure.rect(place, (COLUMNS.1, height), behind.contrast());
+        let place = (MARGINS.0 + *column as u32 * wide, y);
+        figure.rect(place, (wide, height), behind.contrast());
     }
 }
 
@@ -227,7 +231,7 @@ fn latencies(figure: &mut Figure, edges: &Edges, row: u32) {
 }
 
 fn times(figure: &mut Figure, picture: &Picture) {
-    let across = COLUMNS.0 as u32 * COLUMNS.1;
+    let across = ACROSS;
     let start = picture.start - picture.origin();
     for (share, label) in ticks(start, picture.seconds, across as f64 / 100.0) {
         let x = MARGINS.0 + (share * f64::from(across)) as u32;

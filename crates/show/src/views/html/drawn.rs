@@ -80,6 +80,13 @@ pub fn variants(report: &Report, style: &Style) -> Vec<(Option<Op>, Map)> {
     all
 }
 
+/// Nanoseconds to four significant digits: what a colour, a hover and a table need, in half the room.
+fn four_digits(ns: f64) -> u64 {
+    let whole = ns.round() as u64;
+    let unit = 10u64.pow(whole.checked_ilog10().unwrap_or(0).saturating_sub(3));
+    whole.saturating_add(unit / 2) / unit * unit
+}
+
 fn cells(op: Option<Op>, map: &Map) -> Value {
     let edges = map.edges.as_slice().iter();
     let edges = edges.map(|edge| if *edge == u64::MAX { Value::Null } else { (*edge).into() });
@@ -87,7 +94,7 @@ fn cells(op: Option<Op>, map: &Map) -> Value {
         let filled = column.ios.iter().zip(&column.waited_ns).enumerate();
         let filled = filled.filter(|(_, (ios, _))| **ios > 0);
         let filled: Vec<Value> =
-            filled.map(|(row, (ios, waited))| json!([row, ios, waited.round() as u64])).collect();
+            filled.map(|(row, (ios, waited))| json!([row, ios, four_digits(*waited)])).collect();
         json!([column.start.ns(), column.length.ns(), filled])
     });
     object([
@@ -157,4 +164,18 @@ fn dot(input: usize, event: &Event, names: &mut Names) -> Option<Value> {
         event.sector,
         comm
     ]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::four_digits;
+
+    #[test]
+    fn time_waited_keeps_four_digits() {
+        assert_eq!(four_digits(0.0), 0);
+        assert_eq!(four_digits(9_999.0), 9_999);
+        assert_eq!(four_digits(45_992.4), 45_990);
+        assert_eq!(four_digits(1_359_773.0), 1_360_000);
+        assert!(four_digits(f64::MAX) > 0, "no overflow");
+    }
 }

@@ -183,7 +183,7 @@ pub fn pictures(report: &Report, style: &Style, out: &mut dyn Write) -> io::Resu
         writeln!(
             out,
             "<figcaption>Up: latency. Right: time on the clock of the input. Colour: I/Os per \
-             second, or time waited per second.</figcaption></figure>"
+             second, or time waited per second (to four digits).</figcaption></figure>"
         )?;
     }
     let rest = drawn.len().saturating_sub(PICTURES);
