@@ -167,6 +167,52 @@ fn a_browser_draws_zooms_and_prints_it() {
     assert_eq!(browser.complaints, [""; 0], "the page complained");
 }
 
+/// Every case, and the first sample of each format.
+fn captures() -> Vec<PathBuf> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let children = |folder: &Path| {
+        let found = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let mut found: Vec<PathBuf> = found.collect();
+        found.sort();
+        found
+    };
+    let is_data = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        path.is_file() && !name.starts_with("README") && !name.contains(".golden")
+    };
+    let cases = children(&here.join("tests/cases")).into_iter();
+    let cases = cases.map(|case| case.join("capture.txt")).filter(|capture| capture.exists());
+    let samples = children(&here.join("../read/samples")).into_iter().filter(|path| path.is_dir());
+    cases.chain(samples.filter_map(|folder| children(&folder).into_iter().find(is_data))).collect()
+}
+
+#[test]
+fn every_case_and_format_opens_on_a_telephone_without_a_complaint() {
+    let Some(mut browser) = browser("every") else { return };
+    let folder = Folder::new("every");
+    let all = captures();
+    assert!(all.len() > 100, "{} captures", all.len());
+    let telephone = serde_json::json!(
+        {"width": 360, "height": 740, "deviceScaleFactor": 1, "mobile": true}
+    );
+    browser.call("Emulation.setDeviceMetricsOverride", telephone);
+    for (number, capture) in all.iter().enumerate() {
+        // A page of its own name, or the one before would pass for it.
+        let page = folder.0.join(format!("{number}.html"));
+        std::fs::rename(folder.report(capture), &page).unwrap();
+        browser.open(&page);
+        let wide = browser.eval("document.documentElement.scrollWidth").as_u64();
+        let widest = browser.eval(
+            "[...document.querySelectorAll('body *')].filter((one) => !one.closest('.scroll') && \
+             one.getBoundingClientRect().right > 361).map((one) => one.tagName + ' ' + \
+             one.textContent.slice(0, 60)).slice(0, 3).join('; ')",
+        );
+        assert!(wide <= Some(360), "{}: {wide:?} wide: {widest}", capture.display());
+        assert_eq!(browser.complaints, [""; 0], "{}", capture.display());
+        std::fs::remove_file(&page).unwrap();
+    }
+}
+
 #[test]
 fn names_of_a_capture_stay_text_in_a_browser() {
     let Some(mut browser) = browser("hostile") else { return };
