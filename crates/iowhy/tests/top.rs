@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 
 use rig::{Loop, can_run};
 
+const PROGRAM: &str = env!("CARGO_BIN_EXE_iowhy");
+
 /// A terminal in which a command runs.
 struct Terminal {
     server: String,
@@ -21,13 +23,17 @@ struct Terminal {
 impl Terminal {
     /// Starts the command; `None` where there is no tmux. The shell says `end STATUS` behind it.
     fn run(name: &str, (columns, rows): (u16, u16), command: &str) -> Option<Terminal> {
-        let server = format!("iowhy-{name}-{}", std::process::id());
-        let program = env!("CARGO_BIN_EXE_iowhy");
         let command =
-            format!("{program} {command}; echo end $?; stty -a | grep -o '[-]*icanon'; cat");
+            format!("{PROGRAM} {command}; echo end $?; stty -a | grep -o '[-]*icanon'; cat");
+        Terminal::of(name, (columns, rows), &command)
+    }
+
+    /// The same with any command, and nothing behind it.
+    fn of(name: &str, (columns, rows): (u16, u16), command: &str) -> Option<Terminal> {
+        let server = format!("iowhy-{name}-{}", std::process::id());
         let started = Command::new("tmux")
             .args(["-L", &server, "-f", "/dev/null", "new-session", "-d"])
-            .args(["-x", &columns.to_string(), "-y", &rows.to_string(), &command])
+            .args(["-x", &columns.to_string(), "-y", &rows.to_string(), command])
             .env("LANG", "C.UTF-8")
             .env("TERM", "xterm-256color")
             .status();
@@ -147,6 +153,27 @@ fn signals_give_the_terminal_back() {
         let end = terminal.wait_for(status);
         assert!(!end.contains("-icanon"), "{end}");
     }
+}
+
+#[test]
+fn stopped_by_the_shell_it_gives_the_terminal_back_and_comes_again() {
+    let Some(terminal) = Terminal::of("stopped", (100, 30), "bash --norc --noprofile -i") else {
+        return;
+    };
+    terminal.keys(&["PS1='shell here> '", "Enter"]);
+    terminal.wait_for("\nshell here>");
+    terminal.keys(&[&format!("clear; {PROGRAM} top {}", case("dusty-disk")), "Enter"]);
+    terminal.wait_for("device.retry");
+    terminal.keys(&["C-z"]);
+    let stopped = terminal.wait_for("Stopped");
+    assert!(stopped.contains("shell here>") && !stopped.contains("q quit"), "{stopped}");
+    terminal.keys(&["stty -a | grep -o '[-]*icanon'", "Enter"]);
+    terminal.wait("a terminal of lines", |screen| screen.lines().any(|line| line == "icanon"));
+    terminal.keys(&["fg", "Enter"]);
+    let again = terminal.wait_for("q quit");
+    assert!(again.contains("device.retry"), "{again}");
+    terminal.keys(&["q"]);
+    terminal.wait("the shell", |screen| !screen.contains("q quit"));
 }
 
 #[test]
