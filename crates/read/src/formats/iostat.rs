@@ -116,7 +116,15 @@ fn is_translated(words: &[&str]) -> bool {
     let [first, columns @ ..] = words else { return false };
     let name = first.trim_end_matches(':');
     let named = !name.is_empty() && name.chars().all(char::is_alphabetic) && !is_column(name);
-    named && columns.len() > 2 && columns.iter().all(|word| is_column(word)) && name != "Device"
+    // Other tables of sar count things per second too; a disk's hold requests or their waits.
+    let of_disks = |word: &&str| {
+        matches!(
+            *word,
+            "tps" | "r/s" | "w/s" | "rkB/s" | "rMB/s" | "rsec/s" | "aqu-sz" | "avgqu-sz"
+        )
+    };
+    let known = columns.iter().any(of_disks) && !matches!(name, "DEV" | "Device");
+    named && known && columns.len() > 2 && columns.iter().all(|word| is_column(word))
 }
 
 fn is_filler(word: &str) -> bool {
@@ -426,5 +434,32 @@ fn worse(one: Step, other: Step) -> Step {
         (Step::Skipped(reason), _) | (_, Step::Skipped(reason)) => Step::Skipped(reason),
         (Step::Took, _) | (_, Step::Took) => Step::Took,
         _ => Step::Passed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn heading(line: &str) -> bool {
+        is_translated(&line.split_whitespace().collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_heading_in_another_language_is_one() {
+        assert!(heading("Gerät: tps kB_read/s kB_wrtn/s kB_read kB_wrtn"));
+        assert!(heading("Dispositivo r/s w/s rkB/s wkB/s await aqu-sz %util"));
+    }
+
+    #[test]
+    fn a_table_of_sar_is_no_translated_heading() {
+        for line in [
+            "TTY rcvin/s xmtin/s framerr/s prtyerr/s brk/s ovrun/s",
+            "IFACE rxpck/s txpck/s rxkB/s txkB/s rxcmp/s txcmp/s rxmcst/s",
+            "IFACE rxerr/s txerr/s coll/s rxdrop/s txdrop/s",
+            "DEV tps rkB/s wkB/s dkB/s",
+        ] {
+            assert!(!heading(line), "{line}");
+        }
     }
 }
