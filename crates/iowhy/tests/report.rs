@@ -167,7 +167,7 @@ fn a_browser_draws_zooms_and_prints_it() {
     assert_eq!(browser.complaints, [""; 0], "the page complained");
 }
 
-/// Every case, and the first sample of each format.
+/// Every case, and the first sample of each format; every sample with `IOWHY_EVERY=1`.
 fn captures() -> Vec<PathBuf> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let children = |folder: &Path| {
@@ -178,12 +178,15 @@ fn captures() -> Vec<PathBuf> {
     };
     let is_data = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        path.is_file() && !name.starts_with("README") && !name.contains(".golden")
+        path.is_file() && !name.starts_with("README") && !name.ends_with(".golden")
     };
     let cases = children(&here.join("tests/cases")).into_iter();
     let cases = cases.map(|case| case.join("capture.txt")).filter(|capture| capture.exists());
     let samples = children(&here.join("../read/samples")).into_iter().filter(|path| path.is_dir());
-    cases.chain(samples.filter_map(|folder| children(&folder).into_iter().find(is_data))).collect()
+    let most = if std::env::var_os("IOWHY_EVERY").is_some() { usize::MAX } else { 1 };
+    cases
+        .chain(samples.flat_map(|folder| children(&folder).into_iter().filter(is_data).take(most)))
+        .collect()
 }
 
 #[test]
