@@ -87,10 +87,16 @@ fn a_dusty_disk_answers_on_the_rungs_of_a_ladder() {
     assert!(fields[3] as f64 > served as f64 / 1e6 - 1.0, "{} ms, {served} ns", fields[3]);
 }
 
+/// Tries three times: a host that is busy for a moment holds both the disk and the program up.
+fn on_a_quiet_host(attempt: impl Fn() -> Result<(), String>) {
+    let tried: Vec<String> = (0..3).map_while(|_| attempt().err()).collect();
+    assert!(tried.len() < 3, "{tried:?}");
+}
+
 #[test]
 fn sequential_synchronous_writes_cost_one_turn_each() {
     let Some(_alone) = alone("sequential_synchronous_writes_cost_one_turn_each") else { return };
-    for (size, sectors) in [("1k", 2.0), ("4k", 8.0)] {
+    let write_all = |size: &str, sectors: f64| {
         let write =
             format!("dd if=/dev/zero of={{dev}} bs={size} count=200 oflag=direct status=none");
         let (truth, output) = run("writes", &[], &write);
@@ -101,7 +107,11 @@ fn sequential_synchronous_writes_cost_one_turn_each() {
         let expected = TURN * (1.0 + sectors / 1200.0);
         // A writer kept off the processor for 8 ms loses another turn; that is the host's.
         let on_time = periods.filter(|ms| (ms - expected).abs() < 0.01).count();
-        assert!(on_time >= 190, "{on_time} of 199 writes of {size} took {expected:.3} ms");
+        let told = format!("{on_time} of 199 writes of {size} took {expected:.3} ms");
+        if on_time >= 190 { Ok(()) } else { Err(told) }
+    };
+    for (size, sectors) in [("1k", 2.0), ("4k", 8.0)] {
+        on_a_quiet_host(|| write_all(size, sectors));
     }
 }
 
@@ -114,11 +124,15 @@ fn a_capped_volume_obeys_littles_law() {
     }
     let read = "fio --name=cap --filename={dev} --rw=randread --bs=4k --iodepth=16 \
                 --ioengine=libaio --direct=1 --number_ios=1000 --output=/dev/null";
-    let (truth, output) = run("cap", &["--model", "network:iops=500,burst=500,jitter=0us"], read);
-    assert!(output.status.success());
-    let reads = of(&truth, Op::Read);
-    let middle = median(reads.iter().skip(100).map(|e| e.latency() as f64 / 1e6).collect());
-    assert!((middle - 32.0).abs() < 0.3, "16 in flight at 500 a second: {middle} ms");
+    on_a_quiet_host(|| {
+        let model = ["--model", "network:iops=500,burst=500,jitter=0us"];
+        let (truth, output) = run("cap", &model, read);
+        assert!(output.status.success());
+        let reads = of(&truth, Op::Read);
+        let middle = median(reads.iter().skip(100).map(|e| e.latency() as f64 / 1e6).collect());
+        let told = format!("16 in flight at 500 a second: {middle} ms");
+        if (middle - 32.0).abs() < 0.3 { Ok(()) } else { Err(told) }
+    });
 }
 
 #[test]
