@@ -91,16 +91,9 @@ impl Interval {
             (Some(long), Some(next)) => (long.ns().max(0) as f64, next.ns().max(0) as f64),
             _ => (f64::from(own), f64::from(others)),
         };
-        let whole = long + next_long;
-        if whole <= 0.0 {
-            return false;
-        }
-        let of_time = Weighed { own: long / whole, next: next_long / whole };
+        let Some(of_time) = Weighed::by(long, next_long) else { return false };
         let (ios, next_ios) = (self.ios_per_s() * long, next.ios_per_s() * next_long);
-        let of_ios = match ios + next_ios {
-            all if all > 0.0 => Weighed { own: ios / all, next: next_ios / all },
-            _ => of_time,
-        };
+        let of_ios = Weighed::by(ios, next_ios).unwrap_or(of_time);
         for ((_, rates), (_, next)) in self.rates.iter_mut().zip(&next.rates) {
             *rates = rates.joined(next, &of_time);
         }
@@ -120,7 +113,7 @@ impl Interval {
             (&mut self.active_len, next.active_len),
             (&mut self.busy, next.busy),
         ] {
-            *share = share.zip(next).map(|(own, next)| of_time.mean(own, next));
+            *share = of_time.both(*share, next);
         }
         self.in_flight = next.in_flight;
         self.length =
@@ -137,30 +130,35 @@ struct Weighed {
 }
 
 impl Weighed {
+    /// By two amounts; `None` if both are nothing.
+    fn by(own: f64, next: f64) -> Option<Weighed> {
+        let all = own + next;
+        (all > 0.0).then(|| Weighed { own: own / all, next: next / all })
+    }
+
     fn mean(&self, own: f64, next: f64) -> f64 {
         own * self.own + next * self.next
     }
 
+    /// Of two that are both known.
+    fn both(&self, own: Option<f64>, next: Option<f64>) -> Option<f64> {
+        own.zip(next).map(|(own, next)| self.mean(own, next))
+    }
+
     /// Of two of which one may be of nothing.
     fn either(&self, own: Option<f64>, next: Option<f64>) -> Option<f64> {
-        own.zip(next).map(|(own, next)| self.mean(own, next)).or(own).or(next)
+        self.both(own, next).or(own).or(next)
     }
 }
 
 impl Rates {
     fn joined(&self, next: &Rates, of_time: &Weighed) -> Rates {
         let (ios, next_ios) = (self.ios_per_s * of_time.own, next.ios_per_s * of_time.next);
-        let of_ios = match ios + next_ios {
-            all if all > 0.0 => Weighed { own: ios / all, next: next_ios / all },
-            _ => *of_time,
-        };
-        let both = |own: Option<f64>, next: Option<f64>| {
-            own.zip(next).map(|(own, next)| of_time.mean(own, next))
-        };
+        let of_ios = Weighed::by(ios, next_ios).unwrap_or(*of_time);
         Rates {
             ios_per_s: ios + next_ios,
-            merges_per_s: both(self.merges_per_s, next.merges_per_s),
-            bytes_per_s: both(self.bytes_per_s, next.bytes_per_s),
+            merges_per_s: of_time.both(self.merges_per_s, next.merges_per_s),
+            bytes_per_s: of_time.both(self.bytes_per_s, next.bytes_per_s),
             await_ns: of_ios.either(self.await_ns, next.await_ns),
         }
     }

@@ -88,9 +88,7 @@ impl Quantity {
             Unit::Sigma => format!("{plain} sigma"),
             Unit::Rpm if value.abs() < 1e6 => format!("{} rpm", numbers::exact(value.round())),
             Unit::Rpm => format!("{plain} rpm"),
-            Unit::Turns => {
-                format!("{plain} rev")
-            }
+            Unit::Turns => format!("{plain} rev"),
             Unit::Requests => {
                 format!("{plain} {}", if plain == "1" { "request" } else { "requests" })
             }

@@ -178,11 +178,7 @@ impl Recorder {
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
         let mut recorder = Recorder(child);
         let patience = Instant::now() + Duration::from_secs(30);
-        let written = || {
-            let names = std::fs::read_dir(store.join("segments")).into_iter().flatten().flatten();
-            names.filter_map(|name| name.metadata().ok()).any(|about| about.len() > 0)
-        };
-        while !written() {
+        while !records(store) {
             if Instant::now() > patience || recorder.0.try_wait()?.is_some() {
                 let _ = recorder.0.kill();
                 return Err(io::Error::other("the recorder writes nothing"));
@@ -200,6 +196,12 @@ impl Recorder {
         )?;
         self.0.wait().map(drop)
     }
+}
+
+/// Whether the recorder of this store has written something.
+pub fn records(store: &Path) -> bool {
+    let names = std::fs::read_dir(store.join("segments")).into_iter().flatten().flatten();
+    names.filter_map(|name| name.metadata().ok()).any(|about| about.len() > 0)
 }
 
 impl Drop for Recorder {

@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use iowhy_rig::day::records;
 use iowhy_rig::faulty_disk::missing;
 
 /// One at a time: two disks would wait for each other's processor. `None` where it cannot be.
@@ -49,11 +50,7 @@ fn recorder(store: &Folder, more: &[&str]) -> Child {
 /// Waits until the recorder has written something.
 fn until_it_records(store: &Folder) {
     let begun = Instant::now();
-    let written = || {
-        let names = std::fs::read_dir(store.0.join("segments")).into_iter().flatten().flatten();
-        names.filter_map(|name| name.metadata().ok()).any(|about| about.len() > 0)
-    };
-    while !written() {
+    while !records(&store.0) {
         assert!(begun.elapsed() < Duration::from_secs(30), "nothing is recorded");
         std::thread::sleep(Duration::from_millis(50));
     }

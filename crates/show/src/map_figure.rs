@@ -156,9 +156,9 @@ fn map(figure: &mut Figure, picture: &Picture, measure: Measure, style: &Style) 
     let rows = picture.edges().buckets() as u32;
     let row = (MAP.0 / rows).clamp(MAP.1, MAP.2);
     let top = figure.height;
-    let (across, down) = (ACROSS, rows * row);
-    figure.rect((MARGINS.0 - 1, top - 1), (across + 2, down + 2), FRAME);
-    figure.rect((MARGINS.0, top), (across, down), NIGHT);
+    let down = rows * row;
+    figure.rect((MARGINS.0 - 1, top - 1), (ACROSS + 2, down + 2), FRAME);
+    figure.rect((MARGINS.0, top), (ACROSS, down), NIGHT);
     cells(figure, &grid, picture.columns, &ramp, row);
     latencies(figure, picture.edges(), row);
     figure.height += down;
@@ -231,12 +231,11 @@ fn latencies(figure: &mut Figure, edges: &Edges, row: u32) {
 }
 
 fn times(figure: &mut Figure, picture: &Picture) {
-    let across = ACROSS;
     let start = picture.start - picture.origin();
-    for (share, label) in ticks(start, picture.seconds, across as f64 / 100.0) {
-        let x = MARGINS.0 + (share * f64::from(across)) as u32;
+    for (share, label) in ticks(start, picture.seconds, ACROSS as f64 / 100.0) {
+        let x = MARGINS.0 + (share * f64::from(ACROSS)) as u32;
         figure.rect((x, figure.height + 1), (1, 5), FRAME);
-        if x + label.chars().count() as u32 * LETTER.0 < MARGINS.0 + across {
+        if x + label.chars().count() as u32 * LETTER.0 < MARGINS.0 + ACROSS {
             figure.text((x + 4, figure.height + LINE / 2), Anchor::Start, &label, FAINT);
         }
     }

@@ -59,7 +59,7 @@ impl Part {
     /// last whole one without a hole.
     pub fn back_to_whole(&mut self) {
         self.at_the_end = true;
-        if self.output.as_ref().is_some_and(|output| !output.is_stdout()) {
+        if self.is_file() {
             // If even this fails, the reader passes over the rest and says so. A file that holds no
             // more than that is left alone: cutting it would give back the room for the end.
             if self.file.metadata().is_ok_and(|about| about.len() > self.whole) {
@@ -72,7 +72,7 @@ impl Part {
     /// Asks the file system for the room of this block and of the end. One that cannot promise it
     /// is written to without a promise.
     fn reserve(&self, bytes: usize) -> io::Result<()> {
-        if self.output.as_ref().is_none_or(Output::is_stdout) {
+        if !self.is_file() {
             return Ok(());
         }
         let room = bytes as u64 + ROOM_FOR_THE_END;
@@ -84,9 +84,13 @@ impl Part {
 
     /// Gives back the room that was kept behind the last block.
     fn give_back(&self) {
-        if self.output.as_ref().is_some_and(|output| !output.is_stdout()) {
+        if self.is_file() {
             let _ = self.file.set_len(self.whole);
         }
+    }
+
+    fn is_file(&self) -> bool {
+        self.output.as_ref().is_some_and(|output| !output.is_stdout())
     }
 }
 
