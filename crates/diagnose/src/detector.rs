@@ -38,6 +38,8 @@ pub struct Ranked<'r> {
     pub findings: &'r [Finding],
     /// Who looked.
     pub detectors: &'r [Detector],
+    /// Only disks of which one is surer than a class allows: the others took the word of all back.
+    pub surely: bool,
 }
 
 impl Ranked<'_> {

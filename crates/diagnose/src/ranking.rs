@@ -100,11 +100,22 @@ fn merged(analysis: &Analysis, findings: Vec<Finding>) -> Vec<Finding> {
 fn conclude(analysis: &Analysis, detectors: &[Detector], findings: &[Finding]) -> Vec<Finding> {
     let mut all = findings.to_vec();
     for detector in detectors {
-        if let Rule::Conclude(conclude) = detector.rule {
-            let concluded = conclude(analysis, &Ranked { findings: &all, detectors });
-            let concluded = merged(analysis, concluded).into_iter();
-            all.extend(concluded.filter(|known| is_worth_saying(analysis, known)));
+        let Rule::Conclude(conclude) = detector.rule else { continue };
+        let concluded = |surely| {
+            let ranked = Ranked { findings: &all, detectors, surely };
+            merged(analysis, conclude(analysis, &ranked)).into_iter()
+        };
+        let (mut said, withdrawn): (Vec<Finding>, Vec<Finding>) =
+            concluded(false).partition(|known| is_worth_saying(analysis, known));
+        // One disk that is hardly known does not withdraw the word on all beside it.
+        if !withdrawn.is_empty() {
+            let of_withdrawn = |known: &Finding| {
+                withdrawn.iter().any(|other| subjects::same_input(analysis, known, other))
+                    && is_worth_saying(analysis, known)
+            };
+            said.extend(concluded(true).filter(of_withdrawn));
         }
+        all.extend(said);
     }
     all.split_off(findings.len())
 }

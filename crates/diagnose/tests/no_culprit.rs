@@ -141,3 +141,28 @@ fn only_whole_latencies_of_other_tools_contradict_the_averages_beside_them() {
     assert!(!judged(Stage::Before, Sampling::Reported), "B2Q is no await");
     assert!(!judged(Stage::Total, Sampling::Traced), "the recorder's own histograms and counters");
 }
+
+/// What a machine's own recorder sees: every I/O of a busy disk, and averages of one that did next to nothing.
+#[test]
+fn a_disk_that_is_hardly_known_does_not_withdraw_the_word_on_another() {
+    let judged = |idle_ms: f64| {
+        let mut world = World::new();
+        world.listing("block-trace", Level::D);
+        for k in 0..2000 {
+            let sector = (world.chance() * 1e8) as u64 * 8;
+            let took = 0.05 * world.about(0.2);
+            world.io("loop0", Op::Read, sector, 4096, f64::from(k) * 0.5, took);
+        }
+        world.listing("diskstats", Level::A);
+        for _ in 0..8 {
+            let row = Row { per_s: 5.0, bytes: 4096.0, await_ms: idle_ms, busy: 0.01 };
+            world.row("vda", Op::Read, row);
+        }
+        world.judge()
+    };
+    for idle_ms in [0.2, 0.44, 0.7, 1.0, 1.5, 3.0, 6.0, 10.0] {
+        let findings = judged(idle_ms);
+        assert_eq!(findings[0].verdict, "healthy", "{idle_ms} ms: {}", brief(&findings));
+        assert!(findings[0].sentence.contains("loop0"), "{}", findings[0].sentence);
+    }
+}

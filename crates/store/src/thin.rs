@@ -17,8 +17,8 @@ pub struct Thinned {
     pub cells: (u64, u64),
 }
 
-/// Cells that wait to be written.
-const HELD: usize = 64;
+/// Stretches of time whose cells wait to be written: 225 counts for each device, operation and stage.
+const HELD: usize = 8;
 
 /// What tells cells of one stretch of time apart.
 type Kind = (usize, String, Option<Op>, Stage);

@@ -109,9 +109,9 @@ fn conclude(analysis: &Analysis, ranked: &Ranked) -> Vec<Finding> {
                     clearance.confidence = clearance.confidence.max(BY_CLASS);
                 }
             }
-            if !clearances.is_empty()
-                && clearances.iter().all(|clearance| clearance.confidence >= ACQUITS)
-            {
+            let best = clearances.iter().map(|known| known.confidence).fold(0.0, f64::max);
+            let acquits = clearances.iter().all(|known| known.confidence >= ACQUITS);
+            if !clearances.is_empty() && acquits && (best > BY_CLASS || !ranked.surely) {
                 healthy.push((disk, clearances));
             }
         }

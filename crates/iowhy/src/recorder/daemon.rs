@@ -30,10 +30,11 @@ use crate::confined::{self, Later};
 use crate::messages::{self, Hinted};
 use crate::stop::Stop;
 
-/// How often the tracer's ring of 8 MiB (100,000 events) is emptied: often enough for a million a second,
-/// and less often while little comes.
-const BUSY: Duration = Duration::from_millis(50);
-const CALM: Duration = Duration::from_millis(200);
+/// The tracer's ring holds 50,000 events, and is counted twice in the resident memory, for it is mapped twice. It is
+/// emptied often enough for a million a second, and less often while little comes.
+const RING_BYTES: u32 = 4 << 20;
+const BUSY: Duration = Duration::from_millis(40);
+const CALM: Duration = Duration::from_millis(120);
 const CALM_EVENTS: u64 = 2000;
 const SECOND_NS: i64 = 1_000_000_000;
 /// Histograms are taken with the second, and not before: a pouring costs a grace period of the kernel.
@@ -172,6 +173,7 @@ impl Recorder {
             before: true,
             cgroups: true,
             histogram_pause: HISTOGRAMS,
+            ring_bytes: RING_BYTES,
             ..TraceOptions::new(TraceMode::Events)
         });
         trace.begin(&mut intake)?;
