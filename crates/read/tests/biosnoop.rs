@@ -156,3 +156,18 @@ fn the_error_that_snoop_tells_is_the_next_ios() {
         read(&lines.join("\n")).listings[0].events.iter().map(|event| event.error).collect();
     assert_eq!(errors, [None, None, Some(5), None]);
 }
+
+#[test]
+fn a_heading_begins_a_run_unless_the_rows_above_it_stand_in_no_order() {
+    let row = |at: u32| format!("{at}.000000 dd 7 sda R {} 4096 1.00\n", 8 * at);
+    let rows_of = |above: [u32; 3]| -> Vec<usize> {
+        let above: String = above.into_iter().map(row).collect();
+        let text = format!("{above}{BCC}{}{}", row(2), row(5));
+        let mut recording = Recording::new();
+        scan("test", &mut text.as_bytes(), None, &mut recording).expect("a listing");
+        assert_eq!(recording.listings[0].source.inferred.len(), 1);
+        recording.listings.iter().map(|listing| listing.events.len()).collect()
+    };
+    assert_eq!(rows_of([1, 3, 4]), [3, 2]);
+    assert_eq!(rows_of([4, 3, 1]), [5]);
+}

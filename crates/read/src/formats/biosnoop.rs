@@ -4,7 +4,8 @@
 //! The screen of `biosnoop`, with any of its columns: `TIME(s) COMM PID DISK T SECTOR BYTES`,
 //! then `P` (-P), `QUE(ms)` (-Q) and `LAT(ms)`. Each line becomes an event: it completed at TIME,
 //! was issued LAT earlier, and was queued QUE before that. The line with which `iowhy snoop` tells
-//! that the I/O below it failed is read too. Lines cut out (`[...]`) do no harm.
+//! that the I/O below it failed is read too. Lines cut out (`[...]`) do no harm. Rows whose heading was cut
+//! off (`fgrep sdb`) are read where their columns can be nothing else, and a note says so.
 //!
 //! ## Where it comes from
 //! `biosnoop-bpfcc` and `biosnoop` (packages bpfcc-tools, libbpf-tools), and `biosnoop.bt` of
@@ -34,8 +35,10 @@
 //! events the tool dropped, unless its complaints on stderr were captured too. Whether whole lines
 //! are missing: they bear no numbers.
 
-use iowhy_model::{DeviceId, Event, Flags, Layer, Level, Name, Nanos, Op, Sink, Time};
+use iowhy_model::{DeviceId, Event, Flags, Inferred, Layer, Level, Name, Nanos, Op, Sink, Time};
 
+use crate::counters::device_numbers::is_disk;
+use crate::histogram::powers::note;
 use crate::scan::another_run;
 use crate::text::recent::RecentNames;
 use crate::text::words::Words;
@@ -66,7 +69,8 @@ const DAY_NS: i64 = 2 * HALF_A_DAY_NS;
 const LONGEST_MINUTE_NS: i64 = 61_000_000_000;
 
 fn sniff(head: &[&str]) -> Sniff {
-    head.first().is_some_and(|line| Columns::of(line).is_some()).into()
+    let begins = |line: &&str| Columns::of(line).is_some() || Columns::of_row(line).is_some();
+    head.first().is_some_and(begins).into()
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -113,6 +117,26 @@ impl Columns {
             queue: has("QUE(ms)"),
         })
     }
+
+    /// The columns of a row whose heading is missing, told by what can stand where: a time to the
+    /// microsecond, a process, a disk, an operation, whole sectors, a latency.
+    fn of_row(line: &str) -> Option<Columns> {
+        let fractions = |text: &str| text.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+        let last = line.split_ascii_whitespace().rev().nth(1)?;
+        let columns = Columns { queue: fractions(last) > 1, ..Columns::default() };
+        let row = columns.row(line)?;
+        let timed = matches!(fractions(row.time), 6 | 9) && fixed(row.time, 9).is_some();
+        let latency = matches!(fractions(row.latency), 2 | 3) && fixed(row.latency, 6).is_some();
+        let bytes = integer(row.bytes)?;
+        let queue = row.queue.is_none_or(|text| fixed(text, 6).is_some());
+        let known = timed && latency && queue && bytes.is_multiple_of(SECTOR_BYTES) && bytes > 0;
+        let sound = is_disk(row.disk)
+            && matches!(row.kind.as_bytes().first(), Some(b'R' | b'W' | b'D'))
+            && row.kind.len() < 5
+            && integer(row.sector).is_some()
+            && integer(row.pid).is_some();
+        (known && sound && !row.comm.is_empty()).then_some(columns)
+    }
 }
 
 impl Default for Columns {
@@ -127,6 +151,8 @@ impl Default for Columns {
 struct Biosnoop {
     columns: Columns,
     begun: bool,
+    /// A heading named the columns.
+    headed: bool,
     /// The step of its latencies was told.
     stepped: bool,
     disk: RecentNames<DeviceId>,
@@ -144,6 +170,9 @@ struct Biosnoop {
 struct Run {
     rows: u64,
     latest: i64,
+    /// Of the last row, and how many were earlier than the one before.
+    last: i64,
+    earlier: u64,
     /// It fell before, so that the lines are in some other order.
     shuffled: bool,
 }
@@ -161,8 +190,16 @@ impl Run {
     }
 
     fn goes_on(&mut self, event: &Event) {
+        let now = event.completed.map_or(0, Time::ns);
         self.rows += 1;
-        self.latest = self.latest.max(event.completed.map_or(0, Time::ns));
+        self.earlier += u64::from(now < self.last);
+        self.latest = self.latest.max(now);
+        self.last = now;
+    }
+
+    /// Buffers of single processors make a few rows change places, not every third.
+    fn is_in_no_order(&self) -> bool {
+        self.rows > 0 && self.earlier * 3 >= self.rows
     }
 
     /// Whether the event is the first of another run.
@@ -192,6 +229,10 @@ struct Row<'a> {
 }
 
 impl Reader for Biosnoop {
+    fn owns(&self, line: &str) -> bool {
+        self.begun && Columns::of_row(line).is_some()
+    }
+
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         let line = line.trim_start();
         if !matches!(line.as_bytes(), [b'0'..=b'9' | b'-', ..]) {
@@ -199,6 +240,9 @@ impl Reader for Biosnoop {
         }
         if !self.begun {
             self.begun = true;
+            if !self.headed {
+                self.infer(line, sink);
+            }
             sink.source().sees_queue = self.columns.queue;
         }
         match self.event(line, sink) {
@@ -238,13 +282,27 @@ impl Reader for Biosnoop {
 }
 
 impl Biosnoop {
+    /// Rows come without their heading.
+    fn infer(&mut self, line: &str, sink: &mut dyn Sink) {
+        self.columns = Columns::of_row(line).unwrap_or_default();
+        sink.source().infer(Inferred::Columns);
+        let queue = if self.columns.queue { " QUE(ms)" } else { "" };
+        sink.note(note(&format!(
+            "the heading is missing: told by their number and by what fits together, the columns are \
+             TIME(s) COMM PID DISK T SECTOR BYTES{queue} LAT(ms)"
+        )));
+    }
+
     /// A line that is no event: the heading, a notice of the tool, or prose.
     fn other(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         if let Some(columns) = Columns::of(line) {
-            if self.begun {
+            // Where rows stand in no order, a heading says nothing of where a run begins.
+            let same = !self.headed && columns == self.columns && self.run.is_in_no_order();
+            if self.begun && !same {
                 return Step::Ended;
             }
             self.columns = columns;
+            self.headed = true;
             sink.source().sees_queue = columns.queue;
             return Step::Took;
         }

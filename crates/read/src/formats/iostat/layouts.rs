@@ -4,6 +4,7 @@
 //! rate times wait, and await lies between that of reads and that of writes. That also tells kB from MB
 //! and sectors, which no number of columns does.
 
+use crate::counters::device_numbers::is_disk;
 use crate::counters::disk_columns::is_value;
 use crate::decimal;
 
@@ -88,19 +89,6 @@ pub(super) fn columns_of(words: &[&str], known: &[String]) -> Fit {
 fn holds(known: &[String], columns: &[&str]) -> bool {
     let mut rest = columns.iter();
     known.iter().all(|name| rest.any(|column| column == name))
-}
-
-/// A name that the kernel gives to disks, partitions and what is made of them.
-pub(super) fn is_disk(word: &str) -> bool {
-    const DRIVERS: [&str; 14] = [
-        "nvme", "mmcblk", "xvd", "dm-", "loop", "drbd", "bcache", "rbd", "nbd", "sd", "hd", "vd",
-        "md", "sr",
-    ];
-    let rest = DRIVERS.iter().find_map(|driver| word.strip_prefix(driver));
-    rest.is_some_and(|rest| {
-        (1..8).contains(&rest.len())
-            && rest.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
-    })
 }
 
 /// Whether what the columns say of a row agrees, and says anything at all.
