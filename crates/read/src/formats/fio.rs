@@ -8,7 +8,8 @@
 //! `fio.iodepth`, `fio.numjobs`, `fio.blocksize`, `fio.readwrite` and so on.
 //!
 //! ## Where it comes from
-//! `fio JOBFILE` or `fio --name=...` without `--output-format`.
+//! `fio JOBFILE` or `fio --name=...` without `--output-format`; `fio --client=HOST JOBFILE`, where each line begins
+//! with `<HOST>`: each server becomes a listing with disks of its own.
 //!
 //! ## Versions
 //! 1.x and 2.x (`io=, bw=, iops=, runt=`) and 3.x (`IOPS=, BW=`). In 2.x KB means 1024 bytes. With
@@ -22,7 +23,8 @@
 //! and runtime, and a note says so. Of one direction alone the shares are used only where
 //! percentiles are missing, for they say less; of several they are given apart. A printed rate such
 //! as `23.8k` has three digits. fio starts its clock when it issues: if it falls behind its own
-//! schedule, nobody counts the wait.
+//! schedule, nobody counts the wait. What a client adds up over its servers (`All clients`) repeats them and is
+//! left out.
 //!
 //! ## Cannot know
 //! What the device did: queueing in fio's own depth and in the host is part of `clat`. Whether
@@ -36,6 +38,7 @@ use iowhy_model::{
 
 use crate::fio::latencies::{Latencies, at_once, disk_interval, shares_histogram};
 use crate::fio::lines::{self, Disk, LatencyKind};
+use crate::scan::another_run;
 use crate::{Format, Reader, Sniff, Step};
 
 /// Entry in the list of formats.
@@ -67,8 +70,18 @@ const PASSED_OVER: [&str; 15] = [
     "fio: ",
 ];
 
+/// A line without the host that a server's output bears in front, `<db1> `, and that host.
+fn spoken(line: &str) -> (Option<&str>, &str) {
+    let parts = line.strip_prefix('<').and_then(|rest| rest.split_once("> "));
+    let letter = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':');
+    match parts.filter(|(host, _)| !host.is_empty() && host.chars().all(letter)) {
+        Some((host, rest)) => (Some(host), rest),
+        None => (None, line),
+    }
+}
+
 fn sniff(lines: &[&str]) -> Sniff {
-    let line = lines.first().copied().unwrap_or_default();
+    let (_, line) = spoken(lines.first().copied().unwrap_or_default());
     Sniff::from(
         lines::command(line).is_some()
             || lines::job(line).is_some()
@@ -99,10 +112,29 @@ struct Fio {
     jobs: Option<u64>,
     /// Engine and depth of each job, as its heading says.
     depths: BTreeMap<String, (Option<String>, Option<String>)>,
+    /// Whose output it is, where a client collected that of several servers.
+    server: Option<String>,
+    /// Inside what the client adds up over all servers.
+    in_sum: bool,
 }
+
+/// The group in which a client adds up its servers.
+const SUM: &str = "All clients";
 
 impl Reader for Fio {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        let (server, line) = spoken(line);
+        if lines::group(line).is_some_and(|(name, _)| name == SUM) {
+            self.close_group(sink);
+            self.in_sum = true;
+        }
+        self.in_sum &= server.is_none();
+        if self.in_sum && lines::job(line).is_none() && lines::command(line).is_none() {
+            let ours = self.output(line, sink);
+            (self.directions, self.shares, self.issued) = (Vec::new(), Vec::new(), None);
+            return ours;
+        }
+        self.server(server, sink);
         let command = lines::command(line);
         let job = lines::job(line);
         if self.in_output && (command.is_some() || job.is_some()) {
@@ -140,6 +172,29 @@ impl Reader for Fio {
 }
 
 impl Fio {
+    /// The next line is of this server: each has disks and a clock of its own.
+    fn server(&mut self, server: Option<&str>, sink: &mut dyn Sink) {
+        let Some(server) = server.filter(|server| self.server.as_deref() != Some(*server)) else {
+            return;
+        };
+        if self.in_output {
+            self.close_group(sink);
+            another_run(sink);
+            (self.in_output, self.runtime, self.estimated) = (false, None, false);
+        }
+        sink.source().host = Some(server.to_string());
+        self.server = Some(server.to_string());
+        self.stated.clear();
+    }
+
+    /// A device by its name; of one of several servers by both names.
+    fn named(&self, name: &str, sink: &mut dyn Sink) -> DeviceId {
+        match &self.server {
+            Some(server) => sink.device(&format!("{server}:{name}")),
+            None => sink.device(name),
+        }
+    }
+
     fn output(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         if let Some((name, jobs)) = lines::group(line) {
             self.close_group(sink);
@@ -201,7 +256,7 @@ impl Fio {
             }
         }
         sink.source().level = Level::A;
-        let device = (!self.device().is_empty()).then(|| sink.device(self.device()));
+        let device = (!self.device().is_empty()).then(|| self.named(self.device(), sink));
         for (key, value) in options {
             if self.stated.insert(key.clone()) {
                 let place = sink.source().place();
@@ -220,7 +275,7 @@ impl Fio {
         }
         sink.source().level = Level::A;
         sink.source().watched = self.runtime;
-        let device = sink.device(self.device());
+        let device = self.named(self.device(), sink);
         if let [only] = &mut directions[..] {
             only.shares = shares.clone();
         }
@@ -273,7 +328,7 @@ impl Fio {
     }
 
     fn disk(&mut self, disk: &Disk, sink: &mut dyn Sink) -> Step {
-        let device = sink.device(&disk.name);
+        let device = self.named(&disk.name, sink);
         let length = self.runtime.unwrap_or_default();
         let Some(interval) = disk_interval(disk, length, device) else {
             return Step::Skipped("disk totals without I/Os or without a runtime".to_string());
