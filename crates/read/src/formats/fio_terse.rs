@@ -18,12 +18,15 @@
 //! Latencies are whole microseconds, sizes KiB, rates whole requests a second. Percentiles are
 //! padded with `0%=0`. The counts of the histograms are not printed: they are computed from
 //! percentiles, rate and runtime, and a note says so. The shares per latency range mix all
-//! directions and are not used. A description at the end of the line is passed over.
+//! directions and are not used. A description at the end of the line is passed over. Each line of a run repeats
+//! the totals of the disks, which are of the whole run: they are taken once, over the runtimes of all groups.
 //!
 //! ## Cannot know
 //! LatencyKind device was tested: the job's name stands for it. What the device did: queueing in fio's
 //! own depth and in the host is part of `clat`. Whether whole lines are missing: they bear no
 //! numbers.
+
+use std::collections::BTreeMap;
 
 use iowhy_model::{DeviceId, Distribution, Layer, Level, Nanos, Op, Sink, Stage};
 
@@ -97,6 +100,34 @@ fn split(line: &str) -> Option<(Layout, Vec<&str>)> {
 #[derive(Default)]
 struct FioTerse {
     told: bool,
+    /// The totals of the disks as printed last: each line of a run repeats them.
+    totals: Vec<String>,
+    /// The runtimes that these totals are of, the longest of each group: groups come one after the
+    /// other, the jobs of a group at once.
+    runtimes: BTreeMap<String, Nanos>,
+}
+
+impl FioTerse {
+    /// Takes the totals behind one line of a run.
+    fn totals(&mut self, totals: &[&str], group: &str, runtime: Nanos, sink: &mut dyn Sink) {
+        if self.totals != totals {
+            self.pour_totals(sink);
+            self.totals = totals.iter().map(ToString::to_string).collect();
+        }
+        let longest = self.runtimes.entry(group.to_string()).or_default();
+        *longest = runtime.max(*longest);
+    }
+
+    fn pour_totals(&mut self, sink: &mut dyn Sink) {
+        let totals = std::mem::take(&mut self.totals);
+        let runtimes = std::mem::take(&mut self.runtimes);
+        let sum = runtimes.values().fold(0i64, |sum, runtime| sum.saturating_add(runtime.0));
+        let totals: Vec<&str> = totals.iter().map(String::as_str).collect();
+        for disk in totals.chunks_exact(DISK).map_while(disk) {
+            let device = sink.device(&disk.name);
+            disk_interval(&disk, Nanos(sum), device).into_iter().for_each(|one| sink.interval(one));
+        }
+    }
 }
 
 impl Reader for FioTerse {
@@ -130,17 +161,19 @@ impl Reader for FioTerse {
             }
         }
         sink.source().watched = Some(runtime);
-        let disks = fields.get(layout.before_disks()..).unwrap_or_default();
-        for disk in disks.chunks_exact(DISK).map_while(disk) {
-            let device = sink.device(&disk.name);
-            disk_interval(&disk, runtime, device).into_iter().for_each(|one| sink.interval(one));
-        }
+        let totals = fields.get(layout.before_disks()..).unwrap_or_default();
+        let group = fields.get(if versioned { 3 } else { 2 }).copied().unwrap_or_default();
+        self.totals(totals, group, runtime, sink);
         let odd = fields.iter().filter(|field| is_no_number(field)).count();
         sink.lost("fields that are no numbers", odd as u64);
         if !std::mem::replace(&mut self.told, true) {
             sink.note(note("the counts of this histogram are computed from printed percentiles"));
         }
         Step::Took
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        self.pour_totals(sink);
     }
 }
 
@@ -211,6 +244,34 @@ fn disk(fields: &[&str]) -> Option<Disk> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn totals_that_each_line_repeats_are_of_the_whole_run() {
+        let line = |group: u64, ms: u64| {
+            let direction = |ms: u64| {
+                let zeros = ["0"; 4].join(";");
+                let rest = ["0"; 41 - 8].join(";");
+                let done = if ms > 0 { "4096;1024;256" } else { "0;0;0" };
+                format!("{done};{ms};{zeros};{rest}")
+            };
+            let tail = ["0"; AFTER].join(";");
+            format!(
+                "3;fio-3.33;job;{group};0;{};{};{tail};sda;4000;0;0;0;1000;0;1000;50.00%\n",
+                direction(ms),
+                direction(0)
+            )
+        };
+        let text = format!("{}{}{}", line(0, 10_000), line(0, 9_000), line(1, 10_000));
+        let recording = crate::scan::recorded(&text);
+        let disks: Vec<_> = recording.listings[0]
+            .intervals
+            .iter()
+            .filter(|one| one.layer == Layer::Block)
+            .collect();
+        let [disk] = &disks[..] else { panic!("{disks:?}") };
+        assert_eq!(disk.length, Some(Nanos::from_seconds(20.0)));
+        assert_eq!(disk.of(Op::Read).unwrap().ios_per_s, 200.0);
+    }
 
     #[test]
     fn fields_of_each_version_with_one_disk() {
