@@ -2,6 +2,7 @@
 
 mod asm_metrics;
 mod atop;
+mod atop_screen;
 mod biolatency;
 mod biosnoop;
 mod biotop;
@@ -16,6 +17,7 @@ mod capture;
 mod ceph_osd_perf;
 mod cgroup_io;
 mod collectl;
+mod collectl_brief;
 mod cpu;
 mod dd;
 mod diskspd;
@@ -56,6 +58,7 @@ mod nvme_cli;
 mod oracle_10046;
 mod oracle_awr;
 mod oracle_histogram;
+mod pcp_iostat;
 mod perf_script;
 mod pg_test_fsync;
 mod pgbench;
@@ -73,6 +76,7 @@ mod solaris_iostat;
 mod strace;
 mod sysbench;
 mod sysfs;
+mod typeperf;
 mod vmstat;
 mod vxtrace;
 mod write_test;
@@ -85,6 +89,7 @@ use crate::Format;
 pub const FORMATS: &[Format] = &[
     asm_metrics::FORMAT,
     atop::FORMAT,
+    atop_screen::FORMAT,
     biolatency::FORMAT,
     biosnoop::FORMAT,
     biotop::FORMAT,
@@ -99,6 +104,7 @@ pub const FORMATS: &[Format] = &[
     ceph_osd_perf::FORMAT,
     cgroup_io::FORMAT,
     collectl::FORMAT,
+    collectl_brief::FORMAT,
     cpu::FORMAT,
     dd::FORMAT,
     diskspd::FORMAT,
@@ -139,6 +145,7 @@ pub const FORMATS: &[Format] = &[
     oracle_10046::FORMAT,
     oracle_awr::FORMAT,
     oracle_histogram::FORMAT,
+    pcp_iostat::FORMAT,
     perf_script::FORMAT,
     pg_test_fsync::FORMAT,
     pgbench::FORMAT,
@@ -156,6 +163,7 @@ pub const FORMATS: &[Format] = &[
     strace::FORMAT,
     sysbench::FORMAT,
     sysfs::FORMAT,
+    typeperf::FORMAT,
     vmstat::FORMAT,
     vxtrace::FORMAT,
     write_test::FORMAT,

@@ -1,0 +1,300 @@
+//! atop's screen: busy share, requests and throughput of each disk, and the processors.
+//!
+//! ## Reads
+//! The lines `DSK`, `LVM` and `MDD` of the screen, below `ATOP - host ... 10s elapsed`: requests, KiB per
+//! request, queue and busy share. `CPU` becomes the facts `cpu.*`, as shares of all processors that `CPL`
+//! counts. Lines of memory, network and processes are passed over.
+//!
+//! ## Where it comes from
+//! `atop -d 10`, `atop -r FILE`, `pcp atop`, a screen that was copied.
+//!
+//! ## Versions
+//! atop 1.27 to 2.11; the width of the terminal decides which values are shown. Cells are found by their
+//! names.
+//!
+//! ## Traps
+//! `avio` is busy time divided by requests: no latency. Counts are of the whole interval and are divided by
+//! its length, which stands in the first line only. The first screen counts since boot, which is said below
+//! its disks. The queue `avq` is the mean while the disk was busy; it is multiplied by the busy share, so
+//! that it means what aqu-sz means. Shares of `CPU` are of one processor: 392 % idle are four. Large counts
+//! are printed as `33718e3`. Names of volumes are cut in front.
+//!
+//! ## Cannot know
+//! How long requests waited: atop prints no await. How latencies are distributed. Whether whole lines are
+//! missing: they bear no numbers.
+
+use iowhy_model::{Interval, Layer, Level, Nanos, Op, Rates, Sink};
+
+use crate::counters::processor::{Processor, shares};
+use crate::{Format, Reader, Sniff, Step, WallTime, decimal, integer};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "atop-screen",
+    summary: "atop's screen: disks, volumes, arrays and processors",
+    manual: include_str!("atop_screen.rs"),
+    level: Level::A,
+    sniff: |lines| {
+        let begins = |line: &&str| Title::of(line).is_some() || Disk::of(line).is_some();
+        Sniff::from(lines.first().is_some_and(begins))
+    },
+    reader: || Box::new(AtopScreen::default()),
+};
+
+const KIB: f64 = 1024.0;
+/// A share of a processor that is none: more processors than there are.
+const MOST_PERCENT: f64 = 1e6;
+
+/// `ATOP - vm      2026/11/22  22:45:09      -----------------       10s elapsed`.
+struct Title {
+    host: String,
+    at: Option<WallTime>,
+    seconds: f64,
+}
+
+impl Title {
+    fn of(line: &str) -> Option<Title> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let ["ATOP", "-", host, rest @ .., span, "elapsed"] = &words[..] else { return None };
+        let moment = rest.get(..2).map(|words| words.join(" ").replace('/', "-"));
+        Some(Title {
+            host: (*host).to_string(),
+            at: moment.and_then(|moment| WallTime::read(&moment)),
+            seconds: span_of(span)?,
+        })
+    }
+}
+
+/// `6h58m6s`, `10s`, `2d3h`.
+fn span_of(text: &str) -> Option<f64> {
+    let (mut total, mut digits) = (0.0, String::new());
+    for c in text.chars() {
+        let unit = match c {
+            '0'..='9' => {
+                digits.push(c);
+                continue;
+            }
+            'd' => 86_400.0,
+            'h' => 3_600.0,
+            'm' => 60.0,
+            's' => 1.0,
+            _ => return None,
+        };
+        total += integer(&std::mem::take(&mut digits))? as f64 * unit;
+    }
+    (total > 0.0 && digits.is_empty()).then_some(total)
+}
+
+/// The cells of a line of the system: its label and `name value` behind bars.
+fn cells(line: &str) -> Option<(&str, Vec<&str>)> {
+    let (label, rest) = line.trim().split_once('|')?;
+    let label = label.trim();
+    let known = label.len() == 3 && label.bytes().all(|b| b.is_ascii_alphanumeric());
+    let cells = rest.split('|').map(str::trim).filter(|cell| !cell.is_empty());
+    known.then(|| (label, cells.collect()))
+}
+
+/// The value of the cell that begins with a name: `busy      2%`.
+fn value<'a>(cells: &[&'a str], name: &str) -> Option<&'a str> {
+    cells.iter().find_map(|cell| {
+        let rest = cell.strip_prefix(name)?;
+        rest.starts_with(' ').then(|| rest.trim())
+    })
+}
+
+/// A number as atop prints it: `161108`, `33718e3`, `2%`.
+fn number(text: &str) -> Option<f64> {
+    let text = text.trim_end_matches('%');
+    let known = match text.split_once('e') {
+        Some((digits, power)) => {
+            let power = integer(power).and_then(|power| i32::try_from(power).ok())?;
+            decimal(digits).filter(|_| power < 18).map(|digits| digits * 10f64.powi(power))
+        }
+        None => decimal(text),
+    };
+    known.filter(|value| *value >= 0.0)
+}
+
+/// `26.3 µs`, `1.33 ms`, in ns.
+fn time(text: &str) -> Option<f64> {
+    let (number, unit) = text.split_once(char::is_whitespace)?;
+    let scale = match unit.trim() {
+        "ns" => 1.0,
+        "us" | "µs" | "μs" => 1e3,
+        "ms" => 1e6,
+        "s" | "sec" => 1e9,
+        _ => return None,
+    };
+    decimal(number).map(|number| number * scale)
+}
+
+/// A line of one disk.
+#[derive(Clone, Debug, PartialEq)]
+struct Disk {
+    name: String,
+    busy: f64,
+    /// Reads, writes and discards of the interval, with KiB per request.
+    work: Vec<(Op, f64, Option<f64>)>,
+    queue: Option<f64>,
+    in_flight: Option<f64>,
+    service_ns: Option<f64>,
+}
+
+impl Disk {
+    fn of(line: &str) -> Option<Disk> {
+        let (label, cells) = cells(line)?;
+        let name = cells.first().filter(|_| matches!(label, "DSK" | "LVM" | "MDD"))?;
+        let of = |name: &str| value(&cells, name).and_then(number);
+        let work = [(Op::Read, "read", "KiB/r"), (Op::Write, "write", "KiB/w")];
+        let discards = ["discrd", "discard"].iter().find_map(|name| of(name));
+        let mut work: Vec<_> =
+            work.iter().filter_map(|(op, ios, size)| Some((*op, of(ios)?, of(size)))).collect();
+        work.extend(discards.map(|ios| (Op::Discard, ios, of("KiB/d"))));
+        let plain = !name.contains(char::is_whitespace);
+        Some(Disk {
+            name: (*name).to_string(),
+            busy: of("busy").filter(|_| plain && work.len() > 1)? / 100.0,
+            work,
+            queue: of("avq"),
+            in_flight: of("inflight"),
+            service_ns: value(&cells, "avio").and_then(time).filter(|ns| *ns > 0.0),
+        })
+    }
+
+    fn interval(&self, mut interval: Interval, seconds: Option<f64>) -> Interval {
+        interval.busy = Some(self.busy);
+        interval.queue_len = self.queue.map(|while_busy| while_busy * self.busy.min(1.0));
+        interval.in_flight = self.in_flight.map(|count| count as u64);
+        interval.svctm_ns = self.service_ns;
+        interval.length = seconds.map(Nanos::from_seconds);
+        // Without its length an interval has no rates.
+        let Some(seconds) = seconds else { return interval };
+        for (op, ios, size) in &self.work {
+            let ios_per_s = ios / seconds;
+            let bytes_per_s = size.map(|kib| kib * KIB * ios_per_s);
+            interval.rates.push((*op, Rates { ios_per_s, bytes_per_s, ..Rates::default() }));
+        }
+        interval
+    }
+}
+
+#[derive(Default)]
+struct AtopScreen {
+    title: Option<Title>,
+    /// The end of the first screen, from which times are counted.
+    first: Option<WallTime>,
+    /// Disks of the screen being read: what it counts from is said below them.
+    disks: Vec<Disk>,
+    processor: Processor,
+    /// Percent of one processor by name, until the number of processors is known.
+    shares: Vec<(&'static str, f64)>,
+    processors: f64,
+}
+
+impl Reader for AtopScreen {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        if let Some(title) = Title::of(line) {
+            self.screen(false, sink);
+            sink.source().host = Some(title.host.clone());
+            self.title = Some(title);
+            return Step::Took;
+        }
+        if line.trim().is_empty() {
+            return Step::Took;
+        }
+        if line.contains("since Boot") && line.contains("***") {
+            self.screen(true, sink);
+            return Step::Took;
+        }
+        let Some((label, cells)) = cells(line) else { return Step::Passed };
+        match label {
+            "DSK" | "LVM" | "MDD" => match Disk::of(line) {
+                Some(disk) => self.disks.push(disk),
+                None => return Step::Skipped("a line of a disk lacks its values".to_string()),
+            },
+            "CPU" => {
+                let names = [("sys", "sy"), ("user", "us"), ("idle", "id"), ("wait", "wa")];
+                let of = |name: &str| value(&cells, name).and_then(number);
+                self.shares = names
+                    .iter()
+                    .filter_map(|(name, own)| Some((*own, of(name)?)))
+                    .chain(of("steal").map(|share| ("st", share)))
+                    .filter(|(_, share)| *share < MOST_PERCENT)
+                    .collect();
+            }
+            "CPL" => self.processors = value(&cells, "numcpu").and_then(number).unwrap_or(0.0),
+            _ => {}
+        }
+        Step::Took
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        self.screen(false, sink);
+        self.processor.state(sink);
+    }
+}
+
+impl AtopScreen {
+    /// The system's part of a screen is over.
+    fn screen(&mut self, since_boot: bool, sink: &mut dyn Sink) {
+        let title = self.title.take();
+        let seconds = title.as_ref().map(|title| title.seconds);
+        let at = title.as_ref().and_then(|title| title.at).filter(|_| !since_boot);
+        let start = at.and_then(|at| {
+            let since = at.since(*self.first.get_or_insert(at))?;
+            Some(iowhy_model::Time::from_seconds(since))
+        });
+        for disk in std::mem::take(&mut self.disks) {
+            let fresh = Interval::new(sink.device(&disk.name), Layer::Block);
+            let mut interval = disk.interval(fresh, seconds);
+            interval.since_boot = since_boot;
+            interval.start = start.filter(|_| interval.length.is_some());
+            sink.interval(interval);
+        }
+        let shares_of = std::mem::take(&mut self.shares);
+        if self.processors > 0.0 && !since_boot {
+            let words: Vec<(&str, String)> = shares_of
+                .iter()
+                .map(|(name, percent)| (*name, format!("{:.2}", percent / self.processors)))
+                .collect();
+            self.processor.take(&shares(words.iter().map(|(name, word)| (*name, word.as_str()))));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scan::recorded as read;
+
+    #[test]
+    fn a_screen_since_boot_and_one_of_ten_seconds() {
+        let recording = read(
+            "ATOP - vm      2026/11/22  22:45:09      ----------      6h58m6s elapsed\n\
+             CPU | sys      21% | user    141% | irq       0% | idle     34% | wait      3% |\n\
+             CPL | numcpu     2 | avg1   12.03 | avg5   11.30 | csw 97199053 | intr 34378e3 |\n\
+             DSK |          vda | busy      4% | read 33718e3 | write 5198e3 | avio 26.3 µs |\n\
+             *** System and Process Activity since Boot ***    Unrestricted view (privileged)\n\
+             ATOP - vm      2026/11/22  22:45:19      ----------      10s elapsed\n\
+             CPU | sys      20% | user     40% | irq       0% | idle     60% | wait     80% |\n\
+             DSK |          vda | busy     96% | read     900 | write    100 | KiB/r      8 | avq   5.00 | avio 9.60 ms |\n\
+             DSK |          vdb | busy     96% | re\n",
+        );
+        let listing = &recording.listings[0];
+        let [boot, now] = &listing.intervals[..] else { panic!("{:?}", listing.intervals) };
+        assert!(boot.since_boot && !now.since_boot);
+        assert_eq!(boot.svctm_ns.map(f64::round), Some(26_300.0));
+        let reads = now.of(Op::Read).unwrap();
+        assert_eq!((reads.ios_per_s, reads.bytes_per_s), (90.0, Some(737_280.0)));
+        assert_eq!((now.busy, now.queue_len), (Some(0.96), Some(4.8)));
+        assert_eq!(listing.source.skipped, 1);
+        let wait = listing.facts.iter().find(|fact| fact.key.to_string() == "cpu.iowait.mean");
+        assert_eq!(wait.unwrap().value.to_string(), "40 %");
+    }
+
+    #[test]
+    fn spans_and_numbers() {
+        assert_eq!(span_of("2d3h"), Some(183_600.0));
+        assert_eq!((span_of("10"), span_of("soon"), number("1e99")), (None, None, None));
+    }
+}
