@@ -21,9 +21,11 @@ mod collectl_brief;
 mod cpu;
 mod dd;
 mod diskspd;
+mod diskspd_text;
 mod diskstats;
 mod drive_settings;
 mod dstat;
+mod dtrace_iosnoop;
 mod etcd_log;
 mod events_csv;
 mod fio;
@@ -108,9 +110,11 @@ pub const FORMATS: &[Format] = &[
     cpu::FORMAT,
     dd::FORMAT,
     diskspd::FORMAT,
+    diskspd_text::FORMAT,
     diskstats::FORMAT,
     drive_settings::FORMAT,
     dstat::FORMAT,
+    dtrace_iosnoop::FORMAT,
     etcd_log::FORMAT,
     events_csv::FORMAT,
     fio::FORMAT,

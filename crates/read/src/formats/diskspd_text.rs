@@ -1,0 +1,331 @@
+//! diskspd's text result: rates and mean latencies per file and operation, and the percentiles.
+//!
+//! ## Reads
+//! What `diskspd` prints: of `Input parameters` the requests in flight and the caching, the tables `Read IO`
+//! and `Write IO` with a row per thread and file, and the table of percentiles, which becomes one histogram
+//! per operation.
+//!
+//! ## Where it comes from
+//! `diskspd -b8K -d60 -o4 -t2 -r -w25 -L FILE`.
+//!
+//! ## Versions
+//! 2.0.15 to 2.2. Columns are found by the heading; `AvgLat` and the percentiles stand there with `-L` only.
+//!
+//! ## Traps
+//! The table `Total IO` repeats the other two. Rows of several threads on one file are added. Several time
+//! spans are one interval after the other. Counts of a histogram are not printed: they are computed from
+//! percentiles and counts, and a note says so. `3-nines` is 99.9 %. Latencies are milliseconds.
+//!
+//! ## Cannot know
+//! Which disk was below the file, and what the disk did: the time is the program's own. Whether whole lines
+//! are missing: they bear no numbers.
+
+use std::collections::BTreeMap;
+
+use iowhy_model::{
+    Distribution, Fact, FactValue, Interval, Layer, Level, Nanos, Op, Rates, Sink, Stage, Time, key,
+};
+
+use crate::counters::stated::state;
+use crate::fio::latencies::percentile_histogram;
+use crate::fio::lines::Summary;
+use crate::histogram::buckets::COUNT_LIMIT;
+use crate::histogram::powers::note;
+use crate::{Format, Reader, Sniff, Step, decimal, fixed, integer};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "diskspd-text",
+    summary: "diskspd's text result: rates, mean latencies, percentiles",
+    manual: include_str!("diskspd_text.rs"),
+    level: Level::B,
+    sniff,
+    reader: || Box::new(DiskspdText::default()),
+};
+
+/// Percentiles are printed to a microsecond.
+const STEP_NS: u64 = 1_000;
+/// Lines between `Input parameters:` and the first time span.
+const LEAD: usize = 4;
+const OPS: [Op; 2] = [Op::Read, Op::Write];
+
+fn sniff(lines: &[&str]) -> Sniff {
+    let [first, rest @ ..] = lines else { return Sniff::No };
+    if first.trim().starts_with("Results for timespan ") || columns(first).is_some() {
+        return Sniff::Yes;
+    }
+    if first.trim() != "Input parameters:" {
+        return Sniff::No;
+    }
+    match rest.iter().find(|line| !line.trim().is_empty()) {
+        Some(line) => Sniff::from(line.trim_start().starts_with("timespan:")),
+        None if rest.len() < LEAD => Sniff::More,
+        None => Sniff::No,
+    }
+}
+
+/// `thread |       bytes     |     I/Os     | ...`.
+fn columns(line: &str) -> Option<Vec<&str>> {
+    let names: Vec<&str> = line.split('|').map(str::trim).collect();
+    let known = names.first() == Some(&"thread") && names.contains(&"bytes");
+    (known && names.contains(&"I/Os")).then_some(names)
+}
+
+/// What was done on one file.
+#[derive(Clone, Copy, Default)]
+struct Work {
+    ios: u64,
+    bytes: u64,
+    /// Sum of latencies, ns.
+    waited_ns: Option<f64>,
+}
+
+#[derive(Default)]
+struct DiskspdText {
+    /// The table being read: reads, writes, or none that counts.
+    table: Option<usize>,
+    columns: Vec<String>,
+    seconds: Option<f64>,
+    elapsed: f64,
+    files: BTreeMap<String, [Work; 2]>,
+    /// Percent and ns, minimum and maximum of reads and writes.
+    percentiles: [Vec<(f64, u64)>; 2],
+    extremes: [(Option<u64>, Option<u64>); 2],
+    /// Below the heading of the percentiles.
+    nines: bool,
+    path: Option<String>,
+    outstanding: Option<u64>,
+    told: bool,
+}
+
+impl Reader for DiskspdText {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        let text = line.trim();
+        if text.starts_with("Results for timespan ") {
+            self.pour(sink);
+            return Step::Took;
+        }
+        if let Some(known) = columns(line) {
+            self.columns = known.iter().map(ToString::to_string).collect();
+            return Step::Took;
+        }
+        if let Some(rest) = text.strip_prefix("actual test time:") {
+            self.seconds = decimal(rest.trim().trim_end_matches('s')).filter(|s| *s > 0.0);
+            return match self.seconds {
+                Some(_) => Step::Took,
+                None => Step::Skipped("the test time cannot be read".to_string()),
+            };
+        }
+        match text {
+            "Read IO" => self.table = Some(0),
+            "Write IO" => self.table = Some(1),
+            "Total IO" => self.table = None,
+            _ if text.starts_with("%-ile") => self.nines = true,
+            _ if self.nines && line.contains('|') => return self.percentile(text),
+            _ if line.matches('|').count() > 3 => return self.row(line),
+            _ => return self.parameter(text, sink),
+        }
+        Step::Took
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        self.pour(sink);
+    }
+}
+
+impl DiskspdText {
+    fn row(&mut self, line: &str) -> Step {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        // Usage of processors, sums, and the table of both operations together.
+        let thread = cells.first().is_some_and(|cell| integer(cell).is_some());
+        let Some(place) = self.table.filter(|_| thread && !self.columns.is_empty()) else {
+            return Step::Took;
+        };
+        let of = |name: &str| {
+            let place = self.columns.iter().position(|column| column == name)?;
+            cells.get(place).copied()
+        };
+        let count = |name: &str| of(name).and_then(integer).filter(|count| *count <= COUNT_LIMIT);
+        let file = of("file").filter(|file| !file.is_empty());
+        let Some(((ios, bytes), file)) = count("I/Os").zip(count("bytes")).zip(file) else {
+            return Step::Skipped("the values do not fit the heading".to_string());
+        };
+        // `testfile.dat (1024MiB)`.
+        let name = match file.rsplit_once(" (") {
+            Some((name, size)) if size.ends_with(')') => name,
+            _ => file,
+        };
+        if ios == 0 {
+            return Step::Took;
+        }
+        let mean = of("AvgLat").and_then(decimal).map(|ms| ms * 1e6 * ios as f64);
+        let works = self.files.entry(name.to_string()).or_default();
+        let work = &mut works[place];
+        work.ios = work.ios.saturating_add(ios);
+        work.bytes = work.bytes.saturating_add(bytes);
+        work.waited_ns = match (work.waited_ns, mean) {
+            (Some(one), Some(other)) => Some(one + other),
+            (one, other) => one.or(other),
+        };
+        Step::Took
+    }
+
+    /// `3-nines |      1.608 |      8.378 |      7.432`.
+    fn percentile(&mut self, text: &str) -> Step {
+        let cells: Vec<&str> = text.split('|').map(str::trim).collect();
+        let name = cells.first().copied().unwrap_or_default();
+        let percent = match name {
+            "min" => 0.0,
+            "max" => 100.0,
+            _ => match (name.strip_suffix("th"), name.strip_suffix("-nines")) {
+                (Some(percent), _) => decimal(percent).unwrap_or(f64::NAN),
+                (_, Some(nines)) => {
+                    let nines = integer(nines).and_then(|nines| i32::try_from(nines).ok());
+                    nines.map_or(f64::NAN, |nines| 100.0 - 10f64.powi(2 - nines))
+                }
+                _ => f64::NAN,
+            },
+        };
+        if !(0.0..=100.0).contains(&percent) || cells.len() < 3 {
+            return Step::Skipped("a percentile that cannot be read".to_string());
+        }
+        for place in 0..OPS.len() {
+            let value = cells.get(place + 1).copied().unwrap_or_default();
+            let ns = fixed(value, 6).and_then(|ns| u64::try_from(ns).ok());
+            match ns {
+                Some(ns) if name == "min" => self.extremes[place].0 = Some(ns),
+                Some(ns) if name == "max" => self.extremes[place].1 = Some(ns),
+                Some(ns) if percent < 100.0 => self.percentiles[place].push((percent, ns)),
+                Some(_) => {}
+                None if value == "N/A" => {}
+                None => return Step::Skipped("a percentile that cannot be read".to_string()),
+            }
+        }
+        self.nines = name != "max";
+        Step::Took
+    }
+
+    /// What was asked for.
+    fn parameter(&mut self, text: &str, sink: &mut dyn Sink) -> Step {
+        let number = |rest: &str| integer(rest.trim()).filter(|count| *count > 0);
+        if let Some(path) = text.strip_prefix("path:") {
+            self.path = Some(path.trim().trim_matches('\'').to_string());
+        } else if let Some(rest) = [
+            "number of outstanding I/O operations:",
+            "number of outstanding I/O operations per thread:",
+        ]
+        .iter()
+        .find_map(|start| text.strip_prefix(start))
+        {
+            self.outstanding = number(rest);
+        } else if let Some(threads) = text.strip_prefix("threads per file:") {
+            let most = number(threads).zip(self.outstanding.take());
+            if let Some(((threads, each), path)) = most.zip(self.path.clone()) {
+                let (device, place) = (sink.device(&path), sink.source().place());
+                let most = FactValue::Count(threads.saturating_mul(each));
+                sink.fact(Fact::new(Some(device), key::RUN_AT_ONCE, most, place));
+            }
+        } else if text.starts_with("software cache disabled") {
+            let device = self.path.as_ref().map(|path| sink.device(path));
+            state(device, "run.cached", "no".to_string(), sink);
+        } else if let Some(host) = text.strip_prefix("computer name:") {
+            sink.source().host = Some(host.trim().to_string());
+        } else if !text.is_empty() && !text.chars().all(|c| matches!(c, '-' | '*' | ' ')) {
+            return Step::Passed;
+        }
+        Step::Took
+    }
+
+    /// Gives out a time span.
+    fn pour(&mut self, sink: &mut dyn Sink) {
+        let files = std::mem::take(&mut self.files);
+        let percentiles = std::mem::take(&mut self.percentiles);
+        let extremes = std::mem::take(&mut self.extremes);
+        (self.table, self.nines) = (None, false);
+        let Some(seconds) = self.seconds.take() else {
+            if !files.is_empty() {
+                sink.skip(note("the test time is missing, so there are no rates"));
+            }
+            return;
+        };
+        let (start, length) = (Time::from_seconds(self.elapsed), Nanos::from_seconds(seconds));
+        self.elapsed += seconds;
+        let mut totals = [Work::default(); 2];
+        for (file, works) in &files {
+            let mut interval = Interval::new(sink.device(file), Layer::Application);
+            (interval.start, interval.length) = (Some(start), Some(length));
+            for ((op, work), total) in OPS.iter().zip(works).zip(&mut totals) {
+                if work.ios == 0 {
+                    continue;
+                }
+                let rates = Rates {
+                    ios_per_s: work.ios as f64 / seconds,
+                    merges_per_s: None,
+                    bytes_per_s: Some(work.bytes as f64 / seconds),
+                    await_ns: work.waited_ns.map(|waited| waited / work.ios as f64),
+                };
+                interval.rates.push((*op, rates));
+                total.ios = total.ios.saturating_add(work.ios);
+                total.waited_ns =
+                    Some(total.waited_ns.unwrap_or(0.0) + work.waited_ns.unwrap_or(0.0));
+            }
+            sink.interval(interval);
+        }
+        let all = match &files.keys().collect::<Vec<_>>()[..] {
+            [only] => sink.device(only),
+            _ => sink.device("all targets"),
+        };
+        for (place, op) in OPS.into_iter().enumerate() {
+            let (total, (min, max)) = (totals[place], extremes[place]);
+            if total.ios == 0 || percentiles[place].is_empty() {
+                continue;
+            }
+            let mean_ns = total.waited_ns.filter(|waited| *waited > 0.0);
+            let mean_ns = mean_ns.map(|waited| waited / total.ios as f64);
+            let summary = min.zip(max).zip(mean_ns).map(|((min_ns, max_ns), mean_ns)| Summary {
+                min_ns,
+                max_ns,
+                mean_ns,
+            });
+            let built = percentile_histogram(&percentiles[place], STEP_NS, summary, total.ios);
+            let Some(mut histogram) = built else { continue };
+            histogram.sum_ns = mean_ns.map(|mean| mean * histogram.count() as f64);
+            (histogram.min_ns, histogram.max_ns) = (min, max);
+            let mut one = Distribution::new(all, Layer::Application, Stage::Total, histogram);
+            (one.op, one.start, one.length) = (Some(op), Some(start), Some(length));
+            sink.distribution(one);
+            if !std::mem::replace(&mut self.told, true) {
+                sink.note(note("the counts of this histogram are computed from percentiles"));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scan::recorded as read;
+
+    #[test]
+    fn rows_of_threads_are_added_and_nines_are_percentiles() {
+        let heading = "thread |  bytes  |  I/Os  | MiB/s | I/O per s | AvgLat | LatStdDev | file\n";
+        let recording = read(&format!(
+            "Results for timespan 1:\n***\nactual test time:       10.00s\n\nRead IO\n{heading}---\n\
+             \x20    0 |  4096000 |  1000 |  0.39 |  100.00 |  2.000 |  1.0 | D:\\t.dat (1GiB)\n\
+             \x20    1 |  4096000 |  1000 |  0.39 |  100.00 |  4.000 |  1.0 | D:\\t.dat (1GiB)\n\
+             \x20    2 |  4096000 |\n---\n\
+             total:     8192000 |  2000 |  0.78 |  200.00 |  3.000 |  1.0\n\n\
+             \x20 %-ile |  Read (ms) | Write (ms) | Total (ms)\n---\n\
+             \x20   min |      0.100 |        N/A |      0.100\n\
+             \x20  50th |      2.500 |        N/A |      2.500\n\
+             3-nines |     20.000 |        N/A |     20.000\n\
+             \x20   max |     30.000 |        N/A |     30.000\n"
+        ));
+        let listing = &recording.listings[0];
+        let reads = listing.intervals[0].of(Op::Read).unwrap();
+        assert_eq!((reads.ios_per_s, reads.await_ns), (200.0, Some(3e6)));
+        let histogram = &listing.distributions[0].histogram;
+        assert_eq!((histogram.count(), histogram.max_ns), (2000, Some(30_000_000)));
+        assert_eq!(listing.intervals.len(), 1);
+    }
+}

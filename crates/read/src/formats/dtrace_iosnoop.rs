@@ -1,0 +1,155 @@
+//! iosnoop of the DTraceToolkit: one line per completed block I/O on Solaris, illumos, macOS, FreeBSD.
+//!
+//! ## Reads
+//! The rows below `UID PID D BLOCK SIZE COMM PATHNAME`, with the columns that its options add: `STIME` and
+//! `TIME` (-s, -t), `DELTA` (-D, -o), `DTIME`, `DEVICE`, `INS`, `MAJ`, `MIN`. With times each line becomes an
+//! event; with `DELTA` alone the latencies of each operation become one histogram.
+//!
+//! ## Where it comes from
+//! `iosnoop -Dots` of the DTraceToolkit, `/usr/bin/iosnoop` of macOS.
+//!
+//! ## Versions
+//! DTraceToolkit 0.96 to 0.99. Columns are found by the heading.
+//!
+//! ## Traps
+//! TIME and STIME are microseconds since boot, DELTA and DTIME microseconds. `DELTA` is from issue to
+//! completion. Without -o, -D, -s and -t nothing tells how long a request took. D is `R` or `W`. Without `-e`
+//! no disk is named: all share one name here. Lines of several processors may be out of order.
+//!
+//! ## Cannot know
+//! Time in the queue of the host, flags, failed requests. Events that DTrace dropped, unless its complaint was
+//! captured. Whether whole lines are missing: they bear no numbers.
+
+use iowhy_model::{
+    Distribution, Edges, Event, Histogram, Layer, Level, Nanos, Op, Sink, Stage, Time,
+};
+
+use crate::histogram::powers::note;
+use crate::text::columns::Heading;
+use crate::{Format, Reader, Sniff, Step, decimal, integer};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "dtrace-iosnoop",
+    summary: "iosnoop of the DTraceToolkit: one line per block I/O",
+    manual: include_str!("dtrace_iosnoop.rs"),
+    level: Level::C,
+    sniff: |lines| Sniff::from(lines.first().is_some_and(|line| heading(line).is_some())),
+    reader: || Box::new(DtraceIosnoop::default()),
+};
+
+/// What disks are called that nobody named.
+const NAMELESS: &str = "disk";
+/// The longest latency that is taken for one, microseconds: a day.
+const LONGEST_US: u64 = 86_400_000_000;
+
+fn heading(line: &str) -> Option<Heading> {
+    Heading::of(line, &["D", "BLOCK", "SIZE", "PID", "COMM"])
+}
+
+#[derive(Default)]
+struct DtraceIosnoop {
+    heading: Heading,
+    rows: u64,
+    /// Latencies of reads and writes without a time.
+    timeless: [Vec<u64>; 2],
+}
+
+impl Reader for DtraceIosnoop {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        if let Some(heading) = heading(line) {
+            self.heading = heading;
+            return Step::Took;
+        }
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if let ["dtrace:", number, "drops", ..] = words[..] {
+            sink.lost("events dropped by the tool", integer(number).unwrap_or(1));
+            return Step::Took;
+        }
+        if words.is_empty() {
+            return Step::Took;
+        }
+        let of = |name: &str| self.heading.word(name, &words);
+        let number = |name: &str| of(name).and_then(integer);
+        let numbered = words.first().is_some_and(|word| decimal(word).is_some());
+        let op = match of("D") {
+            Some("R") => Op::Read,
+            Some("W") => Op::Write,
+            _ if numbered && words.len() > 3 => {
+                return Step::Skipped("the columns do not fit the heading".to_string());
+            }
+            _ => return Step::Passed,
+        };
+        let Some((block, size)) = number("BLOCK").zip(number("SIZE")) else {
+            return Step::Skipped("the columns do not fit the heading".to_string());
+        };
+        self.rows += 1;
+        let start = number("STIME");
+        let end = number("TIME");
+        let took = number("DELTA").or_else(|| end?.checked_sub(start?));
+        let took = took.filter(|us| *us <= LONGEST_US);
+        let name = of("DEVICE").or_else(|| of("INS")).unwrap_or(NAMELESS).to_string();
+        let end = end.or_else(|| start?.checked_add(took?)).and_then(|us| i64::try_from(us).ok());
+        let (Some(took), Some(end)) = (took, end.and_then(|us| us.checked_mul(1_000))) else {
+            let place = usize::from(op == Op::Write);
+            self.timeless[place].extend(took);
+            return Step::Took;
+        };
+        let mut event = Event::new(sink.device(&name), op, Layer::Block);
+        event.completed = Some(Time::from_ns(end));
+        event.issued = Some(Time::from_ns(end) - Nanos(took as i64 * 1_000));
+        event.sector = Some(block);
+        event.bytes = u32::try_from(size).ok();
+        event.pid = number("PID").and_then(|pid| u32::try_from(pid).ok());
+        event.comm = of("COMM").map(|comm| sink.name(comm));
+        if sink.source().resolution.is_none() {
+            sink.source().resolution = Some(Nanos(1_000));
+        }
+        sink.event(event);
+        Step::Took
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        let mut any = sink.source().records > 0;
+        for (place, op) in [Op::Read, Op::Write].into_iter().enumerate() {
+            let latencies = std::mem::take(&mut self.timeless[place]);
+            if latencies.is_empty() {
+                continue;
+            }
+            let mut histogram = Histogram::empty(Edges::standard());
+            latencies.iter().for_each(|us| histogram.record(us * 1_000));
+            let device = sink.device(NAMELESS);
+            let mut one = Distribution::new(device, Layer::Block, Stage::Device, histogram);
+            one.op = Some(op);
+            sink.distribution(one);
+            any = true;
+        }
+        if self.rows > 0 && !any {
+            sink.note(note("no column tells how long a request took: run `iosnoop -Dots`"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scan::recorded as read;
+
+    #[test]
+    fn events_with_times_and_a_histogram_without() {
+        let recording = read(
+            "STIME          TIME           DELTA    DTIME      UID   PID D    BLOCK   SIZE       COMM PATHNAME\n\
+             40303000000    40303009000    9000     9000         0   861 R  2727360   8192       grep /etc/passwd\n\
+             40303000000    40303009000    9000     9000         0   861\n",
+        );
+        let listing = &recording.listings[0];
+        let [event] = &listing.events[..] else { panic!("{:?}", listing.events) };
+        assert_eq!(event.latency(Stage::Device), Some(Nanos(9_000_000)));
+        assert_eq!((event.sector, listing.source.skipped), (Some(2_727_360), 1));
+        let recording = read(
+            "DELTA      UID   PID D    BLOCK   SIZE       COMM PATHNAME\n\
+             9000         0   861 R  2727360   8192       grep /etc/passwd\n",
+        );
+        assert_eq!(recording.listings[0].distributions[0].histogram.count(), 1);
+    }
+}
