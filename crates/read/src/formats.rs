@@ -51,8 +51,10 @@ mod lsblk;
 mod lspci;
 mod mdstat;
 mod memory;
+mod mongodb_log;
 mod mounts;
 mod multipath;
+mod mysql_log;
 mod native_capture;
 mod netapp;
 mod nmon;
@@ -140,8 +142,10 @@ pub const FORMATS: &[Format] = &[
     lspci::FORMAT,
     mdstat::FORMAT,
     memory::FORMAT,
+    mongodb_log::FORMAT,
     mounts::FORMAT,
     multipath::FORMAT,
+    mysql_log::FORMAT,
     native_capture::FORMAT,
     netapp::FORMAT,
     nmon::FORMAT,

@@ -122,6 +122,7 @@ keys {
     PROCESS_READS "process.reads" Text "what a process read, mean";
     PROCESS_REQUEST_SIZE "process.request-size" Text "size of most requests of a process";
     PROCESS_WRITES "process.writes" Text "what a process wrote, mean";
+    QUERY_READ_WAIT "query.read-wait" Microseconds "longest time that a query read from the disk";
     QUEUE_DISCARD_MAX_BYTES "queue.discard_max_bytes" Bytes "largest discard";
     QUEUE_FUA "queue.fua" Flag "whether single writes can be forced to the medium";
     QUEUE_IOSTATS "queue.iostats" Flag "whether the kernel counts the I/O of the device";

@@ -1,0 +1,152 @@
+//! MySQL's and MariaDB's logs: the page cleaner that falls behind, slow commits of the slow query log.
+//!
+//! ## Reads
+//! Of the error log `page_cleaner: 1000ms intended loop took 15843ms` and `Page cleaner took 5632ms to flush
+//! 52 and evict 0 pages`. Of the slow query log each entry (`# Query_time: 2.345`) whose statement is a commit.
+//! Both become facts: how many, and the slowest.
+//!
+//! ## Where it comes from
+//! The server's error log, `journalctl -u mysqld`, the file of `slow_query_log`.
+//!
+//! ## Versions
+//! MySQL 5.6 to 8.4, MariaDB 10 and 11, Percona Server.
+//!
+//! ## Traps
+//! Only what took longer than a limit is logged: over 4 s of the page cleaner, `long_query_time` of a commit. A
+//! round of the page cleaner is many writes and a flush, so its time is no latency of the disk; it also waits
+//! for a processor and for locks. A commit waits for the flush of the log, and for other commits.
+//!
+//! ## Cannot know
+//! How many commits were quick; the disk behind them; what else used it. Whether whole lines are missing: they
+//! bear no numbers.
+
+use iowhy_model::{Level, Sink};
+
+use crate::counters::stated::state;
+use crate::{Format, Reader, Sniff, Step, decimal};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "mysql-log",
+    summary: "MySQL's logs: slow page cleaner, slow commits",
+    manual: include_str!("mysql_log.rs"),
+    level: Level::E,
+    sniff: |lines| Sniff::from(lines.first().is_some_and(|line| Entry::of(line).is_some())),
+    reader: || Box::new(MysqlLog::default()),
+};
+
+/// A line that tells of I/O.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Entry {
+    /// Milliseconds of a round of the page cleaner.
+    Cleaner(f64),
+    /// Seconds of the statement below.
+    Query(f64),
+}
+
+impl Entry {
+    fn of(line: &str) -> Option<Entry> {
+        if let Some((_, rest)) = line.split_once("intended loop took ") {
+            let (ms, _) = rest.split_once("ms.").filter(|_| line.contains("page_cleaner:"))?;
+            return decimal(ms).map(Entry::Cleaner);
+        }
+        if let Some((_, rest)) = line.split_once("Page cleaner took ") {
+            let (ms, rest) = rest.split_once("ms to flush ")?;
+            return decimal(ms).filter(|_| rest.contains(" pages")).map(Entry::Cleaner);
+        }
+        let rest = line.trim_start().strip_prefix("# Query_time: ")?;
+        let seconds = decimal(rest.split_whitespace().next()?)?;
+        rest.contains("Lock_time: ").then_some(Entry::Query(seconds))
+    }
+}
+
+#[derive(Default)]
+struct MysqlLog {
+    rounds: u64,
+    slowest_ms: f64,
+    /// Seconds of the statement whose text has not come yet.
+    query: Option<f64>,
+    commits: u64,
+    slowest_s: f64,
+}
+
+impl Reader for MysqlLog {
+    fn line(&mut self, line: &str, _sink: &mut dyn Sink) -> Step {
+        match Entry::of(line) {
+            Some(Entry::Cleaner(ms)) => {
+                self.rounds += 1;
+                self.slowest_ms = self.slowest_ms.max(ms);
+                return Step::Took;
+            }
+            Some(Entry::Query(seconds)) => {
+                self.query = Some(seconds);
+                return Step::Took;
+            }
+            None => {}
+        }
+        let text = line.trim();
+        if text.starts_with("# Query_time:") || line.contains("page_cleaner: ") {
+            return Step::Skipped("the line does not say how long it took".to_string());
+        }
+        let Some(seconds) = self.query else {
+            return if text.is_empty() { Step::Took } else { Step::Passed };
+        };
+        let head = text.to_ascii_lowercase();
+        let ahead = ["#", "set timestamp", "use "].iter().any(|word| head.starts_with(word));
+        if text.is_empty() || ahead {
+            return Step::Took;
+        }
+        self.query = None;
+        if matches!(head.trim_end_matches(';').trim(), "commit" | "xa commit" | "commit work") {
+            self.commits += 1;
+            self.slowest_s = self.slowest_s.max(seconds);
+        }
+        Step::Took
+    }
+
+    fn resumes(&self) -> bool {
+        true
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        if self.rounds > 0 {
+            state(None, "flush.slow", self.rounds.to_string(), sink);
+            state(None, "flush.slowest", format!("{} us", self.slowest_ms * 1e3), sink);
+        }
+        if self.commits > 0 {
+            state(None, "commit.slow", self.commits.to_string(), sink);
+            state(None, "commit.slowest", format!("{} us", self.slowest_s * 1e6), sink);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iowhy_model::Listing;
+
+    use crate::scan::recorded as read;
+
+    fn facts(listing: &Listing) -> Vec<String> {
+        listing.facts.iter().map(|fact| format!("{} {}", fact.key, fact.value)).collect()
+    }
+
+    #[test]
+    fn rounds_of_the_page_cleaner_and_commits() {
+        let recording = read(
+            "2026-11-22T10:00:01.123456Z 0 [Note] InnoDB: page_cleaner: 1000ms intended loop took 15843ms. The settings might not be optimal. (flushed=1452 and evicted=0, during the time.)\n\
+             2026-11-22T10:00:09.123456Z 0 [Note] InnoDB: page_cleaner: 1000ms intended loop to\n\
+             # Time: 2026-11-22T10:00:10.000000Z\n\
+             # Query_time: 2.345000  Lock_time: 0.000000 Rows_sent: 0  Rows_examined: 0\n\
+             SET timestamp=1795341610;\n\
+             COMMIT;\n\
+             # Query_time: 9.000000  Lock_time: 0.000000 Rows_sent: 0  Rows_examined: 0\n\
+             SET timestamp=1795341620;\n\
+             SELECT 1;\n",
+        );
+        // The error log bears a time before each line, the slow query log does not.
+        let [errors, queries] = &recording.listings[..] else { panic!("{:?}", recording.listings) };
+        assert_eq!(facts(errors), ["flush.slow 1", "flush.slowest 15.843 s"]);
+        assert_eq!(errors.source.skipped, 1);
+        assert_eq!(facts(queries), ["commit.slow 1", "commit.slowest 2.345 s"]);
+    }
+}
