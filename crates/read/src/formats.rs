@@ -59,6 +59,8 @@ mod native_capture;
 mod netapp;
 mod nmon;
 mod nvme_cli;
+mod nvme_ocp;
+mod nvme_volume;
 mod oracle_10046;
 mod oracle_awr;
 mod oracle_histogram;
@@ -150,6 +152,8 @@ pub const FORMATS: &[Format] = &[
     netapp::FORMAT,
     nmon::FORMAT,
     nvme_cli::FORMAT,
+    nvme_ocp::FORMAT,
+    nvme_volume::FORMAT,
     oracle_10046::FORMAT,
     oracle_awr::FORMAT,
     oracle_histogram::FORMAT,

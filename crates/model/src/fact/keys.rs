@@ -198,6 +198,7 @@ families {
     DISKS_WRITTEN "disks.written.*" Any "what was written to all disks, mean or maximum";
     FIO "fio.*" Text "option of a job of fio";
     FIO_BANDWIDTH_MEAN "fio.bw.mean.*" Any "mean throughput of a job of fio";
+    INSTANCE_EXCEEDED "instance.exceeded.*" Microseconds "time in which more was asked than the instance gives a volume";
     KERNEL_LOG "kernel.log.*" Message "message of the kernel";
     KERNEL_LOG_COUNT "kernel.log.*.count" Count "messages of the kernel of one kind";
     MEMBER_ERRORS "member.errors.*" Count "errors that an array or controller counted of a member";
@@ -211,6 +212,7 @@ families {
     RECORDER "recorder.*" Any "statement of the flight recorder";
     SMART_FAILED "smart.failed.*" Text "when a SMART attribute failed";
     SMART_NVME "smart.nvme.*" Count "field of the NVMe health log";
+    SMART_NVME_OCP "smart.nvme.ocp.*" Count "field of the extended health log of NVMe";
     SMART_NVME_SENSOR "smart.nvme.sensor.*" Celsius "temperature of one sensor";
     SMART_RAW "smart.raw.*" Count "raw value of a SMART attribute";
     SMART_SATA_PHY "smart.sataphy.*" Count "counter of the SATA link";
@@ -226,5 +228,6 @@ families {
     VMSTAT_MAX "vmstat.*.max" Any "largest value of a column of vmstat";
     VMSTAT_MEAN "vmstat.*.mean" Any "mean of a column of vmstat";
     VMSTAT_SINCE_BOOT "vmstat.since-boot.*" Any "column of vmstat since boot";
+    VOLUME_EXCEEDED "volume.exceeded.*" Microseconds "time in which more was asked than the volume gives";
 }
 }

@@ -1,0 +1,120 @@
+//! The extended health log of datacentre NVMe drives (`nvme ocp smart-add-log`).
+//!
+//! ## Reads
+//! The lines below `SMART Cloud Attributes :-`. What tells of errors, wear, throttling and time-outs
+//! becomes the facts `smart.nvme.ocp.*` of the drive, named as the lines are.
+//!
+//! ## Where it comes from
+//! `nvme ocp smart-add-log /dev/nvme0`.
+//!
+//! ## Versions
+//! nvme-cli 1.14 to 2.16, log pages 2 to 5. Lines that a version lacks are missing.
+//!
+//! ## Traps
+//! Counters begin with the life of the drive: a single log does not say when. A correctable error of PCIe was
+//! corrected. A drive that throttles now says so in `current throttling status`, in another unit than the
+//! count of its events. Soft ECC errors were corrected too.
+//!
+//! ## Cannot know
+//! How a value moved: two records are needed. Which drive, unless the command stands above. Whether whole lines
+//! are missing: they bear no numbers.
+
+use iowhy_model::{Level, Sink};
+
+use crate::counters::stated::state;
+use crate::{Format, Reader, Step, integer};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "nvme-ocp",
+    summary: "nvme ocp smart-add-log: extended health of NVMe drives",
+    manual: include_str!("nvme_ocp.rs"),
+    level: Level::E,
+    sniff: |lines| lines.first().is_some_and(|line| is_title(line)).into(),
+    reader: || Box::new(NvmeOcp::default()),
+};
+
+/// What the drive is called where the command is not there.
+const NAMELESS: &str = "drive";
+/// Beginnings of the lines that become facts, in small letters, and their name.
+const FIELDS: [(&str, &str); 12] = [
+    ("uncorrectable read error count", "uncorrectable_read_errors"),
+    ("end to end detected errors", "end_to_end_errors"),
+    ("bad user nand blocks - raw", "bad_user_blocks"),
+    ("bad system nand blocks - raw", "bad_system_blocks"),
+    ("number of thermal throttling events", "throttling_events"),
+    ("current throttling status", "throttling_now"),
+    ("pcie correctable error count", "pcie_correctable_errors"),
+    ("percent free blocks", "percent_free_blocks"),
+    ("capacitor health", "capacitor_health"),
+    ("system data percent used", "system_percent_used"),
+    ("media dies offline", "dies_offline"),
+    ("command timeouts", "command_timeouts"),
+];
+
+fn is_title(line: &str) -> bool {
+    line.trim().starts_with("SMART Cloud Attributes")
+}
+
+#[derive(Default)]
+struct NvmeOcp {
+    name: Option<String>,
+}
+
+impl Reader for NvmeOcp {
+    fn above(&mut self, line: &str) {
+        let named = line.split_whitespace().find_map(|word| word.strip_prefix("/dev/"));
+        if line.contains("nvme") && named.is_some() {
+            self.name = named.map(ToString::to_string);
+        }
+    }
+
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        let text = line.trim();
+        if is_title(text) || text.is_empty() {
+            return Step::Took;
+        }
+        let small = text.to_ascii_lowercase();
+        let Some((label, name)) = FIELDS.iter().find(|(label, _)| small.starts_with(label)) else {
+            // Its other lines: a label and a value behind tabs or two blanks.
+            let ours = text.contains('\t') || text.contains("  ");
+            return if ours { Step::Took } else { Step::Passed };
+        };
+        let rest = small.get(label.len()..).unwrap_or_default();
+        let value = rest.trim_start_matches([':', ' ', '\t', '-']);
+        let value = match value.strip_prefix("0x") {
+            Some(hex) => u64::from_str_radix(hex, 16).ok(),
+            None => integer(value.trim_end_matches('%')),
+        };
+        let Some(value) = value else {
+            return Step::Skipped("the value is not a number".to_string());
+        };
+        let device = sink.device(self.name.as_deref().unwrap_or(NAMELESS));
+        state(Some(device), &format!("smart.nvme.ocp.{name}"), value.to_string(), sink);
+        Step::Took
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scan::recorded as read;
+
+    #[test]
+    fn errors_and_throttling_become_facts_of_the_drive() {
+        let recording = read(
+            "# nvme ocp smart-add-log /dev/nvme2\nSMART Cloud Attributes :-\n\
+             \x20 Physical media units written -\t\t0 812340224\n\
+             \x20 Uncorrectable read error count\t\t3\n\
+             \x20 Current throttling status\t\t\t0x2\n\
+             \x20 Command timeouts\t\t\t\tx\n",
+        );
+        let listing = &recording.listings[0];
+        let facts: Vec<String> =
+            listing.facts.iter().map(|fact| format!("{} {}", fact.key, fact.value)).collect();
+        assert_eq!(
+            facts,
+            ["smart.nvme.ocp.uncorrectable_read_errors 3", "smart.nvme.ocp.throttling_now 2"]
+        );
+        assert_eq!((recording.devices()[0].name.as_str(), listing.source.skipped), ("nvme2", 1));
+    }
+}
