@@ -114,6 +114,7 @@ const OTHERWISE: &[(&str, &str, i32, &str)] = &[
     ("blktrace", "dropped", 1, "records bear numbers"),
     ("blktrace", "flipped", 0, "records have no checksum, and the byte is of a sector or a time"),
     ("collectl", "dropped", 2, "the sample is so short that its heading is among the ten"),
+    ("collectl-brief", "dropped", 2, "the sample is so short that its heading is among the lines"),
     ("dstat", "dropped", 2, "the sample is so short that its heading is among the lines"),
     ("fio-json", "dropped", 1, "totals are declared"),
     (
@@ -123,11 +124,24 @@ const OTHERWISE: &[(&str, &str, i32, &str)] = &[
         "a table's heading is among the ten, its rows are named unread",
     ),
     ("lspci", "dropped", 2, "the sample is so short that the link itself is among the lines"),
+    (
+        "mongodb-log",
+        "cut",
+        0,
+        "half a line tells of no checkpoint and no query, and is passed over",
+    ),
     ("native-capture", "dropped", 1, "blocks have checksums"),
     ("nmon", "dropped", 1, "snapshots bear numbers"),
+    (
+        "nvme-volume",
+        "dropped",
+        2,
+        "the first line of the second print is among the ten, and the first print is not of now",
+    ),
     ("oracle-awr", "cut", 0, "half a row is a line of no table, and such lines are passed over"),
     ("pylatencymap", "dropped", 1, "records have a beginning and an end"),
     ("smart", "dropped", 1, "brackets are counted"),
+    ("typeperf", "dropped", 2, "the sample is so short that its rows are among the lines"),
     ("vmstat", "dropped", 2, "the sample is so short that its heading is among the ten"),
 ];
 
