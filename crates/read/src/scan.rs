@@ -8,12 +8,13 @@
 use std::borrow::Cow;
 use std::io::BufRead;
 
-use iowhy_model::{Note, Sink, Source};
+use iowhy_model::{Note, Sink, Source, Unread};
 
 use crate::text::damage::{BEFORE, BROKEN, CUT, is_broken, is_half};
 use crate::text::encoding::DecodedInput;
 use crate::text::letters::script_of_digits;
 use crate::text::lines::{LINE_LIMIT, Line, Lines};
+use crate::text::odd::{self, Shapes};
 use crate::text::unread::Rows;
 use crate::text::wrapping::{Wrapping, opens_page};
 use crate::{Error, FORMATS, Format, Reader, Sniff, Step};
@@ -25,6 +26,8 @@ const ABOVE: usize = 3;
 const ABOVE_TEXT: usize = 200;
 /// Characters of a bad line that are kept for the note.
 const NOTE_TEXT: usize = 80;
+/// Lines kept that would begin a listing if they had a number where they have none.
+const FIRST_LINES: usize = 20;
 
 /// What a scan went through.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,11 +70,15 @@ pub fn scan(
         rows: Rows::default(),
         half: None,
         above: Vec::new(),
+        shapes: Shapes::default(),
+        first: Vec::new(),
+        asked: 0,
         scan: Scan::default(),
     };
     let outcome = scanner.run(sink);
     scanner.close(sink);
     scanner.rows.end(input, sink);
+    scanner.unbegun(sink);
     let unusable = scanner.unusable.take();
     let scan = Scan { lines: scanner.lines.number, bytes: scanner.lines.bytes, ..scanner.scan };
     if let Err(cause) = outcome {
@@ -107,6 +114,12 @@ struct Scanner<'a> {
     half: Option<Note>,
     /// The last lines of prose since the last listing.
     above: Vec<String>,
+    /// What the rows of the open listing look like.
+    shapes: Shapes,
+    /// Lines that would begin a listing of that format if they had a number where they have none.
+    first: Vec<(&'static Format, Note)>,
+    /// Lines that were asked that.
+    asked: usize,
     scan: Scan,
 }
 
@@ -136,6 +149,7 @@ impl Scanner<'_> {
                         self.rows.end(self.input, sink);
                         self.begin(begins, line, sink)?;
                     }
+                    None if self.would_begin(line)? => {}
                     None => self.prose(line, sink),
                 }
             }
@@ -148,8 +162,15 @@ impl Scanner<'_> {
     fn block(&mut self, sink: &mut dyn Sink) {
         let plain = |open: &&mut OpenListing| !open.prose_since && open.wrapping.is_none();
         let Some(open) = self.open.as_mut().filter(plain) else { return };
-        let taken = open.reader.block(self.lines.block(), sink);
+        let block = self.lines.block();
+        let taken = open.reader.block(block, sink);
         if taken.lines > 0 {
+            let mut lines =
+                block.get(..taken.bytes).unwrap_or_default().split(|byte| *byte == b'\n');
+            let first = lines.next();
+            for line in first.into_iter().chain(lines.rev().nth(1)) {
+                self.shapes.took(&String::from_utf8_lossy(line), sink);
+            }
             self.lines.skip(taken);
             extend(sink, self.lines.number);
         }
@@ -196,14 +217,76 @@ impl Scanner<'_> {
                     self.close(sink);
                     return Ok(false);
                 }
-                self.prose(line, sink);
+                if !self.lost(line, sink)? {
+                    self.prose(line, sink);
+                }
             }
             Step::Ended => {
+                let ended = self.sniff(line)?.is_none() && self.lost(line, sink)?;
                 self.close(sink);
-                return Ok(false);
+                return Ok(ended);
             }
         }
         Ok(true)
+    }
+
+    /// Whether a line that the open listing did not take is a row of it with something odd for a
+    /// number: then it is lost, which is said.
+    fn lost(&mut self, line: Line, sink: &mut dyn Sink) -> std::io::Result<bool> {
+        let Some(open) = &self.open else { return Ok(false) };
+        let name = open.format.name;
+        let text = open.wrapping.off(self.lines.text(line)).into_owned();
+        let note = self.note(line, String::new());
+        let mut lost = self.shapes.lost(&text, note);
+        if lost.is_none()
+            && let Some((format, note)) = self.mended(line)?
+            && format.name == name
+        {
+            lost = Some(note);
+        }
+        let Some(note) = lost else { return Ok(false) };
+        extend(sink, line.number);
+        odd::skip(note, sink);
+        Ok(true)
+    }
+
+    /// Whether a listing would begin at a line outside any, if it had a number where it has none;
+    /// remembered until one begins.
+    fn would_begin(&mut self, line: Line) -> std::io::Result<bool> {
+        let Some(begins) = self.mended(line)? else { return Ok(false) };
+        if self.first.len() < FIRST_LINES {
+            self.first.push(begins);
+        }
+        Ok(true)
+    }
+
+    /// The format of the listing that would begin here then.
+    fn mended(&mut self, line: Line) -> std::io::Result<Option<(&'static Format, Note)>> {
+        if line.cut || self.only.is_some() || self.asked == odd::ASKED {
+            return Ok(None);
+        }
+        let text = self.lines.text(line).into_owned();
+        let mended = odd::mended(&text);
+        self.asked += usize::from(!mended.is_empty());
+        for (odd, text) in mended {
+            if let Some(format) = self.ask_text(FORMATS, &text, &Wrapping::default())? {
+                return Ok(Some((format, self.note(line, odd::reason(odd)))));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Says of what would have begun a listing that it does not.
+    fn unbegun(&mut self, sink: &mut dyn Sink) {
+        for (format, note) in self.first.drain(..) {
+            sink.unread(Unread {
+                input: self.input.to_string(),
+                lines: (note.line, note.line),
+                text: note.text,
+                format: Some(format.name.to_string()),
+                reason: note.reason,
+            });
+        }
     }
 
     /// Whether what would begin here is a row of the listing that is open.
@@ -227,6 +310,12 @@ impl Scanner<'_> {
         sink.begin(source);
         self.scan.listings += 1;
         sink.lost(BEFORE, std::mem::take(&mut self.broken));
+        let (own, others) = self.first.drain(..).partition(|(other, _)| other.name == format.name);
+        let own: Vec<(&Format, Note)> = own;
+        self.first = others;
+        self.unbegun(sink);
+        own.into_iter().for_each(|(_, note)| odd::skip(note, sink));
+        self.shapes = Shapes::default();
         let mut reader = (format.reader)();
         self.above.drain(..).for_each(|line| reader.above(&line));
         let open = self.open.insert(OpenListing { format, reader, wrapping, prose_since: false });
@@ -248,6 +337,11 @@ impl Scanner<'_> {
 
     /// Looks for damage in a line that was understood.
     fn took(&mut self, line: Line, sink: &mut dyn Sink) {
+        let text = self.lines.text(line);
+        match &self.open {
+            Some(open) => self.shapes.took(&open.wrapping.off(text), sink),
+            None => self.shapes.took(&text, sink),
+        }
         if is_broken(&self.lines.text(line)) {
             sink.lost(BROKEN, 1);
             sink.note(self.note(line, "bytes that no tool prints: damaged".to_string()));
@@ -393,12 +487,22 @@ impl Scanner<'_> {
         line: Line,
         wrapping: &Wrapping,
     ) -> std::io::Result<Option<&'static Format>> {
+        let text = self.lines.text(line).into_owned();
+        self.ask_text(formats, &text, wrapping)
+    }
+
+    /// The same, with another text in the place of the line's own.
+    fn ask_text(
+        &mut self,
+        formats: &'static [Format],
+        text: &str,
+        wrapping: &Wrapping,
+    ) -> std::io::Result<Option<&'static Format>> {
         for ahead in 0..HEAD_LIMIT {
             if ahead > 0 && !self.lines.look_ahead(ahead)? {
                 break;
             }
-            let texts =
-                std::iter::once(self.lines.text(line)).chain(self.lines.ahead().take(ahead));
+            let texts = std::iter::once(Cow::Borrowed(text)).chain(self.lines.ahead().take(ahead));
             let texts: Vec<Cow<'_, str>> = texts.map(|text| wrapping.off(text)).collect();
             let head: Vec<&str> = texts.iter().map(|text| &**text).collect();
             let mut more = false;

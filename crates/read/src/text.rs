@@ -10,6 +10,7 @@ pub(crate) mod invocation;
 pub(crate) mod letters;
 pub(crate) mod lines;
 pub(crate) mod numbers;
+pub(crate) mod odd;
 pub(crate) mod recent;
 pub(crate) mod table;
 pub(crate) mod unread;

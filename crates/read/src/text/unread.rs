@@ -141,7 +141,7 @@ fn is_bucket(text: &str) -> bool {
 }
 
 /// Whether a word is a disk's name.
-fn is_disk(word: &str) -> bool {
+pub(crate) fn is_disk(word: &str) -> bool {
     DISKS.iter().any(|disk| {
         let rest = word.strip_prefix(disk).unwrap_or_default();
         !rest.is_empty() && rest.len() < 8 && rest.bytes().all(|b| b.is_ascii_alphanumeric())

@@ -1,0 +1,243 @@
+//! Lines that would be rows of a listing if something that is not a number (`nan`, `inf`, `*****`, `-`) were
+//! one: such a line is a row that was lost, and not prose.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+
+use iowhy_model::{Note, Sink};
+
+use crate::text::unread::is_disk;
+
+/// What tools print for a number that they do not have.
+const WORDS: [&str; 5] = ["nan", "infinity", "inf", "n/a", "null"];
+/// Lines of a listing, from its beginning, of which the shapes are kept.
+const FIRST: usize = 64;
+/// Lines that wait for a row of their shape, and for how many lines.
+const WAITING: usize = 8;
+const PATIENCE: usize = 8;
+/// Characters of a line that are looked at.
+const TEXT: usize = 4096;
+/// Odd places of a line that are tried one by one.
+const PLACES: usize = 6;
+/// Numbers of a shape of which the words need not be the same.
+const ENOUGH: usize = 3;
+/// Lines of an input that are asked whether a listing would begin there.
+pub(crate) const ASKED: usize = 4096;
+
+/// The shapes of the rows of a listing, and the odd lines that wait for one.
+#[derive(Default)]
+pub(crate) struct Shapes {
+    first: Vec<u64>,
+    taken: usize,
+    last: String,
+    waiting: Vec<Waiting>,
+}
+
+/// An odd line before the first row of its shape.
+struct Waiting {
+    note: Note,
+    shapes: Vec<u64>,
+    until: usize,
+}
+
+impl Shapes {
+    /// The listing took a line.
+    pub(crate) fn took(&mut self, text: &str, sink: &mut dyn Sink) {
+        self.last.clear();
+        self.last.push_str(shortened(text));
+        self.taken += 1;
+        if self.taken > FIRST && self.waiting.is_empty() {
+            return;
+        }
+        let shape = shape(text);
+        if self.taken <= FIRST && !self.first.contains(&shape) {
+            self.first.push(shape);
+        }
+        let taken = self.taken;
+        for waiting in std::mem::take(&mut self.waiting) {
+            if waiting.shapes.contains(&shape) {
+                skip(waiting.note, sink);
+            } else if taken < waiting.until {
+                self.waiting.push(waiting);
+            }
+        }
+    }
+
+    /// Whether a line that the listing did not take is a row of it that was harmed; if that shows
+    /// later, it is said then.
+    pub(crate) fn lost(&mut self, text: &str, mut note: Note) -> Option<Note> {
+        let mended = mended(text);
+        let shapes: Vec<u64> = mended.iter().map(|(_, text)| shape(text)).collect();
+        let last = (!self.last.is_empty()).then(|| shape(&self.last));
+        let known = |shape: &u64| self.first.contains(shape) || last == Some(*shape);
+        let (odd, _) = mended.first()?;
+        note.reason = reason(odd);
+        if shapes.iter().any(known) {
+            return Some(note);
+        }
+        if self.waiting.len() < WAITING {
+            self.waiting.push(Waiting { note, shapes, until: self.taken + PATIENCE });
+        }
+        None
+    }
+}
+
+/// The line is said to be lost, and for which disk.
+pub(crate) fn skip(note: Note, sink: &mut dyn Sink) {
+    let separates = |c: char| c.is_whitespace() || matches!(c, ',' | ';' | ':' | '|' | '"');
+    if let Some(disk) = note.text.split(separates).find(|word| is_disk(word)) {
+        let device = sink.device(disk);
+        sink.skipped_of(device);
+    }
+    sink.skip(note);
+}
+
+/// Why a line is said to be lost.
+pub(crate) fn reason(odd: &str) -> String {
+    format!("`{odd}` stands where rows of this listing have a number")
+}
+
+/// The odd words of a line, each with the line that has a number in its place; the first has numbers
+/// in the places of all.
+pub(crate) fn mended(text: &str) -> Vec<(&str, String)> {
+    let text = shortened(text);
+    let places = places(text);
+    let Some((from, to)) = places.first().copied() else { return Vec::new() };
+    let word = |(from, to): (usize, usize)| text.get(from..to).unwrap_or_default();
+    let with = |places: &[(usize, usize)]| {
+        let (mut out, mut at) = (String::with_capacity(text.len()), 0);
+        for (from, to) in places {
+            out.push_str(text.get(at..*from).unwrap_or_default());
+            out.push('1');
+            at = *to;
+        }
+        out + text.get(at..).unwrap_or_default()
+    };
+    let mut all = vec![(word((from, to)), with(&places))];
+    if places.len() > 1 {
+        all.extend(places.iter().take(PLACES).map(|place| (word(*place), with(&[*place]))));
+    }
+    all
+}
+
+/// Where something odd stands: a word for no number that is no part of a longer word of letters,
+/// stars, a sign before a number, a sign or question mark alone.
+fn places(text: &str) -> Vec<(usize, usize)> {
+    let bytes = text.as_bytes();
+    let mut places = Vec::new();
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        let before = at.checked_sub(1).and_then(|before| bytes.get(before));
+        let length = match byte {
+            b'*' => bytes[at..].iter().take_while(|byte| **byte == b'*').count(),
+            b'-' | b'?' if !before.is_some_and(u8::is_ascii_alphanumeric) => sign(&bytes[at..]),
+            _ if byte.is_ascii_alphabetic() && !before.is_some_and(u8::is_ascii_alphabetic) => {
+                word(&text[at..])
+            }
+            _ => 0,
+        };
+        if length > 0 {
+            places.push((at, at + length));
+        }
+        at += length.max(1);
+    }
+    places
+}
+
+/// Bytes of a sign that begin a rest: with the number it stands before, or alone.
+fn sign(rest: &[u8]) -> usize {
+    let signs = rest.iter().take_while(|byte| matches!(byte, b'-' | b'?')).count();
+    let number = rest[signs..].iter().take_while(|b| b.is_ascii_digit() || **b == b'.').count();
+    let begins = rest[signs..].first().is_some_and(u8::is_ascii_alphabetic);
+    let odd = rest.get(signs..).and_then(|rest| std::str::from_utf8(rest).ok()).map_or(0, word);
+    match (number, odd) {
+        (0, 0) if begins || signs > 3 => 0,
+        (0, odd) => signs + odd,
+        (number, _) => signs + number,
+    }
+}
+
+/// Bytes of a word for no number that begins a rest. A unit may follow it, as it follows a number.
+fn word(rest: &str) -> usize {
+    let fits = |word: &&&str| {
+        rest.get(..word.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(word)) && {
+            let letters = rest[word.len()..].bytes().take_while(u8::is_ascii_alphabetic).count();
+            letters <= 4 && (letters == 0 || unit(&rest[word.len()..][..letters]))
+        }
+    };
+    WORDS.iter().find(fits).map_or(0, |word| word.len())
+}
+
+fn unit(letters: &str) -> bool {
+    const UNITS: [&str; 22] = [
+        "s", "ms", "us", "ns", "sec", "msec", "usec", "nsec", "m", "h", "k", "g", "t", "b", "kb",
+        "mb", "gb", "kib", "mib", "gib", "e", "r",
+    ];
+    UNITS.iter().any(|unit| unit.eq_ignore_ascii_case(letters))
+}
+
+fn shortened(text: &str) -> &str {
+    let end = text.char_indices().nth(TEXT).map_or(text.len(), |(at, _)| at);
+    text.get(..end).unwrap_or(text)
+}
+
+/// What a line looks like: where it has numbers, with what around them, and where words. Of a line of few
+/// numbers the words behind the first count too.
+fn shape(text: &str) -> u64 {
+    let separates = |c: char| {
+        c.is_whitespace() || matches!(c, ',' | ';' | '|' | '"' | '=' | '(' | ')' | '[' | ']')
+    };
+    let words = || shortened(text).split(separates).filter(|word| !word.is_empty());
+    let numbers = words().filter(|word| begins_number(word)).count();
+    let mut hasher = DefaultHasher::new();
+    for (place, word) in words().enumerate() {
+        if begins_number(word) {
+            let mut in_number = false;
+            for byte in word.bytes() {
+                let number = byte.is_ascii_digit() || byte == b'.';
+                match (number, in_number) {
+                    (true, false) => 0u8.hash(&mut hasher),
+                    (true, true) => {}
+                    (false, _) if byte.is_ascii_alphabetic() => {}
+                    (false, _) => byte.hash(&mut hasher),
+                }
+                in_number = number;
+            }
+        } else if numbers >= ENOUGH || place == 0 {
+            1u8.hash(&mut hasher);
+        } else {
+            word.hash(&mut hasher);
+        }
+        2u8.hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+fn begins_number(word: &str) -> bool {
+    let word = word.strip_prefix(['-', '+', '<', '>', '~', '.', '@', '#']).unwrap_or(word);
+    word.starts_with(|c: char| c.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_odd_and_what_is_a_word() {
+        let odd = |text: &str| {
+            let places = places(text);
+            places.iter().map(|(from, to)| text[*from..*to].to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(odd("sda 1 nan -inf ***** N/A"), ["nan", "-inf", "*****", "N/A"]);
+        assert_eq!(odd("nanms -1 --, -0.5s"), ["nan", "-1", "--", "-0.5"]);
+        assert!(odd("dm-0 information about the nanny 1-2 sda-b").is_empty());
+    }
+
+    #[test]
+    fn rows_have_one_shape_whatever_their_numbers_are() {
+        assert_eq!(shape("sda 1.0 2 3,5"), shape("nvme0n1   77 0.5 3,6"));
+        assert_ne!(shape("sda 1.0 2 3"), shape("sda 1.0 2 3 4"));
+        assert_eq!(shape("10:11:12 5ms 6ms"), shape("00:00:00 1.5ms 2us"));
+        assert_ne!(shape("we waited 5"), shape("they slept 5"));
+    }
+}
