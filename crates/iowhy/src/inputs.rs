@@ -34,8 +34,11 @@ pub struct Gathered {
 impl Files {
     /// Whether the user wants captures read rather than this machine watched: files are named,
     /// or something is piped in.
-    pub fn given(&self) -> bool {
-        self.named() || piped()
+    ///
+    /// # Errors
+    /// If what was to be piped in ended before it said anything.
+    pub fn given(&self) -> anyhow::Result<bool> {
+        Ok(self.named() || piped()?)
     }
 
     /// The recorder's store is an input, if the past is asked for.
@@ -227,31 +230,58 @@ fn open_packed(file: &Path) -> anyhow::Result<Box<dyn BufRead>> {
 
 /// Whether somebody pipes a capture in, so that `biosnoop | iowhy` reads it.
 ///
-/// A terminal or `/dev/null` is nobody's capture, a regular file is one. A pipe may be either: a
-/// tool at work, or only what ssh or a script left open. It is a capture if something comes
-/// within [`PIPE_WAIT`].
-fn piped() -> bool {
+/// A terminal or `/dev/null` is nobody's capture. A regular file is one if nobody has read from it
+/// yet: of `while read LINE; do iowhy; done < LIST` it is the list. A pipe may be a tool at work, or only what ssh or
+/// a script left open. It is a capture if something comes within [`PIPE_WAIT`].
+///
+/// # Errors
+/// If whoever should have written to the pipe ended without a word: a verdict on this machine would
+/// be taken for one on the capture.
+fn piped() -> anyhow::Result<bool> {
     let stdin = std::io::stdin();
     if stdin.is_terminal() {
-        return false;
+        return Ok(false);
     }
-    let Ok(stat) = rustix::fs::fstat(&stdin) else { return false };
-    match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => true,
-        FileType::Fifo => {
-            if speaks(&stdin, Duration::from_secs(1)) {
-                return true;
+    let Ok(stat) = rustix::fs::fstat(&stdin) else { return Ok(false) };
+    let kind = FileType::from_raw_mode(stat.st_mode);
+    match kind {
+        FileType::RegularFile => Ok(rustix::fs::tell(&stdin).is_ok_and(|read| read == 0)),
+        FileType::Fifo | FileType::Socket => {
+            let mut heard = hear(&stdin, Duration::from_secs(1));
+            if heard == Heard::Silence && kind == FileType::Fifo {
+                let text = "waiting for a capture on standard input, then watching live";
+                messages::warn(text, None);
+                heard = hear(&stdin, PIPE_WAIT);
             }
-            messages::warn("waiting for a capture on standard input, then watching live", None);
-            speaks(&stdin, PIPE_WAIT)
+            match heard {
+                Heard::End if kind == FileType::Fifo => Err(Hinted::error(
+                    "standard input ended without any data: the command before the `|` printed nothing",
+                    "run that command alone to see why; to watch this machine instead, add `< /dev/null`",
+                )),
+                heard => Ok(heard == Heard::Data),
+            }
         }
-        _ => false,
+        _ => Ok(false),
     }
 }
 
-/// Whether data can be read within the time; an end without data is no speech.
-fn speaks(stdin: &std::io::Stdin, within: Duration) -> bool {
+/// What came through a pipe.
+#[derive(PartialEq, Eq)]
+enum Heard {
+    Data,
+    End,
+    Silence,
+}
+
+/// Whether data can be read within the time.
+fn hear(stdin: &std::io::Stdin, within: Duration) -> Heard {
     let mut waiting = [PollFd::new(stdin, PollFlags::IN)];
     let within = Timespec { tv_sec: within.as_secs() as i64, tv_nsec: 0 };
-    poll(&mut waiting, Some(&within)).is_ok() && waiting[0].revents().contains(PollFlags::IN)
+    let ready = poll(&mut waiting, Some(&within)).is_ok();
+    let seen = waiting[0].revents();
+    match ready {
+        true if seen.contains(PollFlags::IN) => Heard::Data,
+        true if seen.contains(PollFlags::HUP) => Heard::End,
+        _ => Heard::Silence,
+    }
 }

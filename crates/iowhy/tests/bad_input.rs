@@ -265,3 +265,45 @@ fn a_named_capture_is_read_whatever_else_is_said() {
     let (_, out, _) = parts(&iowhy(&["why", "--json", "--for", "1s", path.to_str().unwrap()]));
     assert_eq!(report(&out)["inputs"][0]["format"], "biosnoop");
 }
+
+#[test]
+fn a_producer_that_prints_nothing_is_an_error_and_no_live_verdict() {
+    for words in [&["why"][..], &["stat"], &["snoop"], &[]] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_iowhy"))
+            .args(words)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // As `false | iowhy` leaves it: an end, and no byte before it.
+        drop(child.stdin.take());
+        let (status, out, err) = parts(&child.wait_with_output().unwrap());
+        assert_eq!((status, out.as_str()), (2, ""), "{words:?}: {err}");
+        assert!(err.contains("ended without any data") && err.contains("hint: "), "{err}");
+    }
+}
+
+#[test]
+fn the_list_that_a_loop_reads_is_left_to_it() {
+    use std::io::{Read, Seek};
+    let folder = Folder::new("loop");
+    let path = folder.file("list.txt", b"one\ntwo\nthree\n");
+    let mut list = std::fs::File::open(path).unwrap();
+    // As `read` leaves it behind the first line.
+    list.seek(std::io::SeekFrom::Start(4)).unwrap();
+    let mut counters = std::path::PathBuf::from(&folder.0);
+    counters.push("sys/block/sdx");
+    std::fs::create_dir_all(&counters).unwrap();
+    std::fs::write(counters.join("stat"), "1 0 8 1 0 0 0 0 0 1 1 0 0 0 0 0 0\n").unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_iowhy"))
+        .args(["stat", "--root", folder.0.join("sys").to_str().unwrap()])
+        .stdin(list.try_clone().unwrap())
+        .output()
+        .unwrap();
+    let (status, _, err) = parts(&output);
+    assert_eq!(status, 0, "{err}");
+    let mut rest = String::new();
+    list.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "two\nthree\n");
+}

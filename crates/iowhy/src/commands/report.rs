@@ -68,7 +68,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     asked.selection = asked.selection.settled();
     asked.files.add_store();
     let healthy_origin = asked.baselines.yardstick()?;
-    let reads = asked.watch_for.is_none() && asked.files.given();
+    let reads = asked.watch_for.is_none() && asked.files.given()?;
     let after: &[PathBuf] = if reads { &asked.files.files } else { &[] };
     let learned = asked.baselines.learned();
     let inputs: Vec<PathBuf> = after.iter().chain(&asked.before).cloned().collect();

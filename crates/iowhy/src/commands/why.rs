@@ -124,7 +124,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         Some(name) => (example(name)?, 0, false),
         // Who says how long to watch wants this machine watched, unless captures are named: a pipe
         // that merely stands open as input is none.
-        None if why.files.named() || why.watch_for.is_none() && why.files.given() => {
+        None if why.files.named() || why.watch_for.is_none() && why.files.given()? => {
             // A probe that may follow needs its device.
             if !why.ask {
                 let learned = why.baselines.learned();
