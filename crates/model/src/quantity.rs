@@ -23,9 +23,11 @@ pub enum Unit {
     Ratio,
     /// A plain number of things.
     Count,
+    /// The number of a sector, whose digits go into other commands as they stand.
+    Sector,
     /// Revolutions per minute.
     Rpm,
-    /// Turns of a platter.
+    /// Revolutions of a platter.
     Turns,
     /// Requests, as in a queue length.
     Requests,
@@ -47,6 +49,7 @@ impl Unit {
             Unit::Share => "share",
             Unit::Ratio => "x",
             Unit::Count => "count",
+            Unit::Sector => "sector",
             Unit::Rpm => "rpm",
             Unit::Turns => "turns",
             Unit::Requests => "requests",
@@ -85,6 +88,7 @@ impl Quantity {
                 numbers::count(value as u64)
             }
             Unit::Count => plain,
+            Unit::Sector => format!("{value:.0}"),
             Unit::Sigma => format!("{plain} sigma"),
             Unit::Rpm if value.abs() < 1e6 => format!("{} rpm", numbers::exact(value.round())),
             Unit::Rpm => format!("{plain} rpm"),
@@ -115,6 +119,7 @@ mod tests {
         assert_eq!(said(7203.4, Unit::Rpm), "7203 rpm");
         assert_eq!(said(3e-11, Unit::Ratio), "3.00e-11x");
         assert_eq!(said(1.0, Unit::Turns), "1 rev");
+        assert_eq!(said(8_654_860.0, Unit::Sector), "8654860");
         assert_eq!(said(1.0, Unit::Requests), "1 request");
         assert_eq!(said(f64::NAN, Unit::Share), "-");
         assert_eq!(said(0.083, Unit::Ms), "83 µs");

@@ -319,7 +319,7 @@ pub const EVIDENCE: &[Field<Evidence>] = &[
     field(
         "unit",
         "`ms`, `s`, `B`, `B/s`, `1/s`, `share`, `x` (a ratio), `count`, `rpm`, `turns` (revolutions), \
-         `requests`, `sigma` or `nats`",
+         `requests`, `sector`, `sigma` or `nats`",
         |_, of| of.unit.symbol().into(),
     ),
     field(

@@ -177,7 +177,7 @@ fn from_log(analysis: &Analysis, candidate: &FaultCandidate, builder: &mut Evide
     builder.log_lines(analysis, what, &reading, Some(Bound::Above(0.0)));
     if let Some(line) = reading.iter().find(|line| line.message.sector.is_some()) {
         let sector = line.message.sector.unwrap_or(0) as f64;
-        builder.fact(analysis, &line.reading, "first sector named", (sector, Unit::Count), None);
+        builder.fact(analysis, &line.reading, "first sector named", (sector, Unit::Sector), None);
     }
     let stamp = &first.message.stamp;
     let at = match stamp.parse::<f64>() {
@@ -427,7 +427,7 @@ fn from_places(
         analysis,
         listing,
         "first sector of the slow range of 1 MiB",
-        (place.sector as f64, Unit::Count, n),
+        (place.sector as f64, Unit::Sector, n),
         None,
     );
     let spans = (n as f64, Unit::Count, n);
