@@ -1,7 +1,7 @@
 //! What it costs to be sure: the same write with and without a flush behind it.
 //!
 //! ## Measures
-//! 4 KiB writes (or `--size`) in sequence, one at a time, in three ways by turns: plain, followed
+//! 4 KiB writes (or `--size`) in sequence, one at a time, in three ways alternately: plain, followed
 //! by `fdatasync`, and with `RWF_DSYNC`. Twenty rounds of ten writes of each way (`--count` writes
 //! per way instead of 200), so that a change of the machine hits all three alike.
 //!
@@ -13,7 +13,7 @@
 //! A directory, or an empty device and root.
 //!
 //! ## Read it like this
-//! The difference of the medians is the price of a flush. On a disk that turns it is several
+//! The difference of the medians is the price of a flush. On a spinning disk it is several
 //! milliseconds; on flash with power-loss protection next to nothing, because the drive may
 //! answer from its protected cache. Where the kernel believes a cache is write-through it sends
 //! no flush at all, and the difference is the file system's own work. A large price shared by

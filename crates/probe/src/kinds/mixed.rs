@@ -20,7 +20,7 @@
 //!
 //! ## Read it like this
 //! Compare the reads of a mix with the reads alone. On flash a read that meets a write or an erase
-//! on its chip waits for it: a p99 many times the median only in the mix. On a disk that turns both
+//! on its chip waits for it: a p99 many times the median only in the mix. On a spinning disk both
 //! share one arm, and writes that wait for a flush hold up everybody. An engine that drains a
 //! write cache shows reads that stall for as long as a flush takes.
 

@@ -15,9 +15,9 @@
 //! A block device (root) or a large file that can be read.
 //!
 //! ## Read it like this
-//! A healthy disk that turns needs 4 to 13 ms for a small random read, most of it moving the head
+//! A healthy spinning disk needs 4 to 13 ms for a small random read, most of it moving the head
 //! and waiting for the platter; flash needs 0.05 to 0.3 ms. A largest value that is one, two or
-//! three turns above the rest is a read that had to be tried again. Reads pass the page cache by
+//! three revolutions above the rest is a read that had to be tried again. Reads pass the page cache by
 //! (`O_DIRECT`) unless `--buffered` is given; a cache in the device or behind it still shows as a
 //! second pass that is quicker.
 

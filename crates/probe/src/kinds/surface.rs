@@ -15,7 +15,7 @@
 //!
 //! ## Read it like this
 //! Reading in order, a disk gets slower from its outer to its inner tracks, by half at most and
-//! smoothly. Single reads that take one, two or three turns longer (8.3 ms each at 7200 rpm) were
+//! smoothly. Single reads that take one, two or three revolutions longer (8.3 ms each at 7200 rpm) were
 //! tried again. A place that is slow in two scans with different `--seed` is weak; one that is
 //! slow only once met somebody else's I/O. A place that cannot be read has lost its data.
 

@@ -17,7 +17,7 @@
 //! ## Read it like this
 //! A rate that falls once and stays low is a cache that filled up or a credit that ran out; the
 //! second at which it fell times the rate before it is how large that was. One that falls and
-//! recovers by turns is heat or cleaning up inside the drive.
+//! recovers again and again is heat or cleaning up inside the drive.
 
 use std::time::Duration;
 

@@ -3,8 +3,8 @@
 //! ## Measures
 //! N writes of each size, one after another, behind one that is not counted, each timed from call
 //! to return: mean, smallest,
-//! largest, and how many took 0, 1, 2 ... ms; how many took 1, 2, 3 ... turns of the platter, if
-//! they stand on the turns of a disk. Default: 2000 writes of 4 KiB in sequence with `O_DIRECT` and
+//! largest, and how many took 0, 1, 2 ... ms; how many took 1, 2, 3 ... revolutions of the platter,
+//! if they stand on the revolutions of a disk. Default: 2000 writes of 4 KiB in sequence with `O_DIRECT` and
 //! `O_DSYNC`, by plain system calls as a database's log writer makes them. `--durable fdatasync`,
 //! `rwf-dsync` or `plain` change what a write waits for; `--order random` or `same` change where it
 //! goes; `--count` and `--size` say how many and how large, `--up-to 64k` takes all sizes from the
@@ -27,11 +27,11 @@
 //! ## Read it like this
 //! The text is that of the write tester known from the kernel mailing list, and iowhy reads it
 //! back. `thput` are megabits per second, cut to a whole number; `seekc` counts writes that did not
-//! go where the one before ended. 8.33 ms each is a whole turn at 7200 rpm: the write came just too
-//! late for its sector. Far less than half a turn on a disk that turns means that a cache answered.
+//! go where the one before ended. 8.33 ms each is a whole revolution at 7200 rpm: the write came just too
+//! late for its sector. Far less than half a revolution on a spinning disk means that a cache answered.
 //! In the picture, circles that come in steps while there are crosses missed their sector once per
 //! step; what is left in the queue when the crosses end then comes at one stroke, or a few of it in
-//! the turn before, because the disk need not wait for the program any more. 0.02 to 0.3 ms is flash
+//! the revolution before, because the disk need not wait for the program any more. 0.02 to 0.3 ms is flash
 //! that is safe against power cuts, or a cache that lies.
 
 use std::fmt::Write;

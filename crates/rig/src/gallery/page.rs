@@ -21,17 +21,17 @@ pub const PICTURES: &[Picture] = &[
     picture(
         "retry/near-miss",
         "Good: a disk read from end to end",
-        "One line. Every read of 128 KiB takes the 2 ms that a fifth of a turn and the command take. Nothing above it, nothing in the intensity map that is not in the frequency map.",
+        "One line. Every read of 128 KiB takes the 2 ms that a fifth of a revolution and the command take. Nothing above it, nothing in the intensity map that is not in the frequency map.",
     ),
     picture(
         "retry/7200",
         "Bad: a dusty disk that reads sectors twice",
-        "The good line is still there, and above it stand others, each one turn (8.33 ms) higher and about a third as bright. In the intensity map the upper lines are the bright ones: that is where the time goes. Seeks or queues never make lines at equal distance.",
+        "The good line is still there, and above it stand others, each one revolution (8.33 ms) higher and about a third as bright. In the intensity map the upper lines are the bright ones: that is where the time goes. Seeks or queues never make lines at equal distance.",
     ),
     picture(
         "slow/near-miss",
         "Good: a disk that looks here and there",
-        "A band from 3 to 20 ms: each read costs a seek and on average half a turn. Wide, but with an upper edge; a turning disk looks like this when it is well.",
+        "A band from 3 to 20 ms: each read costs a seek and on average half a revolution. Wide, but with an upper edge; a turning disk looks like this when it is well.",
     ),
     picture(
         "slow/platter",
@@ -41,7 +41,7 @@ pub const PICTURES: &[Picture] = &[
     picture(
         "missed-turn/7200",
         "Healthy disk, bad habit: synchronous writes one behind the other",
-        "One line again, but at a whole turn: each write comes just after its sector has passed. The disk is well. Compare with the dusty disk: there the lowest line is the brightest and lies at 2 ms.",
+        "One line again, but at a whole revolution: each write comes just after its sector has passed. The disk is well. Compare with the dusty disk: there the lowest line is the brightest and lies at 2 ms.",
     ),
     picture(
         "saturated/platter",
@@ -116,7 +116,7 @@ pub const PICTURES: &[Picture] = &[
     picture(
         "comb/flash",
         "Bad: firmware that answers on ticks",
-        "Lines at equal distance, like the dusty disk, but 5 ms apart: that would be 12,000 turns a minute, at which no disk turns, and this one has no platter.",
+        "Lines at equal distance, like the dusty disk, but 5 ms apart: that would be 12,000 revolutions a minute, at which no disk spins, and this one has no platter.",
     ),
     picture(
         "wake/platter",
