@@ -1,18 +1,19 @@
 //! One report to one view: from captures at once, or from this machine one after another.
 
+use std::collections::HashMap;
 use std::io::Write;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use iowhy_model::{Filter, Recording, Report, Tally};
-use iowhy_show::{Style, TableStream};
+use iowhy_model::{FactValue, Filter, Recording, Report, Tally, key};
+use iowhy_show::{Style, TableStream, clock};
 
 use crate::agreement::{self, Agreement};
 use crate::arguments::{Files, Output, Repeat, Selection};
 use crate::clean;
 use crate::command::Status;
 use crate::confined;
-use crate::messages;
+use crate::messages::{self, Hinted};
 use crate::rows::{Drawn, Rows};
 use crate::watch::Watch;
 
@@ -35,11 +36,6 @@ impl View {
         self.0.is_some_and(|view| matches!(view.name, "histogram" | "hist-json"))
     }
 
-    /// Whether a line is drawn for each single I/O.
-    fn is_of_rows(&self) -> bool {
-        self.0.is_some_and(|view| matches!(view.name, "events" | "events-json"))
-    }
-
     /// Draws a report.
     pub fn write(
         &self,
@@ -53,21 +49,22 @@ impl View {
         }
     }
 
-    /// Draws what captures hold.
+    /// Draws what captures hold, with the time of day above it if that is asked for.
     pub fn of_files(
         &self,
         files: &Files,
         selection: &Selection,
         output: &Output,
+        timestamp: bool,
     ) -> anyhow::Result<Status> {
         confined::reading(files.files.iter().map(PathBuf::as_path), &[])?;
         let mut out = clean::buffered();
-        if self.is_of_rows() {
-            return self.of_rows(files, selection, output, &mut out);
-        }
         let Some((report, filter, incomplete)) = counted(files, selection)? else {
             return Ok(Status::Failed);
         };
+        if timestamp && !output.json {
+            writeln!(out, "{}", when(&report.recording)?)?;
+        }
         self.write(&report, &output.style(filter), &mut out)?;
         out.flush()?;
         Ok(Status::incomplete(incomplete))
@@ -76,15 +73,22 @@ impl View {
 
 impl View {
     /// Draws single I/Os of captures of any length.
-    fn of_rows(
+    pub fn of_rows_of(
         &self,
         files: &Files,
         selection: &Selection,
         output: &Output,
-        out: &mut dyn Write,
+        how: Rowed,
     ) -> anyhow::Result<Status> {
+        confined::reading(files.files.iter().map(PathBuf::as_path), &[])?;
+        let out = &mut clean::buffered();
         let name = self.0.map_or("", |view| view.name);
-        let style = output.style(Filter::default());
+        let styled = |filter| Style {
+            pattern: how.pattern.then(HashMap::new),
+            files: how.files,
+            ..output.style(filter)
+        };
+        let style = styled(Filter::default());
         let mut rows = Rows::new(out, selection, style, Box::new(move |_| Ok(name)));
         let (failed, prose) = files.pour(&mut rows)?;
         let (recording, incomplete) = match rows.finish(prose)? {
@@ -95,17 +99,76 @@ impl View {
                 }
                 let filter = selection.filter(&mut recording);
                 let incomplete = recording.is_incomplete();
+                let told = !how.timestamp
+                    || recording.listings.iter().any(|one| clock::zero(one).is_some());
                 let report = Report { recording, findings: Vec::new() };
-                self.write(&report, &output.style(filter), out)?;
+                self.write(&report, &styled(filter), out)?;
                 out.flush()?;
+                if !told {
+                    no_time_of_day();
+                }
                 return Ok(Status::incomplete(failed > 0 || incomplete));
             }
         };
         if !knows_devices(&recording, selection) {
             return Ok(Status::Failed);
         }
+        if how.timestamp && recording.listings.iter().all(|one| clock::zero(one).is_none()) {
+            no_time_of_day();
+        }
         Ok(Status::incomplete(failed > 0 || incomplete))
     }
+}
+
+/// How single I/Os of a capture are drawn.
+#[derive(Clone, Copy)]
+pub struct Rowed {
+    /// Sequential or random.
+    pub pattern: bool,
+    /// Of which file.
+    pub files: bool,
+    /// At what time of day: it is told wherever it is known, so this asks to be told where it is not.
+    pub timestamp: bool,
+}
+
+fn no_time_of_day() {
+    let text = "the capture does not say the time of day; its own clock is shown";
+    messages::warn(text, None);
+}
+
+/// From when to when captures reach, by the time of day.
+///
+/// # Errors
+/// If none of them says it.
+pub fn when(recording: &Recording) -> anyhow::Result<String> {
+    let mut reach: Option<(i64, i64)> = None;
+    for listing in &recording.listings {
+        let Some(zero) = clock::zero(listing) else { continue };
+        let counted = listing.distributions.iter().filter_map(|one| Some((one.start?, one.length)));
+        let averaged = listing.intervals.iter().filter_map(|one| Some((one.start?, one.length)));
+        let stretches = counted.chain(averaged).map(|(start, length)| {
+            (start.ns(), start.ns().saturating_add(length.map_or(0, |length| length.ns())))
+        });
+        let began = listing.facts.iter().find(|fact| fact.key == key::CLOCK_BEGAN);
+        let began = began.and_then(|fact| match fact.value {
+            FactValue::Duration(at) => Some(at.ns().saturating_sub(zero)),
+            _ => None,
+        });
+        let watched = listing.source.watched.map_or(0, |watched| watched.ns());
+        let whole = began.map(|began| (began, began.saturating_add(watched)));
+        for (from, to) in stretches.chain(whole) {
+            let (from, to) = (from.saturating_add(zero), to.saturating_add(zero));
+            let (first, last) = reach.unwrap_or((from, to));
+            reach = Some((first.min(from), last.max(to)));
+        }
+    }
+    let (from, to) = reach.ok_or_else(|| {
+        Hinted::error(
+            "the capture does not say the time of day",
+            "leave `--timestamp` out; the times shown then are those of the capture's own clock",
+        )
+    })?;
+    Ok(format!("{} to {}", clock::date_and_time(from), clock::date_and_time(to)))
 }
 
 /// What captures of any length hold, counted as it comes for views that draw no single I/Os: what
@@ -149,6 +212,12 @@ pub fn knows_devices(recording: &Recording, selection: &Selection) -> bool {
     wanted.is_empty() || missing.len() < wanted.len()
 }
 
+/// The time of day.
+pub fn now() -> String {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    clock::date_and_time(since.map_or(0, |since| since.as_nanos() as i64))
+}
+
 /// Shows one stretch of time after another until the count is reached or the user stops it.
 pub fn repeated(
     mut watch: Watch,
@@ -157,6 +226,7 @@ pub fn repeated(
     interval: Duration,
     selection: &Selection,
     output: &Output,
+    timestamp: bool,
 ) -> anyhow::Result<Status> {
     let count = repeat.count.unwrap_or(if repeat.interval.is_some() { u64::MAX } else { 1 });
     // The kernel has filtered already what its histograms cannot tell apart.
@@ -180,6 +250,9 @@ pub fn repeated(
         incomplete |= recording.is_incomplete();
         let report = Report { recording, findings: Vec::new() };
         let mut out = clean::buffered();
+        if timestamp && !output.json {
+            writeln!(out, "{}", now())?;
+        }
         match &mut table {
             Some(table) => table.write(&report, &style, &mut out)?,
             None => view.write(&report, &style, &mut out)?,

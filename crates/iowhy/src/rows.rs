@@ -8,7 +8,7 @@ use std::io::Write;
 
 use iowhy_model::{
     DeviceId, Distribution, EVENT_FIELDS, Event, Fact, Field, Interval, Level, Listing, Medium,
-    Name, Recording, Report, Sink, Source, Time,
+    Name, Recording, Report, Sink, Source, Time, key,
 };
 use iowhy_show::Style;
 
@@ -235,6 +235,8 @@ impl<'a> Rows<'a> {
             part.intervals = std::mem::take(&mut listing.intervals);
             part.facts = listing.facts.clone();
         } else {
+            let offset = listing.facts.iter().filter(|fact| fact.key == key::CLOCK_OFFSET);
+            part.facts = offset.cloned().collect();
             // All losses are told once, in the end.
             part.source.skipped = 0;
             part.source.losses.clear();

@@ -171,3 +171,19 @@ fn a_heading_begins_a_run_unless_the_rows_above_it_stand_in_no_order() {
     assert_eq!(rows_of([1, 3, 4]), [3, 2]);
     assert_eq!(rows_of([4, 3, 1]), [5]);
 }
+
+#[test]
+fn the_file_in_the_last_column_is_read_with_its_blanks() {
+    let recording = read(
+        "TIME(s)    COMM            PID     DISK    T  SECTOR     BYTES   LAT(ms)  FILE\n\
+         0.000000   my job 1.5      7       sda     R  8          4096      1.250  /srv/two  blanks 3.5  x\n\
+         0.100000   fio             7       sda     WS 16         4096    218.240  -\n\
+         0.200000   fio             7       sda     R  24         4096      2.000\n",
+    );
+    let [first, second, third] = &recording.listings[0].events[..] else { panic!("three events") };
+    assert_eq!(recording.text(first.file.expect("a file")), "/srv/two  blanks 3.5  x");
+    assert_eq!(recording.text(first.comm.expect("a name")), "my job 1.5");
+    assert_eq!(first.latency(Stage::Device), Some(Nanos(1_250_000)));
+    assert_eq!((second.file, third.file), (None, None));
+    assert_eq!(third.latency(Stage::Device), Some(Nanos(2_000_000)));
+}

@@ -4,6 +4,7 @@
 //! drawn on beyond its [`Style`].
 
 mod cells;
+pub mod clock;
 mod colour_scale;
 pub mod comparison;
 mod crowd;

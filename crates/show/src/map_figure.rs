@@ -110,8 +110,9 @@ fn both(
     style: &Style,
 ) {
     title(figure, &report.recording, listing, one, picture);
-    map(figure, picture, Measure::Frequency, style);
-    map(figure, picture, Measure::Intensity, style);
+    let start = picture.axis(listing);
+    map(figure, picture, start, Measure::Frequency, style);
+    map(figure, picture, start, Measure::Intensity, style);
 }
 
 fn title(
@@ -139,7 +140,13 @@ fn title(
 }
 
 /// One map: heading, cells with latencies, time, legend.
-fn map(figure: &mut Figure, picture: &Picture, measure: Measure, style: &Style) {
+fn map(
+    figure: &mut Figure,
+    picture: &Picture,
+    start: (f64, bool),
+    measure: Measure,
+    style: &Style,
+) {
     let ramp = match measure {
         Measure::Frequency => style.palette.frequency(),
         Measure::Intensity => style.palette.intensity(),
@@ -162,7 +169,7 @@ fn map(figure: &mut Figure, picture: &Picture, measure: Measure, style: &Style) 
     cells(figure, &grid, picture.columns, &ramp, row);
     latencies(figure, picture.edges(), row);
     figure.height += down;
-    times(figure, picture);
+    times(figure, picture, start);
     legend(figure, &scale, &ramp, measure, picture);
     figure.height += LINE;
 }
@@ -230,9 +237,8 @@ fn latencies(figure: &mut Figure, edges: &Edges, row: u32) {
     }
 }
 
-fn times(figure: &mut Figure, picture: &Picture) {
-    let start = picture.start - picture.origin();
-    for (share, label) in ticks(start, picture.seconds, ACROSS as f64 / 100.0) {
+fn times(figure: &mut Figure, picture: &Picture, (start, of_day): (f64, bool)) {
+    for (share, label) in ticks(start, picture.seconds, ACROSS as f64 / 100.0, of_day) {
         let x = MARGINS.0 + (share * f64::from(ACROSS)) as u32;
         figure.rect((x, figure.height + 1), (1, 5), FRAME);
         if x + label.chars().count() as u32 * LETTER.0 < MARGINS.0 + ACROSS {

@@ -2,6 +2,7 @@
 
 use iowhy_model::{Layer, Listing, Recording, Series};
 
+use crate::clock;
 use crate::picture::Picture;
 use crate::scale::stage_words;
 use crate::words::{duration, several};
@@ -36,7 +37,10 @@ pub fn title(
             text += &format!(", latest {}", duration(latest));
         }
     }
-    if picture.origin() != 0.0 {
+    if let Some(zero) = clock::zero(listing) {
+        let start = zero.saturating_add((picture.start * 1e9) as i64);
+        text += &format!(", from {}", clock::date_and_time(start));
+    } else if picture.origin() != 0.0 {
         text += &format!(", 0 is at {:.3} s of its clock", picture.origin());
     }
     (name, text)

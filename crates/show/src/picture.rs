@@ -1,8 +1,9 @@
 //! A series laid out over columns of paper: rates and waits per row, gaps kept.
 
-use iowhy_model::{Edges, Histogram, Series};
+use iowhy_model::{Edges, Histogram, Listing, Series};
 
 use crate::Style;
+use crate::clock;
 use crate::colour_scale::Scale;
 use crate::paint::{Grid, Mark, latency_label};
 use crate::scale;
@@ -105,6 +106,17 @@ impl Picture {
     /// before that its figures would hide the map's.
     pub fn origin(&self) -> f64 {
         if self.start.abs() > FAR * self.seconds { self.start } else { 0.0 }
+    }
+
+    /// Where the time axis begins, in seconds, and whether these are seconds of the day.
+    pub fn axis(&self, listing: &Listing) -> (f64, bool) {
+        match clock::zero(listing) {
+            Some(zero) => {
+                let start = zero.saturating_add((self.start * 1e9) as i64);
+                (clock::second_of_day(start), true)
+            }
+            None => (self.start - self.origin(), false),
+        }
     }
 
     /// Whether some column carries that percentile and it is drawn.

@@ -73,6 +73,10 @@ pub struct Style {
     pub pattern: Option<HashMap<DeviceId, u64>>,
     /// Nanoseconds since 1970 (UTC) at the zero of the events' clock, for lines with the time of day.
     pub time_of_day: Option<i64>,
+    /// Whether times of a listing that knows the time of day at its clock's zero are told as that.
+    pub clock_of_day: bool,
+    /// Whether single I/Os have a column for their file, even where none is known.
+    pub files: bool,
 }
 
 impl Style {
@@ -92,6 +96,8 @@ impl Style {
             part: None,
             pattern: None,
             time_of_day: None,
+            clock_of_day: true,
+            files: false,
         }
     }
 }

@@ -27,7 +27,7 @@
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use clap::{Args, FromArgMatches};
 use iowhy_live::TraceMode;
@@ -41,7 +41,7 @@ use crate::command::{Command, Status};
 use crate::confined;
 use crate::groups::{self, Groups, Key};
 use crate::messages::{self, Hinted};
-use crate::present::{View, knows_devices, repeated};
+use crate::present::{View, knows_devices, now, repeated, when};
 use crate::watch::{Plan, Watch};
 
 /// Entry in the list of commands.
@@ -70,7 +70,7 @@ struct Hist {
     #[arg(long)]
     cumulative: bool,
     /// The time of day (UTC) above each report
-    #[arg(short = 'T', long)]
+    #[arg(short = 'T', long, conflicts_with = "json")]
     timestamp: bool,
     /// Records that PyLatencyMap reads, one a report, all devices and operations together
     #[arg(long, conflicts_with_all = ["by", "cumulative", "timestamp", "json"])]
@@ -94,15 +94,15 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         _ => "histogram",
     });
     let repeat = match hist.words.task()? {
-        Task::Read(_) if hist.cumulative || hist.timestamp => {
+        Task::Read(_) if hist.cumulative => {
             return Err(Hinted::error(
-                "`--cumulative` and `--timestamp` work only live",
+                "`--cumulative` works only live",
                 "`iowhy hist FILE` shows what it holds per device and operation",
             ));
         }
         Task::Read(files) if !hist.by.is_empty() => return by_files(&files, &view, &hist),
         Task::Read(files) => {
-            return view.of_files(&files, &hist.selection.settled(), &hist.output);
+            return view.of_files(&files, &hist.selection.settled(), &hist.output, hist.timestamp);
         }
         Task::Watch(repeat) => repeat,
     };
@@ -123,7 +123,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         return records(watch, repeat, interval, &selection, &hist.output);
     }
     if hist.by.is_empty() && !hist.cumulative && !hist.timestamp {
-        return repeated(watch, &view, repeat, interval, &selection, &hist.output);
+        return repeated(watch, &view, repeat, interval, &selection, &hist.output, false);
     }
     grouped(watch, &view, repeat, interval, &hist, mode)
 }
@@ -165,6 +165,9 @@ fn by_files(files: &Files, view: &View, hist: &Hist) -> anyhow::Result<Status> {
     groups.put(&mut recording);
     let style = hist.output.style(Default::default());
     let mut out = clean::buffered();
+    if hist.timestamp && !hist.output.json {
+        writeln!(out, "{}", when(&recording)?)?;
+    }
     view.write(&Report { recording, findings: Vec::new() }, &style, &mut out)?;
     out.flush()?;
     Ok(Status::incomplete(failed > 0 || incomplete))
@@ -213,7 +216,7 @@ fn grouped(
         incomplete |= recording.is_incomplete();
         let mut out = clean::stdout();
         if hist.timestamp && !hist.output.json {
-            writeln!(out, "{}", time_of_day(SystemTime::now()))?;
+            writeln!(out, "{}", now())?;
         }
         view.write(&Report { recording, findings: Vec::new() }, &style, &mut out)?;
         if rest.is_some() && !hist.output.json {
@@ -249,35 +252,4 @@ fn records(
         }
     }
     Ok(Status::incomplete(watch.end()?.is_incomplete()))
-}
-
-/// A moment as `2026-11-21 11:36:07 UTC` (days to a date after Howard Hinnant's "chrono-compatible
-/// low-level date algorithms").
-fn time_of_day(at: SystemTime) -> String {
-    let seconds = at.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    let (days, of_day) = (seconds / 86_400, seconds % 86_400);
-    let shifted = days + 719_468;
-    let (era, of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
-    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_time_of_day_is_that_of_date() {
-        let at = |seconds| time_of_day(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds));
-        assert_eq!(at(0), "1970-01-01 00:00:00 UTC");
-        assert_eq!(at(951_782_399), "2000-02-28 23:59:59 UTC");
-        assert_eq!(at(951_782_400), "2000-02-29 00:00:00 UTC");
-        assert_eq!(at(1_795_260_967), "2026-11-21 11:36:07 UTC");
-    }
 }

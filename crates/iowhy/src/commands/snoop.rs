@@ -10,7 +10,7 @@
 //! latency. What was lost is said at the end. The text is read back by `iowhy why`, and `--json`
 //! writes every field, the control group and the arrival (`--before`) among them.
 //!
-//! `--files` names the file whose pages an I/O reads or writes, on a line before it: of the page
+//! `--files` names the file whose pages an I/O reads or writes, in the last column: of the page
 //! cache always, of direct I/O since Linux 6.6 on file systems that use iomap (ext4, XFS, btrfs); for
 //! a file system's own blocks it is the device. The path is that of some seconds ago, without more
 //! than eight parts, and of a file with several names, one. `--stacks` counts I/Os by the stack of
@@ -39,14 +39,15 @@ use std::time::Duration;
 
 use clap::{Args, FromArgMatches};
 use iowhy_live::TraceMode;
-use iowhy_model::{DeviceId, FactValue, Level, Nanos, Recording, Report, Time, key};
+use iowhy_model::{DeviceId, Level, Nanos, Recording, Report, Time};
+use iowhy_show::clock;
 
 use crate::arguments::{Output, Selection, Task, Tracing, Words, watch_time};
 use crate::clean;
 use crate::command::{Command, Status};
 use crate::groups::Groups;
 use crate::messages::{self, Hinted};
-use crate::present::View;
+use crate::present::{Rowed, View};
 use crate::watch::{Plan, Watch};
 
 /// Entry in the list of commands.
@@ -72,10 +73,10 @@ struct Snoop {
     /// elsewhere (R)
     #[arg(short = 'P', long)]
     pattern: bool,
-    /// The time of day (UTC) of each completion instead of seconds since the first
+    /// The time of day (UTC); of a capture that knows it, it is told anyway
     #[arg(short = 'T', short_alias = 't', long, conflicts_with = "json")]
     timestamp: bool,
-    /// The file that each I/O reads or writes, where it can be known
+    /// A column with the file that each I/O reads or writes, where it can be known
     #[arg(long)]
     files: bool,
     /// Instead of single I/Os, the ten stacks that sent those on which most time was spent; at each
@@ -97,14 +98,16 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let snoop = Snoop::from_arg_matches(matches)?;
     let view = View::named(if snoop.output.json { "events-json" } else { "events" });
     let repeat = match snoop.words.task()? {
-        Task::Read(_) if snoop.timestamp => {
-            return Err(Hinted::error(
-                "cannot tell the time of day of a capture's I/Os: `--timestamp` is for this machine",
-                "`iowhy snoop FILE --json` tells what is known of its clock",
-            ));
-        }
         Task::Read(files) => {
-            return view.of_files(&files, &snoop.selection.settled(), &snoop.output);
+            if snoop.stacks {
+                return Err(Hinted::error(
+                    "captures hold no stacks: `--stacks` is for this machine",
+                    "`iowhy snoop FILE --files` shows the file of each I/O where it was recorded",
+                ));
+            }
+            let how =
+                Rowed { pattern: snoop.pattern, files: snoop.files, timestamp: snoop.timestamp };
+            return view.of_rows_of(&files, &snoop.selection.settled(), &snoop.output, how);
         }
         Task::Watch(repeat) => repeat,
     };
@@ -118,6 +121,8 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let filter = selection.filter(watch.recording());
     let mut style = snoop.output.style(filter);
     style.pattern = snoop.pattern.then(HashMap::new);
+    style.files = snoop.files;
+    style.clock_of_day = false;
     // Known better once the first I/O has completed.
     style.time_of_day = snoop.timestamp.then_some(0);
     let span = |length: Nanos| Duration::from_nanos(length.ns() as u64);
@@ -240,11 +245,7 @@ impl Table {
 
 /// What the clock of a trace lacks to nanoseconds since 1970.
 fn wall_clock(recording: &Recording) -> Option<i64> {
-    let mut facts = recording.listings.iter().flat_map(|listing| &listing.facts);
-    match facts.find(|fact| fact.key == key::CLOCK_OFFSET)?.value {
-        FactValue::Duration(offset) => Some(offset.ns()),
-        _ => None,
-    }
+    recording.listings.iter().find_map(clock::zero)
 }
 
 /// Nanoseconds since 1970 at the first completion; 0 before there is one.

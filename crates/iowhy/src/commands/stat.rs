@@ -45,6 +45,9 @@ struct Stat {
     /// Read `block/DEVICE/stat` below this folder instead of this machine's counters
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
+    /// The time of day (UTC) above each report
+    #[arg(short = 'T', long, conflicts_with = "json")]
+    timestamp: bool,
     #[command(flatten)]
     selection: Selection,
     #[command(flatten)]
@@ -58,7 +61,8 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let view = View::named(if stat.output.json { "stat-json" } else { "table" });
     let repeat = match stat.words.task()? {
         Task::Read(files) => {
-            return view.of_files(&files, &stat.selection.settled(), &stat.output);
+            let (selection, timestamp) = (stat.selection.settled(), stat.timestamp);
+            return view.of_files(&files, &selection, &stat.output, timestamp);
         }
         Task::Watch(repeat) => repeat,
     };
@@ -78,5 +82,5 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         root: stat.root.clone(),
         ..Plan::traced(TraceMode::Histograms, &selection, stat.tracing)?
     })?;
-    repeated(watch, &view, repeat, interval, &selection, &stat.output)
+    repeated(watch, &view, repeat, interval, &selection, &stat.output, stat.timestamp)
 }

@@ -4,8 +4,9 @@
 //! The screen of `biosnoop`, with any of its columns: `TIME(s) COMM PID DISK T SECTOR BYTES`,
 //! then `P` (-P), `QUE(ms)` (-Q) and `LAT(ms)`. Each line becomes an event: it completed at TIME,
 //! was issued LAT earlier, and was queued QUE before that. The line with which `iowhy snoop` tells
-//! that the I/O below it failed is read too. Lines cut out (`[...]`) do no harm. Rows whose heading was cut
-//! off (`fgrep sdb`) are read where their columns can be nothing else, and a note says so.
+//! that the I/O below it failed is read too, and so is its last column FILE. Lines cut out (`[...]`) do no harm.
+//! Rows whose heading was cut off (`fgrep sdb`) are read where their columns can be nothing else, and a note
+//! says so.
 //!
 //! ## Where it comes from
 //! `biosnoop-bpfcc` and `biosnoop` (packages bpfcc-tools, libbpf-tools), and `biosnoop.bt` of
@@ -62,6 +63,8 @@ const BYTES_WIDTH: usize = 7;
 const SECTOR_BYTES: u64 = 512;
 /// How `iowhy snoop` tells the error of the I/O in the line below.
 const FAILED: &str = "# the I/O below failed: errno ";
+/// The heading of the file behind the latency.
+const FILE_HEADING: &str = "LAT(ms)  FILE";
 /// A clock that falls by more than this went past midnight.
 const HALF_A_DAY_NS: i64 = 43_200_000_000_000;
 const DAY_NS: i64 = 2 * HALF_A_DAY_NS;
@@ -90,12 +93,15 @@ struct Columns {
     numbers: bool,
     pattern: bool,
     queue: bool,
+    /// Behind the latency, as `iowhy snoop --files` prints it.
+    file: bool,
 }
 
 impl Columns {
     fn of(line: &str) -> Option<Columns> {
         let line = line.trim();
-        if !line.starts_with("TIME") || !line.ends_with("LAT(ms)") {
+        if !line.starts_with("TIME") || !line.ends_with("LAT(ms)") && !line.ends_with(FILE_HEADING)
+        {
             return None;
         }
         let has = |name: &str| line.split_ascii_whitespace().any(|word| word == name);
@@ -115,6 +121,7 @@ impl Columns {
             numbers,
             pattern: has("P"),
             queue: has("QUE(ms)"),
+            file: line.ends_with(FILE_HEADING),
         })
     }
 
@@ -143,7 +150,15 @@ impl Default for Columns {
     /// What bcc's biosnoop prints without options.
     fn default() -> Self {
         let clock = Clock::Seconds;
-        Columns { clock, short: false, disk: true, numbers: false, pattern: false, queue: false }
+        Columns {
+            clock,
+            short: false,
+            disk: true,
+            numbers: false,
+            pattern: false,
+            queue: false,
+            file: false,
+        }
     }
 }
 
@@ -326,6 +341,7 @@ impl Biosnoop {
     }
 
     fn event(&mut self, line: &str, sink: &mut dyn Sink) -> Result<Event, &'static str> {
+        let (line, file) = self.columns.file(line);
         let row =
             if self.columns.short { self.columns.short_row(line) } else { self.columns.row(line) };
         let row = row.ok_or("the columns do not fit the heading")?;
@@ -364,6 +380,7 @@ impl Biosnoop {
         event.comm = seen.then(|| self.comm.get(row.comm, |text| sink.name(text)));
         let pid = integer(row.pid).and_then(|pid| u32::try_from(pid).ok());
         event.pid = pid.filter(|pid| seen || *pid != 0);
+        event.file = file.map(|file| sink.name(file));
         Ok(event)
     }
 
@@ -393,7 +410,26 @@ impl Columns {
     /// TIME in seconds, and a name for the disk, as bcc and libbpf-tools print unless told
     /// otherwise.
     fn are_usual(&self) -> bool {
-        self.clock == Clock::Seconds && self.disk && !self.short && !self.pattern
+        self.clock == Clock::Seconds && self.disk && !self.short && !self.pattern && !self.file
+    }
+
+    /// A line without its file, and that file. Two blanks stand before it, and as many before a short
+    /// latency: the first of them behind which a row is whole.
+    fn file<'a>(&self, line: &'a str) -> (&'a str, Option<&'a str>) {
+        if !self.file {
+            return (line, None);
+        }
+        let whole = |row: &str| {
+            self.row(row).is_some_and(|row| {
+                row.latency.contains('.')
+                    && fixed(row.latency, 6).is_some()
+                    && operation(row.kind, Some(512)).is_some()
+            })
+        };
+        let mut blanks = line.match_indices("  ").map(|(place, _)| line.split_at(place));
+        let found = blanks.find(|(row, file)| whole(row) && !file.trim().is_empty());
+        let (row, file) = found.unwrap_or((line, ""));
+        (row, Some(file.trim()).filter(|file| !matches!(*file, "" | "-")))
     }
 
     /// Whether the columns behind TIME are those of a row.

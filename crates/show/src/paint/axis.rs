@@ -1,6 +1,7 @@
 //! Axes: rows of latency, columns of time.
 
 use super::{Line, Tone};
+use crate::clock;
 use crate::words::duration;
 
 /// The label of a latency row: its lower edge, or that it holds all below its upper one.
@@ -12,8 +13,8 @@ pub fn latency_label(low_ns: u64) -> String {
 const TICK: usize = 10;
 
 /// A line of ticks over `columns` columns that cover `seconds` from `start` on, each with its
-/// time behind it.
-pub fn time_axis(start: f64, seconds: f64, columns: usize, unicode: bool) -> Line {
+/// time behind it; as times of day if `start` is a second of the day.
+pub fn time_axis(start: f64, seconds: f64, columns: usize, of_day: bool, unicode: bool) -> Line {
     let mut line = Line::new();
     if !seconds.is_finite() || seconds <= 0.0 || !start.is_finite() || columns == 0 {
         return line;
@@ -24,7 +25,7 @@ pub fn time_axis(start: f64, seconds: f64, columns: usize, unicode: bool) -> Lin
     for k in 0..columns {
         let at = (first + k as f64) * step;
         let column = ((at - start) / seconds * columns as f64).round() as usize;
-        let label = time_label(at, step, start + seconds);
+        let label = time_label(at, step, start + seconds, of_day);
         if column + 1 + label.chars().count() > columns {
             break;
         }
@@ -39,7 +40,7 @@ pub fn time_axis(start: f64, seconds: f64, columns: usize, unicode: bool) -> Lin
 }
 
 /// Ticks of a time axis, `most` at the most: where along it each stands, 0 to 1, and its time.
-pub fn ticks(start: f64, seconds: f64, most: f64) -> Vec<(f64, String)> {
+pub fn ticks(start: f64, seconds: f64, most: f64, of_day: bool) -> Vec<(f64, String)> {
     if !seconds.is_finite() || seconds <= 0.0 || !start.is_finite() {
         return Vec::new();
     }
@@ -48,7 +49,9 @@ pub fn ticks(start: f64, seconds: f64, most: f64) -> Vec<(f64, String)> {
     (0..most as u32 + 2)
         .map(|k| (first + f64::from(k)) * step)
         .take_while(|at| *at <= start + seconds)
-        .map(|at| (((at - start) / seconds).max(0.0), time_label(at, step, start + seconds)))
+        .map(|at| {
+            (((at - start) / seconds).max(0.0), time_label(at, step, start + seconds, of_day))
+        })
         .collect()
 }
 
@@ -69,7 +72,11 @@ fn nice_step(least: f64) -> f64 {
 }
 
 /// A time in the unit and with the decimals that its step asks for.
-fn time_label(at: f64, step: f64, end: f64) -> String {
+fn time_label(at: f64, step: f64, end: f64, of_day: bool) -> String {
+    if of_day {
+        let decimals = (-step.log10() - 1e-6).ceil().clamp(0.0, 6.0) as usize;
+        return clock::of_day(at, decimals);
+    }
     let (scale, unit) = match step {
         s if s >= 3600.0 => (3600.0, "h"),
         s if s >= 60.0 => (60.0, "min"),
@@ -90,7 +97,9 @@ mod tests {
 
     fn drawn(start: f64, seconds: f64, columns: usize) -> String {
         let mut out = Vec::new();
-        time_axis(start, seconds, columns, false).write(200, Colour::None, &mut out).unwrap();
+        time_axis(start, seconds, columns, false, false)
+            .write(200, Colour::None, &mut out)
+            .unwrap();
         String::from_utf8(out).unwrap().trim_end().to_string()
     }
 
@@ -104,5 +113,9 @@ mod tests {
         assert_eq!(drawn(2.64, 0.15, 30), "  '2.65 s   '2.70 s   '2.75 s");
         assert_eq!(drawn(0.0, 0.0, 30), "");
         assert_eq!(drawn(f64::NAN, 1.0, 30), "");
+        let mut out = Vec::new();
+        time_axis(41_767.0, 60.0, 40, true, false).write(200, Colour::None, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(text.trim_end(), "         '11:36:20    '11:36:40");
     }
 }

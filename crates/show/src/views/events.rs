@@ -8,12 +8,13 @@
 //! reads it as `biosnoop`, queue time and losses included.
 //!
 //! ## Units
-//! TIME in seconds on the clock of the trace (TIMESTAMP, if asked for: the time of day, UTC),
+//! TIME in seconds on the clock of the trace (TIMESTAMP, if asked for, and of a capture that knows
+//! it: the time of day, UTC),
 //! SECTOR in units of 512 bytes, BYTES in bytes, QUE (queue to issue, Q2D) and LAT (issue to
 //! completion, D2C) in milliseconds. The QUE column is left out where the source never saw the
 //! queue. P, if asked for, is `S` for an I/O that began where the one before it on its device
-//! ended, `R` for one that began elsewhere, `-` for the first. Lines above an I/O name the file it
-//! is of, if that was traced, and the error it ended with. `-` means that it was not seen for this
+//! ended, `R` for one that began elsewhere, `-` for the first. FILE, if files were traced, is the file
+//! the I/O is of. A line above an I/O names the error it ended with. `-` means that it was not seen for this
 //! request; if the issue was not seen, LAT is all from queue to completion and QUE is `-`. A
 //! process that was not seen is `?` with PID 0, as bcc prints it.
 //!
@@ -29,7 +30,7 @@ use std::io::{self, Write};
 use iowhy_model::{DeviceId, Event, Level, Listing, Nanos, Recording, Report, Stage, Time};
 
 use crate::paint::{Ink, Line, Tone, clean};
-use crate::{Colour, Style, View};
+use crate::{Colour, Style, View, clock};
 
 /// Entry in the list of views.
 pub const VIEW: View = View {
@@ -53,14 +54,18 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
         let any = listing.events.iter().any(|event| style.filter.event(event));
         let traces = recording.listings.iter().filter(|other| other.source.level >= Level::D);
         let live = listing.source.level >= Level::D && traces.count() == 1;
-        let queue = sees_queue(listing);
+        let columns = Columns {
+            queue: sees_queue(listing),
+            file: style.files || listing.events.iter().any(|event| event.file.is_some()),
+            of_day: of_day(listing, style),
+        };
         if style.heading && (any || live) {
             // Prose between two listings keeps them apart when they are read again.
             if headed || style.part.is_some_and(|part| part > 0) {
                 writeln!(out, "\n# {}, {}", clean(&listing.source.place()), listing.source.format)?;
             }
             headed = true;
-            head(queue, style, out)?;
+            head(columns, style, out)?;
         }
         let mut unfinished = 0;
         for event in listing.events.iter().filter(|event| style.filter.event(event)) {
@@ -69,13 +74,10 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
                 unfinished += 1;
                 continue;
             }
-            if let Some(file) = event.file {
-                writeln!(out, "# the I/O below is of {}", clean(recording.text(file)))?;
-            }
             if let Some(errno) = event.error {
                 writeln!(out, "# the I/O below failed: errno {errno}, {}", error_words(errno))?;
             }
-            row(recording, event, pattern, queue, style, out)?;
+            row(recording, event, pattern, columns, style, out)?;
         }
         if unfinished > 0 {
             writeln!(out, "# {unfinished} more without a completion time or a latency")?;
@@ -86,6 +88,20 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
         losses(listing, style, out)?;
     }
     Ok(())
+}
+
+/// The columns that not every listing has.
+#[derive(Clone, Copy)]
+struct Columns {
+    queue: bool,
+    file: bool,
+    /// Nanoseconds since 1970 at the zero of the clock, where the time of day is told.
+    of_day: Option<i64>,
+}
+
+/// The time of day is told if it was asked for, and of a capture wherever that knows it.
+fn of_day(listing: &Listing, style: &Style) -> Option<i64> {
+    style.time_of_day.or_else(|| clock::zero(listing).filter(|_| style.clock_of_day))
 }
 
 fn sees_queue(listing: &Listing) -> bool {
@@ -128,12 +144,13 @@ fn error_words(errno: u16) -> &'static str {
     }
 }
 
-fn head(queue: bool, style: &Style, out: &mut dyn Write) -> io::Result<()> {
-    let time = if style.time_of_day.is_some() { "TIMESTAMP      " } else { "TIME(s)" };
+fn head(columns: Columns, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+    let time = if columns.of_day.is_some() { "TIMESTAMP      " } else { "TIME(s)" };
     let pattern = if style.pattern.is_some() { "P " } else { "" };
-    let queue = if queue { "QUE(ms) " } else { "" };
+    let queue = if columns.queue { "QUE(ms) " } else { "" };
+    let file = if columns.file { "  FILE" } else { "" };
     let text = format!(
-        "{:<10} {:<15} {:<7} {:<7} {:<2} {:<10} {:<7} {pattern}{queue}{:>7}",
+        "{:<10} {:<15} {:<7} {:<7} {:<2} {:<10} {:<7} {pattern}{queue}{:>7}{file}",
         time, "COMM", "PID", "DISK", "T", "SECTOR", "BYTES", "LAT(ms)"
     );
     Line::new().with(&text, Ink::strong(Tone::Plain)).write(usize::MAX, style.colour, out)
@@ -143,7 +160,7 @@ fn row(
     recording: &Recording,
     event: &Event,
     pattern: &str,
-    queue: bool,
+    columns: Columns,
     style: &Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -154,7 +171,7 @@ fn row(
     let number = |value: Option<u64>| value.map_or("-".to_string(), |value| value.to_string());
     let mut text = format!(
         "{:<10} {:<15} {:<7} {:<7} {:<2} {:<10} {:<7} ",
-        when(completed, style),
+        when(completed, columns.of_day),
         // Line feeds in a name would make two lines of one.
         clean(comm.unwrap_or("?")),
         event.pid.unwrap_or(0),
@@ -164,7 +181,7 @@ fn row(
         number(event.bytes.map(u64::from)),
     );
     text += pattern;
-    if queue {
+    if columns.queue {
         let waited = event.latency(Stage::Queue);
         text += &format!("{:>7} ", waited.map_or("-".to_string(), |w| format!("{:.3}", w.ms())));
     }
@@ -173,16 +190,22 @@ fn row(
         l if l > SLOW => Tone::Warn,
         _ => Tone::Plain,
     };
+    let file = match event.file.filter(|_| columns.file) {
+        Some(file) => format!("  {}", clean(recording.text(file))),
+        None if columns.file => "  -".to_string(),
+        None => String::new(),
+    };
     if tone == Tone::Plain || style.colour == Colour::None {
-        return writeln!(out, "{text}{:>7.3}", latency.ms());
+        return writeln!(out, "{text}{:>7.3}{file}", latency.ms());
     }
     let number = format!("{:>7.3}", latency.ms());
-    Line::new().with(&text, Tone::Plain).with(&number, tone).write(usize::MAX, style.colour, out)
+    let line = Line::new().with(&text, Tone::Plain).with(&number, tone);
+    line.with(&file, Tone::Plain).write(usize::MAX, style.colour, out)
 }
 
 /// The time on the trace's clock, or the time of day (UTC).
-fn when(completed: Time, style: &Style) -> String {
-    let Some(zero) = style.time_of_day else { return format!("{:.6}", completed.seconds()) };
+fn when(completed: Time, of_day: Option<i64>) -> String {
+    let Some(zero) = of_day else { return format!("{:.6}", completed.seconds()) };
     let us = zero.saturating_add(completed.ns()).div_euclid(1000);
     let (second, us) = (us.div_euclid(1_000_000).rem_euclid(86_400), us.rem_euclid(1_000_000));
     let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);

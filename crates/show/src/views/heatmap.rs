@@ -12,8 +12,8 @@
 //! request was waiting all the time. Waited time is counted at the middle of each bucket and then
 //! fitted to the exact sum of the column where the source gave one; the map says which. Colours
 //! grow with the logarithm of the value, so that a single slow request stays visible. Time is
-//! that of the source's own clock; where the clock began long before, the title says what the
-//! map's zero is.
+//! the time of day (UTC) where the source knows it, else that of its own clock; where that clock
+//! began long before, the title says what the map's zero is.
 //!
 //! ## Read it like this
 //! A device in order shows one or two steady bands. A band that climbs is a queue that fills; a
@@ -72,9 +72,10 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
             }
             drawn += 1;
             title(&mut paper, report, listing, one, &picture)?;
-            map(&mut paper, &picture, Measure::Frequency)?;
+            let start = picture.axis(listing);
+            map(&mut paper, &picture, start, Measure::Frequency)?;
             paper.blank()?;
-            map(&mut paper, &picture, Measure::Intensity)?;
+            map(&mut paper, &picture, start, Measure::Intensity)?;
         }
     }
     if let Some(text) = crowd.words() {
@@ -112,7 +113,12 @@ fn title(
 }
 
 /// One map: heading, cells with labels, time axis, legend.
-fn map(paper: &mut Paper, picture: &Picture, measure: Measure) -> io::Result<()> {
+fn map(
+    paper: &mut Paper,
+    picture: &Picture,
+    (start, of_day): (f64, bool),
+    measure: Measure,
+) -> io::Result<()> {
     let style = paper.style;
     let ramp: Ramp = match measure {
         Measure::Frequency => style.palette.frequency(),
@@ -141,12 +147,7 @@ fn map(paper: &mut Paper, picture: &Picture, measure: Measure) -> io::Result<()>
         paper.line(&drawn)?;
     }
     let mut axis = Line::new().with(&" ".repeat(LEFT), Tone::Plain);
-    axis.append(time_axis(
-        picture.start - picture.origin(),
-        picture.seconds,
-        picture.columns,
-        style.unicode,
-    ));
+    axis.append(time_axis(start, picture.seconds, picture.columns, of_day, style.unicode));
     axis.pad(LEFT + picture.columns);
     axis.push(&format!(" {:>8}", picture.latest_sum(measure)), Ink::strong(Tone::Plain));
     paper.line(&axis)?;

@@ -9,6 +9,7 @@ use iowhy_model::{
 
 use super::layout::COLUMNS;
 use crate::Style;
+use crate::clock;
 use crate::sources::file_name;
 use crate::words::duration;
 
@@ -148,7 +149,12 @@ fn of_intervals(
 fn heading(listing: &Listing, interval: &Interval) -> String {
     let mut text = title(listing);
     if let Some(start) = interval.start {
-        text += &format!("  from {}", duration(start.ns() as f64));
+        text += &match clock::zero(listing) {
+            Some(zero) => {
+                format!("  from {}", clock::date_and_time(zero.saturating_add(start.ns())))
+            }
+            None => format!("  from {}", duration(start.ns() as f64)),
+        };
     }
     if let Some(length) = interval.length {
         text += &format!("  over {}", duration(length.ns() as f64));

@@ -1,0 +1,68 @@
+//! Times of day (UTC), for listings whose clock says when its zero was.
+
+use iowhy_model::{FactValue, Listing, key};
+
+/// Nanoseconds since 1970 (UTC) at the zero of a listing's clock, if it is known.
+pub fn zero(listing: &Listing) -> Option<i64> {
+    match listing.facts.iter().find(|fact| fact.key == key::CLOCK_OFFSET)?.value {
+        FactValue::Duration(offset) => Some(offset.ns()),
+        _ => None,
+    }
+}
+
+/// A moment as `2026-11-21 11:36:07 UTC` (days to a date after Howard Hinnant's "chrono-compatible
+/// low-level date algorithms").
+pub fn date_and_time(since_1970_ns: i64) -> String {
+    let seconds = since_1970_ns.div_euclid(1_000_000_000);
+    let (days, of_day) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    let shifted = days + 719_468;
+    let (era, of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
+}
+
+/// A second of the day as `11:36:07`, with so many decimals.
+pub fn of_day(seconds: f64, decimals: usize) -> String {
+    let scale = 10i64.pow(decimals.min(9) as u32);
+    let parts = (seconds * scale as f64).round() as i64;
+    let whole = parts.div_euclid(scale).rem_euclid(86_400);
+    let (hour, minute, second) = (whole / 3600, whole / 60 % 60, whole % 60);
+    let text = format!("{hour:02}:{minute:02}:{second:02}");
+    match decimals.min(9) {
+        0 => text,
+        decimals => format!("{text}.{:0decimals$}", parts.rem_euclid(scale)),
+    }
+}
+
+/// Seconds since midnight (UTC) of a moment.
+pub fn second_of_day(since_1970_ns: i64) -> f64 {
+    since_1970_ns.rem_euclid(86_400_000_000_000) as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_and_times_are_those_of_date() {
+        let at = |seconds: i64| date_and_time(seconds * 1_000_000_000);
+        assert_eq!(at(0), "1970-01-01 00:00:00 UTC");
+        assert_eq!(at(951_782_399), "2000-02-28 23:59:59 UTC");
+        assert_eq!(at(951_782_400), "2000-02-29 00:00:00 UTC");
+        assert_eq!(at(1_795_260_967), "2026-11-21 11:36:07 UTC");
+    }
+
+    #[test]
+    fn a_second_of_the_day_has_the_decimals_asked_for() {
+        assert_eq!(of_day(41_767.0, 0), "11:36:07");
+        assert_eq!(of_day(41_767.25, 2), "11:36:07.25");
+        assert_eq!(of_day(86_399.999, 0), "00:00:00");
+        assert_eq!(second_of_day(1_795_260_967_000_000_000), 41_767.0);
+    }
+}
