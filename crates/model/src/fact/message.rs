@@ -89,6 +89,8 @@ pub enum PathComplaint {
     Reset,
     /// The command was done and its interrupt never came.
     LostInterrupt,
+    /// The link was reset: what the kernel does with a port after any command that it gave up.
+    LinkReset,
 }
 
 impl Message {
@@ -136,6 +138,8 @@ const RESET: [&str; 6] = [
 ];
 /// And of an interrupt that never came (drivers/nvme/host/pci.c).
 const POLLED: &str = "completion polled";
+/// A reset that by itself blames no link (drivers/ata/libata-eh.c, ata_eh_reset).
+const LINK_RESET: &str = "hard resetting link";
 
 fn complaint(text: &str) -> Option<PathComplaint> {
     let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
@@ -143,8 +147,10 @@ fn complaint(text: &str) -> Option<PathComplaint> {
         Some(PathComplaint::Corruption)
     } else if says(&RESET) {
         Some(PathComplaint::Reset)
+    } else if says(&[POLLED]) {
+        Some(PathComplaint::LostInterrupt)
     } else {
-        says(&[POLLED]).then_some(PathComplaint::LostInterrupt)
+        says(&[LINK_RESET]).then_some(PathComplaint::LinkReset)
     }
 }
 

@@ -160,11 +160,12 @@ pub(crate) fn disk_interval(disk: &Disk, length: Nanos, device: DeviceId) -> Opt
         interval.rates.push((op, rates));
     }
     // in_queue includes the time of flushes, which fio counts nowhere else: beside writes the queue is
-    // that of the reads and writes alone.
+    // that of the reads and writes alone. Where it is shorter than their waits, the kernel is older than
+    // 5.0 and looked at the queue now and then only (part_round_stats, block/blk-core.c).
     let waited = disk.ticks_ms.map(|ticks| ticks.iter().sum::<u64>());
     let writes = ios.get(1).is_some_and(|count| *count > 0);
     let queue =
-        disk.queue_ms.map(|queue| waited.filter(|_| writes).map_or(queue, |ms| ms.min(queue)));
+        disk.queue_ms.map(|queue| waited.filter(|ms| writes || *ms > queue).map_or(queue, |ms| ms));
     interval.queue_len = queue.map(|queue| queue as f64 / length.ms());
     interval.busy = disk.util_percent.map(|percent| percent / 100.0);
     Some(interval)

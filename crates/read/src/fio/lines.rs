@@ -237,6 +237,22 @@ pub(crate) fn issued(line: &str) -> Option<[u64; 3]> {
     Some([numbers.next()??, numbers.next()??, numbers.next()??])
 }
 
+/// `IO depths    : 1=0.1%, 2=0.1%, ... >=64=100.0%`: the depth that more than half of the requests met.
+pub(crate) fn depth_met(line: &str) -> Option<u64> {
+    let (_, rest) = line.trim().strip_prefix("IO depths")?.split_once(':')?;
+    rest.split(',').find_map(|part| {
+        let (depth, share) = part.trim().trim_start_matches(">=").split_once('=')?;
+        let share: f64 = share.trim_end_matches('%').parse().ok()?;
+        integer(depth).filter(|_| share > 50.0)
+    })
+}
+
+/// `latency   : target=0, window=0, percentile=100.00%, depth=64`: the depth that was asked for.
+pub(crate) fn depth_asked(line: &str) -> Option<u64> {
+    let rest = line.trim().strip_prefix("latency")?.trim_start().strip_prefix(": target=")?;
+    field(rest, "depth").and_then(integer).filter(|depth| *depth > 0)
+}
+
 /// `vda: ios=67385/66700, merge=9/0, ticks=4043/3497, in_queue=7541, util=73.03%`.
 pub(crate) fn disk(line: &str) -> Option<Disk> {
     let (name, rest) = line.trim().split_once(": ios=")?;
@@ -298,6 +314,15 @@ fn scaled(text: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn depths_of_a_run_without_a_heading() {
+        let met = "  IO depths    : 1=0.1%, 2=0.1%, 4=0.1%, 8=0.1%, 16=0.1%, 32=0.1%, >=64=113.6%";
+        assert_eq!(depth_met(met), Some(64));
+        assert_eq!(depth_met("  IO depths    : 1=100.0%, 2=0.0%, >=64=0.0%"), Some(1));
+        let asked = "     latency   : target=0, window=0, percentile=100.00%, depth=64";
+        assert_eq!((depth_asked(asked), depth_asked("latency : 5 ms")), (Some(64), None));
+    }
 
     #[test]
     fn both_generations_of_the_direction_line() {

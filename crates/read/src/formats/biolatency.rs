@@ -52,6 +52,8 @@ const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
 const DAY_S: i64 = 86_400;
 const NS_PER_S: i64 = 1_000_000_000;
+/// The longest time limit a request can be given: that of NVMe, in a 32-bit number of ms.
+const LONGEST_NS: u64 = 4_294_967_295 * MS;
 
 /// A listing begins with a table's heading, or with a banner, time or key that leads to one.
 fn sniff(head: &[&str]) -> Sniff {
@@ -318,6 +320,11 @@ impl Biolatency {
                 let Some(table) = &mut self.table else {
                     return Err("a row without a heading".to_string());
                 };
+                if low.saturating_mul(table.unit) > LONGEST_NS {
+                    sink.source().impossible += u64::from(count > 0);
+                    let reason = "no driver waits so long: the latencies of this row cannot be";
+                    return if count > 0 { Err(reason.to_string()) } else { Ok(()) };
+                }
                 let end = high.saturating_add(1).saturating_mul(table.unit);
                 table.rows.push((low.saturating_mul(table.unit), end, count));
             }

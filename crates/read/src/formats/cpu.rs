@@ -2,7 +2,7 @@
 //!
 //! ## Reads
 //! top's lines `%Cpu(s):  5.9 us,  5.9 sy, ... 0.0 wa, ... 0.0 st` with load average, swap in use and
-//! the number of tasks in uninterruptible sleep (`D`); the tables of `mpstat` and `sar -u`, their rows
+//! the number of tasks in uninterruptible sleep (`D`), and the share of a processor that `kswapd` takes; the tables of `mpstat` and `sar -u`, their rows
 //! `all`. Mean and maximum of each share become facts: `cpu.iowait.mean`, `cpu.steal.max`. iostat's own
 //! `avg-cpu` lines are read with its disks.
 //!
@@ -95,8 +95,12 @@ struct Cpu {
     load: Column,
     /// Swap in use, KiB.
     swap: Column,
-    /// Where the state of a task stands in the rows below, and tasks in uninterruptible sleep.
+    /// Where the state of a task and its share of a processor stand in the rows below, and tasks in
+    /// uninterruptible sleep.
     state_at: Option<usize>,
+    share_at: Option<usize>,
+    /// The largest share of a processor that a thread which reclaims memory took.
+    reclaim: Option<f64>,
     blocked: u64,
     most_blocked: u64,
 }
@@ -125,6 +129,7 @@ impl Reader for Cpu {
             self.swap.take(kib);
         } else if let Some(place) = tasks(text) {
             (self.state_at, self.blocked) = (Some(place), 0);
+            self.share_at = text.split_whitespace().position(|word| word == "%CPU");
         } else if text.starts_with("Tasks:") || text.starts_with("Threads:") || memory(text) {
             return Step::Took;
         } else {
@@ -140,6 +145,9 @@ impl Reader for Cpu {
         self.processor.state(sink);
         self.load.state("tasks.load", "tasks", sink);
         self.swap.state("swap.in-use", "KiB", sink);
+        if let Some(share) = self.reclaim {
+            state(None, "tasks.kswapd", format!("{share} %"), sink);
+        }
         if self.most_blocked > 0 {
             state(None, "tasks.blocked", format!("{} tasks", self.most_blocked), sink);
         }
@@ -179,6 +187,11 @@ impl Cpu {
             return Step::Passed;
         }
         self.blocked += u64::from(state == Some(&"D"));
+        let share = self.share_at.and_then(|place| words.get(place)).and_then(|word| decimal(word));
+        let name = words.last().map_or("", |name| name.trim_start_matches('['));
+        if let Some(share) = share.filter(|_| name.starts_with("kswapd")) {
+            self.reclaim = Some(self.reclaim.map_or(share, |most| most.max(share)));
+        }
         self.most_blocked = self.most_blocked.max(self.blocked);
         Step::Took
     }
@@ -232,12 +245,14 @@ mod tests {
              %Cpu(s):  5,9 us,  5,9 sy,  0,0 ni, 28,2 id, 60,0 wa,  0,0 hi,  0,0 si,  0,0 st\n\
              MiB Swap:   2048.0 total,   2000.0 free,     48.0 used.   3419.3 avail Mem\n\n   \
              PID USER      PR  NI    VIRT    RES    SHR S  %CPU  %MEM     TIME+ COMMAND\n  \
-             1935 db        20   0  161888   2108   1520 D   6.2   0.1   0:00.01 mysqld\n",
+             1935 db        20   0  161888   2108   1520 D   6.2   0.1   0:00.01 mysqld\n  \
+             160 root      20   0       0      0      0 R  99.0   0.0  10:42.59 [kswapd0]\n",
         );
         for fact in ["cpu.iowait.mean 60 %", "tasks.load.mean 8.2", "swap.in-use.mean 50331648 B"] {
             assert!(new.contains(&fact.to_string()), "{fact}: {new:?}");
         }
         assert!(new.contains(&"tasks.blocked 1".to_string()));
+        assert!(new.contains(&"tasks.kswapd 99 %".to_string()), "{new:?}");
     }
 
     #[test]

@@ -80,6 +80,9 @@ fn spoken(line: &str) -> (Option<&str>, &str) {
     }
 }
 
+/// The last column of the distribution of depths: so many or more.
+const DEEPEST: u64 = 64;
+
 fn sniff(lines: &[&str]) -> Sniff {
     let (_, line) = spoken(lines.first().copied().unwrap_or_default());
     Sniff::from(
@@ -116,6 +119,9 @@ struct Fio {
     server: Option<String>,
     /// Inside what the client adds up over all servers.
     in_sum: bool,
+    /// Depth most requests met, and the depth asked for, as the lines below a group say.
+    met: Option<u64>,
+    asked: Option<u64>,
 }
 
 /// The group in which a client adds up its servers.
@@ -218,6 +224,10 @@ impl Fio {
             self.shares.extend(rows);
         } else if let Some(issued) = lines::issued(line) {
             self.issued = Some(issued);
+        } else if let Some(met) = lines::depth_met(line) {
+            self.met = Some(met);
+        } else if let Some(asked) = lines::depth_asked(line) {
+            self.asked = Some(asked);
         } else if let Some(disk) = lines::disk(line) {
             self.close_group(sink);
             return self.disk(&disk, sink);
@@ -311,9 +321,17 @@ impl Fio {
 
     /// States how many requests the group has in flight at most, if heading and group say it.
     fn state_at_once(&mut self, device: DeviceId, sink: &mut dyn Sink) {
-        let Some((engine, depth)) = self.depths.get(&self.job) else { return };
         let jobs = self.jobs.take();
-        let Some(most) = at_once(engine.as_deref(), depth.as_deref(), jobs) else { return };
+        // Without a heading nobody names the engine: the depth asked for counts if requests met it.
+        let (met, asked) = (self.met.take(), self.asked.take());
+        let met = asked
+            .zip(met)
+            .filter(|(asked, met)| (*met..2 * met).contains(asked) || *met == DEEPEST);
+        let most = match self.depths.get(&self.job) {
+            Some((engine, depth)) => at_once(engine.as_deref(), depth.as_deref(), jobs),
+            None => met.and_then(|(asked, _)| asked.checked_mul(jobs?)),
+        };
+        let Some(most) = most else { return };
         let place = sink.source().place();
         sink.fact(Fact::new(Some(device), key::RUN_AT_ONCE, FactValue::Count(most), place));
     }

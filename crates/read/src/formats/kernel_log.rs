@@ -5,7 +5,8 @@
 //! of `/var/log/messages`, and of `journalctl -k` in all its forms (`-o short` and its kin, `cat`,
 //! `json`, `json-pretty`, `export`, `verbose`). Messages copied without any time are read too. A
 //! message of a known kind becomes a fact `kernel.log.KIND` of its device, whose value is the time as printed, in
-//! brackets, and the message. Kinds are `medium` (the surface could not be read), `link` (cable,
+//! brackets, and the message. Several messages that were run together on one line are told apart by
+//! their times. An array that begins a check or rebuild, and of which no end follows, is a fact too. Kinds are `medium` (the surface could not be read), `link` (cable,
 //! connector, port), `phy` (the link went down, nothing else), `timeout` (no answer from the
 //! drive), `controller` (NVMe or host adapter reset), `offline`, `io-error`, `hung-task`,
 //! `firmware`. Facts `kernel.log.KIND.count` count all messages of a kind, and
@@ -40,7 +41,7 @@ use std::collections::BTreeMap;
 use iowhy_model::{Fact, FactKey, FactValue, Level, Message, MessageKind, Note, Sink, key};
 
 use self::journal::Journal;
-use self::line::{is_bare, is_of_another, is_pci, split};
+use self::line::{is_bare, is_of_another, is_pci, messages, split};
 use crate::drive::health::state;
 use crate::drive::smartd_lines;
 use crate::{Format, Reader, Sniff, Step};
@@ -55,8 +56,9 @@ pub const FORMAT: Format = Format {
     reader: || Box::new(KernelLog::default()),
 };
 
-/// Messages kept of one kind and device.
+/// Messages kept of one kind and device, and arrays remembered.
 const KEPT: u64 = 100;
+const ARRAYS: usize = 256;
 
 /// What words make a message of which kind; the first that fits decides. Each row is all words of
 /// a message of the kernel that must be there (drivers/ata/libata-eh.c, drivers/scsi/scsi_logging.c,
@@ -167,6 +169,8 @@ struct KernelLog {
     /// The port of the last message that named one: its `res` line does not.
     port: String,
     counts: BTreeMap<(&'static str, String), u64>,
+    /// Arrays that do background work of which no end was printed.
+    arrays: BTreeMap<String, String>,
     /// In what form the log came.
     form: Form,
 }
@@ -187,6 +191,25 @@ enum Form {
 
 impl Reader for KernelLog {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        // A page or a terminal may have run the lines together.
+        let parts = messages(line);
+        if parts.len() > 1 {
+            for part in parts {
+                self.one(part, sink);
+            }
+            return Step::Took;
+        }
+        self.one(line, sink)
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        self.close(sink);
+    }
+}
+
+impl KernelLog {
+    /// Takes a line that holds one message at most.
+    fn one(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         let first = sink.source().lines.map_or(0, |(first, _)| first);
         let place = format!("{}:{}", sink.source().input, first + self.offered);
         self.offered += 1;
@@ -228,7 +251,8 @@ impl Reader for KernelLog {
         }
     }
 
-    fn finish(&mut self, sink: &mut dyn Sink) {
+    /// States what the log says as a whole.
+    fn close(&mut self, sink: &mut dyn Sink) {
         let place = sink.source().place();
         if let Form::Journal(journal) = &mut self.form
             && let Some(entry) = journal.finish()
@@ -244,16 +268,34 @@ impl Reader for KernelLog {
             let value = FactValue::Count(count);
             fact(&name, key::KERNEL_LOG_COUNT.of(kind), value, place.clone(), sink);
         }
+        for (name, work) in std::mem::take(&mut self.arrays) {
+            let value = FactValue::Text(work);
+            fact(&name, key::ARRAY_ACTION, value, place.clone(), sink);
+        }
         let (lines, end) = (FactValue::Count(self.lines), std::mem::take(&mut self.end));
         fact("", key::KERNEL_LOG_LINES, lines, place.clone(), sink);
         fact("", key::KERNEL_LOG_END, FactValue::Text(end), place, sink);
     }
-}
 
-impl KernelLog {
     /// Whether a line without a time is the second one of a message (`res 41/40:...`).
     fn goes_on(&self, line: &str) -> bool {
         !self.port.is_empty() && (line.starts_with("res ") || line.starts_with("cmd "))
+    }
+
+    /// Takes what the array driver says: `data-check of RAID array md3`, `md3: data-check done.`
+    /// (drivers/md/md.c, md_do_sync).
+    fn array(&mut self, said: &str) {
+        let name = |word: &str| is_disk(word).then(|| word.to_string());
+        if let Some((work, array)) = said.split_once(" of RAID array ") {
+            let begins = !work.contains(' ') && self.arrays.len() < ARRAYS;
+            if let Some(array) = name(array.trim()).filter(|_| begins) {
+                self.arrays.insert(array, work.to_string());
+            }
+        } else if let Some((array, end)) = said.split_once(": ")
+            && (end.contains(" done") || end.contains(" interrupted"))
+        {
+            self.arrays.remove(array);
+        }
     }
 
     /// Takes a message of the kernel.
@@ -263,6 +305,9 @@ impl KernelLog {
         let named = device(message);
         if let Some(port) = named.filter(|name| name.starts_with("ata")) {
             self.port = port.to_string();
+        }
+        if let Some(said) = message.strip_prefix("md: ") {
+            self.array(said);
         }
         let Some(kind) = kind(message) else { return };
         let port = Some(self.port.as_str()).filter(|_| message.starts_with("res "));
@@ -304,6 +349,37 @@ mod tests {
             assert_eq!(device(message).unwrap_or_default(), name, "{message}");
         }
         assert_eq!(kind("EXT4-fs (sda1): mounted filesystem"), None);
+    }
+
+    #[test]
+    fn messages_run_together_are_told_apart() {
+        let one = "[ 6546.141374] ata3.00: exception Emask 0x0 frozen [ 6546.141379] ata3.00: failed command: FLUSH \
+                   CACHE EXT [ 6546.141390] ata3.00: status: { DRDY }";
+        let parts = messages(one);
+        assert_eq!(parts.len(), 3);
+        assert_eq!(
+            split(parts[1]),
+            Some(("6546.141379", "ata3.00: failed command: FLUSH CACHE EXT"))
+        );
+        for alone in [
+            "[    1.234567] sd 0:0:0:0: [sda] tag#3 Sense Key : Medium Error [current]",
+            "[    1.234567] [    1.234567] sd 0:0:0:0: x",
+            "Nov  1 08:36:47 web kernel: [    1.000000] ata3: x",
+        ] {
+            assert_eq!(messages(alone), [alone], "{alone}");
+        }
+    }
+
+    #[test]
+    fn an_array_that_is_checked_until_it_is_done() {
+        let actions = |text: &str| {
+            let facts = crate::scan::recorded(text).listings.remove(0).facts;
+            let of = facts.into_iter().filter(|fact| fact.key == key::ARRAY_ACTION);
+            of.map(|fact| fact.value.to_string()).collect::<Vec<_>>()
+        };
+        let begins = "[61523.111294] md: data-check of RAID array md3\n";
+        assert_eq!(actions(begins), ["data-check"]);
+        assert!(actions(&format!("{begins}[71523.111294] md: md3: data-check done.\n")).is_empty());
     }
 
     #[test]

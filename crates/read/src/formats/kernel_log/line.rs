@@ -47,6 +47,37 @@ pub(super) fn split(line: &str) -> Option<(&str, &str)> {
     dated.then_some((stamp, message))
 }
 
+/// The messages of a line into which several were run together: each begins with a time of its own in
+/// brackets. One piece, the line, if there is one message at most.
+pub(super) fn messages(line: &str) -> Vec<&str> {
+    const STAMP: usize = 18;
+    let stamped = |place: usize| {
+        let inner = line.get(place + 1..)?.split_once(']')?.0;
+        let (whole, fraction) = inner.trim_start().split_once('.')?;
+        let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        let is_time = digits(whole) && digits(fraction) && fraction.len() == 6;
+        (inner.len() <= STAMP && is_time).then_some(place)
+    };
+    let begins = |(place, _): (usize, &str)| match place {
+        0 => stamped(0),
+        _ => {
+            stamped(place).filter(|_| line.get(..place).is_some_and(|before| before.ends_with(' ')))
+        }
+    };
+    let places: Vec<usize> = line.match_indices('[').filter_map(begins).collect();
+    // Of two stamps side by side one repeats the other.
+    let apart = |pair: &[usize]| {
+        let between = pair.first().zip(pair.last()).and_then(|(from, to)| line.get(*from..*to));
+        between.and_then(|text| text.split_once(']')).is_some_and(|(_, said)| said.trim().len() > 3)
+    };
+    if places.len() < 2 || !places.windows(2).all(apart) {
+        return vec![line];
+    }
+    let ends = places.iter().skip(1).copied().chain([line.len()]);
+    let starts = std::iter::once(0).chain(places.iter().skip(1).copied());
+    starts.zip(ends).filter_map(|(from, to)| line.get(from..to)).map(str::trim_end).collect()
+}
+
 /// The text behind `<3>`, as /dev/kmsg and `dmesg -r` write the level, or behind `kern  :err   : `, as
 /// `dmesg -x` does.
 fn without_level(text: &str) -> &str {
