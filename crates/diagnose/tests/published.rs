@@ -159,3 +159,73 @@ nvme1n1 0.93 0.83 0.05 0.00 0.27 0.00 22.22 0.00 1.57 0.00 0.00 54.07 4.80 0.04 
     let told = findings.iter().any(|f| f.sentence.contains("285 requests outstanding"));
     assert!(told, "{}", brief(&findings));
 }
+
+/// Eight disks: six are read from, two are written to, as fast as they go.
+fn copied_to(two: &str) -> String {
+    let mut rows = String::from(OLD);
+    for disk in ["b", "c", "d", "e", "f", "g"] {
+        rows.push_str(&format!(
+            "\nsd{disk} 0 0 320.40 2.80 40960 20 253.24 0.73 2.20 2.19 3.21 1.00 33.13"
+        ));
+    }
+    for disk in ["h", "k"] {
+        rows.push_str(&format!("\nsd{disk} {two}"));
+    }
+    rows.push('\n');
+    rows
+}
+
+#[test]
+fn disks_that_do_other_work_are_no_peers() {
+    // openzfs/zfs#6265: a copy from six disks to two.
+    let written = "0 0 0.80 987.90 3.20 125440 253.74 9.73 9.84 15.88 9.84 1.01 99.40";
+    let findings = judged(&copied_to(written));
+    assert!(of(&findings, "peer.outlier").is_empty(), "{}", brief(&findings));
+    assert!(!blames_a_device(&findings), "{}", brief(&findings));
+    // Of those that do the same one may be the slow one.
+    let slow =
+        judged(&copied_to("0 0 300.10 2.90 38400 20 253.24 11.90 38.10 38.19 30.21 3.30 99.13"));
+    assert!(!of(&slow, "peer.outlier").is_empty(), "{}", brief(&slow));
+}
+
+#[test]
+fn files_and_volumes_are_no_peers() {
+    for name in ["loop", "dm-", "zram"] {
+        let mut rows = String::from(OLD);
+        for place in 0..8 {
+            let wait = if place == 5 { 30.0 } else { 0.4 };
+            let queue = 0.08 * wait;
+            rows.push_str(&format!(
+                "\n{name}{place} 0 0 80.00 0.00 320 0 8.00 {queue:.2} {wait} {wait} 0.00 0.30 2.40"
+            ));
+        }
+        rows.push('\n');
+        let findings = judged(&rows);
+        assert!(of(&findings, "peer.outlier").is_empty(), "{name}: {}", brief(&findings));
+    }
+}
+
+#[test]
+fn memory_that_is_reclaimed_without_end_is_short() {
+    // okd-project/okd#1846.
+    let findings = judged(
+        "top - 14:02:50 up 16:38,  1 user,  load average: 378.90, 324.11, 182.45
+%Cpu(s):  4.4 us,  6.6 sy,  0.0 ni,  0.0 id, 88.3 wa,  0.2 hi,  0.3 si,  0.2 st
+    PID USER      PR  NI    VIRT    RES    SHR S  %CPU  %MEM     TIME+ COMMAND
+    160 root      20   0       0      0      0 R  99.0   0.0  10:42.59 [kswapd0]
+",
+    );
+    assert!(accuses(&findings, "layer.memory"), "{}", brief(&findings));
+}
+
+#[test]
+fn a_link_reset_after_a_timeout_blames_no_link() {
+    let findings = judged(
+        "[ 6546.141374] ata3.00: exception Emask 0x0 SAct 0x0 SErr 0x0 action 0x6 frozen
+[ 6546.141379] ata3.00: failed command: FLUSH CACHE EXT
+[ 6546.141388]          res 40/00:00:00:00:00/00:00:00:00:00/00 Emask 0x4 (timeout)
+[ 6546.141395] ata3: hard resetting link
+",
+    );
+    assert!(accuses(&findings, "device.stall"), "{}", brief(&findings));
+}

@@ -24,7 +24,7 @@
 //! ## Next step
 //! Free space, TRIM and firmware of flash; SMART and cable of a disk; hedge reads meanwhile.
 
-use iowhy_model::{Bound, DeviceId, Finding, Level, MessageKind, Unit, Verdict};
+use iowhy_model::{Bound, DeviceId, Finding, Level, MessageKind, PathComplaint, Unit, Verdict};
 
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
@@ -95,7 +95,11 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
             logged.iter().filter(|line| kinds.contains(&line.kind)).copied().collect()
         };
         let lines = of(&[MessageKind::Timeout, MessageKind::Command]);
-        if lines.is_empty() || !of(&[MessageKind::Medium, MessageKind::Link]).is_empty() || may_be_remote(analysis, device) {
+        let others = of(&[MessageKind::Medium, MessageKind::Link]);
+        // A reset of the link is how libata gets hold of a port again after any command it gave up.
+        let speak =
+            others.iter().any(|line| line.message.complaint != Some(PathComplaint::LinkReset));
+        if lines.is_empty() || speak || may_be_remote(analysis, device) {
             return None;
         }
         let mut builder = EvidenceBuilder::default();

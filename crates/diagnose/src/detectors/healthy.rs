@@ -32,6 +32,7 @@ use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Detector, Needs, Ranked, Rule};
 use crate::evidence::builder::{computed, estimated, held, lines, new_finding, of_disk};
 use crate::evidence::medium_readings::{self, Readings};
+use crate::evidence::runs;
 use crate::evidence::unaccused;
 use crate::measures::missed_turn;
 use crate::phrase;
@@ -247,8 +248,11 @@ fn of_histogram(analysis: &Analysis, sample: &HistogramSample) -> Option<Clearan
     let few = n >= FEWEST && largest_ms < WITHIN_SLOWEST * sample.s0.slowest_ms();
     let many = n >= EVENTS_NEEDED as u64;
     let tells = (sample.known.layer == Layer::Block && many) || (alone && (many || few));
+    // Past the page cache memory answers nothing.
+    let listing = analysis.listing(sample.listing);
+    let by_device = !alone || runs::is_direct(listing);
     let (mean_ns, _) =
-        histogram.mean_ns().filter(|(ns, _)| tells && (*ns > MEMORY_NS || !alone))?;
+        histogram.mean_ns().filter(|(ns, _)| tells && (*ns > MEMORY_NS || by_device))?;
     let source = analysis.source(sample.listing);
     let far = (TAIL * sample.s0.slowest_ms() * 1e6) as u64;
     let tail: u64 = histogram.filled().filter(|(low, _, _)| *low > far).map(|(_, _, n)| n).sum();

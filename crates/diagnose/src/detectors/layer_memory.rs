@@ -12,7 +12,7 @@
 //!
 //! ## Rule
 //! Tasks wait for memory in more than a tenth of the time, or more than 1 MB/s is swapped out on
-//! average. Where disks were measured they must have lost time, and none of them be slow by itself.
+//! average, or `kswapd` takes more than half of a processor. Where disks were measured they must have lost time, and none of them be slow by itself.
 //!
 //! ## Wrong if
 //! A single program was swapped in once, as after a pause.
@@ -45,6 +45,8 @@ pub const DETECTOR: Detector = Detector {
 /// Share of the time in which somebody waits for memory, and swap traffic in bytes per second (choices).
 const PRESSURE: f64 = 0.1;
 const SWAPPED: f64 = 1e6;
+/// Share of a processor that kswapd takes: it sleeps where memory is free (mm/vmscan.c, kswapd_try_to_sleep).
+const RECLAIM: f64 = 0.5;
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
     let symptoms = [
@@ -59,6 +61,12 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
             quantity: "swapped out (so)",
             above: SWAPPED,
             unit: Unit::BytesPerSecond,
+        },
+        Symptom {
+            key: key::TASKS_KSWAPD,
+            quantity: "share of a processor that reclaims memory (kswapd)",
+            above: RECLAIM,
+            unit: Unit::Share,
         },
     ];
     let mut findings = shortage::findings(analysis, DETECTOR.verdict, &symptoms);

@@ -64,6 +64,8 @@ const CERTAIN: f64 = 0.95;
 /// Lines that are no accident of copying, and what a listing without one usable line is worth.
 const FEW_LINES: u64 = 3;
 const UNUSABLE: f64 = 0.75;
+/// Share of impossible lines from which on the others are in doubt too (a choice).
+const MANY_IMPOSSIBLE: f64 = 0.1;
 /// Requests in flight below which a contradiction is a remark, and what it is worth then: below the bar of
 /// a verdict.
 const MATTERS: f64 = 1.0;
@@ -102,22 +104,35 @@ fn unusable(analysis: &Analysis) -> Vec<Finding> {
     let all = analysis.recording.listings.iter().enumerate();
     let dead = all.filter(|(_, listing)| {
         let source = &listing.source;
-        source.records == 0 && source.impossible >= FEW_LINES
+        let usable = source.records as f64;
+        let many =
+            source.impossible as f64 >= MANY_IMPOSSIBLE * (usable + source.impossible as f64);
+        source.impossible >= FEW_LINES && source.records == 0
+            || source.impossible > 0 && source.records > 0 && many
     });
     dead.map(|(place, listing)| {
         let source = &listing.source;
         let mut finding = new_finding(DETECTOR.verdict, None, vec![place]);
         let reason = source.notes.first().map_or("unusable", |note| note.reason.as_str());
+        if source.records > 0 {
+            let (lines, records) = (source.impossible, source.records);
+            finding.sentence = format!(
+                "{lines} of this {} listing's lines cannot be true ({reason}), beside {records} that may be: the tool does \
+                 not fit the kernel it ran on, or its clock was wrong",
+                source.format
+            );
+        } else {
         finding.sentence = format!(
             "none of the {} lines of this {} listing can be true ({reason}): the tool does not fit the kernel it \
              ran on, or the copy is damaged",
             source.skipped, source.format
         );
+        }
         let what = "lines that could not be used";
-        let above = Bound::Above(FEW_LINES as f64 - 1.0);
+        let above = Bound::Above(if source.records > 0 { 0.0 } else { FEW_LINES as f64 - 1.0 });
         finding.evidence = vec![
             held(read_off(what, source.skipped as f64, Unit::Count, source.skipped, source), above),
-            computed("lines that could", 0.0, Unit::Count, source.skipped, source),
+            computed("lines that could", source.records as f64, Unit::Count, source.skipped, source),
         ];
         finding.confidence = UNUSABLE;
         finding.explained_share = 1.0;

@@ -1,7 +1,7 @@
 //! The disks of a listing as a group of peers: one member per disk, whatever number of rows,
 //! histograms or I/Os told of it.
 
-use iowhy_model::{DeviceId, Histogram, Layer, Op, Stage};
+use iowhy_model::{DeviceId, Histogram, Layer, Op, Rates, Stage, key};
 
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
@@ -18,6 +18,10 @@ const REQUESTS: u64 = 20;
 /// Spread of a request's latency over its mean where only the mean is known: that of exponential
 /// waits.
 const UNKNOWN_CV: f64 = 1.0;
+/// Disks whose shares of reads differ by more, or whose mean sizes differ by more times, do other work: one
+/// is read from and the other is written to (a choice; members of a stripe or mirror differ by far less).
+const OTHER_WORK: f64 = 0.5;
+const OTHER_SIZE: f64 = 4.0;
 
 /// What was measured of a member: only like is compared with like.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,6 +52,31 @@ pub struct Member {
     pub min_ns: Option<f64>,
     /// Largest latency, ns.
     pub max_ns: Option<f64>,
+    /// What it was asked for, where the input tells.
+    pub work: Option<Work>,
+}
+
+/// What a disk is asked for: only disks with like work are peers.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Work {
+    /// Share of reads among reads and writes.
+    pub reads: f64,
+    /// Mean size of a request.
+    pub bytes: Option<f64>,
+}
+
+impl Work {
+    fn of(reads: f64, writes: f64, bytes: f64) -> Option<Work> {
+        let all = reads + writes;
+        let bytes = Some(bytes / all).filter(|bytes| *bytes > 0.0);
+        (all > 0.0).then(|| Work { reads: reads / all, bytes })
+    }
+
+    fn is_like(&self, other: &Work) -> bool {
+        let sizes = self.bytes.zip(other.bytes).map(|(a, b)| a.max(b) / a.min(b));
+        (self.reads - other.reads).abs() <= OTHER_WORK
+            && sizes.is_none_or(|times| times <= OTHER_SIZE)
+    }
 }
 
 /// The disks of a listing that can be compared: of one kind, measured alike, four or more.
@@ -56,11 +85,14 @@ pub fn families(analysis: &Analysis, listing: usize) -> Vec<Vec<Member>> {
     members.extend(from_histograms(analysis, listing, &members));
     members.extend(from_rows(analysis, listing, &members));
     let mut families: Vec<Vec<Member>> = Vec::new();
+    let input = analysis.input(listing);
     for member in members.into_iter().filter(|member| member.peer.n >= REQUESTS) {
-        let kind = disk_names::kind(&member.disk).to_string();
+        let Some(kind) = kind_of(analysis, input, &member.disk) else { continue };
         let akin = |family: &&mut Vec<Member>| {
             family.first().is_some_and(|first| {
-                first.measured == member.measured && disk_names::kind(&first.disk) == kind
+                let like = first.work.zip(member.work).is_none_or(|(a, b)| a.is_like(&b));
+                let akin = kind_of(analysis, input, &first.disk).as_ref() == Some(&kind);
+                first.measured == member.measured && akin && like
             })
         };
         match families.iter_mut().find(akin) {
@@ -70,6 +102,20 @@ pub fn families(analysis: &Analysis, listing: usize) -> Vec<Vec<Member>> {
     }
     families.retain(|family| family.len() >= GROUP);
     families
+}
+
+/// Disks of one kind may be peers. What is made of other devices shows their faults, and is nobody's peer;
+/// neither is a file that a loop device shows, unless it is as large as the others.
+fn kind_of(analysis: &Analysis, input: &str, disk: &str) -> Option<String> {
+    let kind = disk_names::kind(disk);
+    if disk_names::is_stacked(disk) {
+        return None;
+    }
+    if disk_names::is_of_a_file(disk) {
+        let (bytes, _) = analysis.facts.about(Some(input), disk).number(key::DEVICE_BYTES)?;
+        return Some(format!("{kind} of {bytes}"));
+    }
+    Some(kind.to_string())
 }
 
 /// Histograms put together: counts and sums add up. Edges that differ go to the finer ones.
@@ -116,6 +162,7 @@ fn from_traces(analysis: &Analysis, listing: usize) -> Vec<Member> {
                 disk: trace.disk.clone(),
                 measured: PeerMetric::Traced,
                 peer,
+                work: of_trace(trace),
                 mean_ns: latencies.iter().sum::<f64>() / n as f64,
                 min_ns: latencies.iter().copied().reduce(f64::min),
                 max_ns: latencies.iter().copied().reduce(f64::max),
@@ -179,6 +226,7 @@ fn from_disk(
         device,
         disk: first.disk.clone(),
         measured,
+        work: None,
         peer: peer?,
         mean_ns,
         min_ns: histogram.min_ns.map(|ns| ns as f64),
@@ -196,6 +244,22 @@ fn from_rows(analysis: &Analysis, listing: usize, known: &[Member]) -> Vec<Membe
     new.filter_map(|rows| from_averages(rows)).collect()
 }
 
+fn of_trace(trace: &DeviceTrace) -> Option<Work> {
+    let count = |op: Op| trace.spans.iter().filter(|span| span.op == op).count() as f64;
+    let moving = trace.spans.iter().filter(|span| matches!(span.op, Op::Read | Op::Write));
+    let bytes = moving.map(|span| f64::from(span.bytes)).sum();
+    Work::of(count(Op::Read), count(Op::Write), bytes)
+}
+
+fn of_rows(rows: &[&IntervalSample]) -> Option<Work> {
+    let sum = |op: Op, value: &dyn Fn(&Rates) -> f64| -> f64 {
+        rows.iter().filter_map(|row| row.interval.of(op)).map(value).sum()
+    };
+    let (reads, writes) = (sum(Op::Read, &|r| r.ios_per_s), sum(Op::Write, &|r| r.ios_per_s));
+    let bytes = |op| sum(op, &|rates| rates.bytes_per_s.unwrap_or(0.0));
+    Work::of(reads, writes, bytes(Op::Read) + bytes(Op::Write))
+}
+
 fn from_averages(rows: &[&IntervalSample]) -> Option<Member> {
     let first = rows.first()?;
     let reading: Vec<(f64, f64)> = rows
@@ -209,6 +273,7 @@ fn from_averages(rows: &[&IntervalSample]) -> Option<Member> {
         device: first.device,
         disk: first.disk.clone(),
         measured: PeerMetric::Averages,
+        work: of_rows(rows),
         peer: Peer {
             n: requests as u64,
             median_ns: None,

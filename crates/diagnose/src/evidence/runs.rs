@@ -4,13 +4,16 @@
 //! waits for that number over the rate. What it reports is the program's view, so it tells of a limit or of
 //! the generator's depth, and never that a disk is ill.
 
-use iowhy_model::{Bound, DeviceId, Fact, Finding, Layer, Op, Rates, Unit, Verdict, key};
+use iowhy_model::{
+    Bound, DeviceId, Fact, Finding, Layer, Listing, Op, Rates, Stage, Unit, Verdict, key,
+};
 
 use crate::analysis::Analysis;
 use crate::analysis::audit;
 use crate::baseline::healthy_time::Request;
 use crate::evidence::builder::{computed, estimated, held, lines, new_finding, read_off};
 use crate::evidence::confidence;
+use crate::evidence::peer_families;
 use crate::measures::cap::{self, Limit};
 use crate::phrase;
 
@@ -45,7 +48,11 @@ const NEAR: f64 = 0.0015;
 const MEMORY_NS: f64 = 5_000.0;
 /// What the depth of a generator explains: it is known, and so are rate and latency.
 const STATED: f64 = 0.90;
-const INFERRED: f64 = 0.80;
+/// The same where the depth is rate times latency of the run itself: exact over a whole run (Little's law).
+const INFERRED: f64 = 0.87;
+/// A queue makes all requests wait: their median is at least this much of their mean. That of exponential
+/// waits is 0.69 (ln 2); the bound is a choice below it.
+const EVEN: f64 = 0.5;
 
 /// Options of fio that pace a run (HOWTO, I/O rate), as they are and as they were spelt.
 const RATES: [&str; 9] = [
@@ -59,6 +66,13 @@ const RATES: [&str; 9] = [
     "ratecycle",
     "ratemin",
 ];
+
+/// Whether a listing states that its requests pass the page cache by (`direct=1`).
+pub fn is_direct(listing: &Listing) -> bool {
+    let direct = |fact: &Fact| fact.key.member_of(key::FIO) == Some("direct");
+    let yes = |fact: &Fact| fact.value.to_string() == "1";
+    listing.facts.iter().any(|fact| direct(fact) && yes(fact))
+}
 
 /// All runs that the listings report.
 pub fn runs(analysis: &Analysis) -> Vec<Run> {
@@ -146,6 +160,22 @@ impl Run {
     }
 }
 
+/// Whether the mean of a run is that of few slow requests among quick ones.
+fn uneven(analysis: &Analysis, run: &Run) -> bool {
+    let of_run = analysis.histograms.iter().filter(|sample| {
+        sample.listing == run.listing
+            && sample.known.device == run.device
+            && sample.known.op.is_none_or(|op| op == run.op)
+            && sample.known.stage == Stage::Total
+            && !peer_families::is_summary(&sample.known.histogram)
+    });
+    let mut of_run = of_run.filter_map(|sample| {
+        let histogram = &sample.known.histogram;
+        Some((histogram.quantile(0.5)?.high_ns as f64, histogram.mean_ns()?.0))
+    });
+    of_run.any(|(median, mean)| median < EVEN * mean)
+}
+
 /// Runs whose own depth makes the latency, with the verdict `of_large` for large requests and the other
 /// for all others.
 pub fn deep(analysis: &Analysis, verdict: Verdict, of_large: bool) -> Vec<Finding> {
@@ -160,6 +190,10 @@ pub fn deep(analysis: &Analysis, verdict: Verdict, of_large: bool) -> Vec<Findin
             // One after the other the device would need no longer than a healthy one: it keeps pace.
             let keeps_pace = turn_ms <= s0.slowest_ms();
             if in_flight < DEEP || latency < WAITS * s0.median_ms() || !keeps_pace {
+                return None;
+            }
+            // Where most are quick and a few are slow, no queue made the mean.
+            if uneven(analysis, run) {
                 return None;
             }
             let source = analysis.source(run.listing);

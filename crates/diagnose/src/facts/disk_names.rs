@@ -44,6 +44,11 @@ pub fn is_stacked(disk: &str) -> bool {
     matches!(kind(disk), "dm" | "md" | "drbd" | "bcache" | "bd")
 }
 
+/// Whether the device shows a file, or memory: what lies behind two of them has nothing in common.
+pub fn is_of_a_file(disk: &str) -> bool {
+    matches!(kind(disk), "loop" | "ram" | "zram")
+}
+
 /// Whether a name is that of the disk or one of its partitions: `sda` and `sda1`, `nvme0n1p2`, not
 /// `sdaa`.
 pub fn is_disk_or_part(name: &str, disk: &str) -> bool {
