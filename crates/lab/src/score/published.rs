@@ -29,6 +29,8 @@ pub struct Published {
     pub known: bool,
     /// The disk that is to blame, if one is.
     pub device: Option<String>,
+    /// How the answer was graded when the case was met, before any rule was changed for its kind.
+    pub met: Option<String>,
     /// The listings, by the names they are read under.
     pub listings: Vec<(String, Vec<u8>)>,
 }
@@ -138,10 +140,11 @@ impl Published {
         self.expected == verdict || self.also.iter().any(|also| also == verdict)
     }
 
-    /// The collection it is of: `A`, `P2`, or `W` for the simulated ones.
+    /// The collection it is of: `A`, `P2`, `P3`, or `W` for the simulated ones.
     pub fn collection(&self) -> &'static str {
         match self.name.split('-').next() {
             Some("P2") => "P2",
+            Some("P3") => "P3",
             Some("W") => "W",
             _ => "A",
         }
@@ -150,7 +153,7 @@ impl Published {
     /// `P2-07` of `P2-07-pending-sectors`, `A01` of `A01-dust-log`.
     fn number(&self) -> &str {
         let end = self.name.char_indices().filter(|(_, c)| *c == '-').map(|(place, _)| place);
-        let skip = usize::from(self.name.starts_with("P2-"));
+        let skip = usize::from(self.collection().starts_with('P'));
         end.into_iter().nth(skip).map_or(&self.name, |end| &self.name[..end])
     }
 }
@@ -181,6 +184,7 @@ pub fn published() -> io::Result<Vec<Published>> {
             "also" => case.also = words().collect(),
             "sure" => case.known = value == "known",
             "device" => case.device = Some(value.to_string()),
+            "met" => case.met = Some(value.to_string()),
             "cause" => {}
             "files" => {
                 let read = |name: String| -> io::Result<(String, Vec<u8>)> {
@@ -291,6 +295,19 @@ pub fn published_table(title: &str, cases: &[Published]) -> String {
         told.len(),
         wrong.iter().filter(|confidence| **confidence >= 0.8).count()
     );
+    let met = |word: &str| cases.iter().filter(|case| case.met.as_deref() == Some(word)).count();
+    if cases.iter().any(|case| case.met.is_some()) {
+        let _ = writeln!(
+            out,
+            "When they were met, before any rule was changed: {} right, {} right to admit, {} insufficient, {} wrong, {} unread. \
+             What stands above is a training figure.\n",
+            met("right"),
+            met("admitted"),
+            met("insufficient"),
+            met("WRONG"),
+            met("unread")
+        );
+    }
     out
 }
 
@@ -358,11 +375,12 @@ pub fn published_tables(collections: &[PathBuf]) -> io::Result<String> {
     );
     out.push_str(&published_table("First collection, in the layout of the tools", &of("A")));
     out.push_str(&published_table("Second collection, in the layout of the tools", &of("P2")));
+    out.push_str(&published_table("Third collection, in the layout of the tools", &of("P3")));
     out.push_str(&published_table(
         "Simulated captures that version 0.1.0 judged wrongly",
         &of("W"),
     ));
-    let published: Vec<Published> = [of("A"), of("P2")].concat();
+    let published: Vec<Published> = [of("A"), of("P2"), of("P3")].concat();
     out.push_str(&left_out(&published));
     for collection in collections {
         let name = collection.file_name().unwrap_or_default().to_string_lossy();
