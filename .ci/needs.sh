@@ -38,6 +38,20 @@ need() { # PROGRAM PACKAGE...
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >&2
 }
 
+need_files() { # PROGRAM PACKAGE: its files only, beside the build cache; installed, it would run as a service
+    local place=${CARGO_TARGET_DIR%/*}/files folder
+    export PATH=$PATH:$place/usr/bin
+    command -v "$1" >/dev/null && return
+    command -v apt-get >/dev/null && [ "$(id -u)" = 0 ] || return 0
+    echo "iowhy: unpacking $2 (for \`$1\`)" >&2
+    [ -n "$apt_is_fresh" ] || apt-get update -qq >&2
+    apt_is_fresh=yes
+    mkdir -p "$place" && folder=$(mktemp -d) && chmod 755 "$folder"
+    (cd "$folder" && apt-get download -qq "$2" >&2 && dpkg-deb -x "$2"_*.deb "$place") ||
+        echo "iowhy: left out: tests that need \`$1\`" >&2
+    rm -rf "$folder"
+}
+
 need_tool() { # CARGO-SUBCOMMAND, built once and kept beside the build cache
     local tools=${CARGO_TARGET_DIR%/*}/tools
     export PATH=$tools/bin:$PATH

@@ -258,6 +258,20 @@ fn a_clock_is_no_platter() {
     assert!(!accuses(&findings, "device.comb-other"), "{}", brief(&findings));
 }
 
+#[test]
+fn a_time_slice_is_no_firmware() {
+    // The recorder on a machine that builds: healthy loop devices at 3.8 ms and its multiples.
+    for (step_ms, pressure, stands) in [(3.8, 2.0, true), (3.8, 97.0, false), (8.0, 97.0, true)] {
+        let mut world = ticking("nvme0n1", Some(Medium::Nvme), step_ms);
+        let pressure = format!(
+            "/proc/pressure/cpu:some avg10={pressure:.2} avg60=90.00 avg300=66.00 total=214131875\n"
+        );
+        read(&mut world, "capture.txt", &pressure);
+        let findings = world.judge();
+        assert_eq!(accuses(&findings, "device.comb-other"), stands, "{}", brief(&findings));
+    }
+}
+
 /// Disks whose reads take long in the same seconds, as far as `shares` them.
 fn shelf(disks: usize, slow_ms: impl Fn(usize, usize) -> f64) -> World {
     let mut world = World::traced();

@@ -44,7 +44,7 @@ pub use cost::Cost;
 pub use devices::{BlockDevice, devices};
 pub use doctor::{Check, examine, examine_at};
 pub use error::Error;
-pub use rights::{Rights, give_up_rights, give_up_rights_but_looking};
+pub use rights::{Rights, give_up_all_rights, give_up_rights, give_up_rights_but_looking};
 pub use sieve::TraceFilter;
 pub use small::open_below;
 pub use spans::Whom;

@@ -75,6 +75,19 @@ pub fn give_up_rights() -> Result<(), Error> {
     keep(CapabilitySet::empty())
 }
 
+/// Gives up every capability of this thread for good: a program that it runs has none either, also as root.
+///
+/// # Errors
+/// If the kernel refuses.
+pub fn give_up_all_rights() -> Result<(), Error> {
+    let refused = |error: rustix::io::Errno| Error::Rights { cause: error.into() };
+    let none = CapabilitySet::empty();
+    set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })
+        .map_err(refused)?;
+    // Else root gets them back with the next program (capabilities(7), execve and root).
+    rustix::thread::set_no_new_privs(true).map_err(refused)
+}
+
 /// Keeps CAP_BPF and these, as far as they are there.
 fn keep(more: CapabilitySet) -> Result<(), Error> {
     let refused = |error: rustix::io::Errno| Error::Rights { cause: error.into() };

@@ -83,7 +83,7 @@ impl Tallies {
         [
             ("not measured: start missed by the tracer", edge.rest(self.no_start - no_slot)),
             ("not measured: too many in flight at once", no_slot),
-            ("not measured: still in flight when tracing stopped", self.no_completion),
+            ("not measured: completion missed by the tracer", self.no_completion),
             ("perhaps not asked for: who sent them was not seen", self.no_sender),
             ("dropped: the ring buffer was full", only(events, self.ring_full)),
             ("only D2C: start missed by the tracer", only(histograms, edge.rest(self.no_total))),

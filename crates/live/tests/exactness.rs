@@ -217,7 +217,8 @@ fn events_above_a_limit_come_with_the_histograms_of_all() {
 /// Completions that escaped the probes: lost to events and histograms alike.
 fn tracer_misses(recording: &Recording) -> u64 {
     let all = recording.listings.iter().flat_map(|listing| &listing.source.losses);
-    all.filter(|loss| loss.what.contains("still in flight when tracing stopped"))
+    let missed = ["completion missed by the tracer", "still in flight when tracing stopped"];
+    all.filter(|loss| missed.iter().any(|words| loss.what.contains(words)))
         .map(|loss| loss.count)
         .sum()
 }

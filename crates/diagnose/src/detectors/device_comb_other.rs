@@ -37,6 +37,7 @@ use crate::evidence::confidence;
 use crate::evidence::confidence::PRIOR;
 use crate::evidence::confidence::SHAPE_ALONE;
 use crate::evidence::forecast::{from_latencies, with_services};
+use crate::evidence::shortage;
 use crate::measures::replay::Vote;
 use crate::measures::steps::{self, Steps};
 use crate::measures::{comb, ladder, spread};
@@ -84,6 +85,9 @@ const SAME_QUANTA: f64 = 0.02;
 /// Share of the wait that is the request's own service, below which a queue is kept full: what a limit deals out then
 /// ends in even steps.
 const MOSTLY_OWN: f64 = 0.1;
+/// The longest time slice for which a task waits for a processor, ms: a tick at 250 Hz, and what a guest adds to it
+/// (sched(7): slices of 0.7 to 3 ms, which end with a tick).
+const SLICE_MS: f64 = 4.6;
 /// What a known clock adds.
 const KNOWN_CLOCK: f64 = 1.0;
 
@@ -221,7 +225,12 @@ fn finding(
     let waits = own.is_some_and(|own| own < MOSTLY_OWN * all);
     let is_dealt =
         analysis.network_odds(trace.device) > 0.5 || waits && analysis.may_be_limited(trace.device);
-    finding.confidence = if is_dealt { believed.min(SHAPE_ALONE) } else { believed };
+    // Nor is it told from the time slices of a processor that is short, where the device is software.
+    let input = analysis.input(trace.listing);
+    let is_slice = found.period_ms < SLICE_MS
+        && shortage::is_stated(analysis, input, &shortage::of_processors());
+    let doubted = is_dealt || is_slice;
+    finding.confidence = if doubted { believed.min(SHAPE_ALONE) } else { believed };
     finding.explained_share = found.explained_share;
     finding.refuted_by = lines(&[
         "the device has a platter, at a spindle speed that is not on sale",

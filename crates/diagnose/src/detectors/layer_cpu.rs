@@ -20,12 +20,12 @@
 //! ## Next step
 //! Who uses the processors; fewer neighbours on the host.
 
-use iowhy_model::{Finding, Level, Unit, Verdict, key};
+use iowhy_model::{Finding, Level, Verdict};
 
 use crate::analysis::Analysis;
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::lines;
-use crate::evidence::shortage::{self, Symptom};
+use crate::evidence::shortage;
 use crate::phrase;
 
 /// Entry in the list of detectors.
@@ -43,24 +43,8 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Share of the time in which somebody waits for a processor, and that the host takes (choices: twice what
-/// `vmstat` shows of a machine that is busy and well).
-const PRESSURE: f64 = 0.5;
-const STEAL: f64 = 0.15;
-
 fn detect(analysis: &Analysis) -> Vec<Finding> {
-    let steal = "processor time that the host took (steal)";
-    let of = |key, quantity, above| Symptom { key, quantity, above, unit: Unit::Share };
-    let symptoms = [
-        of(
-            key::PRESSURE_AVG10.of("cpu.some"),
-            "time in which tasks waited for a processor",
-            PRESSURE,
-        ),
-        of(key::VMSTAT_MEAN.of("st"), steal, STEAL),
-        of(key::CPU_MEAN.of("steal"), steal, STEAL),
-    ];
-    let mut findings = shortage::findings(analysis, DETECTOR.verdict, &symptoms);
+    let mut findings = shortage::findings(analysis, DETECTOR.verdict, &shortage::of_processors());
     for finding in &mut findings {
         let Some(first) = finding.evidence.first() else { continue };
         finding.sentence = format!(

@@ -1,6 +1,6 @@
 //! What the machine lacks beside disks: facts of processors and memory, each compared with a bound.
 
-use iowhy_model::{Bound, FactKey, Finding, Unit, Verdict};
+use iowhy_model::{Bound, FactKey, Finding, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::evidence::builder::{EvidenceBuilder, new_finding};
@@ -24,6 +24,35 @@ pub struct Symptom {
     pub above: f64,
     /// Its unit.
     pub unit: Unit,
+}
+
+/// Share of the time in which somebody waits for a processor, and that the host takes (choices: twice what
+/// `vmstat` shows of a machine that is busy and well).
+const PRESSURE: f64 = 0.5;
+const STEAL: f64 = 0.15;
+
+/// What says that the processors are short.
+pub fn of_processors() -> [Symptom; 3] {
+    let steal = "processor time that the host took (steal)";
+    let of = |key, quantity, above| Symptom { key, quantity, above, unit: Unit::Share };
+    [
+        of(
+            key::PRESSURE_AVG10.of("cpu.some"),
+            "time in which tasks waited for a processor",
+            PRESSURE,
+        ),
+        of(key::VMSTAT_MEAN.of("st"), steal, STEAL),
+        of(key::CPU_MEAN.of("steal"), steal, STEAL),
+    ]
+}
+
+/// Whether an input states any of these shortages.
+pub fn is_stated(analysis: &Analysis, input: &str, symptoms: &[Symptom]) -> bool {
+    let about = analysis.facts.about(Some(input), "");
+    symptoms.iter().any(|symptom| {
+        let stated = about.machine_number(symptom.key.clone());
+        stated.is_some_and(|(value, _)| value > symptom.above)
+    })
 }
 
 /// A finding of each input in which any symptom exceeds its bound. Symptoms of one shortage say the same

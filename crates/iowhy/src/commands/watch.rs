@@ -18,7 +18,8 @@
 //! Nothing waits for the disk that the store is on: what cannot be written soon is given up and
 //! counted. A kill costs the second that was about to be written. After the start the recorder has no rights but
 //! those to read what the kernel tells and to write its store. `--listen` serves `/metrics` for Prometheus (text, OpenMetrics, or protobuf with
-//! native histograms) and `/healthz`.
+//! native histograms) and `/healthz`; with `--token-file` the figures are for those who show the token. There is no TLS:
+//! an address that others can reach belongs behind a proxy.
 //!
 //! ## Examples
 //! `iowhy watch`: into /var/lib/iowhy, until it is stopped; `contrib/iowhy-watch.service` runs it from boot on.
@@ -79,9 +80,13 @@ struct WatchCommand {
     /// Serve figures for Prometheus at this address: `127.0.0.1:9435`
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<SocketAddr>,
-    /// Allow `--listen` at an address that others can reach; there is no password
+    /// Allow `--listen` at an address that others can reach; use `--token-file` too
     #[arg(long, requires = "listen")]
     listen_wide: bool,
+    /// Answer only who shows the token on this file's first line (`Authorization: Bearer`); it
+    /// travels in clear text
+    #[arg(long, requires = "listen", value_name = "FILE")]
+    token_file: Option<PathBuf>,
     /// A program to run for each incident, without a shell, its JSON on stdin
     #[arg(long, value_name = "PROGRAM")]
     exec: Option<PathBuf>,
@@ -115,6 +120,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         per_hour: f64::from(asked.rate),
         listen: asked.listen,
         listen_wide: asked.listen_wide,
+        token: asked.token_file,
         exec: asked.exec,
         devices: asked.device,
         length_ns: asked.watch_for.map(Nanos::ns),

@@ -54,6 +54,8 @@ const FELT_PER_S: f64 = 0.01;
 const SURE: f64 = 0.6;
 /// An incident's I/Os take this share of the store at most.
 const INCIDENT_SHARE: u64 = 16;
+/// Letters of a token that cannot be tried one by one.
+const SHORTEST_TOKEN: usize = 16;
 /// How long the end waits for the judge and for the disk.
 const AT_THE_END: Duration = Duration::from_secs(10);
 
@@ -77,6 +79,8 @@ pub struct Settings {
     pub listen: Option<SocketAddr>,
     /// Whether others may reach it.
     pub listen_wide: bool,
+    /// Holds what they have to show.
+    pub token: Option<PathBuf>,
     /// A program for each incident.
     pub exec: Option<PathBuf>,
     /// Only these devices.
@@ -159,6 +163,7 @@ impl Recorder {
         });
         let listener =
             settings.listen.map(|address| bind(address, settings.listen_wide)).transpose()?;
+        let token = settings.token.as_deref().map(token).transpose()?;
         let way = Way::open(settings.json, settings.exec.as_deref())?;
         let now = Clocks::now();
         let ring = Ring::new(settings.ring_ns, settings.ring_bytes);
@@ -209,7 +214,9 @@ impl Recorder {
         let (teller, telling) = Teller::start(way)?;
         let shared = Shared::default();
         if let Some(listener) = listener {
-            metrics::serve(listener, &shared)?;
+            let at = listener.local_addr()?;
+            metrics::serve(listener, &shared, token.as_deref())?;
+            messages::warn(&format!("figures for Prometheus at http://{at}/metrics"), None);
         }
         let mut recorder = Recorder {
             intake,
@@ -614,6 +621,12 @@ impl Recorder {
                 cpu,
             ),
             (
+                "iowhy_bpf_seconds_total",
+                "Time in the recorder's programs in the kernel, while kernel.bpf_stats_enabled is 1.",
+                true,
+                self.trace.time_spent().as_secs_f64(),
+            ),
+            (
                 "iowhy_judge_cpu_seconds_total",
                 "Of it, that of the judge.",
                 true,
@@ -708,13 +721,31 @@ fn open_store(folder: &Path) -> anyhow::Result<Store> {
 
 fn bind(address: SocketAddr, wide: bool) -> anyhow::Result<TcpListener> {
     if !address.ip().is_loopback() && !wide {
-        let hint =
-            "use `127.0.0.1:PORT` behind a proxy that asks for a password, or add `--listen-wide`";
+        let hint = "use `127.0.0.1:PORT` behind a proxy with TLS, or add `--listen-wide` and `--token-file`";
         return Err(Hinted::error(format!("{address} can be reached by others"), hint));
     }
     TcpListener::bind(address).map_err(|cause| {
         Hinted::error(format!("cannot listen at {address}: {cause}"), "choose another port")
     })
+}
+
+/// The first line of a file that nobody but its owner may read.
+fn token(path: &Path) -> anyhow::Result<String> {
+    use std::os::unix::fs::MetadataExt;
+    let failed = |what: &str, hint: &str| {
+        Hinted::error(format!("the token in `{}` {what}", path.display()), hint)
+    };
+    let text = std::fs::read_to_string(path)
+        .map_err(|cause| failed(&format!("cannot be read: {cause}"), "name a file of one line"))?;
+    if std::fs::metadata(path).is_ok_and(|about| about.mode() & 0o077 != 0) {
+        return Err(failed("may be read by others", "chmod 600 it, and choose another one"));
+    }
+    let token = text.lines().next().unwrap_or_default().trim();
+    if token.len() < SHORTEST_TOKEN || !token.chars().all(|letter| letter.is_ascii_graphic()) {
+        let hint = "put 16 letters and digits or more on its first line: `openssl rand -hex 16`";
+        return Err(failed("is too short, or holds what no header can", hint));
+    }
+    Ok(token.to_string())
 }
 
 fn numbers(

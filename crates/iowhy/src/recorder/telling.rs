@@ -165,7 +165,7 @@ fn entry(incident: &Value) -> Vec<u8> {
 /// If stdin breaks.
 pub fn run_for_incidents(program: &std::path::Path) -> anyhow::Result<()> {
     // The program gets no right of the recorder's.
-    iowhy_live::give_up_rights()?;
+    iowhy_live::give_up_all_rights()?;
     for line in BufReader::new(std::io::stdin()).lines() {
         let line = line?;
         let child = Command::new(program).stdin(Stdio::piped()).stdout(Stdio::null()).spawn();

@@ -52,6 +52,7 @@
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::time::Duration;
 
 use iowhy_model::{Fact, FactValue, Level, Nanos, Note, Op, Sampling, Sink, Source, Time, key};
 
@@ -216,6 +217,12 @@ impl BlockTrace {
     /// What the programs cost, as of the end, if it was asked for.
     pub fn cost(&self) -> Option<Cost> {
         self.cost
+    }
+
+    /// Time in the programs since they were loaded, as far as the kernel counted it (`kernel.bpf_stats_enabled`).
+    pub fn time_spent(&self) -> Duration {
+        let spent = self.running.as_ref().map_or(0, |running| running.programs.time_spent().0);
+        Duration::from_nanos(spent)
     }
 
     /// What became of every request so far, as of the last poll, by device and operation.

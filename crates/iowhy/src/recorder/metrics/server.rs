@@ -14,20 +14,22 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// Bytes of a request's head.
 const HEAD: usize = 8192;
 
-/// Answers on a socket that is bound already, in threads that end with the process.
+/// Answers on a socket that is bound already, in threads that end with the process. With a token, who does not
+/// show it is told nothing but that the recorder runs.
 ///
 /// # Errors
 /// If no thread can be started.
-pub fn serve(listener: TcpListener, shared: &Shared) -> io::Result<()> {
+pub fn serve(listener: TcpListener, shared: &Shared, token: Option<&str>) -> io::Result<()> {
     for _ in 0..AT_ONCE {
         let (listener, shared) = (listener.try_clone()?, shared.clone());
+        let token = token.map(str::to_string);
         let thread = std::thread::Builder::new().name("metrics".to_string());
         thread.stack_size(256 << 10).spawn(move || {
             loop {
                 match listener.accept() {
                     Ok((stream, _)) => {
                         // Whoever went away needs no answer.
-                        let _ = answer(stream, &shared);
+                        let _ = answer(stream, &shared, token.as_deref());
                     }
                     Err(_) => std::thread::sleep(Duration::from_millis(100)),
                 }
@@ -37,20 +39,28 @@ pub fn serve(listener: TcpListener, shared: &Shared) -> io::Result<()> {
     Ok(())
 }
 
-fn answer(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
+fn answer(mut stream: TcpStream, shared: &Shared, token: Option<&str>) -> io::Result<()> {
     let head = head(&mut stream)?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut lines = head.lines();
     let mut words = lines.next().unwrap_or_default().split(' ');
     let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let path = path.split('?').next().unwrap_or_default();
-    let accept = lines
-        .filter_map(|line| line.split_once(':'))
-        .find(|(name, _)| name.eq_ignore_ascii_case("accept"))
-        .map_or("", |(_, value)| value.trim());
+    let fields: Vec<(&str, &str)> = lines.filter_map(|line| line.split_once(':')).collect();
+    let field = |wanted: &str| {
+        let found = fields.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
+        found.map_or("", |(_, value)| value.trim())
+    };
+    let shown = field("authorization").strip_prefix("Bearer ").unwrap_or_default().trim();
+    let admitted = token.is_none_or(|token| is_same(token.as_bytes(), shown.as_bytes()));
     let (status, kind, body) = match (method, path) {
+        ("GET" | "HEAD", "/metrics") if !admitted => (
+            "401 Unauthorized\r\nWWW-Authenticate: Bearer",
+            "text/plain",
+            b"a token is needed\n".to_vec(),
+        ),
         ("GET" | "HEAD", "/metrics") => {
-            let form = Form::accepted(accept);
+            let form = Form::accepted(field("accept"));
             let figures = shared.figures().clone();
             ("200 OK", form.content_type(), expose(&figures, form))
         }
@@ -68,6 +78,12 @@ fn answer(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
         stream.write_all(&body)?;
     }
     stream.flush()
+}
+
+/// In a time that does not tell where they differ.
+fn is_same(token: &[u8], shown: &[u8]) -> bool {
+    let differ = token.iter().zip(shown).fold(0, |known, (a, b)| known | (a ^ b));
+    token.len() == shown.len() && differ == 0
 }
 
 /// The head of a request, all of it within the time, however slowly it comes.
@@ -107,7 +123,7 @@ mod tests {
         let address = listener.local_addr().expect("an address");
         let shared = Shared::default();
         shared.figures().own.push(("iowhy_up", "Whether it runs.", false, 1.0));
-        serve(listener, &shared).expect("threads");
+        serve(listener, &shared, None).expect("threads");
         let text = ask(address, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
         assert!(
             text.starts_with("HTTP/1.1 200 OK\r\n") && text.ends_with("iowhy_up 1\n"),
@@ -122,5 +138,28 @@ mod tests {
             (0..3).map(|_| TcpStream::connect(address).expect("it listens")).collect();
         assert!(ask(address, "HEAD /metrics HTTP/1.1\r\n\r\n").ends_with("\r\n\r\n"));
         drop(silent);
+    }
+
+    #[test]
+    fn who_does_not_show_the_token_is_told_nothing() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let shared = Shared::default();
+        shared.figures().own.push(("iowhy_up", "Whether it runs.", false, 1.0));
+        serve(listener, &shared, Some("open sesame")).expect("threads");
+        let with = |field: &str| ask(address, &format!("GET /metrics HTTP/1.1\r\n{field}\r\n"));
+        for field in [
+            "",
+            "Authorization: Bearer\r\n",
+            "Authorization: Bearer open\r\n",
+            "Authorization: Bearer open sesam3\r\n",
+            "Authorization: Basic open sesame\r\n",
+        ] {
+            let text = with(field);
+            assert!(text.starts_with("HTTP/1.1 401 ") && !text.contains("iowhy_up"), "{text}");
+            assert!(text.contains("WWW-Authenticate: Bearer\r\n"), "{text}");
+        }
+        assert!(with("authorization: Bearer open sesame\r\n").ends_with("iowhy_up 1\n"));
+        assert!(ask(address, "GET /healthz HTTP/1.1\r\n\r\n").ends_with("ok\n"));
     }
 }

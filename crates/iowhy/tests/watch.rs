@@ -1,0 +1,352 @@
+//! What the flight recorder tells others: Prometheus, the journal, a program of `--exec`. The first
+//! needs Debian's `prometheus`, all need root and eBPF.
+
+#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
+
+#[path = "../../live/tests/rig/mod.rs"]
+mod rig;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rig::{Loop, can_run};
+use serde_json::Value;
+
+/// A folder that goes when the test ends.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let folder = std::env::temp_dir().join(format!("iowhy-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder in /tmp");
+        Folder(folder)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A program that ends with the test.
+struct Running(Child);
+
+impl Running {
+    fn ended(mut self) {
+        let pid = rustix::process::Pid::from_child(&self.0);
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        let _ = self.0.wait();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn iowhy() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_iowhy"))
+}
+
+/// Starts a recorder and waits until it has written something; what it says until then.
+fn recorder(mut command: Command, store: &Path, more: &[&str]) -> (Running, String) {
+    command.args(["watch", "--store"]).arg(store).args(["--rate", "100"]).args(more);
+    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+    let mut recorder = Running(child.expect("it starts"));
+    let mut said = String::new();
+    let mut lines = BufReader::new(recorder.0.stderr.take().expect("its stderr"));
+    while !said.contains("recording into") {
+        assert!(lines.read_line(&mut said).expect("text") > 0, "it ended: {said}");
+    }
+    // It is not to wait for a reader.
+    std::thread::spawn(move || lines.lines().count());
+    until(30, "it records", || {
+        let names = std::fs::read_dir(store.join("segments")).into_iter().flatten().flatten();
+        names.filter_map(|name| name.metadata().ok()).any(|about| about.len() > 0).then_some(())
+    });
+    (recorder, said)
+}
+
+/// Waits for something; fails after so many seconds.
+fn until<T>(seconds: u64, what: &str, mut done: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + Duration::from_secs(seconds);
+    loop {
+        match done() {
+            Some(known) => return known,
+            None => assert!(Instant::now() < end, "in vain for {seconds} s: {what}"),
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+fn mark(store: &Path, text: &str) {
+    let told = iowhy().args(["mark", text, "--store"]).arg(store).status().expect("iowhy mark");
+    assert!(told.success());
+}
+
+/// The body of an answer with status 200.
+fn get(port: u16, path: &str) -> Option<String> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
+    stream.set_read_timeout(Some(Duration::from_secs(20))).ok()?;
+    write!(stream, "GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n").ok()?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text).ok()?;
+    let (head, body) = text.split_once("\r\n\r\n")?;
+    head.contains(" 200 ").then(|| body.to_string())
+}
+
+/// Bytes of a query as an address has them.
+fn escaped(text: &str) -> String {
+    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+}
+
+/// A Prometheus that asks a recorder each second, until it is ready.
+fn prometheus(folder: &Path, target: u16, features: &[&str]) -> (Running, u16) {
+    let place = folder.join(format!("prometheus{}", features.len()));
+    std::fs::create_dir_all(&place).expect("a folder");
+    let config = format!(
+        "global: {{scrape_interval: 1s}}\nrule_files: ['{}']\nscrape_configs:\n- job_name: iowhy\n  \
+         static_configs: [{{targets: ['127.0.0.1:{target}']}}]\n",
+        root().join("contrib/iowhy-alerts.yml").display()
+    );
+    std::fs::write(place.join("config.yml"), config).expect("its configuration");
+    // Nobody can be told which port is free and stays so; who took it first keeps it.
+    for _ in 0..5 {
+        let free = TcpListener::bind("127.0.0.1:0").and_then(|port| port.local_addr());
+        let port = free.expect("a port").port();
+        let mut command = Command::new("prometheus");
+        command.arg(format!("--config.file={}", place.join("config.yml").display()));
+        command.arg(format!("--storage.tsdb.path={}", place.join("data").display()));
+        command.args([&format!("--web.listen-address=127.0.0.1:{port}"), "--log.level=error"]);
+        command.args(features).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut server = Running(command.spawn().expect("prometheus"));
+        let end = Instant::now() + Duration::from_secs(60);
+        while Instant::now() < end && matches!(server.0.try_wait(), Ok(None)) {
+            if get(port, "/-/ready").is_some() {
+                return (server, port);
+            }
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+    panic!("no prometheus runs");
+}
+
+/// The vector that a query gives.
+fn asked(port: u16, query: &str) -> Vec<Value> {
+    let path = format!("/api/v1/query?query={}", escaped(query));
+    let body = get(port, &path).unwrap_or_else(|| panic!("refused: {query}"));
+    let answer: Value = serde_json::from_str(&body).expect("JSON");
+    answer["data"]["result"].as_array().cloned().unwrap_or_default()
+}
+
+fn number(port: u16, query: &str) -> Option<f64> {
+    asked(port, query).first()?["value"][1].as_str()?.parse().ok()
+}
+
+/// The queries of the dashboard, as Grafana asks them.
+fn queries() -> Vec<String> {
+    let text = std::fs::read_to_string(root().join("contrib/iowhy-dashboard.json")).unwrap();
+    let board: Value = serde_json::from_str(&text).expect("JSON");
+    let panels = board["panels"].as_array().expect("panels").iter();
+    let targets = panels.flat_map(|panel| panel["targets"].as_array().into_iter().flatten());
+    targets
+        .map(|target| {
+            let query = target["expr"].as_str().expect("a query");
+            let query = query.replace("$__rate_interval", "1m").replace("$__interval", "1m");
+            query.replace("$device", ".*").replace("$instance", ".*")
+        })
+        .collect()
+}
+
+#[test]
+fn prometheus_computes_the_quantiles_of_hist() {
+    if !can_run(&["fio", "prometheus"]) {
+        return;
+    }
+    let folder = Folder::new("watch-prometheus");
+    let store = folder.0.join("store");
+    let disk = Loop::new(64, None);
+    disk.fio(&["--rw=write", "--bs=1m", "--size=64m"]);
+    disk.settle();
+    let more = ["--device", &disk.name, "--listen", "127.0.0.1:0"];
+    let (recorder, said) = recorder(iowhy(), &store, &more);
+    let port = said.split_once("http://127.0.0.1:").and_then(|(_, rest)| rest.split_once('/'));
+    let port: u16 = port.and_then(|(port, _)| port.parse().ok()).expect("its port");
+    let (native, with_native) =
+        prometheus(&folder.0, port, &["--enable-feature=native-histograms"]);
+    let (classic, with_classic) = prometheus(&folder.0, port, &[]);
+
+    let rate = ["--rw=randread", "--time_based", "--runtime=8", "--rate_iops=500"];
+    disk.fio(&rate);
+    mark(&store, "the test's own");
+    disk.fio(&["--rw=randwrite", "--time_based", "--runtime=3", "--rate_iops=500"]);
+    disk.settle();
+
+    // Each second is asked for once more after the last I/O.
+    let exposed = || get(port, "/metrics").expect("figures");
+    let count = format!("iowhy_ios_total{{device=\"{}\",op=\"read\"}} ", disk.name);
+    let ios = until(20, "the last second is counted", || {
+        let counted = |text: String| {
+            let line = text.lines().find_map(|line| line.strip_prefix(&count).map(str::to_string));
+            line?.parse::<f64>().ok()
+        };
+        let before = counted(exposed())?;
+        std::thread::sleep(Duration::from_millis(2500));
+        (counted(exposed())? == before && before >= 1000.0).then_some(before)
+    });
+    let of = format!("{{device=\"{}\",op=\"read\",stage=\"q2c\"}}", disk.name);
+    until(30, "both were told", || {
+        let native = number(with_native, &format!("histogram_count(iowhy_latency_seconds{of})"))?;
+        let classic = number(with_classic, &format!("iowhy_latency_seconds_count{of}"))?;
+        (native == ios && classic == ios).then_some(())
+    });
+
+    // The incident of the mark is judged, so that every panel has something to show.
+    until(90, "a verdict", || {
+        let verdicts = |port| asked(port, "iowhy_incidents_total").is_empty();
+        (!verdicts(with_native) && !verdicts(with_classic)).then_some(())
+    });
+    for query in queries() {
+        for port in [with_native, with_classic] {
+            // A disk that nobody accused has no row of its own, and a growth needs two looks.
+            if query.starts_with("iowhy_verdict{") {
+                asked(port, &query);
+            } else {
+                until(30, &query, || (!asked(port, &query).is_empty()).then_some(()));
+            }
+        }
+    }
+    let rules: Value = serde_json::from_str(&get(with_native, "/api/v1/rules").unwrap()).unwrap();
+    let rules = rules["data"]["groups"][0]["rules"].as_array().expect("rules");
+    assert!(rules.len() >= 6 && rules.iter().all(|rule| rule["lastError"].is_null()), "{rules:?}");
+
+    recorder.ended();
+    let mut hist = iowhy();
+    hist.args(["hist", "--json", "--op", "read", "--since", "-10m", "--store"]).arg(&store);
+    let hist = hist.output().expect("iowhy hist");
+    let hist: Value = serde_json::from_slice(&hist.stdout).expect("JSON");
+    let ours = hist["histograms"].as_array().expect("histograms").iter();
+    let ours = ours.filter(|one| one["stage"] == "Q2C" && one["device"] == disk.name.as_str());
+    let ours: Vec<&Value> = ours.collect();
+    let [ours] = ours[..] else { panic!("not one histogram of the reads: {ours:?}") };
+    assert_eq!(ours["count"].as_f64(), Some(ios), "prometheus and the store");
+    let edges: Vec<f64> = ours["edges_ns"].as_array().unwrap().iter().map(ns).collect();
+    let counts: Vec<f64> = ours["counts"].as_array().unwrap().iter().map(ns).collect();
+    for quantile in [0.1, 0.5, 0.9, 0.99] {
+        let query = format!("histogram_quantile({quantile}, iowhy_latency_seconds{of})");
+        let theirs = 1e9 * number(with_native, &query).expect("a quantile");
+        let mut below = 0.0;
+        let bucket = counts.iter().position(|count| {
+            below += count;
+            below >= quantile * ios
+        });
+        let bucket = bucket.expect("a bucket");
+        // Their buckets are eight to an octave, as ours, but not the same: one more on each side.
+        let (low, high) = (edges[bucket.saturating_sub(1)], edges[bucket + 2]);
+        assert!((low..=high).contains(&theirs), "p{quantile}: {theirs} not in {low} to {high} ns");
+    }
+    native.ended();
+    classic.ended();
+}
+
+fn ns(value: &Value) -> f64 {
+    value.as_f64().unwrap_or(f64::INFINITY)
+}
+
+#[test]
+fn the_alerts_fire_as_their_tests_say() {
+    let found = Command::new("promtool").arg("--version").output();
+    if found.is_err() {
+        println!("skipped: needs `promtool`");
+        return;
+    }
+    let contrib = root().join("contrib");
+    for words in
+        [&["check", "rules", "iowhy-alerts.yml"][..], &["test", "rules", "iowhy-alerts-test.yml"]]
+    {
+        let done = Command::new("promtool").args(words).current_dir(&contrib).output().unwrap();
+        let said = String::from_utf8_lossy(&done.stdout).into_owned()
+            + &String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "{said}");
+    }
+}
+
+#[test]
+fn a_program_is_told_of_each_incident_and_has_no_rights() {
+    if !can_run(&[]) {
+        return;
+    }
+    let folder = Folder::new("watch-exec");
+    let store = folder.0.join("store");
+    let program = folder.0.join("told");
+    let text = format!(
+        "#!/bin/sh\ncat >{0}/incident.part; grep CapEff /proc/self/status >>{0}/rights\n\
+         mv {0}/incident.part {0}/incident\n",
+        folder.0.display()
+    );
+    std::fs::write(&program, text).expect("a script");
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .unwrap();
+    let disk = Loop::new(16, None);
+    let more = ["--device", &disk.name, "--exec", program.to_str().unwrap()];
+    let (recorder, _) = recorder(iowhy(), &store, &more);
+    mark(&store, "deploy 4711; $(reboot) \"x\"");
+    let file = folder.0.join("incident");
+    let told = until(60, "the program is told", || std::fs::read_to_string(&file).ok());
+    let told: Value = serde_json::from_str(&told).expect("one JSON object");
+    assert_eq!(told["schema"], "iowhy.incident/1");
+    assert_eq!(told["trigger"], "asked");
+    assert_eq!(told["alarms"][0]["seen"], "deploy 4711; $(reboot) \"x\"");
+    assert!(told["capture"].as_str().is_some_and(|name| store.join(name).is_file()), "{told}");
+    let rights = std::fs::read_to_string(folder.0.join("rights")).expect("its rights");
+    assert_eq!(rights.trim(), "CapEff:\t0000000000000000");
+    recorder.ended();
+}
+
+/// A journal of our own, in a mount namespace that nobody else sees.
+#[test]
+fn the_journal_gets_an_incident_in_fields() {
+    if !can_run(&["unshare"]) {
+        return;
+    }
+    let folder = Folder::new("watch-journal");
+    let store = folder.0.join("store");
+    let journal = folder.0.join("journal");
+    std::fs::create_dir_all(&journal).expect("a folder");
+    let socket = UnixDatagram::bind(journal.join("socket")).expect("a socket");
+    socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let disk = Loop::new(16, None);
+    let script = format!(
+        "mount -t tmpfs tmpfs /run && mkdir -p /run/systemd/journal && \
+         mount --bind {} /run/systemd/journal && exec \"$0\" \"$@\"",
+        journal.display()
+    );
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", &script, env!("CARGO_BIN_EXE_iowhy")]);
+    command.env("JOURNAL_STREAM", "8:4711");
+    let (recorder, _) = recorder(command, &store, &["--device", &disk.name]);
+    mark(&store, "two\nlines");
+    let mut entry = vec![0; 1 << 16];
+    let length = socket.recv(&mut entry).expect("an entry");
+    let entry = String::from_utf8(entry[..length].to_vec()).expect("text");
+    let field = |name: &str| entry.lines().find_map(|line| line.strip_prefix(name));
+    assert!(field("MESSAGE=").is_some_and(|text| text.len() > 5), "{entry}");
+    assert_eq!(field("PRIORITY="), Some("4"), "{entry}");
+    assert_eq!(field("IOWHY_TRIGGER="), Some("asked"), "{entry}");
+    for name in ["IOWHY_ID=", "IOWHY_VERDICT=", "IOWHY_CONFIDENCE=", "IOWHY_CAPTURE="] {
+        assert!(field(name).is_some_and(|value| !value.is_empty()), "{name}: {entry}");
+    }
+    assert!(entry.lines().all(|line| line.contains('=')), "{entry}");
+    recorder.ended();
+}
