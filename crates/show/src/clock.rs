@@ -1,6 +1,6 @@
 //! Times of day (UTC), for listings whose clock says when its zero was.
 
-use iowhy_model::{FactValue, Listing, key};
+use iowhy_model::{FactValue, Listing, Recording, key};
 
 /// Nanoseconds since 1970 (UTC) at the zero of a listing's clock, if it is known.
 pub fn zero(listing: &Listing) -> Option<i64> {
@@ -8,6 +8,15 @@ pub fn zero(listing: &Listing) -> Option<i64> {
         FactValue::Duration(offset) => Some(offset.ns()),
         _ => None,
     }
+}
+
+/// The same, told by this listing or by another of the same capture: one clock times all of it.
+pub fn zero_in(recording: &Recording, listing: &Listing) -> Option<i64> {
+    let own = |other: &&Listing| {
+        let (source, other) = (&listing.source, &other.source);
+        source.input == other.input && source.format == other.format
+    };
+    zero(listing).or_else(|| recording.listings.iter().filter(own).find_map(zero))
 }
 
 /// A moment as `2026-11-21 11:36:07 UTC` (days to a date after Howard Hinnant's "chrono-compatible

@@ -6,6 +6,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
 use super::{Panel, Screen, SlowIo, Waiter};
+use crate::clock;
 use crate::paint::{Tone, clean};
 use crate::sources::shortened;
 use crate::words::{bytes, duration, share, short};
@@ -83,7 +84,10 @@ fn slowest(screen: &Screen, area: Rect) -> Vec<Line<'static>> {
         let latency = duration(one.latency_ns as f64);
         let size = one.bytes.map_or(String::new(), |size| bytes(f64::from(size)));
         let comm = one.comm.as_deref().unwrap_or("");
-        let at = format!(" at {:.2} s", one.at_ns as f64 / 1e9);
+        let at = match one.of_day_ns {
+            Some(at) => format!(" at {}", clock::of_day(clock::second_of_day(at), 2)),
+            None => format!(" at {:.2} s", one.at_ns as f64 / 1e9),
+        };
         lines.push(Line::from(vec![
             Span::styled(format!(" {latency:>8} "), screen.pen(Tone::Warn)),
             Span::raw(format!(

@@ -7,6 +7,8 @@ use iowhy_model::{
     Stage, Time,
 };
 
+use crate::clock;
+
 /// Single I/Os kept of a tick, the slowest first.
 const SLOWEST: usize = 12;
 /// Processes, control groups and files kept of a tick and device, by time waited.
@@ -78,6 +80,8 @@ pub struct Waiter {
 pub struct SlowIo {
     /// When it completed, ns.
     pub at_ns: i64,
+    /// The same since 1970, if the capture knows it.
+    pub of_day_ns: Option<i64>,
     /// Its latency, ns.
     pub latency_ns: i64,
     /// The device.
@@ -111,8 +115,9 @@ impl Tick {
         let mut sums: HashMap<DeviceId, Sum> = HashMap::new();
         let mut waiters: HashMap<(DeviceId, &'static str, Name), (u64, f64)> = HashMap::new();
         let edges = Edges::standard();
-        let mut slowest: Vec<(i64, &Event)> = Vec::new();
+        let mut slowest: Vec<(i64, &Event, Option<i64>)> = Vec::new();
         for listing in &recording.listings {
+            let zero = clock::zero(listing);
             // Events stand in order of completion; those without a time stand anywhere.
             let first = listing.events.partition_point(|e| e.completed.is_none_or(|at| at < from));
             let these = listing.events.iter().skip(first);
@@ -129,7 +134,7 @@ impl Tick {
                         *waited = (waited.0 + 1, waited.1 + latency.ns() as f64);
                     }
                 }
-                slowest.push((latency.ns(), event));
+                slowest.push((latency.ns(), event, zero));
                 if slowest.len() > 64 * SLOWEST {
                     keep_slowest(&mut slowest);
                 }
@@ -152,8 +157,9 @@ impl Tick {
         };
         tick.slowest = slowest
             .into_iter()
-            .map(|(latency_ns, event)| SlowIo {
+            .map(|(latency_ns, event, zero)| SlowIo {
                 at_ns: event.completed.map_or(0, Time::ns),
+                of_day_ns: zero.zip(event.completed).map(|(zero, at)| zero.saturating_add(at.ns())),
                 latency_ns,
                 device: name(event.device),
                 op: event.op,
@@ -285,8 +291,8 @@ impl Sum {
     }
 }
 
-fn keep_slowest(slowest: &mut Vec<(i64, &Event)>) {
-    slowest.sort_by_key(|(latency, event)| {
+fn keep_slowest(slowest: &mut Vec<(i64, &Event, Option<i64>)>) {
+    slowest.sort_by_key(|(latency, event, _)| {
         (std::cmp::Reverse(*latency), event.completed.map(Time::ns))
     });
     slowest.truncate(SLOWEST);

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use iowhy_model::{
-    DeviceId, Distribution, Edges, Event, Histogram, Layer, Listing, Recording, Stage, Time,
+    DeviceId, Distribution, Edges, Event, Histogram, Layer, Listing, Recording, Stage, Time, key,
 };
+use iowhy_show::clock;
 
 use super::arriving::SECOND;
 
@@ -33,6 +34,11 @@ impl Window {
 /// Puts what was known in front of what came, and forgets what is too old.
 fn merge(listing: &mut Listing, old: Option<Listing>, seconds: i64) {
     let events = std::mem::take(&mut listing.events);
+    // What is known of the clock is said once, at the beginning.
+    if let Some(old) = old.as_ref().filter(|_| clock::zero(listing).is_none()) {
+        let clock = old.facts.iter().filter(|fact| fact.key == key::CLOCK_OFFSET);
+        listing.facts.extend(clock.cloned());
+    }
     let mut known = old.map_or_else(Vec::new, |old| old.distributions);
     let last = last_second(&known);
     listing.distributions.drain(..).for_each(|one| join(&mut known, one));

@@ -126,7 +126,7 @@ fn of_intervals(
     for interval in listing.intervals.iter().filter(|known| style.filter.device(known.device)) {
         let next = seen.contains(&interval.device) || interval.start != began;
         if all.is_empty() || next {
-            all.push(Stretch { title: heading(listing, interval), rows: Vec::new() });
+            all.push(Stretch { title: heading(recording, listing, interval), rows: Vec::new() });
             seen.clear();
             began = interval.start;
         }
@@ -146,10 +146,10 @@ fn of_intervals(
     all
 }
 
-fn heading(listing: &Listing, interval: &Interval) -> String {
+fn heading(recording: &Recording, listing: &Listing, interval: &Interval) -> String {
     let mut text = title(listing);
     if let Some(start) = interval.start {
-        text += &match clock::zero(listing) {
+        text += &match clock::zero_in(recording, listing) {
             Some(zero) => {
                 format!("  from {}", clock::date_and_time(zero.saturating_add(start.ns())))
             }
