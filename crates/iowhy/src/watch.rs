@@ -161,6 +161,16 @@ impl Watch {
         self.stop.asked()
     }
 
+    /// How long this has been watching.
+    pub fn elapsed(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    /// Clears the line of progress, for what is drawn on the same terminal.
+    pub fn quiet(&self) {
+        self.progress.update("");
+    }
+
     /// What was recorded so far.
     pub fn recording(&mut self) -> &mut Recording {
         &mut self.recording

@@ -22,19 +22,7 @@ pub struct Crowd {
 impl Crowd {
     /// At most so many of a report's.
     pub fn of(report: &Report, style: &Style, most: usize) -> Crowd {
-        let mut waited: HashMap<(usize, DeviceId), f64> = HashMap::new();
-        for (input, listing) in report.recording.listings.iter().enumerate() {
-            for event in listing.events.iter().filter(|event| style.filter.event(event)) {
-                let ns = Event::longest(event).map_or(0, |(_, latency)| latency.ns());
-                *waited.entry((input, event.device)).or_default() += ns as f64;
-            }
-            let timed = listing.distributions.iter().filter(|known| known.start.is_some());
-            for known in timed.filter(|known| style.filter.distribution(known) == Some(true)) {
-                let counted = &known.histogram;
-                let mean = counted.mean_ns().map_or(0.0, |(mean, _)| mean);
-                *waited.entry((input, known.device)).or_default() += mean * counted.count() as f64;
-            }
-        }
+        let waited = waited(report, style);
         let left = waited.len().saturating_sub(most);
         if left == 0 {
             return Crowd { drawn: None, inputs: HashSet::new(), left };
@@ -74,6 +62,35 @@ impl Crowd {
     }
 }
 
+/// Time waited, by input and device.
+fn waited(report: &Report, style: &Style) -> HashMap<(usize, DeviceId), f64> {
+    let mut waited: HashMap<(usize, DeviceId), f64> = HashMap::new();
+    for (input, listing) in report.recording.listings.iter().enumerate() {
+        for event in listing.events.iter().filter(|event| style.filter.event(event)) {
+            let ns = Event::longest(event).map_or(0, |(_, latency)| latency.ns());
+            *waited.entry((input, event.device)).or_default() += ns as f64;
+        }
+        let timed = listing.distributions.iter().filter(|known| known.start.is_some());
+        for known in timed.filter(|known| style.filter.distribution(known) == Some(true)) {
+            let counted = &known.histogram;
+            let mean = counted.mean_ns().map_or(0.0, |(mean, _)| mean);
+            *waited.entry((input, known.device)).or_default() += mean * counted.count() as f64;
+        }
+    }
+    waited
+}
+
+/// The devices that a map is drawn of, those of most time waited first.
+pub fn busiest(report: &Report, style: &Style) -> Vec<DeviceId> {
+    let mut of: HashMap<DeviceId, f64> = HashMap::new();
+    for ((_, device), ns) in waited(report, style) {
+        *of.entry(device).or_default() += ns;
+    }
+    let mut all: Vec<(DeviceId, f64)> = of.into_iter().collect();
+    all.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    all.into_iter().map(|(device, _)| device).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use iowhy_model::{Layer, Level, Op, Recording, Sink, Source, Time};
@@ -98,6 +115,7 @@ mod tests {
         assert!(all.words().is_none() && all.has(0, first.unwrap()));
         let few = Crowd::of(&report, &Style::plain(), 3);
         assert_eq!(few.left(), 7);
+        assert_eq!(busiest(&report, &Style::plain()).first().copied(), last);
         assert!(few.has_input(0) && few.has(0, last.unwrap()) && !few.has(0, first.unwrap()));
         assert!(few.words().unwrap().starts_with("7 more maps were left out"));
     }

@@ -24,6 +24,7 @@ mod view;
 mod views;
 mod words;
 
+pub use crowd::busiest;
 pub use objects::tables as json_tables;
 pub use paint::Palette;
 pub use parquet::ParquetSink;

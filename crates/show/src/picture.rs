@@ -1,6 +1,8 @@
 //! A series laid out over columns of paper: rates and waits per row, gaps kept.
 
-use iowhy_model::{Edges, Histogram, Listing, Series};
+use std::collections::HashMap;
+
+use iowhy_model::{DeviceId, Edges, Filter, Histogram, Listing, Series};
 
 use crate::Style;
 use crate::clock;
@@ -68,6 +70,28 @@ pub struct Picture {
     marked: bool,
     edges: Edges,
     cells: Vec<Column>,
+}
+
+/// I/Os that a stretch of time should hold, so that neighbouring cells differ by more than chance: a
+/// cell of ten is a third off. Fewer than [`SINGLE`] of a device are each seen as what they are.
+const EACH: usize = 100;
+const SINGLE: usize = 1000;
+/// A stretch is never wider than so many cells.
+const WIDEST: usize = 4;
+
+/// Into how many stretches of time single I/Os are counted, for a map of so many columns.
+pub fn bins(listing: &Listing, filter: &Filter, columns: usize) -> usize {
+    let mut ios: HashMap<DeviceId, usize> = HashMap::new();
+    for event in listing.events.iter().filter(|event| filter.event(event)) {
+        *ios.entry(event.device).or_default() += 1;
+    }
+    match ios.into_values().max() {
+        Some(most) if most >= SINGLE => (1..=WIDEST)
+            .map(|cells| columns.div_ceil(cells))
+            .find(|bins| most / bins >= EACH)
+            .unwrap_or(columns.div_ceil(WIDEST)),
+        _ => columns,
+    }
 }
 
 impl Picture {
@@ -148,6 +172,19 @@ impl Picture {
     /// Lines of text the cells take.
     pub fn lines(&self, style: &Style) -> usize {
         self.edges.buckets().div_ceil(Grid::rows_per_line(style))
+    }
+
+    /// Lines of text that hold nothing are told in one where three or more are neighbours: how many
+    /// begin with this one.
+    pub fn empty_from(&self, line: usize, style: &Style) -> usize {
+        let empty = |line: &usize| {
+            let mut buckets = self.buckets_of(*line, style);
+            !buckets.any(|bucket| {
+                self.cells.iter().any(|cell| cell.counts.get(bucket).is_some_and(|n| *n > 0.0))
+            })
+        };
+        let run = (line..self.lines(style)).take_while(empty).count();
+        if run > 2 { run } else { 0 }
     }
 
     /// The latency at the lower edge of a line.

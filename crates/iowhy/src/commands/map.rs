@@ -4,7 +4,8 @@
 //! Draws two maps: time runs to the right, latency upwards. The first is coloured by I/Os per
 //! second, the second by time waited per second, so that a few slow I/Os show beside many fast
 //! ones. Live, the picture is redrawn every second until Ctrl-C, and so it is while a capture
-//! arrives on a pipe; then it holds the latest seconds, one a column. From a file it is drawn
+//! arrives on a pipe; then it holds the latest seconds, one a column, of one device: that of most
+//! time waited first, `n` and `p` turn to the others, `q` ends. From a file it is drawn
 //! once, over the time the capture covers. `--svg` and `--png` write pictures, `--csv` and
 //! `--json` the numbers in the cells.
 //!
@@ -26,7 +27,7 @@ use iowhy_live::TraceMode;
 use iowhy_model::{Nanos, Report};
 use iowhy_show::Style;
 
-use crate::arguments::{Files, Output, Selection, Task, Tracing, Words, watch_time};
+use crate::arguments::{Files, Output, Part, Selection, Task, Tracing, Words, watch_time};
 use crate::clean;
 use crate::command::{Command, Status};
 use crate::confined::{self, Later};
@@ -37,11 +38,14 @@ use crate::watch::{Plan, Watch};
 mod arriving;
 mod compat;
 mod drawing;
+mod keys;
+mod pages;
 mod window;
 
 use arriving::BESIDE;
 use compat::Compat;
 use drawing::Drawing;
+use pages::Pages;
 use window::Window;
 
 /// Entry in the list of commands.
@@ -53,6 +57,8 @@ pub const COMMAND: Command = Command {
     run,
 };
 
+/// How often the collectors are looked after while keys are waited for.
+const OFTEN: Duration = Duration::from_millis(100);
 /// How long to watch where the picture is drawn once.
 const ONCE: Duration = Duration::from_secs(30);
 
@@ -73,6 +79,8 @@ struct Map {
     #[command(flatten)]
     output: Output,
     #[command(flatten)]
+    part: Part,
+    #[command(flatten)]
     drawing: Drawing,
     #[command(flatten)]
     compat: Compat,
@@ -81,6 +89,7 @@ struct Map {
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let mut map = Map::from_arg_matches(matches)?;
     map.selection = map.selection.settled();
+    map.output.stage = map.part.stage;
     let view = View::named("heatmap");
     let repeat = match map.words.task()? {
         Task::Read(files) if map.compat.compat.is_some() => return map.compat.draw(&files),
@@ -96,7 +105,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         .map_or(Duration::from_secs(1), |interval| Duration::from_nanos(interval.ns() as u64));
     let text = map.drawing.is_text(map.output.json);
     let screen = std::io::stdout().is_terminal() && text;
-    let end = match (map.watch_for, repeat.count) {
+    let mut end = match (map.watch_for, repeat.count) {
         (Some(length), _) => Duration::from_nanos(length.ns() as u64),
         (None, Some(count)) => column.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX)),
         (None, None) if screen => Duration::MAX,
@@ -104,6 +113,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     };
     let selection = map.selection.settled_here();
     let pictures = map.drawing.pictures(&[])?;
+    let mut pages = if screen { Some(Pages::open()?) } else { None };
     let mut watch = Watch::start(&Plan {
         later: Later::Write(confined::folders(&map.drawing.files())),
         progress: !screen,
@@ -116,13 +126,27 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let mut incomplete = false;
     while until < end && !watch.stopped() {
         until = (until + column).min(end);
+        if let Some(pages) = &mut pages {
+            while watch.elapsed() < until && !watch.stopped() {
+                let left = until.saturating_sub(watch.elapsed());
+                if pages.ends_within(&view, left.min(OFTEN))? {
+                    (until, end) = (watch.elapsed(), Duration::ZERO);
+                    break;
+                }
+                watch.poll()?;
+            }
+        }
         watch.run_until(until)?;
-        if screen {
+        if let Some(pages) = &mut pages {
             let part = watch.recording().take();
             incomplete |= part.is_incomplete();
             let recording = window.add(part, style.width - BESIDE);
-            on_screen(&view, &Report { recording, findings: Vec::new() }, &style)?;
+            pages.draw(&view, Report { recording, findings: Vec::new() }, style.clone())?;
         }
+    }
+    if pages.take().is_some() {
+        // What follows on this terminal stands below the picture.
+        writeln!(clean::stdout())?;
     }
     let recording = watch.end()?;
     incomplete |= recording.is_incomplete();
@@ -131,22 +155,6 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         map.drawing.write(&report, &style, map.output.json, pictures)?;
     }
     Ok(Status::incomplete(incomplete))
-}
-
-/// Draws over what a terminal shows: from the top left, each line and the rest below cleared.
-fn on_screen(view: &View, report: &Report, style: &Style) -> anyhow::Result<()> {
-    let mut picture = Vec::new();
-    view.write(report, style, &mut picture)?;
-    let mut out = b"\x1b[H".to_vec();
-    for line in picture.split_inclusive(|byte| *byte == b'\n') {
-        let text = line.strip_suffix(b"\n").unwrap_or(line);
-        out.extend_from_slice(text);
-        out.extend_from_slice(b"\x1b[K\n");
-    }
-    out.extend_from_slice(b"\x1b[J");
-    let mut stdout = clean::stdout();
-    stdout.write_all(&out)?;
-    Ok(stdout.flush()?)
 }
 
 impl Map {

@@ -5,7 +5,9 @@
 //! power of two or a part of one, as fine as source and paper allow. The frequency map colours
 //! how many requests completed in a cell, the intensity map how much time was waited in it. To
 //! the right stand the values of the latest column. A stretch in which nothing was watched stays
-//! empty (`/` on paper without colour); one that was watched and had no request is dark.
+//! empty (`/` on paper without colour); one that was watched and had no request is dark. Three rows
+//! or more that hold nothing are told in one line. Of a thousand I/Os and more a cell is up to four
+//! columns wide, so that a stretch of time holds a hundred.
 //!
 //! ## Units
 //! Frequency in requests per second, intensity in time waited per second: 1 s/s means that one
@@ -29,7 +31,7 @@ use iowhy_model::{Edges, Listing, Report, Series, series};
 use crate::colour_scale::Scale;
 use crate::crowd::{Crowd, TEXTS};
 use crate::paint::{Grid, Ink, Line, Mark, Paper, Ramp, Tone, time_axis};
-use crate::picture::{AXES, Measure, Picture};
+use crate::picture::{AXES, Measure, Picture, bins};
 use crate::scale::wanted;
 use crate::{Style, View, map_title, sources};
 
@@ -60,7 +62,8 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
     let (crowd, edges) = (Crowd::of(report, style, TEXTS), Edges::standard());
     let listings = report.recording.listings.iter().enumerate();
     for (input, listing) in listings.filter(|(input, _)| crowd.has_input(*input)) {
-        let all = series(listing, &style.filter, &edges, columns);
+        let bins = bins(listing, &style.filter, columns);
+        let all = series(listing, &style.filter, &edges, bins);
         let all = all.flat_map(|of_device| wanted(of_device, style.stage));
         for one in all.filter(|one| crowd.has(input, one.device)) {
             let one = &one;
@@ -139,12 +142,21 @@ fn map(
     }
     paper.line(&heading)?;
     let (grid, scale): (Grid, Scale) = picture.grid(measure, style);
-    for line in 0..picture.lines(style) {
+    let mut line = 0;
+    while line < picture.lines(style) {
+        let empty = picture.empty_from(line, style);
+        if empty > 0 {
+            let text = format!("{:>8} ({empty} rows without an I/O)", "...");
+            paper.line(&Line::new().with(&text, Tone::Faint))?;
+            line += empty;
+            continue;
+        }
         let label = picture.label(line, style);
         let mut drawn = Line::new().with(&format!("{label:>8} "), Tone::Faint);
         drawn.append(grid.line(line, &ramp, style));
         drawn.push(&format!(" {:>8}", picture.latest(line, measure, style)), Tone::Plain);
         paper.line(&drawn)?;
+        line += 1;
     }
     let mut axis = Line::new().with(&" ".repeat(LEFT), Tone::Plain);
     axis.append(time_axis(start, picture.seconds, picture.columns, of_day, style.unicode));

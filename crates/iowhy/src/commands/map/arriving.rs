@@ -1,7 +1,8 @@
 //! A capture that arrives on standard input is drawn while it arrives, the latest at the right.
 
+use std::io::Write;
 use std::path::PathBuf;
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::{self, TryRecvError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -10,14 +11,15 @@ use iowhy_model::{
     Tally,
 };
 
+use super::Map;
+use super::pages::Pages;
 use super::window::Window;
-use super::{Map, on_screen};
 use crate::arguments::Files;
+use crate::clean;
 use crate::command::Status;
 use crate::confined;
 use crate::messages;
 use crate::present::View;
-use crate::stop::Stop;
 
 /// How often the picture is drawn, and how long one second of it is.
 const REDRAWN: Duration = Duration::from_secs(1);
@@ -31,6 +33,7 @@ impl Map {
     /// capture that is whole within the first second is drawn whole.
     pub(super) fn arriving(&self, files: &Files) -> anyhow::Result<Status> {
         let only = files.only()?;
+        let mut pages = Pages::open()?;
         // Before the thread that reads begins, which inherits it.
         confined::reading(files.files.iter().map(PathBuf::as_path), &[])?;
         let shared = Shared::default();
@@ -47,17 +50,18 @@ impl Map {
             // If nobody listens any more, the user stopped it.
             let _ = done.send(outcome);
         });
-        let stop = Stop::new()?;
         let view = View::named("heatmap");
         let mut window: Option<Window> = None;
         let mut outcome = None;
-        while outcome.is_none() && !stop.asked() {
+        let mut asked = false;
+        while outcome.is_none() && !asked {
             let drawn = Instant::now();
-            while outcome.is_none() && !stop.asked() && drawn.elapsed() < REDRAWN {
-                match ended.recv_timeout(PATIENCE) {
+            while outcome.is_none() && !asked && drawn.elapsed() < REDRAWN {
+                asked = pages.ends_within(&view, PATIENCE)?;
+                match ended.try_recv() {
                     Ok(ending) => outcome = Some(ending),
-                    Err(RecvTimeoutError::Disconnected) => outcome = Some(Ok(())),
-                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(TryRecvError::Disconnected) => outcome = Some(Ok(())),
+                    Err(TryRecvError::Empty) => {}
                 }
             }
             let mut part = shared.take();
@@ -69,8 +73,10 @@ impl Map {
                 (Some(_), None) => part,
                 (_, window) => window.get_or_insert_default().add(part, style.width - BESIDE),
             };
-            on_screen(&view, &Report { recording, findings: Vec::new() }, &style)?;
+            pages.draw(&view, Report { recording, findings: Vec::new() }, style)?;
         }
+        drop(pages);
+        writeln!(clean::stdout())?;
         if let Some(Err(error)) = outcome {
             messages::error(&error);
             return Ok(Status::Failed);

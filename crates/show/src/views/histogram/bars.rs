@@ -35,7 +35,12 @@ pub fn write(paper: &mut Paper, histogram: &Histogram) -> io::Result<()> {
     let heights = heights(&rows);
     let most = heights.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
     density_note(paper, &edges)?;
+    let folded = folded(&[&rows]);
     for (row, label) in labels.iter().enumerate() {
+        if let Some(run) = folded.get(row).copied().flatten() {
+            told_empty(paper, label, run)?;
+            continue;
+        }
         let number = rows.counts().get(row).copied().unwrap_or(0);
         let faint = if number == 0 { Tone::Faint } else { Tone::Plain };
         let mut line = Line::new().with(label, Tone::Faint).with("  ", Tone::Plain);
@@ -76,7 +81,12 @@ pub fn side_by_side(paper: &mut Paper, queue: &Histogram, device: &Histogram) ->
     paper.line(&head)?;
     let tall: Vec<Vec<f64>> = sides.iter().map(|(_, side, _)| heights(side)).collect();
     let tallest = tall.iter().flatten().copied().fold(f64::MIN_POSITIVE, f64::max);
+    let folded = folded(&[&sides[0].1, &sides[1].1]);
     for (row, text) in labels.iter().enumerate() {
+        if let Some(run) = folded.get(row).copied().flatten() {
+            told_empty(paper, text, run)?;
+            continue;
+        }
         let mut line = Line::new().with(text, Tone::Faint);
         for (place, (_, side, tone)) in sides.iter().enumerate() {
             let number = side.counts().get(row).copied().unwrap_or(0);
@@ -90,6 +100,33 @@ pub fn side_by_side(paper: &mut Paper, queue: &Histogram, device: &Histogram) ->
         paper.line(&line)?;
     }
     Ok(())
+}
+
+/// Three empty rows and more are told in one: at the first of them how many there are, at the others
+/// none.
+fn folded(sides: &[&Histogram]) -> Vec<Option<usize>> {
+    let rows = sides.iter().map(|side| side.counts().len()).max().unwrap_or(0);
+    let empty: Vec<bool> = (0..rows)
+        .map(|row| sides.iter().all(|side| side.counts().get(row).is_none_or(|n| *n == 0)))
+        .collect();
+    let mut folded = Vec::new();
+    for run in empty.chunk_by(|a, b| a == b) {
+        let fold = run.first() == Some(&true) && run.len() > 2;
+        folded.extend(
+            (0..run.len()).map(|place| fold.then_some(if place == 0 { run.len() } else { 0 })),
+        );
+    }
+    folded
+}
+
+/// The line that stands for empty rows.
+fn told_empty(paper: &mut Paper, label: &str, run: usize) -> io::Result<()> {
+    if run == 0 {
+        return Ok(());
+    }
+    let room = label.chars().count();
+    let text = format!("{:>room$}  ({run} rows without an I/O)", "...");
+    paper.line(&Line::new().with(&text, Tone::Faint))
 }
 
 /// What the bars stand for: counts, or counts per octave where rows are parts of octaves.
