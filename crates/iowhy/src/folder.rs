@@ -17,7 +17,7 @@ use iowhy_model::{Fact, FactKey, Level, Sink, Source, key};
 use iowhy_read::{Format, blktrace};
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 
-use crate::messages::{self, Hinted};
+use crate::messages::{self, Hinted, Told};
 use crate::unpack::{self, Unpacked, unpacked};
 
 /// Files looked at, levels below the folder, and bytes of one file and of all: a sosreport of a large
@@ -214,7 +214,8 @@ fn read_files(
             traces.entry(trace.to_string()).or_default().push(opened);
             continue;
         }
-        let reader = BufReader::with_capacity(1 << 18, opened.take(LARGEST));
+        let told = Told::new(opened.take(LARGEST), file.display().to_string(), Some(size));
+        let reader = BufReader::with_capacity(1 << 18, told);
         read_one(Box::new(reader), &name, only, sink, outcome);
     }
     for (trace, parts) in traces {

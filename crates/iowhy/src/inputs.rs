@@ -14,7 +14,7 @@ use rustix::fs::FileType;
 
 use crate::arguments::Files;
 use crate::folder;
-use crate::messages::{self, Hinted};
+use crate::messages::{self, Hinted, Told};
 use crate::past;
 use crate::unpack::{Unpacked, unpacked};
 
@@ -200,7 +200,8 @@ fn open(file: &Path) -> anyhow::Result<Box<dyn BufRead>> {
 
 fn open_packed(file: &Path) -> anyhow::Result<Box<dyn BufRead>> {
     if file == Path::new("-") {
-        return Ok(Box::new(BufReader::with_capacity(BUFFER, std::io::stdin())));
+        let told = Told::new(std::io::stdin(), "standard input".to_string(), None);
+        return Ok(Box::new(BufReader::with_capacity(BUFFER, told)));
     }
     let shown = file.display();
     let cannot = |cause: std::io::Error| {
@@ -212,7 +213,8 @@ fn open_packed(file: &Path) -> anyhow::Result<Box<dyn BufRead>> {
         Hinted::error(format!("cannot read `{shown}`: {cause}"), hint)
     };
     let opened = File::open(file).map_err(cannot)?;
-    let kind = opened.metadata().map_err(cannot)?.file_type();
+    let known = opened.metadata().map_err(cannot)?;
+    let kind = known.file_type();
     if kind.is_dir() {
         return Err(Hinted::error(
             format!("`{shown}` is a directory"),
@@ -225,7 +227,8 @@ fn open_packed(file: &Path) -> anyhow::Result<Box<dyn BufRead>> {
             format!("to watch it live: `iowhy why --device {shown}`"),
         ));
     }
-    Ok(Box::new(BufReader::with_capacity(BUFFER, opened)))
+    let told = Told::new(opened, shown.to_string(), kind.is_file().then_some(known.len()));
+    Ok(Box::new(BufReader::with_capacity(BUFFER, told)))
 }
 
 /// Whether somebody pipes a capture in, so that `biosnoop | iowhy` reads it.

@@ -1,6 +1,11 @@
 //! What is said on stderr: errors with their hints, warnings, progress. stdout is data only.
 
-use std::io::{IsTerminal, Write};
+use std::io::{IsTerminal, Read, Write};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use crate::clean;
 use crate::command::Status;
@@ -47,6 +52,9 @@ pub fn warn(text: &str, hint: Option<&str>) {
 
 fn say(text: &str, hint: Option<&str>) {
     let mut out = std::io::stderr().lock();
+    if DRAWN.swap(false, Ordering::Relaxed) {
+        let _ = write!(out, "\r\x1b[K");
+    }
     // Nothing can be done if stderr is gone.
     let _ = writeln!(out, "iowhy: {}", clean::text(text));
     if let Some(hint) = hint {
@@ -84,6 +92,13 @@ impl std::fmt::Display for Hinted {
 
 impl std::error::Error for Hinted {}
 
+/// Whether a line of progress stands on the terminal.
+static DRAWN: AtomicBool = AtomicBool::new(false);
+/// What takes less is not told.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How often a line of progress is drawn anew.
+const REDRAWN: Duration = Duration::from_millis(200);
+
 /// One line on a terminal's stderr that is overwritten while something is under way.
 pub struct Progress {
     shown: bool,
@@ -98,6 +113,7 @@ impl Progress {
     /// Overwrites the line.
     pub fn update(&self, text: &str) {
         if self.shown {
+            DRAWN.store(!text.is_empty(), Ordering::Relaxed);
             let _ = write!(std::io::stderr(), "\r\x1b[K{}", clean::text(text));
         }
     }
@@ -105,6 +121,93 @@ impl Progress {
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        self.update("");
+        if DRAWN.load(Ordering::Relaxed) {
+            self.update("");
+        }
+    }
+}
+
+/// An input that tells on a terminal how far it was read, once reading takes more than two seconds.
+pub struct Told<R> {
+    inner: R,
+    name: String,
+    read: u64,
+    /// Its length, if it is known.
+    of: Option<u64>,
+    progress: Progress,
+    drawn: Instant,
+}
+
+/// When the first input was opened.
+static READING: OnceLock<Instant> = OnceLock::new();
+
+impl<R> Told<R> {
+    /// Of an input by its name, of so many bytes.
+    pub fn new(inner: R, name: String, of: Option<u64>) -> Told<R> {
+        READING.get_or_init(Instant::now);
+        let (progress, drawn) = (Progress::new(true), Instant::now());
+        Told { inner, name, read: 0, of: of.filter(|of| *of > 0), progress, drawn }
+    }
+
+    fn tell(&mut self) {
+        let begun = READING.get().copied().unwrap_or(self.drawn);
+        if !self.progress.shown || begun.elapsed() < PATIENCE || self.drawn.elapsed() < REDRAWN {
+            return;
+        }
+        self.drawn = Instant::now();
+        let (name, read) = (&self.name, iowhy_model::numbers::bytes(self.read as f64));
+        let text = match self.of {
+            Some(of) => {
+                let part = iowhy_model::numbers::share((self.read as f64 / of as f64).min(1.0));
+                format!("reading {name}: {read}, {part}")
+            }
+            None => format!("reading {name}: {read}"),
+        };
+        self.progress.update(&text);
+    }
+}
+
+impl<R: Read> Read for Told<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.read += read as u64;
+        self.tell();
+        Ok(read)
+    }
+}
+
+/// Tells on a terminal that something is under way, once it takes more than two seconds; until it is
+/// dropped.
+pub struct Working {
+    done: Option<mpsc::Sender<()>>,
+    teller: Option<JoinHandle<()>>,
+}
+
+impl Working {
+    /// On this: `judging`.
+    pub fn on(what: &'static str) -> Working {
+        if !std::io::stderr().is_terminal() {
+            return Working { done: None, teller: None };
+        }
+        let (done, ended) = mpsc::channel::<()>();
+        let teller = std::thread::spawn(move || {
+            let (begun, progress) = (Instant::now(), Progress::new(true));
+            let mut wait = PATIENCE;
+            while ended.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
+                progress.update(&format!("{what}: {} s", begun.elapsed().as_secs()));
+                wait = Duration::from_secs(1);
+            }
+        });
+        Working { done: Some(done), teller: Some(teller) }
+    }
+}
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        drop(self.done.take());
+        if let Some(teller) = self.teller.take() {
+            // It only tells; if it could not, nothing is lost.
+            let _ = teller.join();
+        }
     }
 }

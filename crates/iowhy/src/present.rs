@@ -97,7 +97,7 @@ impl View {
                 if recording.listings.is_empty() || !knows_devices(&recording, selection) {
                     return Ok(Status::Failed);
                 }
-                let filter = selection.filter(&mut recording);
+                let filter = selection.known_in(&recording).filter(&mut recording);
                 let incomplete = recording.is_incomplete();
                 let told = !how.timestamp
                     || recording.listings.iter().any(|one| clock::zero(one).is_some());
@@ -193,7 +193,7 @@ pub fn counted(
     if recording.listings.is_empty() || !knows_devices(recording, selection) {
         return Ok(None);
     }
-    let filter = selection.filter_of_counted(recording);
+    let filter = selection.known_in(recording).filter_of_counted(recording);
     let incomplete = gathered.failed > 0 || recording.is_incomplete();
     let report = Report { recording: gathered.recording, findings: Vec::new() };
     Ok(Some((report, filter, incomplete)))
@@ -201,7 +201,7 @@ pub fn counted(
 
 /// Says which of the named devices a capture does not have; false if it has none of them.
 pub fn knows_devices(recording: &Recording, selection: &Selection) -> bool {
-    let wanted = selection.devices();
+    let wanted = selection.known_in(recording).device;
     let missing = wanted.iter().filter(|name| recording.find_device(name).is_none());
     let missing: Vec<&String> = missing.collect();
     for name in &missing {
@@ -238,6 +238,7 @@ pub fn repeated(
     let mut agreement = Agreement::default();
     for report in 1..=count {
         watch.run_until(interval.saturating_mul(u32::try_from(report).unwrap_or(u32::MAX)))?;
+        watch.quiet();
         let last = report == count || watch.stopped();
         // The end tells what never completed: it belongs to the last stretch.
         let plug_clock = watch.plug_clock();

@@ -35,7 +35,7 @@ use iowhy_model::{Recording, Report, Stage};
 use iowhy_show::NewRecords;
 
 use crate::agreement::{self, Agreement};
-use crate::arguments::{Files, Output, Repeat, Selection, Task, Tracing, Words};
+use crate::arguments::{Files, Output, Part, Repeat, Selection, Task, Tracing, Words};
 use crate::clean;
 use crate::command::{Command, Status};
 use crate::confined;
@@ -55,6 +55,8 @@ pub const COMMAND: Command = Command {
 
 /// How long to watch when no interval is given.
 const ONCE: Duration = Duration::from_secs(10);
+/// What takes longer tells on a terminal how long it still takes.
+const TOLD: Duration = Duration::from_secs(2);
 /// How often single I/Os are counted into their groups, so that few are held at a time.
 const COUNTED: Duration = Duration::from_millis(100);
 
@@ -72,7 +74,7 @@ struct Hist {
     /// The time of day (UTC) above each report
     #[arg(short = 'T', long, conflicts_with = "json")]
     timestamp: bool,
-    /// Records that PyLatencyMap reads, one a report, all devices and operations together
+    /// Records that PyLatencyMap reads, one a report, all that was counted together
     #[arg(long, conflicts_with_all = ["by", "cumulative", "timestamp", "json"])]
     records: bool,
     #[command(flatten)]
@@ -81,13 +83,14 @@ struct Hist {
     tracing: Tracing,
     #[command(flatten)]
     output: Output,
+    #[command(flatten)]
+    part: Part,
 }
 
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let mut hist = Hist::from_arg_matches(matches)?;
-    if hist.tracing.before {
-        hist.output.stage = hist.output.stage.or(Some(Stage::Before));
-    }
+    let before = hist.tracing.before.then_some(Stage::Before);
+    hist.output.stage = hist.part.stage.or(before);
     let view = View::named(match (hist.records, hist.output.json) {
         (true, _) => "pylatencymap-records",
         (_, true) => "hist-json",
@@ -114,7 +117,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     // The counters hold all I/Os of a device, so they say nothing of some of them.
     let compared = !events && !selection.per_event() && !hist.records;
     let watch = Watch::start(&Plan {
-        progress: repeat.interval.is_none(),
+        progress: interval > TOLD,
         cgroups: hist.by.contains(&Key::Cgroup),
         sample: compared.then_some(Duration::MAX),
         ..Plan::traced(mode, &selection, hist.tracing)?
@@ -138,7 +141,7 @@ fn by_files(files: &Files, view: &View, hist: &Hist) -> anyhow::Result<Status> {
     if recording.listings.is_empty() || !knows_devices(&recording, &selection) {
         return Ok(Status::Failed);
     }
-    let filter = selection.filter(&mut recording);
+    let filter = selection.known_in(&recording).filter(&mut recording);
     let needs_events = selection.per_event() || hist.by.iter().any(|key| key.needs_events());
     for listing in &mut recording.listings {
         listing.events.retain(|event| filter.event(event));
@@ -205,6 +208,7 @@ fn grouped(
                 groups.take(&mut watch.recording().take());
             }
         }
+        watch.quiet();
         let plug_clock = watch.plug_clock();
         let last = report == reports(repeat) || watch.stopped();
         let (mut recording, rest) =

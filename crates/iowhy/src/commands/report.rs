@@ -5,19 +5,19 @@
 //! HTML file: the verdict with what to do next, the evidence, heat maps that zoom in time, the
 //! slowest I/Os, who waited, the inputs with what was lost, and the numbers to download. The file
 //! needs nothing else: no network, no other file, and it is readable with scripts off and on paper.
-//! With `--before` it also says what differs from an earlier capture, as `iowhy compare` does.
+//! With `--against` it also says what differs from an earlier capture, as `iowhy compare` does.
 //!
 //! ## Examples
 //! `iowhy report biosnoop.txt -o report.html`: from captures of any format.
 //! `iowhy report --for 60s -o report.html`: this machine, for a minute.
 //! `iowhy report capture.iowhy --device sdb -o -`: one device, to standard output.
-//! `iowhy report after.txt --before before.txt -o report.html`: did the change help?
+//! `iowhy report after.txt --against before.txt -o report.html`: did the change help?
 
 use std::path::{Path, PathBuf};
 
 use clap::{Args, FromArgMatches};
 use iowhy_diagnose::{Options, compare, judge};
-use iowhy_model::{Filter, Nanos, Recording, Report, Tally};
+use iowhy_model::{Filter, Finding, Nanos, Recording, Report, Tally};
 use iowhy_show::{Before, Style};
 
 use crate::arguments::{Files, Output, Selection, watch_time};
@@ -25,6 +25,7 @@ use crate::bounds;
 use crate::command::{Command, Status};
 use crate::commands::why;
 use crate::confined::{self, Later};
+use crate::messages::Working;
 use crate::outputs::{self, Force};
 use crate::present::knows_devices;
 use crate::scope;
@@ -50,8 +51,8 @@ struct ReportCommand {
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     /// A capture of the state before a change (may be given several times): what differs is a section
-    #[arg(long, value_name = "FILE")]
-    before: Vec<PathBuf>,
+    #[arg(long, alias = "before", value_name = "FILE")]
+    against: Vec<PathBuf>,
     /// The spindle speed of the disk in revolutions per minute, if you know it
     #[arg(long, value_name = "RPM", value_parser = why::spindle_speed)]
     rpm: Option<f64>,
@@ -71,7 +72,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let reads = asked.watch_for.is_none() && asked.files.given()?;
     let after: &[PathBuf] = if reads { &asked.files.files } else { &[] };
     let learned = asked.baselines.learned();
-    let inputs: Vec<PathBuf> = after.iter().chain(&asked.before).cloned().collect();
+    let inputs: Vec<PathBuf> = after.iter().chain(&asked.against).cloned().collect();
     let output = outputs::Output::open(&asked.output, asked.force, &inputs)?;
     let writes: Vec<&Path> = learned.into_iter().chain([asked.output.as_path()]).collect();
     let mut failed = 0;
@@ -83,7 +84,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         Ok(known.then_some(gathered.recording))
     };
     let earlier = Files {
-        files: asked.before.clone(),
+        files: asked.against.clone(),
         format: asked.files.format.clone(),
         ..Files::default()
     };
@@ -109,7 +110,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let options = Options { rpm: asked.rpm, healthy_origin, ..Options::default() };
     let mut incomplete =
         failed > 0 || left_out || reads && recording.is_sampled() || recording.is_incomplete();
-    let findings = judge(&recording, &options);
+    let findings = judged(&recording, &options);
     asked.baselines.learn(&recording, &findings)?;
     let report = Report { recording, findings };
     let before = before.map(|mut recording| {
@@ -120,11 +121,17 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         incomplete |= bounds::said(&mut recording);
         incomplete |= recording.is_sampled() || recording.is_incomplete();
         let comparison = compare([("before", &recording), ("after", &report.recording)], &options);
-        let findings = judge(&recording, &options);
+        let findings = judged(&recording, &options);
         (Report { recording, findings }, comparison)
     });
     let style: Style = Output::default().style(filter);
     let beside = before.as_ref().map(|(report, comparison)| Before { report, comparison });
     output.fill_text(|out| iowhy_show::page(&report, beside, &style, out))?;
     Ok(Status::incomplete(incomplete))
+}
+
+/// Judges, and says so if it takes long.
+fn judged(recording: &Recording, options: &Options) -> Vec<Finding> {
+    let _working = Working::on("judging");
+    judge(recording, options)
 }

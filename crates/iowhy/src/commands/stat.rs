@@ -79,6 +79,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let watch = Watch::start(&Plan {
         trace: trace.then_some(TraceMode::Histograms),
         sample: Some(Duration::MAX),
+        progress: interval > Duration::from_secs(2),
         root: stat.root.clone(),
         ..Plan::traced(TraceMode::Histograms, &selection, stat.tracing)?
     })?;

@@ -40,7 +40,7 @@ use crate::command::{Command, Status};
 use crate::commands::probe::{ask, settles};
 use crate::confined::{self, Later};
 use crate::fail_on::FailOn;
-use crate::messages::Hinted;
+use crate::messages::{Hinted, Working};
 use crate::present::knows_devices;
 use crate::scope;
 use crate::watch::{self, Plan, Watch};
@@ -81,7 +81,7 @@ struct Why {
     #[command(flatten)]
     selection: Selection,
     /// Say at the end what the tracing cost: ns per I/O in BPF, CPU
-    #[arg(long)]
+    #[arg(long, help_heading = "Tracing")]
     overhead: bool,
     #[command(flatten)]
     output: Output,
@@ -144,6 +144,9 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     if recording.listings.is_empty() || !live && !knows_devices(&recording, &why.selection) {
         return Ok(Status::Failed);
     }
+    if !live {
+        why.selection = why.selection.known_in(&recording);
+    }
     let filter = why.selection.filter(&mut recording);
     if filter != Filter::default() {
         let asked_for = scope::narrow(&mut recording, &filter, &why.selection);
@@ -162,7 +165,9 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     // What was watched live is the present, and there is no other.
     let sampled = !live && recording.is_sampled();
     let incomplete = failed > 0 || left_out || sampled || recording.is_incomplete();
+    let working = Working::on("judging");
     let mut findings = if idle { Vec::new() } else { judge(&recording, &options) };
+    drop(working);
     why.baselines.learn(&recording, &findings)?;
     let proposal = settles::propose(&recording, &findings);
     if let (Some(proposal), Some(first)) = (&proposal, findings.first_mut()) {
