@@ -38,6 +38,15 @@ pub struct Output {
     /// Columns to draw on, instead of the terminal's
     #[arg(long, value_name = "N")]
     pub width: Option<usize>,
+    /// Which part of the latency, for the commands that draw one: see [`Part`].
+    #[arg(skip)]
+    pub stage: Option<Stage>,
+}
+
+/// Which part of the latency is drawn.
+#[derive(Args, Clone, Copy, Debug, Default)]
+#[command(next_help_heading = "Output")]
+pub struct Part {
     /// Which part of the latency: queue (Q2D), device (D2C), total (Q2C) or, with `--before`, before
     /// (B2Q)
     #[arg(long, value_name = "STAGE", value_parser = stage)]

@@ -72,6 +72,101 @@ pub fn line() -> clap::Command {
 mod tests {
     use super::*;
 
+    /// Options of one name that do not say the same everywhere, and why that is no other meaning.
+    const DIFFER: &[(&str, &str)] = &[
+        ("device", "what of it: I/Os, incidents, sides of a comparison"),
+        ("for", "what happens if it is not given, and what is done for so long"),
+        ("op", "a probe does the I/O that the others look at"),
+        ("size", "a probe does the I/O that the others look at"),
+        ("store", "the recorder writes what the others read"),
+        ("timestamp", "each I/O of snoop has its own, a report of hist and stat has one"),
+        ("verbose", "what it is that there is more of"),
+    ];
+
+    #[test]
+    fn options_of_one_name_mean_the_same_in_every_command() {
+        use std::collections::BTreeMap;
+        let mut known: BTreeMap<String, (String, String, String)> = BTreeMap::new();
+        let mut differ = std::collections::BTreeSet::new();
+        let mut complaints = Vec::new();
+        for command in line().get_subcommands() {
+            let name = command.get_name();
+            for arg in command.get_arguments().filter(|arg| !arg.is_hide_set()) {
+                let id = arg.get_id().as_str();
+                let help = arg.get_help().map(|help| help.to_string()).unwrap_or_default();
+                if help.is_empty() {
+                    complaints.push(format!("{name}: `{id}` has no help"));
+                }
+                let Some(long) = arg.get_long() else { continue };
+                let values: Vec<String> = match arg.get_action().takes_values() {
+                    true => arg
+                        .get_value_names()
+                        .unwrap_or_default()
+                        .iter()
+                        .map(|v| v.to_string())
+                        .collect(),
+                    false => Vec::new(),
+                };
+                if arg.get_action().takes_values() && values.is_empty() {
+                    complaints.push(format!("{name}: the value of `--{long}` has no name"));
+                }
+                let short = arg.get_short().map_or(String::new(), |short| short.to_string());
+                let shape = format!("-{short} {}", values.join(" "));
+                let (told, seen, whose) = known.entry(long.to_string()).or_insert((
+                    help.clone(),
+                    shape.clone(),
+                    name.to_string(),
+                ));
+                if *seen != shape {
+                    complaints
+                        .push(format!("`--{long}` is `{seen}` in {whose} and `{shape}` in {name}"));
+                }
+                if *told != help {
+                    differ.insert(long.to_string());
+                    if !DIFFER.iter().any(|(known, _)| *known == long) {
+                        complaints
+                            .push(format!("`--{long}` of {whose}: {told}; of {name}: {help}"));
+                    }
+                }
+            }
+        }
+        for (name, _) in DIFFER.iter().filter(|(name, _)| !differ.contains(*name)) {
+            complaints.push(format!("`--{name}` says the same everywhere: no exception is needed"));
+        }
+        assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+    }
+
+    #[test]
+    fn an_option_stands_under_one_heading() {
+        let mut headings = std::collections::BTreeMap::new();
+        for command in line().get_subcommands() {
+            for arg in command.get_arguments().filter(|arg| !arg.is_hide_set()) {
+                let Some(long) = arg.get_long() else { continue };
+                let heading = arg.get_help_heading().map(str::to_string);
+                let shared = [
+                    "json", "verbose", "width", "stage", "before", "overhead", "ftrace", "store",
+                    "at", "since", "until",
+                ];
+                if shared.contains(&long)
+                    && !matches!(
+                        command.get_name(),
+                        "watch" | "incidents" | "record" | "syscalls" | "uprobe" | "mark"
+                    )
+                {
+                    let first = headings.entry(long.to_string()).or_insert(heading.clone());
+                    assert_eq!(*first, heading, "--{long} of {}", command.get_name());
+                }
+                if heading.as_deref().is_some_and(|heading| heading.contains("recorded")) {
+                    assert!(
+                        ["store", "at", "since", "until"].contains(&long),
+                        "--{long} of {}",
+                        command.get_name()
+                    );
+                }
+            }
+        }
+    }
+
     #[test]
     fn the_command_line_is_well_formed() {
         line().debug_assert();

@@ -19,21 +19,24 @@ const AROUND_NS: i64 = 60 * SECOND_NS;
 const BEFORE_NS: i64 = 30 * SECOND_NS;
 const AFTER_NS: i64 = 60 * SECOND_NS;
 
+/// Where help lists these options.
+const RECORDED: &str = "What `iowhy watch` recorded";
+
 /// Which stretch of the past.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
-#[command(next_help_heading = "What `iowhy watch` recorded")]
 pub struct Past {
     /// The recorder's store [default: /var/lib/iowhy]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = RECORDED)]
     pub store: Option<PathBuf>,
     /// Around this moment: `03:12`, `yesterday 03:12`, `-2h`, `2026-11-22 03:12` (local time)
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, conflicts_with_all = ["since", "until"])]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = RECORDED)]
+    #[arg(conflicts_with_all = ["since", "until"])]
     pub at: Vec<String>,
     /// From this moment on
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = RECORDED)]
     pub since: Option<String>,
     /// Up to this moment
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = RECORDED)]
     pub until: Option<String>,
 }
 

@@ -275,7 +275,7 @@ impl<'a> Rows<'a> {
 
     /// Puts what is selected into the style; `None` if nothing of it is known so far.
     fn selected(&mut self, style: &mut Style) -> Option<()> {
-        let wanted = self.selection.devices();
+        let wanted = self.selection.known_in(&self.recording).device;
         let known: Vec<DeviceId> =
             wanted.iter().filter_map(|name| self.recording.find_device(name)).collect();
         if known.is_empty() && !wanted.is_empty() {

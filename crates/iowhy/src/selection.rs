@@ -97,6 +97,16 @@ impl Selection {
         self.device.iter().map(|name| name.trim_start_matches("/dev/").to_string()).collect()
     }
 
+    /// The same with devices as a recording calls them, where they were given as they are printed.
+    pub fn known_in(&self, recording: &Recording) -> Selection {
+        let given = self.devices();
+        let known = given.iter().zip(&self.device).map(|(bare, given)| {
+            let found = found(recording, given).or_else(|| found(recording, bare));
+            found.unwrap_or(bare).to_string()
+        });
+        Selection { device: known.collect(), ..self.clone() }
+    }
+
     /// Whether it asks for what only single I/Os tell: size, flags, process, control group, latency.
     pub fn per_event(&self) -> bool {
         self.size.is_some()
@@ -183,6 +193,23 @@ impl Selection {
     }
 }
 
+/// The device of a recording by its name or by what tables print of it: with the star of averages since boot, a
+/// comma or colon behind it, or shortened in the middle or at an end.
+fn found<'a>(recording: &'a Recording, given: &str) -> Option<&'a str> {
+    let names = || recording.devices().iter().map(|device| device.name.as_str());
+    let bare = given.trim_end_matches(['*', ',', ':']);
+    if let Some(name) =
+        names().find(|name| *name == given).or_else(|| names().find(|name| *name == bare))
+    {
+        return Some(name);
+    }
+    let (head, tail) = bare.split_once('…').or_else(|| bare.split_once("..."))?;
+    let long = head.len() + tail.len();
+    let mut fit =
+        names().filter(|name| name.len() > long && name.starts_with(head) && name.ends_with(tail));
+    fit.next().filter(|_| fit.next().is_none())
+}
+
 /// A control group as events name it: from the root of the hierarchy.
 fn absolute(path: &str) -> String {
     let below = ["/sys/fs/cgroup/blkio", "/sys/fs/cgroup"].into_iter();
@@ -250,6 +277,23 @@ mod tests {
         assert_eq!(flag("sync"), Ok((Flags::SYNC, true)));
         assert_eq!(flag("no-readahead"), Ok((Flags::READAHEAD, false)));
         assert!(flag("no-such").is_err());
+    }
+
+    #[test]
+    fn devices_are_taken_as_they_are_printed() {
+        let mut recording = Recording::new();
+        for name in ["sdb", "/dev/mapper/x", "very-long-name-of-a-volume", "other"] {
+            recording.device(name);
+        }
+        let known = |given: &str| {
+            let selection = Selection { device: vec![given.to_string()], ..Selection::default() };
+            selection.known_in(&recording).device.remove(0)
+        };
+        assert_eq!(known("sdb*"), "sdb");
+        assert_eq!(known("/dev/sdb"), "sdb");
+        assert_eq!(known("/dev/mapper/x"), "/dev/mapper/x");
+        assert_eq!(known("very-l…volume"), "very-long-name-of-a-volume");
+        assert_eq!(known("nvme0n1"), "nvme0n1");
     }
 
     #[test]

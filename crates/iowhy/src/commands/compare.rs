@@ -57,7 +57,7 @@ struct Compare {
     #[command(flatten)]
     past: Past,
     /// Only this device; given twice, the two devices to compare
-    #[arg(short, long = "device", value_name = "DEVICE")]
+    #[arg(short, long = "device", value_name = "NAME")]
     devices: Vec<String>,
     #[command(flatten)]
     fail_on: FailOn,

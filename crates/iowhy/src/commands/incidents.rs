@@ -42,7 +42,7 @@ struct Incidents {
     /// Only of this device (may be given several times)
     #[arg(short, long, value_name = "NAME")]
     device: Vec<String>,
-    /// One JSON object (iowhy.incidents/1)
+    /// One JSON object (or one per line) instead of text; `docs/JSON.md` has the schemas
     #[arg(long)]
     json: bool,
 }

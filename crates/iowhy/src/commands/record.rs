@@ -14,13 +14,13 @@
 //! `--device`.
 //!
 //! `--rotate 1G` or `--rotate 10m` begins a new file after so many bytes or so much time: FILE.0000,
-//! FILE.0001 and so on, each readable by itself; `--keep 6` removes the older ones. At the end the
+//! FILE.0001 and so on, each readable by itself; `--keep-files 6` removes the older ones. At the end the
 //! files, the I/Os and the losses are told on stderr, with `--json` as one object of schema
 //! `iowhy.record/1` on stdout. The exit status is 1 if anything was lost.
 //!
 //! ## Examples
 //! `iowhy record -o trace.iowhy --for 1m`: a minute; then `iowhy why trace.iowhy`.
-//! `iowhy record -o /var/tmp/night.iowhy --rotate 1h --keep 12 --device sdb`: the last twelve hours.
+//! `iowhy record -o /var/tmp/night.iowhy --rotate 1h --keep-files 12 --device sdb`: the last twelve hours.
 //! `iowhy record -o - --for 10s | ssh desk 'cat > trace.iowhy'`: nothing is written here.
 //! `iowhy convert trace.iowhy trace.parquet`: for DuckDB, pandas and others.
 
@@ -73,9 +73,9 @@ struct Record {
     #[arg(long, value_name = "SIZE|TIME", value_parser = rotation)]
     rotate: Option<Rotation>,
     /// Remove the oldest of more than so many files
-    #[arg(long, value_name = "N", requires = "rotate", value_parser = clap::value_parser!(u32).range(1..))]
-    keep: Option<u32>,
-    /// One JSON object at the end (iowhy.record/1)
+    #[arg(long, alias = "keep", value_name = "N", requires = "rotate", value_parser = clap::value_parser!(u32).range(1..))]
+    keep_files: Option<u32>,
+    /// One JSON object (or one per line) instead of text; `docs/JSON.md` has the schemas
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -95,7 +95,8 @@ enum Rotation {
 
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let record = Record::from_arg_matches(matches)?;
-    let place = Place::new(&record.output, record.rotate.is_some(), record.keep, record.force)?;
+    let place =
+        Place::new(&record.output, record.rotate.is_some(), record.keep_files, record.force)?;
     if record.json && place.is_stdout() {
         let hint = "name a file: `-o trace.iowhy`";
         return Err(Hinted::error("the capture and the JSON cannot both go to stdout", hint));

@@ -63,7 +63,7 @@ struct Arguments {
     /// Only this call, as `pread64` or `io_uring read` (may be given several times)
     #[arg(long, value_name = "NAME")]
     call: Vec<String>,
-    /// One JSON object (iowhy.syscalls/1)
+    /// One JSON object (or one per line) instead of text; `docs/JSON.md` has the schemas
     #[arg(long)]
     json: bool,
     /// Every row and every histogram

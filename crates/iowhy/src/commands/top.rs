@@ -94,6 +94,7 @@ fn replay(top: &Top, files: &Files) -> anyhow::Result<Status> {
     if recording.listings.is_empty() || !knows_devices(&recording, &selection) {
         return Ok(Status::Failed);
     }
+    let selection = selection.known_in(&recording);
     let filter = selection.filter(&mut recording);
     scope::narrow(&mut recording, &filter, &selection);
     let incomplete = gathered.failed > 0 || recording.is_incomplete();

@@ -83,10 +83,10 @@ struct Arguments {
     /// Show only this event
     #[arg(long, value_name = "N", requires = "event")]
     only_event: Option<u32>,
-    /// PyLatencyMap's records, one a second
+    /// Records that PyLatencyMap reads, one a report, all that was counted together
     #[arg(long, conflicts_with = "json")]
     records: bool,
-    /// One JSON object (iowhy.uprobe/1)
+    /// One JSON object (or one per line) instead of text; `docs/JSON.md` has the schemas
     #[arg(long)]
     json: bool,
     /// All processes and events, not only the top ten

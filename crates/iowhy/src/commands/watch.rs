@@ -3,7 +3,7 @@
 //! ## Does
 //! Counts every I/O of this machine in the kernel and writes, each second, histograms per device,
 //! operation and stage, the counters of /proc/diskstats and the facts that changed into a store, which is
-//! thinned to minutes and hours as it ages and bounded by `--keep` and `--size`. The single I/Os of the
+//! thinned to minutes and hours as it ages and bounded by `--keep-for` and `--store-size`. The single I/Os of the
 //! last `--ring` stay in memory. A trigger writes them down, from 30 s before to 10 s after, and has
 //! them judged: latency far above what the device does at this hour (4 times the 99.9th percentile of what was
 //! learned, and a tenth of a second waited beyond), a stall (requests in flight, none completed for two
@@ -23,7 +23,7 @@
 //!
 //! ## Examples
 //! `iowhy watch`: into /var/lib/iowhy, until it is stopped; `contrib/iowhy-watch.service` runs it from boot on.
-//! `iowhy watch --store /srv/recorder --keep 14d --size 4G`: longer, elsewhere.
+//! `iowhy watch --store /srv/recorder --keep-for 14d --store-size 4G`: longer, elsewhere.
 //! `iowhy watch --listen 127.0.0.1:9435`: with figures for Prometheus.
 //! `iowhy watch --exec /usr/local/bin/page-me`: a program for each incident, its JSON on stdin.
 
@@ -57,11 +57,11 @@ struct WatchCommand {
     #[arg(long, value_name = "DIR")]
     store: Option<PathBuf>,
     /// Remove what is older: `36h`, `7d`, `2w`
-    #[arg(long, value_name = "TIME", default_value = "7d", value_parser = long_duration)]
-    keep: Duration,
+    #[arg(long, alias = "keep", value_name = "TIME", default_value = "7d", value_parser = long_duration)]
+    keep_for: Duration,
     /// Keep no more bytes than these
-    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size)]
-    size: u64,
+    #[arg(long, alias = "size", value_name = "SIZE", default_value = "1G", value_parser = size)]
+    store_size: u64,
     /// How much of the past is kept in memory, I/O by I/O
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     ring: Nanos,
@@ -75,8 +75,9 @@ struct WatchCommand {
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     judge: Nanos,
     /// Incidents an hour at most
-    #[arg(long, value_name = "N", default_value = "30", value_parser = clap::value_parser!(u32).range(1..))]
-    rate: u32,
+    #[arg(long, alias = "rate", value_name = "N", default_value = "30")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    per_hour: u32,
     /// Serve figures for Prometheus at this address: `127.0.0.1:9435`
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<SocketAddr>,
@@ -96,7 +97,7 @@ struct WatchCommand {
     /// How long to record; without it, until it is stopped
     #[arg(long = "for", value_name = "TIME", value_parser = watch_time)]
     watch_for: Option<Nanos>,
-    /// Incidents as JSON, one object a line
+    /// One JSON object (or one per line) instead of text; `docs/JSON.md` has the schemas
     #[arg(long)]
     json: bool,
     #[arg(long, hide = true, value_name = "PROGRAM")]
@@ -112,12 +113,12 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let state = || std::env::var_os("STATE_DIRECTORY").map(PathBuf::from);
     let settings = Settings {
         store: asked.store.or_else(state).unwrap_or_else(|| PathBuf::from(FOLDER)),
-        bounds: Bounds { keep: asked.keep, size: asked.size, ..Bounds::default() },
+        bounds: Bounds { keep: asked.keep_for, size: asked.store_size, ..Bounds::default() },
         ring_ns: asked.ring.ns(),
         ring_bytes: usize::try_from(asked.ring_size).unwrap_or(usize::MAX),
         psi: f64::from(asked.psi) / 100.0,
         judge_ns: asked.judge.ns(),
-        per_hour: f64::from(asked.rate),
+        per_hour: f64::from(asked.per_hour),
         listen: asked.listen,
         listen_wide: asked.listen_wide,
         token: asked.token_file,
