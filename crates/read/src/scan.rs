@@ -26,6 +26,8 @@ const ABOVE: usize = 3;
 const ABOVE_TEXT: usize = 200;
 /// Characters of a bad line that are kept for the note.
 const NOTE_TEXT: usize = 80;
+/// What it costs to ask of a line, in bytes.
+const ASKING: usize = 256;
 /// Lines kept that would begin a listing if they had a number where they have none.
 const FIRST_LINES: usize = 20;
 
@@ -118,7 +120,7 @@ struct Scanner<'a> {
     shapes: Shapes,
     /// Lines that would begin a listing of that format if they had a number where they have none.
     first: Vec<(&'static Format, Note)>,
-    /// Lines that were asked that.
+    /// Bytes of lines that were asked that.
     asked: usize,
     scan: Scan,
 }
@@ -149,8 +151,14 @@ impl Scanner<'_> {
                         self.rows.end(self.input, sink);
                         self.begin(begins, line, sink)?;
                     }
-                    None if self.would_begin(line)? => {}
-                    None => self.prose(line, sink),
+                    None => match self.begins_harmed(line)? {
+                        Some(begins) => {
+                            self.rows.end(self.input, sink);
+                            self.begin(begins, line, sink)?;
+                        }
+                        None if self.would_begin(line)? => {}
+                        None => self.prose(line, sink),
+                    },
                 }
             }
             self.block(sink);
@@ -250,6 +258,35 @@ impl Scanner<'_> {
         Ok(true)
     }
 
+    /// The listing that begins at a line if the lines behind it, of which some were looked at, have
+    /// numbers where they have something else: their reader says of them that they are lost.
+    fn begins_harmed(&mut self, line: Line) -> std::io::Result<Option<ListingStart>> {
+        if line.cut || self.only.is_some() || self.asked > odd::ASKED {
+            return Ok(None);
+        }
+        let behind: Vec<String> =
+            self.lines.ahead().take(HEAD_LIMIT).map(Cow::into_owned).collect();
+        if !behind.iter().any(|text| odd::has_odd(text)) {
+            return Ok(None);
+        }
+        let mended: Vec<[String; 3]> = behind.iter().map(|text| odd::all_mended(text)).collect();
+        let text = self.lines.text(line).into_owned();
+        let bytes = behind.iter().map(String::len).sum::<usize>() + text.len();
+        self.asked += 3 * mended.len() * bytes + ASKING;
+        for (ahead, number) in (1..=mended.len()).flat_map(|ahead| (0..3).map(move |n| (ahead, n)))
+        {
+            let behind = mended.iter().take(ahead).map(|texts| texts[number].as_str());
+            let head: Vec<&str> = std::iter::once(text.as_str()).chain(behind).collect();
+            for format in FORMATS {
+                // Bytes are not mended.
+                if (format.sniff)(&head) == Sniff::Yes && (format.reader)().binary().is_none() {
+                    return Ok(Some(ListingStart { format, wrapping: Wrapping::default() }));
+                }
+            }
+        }
+        Ok(None)
+    }
+
     /// Whether a listing would begin at a line outside any, if it had a number where it has none;
     /// remembered until one begins.
     fn would_begin(&mut self, line: Line) -> std::io::Result<bool> {
@@ -262,12 +299,12 @@ impl Scanner<'_> {
 
     /// The format of the listing that would begin here then.
     fn mended(&mut self, line: Line) -> std::io::Result<Option<(&'static Format, Note)>> {
-        if line.cut || self.only.is_some() || self.asked == odd::ASKED {
+        if line.cut || self.only.is_some() || self.asked > odd::ASKED {
             return Ok(None);
         }
         let text = self.lines.text(line).into_owned();
         let mended = odd::mended(&text);
-        self.asked += usize::from(!mended.is_empty());
+        self.asked += mended.len() * (text.len() + ASKING);
         for (odd, text) in mended {
             if let Some(format) = self.ask_text(FORMATS, &text, &Wrapping::default())? {
                 return Ok(Some((format, self.note(line, odd::reason(odd)))));

@@ -10,6 +10,7 @@ mod change;
 use iowhy_model::Op;
 
 use crate::integer;
+use crate::text::odd::is_odd;
 
 pub(crate) use change::change;
 pub use change::{Change, Delta, between};
@@ -57,7 +58,8 @@ pub fn parse_line(line: &str) -> Option<Counters> {
     // Linux numbers: 12 bits of major, 20 bits of minor (include/linux/kdev_t.h).
     let major = integer(major).filter(|number| *number < 1 << 12)?;
     let minor = integer(minor).filter(|number| *number < 1 << 20)?;
-    let mut counters = parse_values(name, values)?;
+    // Where a number should stand is no name.
+    let mut counters = parse_values(name, values).filter(|_| !is_odd(name))?;
     counters.number = Some((major as u32, minor as u32));
     Some(counters)
 }

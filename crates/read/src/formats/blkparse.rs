@@ -29,6 +29,7 @@
 
 use iowhy_model::{DeviceId, Flags, Level, Name, Nanos, Op, Sink, Time};
 
+use crate::text::odd::has_odd;
 use crate::text::recent::RecentNames;
 use crate::trace::pairing::{Action, Pairing, Point};
 use crate::{Format, Reader, Sniff, Step, device_of_numbers, fixed, integer};
@@ -64,6 +65,9 @@ struct Blkparse {
 impl Reader for Blkparse {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         let Some(row) = Row::of(line) else { return self.other(line, sink) };
+        if row.sectors.is_none() && row.sector.is_some() && has_odd(line) {
+            return Step::Skipped("its length is not a number".to_string());
+        }
         if !std::mem::replace(&mut self.begun, true) {
             sink.source().resolution = Some(Nanos(1));
         }

@@ -51,13 +51,18 @@ const SOURCE: &str = "iowhy.source/1";
 const STAT: &str = "iowhy.stat/1";
 
 fn sniff(lines: &[&str]) -> Sniff {
-    let ours = |line: &&str| {
-        parse(line).is_some_and(|object| {
-            matches!(
-                object.get("schema").and_then(Value::as_str),
-                Some(EVENT | HISTOGRAM | SOURCE | STAT)
-            )
-        })
+    let schemas = [EVENT, HISTOGRAM, SOURCE, STAT];
+    let ours = |line: &&str| match parse(line) {
+        Some(object) => {
+            let schema = object.get("schema").and_then(Value::as_str);
+            schema.is_some_and(|schema| schemas.contains(&schema))
+        }
+        // A line of ours that was harmed is not prose.
+        None => {
+            line.trim_start().starts_with("{\"schema\":\"iowhy.") && {
+                schemas.iter().any(|schema| line.contains(schema))
+            }
+        }
     };
     Sniff::from(lines.first().is_some_and(ours))
 }

@@ -28,6 +28,7 @@
 use iowhy_model::{Interval, Layer, Level, Nanos, Op, Sink};
 
 use crate::counters::stated::{rates, state};
+use crate::text::odd::has_odd;
 use crate::{Format, Reader, Sniff, Step, bytes, decimal, integer};
 
 /// Entry in the list of formats.
@@ -56,7 +57,7 @@ fn sniff(lines: &[&str]) -> Sniff {
         return Sniff::No;
     }
     match lines.last() {
-        Some(last) if result(last).is_some() => Sniff::Yes,
+        Some(last) if result(last).is_some() || is_harmed(last) => Sniff::Yes,
         // What stands between: the other line of records, a prompt, a warning.
         Some(last) if lines.len() > 1 && Command::of(last).is_some() => Sniff::No,
         _ if lines.len() < LEAD => Sniff::More,
@@ -101,6 +102,13 @@ fn result(line: &str) -> Option<CopyResult> {
     let per_s = rate * scale(unit)?;
     let sound = seconds > 0.0 && moved > 0.0 && AGREES.contains(&(per_s * seconds / moved));
     sound.then_some(CopyResult { bytes: moved, seconds })
+}
+
+/// Whether a line is a result with something else where a number is due.
+fn is_harmed(line: &str) -> bool {
+    let rated = line.split_whitespace().next_back().is_some_and(|unit| scale(unit).is_some());
+    let numbers = line.split_whitespace().filter(|word| decimal(word).is_some()).count();
+    rated && numbers > 1 && line.contains([',', '，']) && has_odd(line)
 }
 
 /// Bytes of a unit of rate: `GB/s`, `MiB/s`, `bytes/sec`, `kB/秒`.
@@ -229,6 +237,8 @@ impl Reader for Dd {
                 self.pour_pending(sink);
             }
             self.pending = Some(done);
+        } else if is_harmed(line) && (self.records.is_some() || self.command.is_some()) {
+            return Step::Skipped("no bytes, time and rate that agree".to_string());
         } else {
             return Step::Passed;
         }

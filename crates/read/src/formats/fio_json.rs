@@ -82,7 +82,7 @@ impl Reader for FioJson {
             match piece {
                 Piece::Element(job) => self.job(&job, sink),
                 Piece::Whole(rest) => self.rest(&rest, sink),
-                Piece::Broken(_) => {}
+                Piece::Broken(_) => sink.lost("parts of a document that is broken", 1),
             }
         }
         step
@@ -92,6 +92,8 @@ impl Reader for FioJson {
         if !self.document.is_over() {
             if let Some(job) = self.document.cut_element() {
                 self.job(&job, sink);
+            } else if self.document.is_torn() {
+                sink.lost("jobs of which nothing can be read", 1);
             }
             if let Some(rest) = self.document.mended() {
                 self.rest(&rest, sink);
@@ -115,6 +117,7 @@ impl FioJson {
             }
         }
         for disk in list("disk_util") {
+            sink.lost("numbers below zero", below_zero(disk));
             if let Some((name, disk)) = disk_of(disk)
                 && let Some(interval) = disk_interval(&disk, self.runtime, sink.device(name))
             {
@@ -161,6 +164,11 @@ impl FioJson {
             ("sync", Some(Op::Flush)),
         ] {
             if let Some(part) = job.get(key)
+                && {
+                    // Where there should be a number of I/Os, of bytes or ns, fio prints none below zero.
+                    sink.lost("numbers below zero", below_zero(part));
+                    true
+                }
                 && let Some((rates, count)) = direction(part, op, run_ms)
             {
                 self.direction(part, rates, count, device, sink);
@@ -230,6 +238,16 @@ fn direction(part: &Value, op: Option<Op>, run_ms: Option<u64>) -> Option<(Direc
     let bytes_per_s = number("bw_bytes").or(number("bw").map(|kib| kib * 1024.0));
     let direction = Direction { op, ios_per_s, bytes_per_s, runtime, old: false };
     (count > 0 && count <= COUNT_LIMIT).then_some((direction, count))
+}
+
+/// Numbers below zero in a part of a document, which stands for something that fio did not know.
+fn below_zero(value: &Value) -> u64 {
+    match value {
+        Value::Number(number) => u64::from(number.as_f64().is_some_and(|number| number < 0.0)),
+        Value::Array(values) => values.iter().map(below_zero).sum(),
+        Value::Object(values) => values.values().map(below_zero).sum(),
+        _ => 0,
+    }
 }
 
 fn summary(value: &Value, unit: u64) -> Option<Summary> {

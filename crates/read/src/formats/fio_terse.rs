@@ -33,6 +33,7 @@ use iowhy_model::{DeviceId, Distribution, Layer, Level, Nanos, Op, Sink, Stage};
 use crate::fio::latencies::{Latencies, disk_interval};
 use crate::fio::lines::{Direction, Disk, LatencyKind, Summary};
 use crate::histogram::powers::note;
+use crate::text::odd::{has_odd, is_odd};
 use crate::{Format, Reader, Sniff, Step, decimal, integer};
 
 /// Entry in the list of formats.
@@ -76,6 +77,8 @@ impl Layout {
 
 /// Fields between directions and disks: 5 of the processor, 7 of depth, 22 of latency.
 const AFTER: usize = 5 + 7 + 22;
+/// Fields of a line of version 3 without disks, which are the fewest.
+const FEWEST: usize = 5 + 2 * 41 + AFTER;
 /// Percentiles of a direction, padded.
 const PERCENTILES: usize = 20;
 /// Fields of a disk.
@@ -84,7 +87,7 @@ const DISK: usize = 9;
 const US: u64 = 1_000;
 
 fn sniff(lines: &[&str]) -> Sniff {
-    Sniff::from(lines.first().is_some_and(|line| split(line).is_some()))
+    Sniff::from(lines.first().is_some_and(|line| split(line).is_some() || is_harmed(line)))
 }
 
 /// The layout and fields of a line, if it has as many as its version needs.
@@ -95,6 +98,16 @@ fn split(line: &str) -> Option<(Layout, Vec<&str>)> {
     let numbers = fields.get(layout.head..layout.head + 4)?;
     let sound = numbers.iter().all(|field| integer(field).is_some());
     (sound && fields.len() >= layout.before_disks()).then_some((layout, fields))
+}
+
+/// Whether a line has as many fields as any version, and the version of fio, but no number where some
+/// must stand.
+fn is_harmed(line: &str) -> bool {
+    let fields = || line.trim().split(';');
+    let named = fields().nth(1).is_some_and(|version| version.starts_with("fio-"));
+    let first = fields().next().unwrap_or_default();
+    let numbered = Layout::of(first).is_some() || is_odd(first);
+    named && numbered && fields().count() >= FEWEST && fields().any(has_odd)
 }
 
 #[derive(Default)]
@@ -164,7 +177,8 @@ impl Reader for FioTerse {
         let totals = fields.get(layout.before_disks()..).unwrap_or_default();
         let group = fields.get(if versioned { 3 } else { 2 }).copied().unwrap_or_default();
         self.totals(totals, group, runtime, sink);
-        let odd = fields.iter().filter(|field| is_no_number(field)).count();
+        let numbers = fields.get(layout.head..).unwrap_or_default();
+        let odd = numbers.iter().filter(|field| is_no_number(field)).count();
         sink.lost("fields that are no numbers", odd as u64);
         if !std::mem::replace(&mut self.told, true) {
             sink.note(note("the counts of this histogram are computed from printed percentiles"));
@@ -177,10 +191,12 @@ impl Reader for FioTerse {
     }
 }
 
-/// `nan`, `*****`, and a percentile with either.
+/// `nan`, `*****`, `-1`, and a percentile with either.
 fn is_no_number(field: &str) -> bool {
     let odd = |text: &str| {
-        text.starts_with('*') || text.parse::<f64>().is_ok_and(|value| !value.is_finite())
+        text.starts_with('*')
+            || matches!(text, "-" | "N/A")
+            || text.parse::<f64>().is_ok_and(|value| !value.is_finite() || value < 0.0)
     };
     field.split("%=").any(odd)
 }

@@ -24,6 +24,7 @@
 use iowhy_model::{Event, Layer, Level, Nanos, Op, Sink, Time};
 
 use crate::counters::stated::state;
+use crate::text::odd::has_odd;
 use crate::{Format, Reader, Sniff, Step, WallTime, decimal, fixed, integer};
 
 /// Entry in the list of formats.
@@ -116,7 +117,8 @@ impl FsSlower {
         let words: Vec<&str> = line.split_whitespace().collect();
         let time = words.first().copied().unwrap_or_default();
         let clock = WallTime::read(time).is_some();
-        if !clock && decimal(time).is_none() {
+        let timed = clock || decimal(time).is_some();
+        if !timed && !has_odd(time) {
             return Step::Passed;
         }
         // A program's name may hold blanks: the process is the first number before a letter.
@@ -125,11 +127,14 @@ impl FsSlower {
             .skip(2)
             .position(|pair| integer(pair[0]).is_some() && op(pair[1]).is_some());
         let Some(place) = place.map(|place| place + 2) else {
-            return match words.len() > 5 {
+            return match words.len() > 5 && timed {
                 true => Step::Skipped("the columns do not fit the heading".to_string()),
                 false => Step::Passed,
             };
         };
+        if !timed {
+            return Step::Skipped("the time of the row is not a time".to_string());
+        }
         let values = words.get(place + 1..).unwrap_or_default();
         let at = 2 + usize::from(self.offset);
         let latency = values.get(at).and_then(|word| fixed(word, 6)).filter(|ns| *ns >= 0);

@@ -179,6 +179,9 @@ impl Reader for Ioping {
             }
         } else if let Some((count, _)) = line.trim().split_once(" requests completed in ") {
             self.completed = counted(count);
+            if self.completed.is_none() && self.histogram.is_none() {
+                return Step::Skipped(format!("`{count}` is not a number of requests"));
+            }
             self.op = self.op.or(match line.contains(" written,") {
                 true => Some(Op::Write),
                 false => Some(Op::Read),
@@ -247,6 +250,8 @@ impl Ioping {
                     if let Some(event) = event(&one, &mut self.zero, sink) {
                         sink.source().level = Level::C;
                         sink.event(event);
+                    } else if request_of(&one).is_some() {
+                        sink.lost("requests without a time or an operation", 1);
                     }
                 }
                 Piece::Whole(_) | Piece::Broken(_) => {}
@@ -256,9 +261,13 @@ impl Ioping {
     }
 }
 
+fn request_of(one: &Value) -> Option<&Value> {
+    one.get("io").filter(|io| io.get("ignored") != Some(&Value::Bool(true)))
+}
+
 /// A request of the JSON; statistics and ignored requests are none.
 fn event(one: &Value, zero: &mut Option<f64>, sink: &mut dyn Sink) -> Option<Event> {
-    let io = one.get("io").filter(|io| io.get("ignored") != Some(&Value::Bool(true)))?;
+    let io = request_of(one)?;
     let ns = io.get("time").and_then(Value::as_u64).filter(|ns| (*ns as f64) < LONGEST_NS)?;
     let op = io.get("operation").and_then(Value::as_str).and_then(Op::from_name)?;
     let target = |key: &str| one.pointer(&format!("/target/{key}")).and_then(Value::as_str);

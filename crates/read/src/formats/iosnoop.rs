@@ -29,6 +29,7 @@ use iowhy_model::{
     Time,
 };
 
+use crate::text::odd::has_odd;
 use crate::text::recent::RecentNames;
 use crate::{Format, Reader, Sniff, Step, device_of_numbers, fixed, integer};
 
@@ -93,6 +94,13 @@ impl Reader for Iosnoop {
         let text = line.trim();
         if text == "Ending tracing..." || text == "^C" {
             return Step::Took;
+        }
+        let words = || text.split_whitespace();
+        if words().next().is_some_and(|word| crate::decimal(word).is_some())
+            && words().next_back().is_some_and(has_odd)
+            && text.contains(',')
+        {
+            return Step::Skipped("the latency is not a number".to_string());
         }
         if !text.ends_with(|c: char| c.is_ascii_digit()) || !text.contains(',') {
             return Step::Passed;

@@ -26,6 +26,7 @@
 use iowhy_model::{Distribution, Layer, Level, Op, Sink, Stage};
 
 use crate::histogram::buckets::mean_only;
+use crate::text::odd::has_odd;
 use crate::{Format, Reader, Step, decimal, integer};
 
 /// Entry in the list of formats.
@@ -34,7 +35,7 @@ pub const FORMAT: Format = Format {
     summary: "Oracle AWR, Statspack: I/O wait events, counts and mean waits",
     manual: include_str!("oracle_awr.rs"),
     level: Level::B,
-    sniff: |lines| lines.first().is_some_and(|line| row(line).is_some()).into(),
+    sniff: |lines| lines.first().is_some_and(|line| row(line).is_some() || is_harmed(line)).into(),
     reader: || Box::new(OracleAwr),
 };
 
@@ -100,6 +101,19 @@ fn mean(word: &str) -> Option<(f64, f64)> {
     Some((value * unit, unit * 0.1f64.powi(i32::try_from(places).ok()?)))
 }
 
+/// Whether a row has something else where its numbers are: waits, time and mean are not known.
+fn is_harmed(line: &str) -> bool {
+    let line = line.trim();
+    let named = EVENTS.iter().find_map(|(name, _)| line.strip_prefix(name));
+    let Some(rest) = named.filter(|rest| rest.starts_with(char::is_whitespace)) else {
+        return false;
+    };
+    let words = || rest.split_whitespace();
+    let numbers = words().filter(|word| decimal(&word.replace(',', "")).is_some()).count();
+    let odd = words().filter(|word| has_odd(word)).count();
+    odd > 0 && numbers + odd > 2
+}
+
 struct OracleAwr;
 
 impl Reader for OracleAwr {
@@ -107,7 +121,7 @@ impl Reader for OracleAwr {
         let Some((name, op, waits, mean_ns)) = row(line) else {
             let named = EVENTS.iter().any(|(name, _)| line.trim().starts_with(name));
             let numbers = line.split_whitespace().filter(|word| decimal(word).is_some()).count();
-            return match named && numbers > 2 {
+            return match named && numbers > 2 || is_harmed(line) {
                 true => Step::Skipped("waits, time and mean of the row disagree".to_string()),
                 false => Step::Passed,
             };

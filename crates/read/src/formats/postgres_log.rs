@@ -92,7 +92,7 @@ impl Checkpoint {
     fn of(text: &str) -> Option<Checkpoint> {
         let value = |key: &str| {
             let (_, rest) = text.split_once(key)?;
-            decimal(rest.split([' ', ',', ';']).next()?)
+            decimal(rest.split([' ', ',', ';']).next()?).filter(|value| *value >= 0.0)
         };
         Some(Checkpoint {
             sync_s: value(", sync=")?,

@@ -29,6 +29,7 @@ use iowhy_model::{
 };
 
 use crate::counters::stated::state;
+use crate::text::odd::has_odd;
 use crate::{Format, Reader, Sniff, Step, WallTime, decimal, fixed, integer};
 
 /// Entry in the list of formats.
@@ -43,7 +44,17 @@ pub const FORMAT: Format = Format {
 
 fn sniff(lines: &[&str]) -> Sniff {
     let first = lines.first().copied().unwrap_or_default();
-    (Call::of(first).is_some() || is_summary(first)).into()
+    (Call::of(first).is_some() || is_summary(first) || is_harmed(first)).into()
+}
+
+/// Whether a line is a call of which the result or the time is something else than a number.
+fn is_harmed(line: &str) -> bool {
+    let text = line.trim();
+    let known = text.split_once('(').is_some_and(|(head, _)| {
+        head.split_whitespace().next_back().is_some_and(|name| op(name).is_some())
+    });
+    let behind = text.rsplit_once(") = ").map_or("", |(_, behind)| behind);
+    known && text.ends_with('>') && has_odd(behind) && Call::of(text).is_none()
 }
 
 /// What a call does with a file, and whether only a file can be meant.
@@ -81,8 +92,12 @@ impl<'a> Call<'a> {
         let places = time.split_once('.')?.1;
         let ns = fixed(time, 9).filter(|ns| *ns >= 0 && places.len() == 6)?;
         let (call, result) = rest.rsplit_once(" = ")?;
-        let result = result.split_whitespace().next()?;
-        let sound = result.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '?');
+        let mut values = result.split_whitespace();
+        let result = values.next()?;
+        // A call that failed says why: `-1 EIO (Input/output error)`.
+        let failed = values.next().is_some_and(|why| why.starts_with('E'));
+        let sound = result.starts_with(|c: char| c.is_ascii_digit() || c == '?')
+            || result.starts_with('-') && failed;
         let call = call.trim_end();
         // `<... fsync resumed>) = 0 <1.2>`: the first half stood above.
         let resumed = call.contains("<... ");
@@ -141,12 +156,17 @@ impl Reader for Strace {
             let ours = ["<unfinished ...>", " ---", " +++"].iter().any(|end| text.ends_with(end))
                 || text.is_empty()
                 || text.starts_with("strace: ");
+            let resumed =
+                text.split_once("<... ").and_then(|(_, rest)| rest.split_once(" resumed>"));
             // Cut in the middle: `pread64(5, "..."`.
             let cut = text.split_once('(').is_some_and(|(head, _)| {
                 head.split_whitespace().next_back().is_some_and(|name| op(name).is_some())
             });
             return match (ours, cut) {
                 (true, _) => Step::Took,
+                (false, false) if resumed.is_some_and(|(name, _)| op(name).is_some()) => {
+                    Step::Skipped("the call has no time behind it".to_string())
+                }
                 (_, true) => Step::Skipped("the call has no time behind it".to_string()),
                 _ => Step::Passed,
             };

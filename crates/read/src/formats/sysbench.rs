@@ -64,7 +64,8 @@ fn sniff(lines: &[&str]) -> Sniff {
 /// `    reads/s:                      123.45`.
 fn valued(line: &str) -> Option<(&str, f64)> {
     let (key, value) = line.trim().split_once(':')?;
-    decimal(value.trim().trim_end_matches('s')).map(|value| (key, value))
+    let value = decimal(value.trim().trim_end_matches('s')).filter(|value| *value >= 0.0);
+    value.map(|value| (key, value))
 }
 
 fn is_rate(key: &str) -> bool {
@@ -131,8 +132,19 @@ impl Reader for Sysbench {
 }
 
 /// What a record is made of: without a number there, one is lost.
-const FIGURES: [&str; 8] =
-    ["reads/s", "writes/s", "fsyncs/s", "read, MiB/s", "written, MiB/s", "min", "avg", "max"];
+const FIGURES: [&str; 11] = [
+    "Operations performed",
+    "total time",
+    "total number of events",
+    "reads/s",
+    "writes/s",
+    "fsyncs/s",
+    "read, MiB/s",
+    "written, MiB/s",
+    "min",
+    "avg",
+    "max",
+];
 
 impl Sysbench {
     fn rate(&mut self, line: &str) -> bool {
@@ -170,10 +182,10 @@ impl Sysbench {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words[..] {
             ["Operations", "performed:", read, "Read,", write, "Write,", other, "Other", ..] => {
-                let counts = (decimal(read), decimal(write), decimal(other));
-                if let (Some(read), Some(write), Some(other)) = counts {
-                    self.counts = Some([read, write, other]);
-                }
+                let count = |word| decimal(word).filter(|count| *count >= 0.0);
+                let counts = (count(read), count(write), count(other));
+                let (Some(read), Some(write), Some(other)) = counts else { return false };
+                self.counts = Some([read, write, other]);
                 true
             }
             ["Read", _, "Written", _, "Total", "transferred", ..] => true,

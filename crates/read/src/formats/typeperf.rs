@@ -113,7 +113,11 @@ impl Reader for Typeperf {
         let mut disks: BTreeMap<&str, BTreeMap<&str, f64>> = BTreeMap::new();
         for (column, cell) in self.columns.iter().zip(cells.iter().skip(1)) {
             let Some((_, disk, counter)) = column else { continue };
-            let Some(value) = decimal(cell.trim()).filter(|value| *value >= 0.0) else { continue };
+            let cell = cell.trim();
+            let Some(value) = decimal(cell).filter(|value| *value >= 0.0) else {
+                sink.lost("values that are not numbers", u64::from(!cell.is_empty()));
+                continue;
+            };
             if disk != TOTAL || !self.single {
                 disks.entry(disk).or_default().insert(counter, value);
             }

@@ -9,7 +9,7 @@ use iowhy_model::{Note, Sink};
 use crate::text::unread::is_disk;
 
 /// What tools print for a number that they do not have.
-const WORDS: [&str; 5] = ["nan", "infinity", "inf", "n/a", "null"];
+const WORDS: [&str; 4] = ["nan", "infinity", "inf", "n/a"];
 /// Lines of a listing, from its beginning, of which the shapes are kept.
 const FIRST: usize = 64;
 /// Lines that wait for a row of their shape, and for how many lines.
@@ -19,10 +19,12 @@ const PATIENCE: usize = 8;
 const TEXT: usize = 4096;
 /// Odd places of a line that are tried one by one.
 const PLACES: usize = 6;
+/// What is put in their place: a whole number, and numbers as latencies and times are printed.
+const NUMBERS: [&str; 3] = ["1", "1.00", "1.000000"];
 /// Numbers of a shape of which the words need not be the same.
 const ENOUGH: usize = 3;
-/// Lines of an input that are asked whether a listing would begin there.
-pub(crate) const ASKED: usize = 4096;
+/// Bytes of the lines of an input that are asked whether a listing would begin there.
+pub(crate) const ASKED: usize = 1 << 22;
 
 /// The shapes of the rows of a listing, and the odd lines that wait for one.
 #[derive(Default)]
@@ -100,24 +102,44 @@ pub(crate) fn reason(odd: &str) -> String {
 /// The odd words of a line, each with the line that has a number in its place; the first has numbers
 /// in the places of all.
 pub(crate) fn mended(text: &str) -> Vec<(&str, String)> {
-    let text = shortened(text);
     let places = places(text);
     let Some((from, to)) = places.first().copied() else { return Vec::new() };
     let word = |(from, to): (usize, usize)| text.get(from..to).unwrap_or_default();
-    let with = |places: &[(usize, usize)]| {
-        let (mut out, mut at) = (String::with_capacity(text.len()), 0);
-        for (from, to) in places {
-            out.push_str(text.get(at..*from).unwrap_or_default());
-            out.push('1');
-            at = *to;
+    let mut all = Vec::new();
+    for number in NUMBERS {
+        all.push((word((from, to)), with(text, &places, number)));
+        if places.len() > 1 {
+            let one = |place: &(usize, usize)| (word(*place), with(text, &[*place], number));
+            all.extend(places.iter().take(PLACES).map(one));
         }
-        out + text.get(at..).unwrap_or_default()
-    };
-    let mut all = vec![(word((from, to)), with(&places))];
-    if places.len() > 1 {
-        all.extend(places.iter().take(PLACES).map(|place| (word(*place), with(&[*place]))));
     }
     all
+}
+
+/// Whether a word is nothing but odd.
+pub(crate) fn is_odd(word: &str) -> bool {
+    places(word) == [(0, word.len())]
+}
+
+/// A line with a number in the place of everything odd: a whole one, and as latencies and times are printed.
+pub(crate) fn all_mended(text: &str) -> [String; 3] {
+    let places = places(text);
+    NUMBERS.map(|number| with(text, &places, number))
+}
+
+fn with(text: &str, places: &[(usize, usize)], number: &str) -> String {
+    let (mut out, mut at) = (String::with_capacity(text.len()), 0);
+    for (from, to) in places {
+        out.push_str(text.get(at..*from).unwrap_or_default());
+        out.push_str(number);
+        at = *to;
+    }
+    out + text.get(at..).unwrap_or_default()
+}
+
+/// Whether something stands in a line for a number that its tool did not have.
+pub(crate) fn has_odd(text: &str) -> bool {
+    !places(text).is_empty()
 }
 
 /// Where something odd stands: a word for no number that is no part of a longer word of letters,
@@ -148,7 +170,9 @@ fn places(text: &str) -> Vec<(usize, usize)> {
 fn sign(rest: &[u8]) -> usize {
     let signs = rest.iter().take_while(|byte| matches!(byte, b'-' | b'?')).count();
     let number = rest[signs..].iter().take_while(|b| b.is_ascii_digit() || **b == b'.').count();
-    let begins = rest[signs..].first().is_some_and(u8::is_ascii_alphabetic);
+    // A unit may stand behind a sign alone, as it does behind a number.
+    let letters = rest[signs..].iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+    let begins = letters > 0 && !std::str::from_utf8(&rest[signs..][..letters]).is_ok_and(unit);
     let odd = rest.get(signs..).and_then(|rest| std::str::from_utf8(rest).ok()).map_or(0, word);
     match (number, odd) {
         (0, 0) if begins || signs > 3 => 0,
@@ -201,7 +225,7 @@ fn shape(text: &str) -> u64 {
                     (false, _) if byte.is_ascii_alphabetic() => {}
                     (false, _) => byte.hash(&mut hasher),
                 }
-                in_number = number;
+                in_number = number || byte.is_ascii_alphabetic();
             }
         } else if numbers >= ENOUGH || place == 0 {
             1u8.hash(&mut hasher);
