@@ -121,7 +121,12 @@ pub fn attack(
     let mut random = Random::seeded(seed);
     let hostile = (texts.len() / stride.max(1)).clamp(3, 60) as u64 * rounds;
     let mut rows = vec![
-        unsaid::unsaid(&texts, if stride > 1 { PLACES_SHORT } else { PLACES }, time / 4),
+        unsaid::unsaid(
+            &texts,
+            random.place(texts.len()),
+            if stride > 1 { PLACES_SHORT } else { PLACES },
+            time / 4,
+        ),
         field.archives(hostile, &mut random)?,
         field.folders(hostile, &mut random)?,
         field.outputs(hostile, &mut random)?,

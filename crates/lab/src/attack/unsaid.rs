@@ -1,6 +1,6 @@
-//! Every number of named samples made none in turn: a record may be lost by that, but not unsaid.
+//! Every number of every sample made none in turn: a record may be lost by that, but not unsaid.
 //!
-//! Readers of other formats still lose some: a sample belongs to the list once its format holds.
+//! Digits of a name (`sda1`, `pread64`) are not a number: another name may make another record of it.
 
 use std::time::{Duration, Instant};
 
@@ -10,49 +10,23 @@ use super::Row;
 use super::texts::places;
 
 /// The attack's name.
-const UNSAID: &str = "each number of named samples made none in turn: a record lost unsaid";
+const UNSAID: &str = "each number of each sample made none in turn: a record lost unsaid";
 /// What is written in its place: what tools print when a division or a counter fails, and what they
 /// print for nothing.
 const ODD: [&str; 6] = ["nan", "inf", "*****", "-1", "-", "N/A"];
-/// The samples, by their names below the folder of all.
-const SAMPLES: &[&str] = &[
-    "asm_metrics/2014--instances-groups-disks.txt",
-    "biolatency/bcc-0.10--dusty-disk-fast-one-line.txt",
-    "bitesize/bcc-0.29--two-processes.txt",
-    "blkparse/1.2.0--made-default.txt",
-    "bpftrace/bpftrace-0.20--keys-units-negative.txt",
-    "bpftrace_json/bpftrace-0.17--real-devices-times.txt",
-    "cgroup_io/linux-5.15--stat-and-max.txt",
-    "cpu/sysstat-10.1--sar-u.txt",
-    "diskspd/diskspd-2.1--typed-mixed.txt",
-    "dstat/dstat-0.7--disks-io-wait.txt",
-    "freebsd_iostat/freebsd-13--two-reports.txt",
-    "fs_dist/bcc-0.29--ext4dist-interval.txt",
-    "hist_log/stap-1.8--filter-good-peer.txt",
-    "iolatency/micro-2015--device-mapper.txt",
-    "ioping/ioping-0.8--from.txt",
-    "iosnoop/perf-tools-2014--xen-metadata.txt",
-    "iostat/sysstat-10--half-heading.txt",
-    "iostat_json/sysstat-12.2--xm-written-2048-times.txt",
-    "iotop/iotop-0.6--b-o.txt",
-    "kernel_log/linux-5.10--with-smartd.txt",
-    "memory/linux-5.10--meminfo.txt",
-    "netapp/ontap-8--reads-two-intervals.txt",
-    "nmon/nmon-16n--real-sorted.txt",
-    "oracle_10046/oracle-9.2--commits-and-idle.txt",
-];
 /// Bytes of a sample at most.
 const MOST: usize = 1 << 16;
 
-/// Replaces up to so many numbers of each of [`SAMPLES`], spread over it, by each of [`ODD`], as far as there
-/// is time; read here, for the files of all commands are read so.
-pub fn unsaid(texts: &[(String, Vec<u8>)], most: usize, time: Duration) -> Row {
+/// Replaces up to so many numbers of each sample, spread over it, by each of [`ODD`], as far as there is
+/// time, beginning with a sample; read here, for the files of all commands are read so.
+pub fn unsaid(texts: &[(String, Vec<u8>)], from: usize, most: usize, time: Duration) -> Row {
     let end = Instant::now() + time;
     let mut row = Row { attack: UNSAID, inputs: 0, runs: 0, failures: Vec::new() };
-    for (name, text) in texts.iter().filter(|(name, _)| SAMPLES.contains(&name.as_str())) {
+    for (name, text) in texts.iter().cycle().skip(from).take(texts.len()) {
         let text = text.get(..MOST.min(text.len())).unwrap_or_default();
         let whole = Read::of(text);
-        let places = places(text);
+        let places: Vec<(usize, usize)> =
+            places(text).into_iter().filter(|(from, _)| !is_of_name(text, *from)).collect();
         let step = places.len().div_ceil(most).max(1);
         for (from, to) in places.iter().step_by(step).copied() {
             if Instant::now() > end {
@@ -63,7 +37,7 @@ pub fn unsaid(texts: &[(String, Vec<u8>)], most: usize, time: Duration) -> Row {
                 row.inputs += 1;
                 row.runs += 1;
                 let left = Read::of(&harmed);
-                if left.records < whole.records && left.said <= whole.said {
+                if left.records < whole.records && !left.says_more(&whole) {
                     let line = text[..from].iter().filter(|byte| **byte == b'\n').count() + 1;
                     let number = String::from_utf8_lossy(&text[from..to]);
                     let (before, after) = (whole.records, left.records);
@@ -76,12 +50,21 @@ pub fn unsaid(texts: &[(String, Vec<u8>)], most: usize, time: Duration) -> Row {
     row
 }
 
+/// Whether digits at a place are part of a name: `sda1`, `dm-0`, `pread64`, `D2C`.
+fn is_of_name(text: &[u8], at: usize) -> bool {
+    let before = |back: usize| at.checked_sub(back).and_then(|place| text.get(place));
+    let letter = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_');
+    letter(before(1)) || before(1) == Some(&b'-') && letter(before(2))
+}
+
 /// What came of a text.
 struct Read {
     /// Events, rows and histograms.
     records: usize,
-    /// Lines and I/Os of which it is said that they are missing.
-    said: u64,
+    /// Lines of which it is said that they could not be read.
+    skipped: u64,
+    /// I/Os of which it is said that they are missing; damage may hide what was lost before it.
+    lost: u64,
 }
 
 impl Read {
@@ -92,12 +75,15 @@ impl Read {
         let measured = listings.clone().map(|listing| {
             listing.events.len() + listing.intervals.len() + listing.distributions.len()
         });
-        let sources = listings.map(|listing| listing.source.skipped + listing.source.lost());
+        let skipped: u64 = listings.clone().map(|listing| listing.source.skipped).sum();
+        let lost = listings.map(|listing| listing.source.lost()).sum();
         // Nothing recognised at all is status 2.
         let refused = u64::from(scan.is_err()) << 32;
-        Read {
-            records: measured.sum(),
-            said: sources.sum::<u64>() + recording.unread.len() as u64 + refused,
-        }
+        let skipped = skipped + recording.unread.len() as u64 + refused;
+        Read { records: measured.sum(), skipped, lost }
+    }
+
+    fn says_more(&self, than: &Read) -> bool {
+        self.skipped > than.skipped || self.lost > than.lost
     }
 }
