@@ -6,19 +6,12 @@ use std::path::Path;
 
 use iowhy_model::{Name, Sink};
 
-use crate::records::four;
+use crate::sent::{FileKey, PART_BYTES, SentPath};
 
-/// Bytes of a path as it is sent: `struct path` of `bpf/origin.h`.
-pub const PATH_BYTES: usize = 24 + PARTS * PART_BYTES;
-const PARTS: usize = 8;
-const PART_BYTES: usize = 64;
 /// Where this process sees its mounts.
 const MOUNTS: &str = "/proc/self/mountinfo";
 /// Where devices are found by their numbers.
 const DEVICES: &str = "/sys/dev/block";
-
-/// A file: inode, number of its file system, generation.
-pub type FileKey = (u64, u32, u32);
 
 /// Paths of files, as far as they were sent.
 #[derive(Debug)]
@@ -38,31 +31,27 @@ impl Files {
     }
 
     /// Takes a path that was sent.
-    pub fn learn(&mut self, sent: &[u8; PATH_BYTES], sink: &mut dyn Sink) {
-        let four = |at: usize| four(sent, at);
-        let key = (u64::from(four(0)) | u64::from(four(4)) << 32, four(8), four(12));
-        let device = four(16);
-        let (parts, whole) = (four(20) & 0xffff, four(20) >> 16 != 0);
-        let text = if device != 0 {
-            named_device(device)
-        } else if parts == 0 {
-            numbered(key)
+    pub fn learn(&mut self, sent: &SentPath, sink: &mut dyn Sink) {
+        let text = if sent.device != 0 {
+            named_device(sent.device)
+        } else if sent.parts == 0 {
+            numbered(sent.key)
         } else {
-            self.path(sent, key, parts as usize, whole)
+            self.path(sent)
         };
-        self.names.insert(key, sink.name(&text));
+        self.names.insert(sent.key, sink.name(&text));
     }
 
     /// The name of a file; `None` for inode 0, which is no file.
     pub fn name(&self, key: FileKey, sink: &mut dyn Sink) -> Option<Name> {
-        if key.0 == 0 {
+        if key.inode == 0 {
             return None;
         }
         Some(self.names.get(&key).copied().unwrap_or_else(|| sink.name(&numbered(key))))
     }
 
-    fn path(&mut self, sent: &[u8; PATH_BYTES], key: FileKey, parts: usize, whole: bool) -> String {
-        let system = numbers(key.1);
+    fn path(&mut self, sent: &SentPath) -> String {
+        let system = numbers(sent.key.system);
         if !self.mounts.contains_key(&system) {
             self.mounts.extend(mounts(&fs::read_to_string(MOUNTS).unwrap_or_default()));
         }
@@ -71,12 +60,11 @@ impl Files {
             Some(at) => at.trim_end_matches('/').to_string(),
             None => format!("{system}:"),
         };
-        if !whole {
+        if sent.whole == 0 {
             path.push_str("/...");
         }
-        let all = sent.get(24..).unwrap_or_default().chunks_exact(PART_BYTES);
-        let known: Vec<&[u8]> = all.take(parts).collect();
-        for part in known.into_iter().rev() {
+        let known = sent.part.get(..usize::from(sent.parts)).unwrap_or(&sent.part);
+        for part in known.iter().rev() {
             let end = part.iter().position(|byte| *byte == 0).unwrap_or(PART_BYTES);
             path.push('/');
             path.push_str(&String::from_utf8_lossy(part.get(..end).unwrap_or_default()));
@@ -89,8 +77,8 @@ impl Files {
 }
 
 /// A file without a path.
-fn numbered((inode, system, _): FileKey) -> String {
-    format!("inode {inode} on {}", numbers(system))
+fn numbered(key: FileKey) -> String {
+    format!("inode {} on {}", key.inode, numbers(key.system))
 }
 
 /// MAJOR and MINOR of include/linux/kdev_t.h.
@@ -121,21 +109,20 @@ fn mounts(text: &str) -> HashMap<String, String> {
 #[cfg(test)]
 mod tests {
     use iowhy_model::Recording;
+    use zerocopy::IntoBytes;
 
     use super::*;
+    use crate::sent::PARTS;
+
+    const KEY: FileKey = FileKey { inode: 42, system: 8 << 20 | 1, generation: 0 };
 
     /// What the kernel sends of a file, its parts from the file up.
-    fn sent(parts: &[&str], whole: bool) -> [u8; PATH_BYTES] {
-        let mut bytes = [0; PATH_BYTES];
-        bytes[0] = 42;
-        bytes[8..12].copy_from_slice(&(8u32 << 20 | 1).to_ne_bytes());
-        bytes[20] = parts.len() as u8;
-        bytes[22] = u8::from(whole);
-        for (at, part) in parts.iter().enumerate() {
-            let place = 24 + at * PART_BYTES;
-            bytes[place..place + part.len()].copy_from_slice(part.as_bytes());
+    fn sent(parts: &[&str], whole: bool) -> SentPath {
+        let mut part = [[0; PART_BYTES]; PARTS];
+        for (place, text) in part.iter_mut().zip(parts) {
+            place[..text.len()].copy_from_slice(text.as_bytes());
         }
-        bytes
+        SentPath { key: KEY, device: 0, parts: parts.len() as u16, whole: whole.into(), part }
     }
 
     #[test]
@@ -144,16 +131,17 @@ mod tests {
             "29 1 8:1 / /data\\040one rw - ext4 /dev/sda1 rw\n30 1 8:2 /sub /x rw - ext4 y rw\n";
         let mut recording = Recording::new();
         let mut files = Files { names: HashMap::new(), mounts: mounts(text) };
-        let key = (42, 8 << 20 | 1, 0);
         let mut told = |files: &mut Files, parts: &[&str], whole| {
             files.learn(&sent(parts, whole), &mut recording);
-            let name = files.name(key, &mut recording).expect("a file");
+            let name = files.name(KEY, &mut recording).expect("a file");
             recording.text(name).to_string()
         };
         assert_eq!(told(&mut files, &["base", "db"], true), "/data one/db/base");
         assert_eq!(told(&mut files, &["base", "db"], false), "/data one/.../db/base");
         assert_eq!(told(&mut files, &[], false), "inode 42 on 8:1");
         assert!(!files.mounts.contains_key("8:2"), "no root of a file system");
-        assert_eq!(files.name((0, 1, 0), &mut recording), None);
+        let none = FileKey { inode: 0, ..KEY };
+        assert_eq!(files.name(none, &mut recording), None);
+        assert_eq!(sent(&[], true).as_bytes().len(), 536, "struct path");
     }
 }

@@ -23,6 +23,7 @@ mod files;
 mod leftover;
 mod records;
 mod rights;
+mod sent;
 mod sieve;
 mod slots;
 mod small;

@@ -1,19 +1,14 @@
 //! The records the programs send, as events.
 
 use iowhy_model::{DeviceId, Event, Flags, Layer, Name, Op, Sink, Time};
+use zerocopy::FromBytes;
 
 use crate::attach::CommandFlags;
 use crate::cgroups::ControlGroups;
-use crate::files::{Files, PATH_BYTES};
+use crate::files::Files;
+use crate::sent::{COMM_BYTES, Completion, FullCompletion, SentPath};
 use crate::stacks::StackIds;
 use crate::watched::WatchList;
-
-/// Bytes of a record: `struct record` of `bpf/finish.h`.
-const RECORD_BYTES: usize = 72;
-/// Bytes of a record that tells more: `struct full_record`.
-const FULL_BYTES: usize = RECORD_BYTES + 40;
-/// Bytes of a process name: TASK_COMM_LEN of the kernel.
-const COMM_BYTES: usize = 16;
 
 /// Turns records into events, remembering the last device and process name: they repeat.
 #[derive(Debug)]
@@ -39,9 +34,8 @@ impl RecordReader {
 
     /// The stacks that a record names, if it names any.
     pub fn stacks(record: &[u8]) -> Option<StackIds> {
-        let full: &[u8; FULL_BYTES] = record.try_into().ok()?;
-        let id = |at: usize| four(full, at) as i32;
-        Some((id(RECORD_BYTES + 32), id(RECORD_BYTES + 36)))
+        let full = FullCompletion::read_from_bytes(record).ok()?;
+        Some((full.kernel_stack, full.user_stack))
     }
 
     /// One record as an event; `None` if it is too short to be one, or the path of a file.
@@ -51,37 +45,31 @@ impl RecordReader {
         watched: &WatchList,
         sink: &mut dyn Sink,
     ) -> Option<Event> {
-        if let Ok(path) = <&[u8; PATH_BYTES]>::try_from(record) {
-            self.files.iter_mut().for_each(|files| files.learn(path, sink));
+        if let Ok(path) = SentPath::read_from_bytes(record) {
+            self.files.iter_mut().for_each(|files| files.learn(&path, sink));
             return None;
         }
-        let full = <&[u8; FULL_BYTES]>::try_from(record).ok();
-        let record: &[u8; RECORD_BYTES] = record.get(..RECORD_BYTES)?.try_into().ok()?;
-        let command = four(record, 36);
-        let device = self.device(four(record, 40), watched, sink);
-        let mut event = Event::new(device, op_of(command), Layer::Block);
-        event.completed = time(eight(record, 0));
-        event.queued = time(eight(record, 8));
-        event.issued = time(eight(record, 16));
-        event.bytes = Some(four(record, 32));
+        let full = FullCompletion::read_from_bytes(record).ok();
+        let (sent, _) = Completion::read_from_prefix(record).ok()?;
+        let device = self.device(sent.device, watched, sink);
+        let mut event = Event::new(device, op_of(sent.cmd_flags), Layer::Block);
+        event.completed = time(sent.completed);
+        event.queued = time(sent.queued);
+        event.issued = time(sent.issued);
+        event.bytes = Some(sent.bytes);
         // An empty flush is about no sector; the kernel then has 2^64 - 1 or a stale number.
-        event.sector = (event.bytes != Some(0)).then(|| eight(record, 24));
-        event.depth = Some(four(record, 48)).filter(|depth| *depth > 0);
-        event.error = errno_of(four(record, 52) as i32);
-        event.flags = flags_of(command, self.flags);
-        let comm: [u8; COMM_BYTES] = record.get(56..72)?.try_into().ok()?;
-        if comm[0] != 0 {
-            event.pid = Some(four(record, 44));
-            event.comm = Some(self.comm(comm, sink));
+        event.sector = (sent.bytes != 0).then_some(sent.sector);
+        event.depth = Some(sent.depth).filter(|depth| *depth > 0);
+        event.error = errno_of(sent.status);
+        event.flags = flags_of(sent.cmd_flags, self.flags);
+        if sent.comm[0] != 0 {
+            event.pid = Some(sent.pid);
+            event.comm = Some(self.comm(sent.comm, sink));
         }
         if let Some(full) = full {
-            event.arrived = time(eight(full, RECORD_BYTES));
-            event.cgroup = self.groups.name(eight(full, RECORD_BYTES + 8), sink);
-            if let Some(files) = &self.files {
-                let inode = eight(full, RECORD_BYTES + 16);
-                let of = |more: usize| four(full, RECORD_BYTES + more);
-                event.file = files.name((inode, of(24), of(28)), sink);
-            }
+            event.arrived = time(full.arrived);
+            event.cgroup = self.groups.name(full.cgroup, sink);
+            event.file = self.files.as_ref().and_then(|files| files.name(full.file, sink));
         }
         Some(event)
     }
@@ -151,24 +139,13 @@ fn time(ns: u64) -> Option<Time> {
     (ns > 0).then(|| Time::from_ns(ns as i64))
 }
 
-/// The 32-bit number at a place that is known to be inside.
-pub fn four<const LENGTH: usize>(record: &[u8; LENGTH], at: usize) -> u32 {
-    let mut bytes = [0; 4];
-    bytes.copy_from_slice(&record[at..at + 4]);
-    u32::from_ne_bytes(bytes)
-}
-
-fn eight<const LENGTH: usize>(record: &[u8; LENGTH], at: usize) -> u64 {
-    let mut bytes = [0; 8];
-    bytes.copy_from_slice(&record[at..at + 8]);
-    u64::from_ne_bytes(bytes)
-}
-
 #[cfg(test)]
 mod tests {
     use iowhy_model::{Nanos, Recording, Stage};
+    use zerocopy::IntoBytes;
 
     use super::*;
+    use crate::sent::FileKey;
 
     #[test]
     fn a_record_becomes_an_event() {
@@ -179,17 +156,32 @@ mod tests {
             fua: 1 << 17,
             preflush: 1 << 18,
         };
-        let mut record = Vec::new();
-        for word in [3_000u64, 1_000, 2_000, 77] {
-            record.extend(word.to_ne_bytes());
-        }
-        let command = 1 | 1 << 11 | 1 << 17;
-        for word in [4096u32, command, crate::watched::number(8, 16), 42, 7, 3] {
-            record.extend(word.to_ne_bytes());
-        }
-        record.extend(*b"dd\0\0\0\0\0\0\0\0\0\0\0\0\0\0");
-        let short = record.clone();
-        record.extend([400u64, 0, 0, 0, 0].map(u64::to_ne_bytes).concat());
+        let plain = Completion {
+            completed: 3_000,
+            queued: 1_000,
+            issued: 2_000,
+            sector: 77,
+            bytes: 4096,
+            cmd_flags: 1 | 1 << 11 | 1 << 17,
+            device: crate::watched::number(8, 16),
+            pid: 42,
+            depth: 7,
+            status: 3,
+            comm: *b"dd\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
+        };
+        let short = plain.as_bytes().to_vec();
+        let full = FullCompletion {
+            plain,
+            arrived: 400,
+            cgroup: 0,
+            file: FileKey { inode: 0, system: 0, generation: 0 },
+            kernel_stack: -1,
+            user_stack: 5,
+        };
+        let mut record = full.as_bytes().to_vec();
+        assert_eq!((short.len(), record.len()), (72, 112), "struct record and struct full_record");
+        assert_eq!(RecordReader::stacks(&record), Some((-1, 5)));
+        assert_eq!(RecordReader::stacks(&short), None);
         let watched = WatchList::of_one("sdb", 8, 16);
         let mut recording = Recording::new();
         let mut reader = RecordReader::new(bits);

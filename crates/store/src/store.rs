@@ -44,7 +44,7 @@ pub struct Bounds {
 impl Default for Bounds {
     fn default() -> Bounds {
         let hours = |hours: u64| Duration::from_secs(hours * 3600);
-        Bounds { keep: hours(7 * 24), size: 1 << 30, seconds: hours(3), minutes: hours(48) }
+        Bounds { keep: hours(7 * 24), size: 1 << 30, seconds: hours(2), minutes: hours(48) }
     }
 }
 

@@ -67,7 +67,7 @@ const TICKS: std::ops::RangeInclusive<Duration> =
 const JUDGED: Duration = Duration::from_secs(5);
 const JUDGING: u32 = 200;
 /// How often what was traced is fetched; keys are taken at once.
-const KEYS: Duration = Duration::from_millis(50);
+const KEYS: Duration = Duration::from_millis(100);
 
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let top = Top::from_arg_matches(matches)?;

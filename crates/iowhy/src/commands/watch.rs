@@ -1,12 +1,12 @@
 //! The flight recorder: always on, histograms each second, every I/O around an incident, verdicts at once.
 //!
 //! ## Does
-//! Counts every I/O of this machine in the kernel and writes, each second, histograms per device,
-//! operation and stage, the counters of /proc/diskstats and the facts that changed into a store, which is
-//! thinned to minutes and hours as it ages and bounded by `--keep-for` and `--store-size`. The single I/Os of the
-//! last `--ring` stay in memory. A trigger writes them down, from 30 s before to 10 s after, and has
-//! them judged: latency far above what the device does at this hour (4 times the 99.9th percentile of what was
-//! learned, and a tenth of a second waited beyond), a stall (requests in flight, none completed for two
+//! Counts every I/O of this machine in the kernel and writes, each second, histograms per device, operation and
+//! stage, the counters of /proc/diskstats and the facts that changed into a store, which is thinned as it ages (to
+//! minutes after two hours, to hours after two days, but around incidents) and bounded by `--keep-for` and `--store-size`.
+//! The single I/Os of the last `--ring` stay in memory. A trigger writes them down, from 30 s before to 10 s after,
+//! and has them judged: latency far above what the device does at this hour (4 times the 99.9th percentile of what
+//! was learned, and a tenth of a second waited beyond), a stall (requests in flight, none completed for two
 //! seconds), a failed I/O, an error in the kernel's log, `--psi`, a verdict that changes to an accusation of disk,
 //! path or limit, SIGUSR1, and `iowhy mark TEXT`. Incidents are limited in rate and take half of the store at most.
 //!

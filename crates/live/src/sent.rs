@@ -1,0 +1,63 @@
+//! What the programs send, byte for byte. Records are told apart by their size.
+
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+/// Components of a path, and the bytes of one.
+pub const PARTS: usize = 8;
+pub const PART_BYTES: usize = 64;
+/// Bytes of a process name: TASK_COMM_LEN of the kernel.
+pub const COMM_BYTES: usize = 16;
+
+/// A completion: `struct record` of `bpf/finish.h`. Times are CLOCK_MONOTONIC in ns, 0 if not seen.
+#[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Clone, Debug)]
+#[repr(C)]
+pub struct Completion {
+    pub completed: u64,
+    pub queued: u64,
+    pub issued: u64,
+    pub sector: u64,
+    pub bytes: u32,
+    pub cmd_flags: u32,
+    pub device: u32,
+    pub pid: u32,
+    pub depth: u32,
+    pub status: i32,
+    pub comm: [u8; COMM_BYTES],
+}
+
+/// A completion that tells more: `struct full_record`.
+#[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Clone, Debug)]
+#[repr(C)]
+pub struct FullCompletion {
+    pub plain: Completion,
+    pub arrived: u64,
+    pub cgroup: u64,
+    pub file: FileKey,
+    pub kernel_stack: i32,
+    pub user_stack: i32,
+}
+
+/// A file: `struct file_key` of `bpf/origin.h`.
+#[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(C)]
+pub struct FileKey {
+    /// Its inode; 0 is no file.
+    pub inode: u64,
+    /// The number of its file system's device.
+    pub system: u32,
+    pub generation: u32,
+}
+
+/// The path of a file: `struct path` of `bpf/origin.h`.
+#[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Clone, Debug)]
+#[repr(C)]
+pub struct SentPath {
+    pub key: FileKey,
+    /// The number of a block device, where it is no file but one itself.
+    pub device: u32,
+    pub parts: u16,
+    /// Whether the last part is the root of the file system.
+    pub whole: u16,
+    /// From the file up.
+    pub part: [[u8; PART_BYTES]; PARTS],
+}
