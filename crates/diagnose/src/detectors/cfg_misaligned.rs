@@ -211,10 +211,10 @@ fn parity(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     let n = writes as u64;
     let mut finding = new_finding(DETECTOR.verdict, Some(requests.device), vec![requests.listing]);
     finding.sentence = format!(
-        "a parity RAID reads {} of what it writes to {} immediately before: read-modify-write, because \
-         writes are smaller than a stripe",
-        phrase::percent(share),
-        phrase::disk(&requests.disk)
+        "{} is read before it is written: {} of the writes follow a read of the same place \
+         (read-modify-write of a parity RAID); writes are smaller than a stripe",
+        phrase::disk(&requests.disk),
+        phrase::percent(share)
     );
     finding.evidence = vec![
         held(

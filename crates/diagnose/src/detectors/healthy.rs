@@ -89,6 +89,8 @@ struct Clearance {
     listing: usize,
     confidence: f64,
     evidence: Vec<Evidence>,
+    /// How quick it was, beside what a healthy device needs.
+    told: String,
     /// What the device was taken for.
     assumption: String,
     /// What else it may be, and would then not be healthy.
@@ -195,7 +197,8 @@ fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Clearance> {
     ];
     let assumption = trace.s0.assumption.clone();
     let readings = medium_readings::of_trace(analysis, trace);
-    Some(Clearance { listing: trace.listing, confidence, evidence, assumption, readings })
+    let told = told("mean", mean_ms, trace.s0.median_ms());
+    Some(Clearance { listing: trace.listing, confidence, evidence, told, assumption, readings })
 }
 
 /// The row that all but one in twenty are better than speaks for its listing.
@@ -233,7 +236,9 @@ fn of_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Clearance> {
     ];
     let assumption = row.s0.assumption.clone();
     let readings = medium_readings::of_row(analysis, row);
-    Some(Clearance { listing: row.listing, confidence, evidence, assumption, readings })
+    let told =
+        told(if n == 1 { "mean" } else { "mean, in 95 % of rows," }, wait, row.s0.median_ms());
+    Some(Clearance { listing: row.listing, confidence, evidence, told, assumption, readings })
 }
 
 fn of_histogram(analysis: &Analysis, sample: &HistogramSample) -> Option<Clearance> {
@@ -280,7 +285,15 @@ fn of_histogram(analysis: &Analysis, sample: &HistogramSample) -> Option<Clearan
         ),
     ];
     let assumption = sample.s0.assumption.clone();
-    Some(Clearance { listing: sample.listing, confidence, evidence, assumption, readings: None })
+    let told = told("mean", mean_ms, sample.s0.median_ms());
+    let listing = sample.listing;
+    Some(Clearance { listing, confidence, evidence, told, assumption, readings: None })
+}
+
+/// `mean 5.26 ms, a healthy one needs 4.5 ms`.
+fn told(what: &str, latency_ms: f64, needs_ms: f64) -> String {
+    let (latency, needs) = (phrase::ms(latency_ms), phrase::ms(needs_ms));
+    format!("{what} {latency}, a healthy one needs {needs}")
 }
 
 fn judged(mean_ms: f64, by_votes: f64, slowest_ms: f64, tail: f64) -> f64 {
@@ -306,6 +319,8 @@ fn finding(analysis: &Analysis, healthy: Vec<(String, Vec<Clearance>)>) -> Optio
         .flat_map(|(_, clearances)| clearances)
         .map(|clearance| clearance.assumption.clone())
         .next();
+    let quick = healthy.iter().flat_map(|(_, clearances)| clearances).next();
+    let quick = quick.map(|clearance| clearance.told.clone()).unwrap_or_default();
     let readings = healthy
         .iter()
         .flat_map(|(_, clearances)| clearances)
@@ -326,7 +341,7 @@ fn finding(analysis: &Analysis, healthy: Vec<(String, Vec<Clearance>)>) -> Optio
     finding.subject.listings = listings;
     finding.sentence = match disks.as_slice() {
         [one] => format!(
-            "{} responds like a healthy device (assumed class: {}){}",
+            "{} responds like a healthy device: {quick} (assumed class: {}){}",
             name(one),
             taken_for.unwrap_or_default(),
             readings.map(|readings| readings.words()).unwrap_or_default()

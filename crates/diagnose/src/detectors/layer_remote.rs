@@ -198,15 +198,14 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     let (first, again) = (found.exposed as u64, found.spared as u64);
     let mut finding = new_finding(DETECTOR.verdict, Some(requests.device), vec![requests.listing]);
     finding.sentence = format!(
-        "{} {}: the first read of a place takes {}, a later one {}: blocks are fetched on first \
-         access",
+        "{} fetches blocks on first access: the first read of a place takes {}, a later one {}; it {}",
         phrase::disk(&requests.disk),
+        phrase::ns(found.exposed_ns),
+        phrase::ns(found.spared_ns),
         match worth {
             0.0 => "may be storage behind the host (nothing in the input states it)".to_string(),
             _ => format!("is storage behind the host, by {by}"),
-        },
-        phrase::ns(found.exposed_ns),
-        phrase::ns(found.spared_ns)
+        }
     );
     finding.evidence = vec![
         computed("first read of a place, median", found.exposed_ns / 1e6, Unit::Ms, first, source),

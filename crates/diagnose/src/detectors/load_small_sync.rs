@@ -231,8 +231,9 @@ fn from_stream(
     });
     let option = mounts::option(analysis);
     finding.sentence = format!(
-        "the load is small I/Os, one at a time, {}: {} are sequential, yet none was merged or read \
-         ahead{}{}",
+        "the load on {} is small I/Os, one at a time: {}, {} of them sequential, yet none was merged \
+         or read ahead{}{}",
+        phrase::disk(&analysis.recording.device_of(bad.device).name),
         sizes.join(" and "),
         phrase::percent(bad.contiguous),
         option.as_ref().map_or(String::new(), |(_, options)| {
