@@ -92,6 +92,19 @@ impl<'a> Facts<'a> {
         self.log.iter().filter(|line| line.disk.is_none() && line.reading.fact.device.is_some())
     }
 
+    /// Tasks that hung, which name no disk, as far as no other disk than this one is meant.
+    pub fn hung_beside<'s>(
+        &'s self,
+        disk: &'s str,
+        input: Option<&'s str>,
+    ) -> impl Iterator<Item = &'s LogLine<'a>> {
+        self.log.iter().filter(move |line| {
+            line.kind == MessageKind::HungTask
+                && line.disk.as_deref().is_none_or(|meant| meant == disk)
+                && self.reaches(&line.reading, input)
+        })
+    }
+
     /// The time of the last line of the kernel's log in a listing, on its own clock.
     pub fn log_end(&self, listing: usize) -> Option<f64> {
         let is_end = |reading: &&FactReading| {

@@ -229,3 +229,126 @@ fn a_link_reset_after_a_timeout_blames_no_link() {
     );
     assert!(accuses(&findings, "device.stall"), "{}", brief(&findings));
 }
+
+#[test]
+fn one_write_per_revolution_is_neither_well_nor_slow() {
+    let rows = |wait: &str, queue: &str, reads: &str| {
+        let row = format!("sda {reads} 119 0 476 0 0 0 0 1.00 {wait} {queue} 4 4 8.36 99.5");
+        judged(&format!("{NEW}\n{row}\n{row}\n{row}\n"))
+    };
+    let findings = rows("8.38", "1.00", "0");
+    assert!(!blames_a_device(&findings) && !accuses(&findings, "healthy"), "{}", brief(&findings));
+    let suspicion = of(&findings, "load.missed-turn");
+    assert!(suspicion.len() == 1 && suspicion[0].confidence < 0.6, "{}", brief(&findings));
+    // Two in flight, or reads beside the writes: no program that waits for each write.
+    for other in [rows("16.80", "2.00", "0"), rows("8.38", "1.00", "40")] {
+        assert!(of(&other, "load.missed-turn").is_empty(), "{}", brief(&other));
+    }
+}
+
+#[test]
+fn a_counter_that_wrapped_is_named() {
+    let good = "sda 20 30 200 400 0 0 0 0 0.50 0.60 0.03 10 13.33 0.50 2.50";
+    for bad in [
+        "sda 20 30 200 400 0 0 0 0 0.50 0.60 18446744073709.55 10 13.33 0.50 2.50",
+        "sda 20 30 200 400 0 0 0 0 0.50 214748364.8 0.03 10 13.33 0.50 2.50",
+        "sda 20 0.5 200 400 0 0 0 0 0.50 4294967.29 0.03 10 13.33 0.50 2.50",
+    ] {
+        let findings = judged(&format!("{NEW}\n{good}\n{bad}\n{good}\n"));
+        assert!(accuses(&findings, "report.inconsistent"), "{bad}: {}", brief(&findings));
+        assert!(of(&findings, "healthy").is_empty(), "{bad}: {}", brief(&findings));
+    }
+    // A device that hung for a minute and came back is no counter.
+    let hung = "sda 20 0.5 200 400 0 0 0 0 0.50 60000.0 30.0 10 13.33 0.50 100.0";
+    let findings = judged(&format!("{NEW}\n{good}\n{hung}\n{good}\n"));
+    assert!(
+        of(&findings, "report.inconsistent").iter().all(|f| !f.sentence.contains("wrapped")),
+        "{}",
+        brief(&findings)
+    );
+}
+
+#[test]
+fn equal_peers_exonerate_a_single_disk() {
+    let shelf = |slow: [f64; 4]| {
+        let mut rows = String::from(NEW);
+        for (disk, wait) in ["a", "b", "c", "d"].into_iter().zip(slow) {
+            let queue = 0.03 * wait;
+            rows.push_str(&format!(
+                "\nsd{disk} 30 0 3840 0 0 0 0 0 {wait} 0 {queue:.2} 128 0 {wait} {:.1}",
+                3.0 * wait
+            ));
+        }
+        rows.push('\n');
+        judged(&rows)
+    };
+    let alike = shelf([31.0, 33.0, 32.0, 30.0]);
+    let slow = |findings: &[iowhy_model::Finding]| {
+        of(findings, "device.slow").iter().any(|finding| finding.confidence >= 0.6)
+    };
+    assert!(!slow(&alike), "{}", brief(&alike));
+    let one = shelf([31.0, 2.0, 2.1, 1.9]);
+    assert!(blames_a_device(&one), "{}", brief(&one));
+}
+
+/// What smartctl says of a drive of that model with so many CRC errors.
+fn smartctl(disk: &str, model: &str, crc: u64) -> String {
+    format!(
+        "# smartctl -a /dev/{disk}
+smartctl 7.2 2020-12-30 r5155 [x86_64-linux-5.15.0] (local build)
+
+=== START OF INFORMATION SECTION ===
+Device Model:     {model}
+Rotation Rate:    5400 rpm
+
+=== START OF READ SMART DATA SECTION ===
+SMART overall-health self-assessment test result: PASSED
+
+ID# ATTRIBUTE_NAME          FLAG     VALUE WORST THRESH TYPE      UPDATED  WHEN_FAILED RAW_VALUE
+  5 Reallocated_Sector_Ct   0x0033   200   200   140    Pre-fail  Always       -       0
+199 UDMA_CRC_Error_Count    0x0032   200   200   000    Old_age   Always       -       {crc}
+
+"
+    )
+}
+
+#[test]
+fn crc_errors_beside_a_twin_that_has_none_are_the_paths() {
+    let beside = |model: &str, crc: u64| {
+        judged(&(smartctl("sda", "WDC WD40EFRX-68N32N0", crc) + &smartctl("sdb", model, 0)))
+    };
+    let twin = beside("WDC WD40EFRX-68N32N0", 812);
+    assert!(accuses(&twin, "device.path"), "{}", brief(&twin));
+    for other in [beside("ST4000VN008-2DR166", 812), beside("WDC WD40EFRX-68N32N0", 2)] {
+        assert!(!blames_a_device(&other), "{}", brief(&other));
+    }
+}
+
+#[test]
+fn a_shingled_disk_beside_hung_tasks_or_resets() {
+    let hung = "[ 9129.215156] INFO: task jbd2/sdd1-8:22455 blocked for more than 120 seconds.\n";
+    let reset = "[ 9130.215156] sd 0:0:3:0: [sdd] Power-on or device reset occurred\n";
+    for line in [hung, reset] {
+        let listed = judged(&(smartctl("sdd", "ST4000DM004-2CV104", 0) + line));
+        assert!(accuses(&listed, "device.smr"), "{line}: {}", brief(&listed));
+        let other = judged(&(smartctl("sdd", "ST4000VN008-2DR166", 0) + line));
+        assert!(of(&other, "device.smr").is_empty(), "{line}: {}", brief(&other));
+    }
+}
+
+#[test]
+fn what_a_program_takes_to_send_is_not_the_drives() {
+    // axboe/fio#1394: 26 us on the drive, 64 with the call that sent it.
+    let findings = judged(
+        "fio -filename=/dev/nvme2n1 -direct=1 -iodepth=1 -rw=randwrite -ioengine=libaio -bs=4k -name=mytest
+mytest: (g=0): rw=randwrite, bs=(R) 4096B-4096B, (W) 4096B-4096B, (T) 4096B-4096B, ioengine=libaio, iodepth=1
+fio-3.21
+mytest: (groupid=0, jobs=1): err= 0: pid=1779481: Sun May  1 19:29:21 2022
+  write: IOPS=300, BW=1200KiB/s (1229kB/s)(211MiB/180001msec); 0 zone resets
+    slat (usec): min=8, max=5205, avg=36.09, stdev=22.69
+    clat (nsec): min=4387, max=72564, avg=26220.23, stdev=6613.11
+     lat (usec): min=26, max=5218, avg=63.55, stdev=23.44
+",
+    );
+    assert!(accuses(&findings, "healthy"), "{}", brief(&findings));
+}

@@ -61,6 +61,13 @@ pub enum Contradiction {
         /// The speed the two make.
         bytes_per_s: f64,
     },
+    /// More in flight, or waiting for longer, than can be: a counter wrapped or was reset within the row.
+    Wrapped {
+        /// The place of the interval in its listing.
+        interval: usize,
+        /// What is said to be in flight, or how long a request waited, s.
+        value: Absurd,
+    },
     /// All waits together are longer than the run that contained them.
     Overrun {
         /// The place of the distribution in its listing.
@@ -76,14 +83,30 @@ pub enum Contradiction {
     },
 }
 
+/// A figure that no device can reach.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Absurd {
+    /// Requests in flight.
+    InFlight(f64),
+    /// Mean wait, s.
+    Wait(f64),
+}
+
+/// Requests in flight beyond what queues hold: NVMe's deepest queue, 65,536, on a few processors (NVM
+/// Express Base Specification); and a mean wait beyond any time limit and its retries (a choice: SCSI's
+/// 30 s six times over is 3 minutes).
+const MOST_IN_FLIGHT: f64 = 1e6;
+const LONGEST_WAIT_S: f64 = 3600.0;
+
 /// All contradictions of a recording.
 pub fn audit(recording: &Recording) -> Vec<Inconsistency> {
     let mut inconsistencies = Vec::new();
     for (listing, known) in recording.listings.iter().enumerate() {
         for (place, interval) in known.intervals.iter().enumerate() {
             let persists = || is_persistent(&known.intervals, interval);
-            let little = little(place, interval).filter(|_| persists());
-            if let Some(kind) = little.or_else(|| too_fast(place, interval)) {
+            let little = || little(place, interval).filter(|_| persists());
+            let absurd = wrapped(place, interval);
+            if let Some(kind) = absurd.or_else(little).or_else(|| too_fast(place, interval)) {
                 inconsistencies.push(Inconsistency { listing, kind });
             }
         }
@@ -164,7 +187,30 @@ fn differs(rows: &[&Interval]) -> bool {
 
 /// Whether a row's queue length may be used with its rate and latency.
 pub fn agrees(interval: &Interval) -> bool {
-    little(0, interval).is_none() && too_fast(0, interval).is_none()
+    little(0, interval).is_none() && too_fast(0, interval).is_none() && !is_wrapped(interval)
+}
+
+/// Whether a row holds a figure that no device can reach.
+pub fn is_wrapped(interval: &Interval) -> bool {
+    wrapped(0, interval).is_some()
+}
+
+/// A counter of 32 or 64 bits that began anew within a row leaves a difference that nothing can reach.
+fn wrapped(place: usize, interval: &Interval) -> Option<Contradiction> {
+    if interval.layer != Layer::Block || interval.since_boot {
+        return None;
+    }
+    let waits = interval.rates.iter().filter(|(_, rates)| rates.ios_per_s > 0.0);
+    let waits = waits.filter_map(|(_, rates)| Some((rates.ios_per_s, rates.await_ns? / 1e9)));
+    let whole = interval.mean_await_ns().map(|ns| (interval.ios_per_s(), ns / 1e9));
+    let mut waits = waits.chain(whole.filter(|(per_s, _)| *per_s > 0.0));
+    let by_wait = waits.find_map(|(per_s, wait_s)| {
+        let long = wait_s > LONGEST_WAIT_S || per_s * wait_s > MOST_IN_FLIGHT;
+        long.then_some(Absurd::Wait(wait_s))
+    });
+    let by_queue = interval.queue_len.filter(|queue| *queue > MOST_IN_FLIGHT);
+    let value = by_wait.or(by_queue.map(Absurd::InFlight))?;
+    Some(Contradiction::Wrapped { interval: place, value })
 }
 
 /// One request is served by one link; its bytes over its latency cannot exceed the link. Discards

@@ -1,5 +1,6 @@
 //! What averages and histograms say of a device, with the healthy service time of what they count.
 
+use std::ops::RangeInclusive;
 use std::rc::Rc;
 
 use iowhy_model::{DeviceId, Distribution, Histogram, Interval, Op};
@@ -7,6 +8,7 @@ use iowhy_model::{DeviceId, Distribution, Histogram, Interval, Op};
 use crate::analysis::audit;
 use crate::analysis::healthy_times::HealthyTimes;
 use crate::baseline::healthy_time::{HealthyServiceTime, OwnTimes, Request};
+use crate::measures::ladder::SPEEDS_RPM;
 
 /// A row of averages.
 pub struct IntervalSample<'a> {
@@ -136,6 +138,23 @@ impl IntervalSample<'_> {
             && self.interval.queue_len.is_none_or(|queue| queue < FEW)
     }
 
+    /// The speed of the platter, revolutions per minute, of which each write may have waited for one
+    /// revolution: writes alone, small, one at a time, and as many a second as there are revolutions. So
+    /// look synchronous writes to a disk whose cache is off; so may a disk look by chance.
+    pub fn turn_per_write(&self) -> Option<f64> {
+        let writes = self.interval.of(Op::Write)?;
+        let small = self.interval.mean_bytes().is_some_and(|bytes| bytes <= SMALL_WRITE);
+        let alone = writes.ios_per_s >= ONLY_WRITES * self.per_s();
+        let wait_ms = self.await_ms()?;
+        let in_flight = self.per_s() * wait_ms / 1e3;
+        if !small || !alone || !ONE_AT_A_TIME.contains(&in_flight) {
+            return None;
+        }
+        let near = |ms: f64, rpm: f64| (ms / (60_000.0 / rpm) - 1.0).abs() <= NEAR_A_TURN;
+        let beat_ms = 1e3 / self.per_s();
+        SPEEDS_RPM.into_iter().find(|rpm| near(wait_ms, *rpm) && near(beat_ms, *rpm))
+    }
+
     /// Time lost per second, by all requests together.
     pub fn lost(&self) -> f64 {
         let wait = self.await_ms().unwrap_or(0.0);
@@ -214,6 +233,13 @@ pub fn silences<'r, 'a>(rows: &[&'r IntervalSample<'a>]) -> Vec<Silence<'r, 'a>>
     }
     found
 }
+
+/// Writes that may wait for a revolution each: of at most so many bytes (their transfer is a hundredth of
+/// one), hardly a read beside them, in flight one at a time, wait and beat within so much of it (choices).
+const SMALL_WRITE: f64 = 65_536.0;
+const ONLY_WRITES: f64 = 0.99;
+const ONE_AT_A_TIME: RangeInclusive<f64> = 0.85..=1.15;
+const NEAR_A_TURN: f64 = 0.04;
 
 /// Flash without a protected cache programs a durable write within some milliseconds (docs/METHOD.md, 10
 /// Rules), and who waits for each has one or two in flight.

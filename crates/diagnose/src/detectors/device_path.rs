@@ -14,7 +14,8 @@
 //! ## Rule
 //! Any of these, each kind counted once: log lines of the link (BadCRC, ICRC, UnrecovData, Handshk,
 //! 10B8B, interface fatal error, ATA bus error, speed limited), link resets beyond one or two, resets
-//! of an NVMe controller or host adapter; UDMA CRC errors (199) that grew between two records;
+//! of an NVMe controller or host adapter; UDMA CRC errors (199) that grew between two records, or five and
+//! more beside none on a drive of the same model where no latency was measured;
 //! requests that failed with ENOLINK. A link slower than its limit supports it.
 //!
 //! ## Wrong if
@@ -36,6 +37,7 @@ use crate::evidence::candidates::{self, FaultCandidate};
 use crate::evidence::confidence;
 use crate::evidence::confidence::PRIOR;
 use crate::facts::kernel_log::LogLine;
+use crate::facts::reading::FactReading;
 use crate::phrase;
 
 /// Entry in the list of detectors.
@@ -78,6 +80,10 @@ const WAS_RESET: f64 = 3.0;
 const FAILED: f64 = 2.5;
 const GREW: f64 = 3.0;
 const SUPPORTS: f64 = 0.5;
+/// CRC errors, beyond the one or two of a plug that was pulled, beside none on a twin; and what that is worth,
+/// nats: with the prior 0.65 (choices).
+const MANY_CRC: f64 = 5.0;
+const TWIN: f64 = 2.0;
 /// Resets of a link without a word of corruption: one may be a resume or a plug.
 const RESETS: f64 = 2.0;
 /// Lines older than this against the log's last line say little of now, s.
@@ -276,7 +282,23 @@ fn from_counter(
         (value, Unit::Count),
         None,
     );
-    let Some(rise) = grew else { return 0.0 };
+    let Some(rise) = grew else {
+        // A count since the drive was made tells nothing; beside a twin that has none it does, unless the disk
+        // was measured: then its latencies speak, and an old count stands beside many a healthy disk.
+        let counts = value >= MANY_CRC && candidate.listing.is_none();
+        let Some(twin) = clean_twin(analysis, candidate).filter(|_| counts) else {
+            return 0.0;
+        };
+        let what = format!("CRC errors of {}, of the same model", twin.0);
+        let below = Some(Bound::Below(1.0));
+        builder.fact(analysis, &twin.1, &what, (0.0, Unit::Count), below);
+        builder.words.push(format!(
+            "{} CRC errors, and none on {}, of the same model",
+            phrase::thousands(value),
+            twin.0
+        ));
+        return TWIN;
+    };
     let above = Some(Bound::Above(0.0));
     builder.fact(
         analysis,
@@ -289,6 +311,20 @@ fn from_counter(
         .words
         .push(format!("{} CRC errors more than the record before", phrase::thousands(rise)));
     GREW
+}
+
+/// Another drive of the same model whose count of CRC errors is known to be 0.
+fn clean_twin<'s, 'a>(
+    analysis: &'s Analysis<'a>,
+    candidate: &'s FaultCandidate<'s, 'a>,
+) -> Option<(&'s str, FactReading<'a>)> {
+    let model = candidate.about().model()?;
+    analysis.facts.disks().filter(|disk| *disk != candidate.disk).find_map(|disk| {
+        let about = analysis.facts.about(candidate.input, disk);
+        let alike = about.model().is_some_and(|other| other.text() == model.text());
+        let (count, reading) = about.number(key::SMART_RAW.of("199")).filter(|_| alike)?;
+        (count == 0.0).then_some((disk, reading))
+    })
 }
 
 /// Counters of the link beside SMART 199: those of SATA and SAS phys, if they grew; the drive's own

@@ -41,6 +41,7 @@ use crate::evidence::builder::{computed, estimated, held, lines, new_finding, re
 use crate::evidence::confidence;
 use crate::evidence::confidence::SHAPE_ALONE;
 use crate::evidence::forecast::{forecast, vote_evidence};
+use crate::evidence::peer_families;
 use crate::facts::disk_names;
 use crate::measures::replay::Side;
 use crate::measures::service::{self, ServiceSpan};
@@ -337,8 +338,14 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         1e3 / effective,
         believed,
     );
-    if writes_may_be_durable(row) {
+    let equals = peer_families::equals(analysis, row.listing, row.device);
+    if writes_may_be_durable(row) || row.turn_per_write().is_some() || equals.is_some() {
         finding.confidence = finding.confidence.min(SHAPE_ALONE);
+    }
+    if let Some(equals) = equals {
+        finding.refuted_by.push(format!(
+            "{equals} other disks with like work are as slow: what they share comes before this one"
+        ));
     }
     if is_contradicted(analysis, row, wait) {
         finding.confidence *= CONTRADICTED;
@@ -347,7 +354,9 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     finding.explained_share = ((effective - s0) / effective).clamp(0.0, 1.0);
     finding.evidence = row_evidence(analysis, row, effective, wait, votes);
     finding.evidence.extend(spread_of_rows(analysis, rows));
+    let refuted = std::mem::take(&mut finding.refuted_by);
     advise(&mut finding, &row.disk);
+    finding.refuted_by.extend(refuted);
     Some(finding)
 }
 

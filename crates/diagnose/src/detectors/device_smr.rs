@@ -163,11 +163,26 @@ fn beside_log(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding
     let mut builder = EvidenceBuilder::default();
     let model = about.model().filter(|reading| disk_models::is_shingled(reading.text()))?;
     let named = by_name(analysis, candidate, &mut builder).min(1.0);
-    let timeouts: Vec<_> =
-        about.logged(MessageKind::Timeout).chain(about.logged(MessageKind::Link)).collect();
+    let reset = about.logged(MessageKind::Controller).chain(about.logged(MessageKind::Offline));
+    let timeouts: Vec<_> = about
+        .logged(MessageKind::Timeout)
+        .chain(about.logged(MessageKind::Link))
+        .chain(reset)
+        .collect();
+    // Tasks that hang name no disk: they count where this is the only disk of its kind.
+    let hung: Vec<_> = match is_only_shingled(analysis, candidate) {
+        true => analysis.facts.hung_beside(&candidate.disk, candidate.input).collect(),
+        false => Vec::new(),
+    };
     let mut late = 0.0;
+    if !hung.is_empty() {
+        let what = "tasks that hung, in the kernel's log";
+        builder.log_lines(analysis, what, &hung, Some(Bound::Above(0.0)));
+        builder.words.push("tasks hang beside it".to_string());
+        late = RAN_OUT;
+    }
     if !timeouts.is_empty() {
-        let what = "requests that ran out of time and link resets, in the kernel's log";
+        let what = "requests that ran out of time and resets, in the kernel's log";
         builder.log_lines(analysis, what, &timeouts, Some(Bound::Above(0.0)));
         builder.words.push("its requests run out of time".to_string());
         late = RAN_OUT;
@@ -213,6 +228,15 @@ fn beside_log(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding
     ];
     finding.evidence = builder.evidence;
     Some(finding)
+}
+
+/// Whether no other disk of the input is of a listed model.
+fn is_only_shingled(analysis: &Analysis, candidate: &FaultCandidate) -> bool {
+    analysis.facts.disks().all(|disk| {
+        let model = analysis.facts.about(candidate.input, disk).model();
+        disk == candidate.disk.as_str()
+            || model.is_none_or(|reading| !disk_models::is_shingled(reading.text()))
+    })
 }
 
 /// What the sequential requests cost while random writes were slow, over what they cost while these

@@ -157,11 +157,27 @@ fn clearances(analysis: &Analysis, input: &str, disk: &str) -> Vec<Clearance> {
         .into_iter()
         .filter(|rows| rows.first().is_some_and(|row| here(row.listing, &row.disk)));
     let histograms = analysis.histograms.iter().filter(|sample| here(sample.listing, &sample.disk));
+    let histograms = histograms.filter(|sample| !has_a_narrower(analysis, sample));
     traces
         .filter_map(|trace| of_trace(analysis, trace))
         .chain(rows.filter_map(|rows| of_rows(analysis, &rows)))
         .chain(histograms.filter_map(|sample| of_histogram(analysis, sample)))
         .collect()
+}
+
+/// Whether the same requests are told of without the time their program took to send them: fio's `clat`
+/// beside its `lat`.
+fn has_a_narrower(analysis: &Analysis, sample: &HistogramSample) -> bool {
+    let of = |sample: &HistogramSample| {
+        let known = sample.known;
+        (sample.listing, known.device, known.op, known.layer, known.stage, known.histogram.count())
+    };
+    let mean = |sample: &HistogramSample| sample.known.histogram.mean_ns().map(|(ns, _)| ns);
+    sample.known.layer == Layer::Application
+        && sample.known.stage == Stage::Total
+        && analysis.histograms.iter().any(|other| {
+            of(other) == of(sample) && mean(other).zip(mean(sample)).is_some_and(|(a, b)| a < b)
+        })
 }
 
 fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Clearance> {
@@ -222,6 +238,10 @@ fn of_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Clearance> {
     let judged = judged(wait, by_votes, row.s0.slowest_ms(), gone);
     let durable = gone == 0.0 && row.may_be_durable();
     let confidence = if durable { judged.max(BY_CLASS) } else { judged };
+    // One write per revolution may be a healthy disk that is made to wait.
+    let turning = waits.iter().filter(|(_, row)| row.turn_per_write().is_some()).count();
+    let waits_turns = 2 * turning >= waits.len() && analysis.may_turn(row.device);
+    let confidence = if waits_turns { 0.0 } else { confidence };
     let healthy = format!("healthy service time (assumed class: {})", row.s0.assumption);
     let what = match n {
         1 => format!("mean latency of {}", name(&row.disk)),

@@ -19,6 +19,9 @@
 //! needs a moment before its next write finds its sector that much nearer. At least 75 % must then
 //! be whole turns behind one of the two completions before, and 70 % of the time a write waits.
 //!
+//! From averages only a suspicion: writes alone, of 64 KiB or less, about one in flight, latency and
+//! time per completion both within 4 % of a revolution.
+//!
 //! ## Wrong if
 //! A timer makes the steps (4 ms is a turn at 15000 rpm), or the writes are not sequential.
 //!
@@ -33,9 +36,11 @@ use iowhy_model::{
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::groups::Group;
-use crate::analysis::samples::HistogramSample;
+use crate::analysis::samples::{HistogramSample, IntervalSample};
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{computed, estimated, held, lines, new_finding, read_off};
+use crate::evidence::confidence::SHAPE_ALONE;
+use crate::facts::disk_names;
 use crate::measures::missed_turn::{self, MissedTurn};
 use crate::measures::service;
 use crate::measures::spread;
@@ -79,7 +84,60 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let histograms =
         analysis.histograms.iter().filter_map(|sample| from_histogram(analysis, sample));
     let traces = analysis.traces.iter().flat_map(|trace| from_trace(analysis, trace));
-    histograms.chain(traces).collect()
+    let rows = analysis.rows_by_listing();
+    let averages = rows.iter().filter_map(|rows| from_rows(analysis, rows));
+    histograms.chain(traces).chain(averages).collect()
+}
+
+/// Averages in which each write takes about a revolution: a suspicion and no more, for a mean is no comb.
+fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
+    let usable: Vec<&&IntervalSample> = rows.iter().filter(|row| row.per_s() >= 1.0).collect();
+    let turning: Vec<(f64, &&IntervalSample)> =
+        usable.iter().filter_map(|row| Some((row.turn_per_write()?, *row))).collect();
+    let (rpm, row) = turning.first()?;
+    let requests: f64 = turning.iter().map(|(_, row)| row.requests()).sum();
+    if 2 * turning.len() < usable.len()
+        || requests < WRITES as f64
+        || !analysis.may_turn(row.device)
+        || disk_names::is_stacked(&row.disk)
+    {
+        return None;
+    }
+    let source = analysis.source(row.listing);
+    let n = turning.len() as u64;
+    let (wait_ms, turn_ms) = (row.await_ms()?, 60_000.0 / rpm);
+    let mut finding = new_finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
+    finding.sentence = format!(
+        "{} completes one write per revolution of a {rpm:.0}-rpm platter ({}), one at a time: so look synchronous \
+         writes to a disk whose write cache is off, and averages cannot tell more",
+        phrase::disk(&row.disk),
+        phrase::ms(turn_ms)
+    );
+    let near = Bound::Between(turn_ms * 0.96, turn_ms * 1.04);
+    finding.evidence = vec![
+        held(read_off("mean latency of a write", wait_ms, Unit::Ms, n, source), near),
+        held(computed("time per completion", 1e3 / row.per_s(), Unit::Ms, n, source), near),
+        computed(
+            "in flight, rate times latency",
+            row.per_s() * wait_ms / 1e3,
+            Unit::Requests,
+            n,
+            source,
+        ),
+        estimated("a revolution", turn_ms, Unit::Ms, n, source),
+    ];
+    finding.confidence = SHAPE_ALONE;
+    finding.explained_share = 0.9;
+    finding.refuted_by = lines(&[
+        "a log of single writes (`iowhy record`, biosnoop) shows no whole revolutions",
+        "the device has no platter: `lsblk -d -o NAME,ROTA,MODEL`",
+    ]);
+    finding.next_step = vec![
+        format!("{}: are the waits whole revolutions?", phrase::capture(&row.disk, 30)),
+        "who calls fsync or opens with O_SYNC? group the commits, or a write cache that survives a power cut"
+            .to_string(),
+    ];
+    Some(finding)
 }
 
 fn from_histogram(analysis: &Analysis, sample: &HistogramSample) -> Option<Finding> {

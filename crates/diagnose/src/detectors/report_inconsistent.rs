@@ -16,7 +16,8 @@
 //! printed size is not throughput over rate, half a digit off in each; or all waits of a run add up to
 //! more than the run took times the requests it had in flight at most (one at a time, depth times jobs;
 //! where nobody states how many, nothing follows); or a printed throughput is not size times count over time; or
-//! one request moves faster than any link; or a histogram's mean and the averages of the same
+//! one request moves faster than any link; or more than a million are in flight, or wait for more than an hour
+//! on average, as where a counter wrapped; or a histogram's mean and the averages of the same
 //! device in the same document are more than two times apart, or two listings of averages, though
 //! as much was in flight. The share it states is not of latency: it is the part of the reported
 //! figure that cannot be trusted.
@@ -31,7 +32,9 @@ use iowhy_model::{
     Bound, Distribution, Finding, Level, Sampling, Source, Stage, Unit, Verdict, key,
 };
 
-use crate::analysis::audit::{Contradiction, Inconsistency, LINK_BYTES_PER_S, LITTLE_TOLERANCE};
+use crate::analysis::audit::{
+    Absurd, Contradiction, Inconsistency, LINK_BYTES_PER_S, LITTLE_TOLERANCE,
+};
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::{HistogramSample, IntervalSample};
 use crate::analysis::{Analysis, EVENTS_NEEDED};
@@ -216,6 +219,59 @@ fn finding(analysis: &Analysis, inconsistency: &Inconsistency) -> Option<Finding
             finding.confidence = if faint { FAINT } else { CERTAIN };
             // The share of the larger figure that the other denies.
             finding.explained_share = (product - queue_len).abs() / product.max(queue_len);
+            advise(&mut finding, &disk);
+            Some(finding)
+        }
+        Contradiction::Wrapped { interval, value } => {
+            let listing = analysis.listing(inconsistency.listing);
+            let known = listing.intervals.get(interval)?;
+            // One row speaks for all that are so.
+            let so = |other: &&Inconsistency| {
+                let Contradiction::Wrapped { interval, .. } = other.kind else { return false };
+                let row = listing.intervals.get(interval);
+                other.listing == inconsistency.listing
+                    && row.is_some_and(|row| row.device == known.device)
+            };
+            let all: Vec<&Inconsistency> = analysis.inconsistencies.iter().filter(so).collect();
+            if all.first() != Some(&inconsistency) {
+                return None;
+            }
+            let rows = listing.intervals.iter().filter(|row| row.device == known.device).count();
+            let source = analysis.source(inconsistency.listing);
+            let disk = analysis.disk(known.device);
+            let (words, evidence) = match value {
+                Absurd::InFlight(n) => (
+                    format!("{} requests in flight", phrase::thousands(n)),
+                    read_off("requests in flight", n, Unit::Requests, 1, source),
+                ),
+                Absurd::Wait(s) => (
+                    format!("a mean wait of {}", phrase::ms(s * 1e3)),
+                    read_off("mean latency (await)", s * 1e3, Unit::Ms, 1, source),
+                ),
+            };
+            let mut finding =
+                new_finding(DETECTOR.verdict, Some(known.device), vec![inconsistency.listing]);
+            finding.sentence = format!(
+                "the figures of {} cannot be: {words}; a counter wrapped or was reset within the row, in {} of its {rows} \
+                 rows",
+                phrase::disk(&disk),
+                all.len()
+            );
+            finding.evidence = vec![
+                evidence,
+                held(
+                    computed(
+                        "rows with such a figure",
+                        all.len() as f64,
+                        Unit::Count,
+                        rows as u64,
+                        source,
+                    ),
+                    Bound::Above(0.0),
+                ),
+            ];
+            finding.confidence = CERTAIN;
+            finding.explained_share = all.len() as f64 / rows.max(1) as f64;
             advise(&mut finding, &disk);
             Some(finding)
         }

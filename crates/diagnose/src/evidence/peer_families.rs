@@ -11,6 +11,8 @@ use crate::measures::peers::Peer;
 
 /// Fewer disks are no group (docs/METHOD.md, 7 Peers).
 const GROUP: usize = 4;
+/// Means this near to each other are equal: the spread of a model series (docs/METHOD.md, 7 Peers).
+const ALIKE: f64 = 1.3;
 /// Requests looked at per disk: a median of this many is known to 1 %.
 const SAMPLED: usize = 10_000;
 /// Requests per disk below which its mean is noise (docs/METHOD.md, 7 Peers, starts at 20).
@@ -81,6 +83,24 @@ impl Work {
 
 /// The disks of a listing that can be compared: of one kind, measured alike, four or more.
 pub fn families(analysis: &Analysis, listing: usize) -> Vec<Vec<Member>> {
+    let mut families = groups(analysis, listing);
+    families.retain(|family| family.len() >= GROUP);
+    families
+}
+
+/// How many other disks with like work are as slow as a device, if two or more are there and all of them
+/// are: then nothing speaks against this one of them.
+pub fn equals(analysis: &Analysis, listing: usize, device: DeviceId) -> Option<usize> {
+    let is_it = |member: &Member| member.device == device;
+    let family = groups(analysis, listing).into_iter().find(|family| family.iter().any(is_it))?;
+    let means = || family.iter().map(|member| member.mean_ns);
+    let (least, most) = (means().fold(f64::MAX, f64::min), means().fold(0.0, f64::max));
+    let others = family.len() - 1;
+    (others >= 2 && most <= ALIKE * least).then_some(others)
+}
+
+/// The disks of a listing by kind, measure and work.
+fn groups(analysis: &Analysis, listing: usize) -> Vec<Vec<Member>> {
     let mut members = from_traces(analysis, listing);
     members.extend(from_histograms(analysis, listing, &members));
     members.extend(from_rows(analysis, listing, &members));
@@ -100,7 +120,6 @@ pub fn families(analysis: &Analysis, listing: usize) -> Vec<Vec<Member>> {
             None => families.push(vec![member]),
         }
     }
-    families.retain(|family| family.len() >= GROUP);
     families
 }
 

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use iowhy_model::{Finding, Histogram, Impact, Nanos, Op};
 
+use crate::analysis::audit;
 use crate::analysis::samples::IntervalSample;
 use crate::analysis::{Analysis, requests};
 use crate::measures::{service::ServiceSpan, spread};
@@ -54,7 +55,8 @@ fn of(analysis: &Analysis, input: &str, disk: &str) -> Option<Impact> {
     let mut p99_ns = spread::quantile(&all, 0.99);
     let mut counted: Option<&Histogram> = None;
     for row in analysis.intervals.iter().filter(|row| here(row.listing, &row.disk)) {
-        if let Some(ms) = row.await_ms() {
+        // What cannot be costs nothing.
+        if let Some(ms) = row.await_ms().filter(|_| !audit::is_wrapped(row.interval)) {
             most(&mut mean_ns, ms * 1e6);
             most(&mut waited, row.per_s() * ms / 1000.0 + flushed(row));
         }
