@@ -299,7 +299,7 @@ pub fn published_table(title: &str, cases: &[Published]) -> String {
     if cases.iter().any(|case| case.met.is_some()) {
         let _ = writeln!(
             out,
-            "When they were met, before any rule was changed: {} right, {} right to admit, {} insufficient, {} wrong, {} unread. \
+            "When they were met, before any rule was changed for them: {} right, {} right to admit, {} insufficient, {} wrong, {} unread. \
              What stands above is a training figure.\n",
             met("right"),
             met("admitted"),
