@@ -152,7 +152,12 @@ fn places(text: &str) -> Vec<(usize, usize)> {
         let before = at.checked_sub(1).and_then(|before| bytes.get(before));
         let length = match byte {
             b'*' => bytes[at..].iter().take_while(|byte| **byte == b'*').count(),
-            b'-' | b'?' if !before.is_some_and(u8::is_ascii_alphanumeric) => sign(&bytes[at..]),
+            b'-' | b'?'
+                if !before
+                    .is_some_and(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'?')) =>
+            {
+                sign(&bytes[at..])
+            }
             _ if byte.is_ascii_alphabetic() && !before.is_some_and(u8::is_ascii_alphabetic) => {
                 word(&text[at..])
             }
@@ -254,6 +259,7 @@ mod tests {
         };
         assert_eq!(odd("sda 1 nan -inf ***** N/A"), ["nan", "-inf", "*****", "N/A"]);
         assert_eq!(odd("nanms -1 --, -0.5s"), ["nan", "-1", "--", "-0.5"]);
+        assert!(odd("------ ---------- -----").is_empty(), "a ruler");
         assert!(odd("dm-0 information about the nanny 1-2 sda-b").is_empty());
     }
 
