@@ -202,6 +202,31 @@ impl Line {
         self.spans.iter().map(|(text, _)| text.width()).sum()
     }
 
+    /// The same, with a mark in the last of so many columns if it is longer than that.
+    pub fn marked(self, width: usize, mark: &str) -> Line {
+        let used =
+            |spans: &[(String, Ink)]| spans.iter().map(|(text, _)| text.width()).sum::<usize>();
+        let last = self.spans.iter().rposition(|(text, _)| !text.trim_end().is_empty());
+        let bare = self.spans.get(last.map_or(0, |last| last + 1)..).map_or(0, used);
+        let blanks = last.and_then(|last| self.spans.get(last));
+        let blanks = blanks.map_or(0, |(text, _)| text.width() - text.trim_end().width());
+        if used(&self.spans) - bare - blanks <= width || width < 2 {
+            return self;
+        }
+        let mut left = width - 1;
+        let mut marked = Line::new();
+        for (text, ink) in self.spans {
+            let kept = cut(&text, left);
+            left -= kept.width();
+            let whole = kept.len() == text.len();
+            marked.push(kept, ink);
+            if !whole || left == 0 {
+                break;
+            }
+        }
+        marked.with(mark, Tone::Faint)
+    }
+
     /// Draws it, cut at `width` columns, without blanks at its end.
     pub fn write(&self, width: usize, colour: Colour, out: &mut dyn Write) -> io::Result<()> {
         let mut left = width;

@@ -25,12 +25,12 @@ impl<'a> Paper<'a> {
         self.style.width.max(1)
     }
 
-    /// One line, cut at the edge.
+    /// One line. What reaches beyond the edge is cut, and the last column says so.
     pub fn line(&mut self, line: &Line) -> io::Result<()> {
-        if self.style.unicode {
-            return line.write(self.width(), self.style.colour, self.out);
-        }
-        line.ascii().write(self.width(), self.style.colour, self.out)
+        let unicode = self.style.unicode;
+        let line = if unicode { line.clone() } else { line.ascii() };
+        let line = line.marked(self.width(), if unicode { "…" } else { "~" });
+        line.write(self.width(), self.style.colour, self.out)
     }
 
     /// Several lines.
@@ -146,6 +146,21 @@ fn break_off(word: &mut String, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_that_is_cut_says_so() {
+        let drawn = |text: &str, unicode: bool| {
+            let style = Style { width: 8, unicode, ..Style::plain() };
+            let mut out = Vec::new();
+            Paper::new(&style, &mut out).line(&Line::new().with(text, Tone::Plain)).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(drawn("12345678", true), "12345678\n");
+        assert_eq!(drawn("1234567  ", true), "1234567\n");
+        assert_eq!(drawn("123456789", true), "1234567…\n");
+        assert_eq!(drawn("123456789", false), "1234567~\n");
+        assert_eq!(drawn("磁盘磁盘磁盘", true), "磁盘磁…\n");
+    }
 
     #[test]
     fn words_wrap_and_long_ones_break() {

@@ -126,7 +126,7 @@ fn shown(row: &Row, style: &Style) -> bool {
 }
 
 fn title(paper: &mut Paper, stretch: &Stretch) -> io::Result<()> {
-    paper.line(&Line::new().with(&stretch.title, Ink::from(Tone::Accent)))
+    paper.paragraph(&Line::new(), &stretch.title, Ink::from(Tone::Accent))
 }
 
 /// What a reader of iostat would get wrong; said once.
