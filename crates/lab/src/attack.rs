@@ -32,7 +32,7 @@ const MOST: usize = 1 << 20;
 /// Commands that each harmed input is given to: all of them in turn.
 const EACH: usize = 2;
 /// Numbers of a sample that are made none in turn, at most: in the long form and the short.
-const PLACES: usize = 400;
+const PLACES: usize = 60;
 const PLACES_SHORT: usize = 12;
 /// Attacks that are no harmed texts.
 const ARCHIVES: &str = "archives with devices, FIFOs, links, sparse and endless members";
