@@ -4,7 +4,7 @@
 //! The tables of `sar -d`, live or from a daily file, with the device in front of the values or,
 //! with `-p`, behind them; with `--human` units; header by header, so the columns may stand in any
 //! order. Tables of other things in the same output (`sar -A`) are passed over. `sadf -d -- -d` too: the
-//! same columns between semicolons, each row with its interval and its time.
+//! same columns between semicolons, each row with its interval and its time; with `-h` all disks in one row.
 //!
 //! ## Where it comes from
 //! `sar -d 10`, `sar -dp -f sa21`, `sadf -d sa21 -- -dp` of the sysstat package.
@@ -13,7 +13,7 @@
 //! `rd_sec/s wr_sec/s avgrq-sz avgqu-sz await svctm %util` to 11.5.6, `rkB/s wkB/s areq-sz aqu-sz
 //! await svctm %util` from 11.5.7, `dkB/s` and no `svctm` from 12.1.2. Before 6.0 `tps rd_sec/s
 //! wr_sec/s` alone. `sadf -j` is read as `iostat-json`; sadf's other outputs (`-x`, `-g`,
-//! `-r`, `-dh` with all devices in one row) are not.
+//! `-r`, `-dh` of more than the disks) are not.
 //!
 //! ## Traps
 //! A row is the mean over the interval that ends at its time; the first header's time is where it
@@ -151,6 +151,8 @@ fn own(column: &str) -> String {
 fn sadf_heading(line: &str) -> Option<Vec<String>> {
     let columns = line.trim_end().strip_prefix("# hostname;interval;timestamp;")?;
     let Some(columns) = columns.strip_prefix("DEV;") else { return Some(Vec::new()) };
+    // With `-h` the columns are those of each disk of a row.
+    let columns = columns.strip_suffix("[...]").unwrap_or(columns);
     let known = columns.split(';').all(is_column);
     Some(if known { columns.split(';').map(own).collect() } else { Vec::new() })
 }
@@ -160,31 +162,55 @@ fn sadf_heading(line: &str) -> Option<Vec<String>> {
 struct Sadf {
     /// The columns of the table whose rows follow.
     columns: Vec<String>,
+    /// All disks stand in one row.
+    together: bool,
     /// The end of the first interval, and its seconds.
     first: Option<(WallTime, f64)>,
 }
 
 impl Sadf {
-    /// A row: `host;600;2026-11-21 00:10:01 UTC;sda;10.00;...`.
+    /// A row: `host;600;2026-11-21 00:10:01 UTC;sda;10.00;...`, with `-h` one disk behind the other.
     fn row(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         let fields: Vec<&str> = line.trim_end().split(';').collect();
-        let [_, seconds, time, name, cells @ ..] = &fields[..] else { return Step::Passed };
+        let [_, seconds, time, disks @ ..] = &fields[..] else { return Step::Passed };
+        let Some(name) = disks.first() else { return Step::Passed };
         if name.contains("RESTART") || name.starts_with("COM") || self.columns.is_empty() {
             return Step::Took;
         }
         let seconds = decimal(seconds).filter(|seconds| *seconds > 0.0);
         let moment = WallTime::read(time);
-        let fits = cells.len() == self.columns.len() && cells.iter().all(|word| is_value(word));
         if seconds.is_none() && moment.is_none() {
             return Step::Passed;
         }
-        let (Some(seconds), Some(moment), true) = (seconds, moment, fits) else {
-            if !is_value(name) {
-                let device = sink.device(&named(name));
-                sink.skipped_of(device);
+        let mut lost = false;
+        let width = if self.together { self.columns.len() + 1 } else { disks.len() };
+        for disk in disks.chunks(width) {
+            let [name, cells @ ..] = disk else { continue };
+            let fits = cells.len() == self.columns.len() && cells.iter().all(|word| is_value(word));
+            match seconds.zip(moment).filter(|_| fits && !is_value(name)) {
+                Some((seconds, moment)) => self.disk(name, cells, (seconds, moment), sink),
+                None => {
+                    lost = true;
+                    if !is_value(name) {
+                        let device = sink.device(&named(name));
+                        sink.skipped_of(device);
+                    }
+                }
             }
-            return Step::Skipped("the values do not fit the header".to_string());
-        };
+        }
+        match lost {
+            true => Step::Skipped("the values do not fit the header".to_string()),
+            false => Step::Took,
+        }
+    }
+
+    fn disk(
+        &mut self,
+        name: &str,
+        cells: &[&str],
+        (seconds, moment): (f64, WallTime),
+        sink: &mut dyn Sink,
+    ) {
         let mut draft = Draft::default();
         self.columns.iter().zip(cells).for_each(|(column, word)| draft.take(column, word));
         let (first, before) = *self.first.get_or_insert((moment, seconds));
@@ -193,7 +219,6 @@ impl Sadf {
         interval.length = Some(Nanos::from_seconds(seconds));
         interval.start = since.filter(|since| *since >= 0.0).map(Time::from_seconds);
         sink.interval(interval);
-        Step::Took
     }
 }
 
@@ -233,7 +258,8 @@ impl Reader for Sar {
             if self.before.is_some() {
                 return Step::Ended;
             }
-            self.sadf.get_or_insert_default().columns = columns;
+            let sadf = self.sadf.get_or_insert_default();
+            (sadf.columns, sadf.together) = (columns, line.trim_end().ends_with("[...]"));
             return Step::Took;
         }
         if let Some(sadf) = self.sadf.as_mut().filter(|_| line.contains(';')) {
