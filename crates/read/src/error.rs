@@ -17,6 +17,16 @@ pub enum Error {
         /// How many lines it had.
         lines: u64,
     },
+    /// A document that is known by its first bytes, and that iowhy does not read.
+    #[error("`{input}` is {what}, which is not read")]
+    Foreign {
+        /// Its name.
+        input: String,
+        /// What it is.
+        what: &'static str,
+        /// How it becomes one that can be read.
+        instead: &'static str,
+    },
     /// A format was recognised, but nothing of it can be used.
     #[error("`{input}` is {format}, but holds nothing usable: {missing}")]
     Unusable {
@@ -49,6 +59,7 @@ impl Error {
             Error::Nothing { .. } => {
                 "`iowhy explain formats` lists what can be read; `--format NAME` forces one"
             }
+            Error::Foreign { instead, .. } => instead,
             Error::Unusable { .. } => {
                 "`iowhy explain FORMAT` says what a listing of that format must hold"
             }

@@ -26,6 +26,7 @@ mod counters;
 mod drive;
 mod error;
 mod fio;
+mod foreign;
 mod format;
 mod formats;
 mod histogram;

@@ -10,8 +10,9 @@ use std::io::BufRead;
 
 use iowhy_model::{Note, Sink, Source, Unread};
 
+use crate::foreign::foreign;
 use crate::text::damage::{BEFORE, BROKEN, CUT, is_broken, is_half};
-use crate::text::encoding::DecodedInput;
+use crate::text::encoding::{DecodedInput, fill};
 use crate::text::letters::script_of_digits;
 use crate::text::lines::{LINE_LIMIT, Line, Lines};
 use crate::text::odd::{self, Shapes};
@@ -59,6 +60,7 @@ pub fn scan(
     sink: &mut dyn Sink,
 ) -> Result<Scan, Error> {
     let broken = |cause, line, byte| Error::Broken { input: input.to_string(), line, byte, cause };
+    let known = foreign(fill(reader).map_err(|cause| broken(cause, 1, 0))?);
     let mut decoded = DecodedInput::of(reader).map_err(|cause| broken(cause, 1, 0))?;
     let mut scanner = Scanner {
         input,
@@ -91,6 +93,10 @@ pub fn scan(
         Scan { listings: 0, .. } if unusable.is_some() => {
             let (format, missing) = unusable.unwrap_or_default();
             Err(Error::Unusable { input: input.to_string(), format, missing })
+        }
+        Scan { listings: 0, .. } if known.is_some() => {
+            let (what, instead) = known.map(|it| (it.what, it.instead)).unwrap_or_default();
+            Err(Error::Foreign { input: input.to_string(), what, instead })
         }
         Scan { listings: 0, lines, .. } => Err(Error::Nothing { input: input.to_string(), lines }),
         _ => Ok(scan),

@@ -68,7 +68,7 @@ fn without_mark(bytes: &[u8]) -> Option<bool> {
 }
 
 /// The next piece of an input, asked for again if a signal came between.
-fn fill(reader: &mut dyn BufRead) -> Result<&[u8]> {
+pub(crate) fn fill(reader: &mut dyn BufRead) -> Result<&[u8]> {
     loop {
         match reader.fill_buf() {
             Err(error) if error.kind() == ErrorKind::Interrupted => {}

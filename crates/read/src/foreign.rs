@@ -1,0 +1,71 @@
+//! Documents that are known by their first bytes and are not read, and what to do instead: whoever has one
+//! is told so, not that nothing was recognised.
+
+/// What a document is, and how it becomes one that can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Foreign {
+    begins: &'static [u8],
+    pub(crate) what: &'static str,
+    pub(crate) instead: &'static str,
+}
+
+const KNOWN: [Foreign; 9] = [
+    Foreign {
+        begins: b"PAR1",
+        what: "a Parquet file",
+        instead: "iowhy writes Parquet and does not read it; give the capture it was made of, or a CSV: \
+                  `duckdb -csv -c \"from 'FILE'\"`",
+    },
+    // `struct file_magic` of sysstat's sa.h, in either byte order.
+    Foreign { begins: b"\x96\xd5\x75\x21", what: SYSSTAT, instead: SYSSTAT_INSTEAD },
+    Foreign { begins: b"\xd5\x96\x21\x75", what: SYSSTAT, instead: SYSSTAT_INSTEAD },
+    // `MYMAGIC` of atop's rawlog.h, in either byte order.
+    Foreign { begins: b"\xef\xbe\xed\xfe", what: ATOP, instead: ATOP_INSTEAD },
+    Foreign { begins: b"\xfe\xed\xbe\xef", what: ATOP, instead: ATOP_INSTEAD },
+    Foreign {
+        begins: b"PERFILE2",
+        what: "perf's binary file",
+        instead: "print it where it was written: `perf script -i FILE > FILE.txt`",
+    },
+    Foreign {
+        begins: b"\x17\x08\x44tracing",
+        what: "trace-cmd's binary file",
+        instead: "print it where it was written: `trace-cmd report FILE > FILE.txt`",
+    },
+    Foreign { begins: b"\x89PNG\r\n", what: "a picture", instead: TEXT_INSTEAD },
+    Foreign { begins: b"%PDF-", what: "a PDF document", instead: TEXT_INSTEAD },
+];
+
+const SYSSTAT: &str = "sysstat's binary daily file";
+const SYSSTAT_INSTEAD: &str =
+    "print it where it was written: `sadf -d FILE -- -dp`, or `sar -dp -f FILE`";
+const ATOP: &str = "atop's binary log";
+const ATOP_INSTEAD: &str = "print it where it was written: `atop -r FILE -P DSK,LVM,MDD,CPU`";
+const TEXT_INSTEAD: &str = "give the listing as text";
+
+/// What begins with these bytes, if it is known.
+pub(crate) fn foreign(bytes: &[u8]) -> Option<Foreign> {
+    KNOWN.into_iter().find(|known| bytes.starts_with(known.begins))
+}
+
+#[cfg(test)]
+mod tests {
+    use iowhy_model::Recording;
+
+    use crate::{Error, scan};
+
+    #[test]
+    fn a_document_that_is_not_read_is_named() {
+        let told = |bytes: &[u8]| {
+            let error = scan("x", &mut &bytes[..], None, &mut Recording::new());
+            error.err().map(|error| (error.to_string(), error.hint()))
+        };
+        let (told_of, hint) = told(b"PAR1\x15\x04\x15\n\0\0PAR1").unwrap();
+        assert_eq!(told_of, "`x` is a Parquet file, which is not read");
+        assert!(hint.contains("duckdb"), "{hint}");
+        let (told_of, _) = told(b"\x96\xd5\x75\x21\x0c\x06\x01\0").unwrap();
+        assert_eq!(told_of, "`x` is sysstat's binary daily file, which is not read");
+        let error = scan("x", &mut &b"PAR 1 of 2\n"[..], None, &mut Recording::new());
+        assert!(matches!(error, Err(Error::Nothing { .. })));
+    }
+}
