@@ -69,6 +69,7 @@ mod perf_script;
 mod pg_test_fsync;
 mod pgbench;
 mod pidstat;
+mod pmstat;
 mod postgres_log;
 mod pressure;
 mod pylatencymap;
@@ -162,6 +163,7 @@ pub const FORMATS: &[Format] = &[
     pg_test_fsync::FORMAT,
     pgbench::FORMAT,
     pidstat::FORMAT,
+    pmstat::FORMAT,
     postgres_log::FORMAT,
     pressure::FORMAT,
     pylatencymap::FORMAT,
