@@ -541,6 +541,8 @@ impl Scanner<'_> {
         text: &str,
         wrapping: &Wrapping,
     ) -> std::io::Result<Option<&'static Format>> {
+        // Who said no is not asked again; most lines are a no of all.
+        let mut asked: Vec<&'static Format> = Vec::new();
         for ahead in 0..HEAD_LIMIT {
             if ahead > 0 && !self.lines.look_ahead(ahead)? {
                 break;
@@ -548,17 +550,23 @@ impl Scanner<'_> {
             let texts = std::iter::once(Cow::Borrowed(text)).chain(self.lines.ahead().take(ahead));
             let texts: Vec<Cow<'_, str>> = texts.map(|text| wrapping.off(text)).collect();
             let head: Vec<&str> = texts.iter().map(|text| &**text).collect();
-            let mut more = false;
-            for format in formats {
-                match (format.sniff)(&head) {
-                    Sniff::Yes => return Ok(Some(format)),
-                    Sniff::More => more = true,
-                    Sniff::No => {}
+            let mut more = Vec::new();
+            let mut ask = |format: &'static Format| match (format.sniff)(&head) {
+                Sniff::Yes => true,
+                Sniff::More => {
+                    more.push(format);
+                    false
                 }
+                Sniff::No => false,
+            };
+            let found = match ahead {
+                0 => formats.iter().find(|format| ask(format)),
+                _ => asked.iter().copied().find(|format| ask(format)),
+            };
+            if found.is_some() || more.is_empty() {
+                return Ok(found);
             }
-            if !more {
-                break;
-            }
+            asked = more;
         }
         Ok(None)
     }

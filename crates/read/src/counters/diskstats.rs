@@ -53,6 +53,9 @@ pub struct Counters {
 
 /// A line of `/proc/diskstats`. `None` if it is none.
 pub fn parse_line(line: &str) -> Option<Counters> {
+    if !line.trim_start().starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
     let words: Vec<&str> = line.split_whitespace().collect();
     let [major, minor, name, values @ ..] = words.as_slice() else { return None };
     // Linux numbers: 12 bits of major, 20 bits of minor (include/linux/kdev_t.h).

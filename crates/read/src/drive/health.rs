@@ -212,6 +212,9 @@ impl Drive {
 /// The drive that a command or a heading is about: the last word that is a path in /dev, and for one
 /// behind a controller (`-d megaraid,7`, `[megaraid_disk_07]`) the controller's number for it.
 pub(crate) fn drive_named(line: &str) -> Option<String> {
+    if !line.contains("/dev/") {
+        return None;
+    }
     let words: Vec<&str> = line.split_whitespace().collect();
     let path = words.iter().rev().find_map(|word| {
         let word = word.trim_matches(['"', '\'', '`', ':', ',', ';', '=', '(', ')', '#', '*']);

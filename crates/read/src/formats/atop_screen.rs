@@ -54,6 +54,9 @@ struct Title {
 
 impl Title {
     fn of(line: &str) -> Option<Title> {
+        if !line.contains("ATOP") {
+            return None;
+        }
         let words: Vec<&str> = line.split_whitespace().collect();
         let ["ATOP", "-", host, rest @ .., span, "elapsed"] = &words[..] else { return None };
         let moment = rest.get(..2).map(|words| words.join(" ").replace('/', "-"));

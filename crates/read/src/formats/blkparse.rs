@@ -223,13 +223,9 @@ impl<'a> Iterator for Words<'a> {
 
     fn next(&mut self) -> Option<&'a str> {
         let text = self.0.trim_start_matches([' ', '\t', ',']);
-        let end = text.find([' ', '\t']).unwrap_or(text.len());
-        let (word, _) = text.split_at(end);
-        let word = match word.split_once(',') {
-            Some(_) if is_pair(word) => word,
-            Some((first, _)) => first,
-            None => word,
-        };
+        // No further than to the next comma: a line of a million commas is one word a comma.
+        let end = text.find([' ', '\t', ',']).unwrap_or(text.len());
+        let word = text.get(..pair(text, end).unwrap_or(end)).unwrap_or(text);
         self.0 = text.get(word.len()..).unwrap_or_default();
         (!word.is_empty()).then_some(word)
     }
@@ -244,6 +240,16 @@ fn is_time(word: &str) -> bool {
 fn is_pair(word: &str) -> bool {
     let numbers = word.split_once(',');
     numbers.is_some_and(|(major, minor)| integer(major).is_some() && integer(minor).is_some())
+}
+
+/// Where a pair of numbers ends, if the word before the first comma begins one.
+fn pair(text: &str, comma: usize) -> Option<usize> {
+    let (major, rest) = text.split_at_checked(comma)?;
+    let rest = rest.strip_prefix(',').filter(|_| integer(major).is_some())?;
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let minor = rest.get(..digits).filter(|minor| integer(minor).is_some())?;
+    let ends = matches!(rest.as_bytes().get(digits), None | Some(b' ' | b'\t'));
+    ends.then_some(comma + 1 + minor.len())
 }
 
 /// The letters blkparse prints for steps, `m` for a message among them.
@@ -262,6 +268,14 @@ fn errno(text: &str) -> Option<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pair_of_numbers_is_one_word() {
+        let words = |text| Words(text).collect::<Vec<_>>();
+        assert_eq!(words("8,16\t3, 4 8,x 5"), ["8,16", "3", "4", "8", "x", "5"]);
+        assert_eq!(words("8,16,3 a,b"), ["8", "16,3", "a", "b"]);
+        assert_eq!(words(",,,"), [""; 0]);
+    }
     use iowhy_model::{Listing, Recording, Stage};
 
     fn read(text: &str) -> (Recording, Listing) {

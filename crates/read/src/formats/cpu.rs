@@ -76,6 +76,9 @@ fn top_shares(line: &str) -> Option<Shares> {
 
 /// The columns of a table: `03:15:06 PM  CPU    %usr   %nice ...`.
 fn table(line: &str) -> Option<Vec<String>> {
+    if !line.contains("CPU") {
+        return None;
+    }
     let words: Vec<&str> = line.split_whitespace().collect();
     let place = words.iter().position(|word| *word == "CPU")?;
     let (stamp, rest) = words.split_at_checked(place)?;

@@ -130,6 +130,9 @@ fn scale(unit: &str) -> Option<f64> {
 
 /// `1024+0 records in`, in any language: whole and partial records.
 fn records(line: &str) -> Option<f64> {
+    if !line.contains('+') {
+        return None;
+    }
     let line = line.trim();
     // `记录了1024+0 的读入` puts words in front.
     let start = line.find(|c: char| c.is_ascii_digit())?;
@@ -157,6 +160,9 @@ struct Command {
 
 impl Command {
     fn of(line: &str) -> Option<Command> {
+        if !line.contains("dd") {
+            return None;
+        }
         let words: Vec<&str> = line.split_whitespace().collect();
         let place = words.iter().position(|word| word.rsplit('/').next() == Some("dd"))?;
         let operands = words.get(place + 1..)?.iter();

@@ -58,6 +58,9 @@ fn passed(line: &str) -> Option<f64> {
 }
 
 fn heading(line: &str) -> Option<Heading> {
+    if !line.contains("L(q)") {
+        return None;
+    }
     let line = line.replace(',', " ");
     let heading = Heading::of(&line, &["L(q)", "ops/s", "r/s", "kBps", "ms/r", "%busy"])?;
     ["Name", "name"].iter().any(|name| heading.place(name, 0).is_some()).then_some(heading)

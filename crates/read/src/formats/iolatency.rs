@@ -64,7 +64,7 @@ struct Table {
 }
 
 fn table(line: &str) -> Option<Table> {
-    let (bounds, _) = line.split_once(':')?;
+    let (bounds, _) = line.split_once(':').filter(|(bounds, _)| bounds.contains(">=("))?;
     match bounds.split_whitespace().collect::<Vec<_>>().as_slice() {
         [">=(ms)", "..", "<(ms)"] => Some(Table { unit_ns: 1_000_000, rates: false }),
         [">=(mus)", "..", "<(mus)"] => Some(Table { unit_ns: 1_000, rates: true }),
@@ -81,6 +81,9 @@ struct Command {
 }
 
 fn command(line: &str) -> Option<Command> {
+    if !line.contains("iolatency") {
+        return None;
+    }
     let words: Vec<&str> = line.split_whitespace().collect();
     let program = |word: &&str| {
         matches!(word.rsplit('/').next(), Some("iolatency" | "iolatency_micro"))

@@ -152,11 +152,13 @@ fn sniff(lines: &[&str]) -> Sniff {
 
 /// The titles of a header, if all of them are lsblk's.
 fn header(line: &str) -> Option<Vec<&str>> {
-    let titles: Vec<&str> = line.split_whitespace().collect();
+    let first = line.split_whitespace().next()?;
+    let titles: Vec<&str> = match first {
+        "NAME" | "KNAME" | "PATH" => line.split_whitespace().collect(),
+        _ => return None,
+    };
     let known = |title: &&str| is_column(title);
-    let sound = titles.len() > 1
-        && matches!(titles.first(), Some(&"NAME" | &"KNAME" | &"PATH"))
-        && titles.iter().all(known);
+    let sound = titles.len() > 1 && titles.iter().all(known);
     sound.then_some(titles)
 }
 

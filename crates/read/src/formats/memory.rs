@@ -50,7 +50,8 @@ const USED: [&str; 9] = [
 
 fn sniff(lines: &[&str]) -> Sniff {
     let Some(first) = lines.first() else { return Sniff::No };
-    let total = meminfo(first).is_some_and(|(label, _)| label == "MemTotal");
+    let total =
+        first.contains("MemTotal") && meminfo(first).is_some_and(|(label, _)| label == "MemTotal");
     Sniff::from(total || is_free(first) || is_swaps(first))
 }
 
@@ -70,17 +71,14 @@ fn meminfo(line: &str) -> Option<(&str, u64)> {
 
 /// `total used free shared buff/cache available`.
 fn is_free(line: &str) -> bool {
-    let words: Vec<&str> = line.split_whitespace().collect();
-    matches!(words.as_slice(), ["total", "used", "free", "shared", ..])
+    line.split_whitespace().take(4).eq(["total", "used", "free", "shared"])
 }
 
 /// `Filename  Type  Size  Used  Priority`, `NAME TYPE SIZE USED PRIO`.
 fn is_swaps(line: &str) -> bool {
-    let words: Vec<&str> = line.split_whitespace().collect();
-    matches!(
-        words.as_slice(),
-        ["Filename", "Type", "Size", "Used", "Priority"] | ["NAME", "TYPE", "SIZE", "USED", "PRIO"]
-    )
+    let is = |titles: [&str; 5]| line.split_whitespace().eq(titles);
+    is(["Filename", "Type", "Size", "Used", "Priority"])
+        || is(["NAME", "TYPE", "SIZE", "USED", "PRIO"])
 }
 
 #[derive(Clone, Copy, Default, PartialEq)]

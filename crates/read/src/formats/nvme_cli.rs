@@ -196,6 +196,9 @@ fn heading(text: &str) -> bool {
 
 /// The header of `nvme list`.
 fn is_table(text: &str) -> bool {
+    if !text.starts_with("Node") {
+        return false;
+    }
     let words: Vec<&str> = text.split_whitespace().collect();
     words.first() == Some(&"Node")
         && ["SN", "Model", "Namespace"].iter().all(|word| words.contains(word))
@@ -203,6 +206,9 @@ fn is_table(text: &str) -> bool {
 
 /// A command line of nvme with its drive.
 fn announces(line: &str) -> bool {
+    if !line.contains("nvme") {
+        return false;
+    }
     let words: Vec<&str> = line.split_whitespace().collect();
     let command = words.iter().any(|word| word.rsplit('/').next() == Some("nvme"));
     command && words.len() < 16 && drive_named(line).is_some_and(|name| name.starts_with("nvme"))

@@ -49,7 +49,7 @@ const LEAD: usize = 6;
 
 fn sniff(lines: &[&str]) -> Sniff {
     for (place, line) in lines.iter().enumerate() {
-        if header(&split(line)).is_some() {
+        if line.contains("actv") && header(&split(line)).is_some() {
             return Sniff::Yes;
         }
         let leads = is_title(line)
@@ -69,9 +69,10 @@ fn is_title(line: &str) -> bool {
 
 /// Titles over the tty and cpu columns of `-t` and `-c`.
 fn is_other_title(line: &str) -> bool {
+    let mut words = line.split_whitespace();
     matches!(
-        line.split_whitespace().collect::<Vec<_>>().as_slice(),
-        ["cpu"] | ["tty"] | ["tty", "cpu"]
+        (words.next(), words.next(), words.next()),
+        (Some("cpu" | "tty"), None, None) | (Some("tty"), Some("cpu"), None)
     )
 }
 

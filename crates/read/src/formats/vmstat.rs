@@ -89,6 +89,9 @@ fn is_banner(line: &str) -> bool {
 
 /// ` r  b   swpd   free ...`: the columns.
 fn columns(line: &str) -> Option<Vec<&str>> {
+    if !line.trim_start().starts_with('r') {
+        return None;
+    }
     let words: Vec<&str> = line.split_whitespace().collect();
     let known = words.starts_with(&["r", "b", "swpd"])
         && ["si", "so", "bi", "bo", "us", "id"].iter().all(|word| words.contains(word));

@@ -75,6 +75,9 @@ fn sniff(lines: &[&str]) -> Sniff {
 
 /// `zpool iostat -vly tank 5`, behind a prompt or not: whether it leaves out the first report.
 fn command(line: &str) -> Option<bool> {
+    if !line.contains("zpool") {
+        return None;
+    }
     let words: Vec<&str> = line.split_whitespace().collect();
     let pair = |two: &[&str]| two[0].rsplit('/').next() == Some("zpool") && two[1] == "iostat";
     let place = words.windows(2).position(pair)?;
@@ -84,6 +87,9 @@ fn command(line: &str) -> Option<bool> {
 
 /// The upper line of the heading: the groups behind the plain ones.
 fn groups(line: &str) -> Option<Vec<&str>> {
+    if !line.contains("capacity") {
+        return None;
+    }
     let words: Vec<&str> = line.split_whitespace().collect();
     let plain = words.windows(3).position(|three| three == ["capacity", "operations", "bandwidth"]);
     // Some terminals glue the command to it.
@@ -93,6 +99,9 @@ fn groups(line: &str) -> Option<Vec<&str>> {
 
 /// The lower line: `pool  alloc  free  read  write  read  write ...`.
 fn columns(line: &str) -> Option<Heading> {
+    if !line.trim_start().starts_with("pool") {
+        return None;
+    }
     let words: Vec<&str> = line.split_whitespace().collect();
     let rest = words.strip_prefix(&["pool"])?;
     let sizes = rest.starts_with(&["alloc", "free"]) || rest.starts_with(&["used", "avail"]);
@@ -103,6 +112,9 @@ fn columns(line: &str) -> Option<Heading> {
 /// `tank         total_wait     disk_wait ...` or `tank   sync_read  sync_write ...`: the pool, and
 /// the groups.
 fn histogram_title(line: &str) -> Option<(&str, Vec<&str>)> {
+    if !line.contains("total_wait") && !line.contains("sync_read") {
+        return None;
+    }
     let words: Vec<&str> = line.split_whitespace().collect();
     let (name, groups) = words.split_first()?;
     let known = groups.starts_with(&["total_wait", "disk_wait"])
