@@ -139,6 +139,7 @@ const OTHERWISE: &[(&str, &str, i32, &str)] = &[
         "the first line of the second print is among the ten, and the first print is not of now",
     ),
     ("oracle-awr", "cut", 0, "half a row is a line of no table, and such lines are passed over"),
+    ("pmstat", "dropped", 2, "the sample is so short that its heading is among the lines"),
     ("pylatencymap", "dropped", 1, "records have a beginning and an end"),
     ("smart", "dropped", 1, "brackets are counted"),
     ("typeperf", "dropped", 2, "the sample is so short that its rows are among the lines"),
