@@ -180,8 +180,7 @@ fn a_disk_that_goes_away_ends_nothing_but_its_own_rows() {
     let watching = iowhy(&["why", "--json", "--for", "5s", "--device", &name]);
     std::thread::sleep(ATTACHED);
     load(&disk, 500, 500);
-    // The guard keeps its turn, or another test would get the same number meanwhile.
-    rig::run("losetup", &["-d", &disk.path]);
+    disk.detach();
     let ended = watching.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&ended.stderr);
     assert!(said.contains(&format!("`{name}` went away while it was watched")), "{said}");

@@ -245,7 +245,7 @@ fn a_device_that_goes_away_is_said_and_what_it_did_is_kept() {
     let recording = iowhy(&["record", "-o", name, "--device", &disk.name, "--for", "60s"]);
     attached(&recording);
     read(&disk, 1000);
-    rig::run("losetup", &["-d", &disk.path]);
+    disk.detach();
     std::thread::sleep(Duration::from_millis(2500));
     rig::run("kill", &["-INT", &recording.id().to_string()]);
     let (_, _, said) = ended(recording);

@@ -227,7 +227,7 @@ fn a_live_device_is_shown_under_load_and_may_go_away() {
     terminal.wait_for("paused");
     terminal.keys(&["p"]);
     drop(device);
-    rig::run("losetup", &["-d", &disk.path]);
+    disk.detach();
     // It goes on without the device, and ends by its key.
     std::thread::sleep(Duration::from_secs(2));
     terminal.wait_for("live");

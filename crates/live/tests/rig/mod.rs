@@ -1,9 +1,11 @@
 //! What the kernel tests share: a private loop device that goes away with its guard, fio, counters.
 #![allow(dead_code, missing_docs)]
 
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use iowhy_live::{BlockTrace, Check, Collector, TraceMode, TraceOptions};
@@ -22,6 +24,9 @@ pub struct Loop {
     pub number: (u32, u32),
     file: PathBuf,
     mounted: Option<PathBuf>,
+    gone: AtomicBool,
+    // Nobody else takes its number, also while it is detached.
+    _reserved: Option<UnixDatagram>,
     // Two tests that load the machine at once would only disturb each other.
     _turn: Option<MutexGuard<'static, ()>>,
 }
@@ -62,13 +67,20 @@ impl Loop {
         made.set_len(mib << 20).expect("a sparse file");
         let direct = if mounted.is_some() { "off" } else { "on" };
         let direct = format!("--direct-io={direct}");
-        let path = attached(&file, &direct);
+        let (path, reserved) = attached(&file, &direct);
         let name = path.trim_start_matches("/dev/").to_string();
         let numbers =
             std::fs::read_to_string(format!("/sys/block/{name}/dev")).expect("its numbers");
         let (major, minor) = numbers.trim().split_once(':').expect("major:minor");
         let number = (major.parse().expect("a number"), minor.parse().expect("a number"));
-        Loop { name, path, number, file, mounted, _turn: turn }
+        let gone = AtomicBool::new(false);
+        Loop { name, path, number, file, mounted, gone, _reserved: reserved, _turn: turn }
+    }
+
+    /// Takes it away before its time.
+    pub fn detach(&self) {
+        self.gone.store(true, Ordering::Relaxed);
+        run("losetup", &["-d", &self.path]);
     }
 
     /// Its counters: reads, writes, discards, flushes completed.
@@ -114,24 +126,31 @@ impl Loop {
     }
 }
 
-/// Attaches a file to a number that no other process takes: the lowest free one, which `losetup -f`
-/// gives, is given to the next test program as soon as this one detaches it.
-fn attached(file: &std::path::Path, direct: &str) -> String {
+/// Attaches a file to a number that no other test takes, of this process or another: the lowest free one,
+/// which `losetup -f` gives, is given to the next test program as soon as this one detaches it.
+fn attached(file: &std::path::Path, direct: &str) -> (String, Option<UnixDatagram>) {
     let first = std::process::id() + COUNTER.fetch_add(1, Ordering::Relaxed);
     for place in 0..NUMBERS {
-        let path = format!("/dev/loop{}", NUMBERS + (first + place) % NUMBERS);
+        let number = NUMBERS + (first + place) % NUMBERS;
+        // A name that one socket of this machine can have, and that goes with it.
+        let name = SocketAddr::from_abstract_name(format!("iowhy-loop-{number}")).expect("a name");
+        let Ok(reserved) = UnixDatagram::bind_addr(&name) else { continue };
+        let path = format!("/dev/loop{number}");
         let mut losetup = Command::new("losetup");
         if losetup.args([direct, &path]).arg(file).output().is_ok_and(|done| done.status.success())
         {
-            return path;
+            return (path, Some(reserved));
         }
     }
-    run("losetup", &["-f", "--show", direct, &file.display().to_string()]).trim().to_string()
+    let file = file.display().to_string();
+    (run("losetup", &["-f", "--show", direct, &file]).trim().to_string(), None)
 }
 
 impl Drop for Loop {
     fn drop(&mut self) {
-        let _ = Command::new("losetup").args(["-d", &self.path]).status();
+        if !self.gone.load(Ordering::Relaxed) {
+            let _ = Command::new("losetup").args(["-d", &self.path]).status();
+        }
         let _ = std::fs::remove_file(&self.file);
         if let Some(folder) = &self.mounted {
             let _ = Command::new("umount").arg(folder).status();
