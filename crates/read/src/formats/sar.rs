@@ -182,7 +182,7 @@ impl Sadf {
         if seconds.is_none() && moment.is_none() {
             return Step::Passed;
         }
-        let mut lost = false;
+        let mut lost = 0;
         let width = if self.together { self.columns.len() + 1 } else { disks.len() };
         for disk in disks.chunks(width) {
             let [name, cells @ ..] = disk else { continue };
@@ -190,7 +190,7 @@ impl Sadf {
             match seconds.zip(moment).filter(|_| fits && !is_value(name)) {
                 Some((seconds, moment)) => self.disk(name, cells, (seconds, moment), sink),
                 None => {
-                    lost = true;
+                    lost += 1;
                     if !is_value(name) {
                         let device = sink.device(&named(name));
                         sink.skipped_of(device);
@@ -198,10 +198,12 @@ impl Sadf {
                 }
             }
         }
-        match lost {
-            true => Step::Skipped("the values do not fit the header".to_string()),
-            false => Step::Took,
+        if lost == 0 {
+            return Step::Took;
         }
+        // The line counts as one; of several disks each is a row of its own.
+        sink.source().skipped += lost - 1;
+        Step::Skipped("the values do not fit the header".to_string())
     }
 
     fn disk(
