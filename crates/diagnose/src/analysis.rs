@@ -31,6 +31,7 @@ use crate::analysis::groups::Stream;
 use crate::analysis::healthy_times::HealthyTimes;
 use crate::analysis::requests::Requests;
 use crate::analysis::samples::{HistogramSample, IntervalSample};
+use crate::facts::probed::Probed;
 use crate::measures::replay::Side;
 use crate::options::Options;
 
@@ -89,6 +90,11 @@ impl<'a> Analysis<'a> {
             lost,
             devices,
         }
+    }
+
+    /// The spindle speed that the user states, or that a probe measured, in revolutions per minute.
+    pub fn stated_rpm(&self) -> Option<f64> {
+        self.options.rpm.or_else(|| Probed::all(self.recording).find_map(|probed| probed.rpm()))
     }
 
     /// The I/Os of a device in a listing, as they were judged.

@@ -17,6 +17,7 @@ pub mod disk_models;
 pub mod disk_names;
 pub mod kernel_log;
 pub mod mount_options;
+pub mod probed;
 pub mod reading;
 
 /// All facts of a recording, by disk.

@@ -3,6 +3,7 @@
 pub mod calibration;
 pub mod guards;
 pub mod impact;
+pub mod own_load;
 pub mod subjects;
 
 use iowhy_model::{Evidence, Family, Finding, Inferred, Level, STANDS, Severity, Verdict};
@@ -61,7 +62,9 @@ fn is_fault(finding: &Finding) -> bool {
 /// which, what holds one back, who comes first; then concludes about the disks that are left.
 pub fn rank(analysis: &Analysis, detectors: &[Detector], found: Vec<Finding>) -> Vec<Finding> {
     let mut findings = merged(analysis, found);
+    own_load::take_out(analysis, &mut findings);
     keep_as_remarks(&mut findings);
+    own_load::explain(analysis, &mut findings);
     explain_away(analysis, detectors, &mut findings);
     guards::hold_back(analysis, detectors, &mut findings);
     order(analysis, &mut findings);

@@ -232,12 +232,23 @@ fn a_cap_is_named_and_whoever_keeps_a_schedule_sees_his_latency_grow() {
     assert!(cited.contains("blkio.throttle.read_iops_device"), "{cited}");
     assert!(cited.contains("latency of the device itself, mean"), "{cited}");
     println!("verdict: {}", verdict["sentence"]);
-    let ramp = format!("{iowhy} probe ramp {} --for 500ms --depth 8 --share --json", capped.device);
+    let kept = folder.0.join("ramp.iowhy");
+    let ramp = format!(
+        "{iowhy} probe ramp {} --for 500ms --depth 8 --share --json --keep {}",
+        capped.device,
+        kept.display()
+    );
     let object: Value = serde_json::from_str(&capped.run(&ramp).unwrap()).unwrap();
     let answer = object["answer"].to_string();
     assert!(answer.contains("a control group limits it: riops=200"), "{answer}");
     let verdict = &object["report"]["findings"][0];
     assert_eq!(verdict["verdict"], "cap.cgroup", "{verdict:#}");
+    // What the probe knew is in the capture: whoever judges it later says the same.
+    let later = Command::new(iowhy).args(["why", "--json"]).arg(&kept).output().unwrap();
+    let later: Value = serde_json::from_slice(&later.stdout).unwrap();
+    let later = &later["findings"][0];
+    assert_eq!(later["verdict"], "cap.cgroup", "{later:#}");
+    assert_eq!(later["sentence"], verdict["sentence"]);
 }
 
 #[test]

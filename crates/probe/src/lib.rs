@@ -17,6 +17,7 @@ mod kinds;
 mod limits;
 mod logbook;
 mod outcome;
+mod own_facts;
 mod quiet;
 mod scaling;
 mod session;

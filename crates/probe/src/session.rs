@@ -14,7 +14,8 @@ use crate::held::{Held, held};
 use crate::job::{Durable, Job};
 use crate::limits::{Limit, limits};
 use crate::logbook::Logbook;
-use crate::outcome::time;
+use crate::outcome::{Outcome, time};
+use crate::own_facts;
 use crate::tally::Tally;
 use crate::target::Target;
 
@@ -66,15 +67,20 @@ pub struct Own {
 const DISTURBS: f64 = 0.05;
 
 impl Own {
+    /// Share of its time in which the engine was ready and had no CPU, where the kernel says.
+    pub fn without_cpu(&self) -> Option<f64> {
+        Some((self.no_cpu_ns? as f64 / self.ran_ns.max(1) as f64).min(1.0))
+    }
+
     /// What to beware of: how far the machine's CPUs, and not the device, made the latencies.
     pub fn caution(&self) -> Option<String> {
-        let without = self.no_cpu_ns? as f64 / self.ran_ns.max(1) as f64;
+        let without = self.without_cpu()?;
         let late = self.late.sum_ns as f64 / self.latency_ns.max(1) as f64;
         (without.max(late) > DISTURBS).then(|| {
             format!(
                 "Beware: the engine was ready and had no CPU for {} of the time, so these \
                  latencies are in part the machine's own and not the device's",
-                numbers::share(without.min(1.0))
+                numbers::share(without)
             )
         })
     }
@@ -221,8 +227,12 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Ends the listing; says what the engine cost, and why the probe ended early if it did.
-    pub fn end(self) -> (Own, Option<String>) {
+    /// Ends the listing with what the probe found out of itself; says what the engine cost, and why the
+    /// probe ended early if it did.
+    pub fn end(self, outcome: &Outcome) -> (Own, Option<String>) {
+        for (key, value, read_from) in own_facts::of(&self.own, outcome) {
+            self.sink.fact(Fact::new(Some(self.device), key, value, read_from));
+        }
         self.sink.source().watched = Some(Nanos(self.clock.now_ns() as i64));
         self.sink.end();
         let asked = self.stop.load(Ordering::Relaxed).then(|| "you ended it".to_string());

@@ -36,7 +36,7 @@ fn probe(kind: &str, ask: &Ask) -> (Outcome, Recording, Vec<String>) {
     let mut show = |text: &str| shown.push(text.to_string());
     let mut session = Session::begin(kind.name, target, &mut recording, &stop, &mut show);
     let outcome = (kind.run)(ask, &mut session).unwrap();
-    assert_eq!(session.end().1, None);
+    assert_eq!(session.end(&Outcome::default()).1, None);
     (outcome, recording, shown)
 }
 
@@ -153,7 +153,7 @@ fn a_drive_that_is_too_hot_ends_the_probe() {
     let run = session.measure(&job, "hot").unwrap();
     assert!(run.latency.n < 50, "it went on: {}", run.latency.n);
     assert!(session.over());
-    let (own, ended) = session.end();
+    let (own, ended) = session.end(&Outcome::default());
     assert_eq!(ended.as_deref(), Some("the device has 71 C, its limit is 70 C"));
     assert!(own.n >= 50);
 }

@@ -16,7 +16,7 @@ fn a_delay_comes_back_through_the_tracepoints_and_no_request_is_unaccounted_for(
     let log = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("claims-{}", std::process::id()));
     for (delay, depth, number) in [(1.0, 1, 400), (10.0, 32, 960)] {
         // A busy host passes answers on late, most of all the last of 32: the median is for `rig claims`
-        // on a quiet machine, here the fastest tenth of one round in four is held against the log.
+        // on a quiet machine; here the fastest tenth of one round in four is compared with the log.
         let rounds: Vec<Row> =
             (0..4).map(|_| Row::measure(delay, depth, number, &log).expect("a disk")).collect();
         assert!(rounds.iter().all(Row::accounted), "{rounds:#?}");

@@ -18,7 +18,8 @@
 //! less than 90 % of the time; or bios wait more than half of their time for a request (B2Q) where
 //! io.latency or io.cost is set or the group is named, though the host's queue is not full; or a
 //! limit is set, tasks wait for I/O more than 20 % of the time, and the disk is busy for less than
-//! half of it.
+//! half of it; or a probe of iowhy states that its rate stood within 5 % on a limit it had read, and
+//! that it waited before the device.
 //!
 //! ## Wrong if
 //! The wait is for a free request because the queue is full (`cfg.scheduler`), or the program asks
@@ -27,18 +28,21 @@
 //! ## Next step
 //! Raise or lift the limit of the group that is named, and time the program again.
 
-use iowhy_model::{Bound, DeviceId, Evidence, Finding, Level, Name, Unit, Verdict, key};
+use iowhy_model::{
+    Bound, DeviceId, Evidence, Finding, How, Level, Name, Origin, Unit, Verdict, key,
+};
 
 use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
 use crate::analysis::samples::IntervalSample;
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder;
-use crate::evidence::builder::{computed, held, lines, new_finding};
+use crate::evidence::builder::{computed, held, lines, new_finding, read_off};
 use crate::evidence::confidence;
 use crate::evidence::forecast::from_means;
 use crate::evidence::programs;
 use crate::facts::Limit;
+use crate::facts::probed::Probed;
 use crate::measures::limit::{self, Held};
 use crate::measures::spans::Spans;
 use crate::measures::windows::Windows;
@@ -56,6 +60,7 @@ pub const DETECTOR: Detector = Detector {
         what: "the limits of the control groups, and when each bio arrived",
     },
     explains: &[
+        Verdict::CapVolume,
         Verdict::DeviceSlow,
         Verdict::LayerAbove,
         Verdict::LoadSaturated,
@@ -72,6 +77,11 @@ const PINNED: f64 = 5.4;
 /// What a limit on this very device adds where the rate was not compared with it, in nats
 /// (docs/METHOD.md, 11 Confidence: facts add 2 to 3).
 const LIMIT_SET: f64 = 3.0;
+/// A probe whose rate stood on the limit that it read, and whose wait was before the device: wrong only
+/// of a device whose own pace happens to be that number (a choice).
+const PROBED: f64 = 0.95;
+/// How near the limit such a rate is (crates/probe, held.rs: slices of the kernel).
+const NEAR: f64 = 0.05;
 /// Bounds of the rule (docs/METHOD.md, 10 Rules; /proc/pressure some: tasks wait a fifth of the
 /// time).
 const WAITS: f64 = 0.5;
@@ -88,7 +98,9 @@ const SECOND_NS: i64 = 1_000_000_000;
 fn detect(analysis: &Analysis) -> Vec<Finding> {
     let traced = analysis.requests.iter().filter_map(|requests| from_events(analysis, requests));
     let rows = analysis.rows_by_listing().into_iter().filter_map(|rows| from_rows(analysis, &rows));
-    traced.chain(rows).chain(programs::held_by_limit(analysis, DETECTOR.verdict)).collect()
+    let probed = Probed::all(analysis.recording).filter_map(|probed| from_probe(analysis, &probed));
+    let runs = programs::held_by_limit(analysis, DETECTOR.verdict);
+    traced.chain(rows).chain(runs).chain(probed).collect()
 }
 
 /// One device in one listing, and how busy it was.
@@ -123,6 +135,58 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     strongest(analysis, &place, pins)
         .or_else(|| by_arrival(analysis, &place, requests, &limits))
         .or_else(|| by_pressure(analysis, &place, &limits))
+}
+
+/// A probe that a limit held: it read the limit, and it knows what the device itself took.
+fn from_probe(analysis: &Analysis, probed: &Probed) -> Option<Finding> {
+    let by = probed.held_by()?;
+    let source = analysis.source(probed.listing);
+    let unit = by.kind.unit();
+    let mut finding = new_finding(DETECTOR.verdict, Some(probed.device), vec![probed.listing]);
+    let device = by.device_ms.map(|ms| {
+        format!("; the device itself needs {} of the {}", phrase::ms(ms), phrase::ms(by.caller_ms))
+    });
+    let limit = match by.kind.is_of_bytes() {
+        true => phrase::rate(by.bound),
+        false => phrase::iops(by.bound),
+    };
+    finding.sentence = format!(
+        "a control group holds the probe at {}, its limit is {limit} ({} in `{}`){}",
+        phrase::iops(by.iops),
+        by.kind.name(),
+        by.file,
+        device.unwrap_or_default()
+    );
+    let of_group = computed("limit of the control group", by.bound, unit, 1, source);
+    let stated = Origin { format: String::new(), ..Origin::of(by.file) };
+    let on_limit = Bound::Between(by.bound * (1.0 - NEAR), by.bound * (1.0 + NEAR));
+    finding.evidence = vec![
+        Evidence { how: How::Reported, origin: stated, ..of_group },
+        held(computed("done per second", by.done, unit, by.n, source), on_limit),
+    ];
+    if let Some(asked) = by.asked {
+        let asked = computed("asked for per second", asked, Unit::PerSecond, by.n, source);
+        finding.evidence.push(asked);
+    }
+    let caller = read_off("latency of a caller, mean", by.caller_ms, Unit::Ms, by.n, source);
+    finding.evidence.push(caller);
+    if let Some(ms) = by.device_ms {
+        let line = computed("latency of the device itself, mean", ms, Unit::Ms, by.n, source);
+        let line = Evidence { how: How::Sampled, origin: Origin::of("/sys/block stat"), ..line };
+        finding.evidence.push(held(line, Bound::Below(by.caller_ms / 2.0)));
+    }
+    finding.confidence = PROBED;
+    finding.explained_share = by.device_ms.map_or(0.9, |ms| 1.0 - ms / by.caller_ms.max(1e-9));
+    finding.refuted_by =
+        lines(&["the rate stays the same outside the control group, or with a higher limit"]);
+    finding.next_step = vec![
+        format!(
+            "raise the limit in `{}` (systemd: `IOReadIOPSMax=` and its kin), or ask for less",
+            by.file
+        ),
+        "run the same probe outside the control group: it shows what the device gives".to_string(),
+    ];
+    Some(finding)
 }
 
 /// One-second rates of what a limit counts: of its group's own, if the trace names groups.

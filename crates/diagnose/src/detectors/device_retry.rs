@@ -136,7 +136,7 @@ fn cases<'a>(analysis: &'a Analysis) -> Vec<Case<'a>> {
                 continue;
             }
             let sure = || services(&|place| unbroken.get(place) == Some(&true));
-            let ladder = |services_ms: &[f64]| match analysis.options.rpm {
+            let ladder = |services_ms: &[f64]| match analysis.stated_rpm() {
                 _ if services_ms.len() < EVENTS_NEEDED => None,
                 Some(rpm) => ladder::known(services_ms, rpm, resolution_ms),
                 None => at_a_usual_speed(services_ms, resolution_ms),
@@ -218,7 +218,7 @@ fn finding(analysis: &Analysis, case: &Case) -> Option<Finding> {
     let ladder = case.ladder.as_ref()?;
     let trace = case.trace;
     let mut confidence = ladder.confidence;
-    if ladder.fires() && analysis.options.rpm.is_some() {
+    if ladder.fires() && analysis.stated_rpm().is_some() {
         confidence = confidence.max(KNOWN_SPEED);
     }
     if ladder.fires() && analysis.turns(trace.device) && confidence > 0.5 {
@@ -301,7 +301,7 @@ fn evidence(analysis: &Analysis, case: &Case, ladder: &Ladder) -> Vec<Evidence> 
 
 /// The speed the latencies fit by themselves, if it is another than the user stated.
 fn against_the_stated_speed(analysis: &Analysis, case: &Case) -> Option<Evidence> {
-    let stated = analysis.options.rpm?;
+    let stated = analysis.stated_rpm()?;
     let free = ladder::fit(&case.services_ms, case.resolution_ms)?;
     let differs = (free.rpm / stated - 1.0).abs() > SAME_SPEED && free.confidence >= MENTION;
     let what = format!("against it: the speed that fits by itself, not the {stated:.0} rpm stated");

@@ -21,7 +21,9 @@
 //! ## Next step
 //! The command it names, for as long as it names.
 
-use iowhy_model::{Bound, Family, Finding, Inferred, Layer, Level, STANDS, Unit, Verdict};
+use iowhy_model::{
+    Bound, Evidence, Family, Finding, How, Inferred, Layer, Level, STANDS, Unit, Verdict,
+};
 
 use crate::analysis::Analysis;
 use crate::analysis::samples::IntervalSample;
@@ -29,6 +31,7 @@ use crate::detector::{Detector, Needs, Ranked, Rule};
 use crate::evidence::builder::{computed, held, lines, new_finding, read_off};
 use crate::evidence::observations;
 use crate::evidence::unaccused;
+use crate::facts::probed::Probed;
 use crate::phrase;
 
 /// Entry in the list of detectors.
@@ -50,10 +53,17 @@ const MADE_OF: &str = "`lsblk -d -o NAME,ROTA,TRAN,MODEL`: the medium of the dev
 /// Of so many I/Os seen one by one it is not said that too little is known: ten beyond a 99th
 /// percentile.
 const PLENTY: f64 = 1000.0;
+/// I/Os of a probe from which on it is not for want of them that nothing is accused: a 99th percentile
+/// needs as many.
+const ENOUGH: u64 = 100;
 /// What is read off as it stands needs no weighing.
 const CERTAIN: f64 = 0.95;
 
 fn conclude(analysis: &Analysis, ranked: &Ranked) -> Vec<Finding> {
+    let probed = Probed::all(analysis.recording).find(|probed| probed.ios >= ENOUGH);
+    if let Some(probed) = probed.filter(|_| ranked.findings.is_empty()) {
+        return vec![after_a_probe(analysis, &probed)];
+    }
     let mut findings = Vec::new();
     for (input, disks) in unaccused::unaccused(analysis, ranked.findings) {
         let cleared = |disk: &String| {
@@ -90,6 +100,39 @@ fn is_last(analysis: &Analysis, row: &IntervalSample) -> bool {
         |other: &&&IntervalSample| (other.listing, other.device) == (row.listing, row.device);
     let last = analysis.intervals.iter().rev().find(|other| same(&other));
     last.is_some_and(|last| std::ptr::eq(last, row))
+}
+
+/// A probe leaves nothing that accuses or clears the device: the queue was the probe's own, or the
+/// machine's CPUs made the latencies. That is a finding too, with what would decide.
+fn after_a_probe(analysis: &Analysis, probed: &Probed) -> Finding {
+    let source = analysis.source(probed.listing);
+    let disk = analysis.disk(probed.device);
+    let mut finding = new_finding(DETECTOR.verdict, Some(probed.device), vec![probed.listing]);
+    let n = probed.ios;
+    finding.evidence = vec![read_off("I/Os measured", n as f64, Unit::Count, n, source)];
+    if let Some(share) = probed.without_cpu() {
+        let line = read_off("time ready without a CPU", share, Unit::Share, n, source);
+        finding.evidence.push(Evidence { how: How::Reported, ..line });
+    }
+    let first = if probed.was_short_of_cpu() {
+        finding.sentence =
+            format!("the machine's CPUs were too busy for a verdict on {}", phrase::disk(&disk));
+        "the same probe while the machine is idle".to_string()
+    } else {
+        finding.sentence = format!(
+            "what waited on {} waited behind the probe's own I/Os: nobody is accused",
+            phrase::disk(&disk)
+        );
+        "`iowhy probe calibrate`: what the device takes for one I/O at a time".to_string()
+    };
+    let live = format!(
+        "`iowhy why --for 30s` while it is slow: {} under its real load",
+        phrase::disk(&disk)
+    );
+    finding.confidence = CERTAIN;
+    finding.refuted_by = lines(&["a probe of one I/O at a time finds it slow"]);
+    finding.next_step = vec![first, live];
+    finding
 }
 
 /// Whether single I/Os of the disk were watched beside it: then they tell.

@@ -19,6 +19,9 @@
 //! needs a moment before its next write finds its sector that much nearer. At least 75 % must then
 //! be whole turns behind one of the two completions before, and 70 % of the time a write waits.
 //!
+//! A probe of iowhy states by itself that its writes, one at a time and in sequence, took whole
+//! revolutions; then those quicker than half a one are allowed for, too.
+//!
 //! From averages only a suspicion: writes alone, of 64 KiB or less, about one in flight, latency and
 //! time per completion both within 4 % of a revolution.
 //!
@@ -41,6 +44,8 @@ use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{computed, estimated, held, lines, new_finding, read_off};
 use crate::evidence::confidence::SHAPE_ALONE;
 use crate::facts::disk_names;
+use crate::facts::probed::{Probed, Turns};
+use crate::measures::ladder::SPEEDS_RPM;
 use crate::measures::missed_turn::{self, MissedTurn};
 use crate::measures::service;
 use crate::measures::spread;
@@ -86,7 +91,41 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let traces = analysis.traces.iter().flat_map(|trace| from_trace(analysis, trace));
     let rows = analysis.rows_by_listing();
     let averages = rows.iter().filter_map(|rows| from_rows(analysis, rows));
-    histograms.chain(traces).chain(averages).collect()
+    let mut found: Vec<Finding> = histograms.chain(traces).chain(averages).collect();
+    for probed in Probed::all(analysis.recording) {
+        let seen = |known: &Finding| known.subject.listings.contains(&probed.listing);
+        if !found.iter().any(seen) {
+            found.extend(probed.turns().and_then(|turns| from_probe(analysis, &probed, turns)));
+        }
+    }
+    found
+}
+
+/// Of a trace it is asked besides that no write is quicker than half a revolution. On a busy machine some
+/// are: a completion that is seen late leaves the next write less to wait for. A probe knows
+/// that its writes were in sequence and one at a time, and that is what that is asked for.
+fn from_probe(analysis: &Analysis, probed: &Probed, turns: Turns) -> Option<Finding> {
+    let source = analysis.source(probed.listing);
+    let rpm = 60_000.0 / turns.turn_ms;
+    let nearest = |a: &f64, b: &f64| (a - rpm).abs().total_cmp(&(b - rpm).abs());
+    let standard_rpm = SPEEDS_RPM.into_iter().min_by(nearest)?;
+    let missed = MissedTurn {
+        n: turns.n,
+        turn_ms: turns.turn_ms,
+        rpm,
+        standard_rpm,
+        deviation: rpm / standard_rpm - 1.0,
+        on_turn_share: turns.share,
+        below_share: 0.0,
+        mean_turns: (turns.mean_ms / turns.turn_ms).max(1.0),
+        most: ON_TURN,
+        holds: turns.share >= ON_TURN,
+    };
+    let mut evidence = facts_of(&missed, 0.0, source);
+    evidence.push(read_off("mean latency", turns.mean_ms, Unit::Ms, turns.n, source));
+    let event = analysis.recording.listings.get(probed.listing)?.events.first();
+    let bytes = event.and_then(|event| event.bytes);
+    finding(probed.device, probed.listing, &missed, turns.mean_ms, bytes, evidence)
 }
 
 /// Averages in which each write takes about a revolution: a suspicion and no more, for a mean is no comb.

@@ -20,13 +20,12 @@ pub mod ask;
 mod keep;
 mod result;
 pub mod settles;
-mod verdict;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, FromArgMatches};
-use iowhy_diagnose::Options;
+use iowhy_diagnose::{Options, judge};
 use iowhy_model::{Medium, Nanos, Op, Recording, Report};
 use iowhy_probe::{
     Arrivals, Ask, Durable, Kind, Order, Outcome, Own, Session, SoFar, Terms, Watcher, Way,
@@ -187,7 +186,7 @@ fn measure(
     let device = target.name();
     let mut session = Session::begin(name, target, recording, stop.flag(), &mut show);
     let outcome = (kind.run)(&ask, &mut session)?;
-    let (own, ended) = session.end();
+    let (own, ended) = session.end(&outcome);
     let turns = outcome.rpm.map(|_| Medium::Rotational);
     if let (Some(medium), Some(device)) = (turns.or(medium), recording.find_device(&device)) {
         recording.set_medium(device, medium);
@@ -236,7 +235,7 @@ impl Probe {
         let Measured { outcome, own, ended } = measured;
         let ended = ended.as_deref();
         let incomplete = ended.is_some() || recording.is_incomplete();
-        let findings = verdict::of(&recording, measured, &Options::default());
+        let findings = judge(&recording, &Options::default());
         let report = Report { recording, findings };
         let style = self.output.style(Default::default());
         let mut out = clean::stdout();

@@ -4,12 +4,12 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::path::Path;
 
 use clap::{Args, FromArgMatches};
-use iowhy_diagnose::Options;
+use iowhy_diagnose::{Options, judge};
 use iowhy_model::{Finding, Recording};
 use iowhy_probe::Purpose;
 
 use super::settles::Proposal;
-use super::{Probe, measure, result, verdict};
+use super::{Probe, measure, result};
 use crate::clean;
 use crate::messages::{self, Hinted};
 
@@ -51,7 +51,7 @@ pub fn ask(
         result::write_text(kind, &measured.outcome, &measured.own, ended, &mut out)?;
         writeln!(out)?;
     }
-    Ok(Some(verdict::of(recording, &measured, options)))
+    Ok(Some(judge(recording, options)))
 }
 
 /// Whether the user says yes on the terminal.

@@ -1,0 +1,119 @@
+//! What a probe stated of itself: its I/Os are its own load, and it knows more of them than they show.
+
+use iowhy_model::{DeviceId, FactKey, FactValue, LimitKind, Recording, key};
+
+/// A listing that a probe made.
+#[derive(Clone, Copy)]
+pub struct Probed<'a> {
+    recording: &'a Recording,
+    /// The place of its listing.
+    pub listing: usize,
+    /// What was probed.
+    pub device: DeviceId,
+    /// I/Os that the probe did.
+    pub ios: u64,
+}
+
+/// Synchronous writes that each waited whole revolutions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Turns {
+    /// One revolution, ms.
+    pub turn_ms: f64,
+    /// Writes.
+    pub n: u64,
+    /// Their mean latency, ms.
+    pub mean_ms: f64,
+    /// Share of them that took whole revolutions.
+    pub share: f64,
+}
+
+/// A limit of a control group that held the probe.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HeldBy<'a> {
+    /// What it counts.
+    pub kind: LimitKind,
+    /// The file that states it.
+    pub file: &'a str,
+    /// The limit, and what was done of it, per second.
+    pub bound: f64,
+    /// See `bound`.
+    pub done: f64,
+    /// I/Os done meanwhile, and how many per second.
+    pub n: u64,
+    /// See `n`.
+    pub iops: f64,
+    /// What was asked for per second, if starts were due at a rate.
+    pub asked: Option<f64>,
+    /// Mean latency from the moment an I/O was due, ms.
+    pub caller_ms: f64,
+    /// Mean latency of the device behind the limit, by the kernel's counters, ms.
+    pub device_ms: Option<f64>,
+}
+
+impl<'a> Probed<'a> {
+    /// The probes of a recording.
+    pub fn all(recording: &'a Recording) -> impl Iterator<Item = Probed<'a>> {
+        (0..recording.listings.len()).filter_map(|place| Probed::of(recording, place))
+    }
+
+    /// The probe that made a listing, if one did.
+    pub fn of(recording: &'a Recording, listing: usize) -> Option<Probed<'a>> {
+        let facts = &recording.listings.get(listing)?.facts;
+        let ios = facts.iter().rfind(|fact| fact.key == key::PROBE_IOS)?;
+        let n = ios.value.number()? as u64;
+        Some(Probed { recording, listing, device: ios.device?, ios: n })
+    }
+
+    /// Whether the machine's CPUs, and not the device, made a part of the latencies.
+    pub fn was_short_of_cpu(&self) -> bool {
+        self.value(key::PROBE_CPU_SHORT) == Some(&FactValue::Flag(true))
+    }
+
+    /// Share of its time in which the probe was ready and had no CPU.
+    pub fn without_cpu(&self) -> Option<f64> {
+        self.number(key::PROBE_NO_CPU)
+    }
+
+    /// The spindle speed it measured, revolutions per minute.
+    pub fn rpm(&self) -> Option<f64> {
+        self.number(key::PROBE_RPM)
+    }
+
+    /// Writes that each waited whole revolutions.
+    pub fn turns(&self) -> Option<Turns> {
+        Some(Turns {
+            turn_ms: 1e3 * self.number(key::PROBE_TURN)?,
+            n: self.number(key::PROBE_TURN_IOS)? as u64,
+            mean_ms: 1e3 * self.number(key::PROBE_TURN_MEAN)?,
+            share: self.number(key::PROBE_TURN_SHARE)?,
+        })
+    }
+
+    /// The limit that held it.
+    pub fn held_by(&self) -> Option<HeldBy<'a>> {
+        let fact = self.fact(key::PROBE_LIMIT)?;
+        Some(HeldBy {
+            kind: LimitKind::named(fact.value.text()?)?,
+            file: &fact.read_from,
+            bound: self.number(key::PROBE_LIMIT_BOUND)?,
+            done: self.number(key::PROBE_LIMIT_DONE)?,
+            n: self.number(key::PROBE_LIMIT_IOS)? as u64,
+            iops: self.number(key::PROBE_LIMIT_IOPS)?,
+            asked: self.number(key::PROBE_LIMIT_ASKED),
+            caller_ms: 1e3 * self.number(key::PROBE_LIMIT_CALLER)?,
+            device_ms: self.number(key::PROBE_LIMIT_DEVICE).map(|seconds| 1e3 * seconds),
+        })
+    }
+
+    fn number(&self, key: FactKey) -> Option<f64> {
+        self.value(key)?.number()
+    }
+
+    fn value(&self, key: FactKey) -> Option<&'a FactValue> {
+        self.fact(key).map(|fact| &fact.value)
+    }
+
+    fn fact(&self, key: FactKey) -> Option<&'a iowhy_model::Fact> {
+        self.recording.listings.get(self.listing)?.facts.iter().rfind(|fact| fact.key == key)
+    }
+}
