@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use iowhy_model::{FactValue, Filter, Recording, Report, Tally, key};
-use iowhy_show::{Style, TableStream, clock};
+use iowhy_show::{Style, TableStream, clock, views};
 
 use crate::agreement::{self, Agreement};
 use crate::arguments::{Files, Output, Repeat, Selection};
@@ -17,23 +17,18 @@ use crate::messages::{self, Hinted};
 use crate::rows::{Drawn, Rows};
 use crate::watch::Watch;
 
-/// A view of the list, by name.
-pub struct View(Option<&'static iowhy_show::View>);
+/// A view of the list.
+pub struct View(pub &'static iowhy_show::View);
 
 impl View {
-    /// The view of that name.
-    pub fn named(name: &str) -> View {
-        View(iowhy_show::find(name))
-    }
-
     /// Whether it draws rows under one line of headings.
     fn is_table(&self) -> bool {
-        self.0.is_some_and(|view| view.name == "table")
+        *self.0 == views::table::VIEW
     }
 
     /// Whether it draws no single I/Os, so that counts are enough for it.
     fn is_of_histograms(&self) -> bool {
-        self.0.is_some_and(|view| matches!(view.name, "histogram" | "hist-json"))
+        [views::histogram::VIEW, views::hist_json::VIEW].contains(self.0)
     }
 
     /// Draws a report.
@@ -43,10 +38,7 @@ impl View {
         style: &Style,
         out: &mut dyn Write,
     ) -> std::io::Result<()> {
-        match self.0 {
-            Some(view) => (view.write)(report, style, out),
-            None => Ok(()),
-        }
+        (self.0.write)(report, style, out)
     }
 
     /// Draws what captures hold, with the time of day above it if that is asked for.
@@ -82,14 +74,14 @@ impl View {
     ) -> anyhow::Result<Status> {
         confined::reading(files.files.iter().map(PathBuf::as_path), &[])?;
         let out = &mut clean::buffered();
-        let name = self.0.map_or("", |view| view.name);
+        let view = self.0;
         let styled = |filter| Style {
             pattern: how.pattern.then(HashMap::new),
             files: how.files,
             ..output.style(filter)
         };
         let style = styled(Filter::default());
-        let mut rows = Rows::new(out, selection, style, Box::new(move |_| Ok(name)));
+        let mut rows = Rows::new(out, selection, style, Box::new(move |_| Ok(view)));
         let (failed, prose) = files.pour(&mut rows)?;
         let (recording, incomplete) = match rows.finish(prose)? {
             Drawn::Parts { recording, incomplete, .. } => (recording, incomplete),

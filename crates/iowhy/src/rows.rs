@@ -10,17 +10,16 @@ use iowhy_model::{
     DeviceId, Distribution, EVENT_FIELDS, Event, Fact, Field, Interval, Level, Listing, Medium,
     Name, Recording, Report, Sink, Source, Time, key,
 };
-use iowhy_show::Style;
+use iowhy_show::{Style, View, views};
 
 use crate::arguments::Selection;
-use crate::present::View;
 
 /// Single I/Os kept before a part is drawn; half of them stay to be put in order with what follows
 /// (some 100 bytes each: 13 MB).
 const KEPT: usize = 1 << 17;
 
-/// The name of the view that draws a listing, or why none can.
-type Choose = Box<dyn Fn(&Listing) -> Result<&'static str, &'static str>>;
+/// The view that draws a listing, or why none can.
+type Choose = Box<dyn Fn(&Listing) -> Result<&'static View, &'static str>>;
 
 /// A sink that draws rows.
 pub struct Rows<'a> {
@@ -37,7 +36,7 @@ pub struct Rows<'a> {
     /// Listings of which a part was drawn, or which were refused.
     parts: BTreeMap<usize, Part>,
     /// The view of all parts.
-    view: Option<&'static str>,
+    view: Option<&'static View>,
     failed: Option<std::io::Error>,
     incomplete: bool,
     /// Fields that the view has no place for, and that no I/O had so far; those that some had.
@@ -165,7 +164,7 @@ impl<'a> Rows<'a> {
             let this = self.recording.listings.get(listing);
             self.view = this.and_then(|this| (self.choose)(this).ok());
             // Its lines are sums over a second.
-            self.whole_seconds = self.view == Some("fio-hist-log");
+            self.whole_seconds = self.view == Some(&views::fio_hist_log::VIEW);
         }
         for before in 0..listing {
             let done = self.recording.listings.get(before).is_none_or(|one| one.events.is_empty());
@@ -242,7 +241,7 @@ impl<'a> Rows<'a> {
             part.source.losses.clear();
             part.source.notes.clear();
         }
-        if matches!(self.view, Some("biosnoop-text" | "fio-hist-log")) {
+        if is_one_of(self.view, &[views::biosnoop_text::VIEW, views::fio_hist_log::VIEW]) {
             part.events.iter_mut().for_each(|event| shift(event, zero));
         }
         let heading =
@@ -265,7 +264,7 @@ impl<'a> Rows<'a> {
             findings: Vec::new(),
         });
         if let Some(report) = report {
-            if let Err(error) = View::named(view).write(&report, &style, self.out) {
+            if let Err(error) = (view.write)(&report, &style, self.out) {
                 self.failed = Some(error);
             }
             self.recording = report.recording;
@@ -290,8 +289,12 @@ impl<'a> Rows<'a> {
 }
 
 /// Each line names what it says: another heading would say nothing.
-fn part_is_json(view: Option<&str>) -> bool {
-    matches!(view, Some("events-json" | "events-csv" | "fio-hist-log"))
+fn part_is_json(view: Option<&View>) -> bool {
+    is_one_of(view, &[views::events_json::VIEW, views::events_csv::VIEW, views::fio_hist_log::VIEW])
+}
+
+fn is_one_of(view: Option<&View>, views: &[View]) -> bool {
+    view.is_some_and(|view| views.contains(view))
 }
 
 fn shift(event: &mut Event, zero: Time) {

@@ -140,7 +140,7 @@ fn in_nanoseconds(of: &Recording) -> Option<Recording> {
     if !of.listings.iter().all(only_events) {
         return None;
     }
-    let view = iowhy_show::find("events-json").unwrap();
+    let view = iowhy_show::views::events_json::VIEW;
     let report = Report { recording: of.clone(), findings: Vec::new() };
     let mut text = Vec::new();
     (view.write)(&report, &Style::plain(), &mut text).unwrap();

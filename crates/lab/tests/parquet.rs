@@ -8,7 +8,7 @@ use iowhy_model::{
     Distribution, Edges, Event, Flags, Histogram, Layer, Level, Op, Random, Recording, Report,
     Sink, Source, Stage, Time,
 };
-use iowhy_show::{Style, find};
+use iowhy_show::{Style, views};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::{Field, Row};
 
@@ -18,7 +18,7 @@ const EVENTS: u64 = 140_001;
 fn written(recording: Recording) -> (Recording, SerializedFileReader<bytes::Bytes>) {
     let report = Report { recording, findings: Vec::new() };
     let mut out = Vec::new();
-    (find("parquet").unwrap().write)(&report, &Style::plain(), &mut out).unwrap();
+    (views::parquet::VIEW.write)(&report, &Style::plain(), &mut out).unwrap();
     let reader = SerializedFileReader::new(bytes::Bytes::from(out)).expect("a Parquet file");
     (report.recording, reader)
 }

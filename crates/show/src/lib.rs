@@ -21,7 +21,7 @@ mod scale;
 mod sources;
 pub mod top;
 mod view;
-mod views;
+pub mod views;
 mod words;
 
 pub use crowd::busiest;
@@ -30,4 +30,4 @@ pub use paint::Palette;
 pub use parquet::ParquetSink;
 pub use pylatencymap::{CumulativeRecord, NewRecords, PylatencymapOptions, PylatencymapRun};
 pub use view::{Colour, Growth, Style, View};
-pub use views::{Before, TableStream, VIEWS, find, page};
+pub use views::{Before, TableStream, VIEWS, page};

@@ -20,6 +20,12 @@ pub struct View {
     pub write: fn(&Report, &Style, &mut dyn Write) -> io::Result<()>,
 }
 
+impl PartialEq for View {
+    fn eq(&self, other: &View) -> bool {
+        self.name == other.name
+    }
+}
+
 /// How many colours the paper takes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Colour {

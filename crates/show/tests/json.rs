@@ -4,12 +4,16 @@
 mod reports;
 
 use iowhy_model::Report;
-use iowhy_show::{Style, find};
+use iowhy_show::{Style, VIEWS, View};
 use serde_json::{Value, json};
+
+fn named(name: &str) -> &'static View {
+    VIEWS.iter().find(|view| view.name == name).unwrap()
+}
 
 fn values(view: &str, report: &Report) -> Vec<Value> {
     let mut out = Vec::new();
-    (find(view).unwrap().write)(report, &Style::plain(), &mut out).unwrap();
+    (named(view).write)(report, &Style::plain(), &mut out).unwrap();
     let text = String::from_utf8(out).unwrap();
     serde_json::Deserializer::from_str(&text).into_iter().map(Result::unwrap).collect()
 }
@@ -108,7 +112,7 @@ fn histograms_that_cannot_be_filtered_are_left_out_and_said() {
     let style = Style { filter, ..Style::plain() };
     let write = |view: &str, report: &Report| {
         let mut out = Vec::new();
-        (find(view).unwrap().write)(report, &style, &mut out).unwrap();
+        (named(view).write)(report, &style, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     };
     let report = reports::gapped();

@@ -32,7 +32,7 @@ use std::path::PathBuf;
 
 use clap::{Args, FromArgMatches};
 use iowhy_model::{Filter, Layer, Listing, Report, Stage};
-use iowhy_show::Style;
+use iowhy_show::{Style, View, views};
 
 use crate::arguments::{self, Files, Selection};
 use crate::clean::Clean;
@@ -40,7 +40,7 @@ use crate::command::{Command, Status};
 use crate::confined;
 use crate::messages::{self, Hinted};
 use crate::outputs::{Force, Output};
-use crate::present::{View, counted, knows_devices};
+use crate::present::{counted, knows_devices};
 use crate::rows::{Drawn, Refused, Rows};
 
 /// Entry in the list of commands.
@@ -78,7 +78,7 @@ struct Target {
     name: &'static str,
     endings: &'static [&'static str],
     /// The view that writes this listing, or why none can.
-    view: fn(&Listing) -> Result<&'static str, &'static str>,
+    view: fn(&Listing) -> Result<&'static View, &'static str>,
     /// The fields of a single I/O that it has a place for.
     carries: Carries,
 }
@@ -244,8 +244,7 @@ fn whole(
     };
     let kept = listings.into_iter().zip(outcomes).filter(|(_, outcome)| outcome.is_ok());
     report.recording.listings = kept.map(|(listing, _)| listing).collect();
-    let view = View::named(view);
-    output.fill_text(|out| view.write(&report, &style, out))?;
+    output.fill_text(|out| (view.write)(&report, &style, out))?;
     Ok(Status::incomplete(say(&refused) || incomplete))
 }
 
@@ -290,9 +289,9 @@ fn timed(listing: &Listing) -> bool {
 /// Single I/Os, else histograms over time, else the reason why neither.
 fn over_time(
     listing: &Listing,
-    events: &'static str,
-    histograms: &'static str,
-) -> Result<&'static str, &'static str> {
+    events: &'static View,
+    histograms: &'static View,
+) -> Result<&'static View, &'static str> {
     match listing {
         _ if !listing.events.is_empty() => Ok(events),
         _ if timed(listing) => Ok(histograms),
@@ -302,12 +301,12 @@ fn over_time(
     }
 }
 
-fn biosnoop(listing: &Listing) -> Result<&'static str, &'static str> {
+fn biosnoop(listing: &Listing) -> Result<&'static View, &'static str> {
     let at_device = |event: &iowhy_model::Event| {
         event.layer == Layer::Block && event.latency(Stage::Device).is_some()
     };
     match listing {
-        _ if listing.events.iter().any(at_device) => Ok("biosnoop-text"),
+        _ if listing.events.iter().any(at_device) => Ok(&views::biosnoop_text::VIEW),
         _ if !listing.events.is_empty() => Err("its I/Os were not timed at a block device"),
         _ if !listing.distributions.is_empty() => Err("it holds histograms, not single I/Os"),
         _ if !listing.intervals.is_empty() => Err(AVERAGES),
@@ -315,16 +314,16 @@ fn biosnoop(listing: &Listing) -> Result<&'static str, &'static str> {
     }
 }
 
-fn csv(listing: &Listing) -> Result<&'static str, &'static str> {
-    over_time(listing, "events-csv", "heatmap-csv")
+fn csv(listing: &Listing) -> Result<&'static View, &'static str> {
+    over_time(listing, &views::events_csv::VIEW, &views::heatmap_csv::VIEW)
 }
 
-fn pylatencymap(listing: &Listing) -> Result<&'static str, &'static str> {
-    over_time(listing, "pylatencymap-records", "pylatencymap-records")
+fn pylatencymap(listing: &Listing) -> Result<&'static View, &'static str> {
+    over_time(listing, &views::pylatencymap_records::VIEW, &views::pylatencymap_records::VIEW)
 }
 
-fn fio_hist_log(listing: &Listing) -> Result<&'static str, &'static str> {
-    let view = over_time(listing, "fio-hist-log", "fio-hist-log")?;
+fn fio_hist_log(listing: &Listing) -> Result<&'static View, &'static str> {
+    let view = over_time(listing, &views::fio_hist_log::VIEW, &views::fio_hist_log::VIEW)?;
     let known = listing.distributions.iter().any(|known| known.op.is_some());
     if !known && listing.events.is_empty() {
         return Err("it does not tell reads from writes");
@@ -332,11 +331,11 @@ fn fio_hist_log(listing: &Listing) -> Result<&'static str, &'static str> {
     Ok(view)
 }
 
-fn json(listing: &Listing) -> Result<&'static str, &'static str> {
+fn json(listing: &Listing) -> Result<&'static View, &'static str> {
     match listing {
-        _ if !listing.events.is_empty() => Ok("events-json"),
-        _ if !listing.distributions.is_empty() => Ok("hist-json"),
-        _ if !listing.intervals.is_empty() => Ok("stat-json"),
+        _ if !listing.events.is_empty() => Ok(&views::events_json::VIEW),
+        _ if !listing.distributions.is_empty() => Ok(&views::hist_json::VIEW),
+        _ if !listing.intervals.is_empty() => Ok(&views::stat_json::VIEW),
         _ => Err("it holds no I/Os, histograms or averages"),
     }
 }

@@ -32,7 +32,7 @@ use std::time::Duration;
 use clap::{Args, FromArgMatches};
 use iowhy_live::TraceMode;
 use iowhy_model::{Recording, Report, Stage};
-use iowhy_show::NewRecords;
+use iowhy_show::{NewRecords, views};
 
 use crate::agreement::{self, Agreement};
 use crate::arguments::{Files, Output, Part, Repeat, Selection, Task, Tracing, Words};
@@ -91,10 +91,10 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let mut hist = Hist::from_arg_matches(matches)?;
     let before = hist.tracing.before.then_some(Stage::Before);
     hist.output.stage = hist.part.stage.or(before);
-    let view = View::named(match (hist.records, hist.output.json) {
-        (true, _) => "pylatencymap-records",
-        (_, true) => "hist-json",
-        _ => "histogram",
+    let view = View(match (hist.records, hist.output.json) {
+        (true, _) => &views::pylatencymap_records::VIEW,
+        (_, true) => &views::hist_json::VIEW,
+        _ => &views::histogram::VIEW,
     });
     let repeat = match hist.words.task()? {
         Task::Read(_) if hist.cumulative => {

@@ -25,7 +25,7 @@ use std::time::Duration;
 use clap::{Args, FromArgMatches};
 use iowhy_live::TraceMode;
 use iowhy_model::{Nanos, Report};
-use iowhy_show::Style;
+use iowhy_show::{Style, views};
 
 use crate::arguments::{Files, Output, Part, Selection, Task, Tracing, Words, watch_time};
 use crate::clean;
@@ -90,7 +90,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let mut map = Map::from_arg_matches(matches)?;
     map.selection = map.selection.settled();
     map.output.stage = map.part.stage;
-    let view = View::named("heatmap");
+    let view = View(&views::heatmap::VIEW);
     let repeat = match map.words.task()? {
         Task::Read(files) if map.compat.compat.is_some() => return map.compat.draw(&files),
         Task::Read(files) => return map.of_files(&files),
@@ -170,10 +170,11 @@ impl Map {
         };
         let style = self.drawing.style(self.output.style(filter));
         if self.hist {
-            let name = if self.output.json { "hist-json" } else { "histogram" };
+            let view =
+                if self.output.json { &views::hist_json::VIEW } else { &views::histogram::VIEW };
             let style = Style { verbose: !self.output.json, ..style.clone() };
             let mut out = clean::buffered();
-            View::named(name).write(&report, &style, &mut out)?;
+            View(view).write(&report, &style, &mut out)?;
             out.write_all(if self.output.json { b"" } else { b"\n" })?;
             out.flush()?;
         }

@@ -30,6 +30,7 @@ use iowhy_model::{Medium, Nanos, Op, Recording, Report};
 use iowhy_probe::{
     Arrivals, Ask, Durable, Kind, Order, Outcome, Own, Session, SoFar, Terms, Watcher, Way,
 };
+use iowhy_show::views;
 use serde_json::Value;
 
 use self::arguments::{arrivals, bytes, durable, operation, order, share, size, way};
@@ -240,10 +241,8 @@ impl Probe {
         let style = self.output.style(Default::default());
         let mut out = clean::stdout();
         let mut verdict = Vec::new();
-        let view = iowhy_show::find(if self.output.json { "json" } else { "summary" });
-        if let Some(view) = view {
-            (view.write)(&report, &style, &mut verdict)?;
-        }
+        let view = if self.output.json { &views::json::VIEW } else { &views::summary::VIEW };
+        (view.write)(&report, &style, &mut verdict)?;
         if self.output.json {
             let report: Value = serde_json::from_slice(&verdict)?;
             writeln!(out, "{:#}", result::object(kind, outcome, own, ended, report))?;

@@ -40,7 +40,7 @@ use std::time::Duration;
 use clap::{Args, FromArgMatches};
 use iowhy_live::TraceMode;
 use iowhy_model::{DeviceId, Level, Nanos, Recording, Report, Time};
-use iowhy_show::clock;
+use iowhy_show::{clock, views};
 
 use crate::arguments::{Output, Selection, Task, Tracing, Words, watch_time};
 use crate::clean;
@@ -96,7 +96,8 @@ struct Snoop {
 
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let snoop = Snoop::from_arg_matches(matches)?;
-    let view = View::named(if snoop.output.json { "events-json" } else { "events" });
+    let view =
+        View(if snoop.output.json { &views::events_json::VIEW } else { &views::events::VIEW });
     let repeat = match snoop.words.task()? {
         Task::Read(files) => {
             if snoop.stacks {

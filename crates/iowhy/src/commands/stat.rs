@@ -19,6 +19,7 @@ use std::time::Duration;
 use clap::{Args, FromArgMatches};
 use iowhy_live::TraceMode;
 use iowhy_model::Nanos;
+use iowhy_show::views;
 
 use crate::arguments::{Output, Selection, Task, Tracing, Words};
 use crate::command::{Command, Status};
@@ -58,7 +59,7 @@ struct Stat {
 
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let stat = Stat::from_arg_matches(matches)?;
-    let view = View::named(if stat.output.json { "stat-json" } else { "table" });
+    let view = View(if stat.output.json { &views::stat_json::VIEW } else { &views::table::VIEW });
     let repeat = match stat.words.task()? {
         Task::Read(files) => {
             let (selection, timestamp) = (stat.selection.settled(), stat.timestamp);

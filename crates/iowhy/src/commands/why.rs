@@ -31,6 +31,7 @@ use clap::{Args, FromArgMatches};
 use iowhy_diagnose::{Options, judge};
 use iowhy_live::TraceMode;
 use iowhy_model::{EVENTS_JUDGED, Filter, Listing, Nanos, Op, Recording, Report, Tally};
+use iowhy_show::views;
 
 use crate::agreement::Agreement;
 use crate::arguments::{Files, Output, Selection, Tracing, watch_time};
@@ -177,10 +178,8 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let style = why.output.style(filter);
     let show = |report: &Report| {
         let mut out = clean::stdout();
-        match iowhy_show::find(if why.output.json { "json" } else { "summary" }) {
-            Some(view) => (view.write)(report, &style, &mut out),
-            None => Ok(()),
-        }
+        let view = if why.output.json { &views::json::VIEW } else { &views::summary::VIEW };
+        (view.write)(report, &style, &mut out)
     };
     // One object of JSON is the answer: the last.
     if !(why.ask && why.output.json) {

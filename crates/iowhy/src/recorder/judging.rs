@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
 use iowhy_diagnose::{Options, judge};
 use iowhy_model::{Finding, Recording, Report, STANDS, Sink};
-use iowhy_show::Style;
+use iowhy_show::{Style, views};
 use serde_json::Value;
 
 /// Judgements that wait.
@@ -162,11 +162,9 @@ fn brief(finding: &Finding, recording: &Recording) -> Brief {
 
 fn json(report: &Report) -> Value {
     let mut text = Vec::new();
-    let drawn =
-        iowhy_show::find("json").map(|view| (view.write)(report, &Style::plain(), &mut text));
-    match drawn {
-        Some(Ok(())) => serde_json::from_slice(&text).unwrap_or(Value::Null),
-        _ => Value::Null,
+    match (views::json::VIEW.write)(report, &Style::plain(), &mut text) {
+        Ok(()) => serde_json::from_slice(&text).unwrap_or(Value::Null),
+        Err(_) => Value::Null,
     }
 }
 

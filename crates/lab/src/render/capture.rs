@@ -3,7 +3,7 @@
 use iowhy_model::{
     Event, Layer, Level, Loss, Nanos, Op, Recording, Report, Sampling, Sink, Source, Time,
 };
-use iowhy_show::{Style, find};
+use iowhy_show::{Style, views};
 
 use super::traced;
 use crate::scenarios::{Chance, Scenario};
@@ -43,7 +43,7 @@ pub(super) fn text(scenario: &Scenario, taste: &mut Chance) -> Result<String, St
     recording.end();
     calls(scenario, &mut recording);
     let report = Report { recording, findings: Vec::new() };
-    let view = find("events-json").ok_or("the view events-json is gone")?;
+    let view = views::events_json::VIEW;
     let mut out = Vec::new();
     (view.write)(&report, &Style::plain(), &mut out).map_err(|error| error.to_string())?;
     String::from_utf8(out).map_err(|error| error.to_string())

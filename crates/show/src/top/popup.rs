@@ -85,8 +85,7 @@ fn verdict(screen: &Screen, width: u16) -> Vec<Line<'static>> {
         ..screen.style.clone()
     };
     let mut text = Vec::new();
-    let written = crate::find("summary").map(|view| (view.write)(report, &style, &mut text));
-    if !matches!(written, Some(Ok(()))) {
+    if (crate::views::summary::VIEW.write)(report, &style, &mut text).is_err() {
         return vec![Line::from("the verdict cannot be drawn")];
     }
     let text = String::from_utf8_lossy(&text).into_owned();

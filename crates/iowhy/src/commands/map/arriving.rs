@@ -19,6 +19,8 @@ use crate::clean;
 use crate::command::Status;
 use crate::confined;
 use crate::messages;
+use iowhy_show::views;
+
 use crate::present::View;
 
 /// How often the picture is drawn, and how long one second of it is.
@@ -50,7 +52,7 @@ impl Map {
             // If nobody listens any more, the user stopped it.
             let _ = done.send(outcome);
         });
-        let view = View::named("heatmap");
+        let view = View(&views::heatmap::VIEW);
         let mut window: Option<Window> = None;
         let mut outcome = None;
         let mut asked = false;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use iowhy_model::Report;
-use iowhy_show::{Growth, Palette, Style};
+use iowhy_show::{Growth, Palette, Style, views};
 
 use crate::clean;
 use crate::outputs::{Force, Output};
@@ -39,7 +39,7 @@ pub struct Drawing {
 
 /// Picture files that were opened before anything was read or watched.
 #[derive(Default)]
-pub struct Pictures(Vec<(Output, &'static str)>);
+pub struct Pictures(Vec<(Output, View)>);
 
 impl Drawing {
     /// Whether the map is text for a person, which a terminal may show again and again.
@@ -61,9 +61,13 @@ impl Drawing {
     /// If one must not be written to, or cannot.
     pub fn pictures(&self, inputs: &[PathBuf]) -> anyhow::Result<Pictures> {
         let mut opened = Vec::new();
-        for (file, name) in [(&self.svg, "heatmap-svg"), (&self.png, "heatmap-png")] {
+        let pictures = [
+            (&self.svg, View(&views::heatmap_svg::VIEW)),
+            (&self.png, View(&views::heatmap_png::VIEW)),
+        ];
+        for (file, view) in pictures {
             if let Some(file) = file {
-                opened.push((Output::open(file, self.force, inputs)?, name));
+                opened.push((Output::open(file, self.force, inputs)?, view));
             }
         }
         Ok(Pictures(opened))
@@ -85,21 +89,20 @@ impl Drawing {
         json: bool,
         pictures: Pictures,
     ) -> anyhow::Result<()> {
-        for (output, name) in pictures.0 {
-            let view = View::named(name);
-            match name {
-                "heatmap-png" => output.fill(|out| view.write(report, style, out))?,
-                _ => output.fill_text(|out| view.write(report, style, out))?,
+        for (output, view) in pictures.0 {
+            match *view.0 == views::heatmap_png::VIEW {
+                true => output.fill(|out| view.write(report, style, out))?,
+                false => output.fill_text(|out| view.write(report, style, out))?,
             }
         }
-        let name = match (json, self.csv) {
-            (true, _) => "heatmap-json",
-            (_, true) => "heatmap-csv",
-            _ if self.is_text(json) => "heatmap",
+        let view = match (json, self.csv) {
+            (true, _) => &views::heatmap_json::VIEW,
+            (_, true) => &views::heatmap_csv::VIEW,
+            _ if self.is_text(json) => &views::heatmap::VIEW,
             _ => return Ok(()),
         };
         let mut out = clean::buffered();
-        View::named(name).write(report, style, &mut out)?;
+        View(view).write(report, style, &mut out)?;
         Ok(out.flush()?)
     }
 }

@@ -8,6 +8,7 @@ use iowhy_model::{
     Distribution, Edges, Filter, Histogram, Layer, Level, Loss, Op, Recording, Report, Sampling,
     Sink, Source, Stage, numbers,
 };
+use iowhy_show::views;
 use serde_json::{Value, json};
 
 use super::disk::Disk;
@@ -142,7 +143,7 @@ fn histograms(counts: &[CallCount], most: usize, out: &mut dyn Write) -> std::io
     writeln!(out)?;
     let report = Report { recording, findings: Vec::new() };
     let style = Output::default().style(Filter::default());
-    View::named("histogram").write(&report, &style, out)
+    View(&views::histogram::VIEW).write(&report, &style, out)
 }
 
 /// Writes it all as an object of schema iowhy.syscalls/1.

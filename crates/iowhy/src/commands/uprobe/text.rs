@@ -6,7 +6,7 @@ use std::io::Write;
 use iowhy_live::EventCount;
 use iowhy_model::{Distribution, Histogram, Layer, Recording, Report, Sink, Source, Stage};
 use iowhy_model::{Time, numbers};
-use iowhy_show::Style;
+use iowhy_show::{Style, views};
 
 use crate::present::View;
 
@@ -43,7 +43,7 @@ pub fn write(
         recording.distribution(one);
     }
     recording.end();
-    View::named("histogram").write(&Report { recording, findings: Vec::new() }, style, out)?;
+    View(&views::histogram::VIEW).write(&Report { recording, findings: Vec::new() }, style, out)?;
     if all > shown {
         writeln!(
             out,
