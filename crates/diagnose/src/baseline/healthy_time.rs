@@ -1,12 +1,12 @@
 //! S0: the service time a healthy device would need, as a spread of guesses and not as a number.
 //!
-//! A guess starts from the class table (`classes.toml`), is sharpened by the medium if that is
+//! A guess starts from the class table (`classes.rs`), is sharpened by the medium if that is
 //! known, else by the best the device itself showed, and is asked at nine quantiles: a verdict
 //! that flips between them is no verdict.
 
-use std::sync::OnceLock;
-
 use iowhy_model::{Medium, Op};
+
+use super::classes::{CLASSES, Class};
 
 /// Quantiles at which S0 is asked; the middle one is the median.
 pub const VOTES: usize = 9;
@@ -29,21 +29,6 @@ const PLATTER_BYTES_PER_MS: f64 = 600_000.0;
 /// Nor does any answer more than 33,000 requests a second, be they in its cache: each command takes
 /// its electronics some tens of microseconds (choice).
 const PLATTER_PACE_MS: f64 = 0.03;
-
-/// A row of the class table.
-#[derive(Clone, Debug, PartialEq)]
-struct Class {
-    name: String,
-    medium: Option<Medium>,
-    /// `None` for every operation.
-    op: Option<Op>,
-    /// `None` for every pattern.
-    sequential: Option<bool>,
-    fixed_ms: f64,
-    bytes_per_ms: f64,
-    sigma: f64,
-    weight: f64,
-}
 
 /// What is asked of the table.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -106,11 +91,11 @@ impl HealthyServiceTime {
     ) -> HealthyServiceTime {
         let mut guesses = Vec::new();
         for (medium, odds) in media {
-            for class in classes().iter().filter(|class| class.suits(*medium, request)) {
+            for class in CLASSES.iter().filter(|class| class.suits(*medium, request)) {
                 let median_ms = class.fixed_ms + request.bytes / class.bytes_per_ms;
                 guesses.push(Guess {
-                    medium: class.medium,
-                    class: class.name.clone(),
+                    medium: Some(class.medium),
+                    class: class.name.to_string(),
                     seeks: class.seeks(),
                     median_ms,
                     sigma: class.sigma,
@@ -228,11 +213,11 @@ impl HealthyServiceTime {
 impl Class {
     /// Requests to random places of a platter.
     fn seeks(&self) -> bool {
-        self.medium == Some(Medium::Rotational) && self.sequential == Some(false)
+        self.medium == Medium::Rotational && self.sequential == Some(false)
     }
 
     fn suits(&self, medium: Medium, request: Request) -> bool {
-        self.medium == Some(medium)
+        self.medium == medium
             && self.op.is_none_or(|op| op == request.op)
             && (self.sequential.is_none()
                 || request.sequential.is_none()
@@ -324,59 +309,6 @@ fn medium_words(medium: Medium) -> &'static str {
         Medium::Nvme => "NVMe flash",
         Medium::Network => "a network volume",
         Medium::Stacked => "a stacked device",
-    }
-}
-
-/// The class table, read once.
-fn classes() -> &'static [Class] {
-    static TABLE: OnceLock<Vec<Class>> = OnceLock::new();
-    TABLE.get_or_init(|| read_table(include_str!("classes.toml")))
-}
-
-/// Reads the table: `[[class]]` begins a row, `key = value` fills it, `#` begins a comment. This
-/// is all of TOML the table needs.
-fn read_table(text: &str) -> Vec<Class> {
-    let mut rows: Vec<Class> = Vec::new();
-    for line in text.lines().map(str::trim).filter(|line| !line.starts_with('#')) {
-        if line == "[[class]]" {
-            rows.push(Class {
-                name: String::new(),
-                medium: None,
-                op: None,
-                sequential: None,
-                fixed_ms: 0.0,
-                bytes_per_ms: f64::INFINITY,
-                sigma: 1.0,
-                weight: 1.0,
-            });
-        } else if let (Some(row), Some((key, value))) = (rows.last_mut(), line.split_once('=')) {
-            row.set(key.trim(), value.trim().trim_matches('"'));
-        }
-    }
-    rows
-}
-
-impl Class {
-    fn set(&mut self, key: &str, value: &str) {
-        let number = value.parse::<f64>().ok();
-        match (key, number) {
-            ("name", _) => self.name = value.to_string(),
-            ("medium", _) => self.medium = Medium::from_name(value),
-            ("op", _) => self.op = Op::from_name(value),
-            ("pattern", _) => {
-                self.sequential = match value {
-                    "sequential" => Some(true),
-                    "random" => Some(false),
-                    _ => None,
-                }
-            }
-            ("fixed_ms", Some(ms)) => self.fixed_ms = ms,
-            // 1 MB/s is 1000 bytes per millisecond.
-            ("mb_per_s", Some(rate)) => self.bytes_per_ms = rate * 1000.0,
-            ("sigma", Some(sigma)) => self.sigma = sigma,
-            ("weight", Some(weight)) => self.weight = weight,
-            _ => {}
-        }
     }
 }
 

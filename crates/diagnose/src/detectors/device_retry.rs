@@ -87,7 +87,7 @@ const SAME_SPEED: f64 = 0.02;
 /// A ladder this unlikely is not worth a mention.
 const MENTION: f64 = 0.15;
 
-/// A tenth of what a sequential read costs a healthy disk (0.2 ms, `baseline.toml`; six times its
+/// A tenth of what a sequential read costs a healthy disk (0.2 ms, `baseline/classes.rs`; six times its
 /// spread below): what answers half of its requests sooner has no platter, and the steps of 4 ms are
 /// those of a scheduler's clock (CONFIG_HZ=250) on the machine that watched.
 const QUICKEST_MS: f64 = 0.02;

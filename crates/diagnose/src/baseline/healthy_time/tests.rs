@@ -10,12 +10,13 @@ fn seen(low_ms: f64, high_ms: f64) -> Option<OwnTimes> {
 }
 
 #[test]
-fn every_row_of_the_table_is_understood() {
-    let table = classes();
-    assert_eq!(table.len(), 9);
-    for class in table {
-        assert!(class.medium.is_some() && !class.name.is_empty(), "{class:?}");
-        assert!(class.fixed_ms > 0.0 && class.bytes_per_ms.is_finite(), "{class:?}");
+fn the_rows_of_a_medium_that_an_operation_fits_share_its_weight() {
+    for medium in [Medium::Rotational, Medium::Flash, Medium::Nvme, Medium::Network] {
+        for (op, sequential) in [(Op::Read, true), (Op::Read, false), (Op::Write, true)] {
+            let request = Request { op, bytes: 4096.0, sequential: Some(sequential) };
+            let rows = CLASSES.iter().filter(|class| class.suits(medium, request));
+            assert_eq!(rows.map(|class| class.weight).sum::<f64>(), 1.0, "{medium:?} {request:?}");
+        }
     }
 }
 
