@@ -4,8 +4,7 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use iowhy_live::{
-    BlockDevice, BlockEvents, BlockTrace, Collector, DiskStats, StackCount, Surroundings,
-    TraceMode, TraceOptions,
+    BlockDevice, BlockEvents, BlockTrace, Collector, DiskStats, StackCount, TraceMode, TraceOptions,
 };
 use iowhy_model::{Fact, Filter, Note, Recording, Sink};
 
@@ -31,7 +30,8 @@ pub struct Watch {
     /// Event text instead, where eBPF was refused.
     text: Option<BlockEvents>,
     sampler: Option<DiskStats>,
-    surroundings: Option<Surroundings>,
+    /// What stands around the I/O.
+    beside: Vec<Box<dyn Collector>>,
     /// The tracer's ring has to be emptied; histograms wait in the kernel.
     drains: bool,
     sample: Duration,
@@ -97,11 +97,9 @@ impl Watch {
             stats.begin(&mut recording)?;
             sampler = Some(stats);
         }
-        let mut surroundings = None;
-        if plan.surroundings {
-            let mut around = Surroundings::new(std::path::Path::new("/"));
-            around.begin(&mut recording)?;
-            surroundings = Some(around);
+        let mut beside = if plan.surroundings { iowhy_live::beside() } else { Vec::new() };
+        for collector in &mut beside {
+            collector.begin(&mut recording)?;
         }
         // From here on only what is open is needed. What a command writes it opens before.
         if plan.stacks {
@@ -120,7 +118,7 @@ impl Watch {
             tracer,
             text,
             sampler,
-            surroundings,
+            beside,
             sample: plan.sample.unwrap_or(Duration::MAX),
             sampled: Instant::now(),
             tended: Instant::now(),
@@ -210,8 +208,8 @@ impl Watch {
             return Ok(());
         }
         self.tended = Instant::now();
-        if let Some(around) = &mut self.surroundings {
-            around.poll(&mut self.recording)?;
+        for collector in &mut self.beside {
+            collector.poll(&mut self.recording)?;
         }
         if let Some(tracer) = &mut self.tracer {
             tracer.tend()?;
@@ -241,8 +239,8 @@ impl Watch {
         if let Some(sampler) = &mut self.sampler {
             sampler.end(&mut self.recording)?;
         }
-        if let Some(around) = &mut self.surroundings {
-            around.end(&mut self.recording)?;
+        for collector in &mut self.beside {
+            collector.end(&mut self.recording)?;
         }
         self.progress.update("");
         name_vanished(&self.known, &self.wanted)?;

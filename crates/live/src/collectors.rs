@@ -1,4 +1,5 @@
-//! The list of collectors.
+//! The list of collectors. One with a way to `begin` beside the I/O runs in every watch that judges (`why`,
+//! `top`); the others are asked for by what a command's options say.
 
 mod block_events;
 mod block_trace;
@@ -14,6 +15,10 @@ pub use surroundings::{KernelLog, Surroundings};
 pub use syscalls::{CallCount, Syscalls};
 pub use uprobe::{EventCount, Uprobe, UprobeOptions};
 
+use std::path::Path;
+
+use crate::Collector;
+
 /// A collector as the command line and the manual know it.
 #[derive(Clone, Copy, Debug)]
 pub struct CollectorEntry {
@@ -23,6 +28,13 @@ pub struct CollectorEntry {
     pub summary: &'static str,
     /// Its file, whose header is its manual.
     pub manual: &'static str,
+    /// Makes one that watches this machine beside its I/O; `None` if options ask for it.
+    pub beside: Option<fn() -> Box<dyn Collector>>,
+}
+
+/// Those that watch this machine beside its I/O, not begun.
+pub fn beside() -> Vec<Box<dyn Collector>> {
+    COLLECTORS.iter().filter_map(|entry| entry.beside).map(|make| make()).collect()
 }
 
 /// All collectors, sorted by name.
@@ -31,30 +43,36 @@ pub const COLLECTORS: &[CollectorEntry] = &[
         name: block_events::NAME,
         summary: "every block request by the kernel's event text (ftrace), where eBPF is refused",
         manual: include_str!("collectors/block_events.rs"),
+        beside: None,
     },
     CollectorEntry {
         name: block_trace::NAME,
         summary: "every block request, from its start to its completion, by eBPF",
         manual: include_str!("collectors/block_trace.rs"),
+        beside: None,
     },
     CollectorEntry {
         name: diskstats::NAME,
         summary: "the kernel's own counters of every block device, read at intervals",
         manual: include_str!("collectors/diskstats.rs"),
+        beside: None,
     },
     CollectorEntry {
         name: surroundings::NAME,
         summary: "kernel log, mounts, pressure, limits, temperature, links, stolen time",
         manual: include_str!("collectors/surroundings.rs"),
+        beside: Some(|| Box::new(Surroundings::new(Path::new("/")))),
     },
     CollectorEntry {
         name: syscalls::NAME,
         summary: "system calls that do I/O, and io_uring requests, by eBPF",
         manual: include_str!("collectors/syscalls.rs"),
+        beside: None,
     },
     CollectorEntry {
         name: uprobe::NAME,
         summary: "calls of any user function, from entry to return, by eBPF",
         manual: include_str!("collectors/uprobe.rs"),
+        beside: None,
     },
 ];

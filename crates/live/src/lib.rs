@@ -38,7 +38,7 @@ pub use cgroups::control_group;
 pub use collector::Collector;
 pub use collectors::{
     BlockEvents, BlockTrace, COLLECTORS, CallCount, CollectorEntry, DiskStats, EventCount,
-    KernelLog, Surroundings, Syscalls, TraceMode, TraceOptions, Uprobe, UprobeOptions,
+    KernelLog, Surroundings, Syscalls, TraceMode, TraceOptions, Uprobe, UprobeOptions, beside,
 };
 pub use confine::{Bounded, Confinement, Needs, confine_calls, confine_reading, confine_watching};
 pub use cost::Cost;
