@@ -29,7 +29,7 @@ fn a_disk_that_turns_slow_in_a_later_row_is_an_outlier() {
     assert_eq!(world.recording.device_of(outlier.subject.device.unwrap()).name, "sdc");
     // (6 + 5 x 90) / 6 = 76 ms over 6 rows of 60 requests each.
     let mean = outlier.evidence.iter().find(|e| e.quantity == "mean latency").unwrap();
-    assert!((mean.value - 76.0).abs() < 1e-6 && mean.n == 360, "{mean:?}");
+    assert!((mean.amount.value - 76.0).abs() < 1e-6 && mean.n == 360, "{mean:?}");
     let (findings, _) = shelf(6.5);
     assert!(of(&findings, "peer.outlier").is_empty(), "{}", brief(&findings));
 }
@@ -52,8 +52,12 @@ fn histograms_of_a_disk_count_together_and_stand_among_the_first_lines() {
     }
     let findings = world.judge();
     let outlier = of(&findings, "peer.outlier")[0];
-    let shown: Vec<(&str, f64, u64)> =
-        outlier.evidence.iter().take(5).map(|e| (e.quantity.as_str(), e.value, e.n)).collect();
+    let shown: Vec<(&str, f64, u64)> = outlier
+        .evidence
+        .iter()
+        .take(5)
+        .map(|e| (e.quantity.as_str(), e.amount.value, e.n))
+        .collect();
     assert!(shown.contains(&("I/Os of sdb slower than 64 ms", 0.375, 400)), "{shown:?}");
     assert!(shown.contains(&("I/Os of sda slower than 64 ms", 0.0, 400)), "{shown:?}");
 }
@@ -77,7 +81,7 @@ fn an_open_bucket_that_both_disks_fill_is_named_by_where_it_begins() {
     let findings = world.judge();
     let outlier = of(&findings, "peer.outlier")[0];
     let tail = outlier.evidence.iter().find(|e| e.quantity.starts_with("I/Os of sdb")).unwrap();
-    assert_eq!((tail.quantity.as_str(), tail.value), ("I/Os of sdb slower than 8 ms", 0.9));
+    assert_eq!((tail.quantity.as_str(), tail.amount.value), ("I/Os of sdb slower than 8 ms", 0.9));
 }
 
 /// Quick sequential reads one after the other, in a listing that watched for so many seconds.
@@ -144,9 +148,9 @@ fn a_slow_device_with_a_queue_is_compared_with_one_baseline() {
     assert!(!slow.sentence.contains("no queue"), "{}", slow.sentence);
     assert!(slow.sentence.contains("of it in the queue behind others)"), "{}", slow.sentence);
     let (now, forecast) = (&slow.evidence[0], slow.forecast.as_ref().unwrap());
-    assert!((now.value - forecast.now_mean.ms()).abs() < 1e-3, "{now:?} {forecast:?}");
+    assert!((now.amount.value - forecast.now_mean.ms()).abs() < 1e-3, "{now:?} {forecast:?}");
     let healthy = slow.evidence.iter().find(|e| e.quantity.contains("on a healthy device"));
-    assert!((healthy.unwrap().value - forecast.mean.ms()).abs() < 1e-3, "{slow:#?}");
+    assert!((healthy.unwrap().amount.value - forecast.mean.ms()).abs() < 1e-3, "{slow:#?}");
 }
 
 #[test]
@@ -182,7 +186,7 @@ fn a_stated_speed_that_does_not_fit_is_spoken_against() {
         let options = Options { rpm: Some(rpm), ..Options::default() };
         let findings = retrying(|k| 1 + (k as u32 * 7 / 3) % 4).judge_with(&options);
         let retry = *of(&findings, "device.retry").first()?;
-        Some(retry.evidence.iter().find(|e| e.quantity.starts_with("against it"))?.value)
+        Some(retry.evidence.iter().find(|e| e.quantity.starts_with("against it"))?.amount.value)
     };
     assert_eq!(against(7200.0), None);
     // At these speeds the rungs of 7200 rpm coincide in part with those of the stated one.

@@ -210,7 +210,7 @@ fn evidence_alone_is_judged_too() {
     read(&mut world, "smart.json", &smart("sdb", 7200, &[(197, 16)]));
     let findings = judge(&world.recording, &Options::default());
     assert!(accuses(&findings, "device.media"), "{}", brief(&findings));
-    assert_eq!(cited(of(&findings, "device.media")[0], "197").unit, Unit::Count);
+    assert_eq!(cited(of(&findings, "device.media")[0], "197").amount.unit, Unit::Count);
 }
 
 #[test]

@@ -132,7 +132,7 @@ fn stretching_time_moves_the_spindle_or_removes_it() {
     let recording = mixed();
     let rpm = |findings: &[Finding]| {
         let retry = of(findings, "device.retry").into_iter().next()?.clone();
-        let speed = retry.evidence.iter().find(|e| e.quantity == "spindle speed")?.value;
+        let speed = retry.evidence.iter().find(|e| e.quantity == "spindle speed")?.amount.value;
         Some((speed, retry.confidence))
     };
     let (speed, _) = rpm(&judged(&recording)).unwrap();

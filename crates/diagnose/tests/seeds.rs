@@ -57,7 +57,7 @@ fn evidence<'a>(finding: &'a Finding, words: &str) -> &'a Evidence {
 }
 
 fn near(evidence: &Evidence, value: f64, by: f64) {
-    assert!((evidence.value - value).abs() <= by, "{evidence:?}");
+    assert!((evidence.amount.value - value).abs() <= by, "{evidence:?}");
 }
 
 /// Every bound that is cited holds, every line says where it was read and on how much it rests.
@@ -69,11 +69,11 @@ fn is_honest(findings: &[Finding]) {
         assert!((0.0..=1.0).contains(&finding.confidence), "{}", finding.confidence);
         assert!((0.0..=1.0).contains(&finding.explained_share), "{}", finding.explained_share);
         for evidence in &finding.evidence {
-            assert!(evidence.value.is_finite(), "{}: {evidence:?}", finding.verdict);
+            assert!(evidence.amount.value.is_finite(), "{}: {evidence:?}", finding.verdict);
             assert!(evidence.origin.to_string().contains('('), "{evidence:?}");
             let stands = finding.confidence >= 0.6 && finding.verdict != "insufficient";
             if let (Some(bound), true) = (evidence.bound, stands) {
-                assert!(bound.holds(evidence.value), "{}: {evidence:?}", finding.verdict);
+                assert!(bound.holds(evidence.amount.value), "{}: {evidence:?}", finding.verdict);
             }
         }
     }
@@ -87,9 +87,9 @@ fn document_000_the_disk_loses_whole_turns() {
     assert_eq!((first.verdict.name(), device(&recording, first).as_str()), ("device.retry", "sdb"));
     assert!(first.sentence.contains("7200 rpm"), "{}", first.sentence);
     near(evidence(first, "spindle speed"), 7203.0, 15.0);
-    assert_eq!(evidence(first, "extra revolutions, least").value, 9.0);
-    assert_eq!(evidence(first, "extra revolutions, median").value, 17.0);
-    assert_eq!(evidence(first, "extra revolutions, most").value, 28.0);
+    assert_eq!(evidence(first, "extra revolutions, least").amount.value, 9.0);
+    assert_eq!(evidence(first, "extra revolutions, median").amount.value, 17.0);
+    assert_eq!(evidence(first, "extra revolutions, most").amount.value, 28.0);
     let forecast = first.forecast.as_ref().unwrap();
     assert!(forecast.now_mean.ms() > 150.0 && forecast.mean.ms() < 4.0, "{forecast:?}");
     let slow = of(&findings, "device.slow");
@@ -104,8 +104,8 @@ fn document_000_the_disk_loses_whole_turns() {
 #[test]
 fn the_turns_of_document_000_can_be_recomputed_from_its_lines() {
     let Some((recording, findings)) = seed("000") else { return };
-    let turn_ms = evidence(&findings[0], "one revolution").value;
-    let base_ms = evidence(&findings[0], "service time without retries").value;
+    let turn_ms = evidence(&findings[0], "one revolution").amount.value;
+    let base_ms = evidence(&findings[0], "service time without retries").amount.value;
     let sdb = recording.find_device("sdb");
     let listing = recording.listings.iter().find(|known| known.source.level == Level::C).unwrap();
     let mut turns: Vec<f64> = listing
@@ -135,7 +135,7 @@ fn document_000_averages_alone_blame_the_disk_and_explain_the_factor_of_two() {
     near(evidence(first, "aqu-sz"), 1.98, 0.02);
     // Busy time per completion is what iostat calls svctm, where one disk serves one at a time.
     let (busy, svctm) = (evidence(first, "busy time per completion"), evidence(first, "svctm"));
-    near(busy, svctm.value, 0.01 * svctm.value);
+    near(busy, svctm.amount.value, 0.01 * svctm.amount.value);
     assert!(!findings.iter().any(|f| f.verdict.name().starts_with("load.") && f.confidence >= 0.6));
     assert!(!findings.iter().any(|f| {
         f.verdict.name().starts_with("device.")
@@ -152,8 +152,8 @@ fn document_001_each_write_misses_a_turn_and_the_arithmetic_fails() {
     assert_eq!(first.verdict, "load.missed-turn");
     near(evidence(first, "one revolution"), 8.336, 0.001);
     near(evidence(first, "spindle speed"), 7198.0, 1.0);
-    assert_eq!(evidence(first, "writes of 2 revolutions").value, 3.0);
-    assert_eq!(evidence(first, "writes of 3 revolutions").value, 1.0);
+    assert_eq!(evidence(first, "writes of 2 revolutions").amount.value, 3.0);
+    assert_eq!(evidence(first, "writes of 3 revolutions").amount.value, 1.0);
     let wrong = of(&findings, "report.inconsistent")[0];
     // 2000 x 8.388851 ms = 16.78 s; over 4.450788 s that is 3.77 at once.
     near(evidence(wrong, "sum of all waits"), 16.777702, 1e-6);
@@ -174,10 +174,10 @@ fn document_002_full_is_not_full_and_then_a_limit_holds() {
     near(evidence(trap, "elasticity"), 0.7369, 1e-3);
     near(evidence(trap, "completions, first load"), 10993.0, 0.01);
     near(evidence(trap, "requests in flight (aqu-sz), second load"), 50.15, 1e-9);
-    assert!(evidence(trap, "svctm as printed, second load").value < 0.09);
+    assert!(evidence(trap, "svctm as printed, second load").amount.value < 0.09);
     let cap = of(&findings, "cap.volume")[0];
     assert!(accuses(&findings, "cap.volume"), "{}", brief(&findings));
-    assert_eq!(evidence(cap, "nearest known limit").value, 16000.0);
+    assert_eq!(evidence(cap, "nearest known limit").amount.value, 16000.0);
     near(evidence(cap, "distance from it"), 0.0001, 1e-6);
     assert!(cap.confidence < 0.75, "averages only: {}", cap.confidence);
     assert!(cap.next_step[0].contains("1 60"), "{:?}", cap.next_step);
@@ -195,11 +195,11 @@ fn document_003_one_of_seventeen() {
     let z = evidence(first, "two-view z");
     near(z, 19.4, 0.2);
     assert!(matches!(z.bound, Some(Bound::Above(bound)) if (bound - 4.02).abs() < 0.01));
-    assert_eq!(evidence(first, "smallest latency").value, 0.102);
+    assert_eq!(evidence(first, "smallest latency").amount.value, 0.102);
     near(evidence(first, "smallest latency of a peer"), 0.099, 0.002);
     // 10 + 11 + 10 + 6 + 4 of 199 beyond 64 ms; none of 196.
     near(evidence(first, "I/Os of sdy slower than"), 41.0 / 199.0, 1e-9);
-    assert_eq!(evidence(first, "I/Os of sdt slower than").value, 0.0);
+    assert_eq!(evidence(first, "I/Os of sdt slower than").amount.value, 0.0);
     assert!(first.sentence.contains("path is fine"), "{}", first.sentence);
     for finding in &findings {
         let blamed = finding.blames_a_disk();
@@ -216,10 +216,10 @@ fn document_004_small_requests_one_at_a_time() {
     assert!(accuses(&findings, "load.small-sync"), "{}", brief(&findings));
     assert!(first.sentence.contains("8 KiB (16 sectors of 512 bytes)"), "{}", first.sentence);
     assert!(first.sentence.contains("64 KiB"), "{}", first.sentence);
-    assert_eq!(evidence(first, "usual size of reads").value, 8192.0);
+    assert_eq!(evidence(first, "usual size of reads").amount.value, 8192.0);
     near(evidence(first, "size of reads on c5t2d0"), 169.6 * 1024.0 / 21.2, 1e-6);
-    assert_eq!(evidence(first, "usual size in the good run").value % 65536.0, 0.0);
-    assert_eq!(evidence(first, "sequential requests").value, 1.0);
+    assert_eq!(evidence(first, "usual size in the good run").amount.value % 65536.0, 0.0);
+    assert_eq!(evidence(first, "sequential requests").amount.value, 1.0);
     let option = evidence(first, "mount options");
     assert!(
         option.quantity.contains("mincache=direct") && option.quantity.contains("convosync=direct")
@@ -231,8 +231,8 @@ fn document_004_small_requests_one_at_a_time() {
 fn each_verdict_names_a_unit_for_each_number() {
     let Some((recording, findings)) = seed("000") else { return };
     let retry = &findings[0];
-    assert_eq!(evidence(retry, "spindle speed").unit, Unit::Rpm);
-    assert_eq!(evidence(retry, "extra revolutions, median").unit, Unit::Turns);
+    assert_eq!(evidence(retry, "spindle speed").amount.unit, Unit::Rpm);
+    assert_eq!(evidence(retry, "extra revolutions, median").amount.unit, Unit::Turns);
     let sdb = recording.find_device("sdb");
     let reads = recording
         .listings

@@ -296,7 +296,7 @@ fn what_disks_share_is_accused_and_no_single_one() {
     assert!(accuses(&findings, "peer.shared"), "{}", brief(&findings));
     let shared = of(&findings, "peer.shared")[0];
     near(cited(shared, "disks that are slow"), 6.0, 0.0);
-    assert!(cited(shared, "median r").value > 0.9, "{shared:#?}");
+    assert!(cited(shared, "median r").amount.value > 0.9, "{shared:#?}");
     assert!(!accuses(&findings, "device.slow"), "{}", brief(&findings));
     // Each slow in seconds of its own; and all of them healthy.
     let own =

@@ -1,6 +1,6 @@
 //! A verdict with its evidence. No evidence, no finding.
 
-use crate::{Blame, DeviceId, FactKey, Nanos, Unit, Verdict};
+use crate::{Blame, DeviceId, FactKey, Nanos, Quantity, Verdict};
 
 /// How a number came about; shown beside it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,10 +57,8 @@ impl Bound {
 pub struct Evidence {
     /// What was measured, in the field's words: `r_await`, `extra revolutions, median`.
     pub quantity: String,
-    /// Its value, in `unit`.
-    pub value: f64,
-    /// The unit.
-    pub unit: Unit,
+    /// How much of it, in its unit.
+    pub amount: Quantity,
     /// The threshold it was compared with; `None` for context.
     pub bound: Option<Bound>,
     /// How many I/Os or intervals it rests on.
@@ -84,7 +82,7 @@ impl Evidence {
             Basis::Stated(key) => key.is_under("smart") || key.is_under("kernel"),
             Basis::RequestStatus => true,
         };
-        states && self.bound.is_some_and(|bound| bound.holds(self.value))
+        states && self.bound.is_some_and(|bound| bound.holds(self.amount.value))
     }
 }
 

@@ -315,12 +315,12 @@ pub const IMPACT: &[Field<Impact>] = &[
 /// A number behind a verdict.
 pub const EVIDENCE: &[Field<Evidence>] = &[
     field("quantity", "what was measured", |_, of| of.quantity.clone().into()),
-    field("value", "its value", |_, of| number(of.value)),
+    field("value", "its value", |_, of| number(of.amount.value)),
     field(
         "unit",
         "`ms`, `s`, `B`, `B/s`, `1/s`, `share`, `x` (a ratio), `count`, `rpm`, `turns` (revolutions), \
          `requests`, `sector`, `sigma` or `nats`",
-        |_, of| of.unit.symbol().into(),
+        |_, of| of.amount.unit.symbol().into(),
     ),
     field(
         "bound",

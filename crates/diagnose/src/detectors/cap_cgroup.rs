@@ -379,14 +379,14 @@ fn by_arrival(
 fn by_pressure(analysis: &Analysis, place: &Place, limits: &[Limit]) -> Option<Finding> {
     let limit = limits.first()?;
     let waiting = pressure(analysis, place)?;
-    if waiting.value < PRESSURE || place.busy > IDLE {
+    if waiting.amount.value < PRESSURE || place.busy > IDLE {
         return None;
     }
     let source = analysis.source(place.listing);
     let mut finding = new_finding(DETECTOR.verdict, Some(place.device), vec![place.listing]);
     finding.sentence = format!(
         "tasks wait for I/O {} of the time, but {} is busy only {} of it; {} limits it",
-        phrase::percent(waiting.value),
+        phrase::percent(waiting.amount.value),
         phrase::disk(place.disk),
         phrase::percent(place.busy),
         group_of(limit)
@@ -395,7 +395,7 @@ fn by_pressure(analysis: &Analysis, place: &Place, limits: &[Limit]) -> Option<F
     let what = format!("limit ({})", limit.kind.name());
     let clauses = [
         LIMIT_SET,
-        confidence::above(waiting.value, PRESSURE).min(1.0),
+        confidence::above(waiting.amount.value, PRESSURE).min(1.0),
         confidence::below(place.busy, IDLE).min(1.0),
     ];
     finding.evidence = vec![

@@ -49,7 +49,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
         let Some(first) = finding.evidence.first() else { continue };
         finding.sentence = format!(
             "the processors are short ({} of {}): programs wait for them, and completions are seen late",
-            phrase::percent(first.value),
+            phrase::percent(first.amount.value),
             first.quantity
         );
         finding.refuted_by = lines(&[

@@ -1,8 +1,8 @@
 //! Findings and evidence, put together piece by piece.
 
 use iowhy_model::{
-    Basis, Bound, DeviceId, Evidence, Finding, How, Origin, Recording, Sampling, Source, Subject,
-    Unit, Verdict,
+    Basis, Bound, DeviceId, Evidence, Finding, How, Origin, Quantity, Recording, Sampling, Source,
+    Subject, Unit, Verdict,
 };
 
 use crate::analysis::Analysis;
@@ -39,8 +39,7 @@ pub fn read_off(quantity: &str, value: f64, unit: Unit, n: u64, source: &Source)
     };
     Evidence {
         quantity: quantity.to_string(),
-        value,
-        unit,
+        amount: Quantity { value, unit },
         bound: None,
         n,
         how,
@@ -86,8 +85,7 @@ pub fn cited(
     let format = recording.listings[reading.listing].source.format.clone();
     Evidence {
         quantity: quantity.to_string(),
-        value,
-        unit,
+        amount: Quantity { value, unit },
         bound: None,
         n: 1,
         how: How::Reported,

@@ -190,7 +190,7 @@ pub fn of(analysis: &Analysis, ranked: &Ranked, input: &str, disks: &[String]) -
         for line in about.log() {
             match kinds.iter_mut().find(|(kind, _)| *kind == line.kind) {
                 Some((_, known)) => {
-                    known.evidence.value += 1.0;
+                    known.evidence.amount.value += 1.0;
                     known.evidence.n += 1;
                 }
                 None => {

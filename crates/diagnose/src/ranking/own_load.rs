@@ -112,7 +112,7 @@ mod tests {
             let [only] = &findings[..] else { panic!("{findings:?}") };
             assert_eq!(only.verdict, Verdict::Insufficient);
             assert!(only.sentence.contains(said), "{}", only.sentence);
-            let values: Vec<f64> = only.evidence.iter().map(|line| line.value).collect();
+            let values: Vec<f64> = only.evidence.iter().map(|line| line.amount.value).collect();
             assert_eq!(values, [100.0, 0.4]);
         }
     }

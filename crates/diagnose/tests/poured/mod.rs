@@ -62,7 +62,7 @@ pub fn cited(findings: &[Finding], verdict: &str, quantity: &str) -> f64 {
     let finding = of(findings, verdict);
     let finding = finding.first().unwrap_or_else(|| panic!("no {verdict}: {}", brief(findings)));
     let evidence = finding.evidence.iter().find(|e| e.quantity.starts_with(quantity));
-    evidence.unwrap_or_else(|| panic!("no `{quantity}`: {:#?}", finding.evidence)).value
+    evidence.unwrap_or_else(|| panic!("no `{quantity}`: {:#?}", finding.evidence)).amount.value
 }
 
 pub fn near(value: f64, wanted: f64) {

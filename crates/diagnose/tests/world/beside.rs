@@ -17,7 +17,7 @@ pub fn cited<'a>(finding: &'a Finding, words: &str) -> &'a Evidence {
 }
 
 pub fn near(evidence: &Evidence, value: f64, by: f64) {
-    assert!((evidence.value - value).abs() <= by, "{evidence:?} is not {value}");
+    assert!((evidence.amount.value - value).abs() <= by, "{evidence:?} is not {value}");
 }
 
 /// `smartctl -j` of a drive with some attributes' raw values.

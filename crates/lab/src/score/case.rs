@@ -217,9 +217,12 @@ impl Case {
                 finding.sentence
             );
             for line in &finding.evidence {
-                let (value, bound) = (line.value, line.bound);
-                let _ =
-                    writeln!(out, "    {} = {value:.4} {:?} {bound:?}", line.quantity, line.unit);
+                let (value, bound) = (line.amount.value, line.bound);
+                let _ = writeln!(
+                    out,
+                    "    {} = {value:.4} {:?} {bound:?}",
+                    line.quantity, line.amount.unit
+                );
             }
         }
         Ok(out)

@@ -125,8 +125,8 @@ keys {
     PROBE_LIMIT_CALLER "probe.limit.caller" Nanoseconds "mean latency of a probe held by a limit, from when an I/O was due";
     PROBE_LIMIT_DEVICE "probe.limit.device" Nanoseconds "mean latency of the device itself behind that limit";
     PROBE_LIMIT_DONE "probe.limit.done" Any "what a probe held by a limit got done of it, per second";
-    PROBE_LIMIT_IOS "probe.limit.ios" Count "I/Os that a probe did while a limit held it";
     PROBE_LIMIT_IOPS "probe.limit.iops" PerSecond "I/Os that a probe held by a limit did";
+    PROBE_LIMIT_IOS "probe.limit.ios" Count "I/Os that a probe did while a limit held it";
     PROBE_NO_CPU "probe.no-cpu" Percent "share of its time that a probe was ready and had no CPU";
     PROBE_RPM "probe.rpm" Number "spindle speed that a probe measured, revolutions per minute";
     PROBE_TURN "probe.turn" Nanoseconds "revolution that each synchronous write of a probe waited for";

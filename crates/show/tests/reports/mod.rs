@@ -349,8 +349,7 @@ fn evidence(
 ) -> Evidence {
     Evidence {
         quantity: quantity.to_string(),
-        value,
-        unit,
+        amount: Quantity { value, unit },
         bound,
         n,
         how,

@@ -85,8 +85,8 @@ fn table(paper: &Paper, some: &[&Evidence], places: Option<&[String]>, spelt: bo
         let ink = verdict_ink(one);
         let mut cells: Vec<Cell> = vec![
             (one.quantity.clone(), Ink::default()),
-            (quantity(one.value, one.unit), ink),
-            (bound(one.bound, one.unit), Tone::Faint.into()),
+            (quantity(one.amount.value, one.amount.unit), ink),
+            (bound(one.bound, one.amount.unit), Tone::Faint.into()),
         ];
         if roomy {
             cells.push((count(one.n), Tone::Faint.into()));
@@ -111,7 +111,7 @@ fn table(paper: &Paper, some: &[&Evidence], places: Option<&[String]>, spelt: bo
 /// Heavy where the value meets its threshold; marked where it does not.
 fn verdict_ink(one: &Evidence) -> Ink {
     match one.bound {
-        Some(bound) if !bound.holds(one.value) => Tone::Warn.into(),
+        Some(bound) if !bound.holds(one.amount.value) => Tone::Warn.into(),
         Some(_) => Ink::strong(Tone::Plain),
         None => Ink::default(),
     }

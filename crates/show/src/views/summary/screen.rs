@@ -213,8 +213,8 @@ fn who(paper: &Paper, finding: &Finding) -> Block {
 /// The numbers that decide: two that met their threshold and one that describes, or what there is. A
 /// number that a reader can see for himself comes before a statistic.
 fn decides(paper: &Paper, finding: &Finding) -> Block {
-    let met = |one: &&Evidence| one.bound.is_some_and(|bound| bound.holds(one.value));
-    let plain = |one: &&Evidence| !matches!(one.unit, Unit::Sigma | Unit::Nats);
+    let met = |one: &&Evidence| one.bound.is_some_and(|bound| bound.holds(one.amount.value));
+    let plain = |one: &&Evidence| !matches!(one.amount.unit, Unit::Sigma | Unit::Nats);
     let all = &finding.evidence;
     let candidates = (all.iter().filter(met).filter(plain).map(|one| (one, DECIDE - 1)))
         .chain(all.iter().filter(met).map(|one| (one, 1)))
@@ -245,9 +245,9 @@ fn decides(paper: &Paper, finding: &Finding) -> Block {
 
 /// A number with its threshold; where there is room with its n, basis and source.
 fn number(paper: &Paper, one: &Evidence) -> String {
-    let mut text = format!("{}: {}", one.quantity, quantity(one.value, one.unit));
+    let mut text = format!("{}: {}", one.quantity, quantity(one.amount.value, one.amount.unit));
     if one.bound.is_some() {
-        text += &format!(" (threshold {})", bound(one.bound, one.unit));
+        text += &format!(" (threshold {})", bound(one.bound, one.amount.unit));
     }
     if paper.width() >= WIDE {
         let (n, origin) = (count(one.n), one.origin.to_string());
@@ -265,9 +265,9 @@ fn behind(paper: &Paper, finding: &Finding) -> Vec<Line> {
     }
     let room = LINES.saturating_sub(refuted.len() + 3);
     for one in &finding.evidence {
-        let mut text = format!("{}: {}", one.quantity, quantity(one.value, one.unit));
+        let mut text = format!("{}: {}", one.quantity, quantity(one.amount.value, one.amount.unit));
         if one.bound.is_some() {
-            text += &format!(" (threshold {})", bound(one.bound, one.unit));
+            text += &format!(" (threshold {})", bound(one.bound, one.amount.unit));
         }
         let (n, origin) = (count(one.n), one.origin.to_string());
         text += &format!(", n {n}, {}, {}", one.how.word(), file_name(&origin));
