@@ -3,7 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args};
 use iowhy_model::{Filter, Nanos, Stage};
 use iowhy_show::Style;
 
@@ -41,6 +42,15 @@ pub struct Output {
     /// Which part of the latency, for the commands that draw one: see [`Part`].
     #[arg(skip)]
     pub stage: Option<Stage>,
+}
+
+/// The same as numbers between commas, for the commands whose text is rows.
+#[derive(Args, Clone, Copy, Debug, Default)]
+#[command(next_help_heading = "Output")]
+pub struct Commas {
+    /// Comma-separated values instead of text
+    #[arg(long, conflicts_with = "json")]
+    pub csv: bool,
 }
 
 /// Which part of the latency is drawn.
@@ -134,8 +144,23 @@ impl Words {
     /// Reads them: numbers are an interval and a count, anything else (or a pipe) a capture.
     ///
     /// # Errors
-    /// If an interval or count is none.
-    pub fn task(&self) -> anyhow::Result<Task> {
+    /// If an interval or count is none, or if an option was given that does nothing for this task.
+    pub fn task(&self, matches: &ArgMatches) -> anyhow::Result<Task> {
+        let task = self.read()?;
+        match &task {
+            Task::Read(_) => only_live(matches)?,
+            Task::Watch(_) if self.format.is_some() => {
+                return Err(Hinted::error(
+                    "`--format` is for captures, and none is given",
+                    "name the capture, or leave `--format` out to watch this machine",
+                ));
+            }
+            Task::Watch(_) => {}
+        }
+        Ok(task)
+    }
+
+    fn read(&self) -> anyhow::Result<Task> {
         let mut files = Files {
             files: self.words.iter().map(PathBuf::from).collect(),
             format: self.format.clone(),
@@ -165,6 +190,34 @@ impl Words {
             _ => return Err(Hinted::error("too many words after the interval", usage)),
         };
         Ok(Task::Watch(Repeat { interval: Some(interval), count }))
+    }
+}
+
+/// Options that act while this machine is watched and nowhere else: their ids, and as they are typed.
+const LIVE: [(&str, &str); 6] = [
+    ("overhead", "--overhead"),
+    ("ftrace", "--ftrace"),
+    ("sampled", "--sampled"),
+    ("root", "--root"),
+    ("cumulative", "--cumulative"),
+    ("watch_for", "--for"),
+];
+
+/// Refuses them for captures, where they would do nothing.
+///
+/// # Errors
+/// If one was given.
+pub fn only_live(matches: &ArgMatches) -> anyhow::Result<()> {
+    let typed = |id: &str| {
+        matches!(matches.try_contains_id(id), Ok(true))
+            && matches.value_source(id) == Some(ValueSource::CommandLine)
+    };
+    match LIVE.iter().find(|(id, _)| typed(id)) {
+        None => Ok(()),
+        Some((_, option)) => Err(Hinted::error(
+            format!("`{option}` works only live, and captures are read here"),
+            format!("leave `{option}` out, or name no capture to watch this machine"),
+        )),
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, IsTerminal};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use iowhy_model::{Recording, Sink, Tally};
@@ -257,15 +258,47 @@ fn piped() -> anyhow::Result<bool> {
                 heard = hear(&stdin, PIPE_WAIT);
             }
             match heard {
-                Heard::End if kind == FileType::Fifo => Err(Hinted::error(
-                    "standard input ended without any data: the command before the `|` printed nothing",
-                    "run that command alone to see why; to watch this machine instead, add `< /dev/null`",
-                )),
-                heard => Ok(heard == Heard::Data),
+                Heard::End if kind == FileType::Fifo => Err(ended()),
+                heard => {
+                    let silent = heard == Heard::Silence && kind == FileType::Fifo;
+                    SILENT.store(silent, Ordering::Relaxed);
+                    if silent {
+                        messages::warn("nothing came on standard input: watching live", None);
+                    }
+                    Ok(heard == Heard::Data)
+                }
             }
         }
         _ => Ok(false),
     }
+}
+
+/// Whether this machine is watched because a pipe on standard input stayed silent.
+static SILENT: AtomicBool = AtomicBool::new(false);
+
+/// Looks again at a pipe that said nothing for so long that this machine is watched instead.
+///
+/// # Errors
+/// If it has ended or spoken since: what is watched is not what was to be read.
+pub fn still_silent() -> anyhow::Result<()> {
+    if !SILENT.load(Ordering::Relaxed) {
+        return Ok(());
+    }
+    match hear(&std::io::stdin(), Duration::ZERO) {
+        Heard::Silence => Ok(()),
+        Heard::End => Err(ended()),
+        Heard::Data => Err(Hinted::error(
+            "standard input brought data too late: this machine was being watched already",
+            "keep it in a file and read that: `COMMAND > capture.txt; iowhy capture.txt`",
+        )),
+    }
+}
+
+fn ended() -> anyhow::Error {
+    Hinted::error(
+        "standard input ended without any data: the command before the `|` printed nothing",
+        "run that command alone to see why; to watch this machine instead, add `< /dev/null`",
+    )
 }
 
 /// What came through a pipe.

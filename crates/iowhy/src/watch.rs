@@ -10,6 +10,7 @@ use iowhy_model::{Fact, Filter, Note, Recording, Sink};
 
 use crate::arguments::Selection;
 use crate::confined::{self, Later};
+use crate::inputs;
 use crate::messages::{self, Hinted, Progress};
 pub use crate::plan::Plan;
 use crate::stop::Stop;
@@ -187,6 +188,7 @@ impl Watch {
                 nap = nap.min(DRAIN);
             }
             std::thread::sleep(nap.min(Duration::from_millis(200)));
+            inputs::still_silent()?;
             self.pour(false)?;
             self.tend()?;
             self.show_progress(until);
@@ -198,6 +200,7 @@ impl Watch {
     /// # Errors
     /// As [`run_until`](Self::run_until).
     pub fn poll(&mut self) -> anyhow::Result<()> {
+        inputs::still_silent()?;
         self.pour(false)?;
         self.tend()
     }

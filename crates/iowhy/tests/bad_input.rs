@@ -259,11 +259,51 @@ fn a_device_the_capture_does_not_have_is_no_verdict() {
 }
 
 #[test]
-fn a_named_capture_is_read_whatever_else_is_said() {
+fn options_that_act_only_live_are_refused_for_captures() {
     let folder = Folder::new("named");
     let path = folder.file("good.txt", GOOD.as_bytes());
-    let (_, out, _) = parts(&iowhy(&["why", "--json", "--for", "1s", path.to_str().unwrap()]));
-    assert_eq!(report(&out)["inputs"][0]["format"], "biosnoop");
+    let path = path.to_str().unwrap();
+    for words in [
+        &["why", "--for", "1s"][..],
+        &["why", "--overhead"],
+        &["report", "-o", "-", "--for", "1s"],
+        &["stat", "--sampled"],
+        &["stat", "--root", "/"],
+        &["hist", "--ftrace"],
+        &["hist", "--cumulative"],
+        &["snoop", "--for", "1s"],
+        &["map", "--overhead"],
+    ] {
+        let (status, out, err) = parts(&iowhy(&[words, &[path]].concat()));
+        assert_eq!((status, out.as_str()), (2, ""), "{words:?}");
+        assert!(err.contains("works only live"), "{words:?}: {err}");
+    }
+    let (status, _, err) = parts(&iowhy(&["stat", "--format", "biosnoop", "1", "1"]));
+    assert_eq!(status, 2);
+    assert!(err.contains("`--format` is for captures"), "{err}");
+}
+
+#[test]
+fn rows_histograms_and_requests_come_as_csv() {
+    let folder = Folder::new("csv");
+    let path = folder.file("good.txt", GOOD.as_bytes());
+    let iostat = "Device r/s w/s rkB/s wkB/s r_await w_await aqu-sz %util\n\
+                  sda 10.00 0.00 40.00 0.00 5.00 0.00 0.05 5.00\n";
+    let rows = folder.file("io.txt", iostat.as_bytes());
+    for (command, file, heading) in [
+        ("stat", &rows, "input,device,layer,start_ns,"),
+        ("hist", &path, "input,device,op,stage,"),
+        ("snoop", &path, "input,device,op,"),
+        ("map", &path, "device,stage,start_s,"),
+    ] {
+        let (status, out, err) = parts(&iowhy(&[command, "--csv", file.to_str().unwrap()]));
+        assert_eq!(status, 0, "{command}: {err}");
+        let widths: Vec<usize> = out.lines().map(|line| line.split(',').count()).collect();
+        assert!(out.starts_with(heading) && widths.len() > 1, "{command}: {out}");
+        assert!(widths.iter().all(|width| *width == widths[0]), "{command}: {out}");
+        let (status, ..) = parts(&iowhy(&[command, "--csv", "--json", file.to_str().unwrap()]));
+        assert_eq!(status, 2, "{command}");
+    }
 }
 
 #[test]
@@ -281,6 +321,33 @@ fn a_producer_that_prints_nothing_is_an_error_and_no_live_verdict() {
         let (status, out, err) = parts(&child.wait_with_output().unwrap());
         assert_eq!((status, out.as_str()), (2, ""), "{words:?}: {err}");
         assert!(err.contains("ended without any data") && err.contains("hint: "), "{err}");
+    }
+}
+
+#[test]
+fn a_producer_that_is_silent_for_long_and_then_dies_is_an_error() {
+    use std::io::{BufRead, BufReader, Read, Write};
+    for (word, told) in [(&b""[..], "ended without any data"), (b"late\n", "brought data too late")]
+    {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_iowhy"))
+            .arg("why")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut pipe = child.stdin.take().unwrap();
+        let mut err = BufReader::new(child.stderr.take().unwrap());
+        let mut said = String::new();
+        while !said.contains("nothing came on standard input") {
+            assert!(err.read_line(&mut said).unwrap() > 0, "it ended: {said}");
+        }
+        pipe.write_all(word).unwrap();
+        drop(pipe);
+        err.read_to_string(&mut said).unwrap();
+        let (status, out, _) = parts(&child.wait_with_output().unwrap());
+        assert_eq!((status, out.as_str()), (2, ""), "{said}");
+        assert!(said.contains(told) && said.contains("hint: "), "{said}");
     }
 }
 

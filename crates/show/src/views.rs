@@ -11,12 +11,14 @@ pub mod heatmap_csv;
 pub mod heatmap_json;
 pub mod heatmap_png;
 pub mod heatmap_svg;
+pub mod hist_csv;
 pub mod hist_json;
 pub mod histogram;
 pub mod html;
 pub mod json;
 pub mod parquet;
 pub mod pylatencymap_records;
+pub mod stat_csv;
 pub mod stat_json;
 pub mod summary;
 pub mod table;
@@ -37,12 +39,14 @@ pub const VIEWS: &[View] = &[
     heatmap_json::VIEW,
     heatmap_png::VIEW,
     heatmap_svg::VIEW,
+    hist_csv::VIEW,
     hist_json::VIEW,
     histogram::VIEW,
     html::VIEW,
     json::VIEW,
     parquet::VIEW,
     pylatencymap_records::VIEW,
+    stat_csv::VIEW,
     stat_json::VIEW,
     summary::VIEW,
     table::VIEW,

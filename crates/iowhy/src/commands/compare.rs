@@ -37,7 +37,7 @@ use crate::clean;
 use crate::command::{Command, Status};
 use crate::confined;
 use crate::fail_on::FailOn;
-use crate::messages::Hinted;
+use crate::messages::{Hinted, Working};
 use crate::past::Past;
 
 /// Entry in the list of commands.
@@ -99,7 +99,9 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     }
     let [a, b] = gathered.as_slice() else { return Ok(Status::Failed) };
     let names = sides.each_ref().map(Side::name);
+    let working = Working::on("comparing");
     let comparison = compare([(&names[0], a), (&names[1], b)], &Options::default());
+    drop(working);
     let mut out = clean::stdout();
     if asked.output.json {
         iowhy_show::comparison::json(&comparison, &mut out)?;

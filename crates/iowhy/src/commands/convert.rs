@@ -38,7 +38,7 @@ use crate::arguments::{self, Files, Selection};
 use crate::clean::Clean;
 use crate::command::{Command, Status};
 use crate::confined;
-use crate::messages::{self, Hinted};
+use crate::messages::{self, Hinted, Working};
 use crate::outputs::{Force, Output};
 use crate::present::{counted, knows_devices};
 use crate::rows::{Drawn, Refused, Rows};
@@ -244,6 +244,7 @@ fn whole(
     };
     let kept = listings.into_iter().zip(outcomes).filter(|(_, outcome)| outcome.is_ok());
     report.recording.listings = kept.map(|(listing, _)| listing).collect();
+    let _working = Working::on("writing");
     output.fill_text(|out| (view.write)(&report, &style, out))?;
     Ok(Status::incomplete(say(&refused) || incomplete))
 }

@@ -35,7 +35,7 @@ use iowhy_model::{Recording, Report, Stage};
 use iowhy_show::{NewRecords, views};
 
 use crate::agreement::{self, Agreement};
-use crate::arguments::{Files, Output, Part, Repeat, Selection, Task, Tracing, Words};
+use crate::arguments::{Commas, Files, Output, Part, Repeat, Selection, Task, Tracing, Words};
 use crate::clean;
 use crate::command::{Command, Status};
 use crate::confined;
@@ -72,10 +72,10 @@ struct Hist {
     #[arg(long)]
     cumulative: bool,
     /// The time of day (UTC) above each report
-    #[arg(short = 'T', long, conflicts_with = "json")]
+    #[arg(short = 'T', long, conflicts_with_all = ["json", "csv"])]
     timestamp: bool,
     /// Records that PyLatencyMap reads, one a report, all that was counted together
-    #[arg(long, conflicts_with_all = ["by", "cumulative", "timestamp", "json"])]
+    #[arg(long, conflicts_with_all = ["by", "cumulative", "timestamp", "json", "csv"])]
     records: bool,
     #[command(flatten)]
     selection: Selection,
@@ -83,6 +83,8 @@ struct Hist {
     tracing: Tracing,
     #[command(flatten)]
     output: Output,
+    #[command(flatten)]
+    commas: Commas,
     #[command(flatten)]
     part: Part,
 }
@@ -94,15 +96,10 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let view = View(match (hist.records, hist.output.json) {
         (true, _) => &views::pylatencymap_records::VIEW,
         (_, true) => &views::hist_json::VIEW,
+        _ if hist.commas.csv => &views::hist_csv::VIEW,
         _ => &views::histogram::VIEW,
     });
-    let repeat = match hist.words.task()? {
-        Task::Read(_) if hist.cumulative => {
-            return Err(Hinted::error(
-                "`--cumulative` works only live",
-                "`iowhy hist FILE` shows what it holds per device and operation",
-            ));
-        }
+    let repeat = match hist.words.task(matches)? {
         Task::Read(files) if !hist.by.is_empty() => return by_files(&files, &view, &hist),
         Task::Read(files) => {
             return view.of_files(&files, &hist.selection.settled(), &hist.output, hist.timestamp);
@@ -191,7 +188,7 @@ fn grouped(
     mode: TraceMode,
 ) -> anyhow::Result<Status> {
     // Groups of all devices together belong to none that could be filtered.
-    let style = hist.output.style(Default::default());
+    let mut style = hist.output.style(Default::default());
     let mut groups = Groups::new(&hist.by);
     let mut agreement = Agreement::default();
     // Counts wait in the kernel; only single I/Os would pile up here.
@@ -223,9 +220,10 @@ fn grouped(
             writeln!(out, "{}", now())?;
         }
         view.write(&Report { recording, findings: Vec::new() }, &style, &mut out)?;
-        if rest.is_some() && !hist.output.json {
+        if rest.is_some() && !hist.output.json && !hist.commas.csv {
             writeln!(out)?;
         }
+        style.heading &= !hist.commas.csv;
         out.flush()?;
         if !hist.cumulative {
             groups.clear();

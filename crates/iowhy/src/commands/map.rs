@@ -91,7 +91,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     map.selection = map.selection.settled();
     map.output.stage = map.part.stage;
     let view = View(&views::heatmap::VIEW);
-    let repeat = match map.words.task()? {
+    let repeat = match map.words.task(matches)? {
         Task::Read(files) if map.compat.compat.is_some() => return map.compat.draw(&files),
         Task::Read(files) => return map.of_files(&files),
         Task::Watch(_) if map.hist => {

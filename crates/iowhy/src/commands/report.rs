@@ -20,7 +20,7 @@ use iowhy_diagnose::{Options, compare, judge};
 use iowhy_model::{Filter, Finding, Nanos, Recording, Report, Tally};
 use iowhy_show::{Before, Style};
 
-use crate::arguments::{Files, Output, Selection, watch_time};
+use crate::arguments::{Files, Output, Selection, only_live, watch_time};
 use crate::bounds;
 use crate::command::{Command, Status};
 use crate::commands::why;
@@ -69,7 +69,10 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     asked.selection = asked.selection.settled();
     asked.files.add_store();
     let healthy_origin = asked.baselines.yardstick()?;
-    let reads = asked.watch_for.is_none() && asked.files.given()?;
+    let reads = asked.files.named() || asked.watch_for.is_none() && asked.files.given()?;
+    if reads {
+        only_live(matches)?;
+    }
     let after: &[PathBuf] = if reads { &asked.files.files } else { &[] };
     let learned = asked.baselines.learned();
     let inputs: Vec<PathBuf> = after.iter().chain(&asked.against).cloned().collect();
@@ -120,7 +123,9 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         }
         incomplete |= bounds::said(&mut recording);
         incomplete |= recording.is_sampled() || recording.is_incomplete();
+        let working = Working::on("comparing");
         let comparison = compare([("before", &recording), ("after", &report.recording)], &options);
+        drop(working);
         let findings = judged(&recording, &options);
         (Report { recording, findings }, comparison)
     });

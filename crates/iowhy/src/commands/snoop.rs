@@ -42,7 +42,7 @@ use iowhy_live::TraceMode;
 use iowhy_model::{DeviceId, Level, Nanos, Recording, Report, Time};
 use iowhy_show::{clock, views};
 
-use crate::arguments::{Output, Selection, Task, Tracing, Words, watch_time};
+use crate::arguments::{Commas, Output, Selection, Task, Tracing, Words, watch_time};
 use crate::clean;
 use crate::command::{Command, Status};
 use crate::groups::Groups;
@@ -74,14 +74,14 @@ struct Snoop {
     #[arg(short = 'P', long)]
     pattern: bool,
     /// The time of day (UTC); of a capture that knows it, it is told anyway
-    #[arg(short = 'T', short_alias = 't', long, conflicts_with = "json")]
+    #[arg(short = 'T', short_alias = 't', long, conflicts_with_all = ["json", "csv"])]
     timestamp: bool,
     /// A column with the file that each I/O reads or writes, where it can be known
     #[arg(long)]
     files: bool,
     /// Instead of single I/Os, the ten stacks that sent those on which most time was spent; at each
     /// interval and at the end
-    #[arg(long, conflicts_with_all = ["json", "files", "pattern", "timestamp"])]
+    #[arg(long, conflicts_with_all = ["json", "csv", "files", "pattern", "timestamp"])]
     stacks: bool,
     /// With `--stacks`: all of them in the folded form that flame graphs are made of, at the end
     #[arg(long, requires = "stacks")]
@@ -92,13 +92,18 @@ struct Snoop {
     tracing: Tracing,
     #[command(flatten)]
     output: Output,
+    #[command(flatten)]
+    commas: Commas,
 }
 
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let snoop = Snoop::from_arg_matches(matches)?;
-    let view =
-        View(if snoop.output.json { &views::events_json::VIEW } else { &views::events::VIEW });
-    let repeat = match snoop.words.task()? {
+    let view = View(match (snoop.output.json, snoop.commas.csv) {
+        (true, _) => &views::events_json::VIEW,
+        (_, true) => &views::events_csv::VIEW,
+        _ => &views::events::VIEW,
+    });
+    let repeat = match snoop.words.task(matches)? {
         Task::Read(files) => {
             if snoop.stacks {
                 return Err(Hinted::error(
@@ -114,7 +119,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     };
     let selection = snoop.selection.settled_here();
     let mut watch = Watch::start(&Plan {
-        cgroups: snoop.output.json,
+        cgroups: snoop.output.json || snoop.commas.csv,
         files: snoop.files,
         stacks: snoop.stacks,
         ..Plan::traced(TraceMode::Events, &selection, snoop.tracing)?
@@ -132,7 +137,8 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         .zip(repeat.count)
         .map(|(interval, count)| interval.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX)));
     let end = snoop.watch_for.map(span).or(counted).unwrap_or(Duration::MAX);
-    let mut table = interval.filter(|_| !snoop.output.json && !snoop.folded).map(Table::new);
+    let numbers = snoop.output.json || snoop.commas.csv;
+    let mut table = interval.filter(|_| !numbers && !snoop.folded).map(Table::new);
     let mut out = clean::buffered();
     let mut until = Duration::ZERO;
     let (mut zero, mut wall) = (None, None);

@@ -11,6 +11,7 @@
 //! `iowhy stat 1`: every second.
 //! `iowhy stat 0.1 50 --device nvme0n1 --json`: fifty times, 100 ms apart, as JSON lines.
 //! `iowhy stat --sampled 5`: counters only, no tracing.
+//! `iowhy stat --csv 1 60 > io.csv`: a minute for a spreadsheet.
 //! `iowhy stat iostat.txt`: the rows of a capture, in one form whatever version printed them.
 
 use std::path::PathBuf;
@@ -21,7 +22,7 @@ use iowhy_live::TraceMode;
 use iowhy_model::Nanos;
 use iowhy_show::views;
 
-use crate::arguments::{Output, Selection, Task, Tracing, Words};
+use crate::arguments::{Commas, Output, Selection, Task, Tracing, Words};
 use crate::command::{Command, Status};
 use crate::messages::Hinted;
 use crate::present::{View, repeated};
@@ -47,7 +48,7 @@ struct Stat {
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
     /// The time of day (UTC) above each report
-    #[arg(short = 'T', long, conflicts_with = "json")]
+    #[arg(short = 'T', long, conflicts_with_all = ["json", "csv"])]
     timestamp: bool,
     #[command(flatten)]
     selection: Selection,
@@ -55,12 +56,18 @@ struct Stat {
     tracing: Tracing,
     #[command(flatten)]
     output: Output,
+    #[command(flatten)]
+    commas: Commas,
 }
 
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let stat = Stat::from_arg_matches(matches)?;
-    let view = View(if stat.output.json { &views::stat_json::VIEW } else { &views::table::VIEW });
-    let repeat = match stat.words.task()? {
+    let view = View(match (stat.output.json, stat.commas.csv) {
+        (true, _) => &views::stat_json::VIEW,
+        (_, true) => &views::stat_csv::VIEW,
+        _ => &views::table::VIEW,
+    });
+    let repeat = match stat.words.task(matches)? {
         Task::Read(files) => {
             let (selection, timestamp) = (stat.selection.settled(), stat.timestamp);
             return view.of_files(&files, &selection, &stat.output, timestamp);

@@ -77,7 +77,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
             "`iowhy stat 1` and `iowhy why` write to pipes and files",
         ));
     }
-    match top.words.task()? {
+    match top.words.task(matches)? {
         Task::Read(files) => replay(&top, &files),
         Task::Watch(repeat) => {
             let tick = repeat.interval.map(|tick| Duration::from_nanos(tick.ns() as u64));

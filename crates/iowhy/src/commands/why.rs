@@ -34,7 +34,7 @@ use iowhy_model::{EVENTS_JUDGED, Filter, Listing, Nanos, Op, Recording, Report, 
 use iowhy_show::views;
 
 use crate::agreement::Agreement;
-use crate::arguments::{Files, Output, Selection, Tracing, watch_time};
+use crate::arguments::{Files, Output, Selection, Tracing, only_live, watch_time};
 use crate::bounds;
 use crate::clean;
 use crate::command::{Command, Status};
@@ -126,6 +126,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         // Who says how long to watch wants this machine watched, unless captures are named: a pipe
         // that merely stands open as input is none.
         None if why.files.named() || why.watch_for.is_none() && why.files.given()? => {
+            only_live(matches)?;
             // A probe that may follow needs its device.
             if !why.ask {
                 let learned = why.baselines.learned();

@@ -7,6 +7,7 @@ use clap::Args;
 use iowhy_model::Report;
 use iowhy_show::{Growth, Palette, Style, views};
 
+use crate::arguments::Commas;
 use crate::clean;
 use crate::outputs::{Force, Output};
 use crate::present::View;
@@ -30,9 +31,8 @@ pub struct Drawing {
     /// Write a PNG picture there (`-` is standard output), instead of text to stdout
     #[arg(long, value_name = "FILE")]
     png: Option<PathBuf>,
-    /// The cells as CSV instead of text
-    #[arg(long, conflicts_with = "json")]
-    csv: bool,
+    #[command(flatten)]
+    commas: Commas,
     #[command(flatten)]
     force: Force,
 }
@@ -44,7 +44,7 @@ pub struct Pictures(Vec<(Output, View)>);
 impl Drawing {
     /// Whether the map is text for a person, which a terminal may show again and again.
     pub fn is_text(&self, json: bool) -> bool {
-        !(json || self.csv || self.svg.is_some() || self.png.is_some())
+        !(json || self.commas.csv || self.svg.is_some() || self.png.is_some())
     }
 
     /// The style with our colours.
@@ -95,7 +95,7 @@ impl Drawing {
                 false => output.fill_text(|out| view.write(report, style, out))?,
             }
         }
-        let view = match (json, self.csv) {
+        let view = match (json, self.commas.csv) {
             (true, _) => &views::heatmap_json::VIEW,
             (_, true) => &views::heatmap_csv::VIEW,
             _ if self.is_text(json) => &views::heatmap::VIEW,
