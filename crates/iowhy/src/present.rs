@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use iowhy_model::{FactValue, Filter, Recording, Report, Tally, key};
-use iowhy_show::{Style, TableStream, clock, views};
+use iowhy_show::clock::{self, Clock};
+use iowhy_show::{Style, TableStream, views};
 
 use crate::agreement::{self, Agreement};
 use crate::arguments::{Files, Output, Repeat, Selection};
@@ -133,9 +134,13 @@ fn no_time_of_day() {
 /// # Errors
 /// If none of them says it.
 pub fn when(recording: &Recording) -> anyhow::Result<String> {
-    let mut reach: Option<(i64, i64)> = None;
+    let mut reach: Option<(Clock, i64, i64)> = None;
     for listing in &recording.listings {
-        let Some(zero) = clock::zero(listing) else { continue };
+        let Some(clock) = Clock::of_any(recording, listing) else { continue };
+        if reach.is_some_and(|(first, ..)| first.utc != clock.utc) {
+            continue;
+        }
+        let zero = clock.zero;
         let counted = listing.distributions.iter().filter_map(|one| Some((one.start?, one.length)));
         let averaged = listing.intervals.iter().filter_map(|one| Some((one.start?, one.length)));
         let stretches = counted.chain(averaged).map(|(start, length)| {
@@ -150,17 +155,18 @@ pub fn when(recording: &Recording) -> anyhow::Result<String> {
         let whole = began.map(|began| (began, began.saturating_add(watched)));
         for (from, to) in stretches.chain(whole) {
             let (from, to) = (from.saturating_add(zero), to.saturating_add(zero));
-            let (first, last) = reach.unwrap_or((from, to));
-            reach = Some((first.min(from), last.max(to)));
+            let (clock, first, last) = reach.unwrap_or((clock, from, to));
+            reach = Some((clock, first.min(from), last.max(to)));
         }
     }
-    let (from, to) = reach.ok_or_else(|| {
+    let (clock, from, to) = reach.ok_or_else(|| {
         Hinted::error(
             "the capture does not say the time of day",
             "leave `--timestamp` out; the times shown then are those of the capture's own clock",
         )
     })?;
-    Ok(format!("{} to {}", clock::date_and_time(from), clock::date_and_time(to)))
+    let words = |at: i64| clock.words(at.saturating_sub(clock.zero));
+    Ok(format!("{} to {}", words(from), words(to)))
 }
 
 /// What captures of any length hold, counted as it comes for views that draw no single I/Os: what

@@ -325,6 +325,35 @@ fn a_producer_that_prints_nothing_is_an_error_and_no_live_verdict() {
 }
 
 #[test]
+fn rows_tell_the_time_that_the_capture_prints() {
+    let folder = Folder::new("times");
+    let sar = "12:00:01 DEV tps rkB/s wkB/s areq-sz aqu-sz await %util\n\
+               12:10:01 sda 10.00 0.00 80.00 8.00 0.05 5.00 2.00\n\
+               12:20:01 sda 10.00 0.00 80.00 8.00 0.05 5.00 2.00\n";
+    let iostat = "11/21/2026 03:01:02 PM\nDevice r/s w/s rkB/s wkB/s r_await w_await aqu-sz %util\n\
+                  sda 10.00 0.00 40.00 0.00 5.00 0.00 0.05 5.00\n\n\
+                  11/21/2026 03:01:12 PM\nDevice r/s w/s rkB/s wkB/s r_await w_await aqu-sz %util\n\
+                  sda 10.00 0.00 40.00 0.00 5.00 0.00 0.05 5.00\n";
+    for (name, text, row, whole) in [
+        ("sar", sar, "from 12:10:01 over 10 min", "12:00:01 to 12:20:01"),
+        (
+            "iostat",
+            iostat,
+            "from 2026-11-21 15:01:02 over 10 s",
+            "2026-11-21 15:01:02 to 2026-11-21 15:01:12",
+        ),
+    ] {
+        let path = folder.file(name, text.as_bytes());
+        let (status, out, err) = parts(&iowhy(&["stat", path.to_str().unwrap()]));
+        assert_eq!(status, 0, "{err}");
+        let out = out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(out.contains(row), "{out}");
+        let (_, out, err) = parts(&iowhy(&["stat", "-T", path.to_str().unwrap()]));
+        assert!(out.starts_with(whole), "{out}{err}");
+    }
+}
+
+#[test]
 fn a_producer_that_is_silent_for_long_and_then_dies_is_an_error() {
     use std::io::{BufRead, BufReader, Read, Write};
     for (word, told) in [(&b""[..], "ended without any data"), (b"late\n", "brought data too late")]

@@ -167,6 +167,28 @@ fn a_browser_draws_zooms_and_prints_it() {
     assert_eq!(browser.complaints, [""; 0], "the page complained");
 }
 
+#[test]
+fn the_page_tells_the_time_of_day_where_the_capture_knows_it() {
+    let Some(mut browser) = browser("clock") else { return };
+    let folder = Folder::new("clock");
+    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../read/samples");
+    let known = samples.join("native_capture/iowhy-0.1--loop-device.bin");
+    for (capture, told) in [
+        (known, "^at \\d\\d:\\d\\d:\\d\\d\\.\\d{3}[:,]"),
+        (case("dusty-disk"), "^at [\\d.]+ s[:,]"),
+    ] {
+        browser.open(&folder.report(&capture));
+        let at = format!(
+            "(() => {{ const f = document.querySelector('figure[data-map]'); \
+             f.dispatchEvent(new KeyboardEvent('keydown', {{key: 'ArrowRight'}})); \
+             const t = f.querySelector('output').textContent; \
+             return /{told}/.test(t) ? 'right' : t; }})()"
+        );
+        assert_eq!(browser.eval(&at), "right", "{}", capture.display());
+    }
+    assert_eq!(browser.complaints, [""; 0], "the page complained");
+}
+
 /// Every case, and the first sample of each format; every sample with `IOWHY_EVERY=1`.
 fn captures() -> Vec<PathBuf> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));

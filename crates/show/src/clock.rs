@@ -1,22 +1,58 @@
-//! Times of day (UTC), for listings whose clock says when its zero was.
+//! Times of day, for listings whose clock says when its zero was: UTC, or as the input printed it.
 
 use iowhy_model::{FactValue, Listing, Recording, key};
 
-/// Nanoseconds since 1970 (UTC) at the zero of a listing's clock, if it is known.
-pub fn zero(listing: &Listing) -> Option<i64> {
-    match listing.facts.iter().find(|fact| fact.key == key::CLOCK_OFFSET)?.value {
-        FactValue::Duration(offset) => Some(offset.ns()),
-        _ => None,
+/// Nanoseconds of a day.
+const DAY_NS: i64 = 86_400_000_000_000;
+
+/// What a listing says of the time of day.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Clock {
+    /// Nanoseconds since 1970 at the zero of the listing's clock; less than a day if no date is known.
+    pub zero: i64,
+    /// Whether that is UTC; else it is the time that the input printed, in a zone of its own.
+    pub utc: bool,
+}
+
+impl Clock {
+    /// Of a listing, if it says any.
+    pub fn of(listing: &Listing) -> Option<Clock> {
+        let stated = |key, utc| {
+            let fact = listing.facts.iter().find(|fact| fact.key == key)?;
+            let FactValue::Duration(zero) = fact.value else { return None };
+            Some(Clock { zero: zero.ns(), utc })
+        };
+        stated(key::CLOCK_OFFSET, true).or_else(|| stated(key::CLOCK_PRINTED, false))
+    }
+
+    /// The same, told by this listing or by another of the same capture: one clock times all of it.
+    pub fn of_any(recording: &Recording, listing: &Listing) -> Option<Clock> {
+        let own = |other: &&Listing| {
+            let (source, other) = (&listing.source, &other.source);
+            source.input == other.input && source.format == other.format
+        };
+        Clock::of(listing).or_else(|| recording.listings.iter().filter(own).find_map(Clock::of))
+    }
+
+    /// A moment of the listing, with its date if that is known.
+    pub fn words(self, at_ns: i64) -> String {
+        let at = self.zero.saturating_add(at_ns);
+        match (self.utc, self.zero < DAY_NS) {
+            (true, _) => date_and_time(at),
+            (false, true) => of_day(second_of_day(at), 0),
+            (false, false) => date_and_time(at).trim_end_matches(" UTC").to_string(),
+        }
+    }
+
+    /// Seconds since midnight of a moment of the listing.
+    pub fn second(self, at_ns: i64) -> f64 {
+        second_of_day(self.zero.saturating_add(at_ns))
     }
 }
 
-/// The same, told by this listing or by another of the same capture: one clock times all of it.
-pub fn zero_in(recording: &Recording, listing: &Listing) -> Option<i64> {
-    let own = |other: &&Listing| {
-        let (source, other) = (&listing.source, &other.source);
-        source.input == other.input && source.format == other.format
-    };
-    zero(listing).or_else(|| recording.listings.iter().filter(own).find_map(zero))
+/// Nanoseconds since 1970 (UTC) at the zero of a listing's clock, if it is known.
+pub fn zero(listing: &Listing) -> Option<i64> {
+    Clock::of(listing).filter(|clock| clock.utc).map(|clock| clock.zero)
 }
 
 /// A moment as `2026-11-21 11:36:07 UTC` (days to a date after Howard Hinnant's "chrono-compatible
@@ -51,7 +87,7 @@ pub fn of_day(seconds: f64, decimals: usize) -> String {
 
 /// Seconds since midnight (UTC) of a moment.
 pub fn second_of_day(since_1970_ns: i64) -> f64 {
-    since_1970_ns.rem_euclid(86_400_000_000_000) as f64 / 1e9
+    since_1970_ns.rem_euclid(DAY_NS) as f64 / 1e9
 }
 
 #[cfg(test)]
@@ -65,6 +101,14 @@ mod tests {
         assert_eq!(at(951_782_399), "2000-02-28 23:59:59 UTC");
         assert_eq!(at(951_782_400), "2000-02-29 00:00:00 UTC");
         assert_eq!(at(1_795_260_967), "2026-11-21 11:36:07 UTC");
+    }
+
+    #[test]
+    fn a_printed_time_has_no_zone_and_no_date_that_is_not_known() {
+        let at = |zero: i64, utc| Clock { zero: zero * 1_000_000_000, utc }.words(60_000_000_000);
+        assert_eq!(at(1_795_260_907, true), "2026-11-21 11:36:07 UTC");
+        assert_eq!(at(1_795_260_907, false), "2026-11-21 11:36:07");
+        assert_eq!(at(86_399, false), "00:00:59");
     }
 
     #[test]

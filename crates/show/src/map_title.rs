@@ -2,7 +2,7 @@
 
 use iowhy_model::{Layer, Listing, Recording, Series};
 
-use crate::clock;
+use crate::clock::Clock;
 use crate::picture::Picture;
 use crate::scale::stage_words;
 use crate::words::{duration, several};
@@ -37,9 +37,8 @@ pub fn title(
             text += &format!(", latest {}", duration(latest));
         }
     }
-    if let Some(zero) = clock::zero(listing) {
-        let start = zero.saturating_add((picture.start * 1e9) as i64);
-        text += &format!(", from {}", clock::date_and_time(start));
+    if let Some(clock) = Clock::of(listing) {
+        text += &format!(", from {}", clock.words((picture.start * 1e9) as i64));
     } else if picture.origin() != 0.0 {
         text += &format!(", 0 is at {:.3} s of its clock", picture.origin());
     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use iowhy_model::{DeviceId, Edges, Filter, Histogram, Listing, Series};
 
 use crate::Style;
-use crate::clock;
+use crate::clock::Clock;
 use crate::colour_scale::Scale;
 use crate::paint::{Grid, Mark, latency_label};
 use crate::scale;
@@ -134,11 +134,8 @@ impl Picture {
 
     /// Where the time axis begins, in seconds, and whether these are seconds of the day.
     pub fn axis(&self, listing: &Listing) -> (f64, bool) {
-        match clock::zero(listing) {
-            Some(zero) => {
-                let start = zero.saturating_add((self.start * 1e9) as i64);
-                (clock::second_of_day(start), true)
-            }
+        match Clock::of(listing) {
+            Some(clock) => (clock.second((self.start * 1e9) as i64), true),
             None => (self.start - self.origin(), false),
         }
     }

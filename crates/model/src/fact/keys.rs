@@ -58,6 +58,7 @@ keys {
     CHECKPOINT_SYNC "checkpoint.sync" Seconds "time that checkpoints flushed files";
     CHECKPOINT_TOTAL "checkpoint.total" Seconds "time that checkpoints took";
     CLOCK_BEGAN "clock.began_realtime_ns" Nanoseconds "time of day when the watch began, since 1970";
+    CLOCK_PRINTED "clock.printed_ns" Nanoseconds "time that the input prints for the zero of its clock, in a zone of its own, since 1970 or since midnight";
     CLOCK_OFFSET "clock.realtime_offset_ns" Nanoseconds "time of day at the zero of the clock, since 1970";
     COMMIT_SLOW "commit.slow" Count "commits slower than a limit";
     COMMIT_SLOWEST "commit.slowest" Microseconds "time of the slowest commit";

@@ -244,7 +244,8 @@ impl AtopScreen {
         let seconds = title.as_ref().map(|title| title.seconds);
         let at = title.as_ref().and_then(|title| title.at).filter(|_| !since_boot);
         let start = at.and_then(|at| {
-            let since = at.since(*self.first.get_or_insert(at))?;
+            WallTime::begin(&mut self.first, at, sink);
+            let since = at.since(self.first?)?;
             Some(iowhy_model::Time::from_seconds(since))
         });
         for disk in std::mem::take(&mut self.disks) {

@@ -128,7 +128,7 @@ impl Collectl {
             draft.take(groups, column, decimal(word));
         }
         let moment = words.get(..named).map(|time| time.join(" "));
-        self.advance(moment.as_deref());
+        self.advance(moment.as_deref(), sink);
         self.pour(words.get(named).copied().unwrap_or_default(), &draft, sink);
         Step::Took
     }
@@ -141,7 +141,7 @@ impl Collectl {
         // `20261121` is taken apart, so that the days are known.
         let dated = date.get(..4).zip(date.get(4..6)).zip(date.get(6..8));
         let dated = dated.map(|((year, month), day)| format!("{year}-{month}-{day} {time}"));
-        self.advance(dated.as_deref());
+        self.advance(dated.as_deref(), sink);
         let mut drafts: Vec<(&str, Draft)> = Vec::new();
         for ((disk, column), word) in self.plot.iter().zip(values) {
             if disk.is_empty() || column == "Name" {
@@ -173,10 +173,13 @@ impl Collectl {
     }
 
     /// A row of another time than the one before ends another interval.
-    fn advance(&mut self, printed: Option<&str>) {
+    fn advance(&mut self, printed: Option<&str>, sink: &mut dyn Sink) {
         let Some(now) = printed.and_then(WallTime::read) else { return };
         if self.now == Some(now) {
             return;
+        }
+        if self.now.is_none() {
+            now.state(0.0, sink);
         }
         let past = self.now.zip(self.before).and_then(|(end, before)| end.since(before));
         self.elapsed += past.unwrap_or(0.0);

@@ -97,7 +97,9 @@ impl Reader for CollectlBrief {
                 interval.start = Some(Time::from_seconds(start));
                 interval.length = Some(Nanos::from_seconds(length));
             }
-            self.first = self.first.or(now);
+            if let Some(now) = now {
+                WallTime::begin(&mut self.first, now, sink);
+            }
             self.before = now.or(self.before);
         }
         sink.interval(interval);

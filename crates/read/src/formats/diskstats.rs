@@ -204,6 +204,9 @@ impl Copies {
             current.into_iter().map(|counters| (counters.name.clone(), counters)).collect();
         self.seen.clear();
         self.before = self.now;
+        if let (None, Some(Clock::Wall(now))) = (self.first, self.now) {
+            now.state(0.0, sink);
+        }
         self.first = self.first.or(self.now);
     }
 }

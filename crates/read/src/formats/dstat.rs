@@ -216,7 +216,9 @@ impl Dstat {
                 self.written.take(whole.iter().map(|pair| pair[1]).sum::<f64>() / 1024.0);
             }
         }
-        self.first = self.first.or(now);
+        if let Some(now) = now {
+            WallTime::begin(&mut self.first, now, sink);
+        }
         self.before = now;
         Step::Took
     }

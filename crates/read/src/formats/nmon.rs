@@ -107,7 +107,10 @@ impl Reader for Nmon {
             let now = self.moments.get(&snapshot).copied();
             let seconds = now.zip(before).and_then(|(now, before)| now.since(before));
             let seconds = seconds.or(self.interval).filter(|seconds| *seconds > 0.0);
-            first = first.or(now);
+            if let (None, Some(now)) = (first, now) {
+                now.state(self.interval.unwrap_or(0.0), sink);
+                first = Some(now);
+            }
             let end = now.zip(first).and_then(|(now, first)| now.since(first));
             for (place, row) in rows {
                 let Some(name) = self.disks.get(place) else { continue };

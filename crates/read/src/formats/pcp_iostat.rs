@@ -91,7 +91,7 @@ impl Reader for PcpIostat {
         if let Some(moment) = WallTime::read(&stamp.join(" "))
             && self.now != Some(moment)
         {
-            self.first = self.first.or(Some(moment));
+            WallTime::begin(&mut self.first, moment, sink);
             (self.before, self.now) = (self.now, Some(moment));
         }
         self.row(place, &words[from.saturating_sub(place)..], row, sink);

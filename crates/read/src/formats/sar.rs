@@ -215,7 +215,13 @@ impl Sadf {
     ) {
         let mut draft = Draft::default();
         self.columns.iter().zip(cells).for_each(|(column, word)| draft.take(column, word));
-        let (first, before) = *self.first.get_or_insert((moment, seconds));
+        let (first, before) = match self.first {
+            Some(first) => first,
+            None => {
+                moment.state(seconds, sink);
+                *self.first.insert((moment, seconds))
+            }
+        };
         let since = moment.since(first).map(|since| since + before - seconds);
         let mut interval = draft.interval(sink.device(&named(name)));
         interval.length = Some(Nanos::from_seconds(seconds));
@@ -280,6 +286,7 @@ impl Reader for Sar {
         if let Some(header) = Header::of(line) {
             if let (Stamp::At(moment), None) = (header.stamp, self.before) {
                 self.before = Some(moment);
+                moment.state(0.0, sink);
             }
             self.table = Some(header);
             return Step::Took;

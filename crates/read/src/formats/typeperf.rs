@@ -128,7 +128,7 @@ impl Reader for Typeperf {
         for (disk, values) in disks {
             pour(disk, &values, span, sink);
         }
-        self.first = self.first.or(Some(moment));
+        WallTime::begin(&mut self.first, moment, sink);
         self.before = Some(moment);
         Step::Took
     }

@@ -1,8 +1,10 @@
 //! Wall-clock lines as tools print them: ISO, American, European, `date`, time of day, epoch.
 
+use iowhy_model::{Fact, FactValue, Nanos, Sink, key};
+
 use crate::{decimal, integer};
 
-/// A point in time as printed. Only differences are used, so zones are read over.
+/// A point in time as printed. It is compared with its like only, so zones are read over.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct WallTime {
     /// Days since 1970, if a date was printed.
@@ -37,6 +39,33 @@ impl WallTime {
             }
         }
         parts.moment()
+    }
+
+    /// States that the clock of the open listing began so many seconds before this moment, as far as that
+    /// is within the day or the date is known.
+    pub(crate) fn state(self, before: f64, sink: &mut dyn Sink) {
+        let (key, days) = match (self.day, self.second) {
+            (None, DAY..FIRST_EPOCH) => return,
+            (None, FIRST_EPOCH..) => (key::CLOCK_OFFSET, 0.0),
+            (day, _) => (key::CLOCK_PRINTED, day.unwrap_or(0) as f64 * DAY),
+        };
+        let zero = days + self.second - before;
+        if zero >= 0.0 {
+            let zero = FactValue::Duration(Nanos::from_seconds(zero));
+            let read_from = sink.source().place();
+            sink.fact(Fact::new(None, key, zero, read_from));
+            // What holds nothing but a time is no capture.
+            let source = sink.source();
+            source.records = source.records.saturating_sub(1);
+        }
+    }
+
+    /// Takes the first moment of a listing as the zero of its clock.
+    pub(crate) fn begin(first: &mut Option<WallTime>, now: WallTime, sink: &mut dyn Sink) {
+        if first.is_none() {
+            *first = Some(now);
+            now.state(0.0, sink);
+        }
     }
 
     /// Seconds from `earlier` to this moment. Without dates, past midnight is understood; `None`

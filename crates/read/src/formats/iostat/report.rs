@@ -85,7 +85,7 @@ impl Reports {
         self.flush(sink);
         self.run.before = self.run.now;
         self.run.now = Some(moment);
-        self.run.first = self.run.first.or(Some(moment));
+        WallTime::begin(&mut self.run.first, moment, sink);
     }
 
     /// An avg-cpu header begins a report.

@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 
-use iowhy_model::{Event, Name, Op, Report};
+use iowhy_model::{Event, Listing, Name, Op, Report};
 use serde_json::{Value, json};
 
 use crate::Style;
 use crate::cells::{Column, Map, maps};
+use crate::clock::Clock;
 use crate::crowd::{FIGURES, TEXTS};
 use crate::objects::{findings, inputs, object};
 
@@ -38,11 +39,17 @@ pub fn json(report: &Report, style: &Style) -> String {
         ("findings", findings(report, style)),
         ("devices", recording.devices().iter().map(|device| device.name.as_str()).collect()),
         ("spans", spans.into()),
+        ("clocks", recording.listings.iter().map(of_day).collect()),
         ("maps", all.iter().map(|(op, map)| cells(*op, map)).collect()),
         ("names", names.into()),
         ("slow", slow.into()),
     ])
     .to_string()
+}
+
+/// The time of day at the zero of an input's clock, in nanoseconds since midnight.
+fn of_day(listing: &Listing) -> Value {
+    Clock::of(listing).map_or(Value::Null, |clock| clock.zero.rem_euclid(86_400_000_000_000).into())
 }
 
 /// Every map, and beside those of several operations one for each operation.

@@ -33,6 +33,19 @@ const ramp = (share) => {
   const k = Math.min(Math.floor(at), STOPS.length - 2), part = at - k;
   return STOPS[k].map((low, c) => Math.round(low + (STOPS[k + 1][c] - low) * part));
 };
+// A moment of an input: the time of day where it knows that, else seconds on its clock.
+const SECOND = 1e9, DAY = 86400 * SECOND;
+const zero = (input) => data.clocks[input];
+const ofDay = (ns, step) => {
+  const digits = step < SECOND ? Math.min(Math.ceil(-Math.log10(step / SECOND)), 6) : 0;
+  const unit = SECOND / 10 ** digits, parts = (Math.round(ns / unit) % (DAY / unit) + DAY / unit) % (DAY / unit);
+  const whole = Math.floor(parts / 10 ** digits), two = (n) => String(n).padStart(2, "0");
+  const clock = two(Math.floor(whole / 3600)) + ":" + two(Math.floor(whole / 60) % 60) + ":" + two(whole % 60);
+  return digits ? clock + "." + String(parts % 10 ** digits).padStart(digits, "0") : clock;
+};
+const moment = (input, ns) => zero(input) === null
+  ? Number((ns / SECOND).toPrecision(9)) + " s"
+  : ofDay(zero(input) + ns, SECOND / 1000);
 const css = (rgb) => "rgb(" + rgb.join(",") + ")";
 const TEXT = "#a0a6b2", STRONG = "#eceef2", EMPTY = [34, 37, 45];
 const LEFT = 76, RIGHT = 12, TOP = 8, BOTTOM = 26;
@@ -65,17 +78,21 @@ const canvasIn = (figure, height, label) => {
   };
   return [canvas, prepare];
 };
-const axis = (pen, width, height, [from, to]) => {
+const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400];
+const axis = (pen, width, height, [from, to], input) => {
   pen.fillStyle = TEXT;
   pen.textAlign = "center";
   const wide = width - LEFT - RIGHT, rough = (to - from) / Math.max(wide / 110, 1);
   const base = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((k) => k * base).find((k) => k >= rough) || base;
-  for (let at = Math.ceil(from / step) * step; at <= to; at += step) {
+  const plain = [1, 2, 5, 10].map((k) => k * base).find((k) => k >= rough) || base;
+  const began = zero(input), round = STEPS.map((k) => k * SECOND).find((k) => k >= rough);
+  const step = began !== null && rough >= SECOND && round ? round : plain;
+  const shift = began === null ? 0 : began;
+  for (let at = Math.ceil((from + shift) / step) * step - shift; at <= to; at += step) {
     const x = LEFT + (at - from) / (to - from) * wide;
     pen.fillRect(x, height - BOTTOM, 1, 4);
     if (x > LEFT + 14 && x < width - 24)
-      pen.fillText(Number((at / 1e9).toPrecision(7)) + " s", x, height - BOTTOM + 14);
+      pen.fillText(began === null ? Number((at / 1e9).toPrecision(7)) + " s" : ofDay(at + began, step), x, height - BOTTOM + 14);
   }
 };
 const marks = (pen, low, high, y) => {
@@ -152,17 +169,17 @@ for (const figure of document.querySelectorAll("figure[data-map]")) {
   const say = (at, y) => {
     const map = current();
     const column = map.columns.find(([start, length]) => at >= start && at < start + length);
-    if (!column) { out.textContent = "at " + three(at / 1e9) + " s: not watched"; return; }
+    if (!column) { out.textContent = "at " + moment(input, at) + ": not watched"; return; }
     const [start, length, cells] = column;
     if (y === null) {
       const ios = cells.reduce((sum, [, n]) => sum + n, 0);
       const waited = cells.reduce((sum, [, , w]) => sum + w, 0);
-      out.textContent = "at " + three(start / 1e9) + " s: " + ios + " I/Os in " + time(length) + ", " + time(waited) + " waited";
+      out.textContent = "at " + moment(input, start) + ": " + ios + " I/Os in " + time(length) + ", " + time(waited) + " waited";
       return;
     }
     const k = row(map, y), cell = cells.find(([place]) => place === k) || [k, 0, 0];
     const high = map.edges[k + 1];
-    out.textContent = "at " + Number((start / 1e9).toPrecision(7)) + " s, " + time(map.edges[k]) + " to " + (high === null ? "any" : time(high)) +
+    out.textContent = "at " + moment(input, start) + ", " + time(map.edges[k]) + " to " + (high === null ? "any" : time(high)) +
       ": " + cell[1] + " I/Os in " + time(length) + " (" + three(cell[1] / length * 1e9) + " per s), " + time(cell[2]) + " waited";
   };
   interact(figure, canvas, input, say);
@@ -198,7 +215,7 @@ for (const figure of document.querySelectorAll("figure[data-map]")) {
     pen.fillStyle = TEXT; pen.textAlign = "right";
     for (let k = 0, last = Infinity; k < rows; k++)
       if (last - y(k) > 18) { pen.fillText(time(map.edges[k]), LEFT - 8, y(k)); last = y(k); }
-    axis(pen, width, heights, [from, to]);
+    axis(pen, width, heights, [from, to], input);
     // The histogram of the time that is shown.
     const [brush, across] = prepareBars(), counts = new Array(rows).fill(0), waits = new Array(rows).fill(0);
     for (const [start, length, cells] of map.columns) {
@@ -244,7 +261,7 @@ if (scatter && data.slow.length) {
       else { pen.beginPath(); pen.arc(x, top, 2.4, 0, 7); pen.fill(); }
     }
     marks(pen, low, high, y);
-    axis(pen, width, 260, [from, to]);
+    axis(pen, width, 260, [from, to], input());
   });
   canvas.addEventListener("pointermove", (event) => {
     const box = canvas.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top;
@@ -253,7 +270,7 @@ if (scatter && data.slow.length) {
       const far = (dot[0] - x) ** 2 + (dot[1] - y) ** 2;
       if (far < near) { near = far; best = dot[2]; }
     }
-    if (best) out.textContent = data.devices[best[3]] + " " + best[4] + " " + time(best[2]) + " completed at " + Number((best[1] / 1e9).toPrecision(9)) + " s" +
+    if (best) out.textContent = data.devices[best[3]] + " " + best[4] + " " + time(best[2]) + " completed at " + moment(best[0], best[1]) +
       (best[5] === null ? "" : ", " + size(best[5])) + (best[6] === null ? "" : ", sector " + best[6]) + (best[7] === null ? "" : ", " + data.names[best[7]]);
   });
 }

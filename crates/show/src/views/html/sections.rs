@@ -182,8 +182,9 @@ pub fn pictures(report: &Report, style: &Style, out: &mut dyn Write) -> io::Resu
         svg(&one.figure, out)?;
         writeln!(
             out,
-            "<figcaption>Up: latency. Right: time on the clock of the input. Colour: I/Os per \
-             second, or time waited per second (to four digits).</figcaption></figure>"
+            "<figcaption>Up: latency. Right: the time of day where the input \
+             knows it, else time on its own clock. Colour: I/Os per second, or time waited per second \
+             (to four digits).</figcaption></figure>"
         )?;
     }
     let rest = drawn.len().saturating_sub(PICTURES);

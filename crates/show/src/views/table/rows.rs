@@ -9,7 +9,7 @@ use iowhy_model::{
 
 use super::layout::COLUMNS;
 use crate::Style;
-use crate::clock;
+use crate::clock::Clock;
 use crate::sources::file_name;
 use crate::words::duration;
 
@@ -149,10 +149,8 @@ fn of_intervals(
 fn heading(recording: &Recording, listing: &Listing, interval: &Interval) -> String {
     let mut text = title(listing);
     if let Some(start) = interval.start {
-        text += &match clock::zero_in(recording, listing) {
-            Some(zero) => {
-                format!("  from {}", clock::date_and_time(zero.saturating_add(start.ns())))
-            }
+        text += &match Clock::of_any(recording, listing) {
+            Some(clock) => format!("  from {}", clock.words(start.ns())),
             None => format!("  from {}", duration(start.ns() as f64)),
         };
     }
