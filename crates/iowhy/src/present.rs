@@ -29,7 +29,7 @@ impl View {
 
     /// Whether it draws no single I/Os, so that counts are enough for it.
     fn is_of_histograms(&self) -> bool {
-        [views::histogram::VIEW, views::hist_json::VIEW].contains(self.0)
+        [views::histogram::VIEW, views::hist_csv::VIEW, views::hist_json::VIEW].contains(self.0)
     }
 
     /// Draws a report.
