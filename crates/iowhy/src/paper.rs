@@ -63,3 +63,111 @@ fn unicode() -> bool {
         value.contains("utf-8") || value.contains("utf8")
     })
 }
+
+/// Paragraphs for paper of this width: lines that belong together are joined and broken anew, and what
+/// follows the first break of a line that has a place of its own stands below its text.
+pub fn wrapped(text: &str, width: usize) -> String {
+    let mut out = String::new();
+    let mut paragraph: Option<(usize, String)> = None;
+    for line in text.lines() {
+        let own = line.is_empty() || line.starts_with([' ', '`', '-', '|']) || is_heading(line);
+        match &mut paragraph {
+            Some((_, words)) if !own => {
+                words.push(' ');
+                words.push_str(line);
+            }
+            _ => {
+                flow(paragraph.take(), width, &mut out);
+                paragraph = Some((hang(line), line.to_string()));
+            }
+        }
+        if line.is_empty() || is_heading(line) {
+            flow(paragraph.take(), width, &mut out);
+        }
+    }
+    flow(paragraph, width, &mut out);
+    out
+}
+
+/// Lines for paper of this width, each broken by itself; what follows stands below this column.
+pub fn hung(text: &str, column: usize, width: usize) -> String {
+    let mut out = String::new();
+    text.lines().for_each(|line| flow(Some((column, line.to_string())), width, &mut out));
+    out
+}
+
+/// `EXAMPLES`, as manuals have them.
+fn is_heading(line: &str) -> bool {
+    line.chars().any(char::is_alphabetic) && !line.chars().any(char::is_lowercase)
+}
+
+/// Where the rest of a line stands: below its second column if it has two, else below its beginning.
+fn hang(line: &str) -> usize {
+    let indent = line.len() - line.trim_start().len();
+    let gap = line[indent..].find("  ").map(|at| at + indent);
+    let second = gap.map(|at| at + line[at..].len() - line[at..].trim_start().len());
+    let column = second.map(|at| line[..at].chars().count());
+    match column {
+        Some(column) if column <= 30 => column,
+        _ if line.starts_with(['`', '-']) => indent + 2,
+        _ => indent,
+    }
+}
+
+fn flow(paragraph: Option<(usize, String)>, width: usize, out: &mut String) {
+    let Some((hang, text)) = paragraph else { return };
+    // Narrower than this, a column of text is none.
+    let hang = if hang + 20 > width { 2 } else { hang };
+    let mut rest = text.as_str();
+    let mut first = true;
+    loop {
+        let indent = if first { 0 } else { hang };
+        let room = width.saturating_sub(indent).max(1);
+        let end = rest.char_indices().nth(room).map_or(rest.len(), |(at, _)| at);
+        let lead = rest.len() - rest.trim_start().len();
+        let least = lead.max(if first { hang } else { 0 });
+        let cut = match end < rest.len() {
+            true if rest[end..].starts_with(' ') => Some(end),
+            true => rest[..end].rfind(' ').filter(|at| *at > least),
+            false => None,
+        };
+        // A word that is longer than the line stands on one of its own.
+        let cut = match cut {
+            None if end < rest.len() => rest[end..].find(' ').map(|at| at + end),
+            cut => cut,
+        };
+        let (line, left) = cut.map_or((rest, ""), |at| (&rest[..at], rest[at..].trim_start()));
+        out.extend(std::iter::repeat_n(' ', indent));
+        out.push_str(line.trim_end());
+        out.push('\n');
+        if left.is_empty() {
+            return;
+        }
+        (rest, first) = (left, false);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paragraphs_are_broken_anew_and_examples_stay_apart() {
+        let text =
+            "One two three four\nfive six.\n\nEXAMPLES\n`a b c`: what it does for whom\n`d`: x\n";
+        assert_eq!(
+            wrapped(text, 20),
+            "One two three four\nfive six.\n\nEXAMPLES\n`a b c`: what it\n  does for whom\n`d`: x\n"
+        );
+        assert_eq!(
+            wrapped("One two three four\nfive six.\n", 40),
+            "One two three four five six.\n"
+        );
+        let rows = "  name      what it is, said at length\n  other     short\n";
+        assert_eq!(
+            wrapped(rows, 34),
+            "  name      what it is, said at\n            length\n  other     short\n"
+        );
+        assert_eq!(wrapped("µµµµµµµµµµµµµµµµµµµµµµµµ b\n", 20), "µµµµµµµµµµµµµµµµµµµµµµµµ\nb\n");
+    }
+}

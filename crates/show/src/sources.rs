@@ -41,7 +41,8 @@ fn table(paper: &mut Paper, recording: &Recording) -> io::Result<()> {
         heads.push(("level", Align::Left));
     }
     heads.extend([("records", Align::Right), ("skipped", Align::Right), ("lost", Align::Right)]);
-    let mut columns = Columns::new(&heads).indent(4);
+    let records = heads.len() - 3;
+    let mut columns = Columns::new(&heads).indent(4).droppable(&[records, 1]);
     let shown = if paper.style.verbose { usize::MAX } else { LISTED };
     for listing in recording.listings.iter().take(shown) {
         let source = &listing.source;
@@ -76,6 +77,8 @@ fn table(paper: &mut Paper, recording: &Recording) -> io::Result<()> {
         }
         paper.line(line)?;
     }
+    // The line that names what is hidden stands below the rows.
+    paper.lines(lines.get(1 + recording.listings.len().min(shown)..).unwrap_or_default())?;
     let rest = recording.listings.len().saturating_sub(shown);
     if rest > 0 {
         let more = several(rest as u64, "more listing");

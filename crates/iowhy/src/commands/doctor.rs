@@ -18,13 +18,14 @@ use serde_json::json;
 use crate::arguments::Output;
 use crate::clean;
 use crate::command::{Command, Status};
+use crate::paper;
 
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
     name: "doctor",
     summary: "What can be watched here, what is missing, and what that costs",
     manual: include_str!("doctor.rs"),
-    arguments: Doctor::augment_args,
+    arguments: |line| Doctor::augment_args(line).mut_arg("verbose", |all| all.hide(true)),
     run,
 };
 
@@ -55,6 +56,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     }
     let style = doctor.output.style(Default::default());
     let column = checks.iter().map(|check| check.what.chars().count()).max().unwrap_or(0);
+    let indent = column + if style.unicode { 4 } else { 6 };
     for check in &checks {
         let sign = match (check.ok, style.unicode) {
             (true, true) => "✓",
@@ -62,10 +64,11 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
             (false, true) => "✗",
             (false, false) => "NO ",
         };
-        writeln!(out, "{sign} {:column$}  {}", check.what, check.detail)?;
+        let mut text = format!("{sign} {:column$}  {}\n", check.what, check.detail);
         if !check.ok {
-            writeln!(out, "  {:column$}  {}", "", check.consequence)?;
+            text += &format!("{:indent$}{}\n", "", check.consequence);
         }
+        out.write_all(paper::hung(&text, indent, style.width).as_bytes())?;
     }
     let missing = checks.iter().filter(|check| !check.ok).count();
     match missing {

@@ -22,13 +22,14 @@ use crate::complete;
 use crate::man;
 use crate::manual::{self, Entry};
 use crate::messages::Hinted;
+use crate::paper;
 
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
     name: "explain",
     summary: "The manual of a format, verdict, view, collector or command",
     manual: include_str!("explain.rs"),
-    arguments: Explain::augment_args,
+    arguments: |line| Explain::augment_args(line).mut_arg("verbose", |all| all.hide(true)),
     run,
 };
 
@@ -44,6 +45,9 @@ struct Explain {
     output: Output,
 }
 
+/// Longer lines of text are hard to read.
+const WIDEST: usize = 100;
+
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let explain = Explain::from_arg_matches(matches)?;
     let entries = manual::entries();
@@ -56,10 +60,16 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         out.write_all(&page)?;
         return Ok(Status::Done);
     }
+    let width = explain.output.style(Default::default()).width.min(WIDEST);
     let family: Vec<&Entry> =
         entries.iter().filter(|entry| name.is_empty() || entry.family == name).collect();
     if !family.is_empty() {
-        list(&family, explain.output.json, &mut out)?;
+        let json = explain.output.json;
+        let mut text = Vec::new();
+        list(&family, json, &mut text)?;
+        let text = String::from_utf8_lossy(&text);
+        let text = if json { text.into_owned() } else { paper::wrapped(&text, width) };
+        out.write_all(text.as_bytes())?;
         return Ok(Status::Done);
     }
     // A name may be carried by a format and a collector alike: both are shown.
@@ -79,7 +89,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
             writeln!(out, "{object:#}")?;
         } else {
             writeln!(out, "{} ({})\n", entry.name, entry.family.trim_end_matches('s'))?;
-            write!(out, "{}", manual::text(entry.source))?;
+            write!(out, "{}", paper::wrapped(&manual::text(entry.source), width))?;
         }
     }
     Ok(Status::Done)

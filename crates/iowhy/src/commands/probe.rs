@@ -41,6 +41,7 @@ use crate::command::{Command, Status};
 use crate::complete;
 use crate::messages::{self, Hinted, Progress};
 use crate::outputs::Force;
+use crate::paper;
 use crate::stop::Stop;
 
 /// Entry in the list of commands.
@@ -264,8 +265,10 @@ fn list(probe: &Probe) -> anyhow::Result<Status> {
         ));
     }
     let mut out = clean::stdout();
+    let width = probe.output.style(Default::default()).width;
     for kind in iowhy_probe::KINDS {
-        writeln!(out, "{:14} {}", kind.name, kind.summary)?;
+        let line = format!("{:14} {}\n", kind.name, kind.summary);
+        out.write_all(paper::hung(&line, 15, width).as_bytes())?;
     }
     Ok(Status::Done)
 }

@@ -91,6 +91,9 @@ impl Columns {
                 hidden.extend(self.heads.get(*drop).map(|(head, _)| *head));
             }
         }
+        if self.flexible.is_some() && least(&kept) > width {
+            return self.upright(width);
+        }
         if hidden.is_empty() {
             return self.all_lines(width);
         }
@@ -108,6 +111,31 @@ impl Columns {
         mark.pad(self.indent);
         let text = format!("hidden: {}; widen the terminal", hidden.join(", "));
         lines.push(mark.with(&text, Tone::Faint));
+        lines
+    }
+
+    /// Each row as a block: what has no heading on top, below it a line for each heading. Nothing is hidden.
+    fn upright(&self, width: usize) -> Vec<Line> {
+        let heads = self.heads.iter().map(|(head, _)| head.width()).max().unwrap_or(0);
+        let below = self.indent + GAP;
+        let mut lines = Vec::new();
+        for row in &self.rows {
+            for ((head, _), (text, ink)) in
+                self.heads.iter().zip(row).filter(|(_, cell)| !cell.0.is_empty())
+            {
+                let start = if head.is_empty() { self.indent } else { below + heads + GAP };
+                for (step, words) in wrap(text, width.saturating_sub(start)).iter().enumerate() {
+                    let mut line = Line::new();
+                    if step == 0 && !head.is_empty() {
+                        line.pad(below);
+                        line.push(head, Tone::Faint);
+                    }
+                    line.pad(start);
+                    line.push(words, *ink);
+                    lines.push(line);
+                }
+            }
+        }
         lines
     }
 
@@ -191,6 +219,18 @@ mod tests {
         assert_eq!(
             drawn(&columns, 20),
             "what               n\nextra turns       17\neach, median\n磁盘               5\n"
+        );
+    }
+
+    #[test]
+    fn a_table_that_fits_no_way_stands_upright_and_hides_nothing() {
+        let heads = [("", Align::Left), ("mean of A", Align::Right), ("n", Align::Right)];
+        let mut columns = Columns::new(&heads).flexible(0).droppable(&[2]);
+        let cell = |text: &str| (text.to_string(), Ink::default());
+        columns.row(vec![cell("sequential reads of 128 KiB"), cell("155 ms"), cell("28")]);
+        assert_eq!(
+            drawn(&columns, 20),
+            "sequential reads of\n128 KiB\n  mean of A  155 ms\n  n          28\n"
         );
     }
 

@@ -19,6 +19,8 @@ pub enum Rank {
 
 /// Columns of the labels before each bar.
 const LABEL: usize = 14;
+/// Narrower paper has no room for bars.
+const ROOMY: usize = 60;
 /// Numbers shown of the first finding and of the others, unless all are asked for.
 const EVIDENCE: (usize, usize) = (10, 3);
 
@@ -29,7 +31,10 @@ pub fn write(paper: &mut Paper, report: &Report, finding: &Finding, rank: Rank) 
     if full {
         paper.blank()?;
         impact_line(paper, finding)?;
-        sureness_bars(paper, finding)?;
+        match paper.width() < ROOMY {
+            true => sureness_line(paper, finding)?,
+            false => sureness_bars(paper, finding)?,
+        }
     } else {
         sureness_line(paper, finding)?;
     }
