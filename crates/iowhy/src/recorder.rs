@@ -3,7 +3,7 @@
 //! One thread looks (`watch`), and does nothing that may wait for a disk: it takes what the collectors
 //! pour ([`intake`]), keeps the last I/Os in a ring of packed blocks ([`ring`]) and decides what is an
 //! incident ([`triggers`]). One thread writes ([`writer`]), one judges ([`judging`]), one tells
-//! ([`telling`]), a few answer scrapes ([`metrics`]). Between them are bounded queues; what finds
+//! ([`telling`]), a few answer scrapes ([`metrics`]) or push ([`pushing`]). Between them are bounded queues; what finds
 //! one full is given up and counted.
 
 pub mod cells;
@@ -14,6 +14,7 @@ pub mod intake;
 pub mod judging;
 pub mod marks;
 pub mod metrics;
+pub mod pushing;
 pub mod ring;
 pub mod telling;
 pub mod triggers;

@@ -269,6 +269,171 @@ fn ns(value: &Value) -> f64 {
     value.as_f64().unwrap_or(f64::INFINITY)
 }
 
+/// A field of a message of protobuf: its number, and what stands in it.
+enum Field<'a> {
+    Number(u64),
+    Bytes(&'a [u8]),
+}
+
+/// The fields of a message (encoding of protobuf.dev, wire types 0, 1 and 2).
+fn fields(mut bytes: &[u8]) -> Vec<(u64, Field<'_>)> {
+    fn varint(bytes: &mut &[u8]) -> u64 {
+        let (mut value, mut shift) = (0, 0);
+        loop {
+            let byte = bytes[0];
+            *bytes = &bytes[1..];
+            value |= u64::from(byte & 0x7f) << shift;
+            shift += 7;
+            if byte < 0x80 {
+                return value;
+            }
+        }
+    }
+    let mut found = Vec::new();
+    while !bytes.is_empty() {
+        let tag = varint(&mut bytes);
+        let field = match tag & 7 {
+            0 => Field::Number(varint(&mut bytes)),
+            1 => {
+                let (eight, rest) = bytes.split_at(8);
+                bytes = rest;
+                Field::Number(u64::from_le_bytes(eight.try_into().unwrap()))
+            }
+            2 => {
+                let length = varint(&mut bytes) as usize;
+                let (inner, rest) = bytes.split_at(length);
+                bytes = rest;
+                Field::Bytes(inner)
+            }
+            other => panic!("wire type {other}"),
+        };
+        found.push((tag >> 3, field));
+    }
+    found
+}
+
+/// The messages in a field of a message.
+fn inside(bytes: &[u8], field: u64) -> Vec<&[u8]> {
+    let all = fields(bytes).into_iter();
+    all.filter_map(|(number, value)| match value {
+        Field::Bytes(inner) if number == field => Some(inner),
+        _ => None,
+    })
+    .collect()
+}
+
+fn value_in(bytes: &[u8], field: u64) -> Option<u64> {
+    fields(bytes).into_iter().find_map(|(number, value)| match value {
+        Field::Number(value) if number == field => Some(value),
+        _ => None,
+    })
+}
+
+/// The data points of a metric of an export, whose kind of data is that field, of one device and
+/// operation.
+fn points<'a>(export: &'a [u8], name: &str, kind: u64, device: &str, op: &str) -> Vec<&'a [u8]> {
+    let resources = inside(export, 1).into_iter();
+    let metrics = resources.flat_map(|one| inside(one, 2)).flat_map(|scope| inside(scope, 2));
+    let ours = metrics.filter(|metric| inside(metric, 1) == [name.as_bytes()]);
+    let points = ours.flat_map(|metric| inside(metric, kind)).flat_map(|data| inside(data, 1));
+    let labels = if kind == 10 { 1 } else { 7 };
+    points
+        .filter(|point| {
+            let of = |key: &str, value: &str| {
+                inside(point, labels).iter().any(|pair| {
+                    let text = inside(pair, 2).into_iter().flat_map(|any| inside(any, 1));
+                    inside(pair, 1) == [key.as_bytes()]
+                        && text.collect::<Vec<_>>() == [value.as_bytes()]
+                })
+            };
+            of("device", device) && of("op", op)
+        })
+        .collect()
+}
+
+/// Takes one export, of a collector that answers with this status.
+fn export(listener: &TcpListener, status: &str) -> Vec<u8> {
+    let (mut stream, _) = listener.accept().expect("a connection");
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let mut text = Vec::new();
+    let mut buffer = [0; 4096];
+    loop {
+        if let Some(place) = text.windows(4).position(|four| four == b"\r\n\r\n") {
+            let head = String::from_utf8_lossy(&text[..place]).to_lowercase();
+            assert!(head.starts_with("post /v1/metrics "), "{head}");
+            let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+            let length: usize = length.expect("a length").parse().unwrap();
+            if text.len() == place + 4 + length {
+                write!(stream, "HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n").unwrap();
+                return text.split_off(place + 4);
+            }
+        }
+        let length = stream.read(&mut buffer).expect("more of it");
+        assert!(length > 0, "it ended early");
+        text.extend_from_slice(&buffer[..length]);
+    }
+}
+
+#[test]
+fn a_collector_gets_the_figures_as_exponential_histograms() {
+    if !can_run(&["dd"]) {
+        return;
+    }
+    let folder = Folder::new("watch-otlp");
+    let store = folder.0.join("store");
+    let disk = Loop::new(16, None);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let more = ["--device", &disk.name, "--otlp", &address, "--otlp-every", "1s"];
+    let (recorder, said) = recorder(iowhy(), &store, &more);
+    assert!(said.contains("figures are pushed to"), "{said}");
+    // One that refuses is asked again the next time.
+    export(&listener, "503 Service Unavailable");
+    let read = ["bs=4k", "count=200", "iflag=direct", "of=/dev/null"];
+    let from = format!("if={}", disk.path);
+    let done = Command::new("dd").arg(from).args(read).output().expect("dd");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let export = until(60, "all reads are counted", || {
+        let export = export(&listener, "200 OK");
+        let ios = points(&export, "iowhy.ios", 7, &disk.name, "read");
+        let count = ios.first().and_then(|point| value_in(point, 4)).map_or(0.0, f64::from_bits);
+        // udev and the kernel may read it besides.
+        (count >= 200.0).then_some(export)
+    });
+    let latencies = points(&export, "iowhy.latency", 10, &disk.name, "read");
+    assert_eq!(latencies.len(), 4, "b2q, q2d, d2c and q2c");
+    for point in latencies {
+        let count = value_in(point, 4).expect("a count");
+        assert!(count >= 200, "{count}");
+        assert_eq!(value_in(point, 6), Some(6), "a scale of 3, as a number that may be below zero");
+        let zero = value_in(point, 7).expect("the bucket of zero");
+        let buckets = inside(point, 8);
+        let counted = buckets.iter().flat_map(|one| inside(one, 2)).flat_map(|packed| {
+            // A packed field is like fields without tags: each gets one here.
+            let starts =
+                packed.iter().enumerate().filter(|(at, _)| *at == 0 || packed[at - 1] < 0x80);
+            starts
+                .map(|(at, _)| {
+                    let with_tag: Vec<u8> = [8]
+                        .into_iter()
+                        .chain(packed[at..].iter().copied().scan(false, |over, byte| {
+                            let go_on = !*over;
+                            *over = byte < 0x80;
+                            go_on.then_some(byte)
+                        }))
+                        .collect();
+                    value_in(&with_tag, 1).expect("a count")
+                })
+                .collect::<Vec<u64>>()
+        });
+        assert_eq!(counted.sum::<u64>() + zero, count);
+        let seconds = |field| f64::from_bits(value_in(point, field).expect("a number"));
+        let (sum, least, most) = (seconds(5), seconds(12), seconds(13));
+        assert!(least <= sum / count as f64 && sum / count as f64 <= most, "{least} {sum} {most}");
+    }
+    recorder.ended();
+}
+
 #[test]
 fn the_alerts_fire_as_their_tests_say() {
     let found = Command::new("promtool").arg("--version").output();

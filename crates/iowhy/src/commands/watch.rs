@@ -19,12 +19,14 @@
 //! counted. A kill costs the second that was about to be written. After the start the recorder has no rights but
 //! those to read what the kernel tells and to write its store. `--listen` serves `/metrics` for Prometheus (text, OpenMetrics, or protobuf with
 //! native histograms) and `/healthz`; with `--token-file` the figures are for those who show the token. There is no TLS:
-//! an address that others can reach belongs behind a proxy.
+//! an address that others can reach belongs behind a proxy. `--otlp` pushes the same figures to an OpenTelemetry
+//! collector, latencies as exponential histograms; a process without any rights does it, and only then.
 //!
 //! ## Examples
 //! `iowhy watch`: into /var/lib/iowhy, until it is stopped; `contrib/iowhy-watch.service` runs it from boot on.
 //! `iowhy watch --store /srv/recorder --keep-for 14d --store-size 4G`: longer, elsewhere.
 //! `iowhy watch --listen 127.0.0.1:9435`: with figures for Prometheus.
+//! `iowhy watch --otlp http://127.0.0.1:4318`: pushed to an OpenTelemetry collector on this machine.
 //! `iowhy watch --exec /usr/local/bin/page-me`: a program for each incident, its JSON on stdin.
 
 use std::net::SocketAddr;
@@ -39,7 +41,7 @@ use crate::arguments::{duration, watch_time};
 use crate::command::{Command, Status};
 use crate::past::FOLDER;
 use crate::recorder::daemon::{self, Settings};
-use crate::recorder::telling;
+use crate::recorder::{pushing, telling};
 use crate::when::long_duration;
 
 /// Entry in the list of commands.
@@ -88,6 +90,12 @@ struct WatchCommand {
     /// travels in clear text
     #[arg(long, requires = "listen", value_name = "FILE")]
     token_file: Option<PathBuf>,
+    /// Push figures to an OpenTelemetry collector, OTLP over HTTP: `http://127.0.0.1:4318`
+    #[arg(long, value_name = "URL", value_parser = collector)]
+    otlp: Option<String>,
+    /// How often figures are pushed
+    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = duration)]
+    otlp_every: Nanos,
     /// A program to run for each incident, without a shell, its JSON on stdin
     #[arg(long, value_name = "PROGRAM")]
     exec: Option<PathBuf>,
@@ -102,12 +110,18 @@ struct WatchCommand {
     json: bool,
     #[arg(long, hide = true, value_name = "PROGRAM")]
     run_for_incidents: Option<PathBuf>,
+    #[arg(long, hide = true, value_name = "URL")]
+    push_exports: Option<String>,
 }
 
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let asked = WatchCommand::from_arg_matches(matches)?;
     if let Some(program) = &asked.run_for_incidents {
         telling::run_for_incidents(program)?;
+        return Ok(Status::Done);
+    }
+    if let Some(address) = &asked.push_exports {
+        pushing::push_exports(address)?;
         return Ok(Status::Done);
     }
     let state = || std::env::var_os("STATE_DIRECTORY").map(PathBuf::from);
@@ -122,12 +136,22 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         listen: asked.listen,
         listen_wide: asked.listen_wide,
         token: asked.token_file,
+        otlp: asked.otlp.map(|address| (address, pause(asked.otlp_every))),
         exec: asked.exec,
         devices: asked.device,
         length_ns: asked.watch_for.map(Nanos::ns),
         json: asked.json,
     };
     daemon::run(&settings)
+}
+
+fn collector(text: &str) -> Result<String, String> {
+    pushing::Collector::parse(text).map(|_| text.to_string())
+}
+
+/// Once a second at most: figures change no oftener.
+fn pause(every: Nanos) -> Duration {
+    Duration::from_nanos(every.ns().max(0) as u64).max(Duration::from_secs(1))
 }
 
 fn size(text: &str) -> Result<u64, String> {

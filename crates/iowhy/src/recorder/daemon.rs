@@ -21,6 +21,7 @@ use super::intake::{Intake, Second};
 use super::judging::{Brief, Case, Judge, Judged, Snapshot, facts};
 use super::marks::Marks;
 use super::metrics::{self, Shared};
+use super::pushing;
 use super::ring::{Ring, beginning, ending};
 use super::telling::{Teller, Way};
 use super::triggers::{Alarm, Rate, Trigger, Triggers};
@@ -81,6 +82,8 @@ pub struct Settings {
     pub listen_wide: bool,
     /// Holds what they have to show.
     pub token: Option<PathBuf>,
+    /// Where to push figures, and how often.
+    pub otlp: Option<(String, Duration)>,
     /// A program for each incident.
     pub exec: Option<PathBuf>,
     /// Only these devices.
@@ -165,6 +168,8 @@ impl Recorder {
             settings.listen.map(|address| bind(address, settings.listen_wide)).transpose()?;
         let token = settings.token.as_deref().map(token).transpose()?;
         let way = Way::open(settings.json, settings.exec.as_deref())?;
+        let otlp = settings.otlp.as_ref();
+        let sender = otlp.map(|(address, _)| pushing::sender(address)).transpose()?;
         let now = Clocks::now();
         let ring = Ring::new(settings.ring_ns, settings.ring_bytes);
         let mut intake = Intake::new(ring, now.wall as u64);
@@ -217,6 +222,10 @@ impl Recorder {
             let at = listener.local_addr()?;
             metrics::serve(listener, &shared, token.as_deref())?;
             messages::warn(&format!("figures for Prometheus at http://{at}/metrics"), None);
+        }
+        if let (Some(sender), Some((address, every))) = (sender, otlp) {
+            pushing::start(sender, *every, &shared)?;
+            messages::warn(&format!("figures are pushed to {address}"), None);
         }
         let mut recorder = Recorder {
             intake,

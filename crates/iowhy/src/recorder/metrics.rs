@@ -1,6 +1,8 @@
 //! The recorder's figures for Prometheus: text, OpenMetrics, or protobuf with native histograms.
 
 mod exposition;
+mod message;
+mod otlp;
 mod server;
 
 use std::collections::BTreeMap;
@@ -10,6 +12,7 @@ use iowhy_model::{Histogram, Op, Stage};
 
 use super::intake::Second;
 use super::judging::Brief;
+pub use otlp::{Span, export};
 pub use server::serve;
 
 /// Devices with figures of their own; further ones share the name `other`, so that the number of
@@ -47,10 +50,11 @@ pub struct Figures {
 
 impl Figures {
     fn device(&self, name: &str) -> String {
-        let known = |(device, _): &(String, Op)| device == name;
-        let mut devices: Vec<&String> = self.counters.keys().map(|(device, _)| device).collect();
+        let counted = self.counters.keys().map(|(device, _)| device);
+        let mut devices: Vec<&String> = counted.chain(self.in_flight.keys()).collect();
+        devices.sort_unstable();
         devices.dedup();
-        if self.counters.keys().any(known) || devices.len() < DEVICES {
+        if devices.iter().any(|known| *known == name) || devices.len() < DEVICES {
             name.to_string()
         } else {
             OTHER.to_string()
@@ -85,7 +89,11 @@ impl Figures {
                     counters.bytes += bytes * seconds;
                 }
             }
-            self.in_flight.insert(device, row.in_flight.unwrap_or(0));
+            // A machine has many loop devices that never do anything.
+            let in_flight = row.in_flight.unwrap_or(0);
+            if in_flight > 0 || self.counters.keys().any(|(known, _)| *known == device) {
+                self.in_flight.insert(device, in_flight);
+            }
         }
     }
 

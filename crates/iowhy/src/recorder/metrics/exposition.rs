@@ -6,14 +6,15 @@ use std::fmt::Write;
 use iowhy_model::{Edges, Histogram};
 
 use super::Figures;
+use super::message::Message;
 
 /// Octaves of a microsecond with a classic bucket: 8 us to 67 s, where the standard table merges
 /// exactly.
 const CLASSIC: std::ops::RangeInclusive<u32> = 3..=26;
 /// The native histogram's resolution: eight buckets per octave, as the tracer's own.
-const SCHEMA: i32 = 3;
+pub const SCHEMA: i32 = 3;
 /// What is shorter counts as zero there, s: the tracer's narrowest bucket.
-const ZERO_S: f64 = 1.25e-7;
+pub const ZERO_S: f64 = 1.25e-7;
 
 /// What a client wants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,22 +62,33 @@ impl Form {
 }
 
 /// All values of one name.
-struct Family<'a> {
-    name: &'static str,
-    help: &'static str,
-    kind: Kind,
-    samples: Vec<(Vec<(&'static str, String)>, Value<'a>)>,
+pub struct Family<'a> {
+    /// The name, as Prometheus has it: with its unit, and `_total` behind a counter's.
+    pub name: &'static str,
+    /// What it is, in a sentence.
+    pub help: &'static str,
+    /// How its values go on.
+    pub kind: Kind,
+    /// Labels and value of each.
+    pub samples: Vec<(Vec<(&'static str, String)>, Value<'a>)>,
 }
 
+/// How the values of a family go on.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub enum Kind {
+    /// They only grow.
     Counter,
+    /// They rise and fall.
     Gauge,
+    /// They are counts of latencies, which only grow.
     Histogram,
 }
 
-enum Value<'a> {
+/// One value.
+pub enum Value<'a> {
+    /// A number in the unit of its name.
     Number(f64),
+    /// Latencies.
     Latencies(&'a Histogram),
 }
 
@@ -97,7 +109,8 @@ pub fn expose(figures: &Figures, form: Form) -> Vec<u8> {
     }
 }
 
-fn families(figures: &Figures) -> Vec<Family<'_>> {
+/// All figures, by name.
+pub fn families(figures: &Figures) -> Vec<Family<'_>> {
     let mut families = Vec::new();
     let latencies = figures.latencies.iter().map(|((device, op, stage), histogram)| {
         let labels = vec![
@@ -233,7 +246,7 @@ fn classic(histogram: &Histogram) -> (Vec<(f64, u64)>, u64, f64) {
 }
 
 /// Counts of a native histogram: index and count of each bucket above zero, and those of zero.
-fn native(histogram: &Histogram) -> (Vec<(i32, u64)>, u64) {
+pub fn native(histogram: &Histogram) -> (Vec<(i32, u64)>, u64) {
     let (mut buckets, mut zero): (Vec<(i32, u64)>, u64) = (Vec::new(), 0);
     for (low, high, count) in histogram.filled() {
         let middle = if high == u64::MAX { low as f64 } else { (low as f64 + high as f64) / 2.0 };
@@ -250,40 +263,6 @@ fn native(histogram: &Histogram) -> (Vec<(i32, u64)>, u64) {
         }
     }
     (buckets, zero)
-}
-
-/// Fields of a message of protobuf (encoding of protobuf.dev, wire types 0, 1 and 2).
-#[derive(Default)]
-struct Message(Vec<u8>);
-
-impl Message {
-    fn varint(&mut self, mut value: u64) {
-        while value >= 0x80 {
-            self.0.push(value as u8 | 0x80);
-            value >>= 7;
-        }
-        self.0.push(value as u8);
-    }
-
-    fn number(&mut self, field: u64, value: u64) {
-        self.varint(field << 3);
-        self.varint(value);
-    }
-
-    fn signed(&mut self, field: u64, value: i64) {
-        self.number(field, ((value << 1) ^ (value >> 63)) as u64);
-    }
-
-    fn real(&mut self, field: u64, value: f64) {
-        self.varint(field << 3 | 1);
-        self.0.extend(value.to_le_bytes());
-    }
-
-    fn bytes(&mut self, field: u64, bytes: &[u8]) {
-        self.varint(field << 3 | 2);
-        self.varint(bytes.len() as u64);
-        self.0.extend_from_slice(bytes);
-    }
 }
 
 fn protobuf(family: &Family) -> Vec<u8> {

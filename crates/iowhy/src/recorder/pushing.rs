@@ -1,0 +1,223 @@
+//! Figures pushed to an OpenTelemetry collector (OTLP over HTTP, protobuf), for who cannot be asked by one.
+//!
+//! The recorder itself may open no socket. What connects is a process of its own, started before the recorder gave
+//! up its rights: it gets each export on stdin, by its length, and has no rights at all.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::clock::Clocks;
+use super::metrics::{Shared, Span, export};
+use crate::messages::{self, Hinted};
+
+/// How long a collector may take to be reached, to read, and to answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Where a collector listens unless told, and for what (OTLP specification, OTLP/HTTP).
+const PORT: u16 = 4318;
+const PATH: &str = "/v1/metrics";
+/// The largest export: 32 devices with all histograms are a tenth of it.
+const LARGEST: u32 = 16 << 20;
+
+/// Where to push.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Collector {
+    host: String,
+    port: u16,
+    path: String,
+}
+
+impl Collector {
+    /// From an address as people write it: `http://127.0.0.1:4318`.
+    ///
+    /// # Errors
+    /// A sentence for the command line, if it is none, or one that needs TLS.
+    pub fn parse(text: &str) -> Result<Collector, String> {
+        if text.starts_with("https://") {
+            return Err(
+                "there is no TLS here: push to a collector on this machine, which passes it on"
+                    .to_string(),
+            );
+        }
+        let rest = text.strip_prefix("http://").ok_or("it begins with http://")?;
+        let (authority, path) = rest
+            .split_once('/')
+            .map_or((rest, String::new()), |(host, path)| (host, format!("/{path}")));
+        let path = if path.len() < 2 { PATH.to_string() } else { path };
+        let bracketed = authority.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+        let (host, port) = match bracketed {
+            Some((host, port)) => (host, port.strip_prefix(':')),
+            None => authority
+                .split_once(':')
+                .map_or((authority, None), |(host, port)| (host, Some(port))),
+        };
+        let port =
+            port.map_or(Ok(PORT), |port| port.parse().map_err(|_| format!("`{port}` is no port")))?;
+        let plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic());
+        if host.is_empty() || !plain(host) || !plain(&path) {
+            return Err("it needs a host: http://127.0.0.1:4318".to_string());
+        }
+        Ok(Collector { host: host.to_string(), port, path })
+    }
+
+    /// Sends one export; the collector's status if it is not 2xx is an error.
+    fn post(&self, body: &[u8]) -> std::io::Result<()> {
+        let mut last = std::io::Error::from(ErrorKind::NotFound);
+        for address in (self.host.as_str(), self.port).to_socket_addrs()? {
+            match TcpStream::connect_timeout(&address, PATIENCE) {
+                Ok(stream) => return self.post_on(stream, body),
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+
+    fn post_on(&self, mut stream: TcpStream, body: &[u8]) -> std::io::Result<()> {
+        let end = Instant::now() + PATIENCE;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        let Collector { host, port, path } = self;
+        let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Type: application/x-protobuf\r\n\
+             Content-Length: {}\r\nConnection: close\r\n\r\n",
+            body.len()
+        );
+        stream.write_all(head.as_bytes())?;
+        stream.write_all(body)?;
+        let (mut answer, mut buffer) = (Vec::new(), [0; 512]);
+        while !answer.contains(&b'\n') && answer.len() < 4096 {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(ErrorKind::TimedOut.into());
+            }
+            stream.set_read_timeout(Some(left))?;
+            match stream.read(&mut buffer)? {
+                0 => break,
+                length => answer.extend_from_slice(buffer.get(..length).unwrap_or_default()),
+            }
+        }
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        let status = answer.split_whitespace().nth(1).unwrap_or_default();
+        if status.starts_with('2') {
+            return Ok(());
+        }
+        let first = answer.lines().next().unwrap_or("nothing").trim();
+        Err(std::io::Error::other(format!("it answered `{first}`")))
+    }
+}
+
+/// The process that connects.
+pub struct Sender {
+    process: Child,
+    /// This machine's name.
+    host: String,
+}
+
+/// Starts the process that connects; it inherits what the recorder may do now and gives it up at once.
+///
+/// # Errors
+/// If it cannot be started.
+pub fn sender(address: &str) -> std::io::Result<Sender> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["watch", "--push-exports", address]);
+    // Ctrl-C is for the recorder; the sender ends when its stdin does.
+    let process = command.stdin(Stdio::piped()).stdout(Stdio::null()).process_group(0).spawn()?;
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    Ok(Sender { process, host })
+}
+
+/// Pushes every so often, in a thread that ends with the process or with the sender.
+///
+/// # Errors
+/// If no thread can be started.
+pub fn start(sender: Sender, every: Duration, shared: &Shared) -> std::io::Result<()> {
+    let Sender { mut process, host } = sender;
+    let (shared, from) = (shared.clone(), Clocks::now().wall as u64);
+    let thread = std::thread::Builder::new().name("pusher".to_string()).stack_size(256 << 10);
+    thread.spawn(move || {
+        loop {
+            std::thread::sleep(every);
+            let figures = shared.figures().clone();
+            let body = export(&figures, host.trim(), Span { from, to: Clocks::now().wall as u64 });
+            let length = u32::try_from(body.len()).unwrap_or(u32::MAX);
+            let sent = process.stdin.as_mut().map(|stdin| {
+                // While a collector keeps the sender waiting this waits, and nothing else does.
+                stdin.write_all(&length.to_le_bytes()).and_then(|()| stdin.write_all(&body))
+            });
+            if !matches!(sent, Some(Ok(()))) {
+                messages::warn("nothing is pushed any more: the process that pushes ended", None);
+                let _ = process.wait();
+                return;
+            }
+        }
+    })?;
+    Ok(())
+}
+
+/// What the sender does until the recorder ends: it pushes each export, and says once when that fails and once when
+/// it works again.
+///
+/// # Errors
+/// If its address is none, or stdin breaks.
+pub fn push_exports(address: &str) -> anyhow::Result<()> {
+    iowhy_live::give_up_all_rights()?;
+    let collector = Collector::parse(address).map_err(|why| {
+        Hinted::error(
+            format!("cannot push to `{address}`: {why}"),
+            "`--otlp http://127.0.0.1:4318`",
+        )
+    })?;
+    let mut stdin = std::io::stdin().lock();
+    let (mut failing, mut length) = (false, [0; 4]);
+    while stdin.read_exact(&mut length).is_ok() {
+        let length = u32::from_le_bytes(length);
+        anyhow::ensure!(length <= LARGEST, "an export of {length} bytes");
+        let mut body = vec![0; length as usize];
+        stdin.read_exact(&mut body)?;
+        match collector.post(&body) {
+            Ok(()) if failing => {
+                messages::warn(&format!("figures reach {address} again"), None);
+                failing = false;
+            }
+            Ok(()) => {}
+            Err(error) if !failing => {
+                let text =
+                    format!("figures do not reach {address}: {error}; it is tried again each time");
+                messages::warn(&text, None);
+                failing = true;
+            }
+            Err(_) => {}
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_taken_as_people_write_it() {
+        for (text, host, port, path) in [
+            ("http://127.0.0.1:4318", "127.0.0.1", 4318, "/v1/metrics"),
+            ("http://collector", "collector", 4318, "/v1/metrics"),
+            ("http://[::1]:9999/", "::1", 9999, "/v1/metrics"),
+            (
+                "http://localhost:9090/api/v1/otlp/v1/metrics",
+                "localhost",
+                9090,
+                "/api/v1/otlp/v1/metrics",
+            ),
+        ] {
+            let known = Collector { host: host.to_string(), port, path: path.to_string() };
+            assert_eq!(Collector::parse(text), Ok(known));
+        }
+        for bad in
+            ["", "collector:4318", "https://collector", "http://", "http://a b", "http://x:no"]
+        {
+            assert!(Collector::parse(bad).is_err(), "{bad}");
+        }
+    }
+}
