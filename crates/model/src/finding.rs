@@ -1,6 +1,6 @@
 //! A verdict with its evidence. No evidence, no finding.
 
-use crate::{Blame, DeviceId, FactKey, Nanos, Quantity, Verdict};
+use crate::{Blame, DeviceId, FactKey, Family, Nanos, Quantity, Verdict};
 
 /// How a number came about; shown beside it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -334,11 +334,14 @@ impl Finding {
             && self.explained_share >= EXPLAINS_ENOUGH
     }
 
-    /// How much it matters: what is healthy does not; `None` where no latency of it is known.
+    /// How much it matters: what is healthy does not; `None` where no latency of it is known. What is held
+    /// back above the block layer may be quick below it, and how long it waits above was not seen.
     pub fn severity(&self) -> Option<Severity> {
+        let measured = self.impact.and_then(|impact| impact.severity());
+        let above = self.verdict == Verdict::CapCgroup || self.verdict.family() == Family::Layer;
         match self.verdict.blames() {
             Blame::Nobody => Some(Severity::None),
-            _ => self.impact.and_then(|impact| impact.severity()),
+            _ => measured.filter(|known| !above || *known != Severity::None),
         }
     }
 

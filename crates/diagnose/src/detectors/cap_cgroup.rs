@@ -249,11 +249,11 @@ fn strongest<'a>(
     let unit = limit.kind.unit();
     let mut finding = new_finding(DETECTOR.verdict, Some(place.device), vec![place.listing]);
     finding.sentence = format!(
-        "{} limits {} to its {} of {}; the disk is busy only {} of the time",
+        "{} limits {} to {} ({}), and it does just that; the disk is busy only {} of the time",
         group_of(limit),
         phrase::disk(place.disk),
-        limit.kind.name(),
         said(limit),
+        limit.kind.name(),
         phrase::percent(place.busy)
     );
     finding.evidence = vec![
@@ -280,7 +280,7 @@ fn strongest<'a>(
     finding.confidence = confidence::believe(PRIOR, &clauses);
     // Of the wait, which nobody measured, the limit has its part in the seconds in which it held.
     finding.explained_share = found.share;
-    advise(&mut finding, limit.group, place.disk);
+    advise(&mut finding, limit.group, Some(limit), place.disk);
     Some(finding)
 }
 
@@ -371,7 +371,7 @@ fn by_arrival(
     finding.explained_share = share;
     let assuming = "the group is not held back, and the disk answers as it does now".to_string();
     finding.forecast = from_means(mean + after, after, assuming);
-    advise(&mut finding, group, place.disk);
+    advise(&mut finding, group, None, place.disk);
     Some(finding)
 }
 
@@ -408,7 +408,7 @@ fn by_pressure(analysis: &Analysis, place: &Place, limits: &[Limit]) -> Option<F
     ];
     finding.confidence = confidence::believe(PRIOR, &clauses);
     finding.explained_share = 1.0 - place.busy;
-    advise(&mut finding, limit.group, place.disk);
+    advise(&mut finding, limit.group, Some(limit), place.disk);
     Some(finding)
 }
 
@@ -434,14 +434,26 @@ fn said(limit: &Limit) -> String {
     }
 }
 
-fn advise(finding: &mut Finding, group: Option<&str>, disk: &str) {
-    finding.refuted_by = lines(&[
-        "the program is as slow with the limit lifted",
+/// What to try: version 1 of control groups has a file for each limit, version 2 one for all.
+fn advise(finding: &mut Finding, group: Option<&str>, limit: Option<&Limit>, disk: &str) {
+    let numbers = format!("$(cat /sys/block/{disk}/dev)");
+    finding.refuted_by = lines(&["the program is as slow with the limit lifted"]);
+    let file = limit.map_or("", |limit| limit.reading.read_from());
+    if file.rsplit('/').next().is_some_and(|name| name.starts_with("blkio.throttle.")) {
+        finding.next_step = vec![
+            format!("lift it for a minute and time the program: `echo \"{numbers} 0\" > {file}`"),
+            format!("then set it again: `echo \"{numbers} {:.0}\" > {file}`", limit.map_or(0.0, |limit| limit.value)),
+            "raise it where it is set: `systemctl show UNIT -p BlockIOReadBandwidth -p IOReadIOPSMax`, \
+             or the container's `--device-read-iops`"
+                .to_string(),
+        ];
+        return;
+    }
+    finding.refuted_by.extend(lines(&[
         "`io.stat` of the group does not rise while the program waits: then it is held elsewhere",
-    ]);
+    ]));
     let group = group.unwrap_or("GROUP");
     let folder = format!("/sys/fs/cgroup/{}", group.trim_start_matches('/'));
-    let numbers = format!("$(cat /sys/block/{disk}/dev)");
     finding.next_step = vec![
         format!(
             "lift it for a minute and time the program: `echo \"{numbers} rbps=max wbps=max \

@@ -137,8 +137,12 @@ pub fn propose(recording: &Recording, findings: &[Finding]) -> Option<Proposal> 
     if first.verdict == Verdict::Healthy {
         return None;
     }
-    let mut suspects =
-        findings.iter().filter(|known| !closes(known) && known.explained_by.is_none());
+    // Of an open answer about one device, what another is suspected of settles nothing.
+    let asked_of = first.subject.device.filter(|_| closes(first));
+    let mut suspects = findings.iter().filter(|known| {
+        let same = asked_of.is_none() || known.subject.device == asked_of;
+        !closes(known) && known.explained_by.is_none() && same
+    });
     let leader = suspects.next();
     let rival = suspects.next();
     let contested = leader.zip(rival).filter(|(a, b)| b.weight() >= a.weight() * NEAR);
