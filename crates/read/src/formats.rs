@@ -72,6 +72,7 @@ mod pidstat;
 mod pmstat;
 mod postgres_log;
 mod pressure;
+mod prometheus;
 mod pylatencymap;
 mod quantize;
 mod raid_controller;
@@ -166,6 +167,7 @@ pub const FORMATS: &[Format] = &[
     pmstat::FORMAT,
     postgres_log::FORMAT,
     pressure::FORMAT,
+    prometheus::FORMAT,
     pylatencymap::FORMAT,
     quantize::FORMAT,
     raid_controller::FORMAT,

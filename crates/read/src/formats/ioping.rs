@@ -3,15 +3,16 @@
 //! ## Reads
 //! Lines `4 KiB <<< . (ext4 /dev/sda 252.0 GiB): request=2 time=71.6 us`, the statistics at the end,
 //! and the JSON of `-J`. The latencies of a run become one histogram of the application with their
-//! exact sum, minimum and maximum; where only the statistics were kept (`-q`), one bucket. JSON
+//! exact sum, minimum and maximum; where only the statistics were kept (`-q`), one bucket; where only
+//! their first line was, the mean, for its IOPS are requests over the time they took. JSON
 //! tells the time of each request, so there each becomes an event.
 //!
 //! ## Where it comes from
 //! `ioping -c 100 -D /data`, `ioping -J -c 100 /dev/sdb`.
 //!
 //! ## Versions
-//! 0.6 to 0.8 (`4.0 kb from /tmp (ext4 /dev/sda1): request=1 time=0.2 ms`), 1.0 and later (`<<<`
-//! reads, `>>>` writes), 1.3 (JSON).
+//! 0.5 to 0.8 (`4.0 kb from /tmp (ext4 /dev/sda1): request=1 time=0.2 ms`, `min/avg/max/mdev =
+//! 1.3/6.5/72.5/15.8 ms`), 1.0 and later (`<<<` reads, `>>>` writes), 1.3 (JSON).
 //!
 //! ## Traps
 //! The first request warms up and is left out, as ioping leaves it out of its own statistics; so are
@@ -30,6 +31,7 @@ use iowhy_model::{
 };
 use serde_json::Value;
 
+use crate::histogram::buckets::mean_only;
 use crate::histogram::powers::note;
 use crate::text::document::{Document, Piece, sniff_document};
 use crate::{Format, Reader, Sniff, Step, bytes, decimal, integer};
@@ -51,7 +53,7 @@ const RAW: usize = 10;
 
 fn sniff(lines: &[&str]) -> Sniff {
     let first = lines.first().copied().unwrap_or_default();
-    if request(first).is_some() || heading(first).is_some() {
+    if request(first).is_some() || heading(first).is_some() || total(first).is_some() {
         return Sniff::Yes;
     }
     match first.trim_start().starts_with("[{") {
@@ -147,11 +149,31 @@ fn counted(text: &str) -> Option<u64> {
     decimal(digits).filter(|count| *count >= 0.0).map(|count| (count * times) as u64)
 }
 
-/// `min/avg/max/mdev = 71.6 us / 144.3 us / 295.7 us / 91.5 us`.
+/// `min/avg/max/mdev = 71.6 us / 144.3 us / 295.7 us / 91.5 us`; before 0.6 one unit behind all.
 fn extremes(line: &str) -> Option<[u64; 3]> {
     let rest = line.trim().strip_prefix("min/avg/max/mdev = ")?;
-    let mut parts = rest.split('/').map(|part| duration(part.trim()));
+    let unit = rest.rsplit_once(' ').map_or("", |(_, unit)| unit);
+    let with_unit = |part: &str| match part.trim().contains(' ') {
+        true => duration(part.trim()),
+        false => duration(&format!("{} {unit}", part.trim())),
+    };
+    let mut parts = rest.split('/').map(with_unit);
     Some([parts.next()??, parts.next()??, parts.next()??])
+}
+
+/// `10 requests completed in 9.0 s, 233 iops, 233.1 MiB/s`: how many, and the mean of each, ns.
+fn total(line: &str) -> Option<(u64, f64)> {
+    let (count, rest) = line.trim().split_once(" requests completed in ")?;
+    let rate = rest.split(", ").find_map(|part| part.strip_suffix(" iops"))?;
+    let (digits, unit) = rate.split_once(' ').unwrap_or((rate, ""));
+    let times = match unit {
+        "" => 1.0,
+        "k" => 1e3,
+        "m" | "M" => 1e6,
+        _ => return None,
+    };
+    let iops = decimal(digits).map(|n| n * times).filter(|iops| *iops > 0.0)?;
+    Some((counted(count)?, 1e9 / iops))
 }
 
 #[derive(Default)]
@@ -163,6 +185,8 @@ struct Ioping {
     histogram: Option<Histogram>,
     /// What the statistics count.
     completed: Option<u64>,
+    /// What their first line gives: how many, and the mean, ns.
+    total: Option<(u64, f64)>,
     zero: Option<f64>,
 }
 
@@ -178,7 +202,11 @@ impl Reader for Ioping {
                 self.device = device(target);
             }
         } else if let Some((count, _)) = line.trim().split_once(" requests completed in ") {
+            if self.total.is_some() {
+                self.flush(sink);
+            }
             self.completed = counted(count);
+            self.total = total(line);
             if self.completed.is_none() && self.histogram.is_none() {
                 return Step::Skipped(format!("`{count}` is not a number of requests"));
             }
@@ -230,7 +258,8 @@ impl Ioping {
     fn flush(&mut self, sink: &mut dyn Sink) {
         let (op, bytes) = (self.op.take(), self.bytes.take());
         self.completed = None;
-        let Some(histogram) = self.histogram.take() else { return };
+        let mean = self.total.take().and_then(|(count, mean)| mean_only(count, mean));
+        let Some(histogram) = self.histogram.take().or(mean) else { return };
         let device = sink.device(&self.device);
         // It waits for each request before the next.
         let place = sink.source().place();
@@ -304,6 +333,22 @@ mod tests {
              min/avg/max/mdev = 100 us / 202 us / 9 ms / 90 us\n";
         let recording = crate::scan::recorded(many);
         assert_eq!(recording.listings[0].distributions[0].histogram.count(), 11_600);
+    }
+
+    #[test]
+    fn totals_of_the_oldest() {
+        let old = "--- . (simfs /vz/private/101) ioping statistics ---\n\
+             451 requests completed in 3008.0 ms, 153 iops, 38.2 mb/s\n\
+             min/avg/max/mdev = 1.3/6.5/72.5/15.8 ms\n";
+        let one = &crate::scan::recorded(old).listings[0].distributions[0];
+        assert_eq!((one.histogram.count(), one.histogram.max_ns), (451, Some(72_500_000)));
+        let alone = "10 requests completed in 9.0 s, 250 iops, 250.0 MiB/s\n\n\
+             10 requests completed in 9.0 s, 4 k iops, 3.9 GiB/s\n";
+        let recording = crate::scan::recorded(alone);
+        let means = recording.listings.iter().flat_map(|listing| &listing.distributions);
+        let means: Vec<f64> =
+            means.filter_map(|one| one.histogram.mean_ns()).map(|m| m.0).collect();
+        assert_eq!(means, [4e6, 250e3]);
     }
 
     #[test]

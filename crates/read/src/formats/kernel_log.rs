@@ -36,7 +36,9 @@
 mod journal;
 mod line;
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use iowhy_model::{Fact, FactKey, FactValue, Level, Message, MessageKind, Note, Sink, key};
 
@@ -44,7 +46,7 @@ use self::journal::Journal;
 use self::line::{is_bare, is_of_another, is_pci, messages, split};
 use crate::drive::health::state;
 use crate::drive::smartd_lines;
-use crate::{Format, Reader, Sniff, Step};
+use crate::{Format, Reader, Sniff, Step, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -56,15 +58,16 @@ pub const FORMAT: Format = Format {
     reader: || Box::new(KernelLog::default()),
 };
 
-/// Messages kept of one kind and device, and arrays remembered.
+/// Messages kept of one kind and device, and arrays and complaints remembered.
 const KEPT: u64 = 100;
+const REMEMBERED: usize = 65_536;
 const ARRAYS: usize = 256;
 
 /// What words make a message of which kind; the first that fits decides. Each row is all words of
 /// a message of the kernel that must be there (drivers/ata/libata-eh.c, drivers/scsi/scsi_logging.c,
 /// block/blk-core.c, drivers/nvme/host/pci.c, kernel/hung_task.c; cases in the issue trackers
 /// named on the project's page on evidence).
-const KINDS: [(MessageKind, &[&str]); 40] = [
+const KINDS: [(MessageKind, &[&str]); 49] = [
     (MessageKind::Medium, &["critical medium error"]),
     (MessageKind::Medium, &["Sense Key : Medium Error"]),
     (MessageKind::Medium, &["Unrecovered read error"]),
@@ -82,6 +85,10 @@ const KINDS: [(MessageKind, &[&str]); 40] = [
     (MessageKind::Link, &["limiting SATA link speed"]),
     (MessageKind::Link, &["PCIe Bus Error"]),
     (MessageKind::Link, &["SATA link down"]),
+    (MessageKind::Link, &["link is slow to respond"]),
+    (MessageKind::Link, &["device not ready (errno="]),
+    (MessageKind::Link, &["hostbyte=DID_TRANSPORT"]),
+    (MessageKind::Link, &["hostbyte=DID_PARITY"]),
     (MessageKind::Phy, &["SErr", "PHYRdyChg"]),
     (MessageKind::Phy, &["SErr", "CommWake"]),
     (MessageKind::Link, &["exception Emask 0x10"]),
@@ -90,17 +97,22 @@ const KINDS: [(MessageKind, &[&str]); 40] = [
     (MessageKind::Timeout, &["failed command: FLUSH CACHE"]),
     (MessageKind::Timeout, &["(timeout)"]),
     (MessageKind::Timeout, &["timing out command"]),
+    (MessageKind::Timeout, &["hostbyte=DID_TIME_OUT"]),
     (MessageKind::Command, &["failed command: "]),
     (MessageKind::Controller, &["nvme", "timeout, "]),
     (MessageKind::Controller, &["nvme", "controller is down"]),
     (MessageKind::Controller, &["nvme", "resetting controller"]),
     (MessageKind::Controller, &["nvme", "Device not ready"]),
+    (MessageKind::Controller, &["hostbyte=DID_ERROR"]),
+    (MessageKind::Controller, &["hostbyte=DID_RESET"]),
+    (MessageKind::Controller, &["xhci", ": ERROR "]),
     (MessageKind::Controller, &["log_info("]),
     (MessageKind::Controller, &["task abort"]),
     (MessageKind::Controller, &["Power-on or device reset occurred"]),
     (MessageKind::Controller, &["uas_eh_"]),
     (MessageKind::Offline, &["rejecting I/O to offline device"]),
     (MessageKind::Offline, &["Device offlined"]),
+    (MessageKind::Offline, &["hostbyte=DID_NO_CONNECT"]),
     (MessageKind::IoError, &["Buffer I/O error"]),
     (MessageKind::IoError, &["I/O error, dev "]),
     (MessageKind::HungTask, &["blocked for more than ", " seconds"]),
@@ -109,15 +121,37 @@ const KINDS: [(MessageKind, &[&str]); 40] = [
 
 fn sniff(lines: &[&str]) -> Sniff {
     let Some(first) = lines.first() else { return Sniff::No };
-    if split(first).is_some() || is_bare(first) && kind(first).is_some() {
+    if split(first).is_some() || is_bare(first) && kind(&as_printed(first)).is_some() {
         return Sniff::Yes;
     }
     journal::sniff(lines)
 }
 
+/// The line as the kernel printed it: typesetters of blogs write `0×9`.
+fn as_printed(line: &str) -> Cow<'_, str> {
+    match line.contains("0×") {
+        true => Cow::Owned(line.replace("0×", "0x")),
+        false => Cow::Borrowed(line),
+    }
+}
+
 fn kind(message: &str) -> Option<MessageKind> {
     let fits = |words: &&[&str]| words.iter().all(|word| message.contains(word));
-    KINDS.iter().find(|(_, words)| fits(words)).map(|(kind, _)| *kind)
+    KINDS.iter().find(|(_, words)| fits(words)).map(|(kind, _)| *kind).or_else(|| returned(message))
+}
+
+/// `SCSI error: return code = 0x10070000` of kernels before 2.6.25: the third byte is what is printed as
+/// `hostbyte` since (include/scsi/scsi_status.h).
+fn returned(message: &str) -> Option<MessageKind> {
+    let (_, code) = message.split_once("return code = 0x")?;
+    let code = u32::from_str_radix(code.split_whitespace().next()?, 16).ok()?;
+    match (code >> 16) & 0xff {
+        0x01 => Some(MessageKind::Offline),
+        0x06 | 0x0e | 0x0f => Some(MessageKind::Link),
+        0x03 => Some(MessageKind::Timeout),
+        0x07 | 0x08 => Some(MessageKind::Controller),
+        _ => None,
+    }
 }
 
 /// The device a message names: `[sdb]`, `dev sdb`, `nvme0: ...`, `ata3.00: ...`.
@@ -171,6 +205,8 @@ struct KernelLog {
     counts: BTreeMap<(&'static str, String), u64>,
     /// Arrays that do background work of which no end was printed.
     arrays: BTreeMap<String, String>,
+    /// Complaints seen that bear a time to the microsecond: a log that was pasted twice says all of them twice.
+    seen: HashSet<u64>,
     /// In what form the log came.
     form: Form,
 }
@@ -191,6 +227,7 @@ enum Form {
 
 impl Reader for KernelLog {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        let line = &*as_printed(line);
         // A page or a terminal may have run the lines together.
         let parts = messages(line);
         if parts.len() > 1 {
@@ -245,10 +282,23 @@ impl KernelLog {
                     let others = line.trim().is_empty() || is_of_another(line);
                     return if others { Step::Took } else { Step::Passed };
                 };
-                self.message(stamp, message, place, sink);
+                if !self.is_repeated(line, message) {
+                    self.message(stamp, message, place, sink);
+                }
                 Step::Took
             }
         }
+    }
+
+    /// Whether a complaint was read before, to the microsecond.
+    fn is_repeated(&mut self, line: &str, message: &str) -> bool {
+        if !has_microseconds(line) || kind(message).is_none() {
+            return false;
+        }
+        let mut hasher = DefaultHasher::new();
+        line.trim().hash(&mut hasher);
+        let found = hasher.finish();
+        self.seen.contains(&found) || (self.seen.len() < REMEMBERED && !self.seen.insert(found))
     }
 
     /// States what the log says as a whole.
@@ -321,6 +371,15 @@ impl KernelLog {
     }
 }
 
+/// Whether a line bears the kernel's own clock: ` 245.908016]`.
+fn has_microseconds(line: &str) -> bool {
+    line.match_indices(']').take(3).any(|(end, _)| {
+        let before = line.get(..end).unwrap_or_default();
+        let fraction = before.rsplit('.').next().unwrap_or_default();
+        fraction.len() == 6 && fraction.len() < before.len() && integer(fraction).is_some()
+    })
+}
+
 fn fact(name: &str, key: FactKey, value: FactValue, read_from: String, sink: &mut dyn Sink) {
     let device = (!name.is_empty()).then(|| sink.device(name));
     sink.fact(Fact::new(device, key, value, read_from));
@@ -352,6 +411,26 @@ mod tests {
     }
 
     #[test]
+    fn what_a_host_adapter_returned_has_a_kind() {
+        for (message, expected) in [
+            (
+                "sd 7:0:0:0: [sdc] tag#0 FAILED Result: hostbyte=DID_NO_CONNECT driverbyte=DRIVER_OK",
+                "offline",
+            ),
+            ("sd 3:0:0:0: [sda] Result: hostbyte=DID_TIME_OUT driverbyte=DRIVER_OK", "timeout"),
+            ("sd 3:0:0:0: SCSI error: return code = 0x10070000", "controller"),
+            ("sd 3:0:0:0: SCSI error: return code = 0x00010000", "offline"),
+            ("ata1: link is slow to respond, please be patient (ready=0)", "link"),
+        ] {
+            assert_eq!(kind(message).map(MessageKind::name), Some(expected), "{message}");
+        }
+        assert_eq!(kind("sd 3:0:0:0: SCSI error: return code = 0x08000002"), None);
+        let set = "ata1.00: exception Emask 0×0 SAct 0×0 SErr 0×0 action 0×6 frozen\n";
+        let facts = crate::scan::recorded(set).listings.remove(0).facts;
+        assert!(facts.iter().any(|fact| fact.key == key::KERNEL_LOG.of("timeout")));
+    }
+
+    #[test]
     fn messages_run_together_are_told_apart() {
         let one = "[ 6546.141374] ata3.00: exception Emask 0x0 frozen [ 6546.141379] ata3.00: failed command: FLUSH \
                    CACHE EXT [ 6546.141390] ata3.00: status: { DRDY }";
@@ -368,6 +447,19 @@ mod tests {
         ] {
             assert_eq!(messages(alone), [alone], "{alone}");
         }
+    }
+
+    #[test]
+    fn a_log_that_was_pasted_twice_complains_once() {
+        let count = |text: &str| {
+            let facts = crate::scan::recorded(text).listings.remove(0).facts;
+            let key = key::KERNEL_LOG_COUNT.of("link");
+            facts.iter().find(|fact| fact.key == key).map(|fact| fact.value.to_string())
+        };
+        let line = "Nov 24 21:27:39 box kernel: [   43.828023] ata1: link is slow to respond\n";
+        assert_eq!(count(&line.repeat(2)), Some("1".to_string()));
+        let coarse = "Nov 24 21:27:39 box kernel: ata1: link is slow to respond\n";
+        assert_eq!(count(&coarse.repeat(2)), Some("2".to_string()));
     }
 
     #[test]

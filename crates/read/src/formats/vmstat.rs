@@ -11,7 +11,8 @@
 //!
 //! ## Versions
 //! procps 2 and later; `st` came with 3.2.7, `gu` with 4.0.5. Columns are known by their heading.
-//! The lists of `-d`, `-D`, `-m` and `-s` are not read.
+//! The lists of `-d`, `-D`, `-m` and `-s` are not read. A time of day before each row (Oracle's OSWatcher and
+//! ExaWatcher) is passed over.
 //!
 //! ## Traps
 //! The first row counts since boot: it is left out, unless it is the only one; then its facts are
@@ -27,7 +28,7 @@
 
 use iowhy_model::{Fact, FactKey, FactValue, Level, Sink, key};
 
-use crate::{Format, Reader, Sniff, Step, decimal};
+use crate::{Format, Reader, Sniff, Step, WallTime, decimal};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -72,6 +73,9 @@ const COLUMNS: [(&str, ColumnUnit); 11] = [
     ("st", ColumnUnit::Percent),
 ];
 
+/// The longest title that stands before the banner.
+const LONGEST_TITLE: usize = 24;
+
 fn sniff(lines: &[&str]) -> Sniff {
     match lines {
         [first, ..] if columns(first).is_some() => Sniff::Yes,
@@ -83,8 +87,11 @@ fn sniff(lines: &[&str]) -> Sniff {
 
 /// `procs -----------memory---------- ---swap-- -----io----`.
 fn is_banner(line: &str) -> bool {
-    let line = line.trim_start().trim_start_matches('-');
-    line.starts_with("procs") && line.contains("swap-") && line.contains("io-")
+    let Some(place) = line.find("procs") else { return false };
+    // Oracle's watchers put `--time--` in front.
+    let before = line.get(..place).unwrap_or_default();
+    let named = before.bytes().all(|b| b.is_ascii_lowercase() || matches!(b, b'-' | b' ' | b'\t'));
+    named && before.len() <= LONGEST_TITLE && line.contains("swap-") && line.contains("io-")
 }
 
 /// ` r  b   swpd   free ...`: the columns.
@@ -116,7 +123,9 @@ impl Reader for Vmstat {
         if is_banner(line) || line.trim().is_empty() {
             return Step::Took;
         }
-        let words: Vec<&str> = line.split_whitespace().collect();
+        // A watcher puts the time of day in front of each row.
+        let timed = |word: &&str| word.contains(':') && WallTime::read(word).is_some();
+        let words: Vec<&str> = line.split_whitespace().skip_while(timed).collect();
         let numbers = words.iter().take_while(|word| decimal(word).is_some()).count();
         // The heading of `-t` ends with the zone, its rows with a date and a time.
         let ours = |name: &String| COLUMNS.iter().any(|(known, _)| known == name);

@@ -323,7 +323,13 @@ fn program(line: &str, _: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
         "stdout P", "stderr P", "-",
     ];
     let text = line.trim_start_matches(' ');
-    let level = LEVELS.iter().find_map(|level| text.strip_prefix(level)?.strip_prefix(' '));
+    // Test harnesses write `DEBUG| [stdout] `.
+    let parted =
+        |rest: &'_ str| rest.strip_prefix('|').unwrap_or(rest).strip_prefix(' ').map(str::len);
+    let level = LEVELS.iter().find_map(|level| {
+        let rest = text.strip_prefix(level)?;
+        rest.get(rest.len() - parted(rest)?..)
+    });
     let bracket = || text.strip_prefix('[')?.split_once("] ").map(|(_, rest)| rest);
     Some((Cow::Borrowed(level.or_else(bracket).or_else(|| speaker(text))?), 0))
 }

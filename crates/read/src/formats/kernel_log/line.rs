@@ -168,11 +168,13 @@ fn without_caller(message: &str) -> &str {
 
 /// Whether a line without any time begins as messages of the block layer and its drivers do.
 pub(super) fn is_bare(line: &str) -> bool {
-    const BEGIN: [&str; 16] = [
+    const BEGIN: [&str; 18] = [
         "blk_update_request: ",
         "end_request: ",
         "print_req_error: ",
         "Buffer I/O error on dev",
+        "usb-storage ",
+        "xhci",
         "critical medium error, dev ",
         "critical target error, dev ",
         "I/O error, dev ",

@@ -1,0 +1,373 @@
+//! Prometheus: histograms of disk latency and of syncs, as a program's `/metrics` prints them.
+//!
+//! ## Reads
+//! `NAME_bucket{...,le="0.004"} 730239`, with `NAME_sum` and `NAME_count`, of names that say what was
+//! measured: `etcd_disk_wal_fsync_duration_seconds`, `ebpf_exporter_bio_latency_seconds`, and others
+//! whose name speaks of a disk, volume, block I/O or sync and of latency or duration, with a unit. Each set of
+//! labels becomes one histogram; `device` and `operation` are taken from the labels of these names.
+//!
+//! ## Where it comes from
+//! `curl -s localhost:2379/metrics | grep fsync`, the page of an exporter, a recording of either.
+//!
+//! ## Versions
+//! Text formats 0.0.4 and OpenMetrics 1.0: counts as integers or with an exponent, with or without a time.
+//!
+//! ## Traps
+//! Buckets are cumulative and count since the program started: a disk that is slow since an hour hides
+//! among the days before. `le` is the upper end of a bucket; the first begins at 0, the last is open. The sum
+//! is exact where it is printed. Syncs are the program's wait, file system and queue included. All other
+//! metrics are passed over: the page of a program holds hundreds.
+//!
+//! ## Cannot know
+//! What happened last; the slowest beyond the last bucket; which disk stands behind a sync. Whether
+//! whole lines are missing: they bear no numbers.
+
+use std::collections::BTreeMap;
+
+use iowhy_model::{Distribution, Layer, Level, Op, Sink, Stage};
+
+use crate::histogram::buckets::histogram_of;
+use crate::histogram::powers::note;
+use crate::{Format, Reader, Sniff, Step, decimal};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "prometheus",
+    summary: "Prometheus: histograms of disk latency and syncs in /metrics",
+    manual: include_str!("prometheus.rs"),
+    level: Level::B,
+    sniff,
+    reader: || Box::new(Prometheus::default()),
+};
+
+/// Units at the end of a name, in ns.
+const UNITS: [(&str, f64); 8] = [
+    ("_seconds", 1e9),
+    ("_milliseconds", 1e6),
+    ("_microseconds", 1e3),
+    ("_nanoseconds", 1.0),
+    ("_secs", 1e9),
+    ("_ms", 1e6),
+    ("_us", 1e3),
+    ("_ns", 1.0),
+];
+/// A bucket that ends later than a day is no latency.
+const LONGEST_NS: f64 = 8.64e13;
+/// The largest count a line can hold and be believed.
+const MOST: f64 = 1e15;
+/// Buckets of one histogram, and histograms of one page.
+const BUCKETS: usize = 4096;
+const SERIES: usize = 1024;
+
+fn sniff(lines: &[&str]) -> Sniff {
+    let first = lines.first().copied().unwrap_or_default();
+    let begins = match first.trim_start().strip_prefix("# ") {
+        Some(comment) => typed(comment).is_some_and(|name| Subject::of(name).is_some()),
+        None => Sample::of(first).is_some_and(|sample| {
+            sample.part == Part::Bucket && Subject::of(sample.name).is_some()
+        }),
+    };
+    begins.into()
+}
+
+/// `TYPE NAME histogram`: the name.
+fn typed(comment: &str) -> Option<&str> {
+    let mut words = comment.split_whitespace();
+    let found = words.next() == Some("TYPE");
+    let name = words.next()?;
+    (found && words.next() == Some("histogram")).then_some(name)
+}
+
+/// Which number of a histogram a line bears.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Part {
+    Bucket,
+    Sum,
+    Count,
+}
+
+/// `NAME_PART{LABELS} VALUE`.
+struct Sample<'a> {
+    name: &'a str,
+    part: Part,
+    labels: &'a str,
+    value: &'a str,
+}
+
+impl<'a> Sample<'a> {
+    fn of(line: &'a str) -> Option<Sample<'a>> {
+        let text = line.trim();
+        let (head, labels, rest) = match text.split_once('{') {
+            Some((head, rest)) => {
+                let (labels, rest) = rest.rsplit_once('}')?;
+                (head, labels, rest)
+            }
+            None => {
+                let (head, rest) = text.split_once(' ')?;
+                (head, "", rest)
+            }
+        };
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':');
+        let ends = [("_bucket", Part::Bucket), ("_sum", Part::Sum), ("_count", Part::Count)];
+        let (name, part) =
+            ends.iter().find_map(|(end, part)| Some((head.strip_suffix(end)?, *part)))?;
+        let value = rest.split_whitespace().next()?;
+        let named = !name.is_empty() && name.chars().all(plain);
+        (named && (part == Part::Bucket) == labels.contains("le=\"")).then_some(Sample {
+            name,
+            part,
+            labels,
+            value,
+        })
+    }
+
+    /// The value of a label.
+    fn label(&self, key: &str) -> Option<&'a str> {
+        pairs(self.labels).find(|(known, _)| *known == key).map(|(_, value)| value)
+    }
+
+    /// All labels but the bucket's.
+    fn series(&self) -> Vec<(&'a str, &'a str)> {
+        pairs(self.labels).filter(|(key, _)| *key != "le").collect()
+    }
+}
+
+/// `a="b",c="d"`.
+fn pairs(labels: &str) -> impl Iterator<Item = (&str, &str)> {
+    labels.split("\",").filter_map(|pair| {
+        let (key, value) = pair.split_once("=\"")?;
+        Some((key.trim_matches([',', ' ']), value.strip_suffix('"').unwrap_or(value)))
+    })
+}
+
+/// What a histogram is of, by its name.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Subject {
+    layer: Layer,
+    op: Option<Op>,
+    unit_ns: f64,
+}
+
+impl Subject {
+    fn of(name: &str) -> Option<Subject> {
+        let name = name.to_ascii_lowercase();
+        let (stem, unit_ns) =
+            UNITS.iter().find_map(|(end, ns)| Some((name.strip_suffix(end)?, *ns)))?;
+        let word = |word: &str| stem.split(['_', ':']).any(|part| part == word);
+        let synced = word("fsync") || word("fdatasync") || stem.contains("wal_sync");
+        let timed = word("latency") || word("duration") || word("durations") || word("time");
+        let of_block = word("bio") || word("blk") || word("block");
+        let of_disk = of_block || word("disk") || word("volume") || word("blkdev");
+        // Compactions and snapshots of a database are work, not one request.
+        let of_work = word("commit") || word("snap") || word("compaction") || word("defrag");
+        if !(synced || of_disk && timed && !of_work) {
+            return None;
+        }
+        let op = match () {
+            () if synced => Some(Op::Flush),
+            () if word("read") || word("reads") => Some(Op::Read),
+            () if word("write") || word("writes") => Some(Op::Write),
+            () => None,
+        };
+        // Only a tracer of block I/O calls it so.
+        let layer = if word("bio") { Layer::Block } else { Layer::Application };
+        Some(Subject { layer, op, unit_ns })
+    }
+}
+
+/// A histogram that is being read.
+#[derive(Default)]
+struct Series {
+    name: String,
+    labels: Vec<(String, String)>,
+    /// Cumulative counts by upper end, ns (`u64::MAX` of the open one): lines may come in any order.
+    rows: BTreeMap<u64, f64>,
+    sum: Option<f64>,
+}
+
+#[derive(Default)]
+struct Prometheus {
+    open: Vec<Series>,
+    told: bool,
+}
+
+impl Reader for Prometheus {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        let text = line.trim();
+        if text.is_empty() || text.starts_with('#') {
+            return Step::Took;
+        }
+        let Some(sample) = Sample::of(line) else {
+            // Other metrics of the same page.
+            return Step::Passed;
+        };
+        let Some(subject) = Subject::of(sample.name) else { return Step::Took };
+        let series = sample.series();
+        let same = |open: &Series| {
+            let labels = open.labels.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+            open.name == sample.name && labels.eq(series.iter().copied())
+        };
+        let mut place = self.open.iter().rposition(same);
+        let known = place.and_then(|place| self.open.get_mut(place));
+        if sample.part != Part::Bucket {
+            let Some(value) = decimal(sample.value) else {
+                return Step::Skipped(format!("`{}` is not a number", sample.value));
+            };
+            if let Some(open) = known.filter(|_| sample.part == Part::Sum && value >= 0.0) {
+                open.sum = Some(value * subject.unit_ns);
+            }
+            return Step::Took;
+        }
+        let Some(count) = exponential(sample.value).filter(|n| (0.0..MOST).contains(n)) else {
+            return Step::Skipped(format!("`{}` is not a count", sample.value));
+        };
+        let end = sample.label("le").and_then(|end| match end {
+            "+Inf" => Some(u64::MAX),
+            _ => exponential(end)
+                .map(|end| (end * subject.unit_ns).round())
+                .filter(|ns| (1.0..LONGEST_NS).contains(ns))
+                .map(|ns| ns as u64),
+        });
+        let Some(end) = end else {
+            return Step::Skipped("the bucket has no end that a latency can have".to_string());
+        };
+        // The same bucket again: another page, read later.
+        if known.is_some_and(|open| open.rows.contains_key(&end)) || self.open.len() >= SERIES {
+            self.close(sink);
+            place = None;
+        }
+        let place = place.unwrap_or_else(|| {
+            let labels = series.iter().map(|(key, value)| (key.to_string(), value.to_string()));
+            let (name, labels) = (sample.name.to_string(), labels.collect());
+            self.open.push(Series { name, labels, ..Series::default() });
+            self.open.len() - 1
+        });
+        let Some(open) = self.open.get_mut(place) else { return Step::Passed };
+        if open.rows.len() >= BUCKETS {
+            return Step::Skipped("more buckets than a histogram has".to_string());
+        }
+        open.rows.insert(end, count);
+        Step::Took
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        self.close(sink);
+    }
+}
+
+impl Prometheus {
+    /// Gives away the histograms that are open.
+    fn close(&mut self, sink: &mut dyn Sink) {
+        for series in std::mem::take(&mut self.open) {
+            self.pour(&series, sink);
+        }
+    }
+
+    fn pour(&mut self, series: &Series, sink: &mut dyn Sink) {
+        let Some(subject) = Subject::of(&series.name) else { return };
+        let (mut low, mut before) = (0, 0.0);
+        let mut rows = Vec::with_capacity(series.rows.len());
+        for (end, count) in &series.rows {
+            if *count < before {
+                let reason =
+                    "a bucket counts fewer than the one before it: its histogram is left out";
+                sink.skip(note(reason));
+                return;
+            }
+            rows.push((low, *end, (count - before) as u64));
+            (low, before) = (*end, *count);
+        }
+        let Some(mut histogram) = histogram_of(rows).filter(|histogram| histogram.count() > 0)
+        else {
+            return;
+        };
+        histogram.sum_ns = series.sum;
+        let label = |keys: &[&str]| {
+            let found = series.labels.iter().find(|(key, _)| keys.contains(&key.as_str()));
+            found.map(|(_, value)| value.as_str())
+        };
+        let program = series.name.split('_').next().unwrap_or_default();
+        let disk =
+            label(&["device", "disk", "dev"]).map(|name| name.rsplit('/').next().unwrap_or(name));
+        let device = sink.device(disk.unwrap_or(program));
+        let op = label(&["operation", "op", "type"]).and_then(Op::from_name);
+        let mut one = Distribution::new(device, subject.layer, Stage::Total, histogram);
+        one.op = subject.op.or(op);
+        let instance = label(&["instance", "pod", "host", "node"]).unwrap_or_default();
+        if !instance.is_empty() {
+            one.label = Some(sink.name(instance));
+        }
+        sink.distribution(one);
+        if !std::mem::replace(&mut self.told, true) {
+            sink.note(note("the counts are of all that happened since the program started"));
+        }
+    }
+}
+
+/// `2.7211701e+07`, and plain numbers.
+fn exponential(text: &str) -> Option<f64> {
+    let Some((digits, exponent)) = text.split_once(['e', 'E']) else { return decimal(text) };
+    let power: i32 = exponent.strip_prefix('+').unwrap_or(exponent).parse().ok()?;
+    decimal(digits).map(|n| n * 10f64.powi(power)).filter(|n| n.is_finite())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scan::recorded as read;
+
+    #[test]
+    fn buckets_are_cumulative_and_the_last_is_open() {
+        let text = "# TYPE etcd_disk_wal_fsync_duration_seconds histogram\n\
+             etcd_disk_wal_fsync_duration_seconds_bucket{le=\"0.001\"} 3\n\
+             etcd_disk_wal_fsync_duration_seconds_bucket{le=\"0.002\"} 1.0e+01\n\
+             etcd_disk_wal_fsync_duration_seconds_bucket{le=\"+Inf\"} 12\n\
+             etcd_disk_wal_fsync_duration_seconds_sum 0.024\n\
+             etcd_disk_wal_fsync_duration_seconds_count 12\n\
+             go_goroutines 103\n";
+        let recording = read(text);
+        let turned: Vec<&str> = text.lines().rev().skip(1).collect();
+        let turned = read(&turned.join("\n"));
+        assert_eq!(turned.listings[0].distributions[0].histogram.counts(), [3, 7, 2]);
+        let [one] = &recording.listings[0].distributions[..] else { panic!() };
+        assert_eq!(one.histogram.counts(), [3, 7, 2]);
+        assert_eq!((one.op, one.layer), (Some(Op::Flush), Layer::Application));
+        assert_eq!(one.histogram.mean_ns(), Some((2e6, true)));
+    }
+
+    #[test]
+    fn devices_and_operations_stand_in_labels_and_each_set_is_a_histogram() {
+        let line = |device: &str, op: &str, le: &str, n: u32| {
+            format!(
+                "ebpf_exporter_bio_latency_seconds_bucket{{device=\"{device}\",operation=\"{op}\",le=\"{le}\"}} {n}\n"
+            )
+        };
+        let mut text = String::new();
+        for (device, op) in [("nvme0n1", "read"), ("nvme0n1", "write"), ("sda", "read")] {
+            text += &line(device, op, "1e-06", 0);
+            text += &line(device, op, "0.001", 5);
+        }
+        let recording = read(&text);
+        let found = &recording.listings[0].distributions;
+        let of = |one: &Distribution| (recording.device_of(one.device).name.clone(), one.op);
+        let expected = [("nvme0n1", Op::Read), ("nvme0n1", Op::Write), ("sda", Op::Read)];
+        assert_eq!(found.len(), 3);
+        for (one, (device, op)) in found.iter().zip(expected) {
+            assert_eq!(of(one), (device.to_string(), Some(op)));
+            assert_eq!((one.layer, one.histogram.counts()), (Layer::Block, &[0u64, 5][..]));
+        }
+    }
+
+    #[test]
+    fn what_is_no_disk_latency_is_not_begun() {
+        for other in [
+            "http_request_duration_seconds_bucket{le=\"0.1\"} 5",
+            "etcd_disk_backend_commit_duration_seconds_bucket{le=\"0.1\"} 5",
+            "node_disk_io_time_seconds_total{device=\"sda\"} 5",
+            "container_fs_reads_bytes_bucket{le=\"4096\"} 5",
+            "# TYPE go_gc_duration_seconds summary",
+        ] {
+            assert_eq!(sniff(&[other]), Sniff::No, "{other}");
+        }
+    }
+}
