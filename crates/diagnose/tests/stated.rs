@@ -135,6 +135,16 @@ fn memory_that_is_short_is_named_and_a_little_swapping_is_not() {
     assert!(sure(&swaps, Verdict::LayerMemory) > 0.6, "{swaps:#?}");
     let little = judged(&[&vmstat(20)]);
     assert!(sure(&little, Verdict::LayerMemory) <= 0.0, "{little:#?}");
+    // Pressure of a moment, and nothing of I/O beside it, is a suspicion.
+    let pressure = |long: &str| {
+        format!(
+            "==> /proc/pressure/memory <==\nsome avg10=21.06 avg60=14.31 avg300={long} total=24037\n"
+        )
+    };
+    let moment = judged(&[&pressure("3.80")]);
+    assert!(sure(&moment, Verdict::LayerMemory) < 0.6, "{moment:#?}");
+    let lasting = judged(&[&pressure("19.80")]);
+    assert!(sure(&lasting, Verdict::LayerMemory) > 0.6, "{lasting:#?}");
 }
 
 #[test]

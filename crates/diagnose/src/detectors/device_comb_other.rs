@@ -88,6 +88,10 @@ const MOSTLY_OWN: f64 = 0.1;
 /// The longest time slice for which a task waits for a processor, ms: a tick at 250 Hz, and what a guest adds to it
 /// (sched(7): slices of 0.7 to 3 ms, which end with a tick).
 const SLICE_MS: f64 = 4.6;
+/// The longest time to program a page of flash, ms (TLC and QLC data sheets: 0.5 to 2), and the share of writes beside
+/// which reads meet it (a choice).
+const PROGRAM_MS: f64 = 2.0;
+const BESIDE_WRITES: f64 = 0.1;
 /// What a known clock adds.
 const KNOWN_CLOCK: f64 = 1.0;
 
@@ -229,7 +233,13 @@ fn finding(
     let input = analysis.input(trace.listing);
     let is_slice = found.period_ms < SLICE_MS
         && shortage::is_stated(analysis, input, &shortage::of_processors());
-    let doubted = is_dealt || is_slice;
+    // A read of flash that finds its die programming waits for the page, and for the next one behind it.
+    let writes = trace.spans.iter().filter(|span| span.op == Op::Write).count();
+    let is_program = found.period_ms < PROGRAM_MS
+        && group.op == Op::Read
+        && !analysis.turns(trace.device)
+        && writes as f64 > BESIDE_WRITES * trace.spans.len() as f64;
+    let doubted = is_dealt || is_slice || is_program;
     finding.confidence = if doubted { believed.min(SHAPE_ALONE) } else { believed };
     finding.explained_share = found.explained_share;
     finding.refuted_by = lines(&[

@@ -30,7 +30,9 @@
 //! Copy what matters off the disk, find the file behind the sector and restore it, run the long
 //! self-test; replace the disk if 5, 197 or 198 grow.
 
-use iowhy_model::{Bound, Event, FactKey, Finding, Level, Medium, MessageKind, Unit, Verdict, key};
+use iowhy_model::{
+    Bound, DeviceId, Event, FactKey, Finding, Level, Medium, MessageKind, Unit, Verdict, key,
+};
 
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Detector, Needs, Rule};
@@ -114,10 +116,44 @@ const ON_FLASH: f64 = 1.0;
 const UNRELIABLE: u64 = 4;
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
-    candidates::candidates(analysis)
-        .iter()
-        .filter_map(|candidate| finding(analysis, candidate))
-        .collect()
+    let candidates = candidates::candidates(analysis);
+    let found: Vec<Finding> =
+        candidates.iter().filter_map(|candidate| finding(analysis, candidate)).collect();
+    // A log that names the disk of one port most likely means the same disk where it names the port.
+    if found.is_empty() { nameless_ports(analysis) } else { found }
+}
+
+/// Ports behind which some disk cannot read its sectors, where nobody says which disk it is.
+fn nameless_ports(analysis: &Analysis) -> Vec<Finding> {
+    let mut ports: Vec<(DeviceId, Vec<&LogLine>)> = Vec::new();
+    for line in analysis.facts.nameless().filter(|line| line.kind == MessageKind::Medium) {
+        let Some(device) = line.reading.fact.device else { continue };
+        match ports.iter_mut().find(|(known, _)| *known == device) {
+            Some((_, all)) => all.push(line),
+            None => ports.push((device, vec![line])),
+        }
+    }
+    let found = ports.into_iter().map(|(device, reading)| {
+        let mut builder = EvidenceBuilder::default();
+        let nats = from_lines(analysis, &reading, &mut builder);
+        builder.clauses = vec![nats];
+        let port = &analysis.recording.device_of(device).name;
+        let mut finding = new_finding(DETECTOR.verdict, Some(device), builder.listings.clone());
+        finding.confidence = builder.believe(PRIOR);
+        finding.explained_share = 1.0;
+        finding.sentence = format!(
+            "the disk behind {port} cannot read some of its sectors: {}",
+            phrase::list(&builder.words)
+        );
+        finding.refuted_by = lines(&[
+            "reading the same sectors again succeeds quickly, and SMART 5, 197 and 198 stand still",
+        ]);
+        finding.next_step = next_step("DISK", true);
+        finding.next_step.insert(0, format!("which disk is it? `ls -l /sys/block | grep {port}`"));
+        finding.evidence = builder.evidence;
+        finding
+    });
+    found.collect()
 }
 
 fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
@@ -170,23 +206,28 @@ fn share(candidate: &FaultCandidate, is_proven: bool) -> f64 {
 
 /// Sectors that the kernel says could not be read.
 fn from_log(analysis: &Analysis, candidate: &FaultCandidate, builder: &mut EvidenceBuilder) -> f64 {
-    let about = candidate.about();
-    let reading: Vec<&LogLine> = about.logged(MessageKind::Medium).collect();
+    let reading: Vec<&LogLine> = candidate.about().logged(MessageKind::Medium).collect();
+    from_lines(analysis, &reading, builder)
+}
+
+/// What such lines say and are worth.
+fn from_lines(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBuilder) -> f64 {
     let Some(first) = reading.first() else { return 0.0 };
     let what = "medium errors in the kernel's log";
-    builder.log_lines(analysis, what, &reading, Some(Bound::Above(0.0)));
+    builder.log_lines(analysis, what, reading, Some(Bound::Above(0.0)));
     if let Some(line) = reading.iter().find(|line| line.message.sector.is_some()) {
         let sector = line.message.sector.unwrap_or(0) as f64;
         builder.fact(analysis, &line.reading, "first sector named", (sector, Unit::Sector), None);
     }
     let stamp = &first.message.stamp;
     let at = match stamp.parse::<f64>() {
-        Ok(_) => format!("{stamp} s"),
-        Err(_) => stamp.clone(),
+        Ok(_) => format!(", the first at {stamp} s"),
+        Err(_) if stamp.is_empty() => String::new(),
+        Err(_) => format!(", the first at {stamp}"),
     };
     let n = reading.len();
     let lines = if n == 1 { "a medium error".to_string() } else { format!("{n} medium errors") };
-    builder.words.push(format!("{lines} in the kernel's log, the first at {at}"));
+    builder.words.push(format!("{lines} in the kernel's log{at}"));
     // A unit of a target reports in the target's name: what its media are like is not known here.
     if reading.iter().any(|line| line.message.unit.is_some_and(|unit| unit > 0)) {
         return OF_A_TARGET;

@@ -74,6 +74,8 @@ const GIVES_MUCH: f64 = 8.0;
 /// that must be queueing for that.
 const HELD_BACK: f64 = 0.5;
 const MOSTLY_QUEUED: f64 = 0.5;
+/// The share from which on a limit is as likely wherever there may be one: such a queue grows without end.
+const NEARLY_ALL: f64 = 0.95;
 /// Half of the least rate that providers sell, requests per second: what passes less is not held back by one (AWS EBS gp2: 100, of any
 /// size; Azure managed disks: 120 and more; a factor of two for small volumes that are sold by their size).
 const LEAST_SOLD: f64 = 50.0;
@@ -99,6 +101,12 @@ const ALONE: f64 = 0.5;
 /// somebody raised it.
 const KERNEL: [&str; 3] = ["kworker", "jbd2", "xfsaild"];
 const LARGE_TRIM: u32 = 524_288;
+/// Share of the loss, at most, that requests of an undisturbed stream may have where the arm's ways between streams
+/// are the reason (a choice), and bytes of a sector.
+const OF_THE_STREAM: f64 = 0.1;
+const SECTOR: u64 = 512;
+/// Requests below which averages are those of one event or two (docs/METHOD.md, 10 Rules: ten events).
+const FEWEST: f64 = 10.0;
 /// What that would refute.
 const SHARED: &str =
     "the log lists one program only: what others asked for may have been served in between";
@@ -153,7 +161,7 @@ fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     let believed = held_back(analysis, trace.device, queued, passed, believed);
     let late = host_may_be_late(trace, middle.mean_ns - middle.healthy_mean_ns);
     let shared = is_a_sum(analysis, trace);
-    let held_up = waits_for_discards(analysis, trace);
+    let held_up = waits_for_discards(analysis, trace) || seeks_for_others(analysis, trace);
     let doubted = late || trace.part || may_be_durable(analysis, trace) || shared || held_up;
     finding.confidence = if doubted { believed.min(SHAPE_ALONE) } else { believed };
     finding.explained_share = middle.device_share;
@@ -281,6 +289,32 @@ fn waits_for_discards(analysis: &Analysis, trace: &DeviceTrace) -> bool {
     covered > 0.5 * all
 }
 
+/// Whether an arm that several streams share explains it: requests that go on where the one before them ended are
+/// quick, and nearly all was lost by those that had to come back from elsewhere.
+fn seeks_for_others(analysis: &Analysis, trace: &DeviceTrace) -> bool {
+    if !analysis.may_turn(trace.device) {
+        return false;
+    }
+    let healthy = trace.slow_end_ns();
+    let (mut on, mut own, mut all) = (Vec::new(), 0.0, 0.0);
+    let before = std::iter::once(None).chain(trace.spans.iter().map(Some));
+    for ((span, before), service) in trace.spans.iter().zip(before).zip(&trace.services_ns) {
+        let end =
+            |before: &ServiceSpan| before.sector?.checked_add(u64::from(before.bytes) / SECTOR);
+        let goes_on =
+            before.is_some_and(|b| b.op == span.op && end(b).is_some() && end(b) == span.sector);
+        let lost = (service - healthy).max(0.0);
+        all += lost;
+        if goes_on {
+            own += lost;
+            on.push(*service);
+        }
+    }
+    let quick = spread::median(&on).is_some_and(|ns| ns < SLOWDOWN * healthy);
+    let several = on.len() >= EVENTS_NEEDED && on.len() < trace.spans.len();
+    several && quick && own < OF_THE_STREAM * all
+}
+
 /// The same of averages, which know no flags: most was lost by writes, each no longer than a durable one.
 fn writes_may_be_durable(row: &IntervalSample) -> bool {
     let lost = |op: Op| {
@@ -301,9 +335,9 @@ fn held_back(
     passed_per_s: f64,
     believed: f64,
 ) -> f64 {
-    let may_be = analysis.network_odds(device) >= HELD_BACK
-        && queued > MOSTLY_QUEUED
-        && passed_per_s >= LEAST_SOLD;
+    let limited = analysis.network_odds(device) >= HELD_BACK
+        || queued > NEARLY_ALL && analysis.may_be_limited(device);
+    let may_be = limited && queued > MOSTLY_QUEUED && passed_per_s >= LEAST_SOLD;
     if may_be { believed.min(SHAPE_ALONE) } else { believed }
 }
 
@@ -339,7 +373,11 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         believed,
     );
     let equals = peer_families::equals(analysis, row.listing, row.device);
-    if writes_may_be_durable(row) || row.turn_per_write().is_some() || equals.is_some() {
+    if completed(rows) < FEWEST
+        || writes_may_be_durable(row)
+        || row.turn_per_write().is_some()
+        || equals.is_some()
+    {
         finding.confidence = finding.confidence.min(SHAPE_ALONE);
     }
     if let Some(equals) = equals {
@@ -358,6 +396,14 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     advise(&mut finding, &row.disk);
     finding.refuted_by.extend(refuted);
     Some(finding)
+}
+
+/// Requests behind all rows; a row of unknown length is one of many seconds most likely.
+fn completed(rows: &[&IntervalSample]) -> f64 {
+    let of = |row: &&IntervalSample| {
+        row.interval.length.map_or(f64::MAX, |length| row.per_s() * length.seconds())
+    };
+    rows.iter().map(of).fold(0.0, |all, one| all + one)
 }
 
 fn is_device(side: Side) -> bool {

@@ -20,7 +20,8 @@
 //!
 //! ## Wrong if
 //! The disk holds other data (a hot spot), is of another model, is being rebuilt, or a neighbour
-//! on the same path disturbs it.
+//! on the same path disturbs it. Below 1.6 times the peers another model is as likely as a fault, and
+//! the disk is suspected only.
 //!
 //! ## Next step
 //! Drill into this one disk, then take it out of service if its data are redundant.
@@ -31,7 +32,7 @@ use crate::analysis::Analysis;
 use crate::analysis::samples::HistogramSample;
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{computed, estimated, held, lines, new_finding, read_off};
-use crate::evidence::confidence;
+use crate::evidence::confidence::{self, SHAPE_ALONE};
 use crate::evidence::peer_families::{self, Member, PeerMetric};
 use crate::evidence::programs;
 use crate::measures::peers::{self, Peer, Standing, View};
@@ -55,6 +56,9 @@ pub const DETECTOR: Detector = Detector {
 
 /// The ratio a disk must exceed to be flagged at all (docs/METHOD.md, 7 Peers).
 const RATIO: f64 = 1.3;
+/// The ratio up to which another model of disk explains it: 5400 rpm for 7200 is 1.33, and seeks of the same year's
+/// models differ by a fifth (data sheets).
+const ANOTHER_MODEL: f64 = 1.6;
 /// Odds that a disk flagged by z and ratio is sick before either is weighed: precision at 20
 /// requests per disk is 0.87 (docs/METHOD.md, 7 Peers), and the clauses count from there.
 const PRIOR: f64 = 0.5;
@@ -112,7 +116,10 @@ fn finding(
         confidence::above(standing.z, standing.threshold),
         confidence::above(standing.ratio, RATIO),
     ];
-    finding.confidence = confidence::believe(PRIOR, &clauses);
+    let believed = confidence::believe(PRIOR, &clauses);
+    // Rotations of 5400 and 7200 per minute and the seeks of two models differ by as much.
+    let may_be_model = standing.ratio < ANOTHER_MODEL;
+    finding.confidence = if may_be_model { believed.min(SHAPE_ALONE) } else { believed };
     finding.explained_share = ((member.mean_ns - typical) / member.mean_ns).max(0.0);
     finding.refuted_by = lines(&[
         "the disk holds hotter data, is of another model, or is being rebuilt",

@@ -75,6 +75,17 @@ pub fn flushes(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
                 _ => {}
             }
         }
+        let counted = listing.distributions.iter().filter(|one| {
+            one.layer == Layer::Application && one.op == Some(Op::Flush) && waits.flushes.is_empty()
+        });
+        let means: Vec<_> = counted
+            .filter_map(|one| Some((one.device, one.histogram.count(), one.histogram.mean_ns()?.0)))
+            .collect();
+        for (device, count, mean_ns) in means {
+            waits.flushes.push(mean_ns / 1e6);
+            waits.n += count as f64;
+            waits.device.get_or_insert(device);
+        }
         found.extend(waiting(analysis, place, &waits, verdict));
     }
     found

@@ -4,7 +4,7 @@ use iowhy_model::{Bound, FactKey, Finding, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::evidence::builder::{EvidenceBuilder, new_finding};
-use crate::evidence::confidence::{self, COMPLAINED_OF};
+use crate::evidence::confidence::{self, COMPLAINED_OF, SHAPE_ALONE};
 
 /// Prior of software or host when someone complains: that of a path (docs/METHOD.md, 11 Confidence), for the
 /// list had no place for it.
@@ -68,7 +68,7 @@ pub fn findings(analysis: &Analysis, verdict: Verdict, symptoms: &[Symptom]) -> 
         inputs.push(input);
         let about = analysis.facts.about(Some(input), "");
         let mut builder = EvidenceBuilder::default();
-        let mut strongest = 0.0f64;
+        let (mut strongest, mut only_lately) = (0.0f64, true);
         for symptom in symptoms {
             let Some((value, reading)) = about.machine_number(symptom.key.clone()) else {
                 continue;
@@ -78,6 +78,7 @@ pub fn findings(analysis: &Analysis, verdict: Verdict, symptoms: &[Symptom]) -> 
                 let number = (value, symptom.unit);
                 builder.fact(analysis, &reading, symptom.quantity, number, bound);
                 strongest = strongest.max(confidence::above(value, symptom.above));
+                only_lately &= symptom.key.is_under("pressure") && !lasts(analysis, input, symptom);
             }
         }
         let Some(first) = builder.listings.first() else { continue };
@@ -90,11 +91,32 @@ pub fn findings(analysis: &Analysis, verdict: Verdict, symptoms: &[Symptom]) -> 
         if has_suspect(analysis, input) {
             finding.confidence *= BESIDE_A_SUSPECT;
         }
+        if only_lately && !waits_for_io(analysis, input) {
+            finding.confidence = finding.confidence.min(SHAPE_ALONE);
+        }
         finding.evidence = builder.evidence;
         finding.explained_share = 0.5;
         found.push(finding);
     }
     found
+}
+
+/// Whether pressure was as high over five minutes: ten seconds alone are one moment.
+fn lasts(analysis: &Analysis, input: &str, symptom: &Symptom) -> bool {
+    let resources = ["cpu.some", "memory.some"];
+    let of = resources.into_iter().find(|of| symptom.key == key::PRESSURE_AVG10.of(of));
+    let about = analysis.facts.about(Some(input), "");
+    let long = of.and_then(|of| about.machine_number(key::PRESSURE_AVG300.of(of)));
+    long.is_some_and(|(value, _)| value > symptom.above)
+}
+
+/// Whether anything says that I/O is waited for: a disk that was measured, or pressure on I/O. A moment of
+/// pressure elsewhere is no complaint about I/O.
+fn waits_for_io(analysis: &Analysis, input: &str) -> bool {
+    let about = analysis.facts.about(Some(input), "");
+    let pressed = about.machine_number(key::PRESSURE_AVG10.of("io.some"));
+    analysis.lost.iter().any(|(of, _, _)| *of == input)
+        || pressed.is_some_and(|(value, _)| value >= COMPLAINED_OF)
 }
 
 /// Whether any disk of the input lost time, or none was measured: whoever posts such figures complains.
