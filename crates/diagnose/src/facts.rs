@@ -151,6 +151,8 @@ pub struct Limit<'a> {
     pub kind: LimitKind,
     /// The limit.
     pub value: f64,
+    /// Whether version 1 of control groups sets it, which has a file for each.
+    pub is_version_1: bool,
     /// Where it was read.
     pub reading: FactReading<'a>,
 }
@@ -299,7 +301,9 @@ impl<'s, 'a> About<'s, 'a> {
                     first.or_else(|| path.strip_prefix("/sys/fs/cgroup")).and_then(|path| {
                         path.rsplit_once('/').map(|(group, _)| group.trim_start_matches('/'))
                     });
-                Some(Limit { group, kind, value: reading.number()?, reading: *reading })
+                let is_version_1 = path.contains("/blkio.throttle.");
+                let value = reading.number()?;
+                Some(Limit { group, kind, value, is_version_1, reading: *reading })
             })
             .collect()
     }

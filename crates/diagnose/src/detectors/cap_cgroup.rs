@@ -438,11 +438,11 @@ fn said(limit: &Limit) -> String {
 fn advise(finding: &mut Finding, group: Option<&str>, limit: Option<&Limit>, disk: &str) {
     let numbers = format!("$(cat /sys/block/{disk}/dev)");
     finding.refuted_by = lines(&["the program is as slow with the limit lifted"]);
-    let file = limit.map_or("", |limit| limit.reading.read_from());
-    if file.rsplit('/').next().is_some_and(|name| name.starts_with("blkio.throttle.")) {
+    if let Some(limit) = limit.filter(|limit| limit.is_version_1) {
+        let file = limit.reading.read_from();
         finding.next_step = vec![
             format!("lift it for a minute and time the program: `echo \"{numbers} 0\" > {file}`"),
-            format!("then set it again: `echo \"{numbers} {:.0}\" > {file}`", limit.map_or(0.0, |limit| limit.value)),
+            format!("then set it again: `echo \"{numbers} {:.0}\" > {file}`", limit.value),
             "raise it where it is set: `systemctl show UNIT -p BlockIOReadBandwidth -p IOReadIOPSMax`, \
              or the container's `--device-read-iops`"
                 .to_string(),
