@@ -2,10 +2,11 @@
 //! Most of it needs root. Never shipped; no crate that is may depend on it.
 //!
 //! - [`built`] finds the program under test.
-//! - [`claims`] holds the tracer against a disk of known delay.
+//! - [`claims`] compares the tracer with a disk of known delay.
 //! - [`day`] plays healthy and faulty disks to the flight recorder.
 //! - [`demo`] shows a stranger what iowhy does: `./run demo`.
 //! - [`gallery`] draws each fault.
+//! - [`host`] says whether this machine has CPUs to spare for any of it.
 //! - [`kernels`] boots other kernels and tries tracer and diagnosis in them.
 //! - [`pictures`] takes the README's pictures of `top` and the report.
 //! - [`scenarios`] are live disks of known fault, each judged three ways.
@@ -17,6 +18,7 @@ pub mod day;
 pub mod demo;
 pub mod faulty_disk;
 pub mod gallery;
+pub mod host;
 pub mod kernels;
 pub mod pictures;
 pub mod scenarios;
