@@ -178,7 +178,7 @@ fn document_002_full_is_not_full_and_then_a_limit_holds() {
     let cap = of(&findings, "cap.volume")[0];
     assert!(accuses(&findings, "cap.volume"), "{}", brief(&findings));
     assert_eq!(evidence(cap, "nearest known limit").amount.value, 16000.0);
-    near(evidence(cap, "distance from it"), 0.0001, 1e-6);
+    near(evidence(cap, "distance from the limit"), 0.0001, 1e-6);
     assert!(cap.confidence < 0.75, "averages only: {}", cap.confidence);
     assert!(cap.next_step[0].contains("1 60"), "{:?}", cap.next_step);
     assert!(!blames_a_device(&findings), "{}", brief(&findings));
@@ -214,7 +214,7 @@ fn document_004_small_requests_one_at_a_time() {
     let first = &findings[0];
     assert_eq!(first.verdict, "load.small-sync");
     assert!(accuses(&findings, "load.small-sync"), "{}", brief(&findings));
-    assert!(first.sentence.contains("8 KiB (16 sectors of 512 bytes)"), "{}", first.sentence);
+    assert!(first.sentence.contains("reads of 8 KiB and writes of 2.5 KiB"), "{}", first.sentence);
     assert!(first.sentence.contains("64 KiB"), "{}", first.sentence);
     assert_eq!(evidence(first, "usual size of reads").amount.value, 8192.0);
     near(evidence(first, "size of reads on c5t2d0"), 169.6 * 1024.0 / 21.2, 1e-6);

@@ -174,7 +174,7 @@ impl Forecast {
 /// A verdict stands from this confidence on; below it is a suspicion (docs/METHOD.md, 11 Confidence).
 pub const STANDS: f64 = 0.6;
 /// And if it explains at least this share of the excess.
-const EXPLAINS_ENOUGH: f64 = 0.3;
+pub const EXPLAINS_ENOUGH: f64 = 0.3;
 
 /// What the trouble of a device costs, as far as the input tells.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]

@@ -70,7 +70,8 @@ impl Gallery {
             capture(scenario, self.seed).map_err(io::Error::other)?,
         )?;
         let png = fs::canonicalize(folder)?.join(format!("{name}.png"));
-        let map = ["map", &capture_name, "--width", "110", "--device", &shown(scenario), "--png"];
+        let device = shown(scenario);
+        let map = ["map", &capture_name, "--width", "110", "--device", &device, "--force", "--png"];
         ask(&own, Command::new(iowhy()?).args(map).arg(png))?;
         let hist = ["hist", &capture_name, "--width", "96", "--device", &shown(scenario)];
         let histogram = ask(&own, Command::new(iowhy()?).args(hist))?;

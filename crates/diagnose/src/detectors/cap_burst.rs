@@ -197,7 +197,7 @@ fn finding(analysis: &Analysis, course: &Course) -> Option<Finding> {
             ),
             Bound::Above(STEP),
         ),
-        held(computed("variation since", step.cv, Unit::Ratio, n, source), Bound::Below(variation)),
+        held(computed("variation since", step.cv, Unit::Share, n, source), Bound::Below(variation)),
         computed(
             "requests in flight before, median",
             queue_before,

@@ -249,11 +249,12 @@ fn strongest<'a>(
     let unit = limit.kind.unit();
     let mut finding = new_finding(DETECTOR.verdict, Some(place.device), vec![place.listing]);
     finding.sentence = format!(
-        "{} limits {} to {} ({}), and it does just that; the disk is busy only {} of the time",
+        "{} limits {} to {} ({}), reached in {} of the seconds; the disk is busy only {} of the time",
         group_of(limit),
         phrase::disk(place.disk),
         said(limit),
         limit.kind.name(),
+        phrase::percent(found.share),
         phrase::percent(place.busy)
     );
     finding.evidence = vec![

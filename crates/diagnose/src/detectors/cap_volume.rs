@@ -291,7 +291,7 @@ fn evidence(pin: &Pin, number: impl Fn(&str, f64, Unit) -> Evidence) -> Vec<Evid
             .push(Evidence { how: iowhy_model::How::Computed, ..number(&what, tier.value, unit) });
         evidence.push(Evidence {
             how: iowhy_model::How::Computed,
-            ..held(number("distance from it", off.abs(), Unit::Share), Bound::Below(0.015))
+            ..held(number("distance from the limit", off.abs(), Unit::Share), Bound::Below(0.015))
         });
     }
     if let Some(plateau) = &pin.plateau {

@@ -212,9 +212,11 @@ fn parity(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     let mut finding = new_finding(DETECTOR.verdict, Some(requests.device), vec![requests.listing]);
     finding.sentence = format!(
         "{} is read before it is written: {} of the writes follow a read of the same place \
-         (read-modify-write of a parity RAID); writes are smaller than a stripe",
+         (read-modify-write of a parity RAID), and these reads take {} per second; writes are smaller \
+         than a stripe",
         phrase::disk(&requests.disk),
-        phrase::percent(share)
+        phrase::percent(share),
+        phrase::ms(lost * 1e3)
     );
     finding.evidence = vec![
         held(

@@ -188,7 +188,8 @@ fn finding(
     let mut finding = new_finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
     finding.subject.group = Some(group.words());
     finding.sentence = format!(
-        "{} of {} are delayed by multiples of {}{}: the steps come from a timer, not from the platter",
+        "{slow} of {n} {} of {} are delayed by multiples of {}{}: the steps come from a timer, not from the \
+         platter",
         group.words(),
         phrase::disk(&trace.disk),
         phrase::ms(found.period_ms),

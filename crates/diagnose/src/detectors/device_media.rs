@@ -477,7 +477,7 @@ fn from_places(
     builder.number(analysis, listing, "of these, slow", slow, Some(Bound::Above(1.0)));
     let others = (place.others_slow as f64 / place.others.max(1) as f64, Unit::Share, place.others);
     builder.number(analysis, listing, "slow visits among those elsewhere", others, None);
-    let chance = (place.chance, Unit::Ratio, n);
+    let chance = (place.chance, Unit::Count, n);
     builder.number(analysis, listing, "chance of it (Fisher)", chance, Some(Bound::Below(CHANCE)));
     builder.words.push(format!(
         "{} of {n} visits around sector {} were slow ({} in the middle)",

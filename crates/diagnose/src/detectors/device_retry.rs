@@ -265,10 +265,10 @@ fn evidence(analysis: &Analysis, case: &Case, ladder: &Ladder) -> Vec<Evidence> 
     let (n, slow) = (case.services_ms.len() as u64, ladder.slow as u64);
     vec![
         estimated("spindle speed", ladder.rpm, Unit::Rpm, slow, source),
+        computed("extra revolutions, median", ladder.median_turns, Unit::Turns, slow, source),
+        estimated("one revolution", ladder.turn_ms, Unit::Ms, slow, source),
         estimated("spindle speed, 95 % from", ladder.rpm_low, Unit::Rpm, slow, source),
         estimated("spindle speed, 95 % to", ladder.rpm_high, Unit::Rpm, slow, source),
-        estimated("one revolution", ladder.turn_ms, Unit::Ms, slow, source),
-        computed("extra revolutions, median", ladder.median_turns, Unit::Turns, slow, source),
         computed(
             "extra revolutions, least",
             f64::from(ladder.min_turns),
@@ -295,7 +295,7 @@ fn evidence(analysis: &Analysis, case: &Case, ladder: &Ladder) -> Vec<Evidence> 
             Bound::Above(1.3),
         ),
         estimated("comb over no comb", ladder.llr, Unit::Nats, slow, source),
-        estimated("chance without a ladder", ladder.chance, Unit::Ratio, slow, source),
+        estimated("chance without a ladder", ladder.chance, Unit::Count, slow, source),
     ]
 }
 

@@ -174,7 +174,7 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace, stalls: &Stalls) -> Finding
         let what = "latency against time of issue, slope";
         finding
             .evidence
-            .push(held(computed(what, slope, Unit::Ratio, n, source), Bound::Between(-1.3, -0.7)));
+            .push(held(computed(what, slope, Unit::Count, n, source), Bound::Between(-1.3, -0.7)));
         clauses.push(if (-1.3..=-0.7).contains(&slope) { 1.0 } else { -1.0 });
     }
     if let Some((every_ns, cv)) = stalls.cadence {
@@ -185,7 +185,7 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace, stalls: &Stalls) -> Finding
             n,
             source,
         ));
-        finding.evidence.push(computed("its variation", cv, Unit::Ratio, n, source));
+        finding.evidence.push(computed("its variation", cv, Unit::Share, n, source));
     }
     let believed = confidence::believe(PRIOR, &clauses);
     // What is made of others freezes for reasons of its own: a full pool, a suspended mapping.

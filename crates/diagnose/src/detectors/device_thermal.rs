@@ -299,7 +299,7 @@ fn correlation(
     if warmth.len() < SAMPLES || r <= R {
         return 0.0;
     }
-    let value = (r, Unit::Ratio, warmth.len());
+    let value = (r, Unit::Count, warmth.len());
     let what = "correlation of ln service with temperature";
     builder.number(analysis, listing, what, value, Some(Bound::Above(R)));
     let hottest = samples.iter().max_by(|a, b| a.0.total_cmp(&b.0));

@@ -171,7 +171,7 @@ fn finding(analysis: &Analysis, case: &Case) -> Option<Finding> {
     ];
     let recurs = found.cv();
     if let Some(cv) = recurs {
-        let variation = computed("variation of these bytes", cv, Unit::Ratio, falls as u64, source);
+        let variation = computed("variation of these bytes", cv, Unit::Share, falls as u64, source);
         finding.evidence.push(held(variation, Bound::Below(RECURS)));
         clauses.push(confidence::below(cv, RECURS));
     }

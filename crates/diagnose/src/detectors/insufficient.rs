@@ -22,7 +22,8 @@
 //! The command it names, for as long as it names.
 
 use iowhy_model::{
-    Bound, Evidence, Family, Finding, How, Inferred, Layer, Level, STANDS, Unit, Verdict,
+    Bound, EXPLAINS_ENOUGH, Evidence, Family, Finding, How, Inferred, Layer, Level, STANDS, Unit,
+    Verdict,
 };
 
 use crate::analysis::Analysis;
@@ -227,11 +228,14 @@ fn finding(analysis: &Analysis, ranked: &Ranked, input: &str, disks: &[String]) 
     let plenty = analysis.level(&listings) >= Level::C && seen >= PLENTY;
     finding.sentence = match suspicion {
         Some(known) => format!(
-            "not enough evidence about {}: best candidate {}, {} confidence, explains {}",
+            "not enough evidence about {}: best candidate {}, {} confidence (needs {}), explains {} of the \
+             excess latency (needs {})",
             phrase::list(disks),
             known.verdict,
             phrase::percent((known.confidence * 100.0).round() / 100.0),
-            phrase::percent(known.explained_share)
+            phrase::percent(STANDS),
+            phrase::percent(known.explained_share),
+            phrase::percent(EXPLAINS_ENOUGH)
         ),
         None if plenty => format!(
             "no known cause fits {}: {} single I/Os were seen, with {} of excess waiting per second",
@@ -243,7 +247,20 @@ fn finding(analysis: &Analysis, ranked: &Ranked, input: &str, disks: &[String]) 
             Some((_, what)) => {
                 format!("{} cannot be judged: not all of the input was read ({what})", named(disks))
             }
-            None => format!("too few data about {} to judge", named(disks)),
+            None => {
+                let (amount, what) = match seen {
+                    0.0 => (records, "rows of averages or counted I/Os"),
+                    seen => (seen, "I/Os"),
+                };
+                format!(
+                    "too few data about {} to judge: {} {what} with {} of excess waiting per second; {} \
+                     I/Os seen one by one suffice",
+                    named(disks),
+                    phrase::thousands(amount),
+                    phrase::ms(lost * 1000.0),
+                    phrase::thousands(PLENTY)
+                )
+            }
         },
     };
     if let Some(place) = listings.first() {

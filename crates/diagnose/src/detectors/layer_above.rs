@@ -182,7 +182,7 @@ fn charge_between(
     finding.evidence = vec![
         computed("mean latency above", above.mean_ns() / 1e6, Unit::Ms, n, source),
         computed("mean latency below", below.mean_ns() / 1e6, Unit::Ms, below_n, source),
-        computed("I/Os below for each above", each, Unit::Ratio, n, source),
+        computed("I/Os below for each above", each, Unit::Count, n, source),
         held(
             computed("latency above over latency below", times, Unit::Ratio, n, source),
             Bound::Above(TIMES),
@@ -261,7 +261,7 @@ fn finding(analysis: &Analysis, place: usize, above: &Seen) -> Option<Finding> {
             block.count as u64,
             under,
         ),
-        computed("block I/Os counted for each call", per_call, Unit::Ratio, n, under),
+        computed("block I/Os counted for each call", per_call, Unit::Count, n, under),
         held(
             computed(
                 "latency above over latency of the block layer",

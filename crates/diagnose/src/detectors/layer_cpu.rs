@@ -48,9 +48,9 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     for finding in &mut findings {
         let Some(first) = finding.evidence.first() else { continue };
         finding.sentence = format!(
-            "the processors are short ({} of {}): programs wait for them, and completions are seen late",
-            phrase::percent(first.amount.value),
-            first.quantity
+            "the processors are short ({}: {}): programs wait for them, and completions are seen late",
+            first.quantity,
+            phrase::percent(first.amount.value)
         );
         finding.refuted_by = lines(&[
             "the same load is as slow while the processors idle",

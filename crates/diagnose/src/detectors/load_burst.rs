@@ -30,7 +30,7 @@ use crate::analysis::device_trace::DeviceTrace;
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{computed, held, lines, new_finding};
 use crate::evidence::confidence;
-use crate::evidence::forecast::forecast;
+use crate::evidence::forecast::unqueued;
 use crate::measures::ramp;
 use crate::phrase;
 
@@ -94,12 +94,18 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
         computed("batches", ramps.count as f64, Unit::Count, n, source),
         computed("requests in them", n as f64, Unit::Count, n, source),
         held(
-            computed("growth of latency with completion time", ramps.slope, Unit::Ratio, n, source),
+            computed("growth of latency with completion time", ramps.slope, Unit::Count, n, source),
             Bound::Between(SLOPE.0, SLOPE.1),
         ),
         computed("time between completions", spacing_ms, Unit::Ms, n, source),
         held(
-            computed("its variation", ramps.spacing_cv, Unit::Ratio, n, source),
+            computed(
+                "variation of the time between completions",
+                ramps.spacing_cv,
+                Unit::Share,
+                n,
+                source,
+            ),
             Bound::Below(VARIATION),
         ),
         held(
@@ -119,7 +125,7 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     ];
     finding.confidence = confidence::believe(PRIOR, &clauses);
     finding.explained_share = ramps.lost_share;
-    finding.forecast = trace.vote.as_ref().and_then(|vote| forecast(trace, vote));
+    finding.forecast = unqueued(trace);
     finding.refuted_by = lines(&[
         "the same requests spread over time are as slow",
         "the time between completions is longer than a healthy device needs",

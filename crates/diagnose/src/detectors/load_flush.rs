@@ -168,8 +168,8 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         range: None,
         p99: None,
         assuming:
-            "a write cache that survives a power cut, so that a flush or durable write costs \
-                   what a plain one does"
+            "a write cache survives a power cut, so that a flush or durable write costs what a \
+                   plain one does"
                 .to_string(),
     });
     advise(&mut finding, &requests.disk);

@@ -125,7 +125,8 @@ fn from_probe(analysis: &Analysis, probed: &Probed, turns: Turns) -> Option<Find
     evidence.push(read_off("mean latency", turns.mean_ms, Unit::Ms, turns.n, source));
     let event = analysis.recording.listings.get(probed.listing)?.events.first();
     let bytes = event.and_then(|event| event.bytes);
-    finding(probed.device, probed.listing, &missed, turns.mean_ms, bytes, evidence)
+    let subject = (probed.device, name(analysis, probed.device), probed.listing);
+    finding(subject, &missed, turns.mean_ms, bytes, evidence)
 }
 
 /// Averages in which each write takes about a revolution: a suspicion and no more, for a mean is no comb.
@@ -204,7 +205,8 @@ fn from_histogram(analysis: &Analysis, sample: &HistogramSample) -> Option<Findi
         }
     }
     let size = sample.known.bytes;
-    finding(sample.known.device, sample.listing, &missed, mean_ms, size, evidence)
+    let subject = (sample.known.device, sample.disk.as_str(), sample.listing);
+    finding(subject, &missed, mean_ms, size, evidence)
 }
 
 fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Vec<Finding> {
@@ -234,7 +236,8 @@ fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Vec<Finding> {
             })?;
             let mut evidence = facts_of(&missed, advance_ms, source);
             evidence.push(computed("mean latency", mean_ms, Unit::Ms, missed.n, source));
-            finding(trace.device, trace.listing, &missed, mean_ms, Some(group.bytes), evidence)
+            let subject = (trace.device, trace.disk.as_str(), trace.listing);
+            finding(subject, &missed, mean_ms, Some(group.bytes), evidence)
         })
         .collect()
 }
@@ -268,13 +271,7 @@ fn facts_of(missed: &MissedTurn, advance_ms: f64, source: &Source) -> Vec<Eviden
     vec![
         estimated("one revolution", missed.turn_ms, Unit::Ms, missed.n, source),
         held(
-            estimated(
-                "spindle speed of that revolution time",
-                missed.rpm,
-                Unit::Rpm,
-                missed.n,
-                source,
-            ),
+            estimated("spindle speed that fits it", missed.rpm, Unit::Rpm, missed.n, source),
             Bound::Between(low, high),
         ),
         held(
@@ -292,8 +289,7 @@ fn facts_of(missed: &MissedTurn, advance_ms: f64, source: &Source) -> Vec<Eviden
 }
 
 fn finding(
-    device: DeviceId,
-    listing: usize,
+    (device, name, listing): (DeviceId, &str, usize),
     missed: &MissedTurn,
     mean_ms: f64,
     bytes: Option<u32>,
@@ -306,9 +302,10 @@ fn finding(
     let mut finding = new_finding(DETECTOR.verdict, Some(device), vec![listing]);
     let size = bytes.map(|bytes| format!(" of {}", phrase::bytes(f64::from(bytes))));
     finding.sentence = format!(
-        "each synchronous write{} waits one revolution, {} at {}: its sector has just \
+        "each synchronous write{} to {} waits one revolution, {} at {}: its sector has just \
          passed the head when the previous write returns",
         size.unwrap_or_default(),
+        phrase::disk(name),
         phrase::ms(missed.turn_ms),
         phrase::rpm(missed.rpm)
     );
@@ -335,6 +332,10 @@ fn finding(
         assuming: "writes are queued ahead, so that no sector is missed".to_string(),
     });
     Some(finding)
+}
+
+fn name<'a>(analysis: &'a Analysis<'_>, device: DeviceId) -> &'a str {
+    &analysis.recording.device_of(device).name
 }
 
 fn whole_turns(turns: f64) -> String {

@@ -32,7 +32,7 @@ use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{computed, estimated, held, lines, new_finding, read_off};
 use crate::evidence::confidence;
-use crate::evidence::forecast::{forecast, vote_evidence};
+use crate::evidence::forecast::{unqueued, vote_evidence};
 use crate::evidence::runs;
 use crate::facts::disk_names;
 use crate::measures::elasticity::{self, Load};
@@ -89,15 +89,16 @@ fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     }
     let mut finding = new_finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
     finding.sentence = format!(
-        "{} is saturated: await {} on average; the same load on a healthy device: {}",
+        "{} is saturated: await {} on average; the same load on a healthy device: {}; one request alone: {}",
         phrase::disk(&trace.disk),
         phrase::ns(middle.mean_ns),
-        phrase::ns(middle.healthy_mean_ns)
+        phrase::ns(middle.healthy_mean_ns),
+        phrase::ms(trace.s0.median_ms())
     );
     finding.confidence = (f64::from(vote.workload) + 0.5) / 10.5;
     finding.explained_share = middle.workload_share;
     finding.evidence = vote_evidence(analysis, trace, vote, Side::Workload);
-    finding.forecast = forecast(trace, vote);
+    finding.forecast = unqueued(trace);
     advise(&mut finding, &trace.disk);
     Some(finding)
 }
@@ -160,7 +161,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         let what = "elasticity of throughput, d ln X / d ln N";
         finding
             .evidence
-            .push(held(computed(what, eps, Unit::Ratio, n, source), Bound::Below(STILL_GROWS)));
+            .push(held(computed(what, eps, Unit::Count, n, source), Bound::Below(STILL_GROWS)));
         if eps > STILL_GROWS {
             finding.confidence *= DOUBT;
         }

@@ -35,8 +35,7 @@ use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{computed, estimated, held, lines, new_finding, read_off};
 use crate::evidence::confidence;
 use crate::evidence::mounts;
-use crate::measures::sequential;
-use crate::measures::service;
+use crate::measures::{sequential, service, spread};
 use crate::phrase;
 
 /// Entry in the list of detectors.
@@ -211,14 +210,7 @@ fn from_stream(
     let sizes: Vec<String> = bad
         .usual
         .iter()
-        .map(|(op, bytes, _)| {
-            format!(
-                "{} of {} ({} sectors of 512 bytes)",
-                phrase::plural(*op),
-                size(*bytes),
-                bytes / 512
-            )
-        })
+        .map(|(op, bytes, _)| format!("{} of {}", phrase::plural(*op), size(*bytes)))
         .collect();
     let good = contrast(bad, streams);
     let contrast_words = good.map(|good| {
@@ -231,11 +223,14 @@ fn from_stream(
     });
     let option = mounts::option(analysis);
     finding.sentence = format!(
-        "the load on {} is small I/Os, one at a time: {}, {} of them sequential, yet none was merged \
-         or read ahead{}{}",
+        "the load on {} is small I/Os, one at a time: {}{}, {} of them sequential, yet none was merged \
+         or read ahead: in requests of 64 KiB the same bytes are up to {} times fewer I/Os{}{}",
         phrase::disk(&analysis.recording.device_of(bad.device).name),
         sizes.join(" and "),
+        each_takes(analysis, bad, rows)
+            .map_or(String::new(), |ms| format!(" that take {} each", phrase::ms(ms))),
         phrase::percent(bad.contiguous),
+        phrase::digits(gain(bad.mean_bytes)),
         option.as_ref().map_or(String::new(), |(_, options)| {
             let quoted: Vec<String> = options.iter().map(|option| format!("`{option}`")).collect();
             format!("; mount options {}", quoted.join(" and "))
@@ -258,6 +253,25 @@ fn from_stream(
     finding.confidence = confidence::believe(PRIOR, &clauses);
     close(analysis, &mut finding, bad.mean_bytes, bad.listing, bad.n as u64);
     finding
+}
+
+/// The mean latency of one of them, ms: of the trace, else of the averages beside it.
+fn each_takes(analysis: &Analysis, bad: &WriteStream, rows: &[&IntervalSample]) -> Option<f64> {
+    let traces = analysis.traces.iter().filter(|trace| trace.listing == bad.listing);
+    let waits: Vec<f64> =
+        traces.flat_map(|trace| &trace.spans).map(|span| span.latency_ns() / 1e6).collect();
+    spread::mean(&waits).or_else(|| {
+        let disk = analysis.disk(bad.device);
+        let rows = rows.iter().filter(|row| row.disk == disk);
+        let known = rows.filter_map(|row| Some((row.await_ms()?, row.requests())));
+        let (sum, n) = known.fold((0.0, 0.0), |(sum, n), (wait, k)| (sum + wait * k, n + k));
+        (n > 0.0).then(|| sum / n)
+    })
+}
+
+/// How many times fewer requests of the size a page cache sends move the same bytes.
+fn gain(bytes: f64) -> f64 {
+    CLUSTERED / bytes.max(512.0)
 }
 
 fn stream_evidence(
@@ -339,9 +353,13 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     disks.dedup();
     let mut finding = new_finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
     finding.sentence = format!(
-        "the load is small I/Os, one at a time: {} per request on {}, which can serve much more",
+        "the load on {} is small I/Os, one at a time: {} of {}{}; in requests of 64 KiB the same bytes \
+         are up to {} times fewer I/Os",
+        phrase::list(&disks),
+        phrase::iops(row.per_s()),
         phrase::bytes(bytes),
-        phrase::list(&disks)
+        row.await_ms().map_or(String::new(), |ms| format!(" that take {} each", phrase::ms(ms))),
+        phrase::digits(gain(bytes))
     );
     finding.evidence = rows_evidence(analysis, rows);
     let clause = add_option(analysis, &mut finding);
@@ -375,7 +393,7 @@ fn add_option(analysis: &Analysis, finding: &mut Finding) -> f64 {
 }
 
 fn close(analysis: &Analysis, finding: &mut Finding, bytes: f64, listing: usize, n: u64) {
-    let gain = CLUSTERED / bytes.max(512.0);
+    let gain = gain(bytes);
     let source = analysis.source(listing);
     finding.evidence.push(estimated(
         "throughput to gain if requests are clustered to 64 KiB, at most",

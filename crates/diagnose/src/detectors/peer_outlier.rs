@@ -26,13 +26,14 @@
 //! ## Next step
 //! Drill into this one disk, then take it out of service if its data are redundant.
 
-use iowhy_model::{Bound, Evidence, Finding, Histogram, Level, Unit, Verdict};
+use iowhy_model::{Bound, Evidence, Finding, Forecast, Histogram, Level, Nanos, Unit, Verdict};
 
 use crate::analysis::Analysis;
 use crate::analysis::samples::HistogramSample;
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{computed, estimated, held, lines, new_finding, read_off};
 use crate::evidence::confidence::{self, SHAPE_ALONE};
+use crate::evidence::forecast::from_means;
 use crate::evidence::peer_families::{self, Member, PeerMetric};
 use crate::evidence::programs;
 use crate::measures::peers::{self, Peer, Standing, View};
@@ -121,6 +122,7 @@ fn finding(
     let may_be_model = standing.ratio < ANOTHER_MODEL;
     finding.confidence = if may_be_model { believed.min(SHAPE_ALONE) } else { believed };
     finding.explained_share = ((member.mean_ns - typical) / member.mean_ns).max(0.0);
+    finding.forecast = like_its_peers(member, &others, typical);
     finding.refuted_by = lines(&[
         "the disk holds hotter data, is of another model, or is being rebuilt",
         "another disk of the same shelf is as slow once it is given the same load",
@@ -131,6 +133,14 @@ fn finding(
         "take it out of service if its data are redundant".to_string(),
     ];
     finding
+}
+
+/// What it would take if it were one of its peers: their middle, within the quickest and the slowest.
+fn like_its_peers(member: &Member, others: &[&Member], typical: f64) -> Option<Forecast> {
+    let means = || others.iter().map(|other| other.mean_ns);
+    let (low, high) = (means().fold(typical, f64::min), means().fold(typical, f64::max));
+    let after = from_means(member.mean_ns, typical, "it responds as its peers do".to_string())?;
+    Some(Forecast { range: Some((Nanos(low as i64), Nanos(high as i64))), ..after })
 }
 
 /// A minimum like the peers' means that the path to the disk is fine.

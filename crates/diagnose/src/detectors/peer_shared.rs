@@ -218,7 +218,7 @@ fn finding(
             computed(
                 "excess per request, median r over pairs",
                 r,
-                Unit::Ratio,
+                Unit::Count,
                 bins as u64,
                 source,
             ),
@@ -245,12 +245,13 @@ fn finding(
     finding.confidence = confidence::believe(PRIOR, &clauses);
     finding.explained_share = shared_of(&slow, family);
     finding.sentence = format!(
-        "{} of {} disks{} {} together ({}): {}, not a single disk",
+        "{} of {} disks{} {} together ({}), {} per request beyond the healthy time: {}, not a single disk",
         slow.len(),
         family.len(),
         parent.map_or(String::new(), |parent| format!(" behind {parent}")),
         if stood_still { "stand still" } else { "are slow" },
         phrase::list(&names),
+        phrase::ns(mean_excess_ns(&slow)),
         culprit.unwrap_or("the cause is what they share")
     );
     finding.refuted_by = lines(&[
@@ -273,6 +274,12 @@ fn shared_of(slow: &[&Member], family: &[Member]) -> f64 {
     let most = EVENLY * spread::median(&lost).unwrap_or(0.0);
     let shared: f64 = lost.iter().map(|lost| lost.min(most)).sum();
     shared / family.iter().map(|member| member.lost_ns).sum::<f64>().max(1.0)
+}
+
+/// What a request of these disks waited beyond the healthy time, on average over disks and seconds, ns.
+fn mean_excess_ns(slow: &[&Member]) -> f64 {
+    let all: Vec<f64> = slow.iter().flat_map(|member| member.excess.values().copied()).collect();
+    spread::mean(&all).unwrap_or(0.0)
 }
 
 /// How far the slow disks' excess per request moves together, over the seconds in which all worked.

@@ -73,7 +73,7 @@ pub fn forecast(trace: &DeviceTrace, vote: &Vote) -> Option<Forecast> {
         range: Some((Nanos(low as i64), Nanos(high as i64))),
         p99: middle.healthy_p99_ns.map(|ns| Nanos(ns as i64)),
         assuming: format!(
-            "the same load on {}, {} per request",
+            "it serves the same load as a healthy device does ({}, {} per request)",
             trace.s0.assumption,
             phrase::ms(trace.s0.median_ms())
         ),
@@ -115,6 +115,14 @@ fn quickened(trace: &DeviceTrace, vote: &Vote) -> Option<Vec<f64>> {
 fn middle_of(range: Range<usize>, most: usize) -> Range<usize> {
     let start = range.start + range.len().saturating_sub(most) / 2;
     start..(start + most).min(range.end)
+}
+
+/// What the requests would take if none waited for another: the service times that they showed.
+pub fn unqueued(trace: &DeviceTrace) -> Option<Forecast> {
+    let spans = trace.spans.get(trace.judged.clone())?;
+    let now: Vec<f64> = spans.iter().map(|span| span.latency_ns()).collect();
+    let services = trace.services_ns.get(trace.judged.clone())?;
+    from_latencies(&now, services, "requests come no faster than they are served".to_string())
 }
 
 /// One mean before and one after the cure, ns, where the latter is what is known and not how it

@@ -240,7 +240,8 @@ fn suspicions(
     });
     here.filter_map(|known| {
         let evidence = known.evidence.first()?.clone();
-        let would_mean = ranked.detector(known.verdict)?.summary.to_string();
+        let summary = ranked.detector(known.verdict)?.summary;
+        let would_mean = format!("may be {} ({summary})", known.verdict);
         Some(Observation { evidence, would_mean, verdict: Some(known.verdict) })
     })
     .collect()

@@ -286,7 +286,7 @@ pub fn capped(analysis: &Analysis, verdict: Verdict, prior: f64) -> Vec<Finding>
             finding.evidence = vec![
                 read_off("throughput, reads and writes", rate, unit, 1, source),
                 computed(&format!("nearest known limit ({})", tier.known_from), tier.value, unit, 1, source),
-                held(computed("distance from it", off.abs(), Unit::Share, 1, source), Bound::Below(NEAR)),
+                held(computed("distance from the limit", off.abs(), Unit::Share, 1, source), Bound::Below(NEAR)),
                 held(
                     computed("requests in flight", in_flight, Unit::Requests, 1, source),
                     Bound::Above(DEEP),

@@ -110,8 +110,8 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
     };
     let (mut text, mut pictures) = (String::new(), String::new());
     let mut by_turns = Table::new(
-        "turns",
-        &[("size", Unit::Bytes), ("turns", Unit::Count), ("cases", Unit::Count)],
+        "revolutions",
+        &[("size", Unit::Bytes), ("revolutions", Unit::Count), ("cases", Unit::Count)],
     );
     for bytes in ask.sizes(session.target.block, &[SIZE]) {
         if session.over() {

@@ -21,7 +21,7 @@ pub const SETTLES: &[Settles] = &[
         between: &[Verdict::DeviceMedia, Verdict::DeviceRetry, Verdict::DeviceStall],
         kind: "surface",
         words: &["--for", "60s"],
-        shows: "slow places that stay slow are the disk's own",
+        shows: "places that are slow at each read are defects of the disk",
     },
     Settles {
         between: &[
@@ -32,7 +32,7 @@ pub const SETTLES: &[Settles] = &[
         ],
         kind: "ramp",
         words: &[],
-        shows: "a rate that stands still is a limit or a full device, one that grows is neither",
+        shows: "a rate that stops growing is a limit or a full device, one that grows is neither",
     },
     Settles {
         between: &[
@@ -50,13 +50,13 @@ pub const SETTLES: &[Settles] = &[
         between: &[Verdict::DeviceRetry, Verdict::DeviceSlow, Verdict::PeerOutlier],
         kind: "read-latency",
         words: &["--size", "4k", "--count", "1000", "--order", "random"],
-        shows: "reads one or more turns slower than the rest were tried again",
+        shows: "reads slower by whole revolutions were retried",
     },
     Settles {
         between: &[Verdict::CapBurst, Verdict::DeviceThermal],
         kind: "sustain",
         words: &[],
-        shows: "a credit that runs out stays out, heat comes and goes",
+        shows: "a rate that stays low has used up its credits, one that comes and goes is heat",
     },
     Settles {
         between: &[Verdict::DeviceIdleWake],
@@ -80,7 +80,7 @@ pub const SETTLES: &[Settles] = &[
         between: &[Verdict::LoadMissedTurn, Verdict::LoadSmallSync],
         kind: "write-latency",
         words: &[],
-        shows: "whether a write waits for a turn, for a flush or for nobody",
+        shows: "whether a write waits for a revolution, for a flush or for neither",
     },
 ];
 
