@@ -9,7 +9,7 @@ pub(crate) struct Foreign {
     pub(crate) instead: &'static str,
 }
 
-const KNOWN: [Foreign; 9] = [
+const KNOWN: [Foreign; 10] = [
     Foreign {
         begins: b"PAR1",
         what: "a Parquet file",
@@ -31,6 +31,11 @@ const KNOWN: [Foreign; 9] = [
         begins: b"\x17\x08\x44tracing",
         what: "trace-cmd's binary file",
         instead: "print it where it was written: `trace-cmd report FILE > FILE.txt`",
+    },
+    Foreign {
+        begins: b"\x7fELF",
+        what: "a program",
+        instead: "give what it prints: run it, and pass its output",
     },
     Foreign { begins: b"\x89PNG\r\n", what: "a picture", instead: TEXT_INSTEAD },
     Foreign { begins: b"%PDF-", what: "a PDF document", instead: TEXT_INSTEAD },
@@ -65,6 +70,7 @@ mod tests {
         assert!(hint.contains("duckdb"), "{hint}");
         let (told_of, _) = told(b"\x96\xd5\x75\x21\x0c\x06\x01\0").unwrap();
         assert_eq!(told_of, "`x` is sysstat's binary daily file, which is not read");
+        assert!(told(b"\x7fELF\x02\x01\x01\0fio: read: IOPS=1").unwrap().0.contains("a program"));
         let error = scan("x", &mut &b"PAR 1 of 2\n"[..], None, &mut Recording::new());
         assert!(matches!(error, Err(Error::Nothing { .. })));
     }

@@ -31,7 +31,7 @@ use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{computed, held, lines, new_finding, read_off};
+use crate::evidence::builder::{computed, held, new_finding, read_off};
 use crate::evidence::confidence;
 use crate::evidence::forecast::from_latencies;
 use crate::measures::exposure::{self, Exposure, Sample};
@@ -289,13 +289,23 @@ fn advise(finding: &mut Finding, disk: &str, victim: Op) {
         format!("{victims} alone, at the same number in flight, are as slow"),
         "the device stands still for everything at those moments".to_string(),
     ];
-    finding.next_step = lines(&[
-        "limit the writer: `systemctl set-property WRITER.service IOWriteBandwidthMax=\"/dev/DISK \
-         50M\"`, and watch the reads",
-        "give reads precedence: `mq-deadline` or `kyber` as scheduler, or io.latency for their group",
-        "put logs and data on devices of their own",
-    ]);
-    if let Some(step) = finding.next_step.first_mut() {
-        *step = step.replace("DISK", phrase::disk(disk));
-    }
+    let limit = |who: &str, key: &str, watched: &str| {
+        format!(
+            "limit the {who}: `systemctl set-property {}.service {key}=\"/dev/{} 50M\"`, and watch the {watched}",
+            who.to_uppercase(),
+            phrase::disk(disk)
+        )
+    };
+    finding.next_step = match victim {
+        Op::Write => vec![
+            limit("reader", "IOReadBandwidthMax", "writes"),
+            "give the reader an io.latency target or a lower weight (`io.weight`) in its group".to_string(),
+        ],
+        _ => vec![
+            limit("writer", "IOWriteBandwidthMax", "reads"),
+            "give reads precedence: `mq-deadline` or `kyber` as scheduler, or io.latency for their group"
+                .to_string(),
+        ],
+    };
+    finding.next_step.push("put logs and data on devices of their own".to_string());
 }

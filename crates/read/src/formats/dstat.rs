@@ -42,6 +42,14 @@ pub const FORMAT: Format = Format {
 fn sniff(lines: &[&str]) -> Sniff {
     match lines {
         [first] if is_titles(first) => Sniff::More,
+        // A narrow terminal breaks both lines of the heading.
+        [first, second, rest @ ..] if is_titles(first) && is_dashed(second) => match rest {
+            [] | [_] => Sniff::More,
+            [third, fourth, ..] => {
+                (!groups(&format!("{first}{second}"), &format!("{third} {fourth}")).is_empty())
+                    .into()
+            }
+        },
         [first, second, ..] => (is_titles(first) && !groups(first, second).is_empty()).into(),
         _ => Sniff::No,
     }
@@ -50,8 +58,13 @@ fn sniff(lines: &[&str]) -> Sniff {
 /// `----system---- --dsk/sda-----dsk/sda1-- ...`: words of dashes and names of groups.
 fn is_titles(line: &str) -> bool {
     let known = ["dsk/", "io/", "total-cpu-usage", "total-usage"];
-    let dashed = line.split_whitespace().all(|word| word.contains('-'));
-    dashed && known.iter().any(|name| line.contains(name))
+    is_dashed(line) && known.iter().any(|name| line.contains(name))
+}
+
+/// Words of dashes and names, as a heading has that went on behind the edge of the terminal.
+fn is_dashed(line: &str) -> bool {
+    let mut words = line.split_whitespace().peekable();
+    words.peek().is_some() && words.all(|word| word.contains('-'))
 }
 
 /// What a group of columns is of.
@@ -118,6 +131,8 @@ struct Work {
 #[derive(Default)]
 struct Dstat {
     titles: String,
+    /// The heading goes on behind the edge of the terminal: the first part of its lower line, once seen.
+    broken: Option<String>,
     groups: Vec<(Group, usize)>,
     rows: u64,
     processor: Processor,
@@ -131,10 +146,24 @@ struct Dstat {
 impl Reader for Dstat {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         if is_titles(line) {
-            self.titles = line.to_string();
+            (self.titles, self.broken) = (line.to_string(), None);
+            self.groups.clear();
             return Step::Took;
         }
-        let found = groups(&self.titles, line);
+        if self.groups.is_empty() && is_dashed(line) {
+            self.titles.push_str(line);
+            self.broken = Some(String::new());
+            return Step::Took;
+        }
+        let joined = match &mut self.broken {
+            Some(upper) if self.groups.is_empty() && upper.is_empty() => {
+                *upper = line.to_string();
+                return Step::Took;
+            }
+            Some(upper) if self.groups.is_empty() => format!("{upper} {line}"),
+            _ => line.to_string(),
+        };
+        let found = groups(&self.titles, &joined);
         if !found.is_empty() {
             self.groups = found;
             return Step::Took;
@@ -270,6 +299,8 @@ fn dated(part: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use iowhy_model::FactKey;
+
     use super::*;
     use crate::scan::recorded as read;
 
@@ -288,5 +319,24 @@ mod tests {
         assert_eq!((writes.ios_per_s, writes.await_ns), (120.0, Some(3.34e6)));
         assert_eq!(writes.bytes_per_s, Some(5744.0 * 1024.0));
         assert_eq!(listing.intervals[0].length, Some(Nanos::from_seconds(2.0)));
+    }
+
+    #[test]
+    fn a_heading_that_a_narrow_terminal_broke_is_put_together() {
+        let recording = read(
+            "----total-cpu-usage---- -dsk/total----dsk/sdb-----dsk/sdc-- -net/\n\
+             total- ---paging--  ---system--\n\
+             usr sys idl wai hiq siq| read  writ: read  writ: read  writ| recv\n\
+             send|  in   out | int   csw\n\
+             \x20 2   2  96   0   0   0|2877k  140k:1313k   70k:1565k   70k|  38k    0|   0     0 |1258  5186\n\
+             \x20 0   1  98   0   0   0|3670k    0 :2371k    0 :1300k    0 |3672B    0|   0     0 |1178  4713\n",
+        );
+        let facts = &recording.listings[0].facts;
+        let value = |name: &str| {
+            let found = facts.iter().find(|fact| fact.key == FactKey::named(name));
+            found.map(|fact| fact.value.to_string())
+        };
+        // The first row counts since boot.
+        assert_eq!(value("disks.read.mean"), Some("3758080 B/s".to_string()), "{facts:?}");
     }
 }

@@ -53,6 +53,8 @@ const KEYS: &[&str] = &[
     "num_err_log_entries",
     "controller_busy_time",
     "unsafe_shutdowns",
+    "Warning Temperature Time",
+    "Critical Composite Temperature Time",
 ];
 /// Status words of commands that failed for the medium (NVM Express base specification, media and
 /// data integrity errors).
@@ -417,6 +419,18 @@ mod tests {
     use iowhy_model::{FactValue, key};
 
     use crate::scan::recorded;
+
+    #[test]
+    fn lines_of_the_temperature_alone_behind_their_command() {
+        let text = "Every 2.0s: nvme smart-log /dev/nvme1n1 | grep -i temp      node: Wed May 16 20:59:56 2018\n\n\
+                    temperature                         : 50 C\nWarning Temperature Time            : 0\n\
+                    Critical Composite Temperature Time : 0\nTemperature Sensor 2                : 90 C\n";
+        let recording = recorded(text);
+        let facts = &recording.listings[0].facts;
+        let value = |key| facts.iter().find(|f| f.key == key).map(|f| &f.value);
+        assert_eq!(value(key::SMART_NVME_TEMPERATURE), Some(&FactValue::Celsius(50.0)));
+        assert_eq!(value(key::SMART_NVME_SENSOR.of("2")), Some(&FactValue::Celsius(90.0)));
+    }
 
     #[test]
     fn bare_lines_of_the_health_log_are_enough() {

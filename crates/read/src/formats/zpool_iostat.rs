@@ -25,7 +25,9 @@
 //! Which process asked. The interval, which only the command line tells. Cache hits (ARC) and what
 //! they save. Whether whole lines are missing: they bear no numbers.
 
-use iowhy_model::{Distribution, Histogram, Interval, Layer, Level, Note, Op, Sink, Stage};
+use iowhy_model::{
+    Distribution, Histogram, Inferred, Interval, Layer, Level, Note, Op, Sink, Stage,
+};
 
 use crate::counters::stated::{rates, state};
 use crate::histogram::buckets::histogram_of;
@@ -44,6 +46,10 @@ pub const FORMAT: Format = Format {
 
 /// Columns before those of `-l` and `-q`: name, two of capacity, operations, bandwidth.
 const PLAIN: usize = 7;
+/// Columns of `-l`: four pairs, and scrub, trim, rebuild, as many as the version has.
+const BARE: std::ops::RangeInclusive<usize> = 9..=11;
+const GROUPS: [&str; 7] =
+    ["total_wait", "disk_wait", "syncq_wait", "asyncq_wait", "scrub", "trim", "rebuild"];
 /// Lines between the command and the heading.
 const LEAD: usize = 3;
 /// Octaves of a latency: 2^37 ns is 137 s, the last bucket of `-w`.
@@ -62,7 +68,7 @@ fn sniff(lines: &[&str]) -> Sniff {
         lines => lines,
     };
     match lines {
-        [first, ..] if columns(first).is_some() => Sniff::Yes,
+        [first, ..] if columns(first).is_some() || is_bare(first) => Sniff::Yes,
         [first] if groups(first).is_some() => Sniff::More,
         [first, second, ..] if groups(first).is_some() => columns(second).is_some().into(),
         [first] if histogram_title(first).is_some() => Sniff::More,
@@ -71,6 +77,25 @@ fn sniff(lines: &[&str]) -> Sniff {
         }
         _ => Sniff::No,
     }
+}
+
+/// A row of `-l` without its heading: name, two of capacity, four rates, and waits in pairs.
+fn is_bare(line: &str) -> bool {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let (Some(sizes), Some(rates), Some(waits)) =
+        (words.get(1..3), words.get(3..PLAIN), words.get(PLAIN..))
+    else {
+        return false;
+    };
+    let size =
+        |word: &&str| number(word).is_some() && word.ends_with(|c: char| c.is_ascii_uppercase());
+    let wait = |word: &&str| *word == "-" || ns(word).is_some();
+    let known = waits.iter().filter(|word| ns(word).is_some()).count();
+    sizes.iter().all(size)
+        && rates.iter().all(|word| number(word).is_some())
+        && BARE.contains(&waits.len())
+        && waits.iter().all(wait)
+        && known >= 2
 }
 
 /// `zpool iostat -vly tank 5`, behind a prompt or not: whether it leaves out the first report.
@@ -143,6 +168,8 @@ struct ZpoolIostat {
     /// Headings of the plain list so far; `-y` leaves the first report out.
     reports: u64,
     skips_first: bool,
+    /// The heading is missing.
+    bare: bool,
     pool: String,
     table: Option<Table>,
     sizes: bool,
@@ -171,7 +198,7 @@ impl Reader for ZpoolIostat {
         }
         if let Some(columns) = columns(line) {
             self.end_table(sink);
-            self.columns = columns;
+            (self.columns, self.bare) = (columns, false);
             self.margin = line.len() - line.trim_start().len();
             self.reports += 1;
             return Step::Took;
@@ -196,6 +223,19 @@ impl Reader for ZpoolIostat {
         if self.sizes && self.table.is_none() {
             let row = words.iter().skip(1).all(|word| number(word).is_some());
             return if row { Step::Took } else { Step::Passed };
+        }
+        if self.table.is_none() && self.columns.width() == 0 && is_bare(line) {
+            self.bare = true;
+            self.columns = Heading::from_words(&words);
+            self.groups = GROUPS.map(str::to_string).to_vec();
+            sink.source().infer(Inferred::Columns);
+            let reason =
+                "no heading: the columns are taken for those of `zpool iostat -l`".to_string();
+            sink.note(Note { line: 0, text: String::new(), reason });
+        }
+        if self.bare && self.margin == line.len() - line.trim_start().len() {
+            // Each row of a pool is a report of its own.
+            self.reports += 1;
         }
         match &mut self.table {
             Some(table) => table.row(&words),
@@ -319,6 +359,8 @@ fn is_vdev(name: &str) -> bool {
 
 /// `1.18T`, `99`, `94.7K`.
 fn number(word: &str) -> Option<f64> {
+    // `11,5T`: some languages.
+    let word = &*word.replacen(',', ".", 1);
     let tail = word.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
     match tail {
         "P" => decimal(word.trim_end_matches('P')).map(|value| value * 1024f64.powi(5)),
@@ -363,6 +405,20 @@ mod tests {
         assert_eq!(rows[3].of(Op::Write).unwrap().await_ns, Some(24e6));
         assert_eq!(rows[5].of(Op::Write).unwrap().await_ns, Some(5e6));
         assert_eq!(rows[5].of(Op::Read).unwrap().bytes_per_s, Some(112.0 * 1024.0));
+    }
+
+    #[test]
+    fn rows_alone_are_those_of_waits() {
+        let row = "pool1  11,5T  6,60T    313      0  6,94M      0   14ms      -   13ms      -    2us      -      -      -    2us      -\n";
+        let recording = read(&row.repeat(3));
+        let listing = &recording.listings[0];
+        assert_eq!(listing.source.inferred, [Inferred::Columns]);
+        let reads: Vec<f64> =
+            listing.intervals.iter().filter_map(|row| row.of(Op::Read)?.await_ns).collect();
+        assert_eq!(reads, [14e6; 3]);
+        assert!(listing.intervals[0].since_boot && !listing.intervals[2].since_boot);
+        assert_eq!(listing.intervals[1].of(Op::Read).unwrap().ios_per_s, 313.0);
+        assert!(!is_bare("disk1 1.0T 2.0T 1 2 3 4 5 6 7 8 9 10 11 12 13 14"));
     }
 
     #[test]
