@@ -218,7 +218,7 @@ fn head(screen: &Screen) -> Vec<Line<'static>> {
     let finding = screen.verdict.and_then(|report| report.findings.first());
     match (screen.verdict, finding) {
         (Some(report), Some(finding)) => {
-            let (headline, tone) = (blame_headline(finding.verdict), words::tone(finding));
+            let (headline, tone) = (blame_headline(finding), words::tone(finding));
             first.push(Span::styled(
                 format!(" {headline} "),
                 screen.pen(tone).add_modifier(Modifier::REVERSED | Modifier::BOLD),

@@ -1,18 +1,34 @@
 //! Verdicts, thresholds and levels in words; numbers are written by `iowhy_model::numbers`.
 
 pub use iowhy_model::numbers::{NONE, bytes, count, duration, several, share, short, three};
-use iowhy_model::{Blame, Bound, Finding, Impact, Level, Nanos, Quantity, Severity, Unit, Verdict};
+use iowhy_model::{
+    Blame, Bound, Finding, Impact, Level, Nanos, Quantity, STANDS, Severity, Unit, Verdict,
+};
 
 use crate::paint::Tone;
 
-/// Whom a verdict blames, as a headline.
-pub fn blame_headline(verdict: Verdict) -> &'static str {
-    match verdict {
+/// Whom a finding blames, as a headline; whom it suspects, where it is not sure enough to be acted on.
+pub fn blame_headline(finding: &Finding) -> &'static str {
+    let blames = finding.verdict.blames();
+    // As the percentage beside it is rounded.
+    if (finding.confidence * 100.0).round() / 100.0 < STANDS {
+        match blames {
+            Blame::Disk => return "THE DISK IS SUSPECTED, NOT PROVEN",
+            Blame::Path => return "THE PATH TO THE DISK IS SUSPECTED, NOT PROVEN",
+            Blame::Workload => return "THE WORKLOAD IS SUSPECTED, NOT PROVEN",
+            Blame::Limit => return "A LIMIT IS SUSPECTED, NOT PROVEN",
+            Blame::Configuration => return "THE CONFIGURATION IS SUSPECTED, NOT PROVEN",
+            Blame::Above => return "THE DELAY MAY BE ABOVE THE BLOCK LAYER",
+            Blame::Report => return "THE REPORT MAY BE MISLEADING",
+            Blame::Nobody | Blame::Unknown => {}
+        }
+    }
+    match finding.verdict {
         Verdict::DeviceCombOther => "A TIMER OR FIRMWARE IS TO BLAME, NOT THE WORKLOAD",
         Verdict::DeviceHang => "THE DEVICE HUNG ONCE, CAUSE UNKNOWN",
         Verdict::LayerRemote => "STORAGE BEHIND THE HOST IS TO BLAME, NOT THE WORKLOAD",
         Verdict::PeerShared => "WHAT THE DISKS SHARE IS TO BLAME, NO SINGLE DISK",
-        _ => verdict.blames().headline(),
+        _ => blames.headline(),
     }
 }
 

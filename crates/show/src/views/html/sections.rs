@@ -28,7 +28,7 @@ const PICTURES: usize = 16;
 
 /// Who is to blame and for what, in a line.
 pub fn title(report: &Report, finding: &Finding) -> String {
-    let headline = blame_headline(finding.verdict);
+    let headline = blame_headline(finding);
     match device(report, finding) {
         Some(device) => format!("{headline} ({device})"),
         None => headline.to_string(),

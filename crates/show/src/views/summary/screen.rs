@@ -116,7 +116,7 @@ impl Block {
 /// Who is to blame, the device, how severe, and the verdict's name.
 fn headline(paper: &Paper, report: &Report, finding: &Finding) -> Block {
     let tone = words::tone(finding);
-    let mut line = bar(paper, tone).with(blame_headline(finding.verdict), Ink::strong(tone));
+    let mut line = bar(paper, tone).with(blame_headline(finding), Ink::strong(tone));
     let device = finding.subject.device.and_then(|id| report.recording.devices().get(id.index()));
     let right = match severity(finding) {
         Some(severity) => format!("{}, {}", severity.word(), finding.verdict),

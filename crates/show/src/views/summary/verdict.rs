@@ -70,7 +70,7 @@ pub fn about(report: &Report, finding: &Finding) -> String {
 
 /// Who is to blame, the verdict's name, and its sentence beside a bar of the blame's colour.
 fn headline(paper: &mut Paper, report: &Report, finding: &Finding, rank: Rank) -> io::Result<()> {
-    let (blamed, tone) = (blame_headline(finding.verdict), tone(finding));
+    let (blamed, tone) = (blame_headline(finding), tone(finding));
     let mut bar = Line::new();
     if paper.style.unicode {
         bar.push("▌ ", tone);
