@@ -325,6 +325,17 @@ fn a_producer_that_prints_nothing_is_an_error_and_no_live_verdict() {
 }
 
 #[test]
+fn a_device_is_taken_by_its_path_too() {
+    let folder = Folder::new("path");
+    let path = folder.file("good.txt", GOOD.as_bytes());
+    let path = path.to_str().unwrap();
+    for words in [&["why"][..], &["hist"], &["snoop"], &["map"], &["stat"], &["compare", path]] {
+        let (status, _, err) = parts(&iowhy(&[words, &[path, "--device", "/dev/sdb"]].concat()));
+        assert!(status < 2, "{words:?}: {err}");
+    }
+}
+
+#[test]
 fn rows_tell_the_time_that_the_capture_prints() {
     let folder = Folder::new("times");
     let sar = "12:00:01 DEV tps rkB/s wkB/s areq-sz aqu-sz await %util\n\

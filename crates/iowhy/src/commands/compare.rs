@@ -126,12 +126,13 @@ impl Compare {
             "compare two files, one file with two `--device`, or `FILE:DEVICE@FROM-TO` twice";
         let with = |side: &str, device: Option<&String>| -> anyhow::Result<Side> {
             let side = Side::parse(side)?;
-            Ok(Side { device: side.device.or(device.cloned()), ..side })
+            let device = device.map(|name| name.trim_start_matches("/dev/").to_string());
+            Ok(Side { device: side.device.or(device), ..side })
         };
         if let [a, b] = self.past.at.as_slice() {
             let side = |at: &String, device: Option<&String>| Side {
                 file: self.past.folder(),
-                device: device.cloned(),
+                device: device.map(|name| name.trim_start_matches("/dev/").to_string()),
                 stretch: None,
                 past: Some(self.past.at(at)),
             };
