@@ -26,7 +26,7 @@ const HEAD_LIMIT: usize = 16;
 const ABOVE: usize = 3;
 const ABOVE_TEXT: usize = 200;
 /// Characters of a bad line that are kept for the note.
-const NOTE_TEXT: usize = 80;
+pub(crate) const NOTE_TEXT: usize = 80;
 /// What it costs to ask of a line, in bytes.
 const ASKING: usize = 256;
 /// Lines kept that would begin a listing if they had a number where they have none.
@@ -205,9 +205,11 @@ impl Scanner<'_> {
             return Ok(false);
         }
         let Some(open) = &mut self.open else { return Ok(false) };
+        let mut told = 0;
         let step = if line.cut {
             Step::Skipped(format!("the line is longer than {LINE_LIMIT} bytes"))
         } else {
+            told = told_of(sink);
             let text = self.lines.text(line);
             let foreign = script_of_digits(&text).map(foreign_digits);
             match open.reader.line(&open.wrapping.off(text), sink) {
@@ -224,7 +226,12 @@ impl Scanner<'_> {
             }
             Step::Skipped(reason) => {
                 extend(sink, line.number);
-                sink.skip(self.note(line, reason));
+                // A reader that knows its columns has said which device it is about.
+                if told_of(sink) == told {
+                    odd::skip(self.whole_note(line, reason), sink);
+                } else {
+                    sink.skip(self.note(line, reason));
+                }
             }
             Step::Passed => {
                 if self.sniff(line)?.is_some() {
@@ -250,7 +257,7 @@ impl Scanner<'_> {
         let Some(open) = &self.open else { return Ok(false) };
         let name = open.format.name;
         let text = open.wrapping.off(self.lines.text(line)).into_owned();
-        let note = self.note(line, String::new());
+        let note = self.whole_note(line, String::new());
         let mut lost = self.shapes.lost(&text, note);
         if lost.is_none()
             && let Some((format, note)) = self.mended(line)?
@@ -313,7 +320,7 @@ impl Scanner<'_> {
         self.asked += mended.len() * (text.len() + ASKING);
         for (odd, text) in mended {
             if let Some(format) = self.ask_text(FORMATS, &text, &Wrapping::default())? {
-                return Ok(Some((format, self.note(line, odd::reason(odd)))));
+                return Ok(Some((format, self.whole_note(line, odd::reason(odd)))));
             }
         }
         Ok(None)
@@ -325,7 +332,7 @@ impl Scanner<'_> {
             sink.unread(Unread {
                 input: self.input.to_string(),
                 lines: (note.line, note.line),
-                text: note.text,
+                text: note.text.chars().take(NOTE_TEXT).collect(),
                 format: Some(format.name.to_string()),
                 reason: note.reason,
             });
@@ -401,6 +408,12 @@ impl Scanner<'_> {
 
     fn note(&self, line: Line, reason: String) -> Note {
         let text = self.lines.text(line).chars().take(NOTE_TEXT).collect();
+        Note { line: line.number, text, reason }
+    }
+
+    /// The same with as much of the line as is searched for the name of a disk.
+    fn whole_note(&self, line: Line, reason: String) -> Note {
+        let text = odd::shortened(&self.lines.text(line)).to_string();
         Note { line: line.number, text, reason }
     }
 
@@ -609,6 +622,11 @@ pub(crate) fn missing(source: &Source) -> String {
 fn damages(sink: &mut dyn Sink) -> u64 {
     let source = sink.source();
     source.skipped.saturating_add(source.lost())
+}
+
+/// Skipped lines that are known to be about a device.
+fn told_of(sink: &mut dyn Sink) -> u64 {
+    sink.source().skipped_of.iter().map(|(_, count)| count).sum()
 }
 
 fn extend(sink: &mut dyn Sink, number: u64) {

@@ -40,6 +40,18 @@ fn a_value_that_is_no_number_makes_a_skipped_line_of_its_device() {
 }
 
 #[test]
+fn the_device_of_a_lost_row_is_known_wherever_its_name_stands() {
+    for name in ["dd".to_string(), "x".repeat(100)] {
+        let row = |k: u32, latency: &str| format!("0.00{k} {name} 1 sdb R {k} 4096 {latency}\n");
+        let heading = "TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)\n";
+        let text = [heading, &row(1, "1.00"), &row(2, "nan"), &row(3, "1.00")].concat();
+        assert_eq!(damage(&text), (2, 1, vec!["sdb".to_string()]), "{name}");
+        let noted = read(&text).listings[0].source.notes[0].text.chars().count();
+        assert!(noted <= 80, "a note is short");
+    }
+}
+
+#[test]
 fn digits_of_another_script_are_refused_by_name() {
     let text = IOSTAT.replace("sdb            300.00", "sdb            ٣٠٠.٠٠");
     let recording = read(&text);

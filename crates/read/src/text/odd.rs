@@ -6,6 +6,7 @@ use std::hash::{Hash, Hasher};
 
 use iowhy_model::{Note, Sink};
 
+use crate::scan::NOTE_TEXT;
 use crate::text::unread::is_disk;
 
 /// What tools print for a number that they do not have.
@@ -84,13 +85,14 @@ impl Shapes {
     }
 }
 
-/// The line is said to be lost, and for which disk.
-pub(crate) fn skip(note: Note, sink: &mut dyn Sink) {
+/// The line is said to be lost, and for which disk: the note has it whole, and is shown shortened.
+pub(crate) fn skip(mut note: Note, sink: &mut dyn Sink) {
     let separates = |c: char| c.is_whitespace() || matches!(c, ',' | ';' | ':' | '|' | '"');
     if let Some(disk) = note.text.split(separates).find(|word| is_disk(word)) {
         let device = sink.device(disk);
         sink.skipped_of(device);
     }
+    note.text = note.text.chars().take(NOTE_TEXT).collect();
     sink.skip(note);
 }
 
@@ -205,7 +207,7 @@ fn unit(letters: &str) -> bool {
     UNITS.iter().any(|unit| unit.eq_ignore_ascii_case(letters))
 }
 
-fn shortened(text: &str) -> &str {
+pub(crate) fn shortened(text: &str) -> &str {
     let end = text.char_indices().nth(TEXT).map_or(text.len(), |(at, _)| at);
     text.get(..end).unwrap_or(text)
 }

@@ -13,6 +13,9 @@ use crate::text::table::TableRow;
 
 /// Rates that tell whether a report counts over an interval: four are whole by chance once in 10^4.
 const RATES_TOLD: usize = 4;
+/// Devices of one report at most: as many as a recording keeps.
+const DEVICES: usize = 1 << 17;
+const DEVICES_LOST: &str = "rows of one report of iostat beyond its first 131072 devices";
 
 /// Collects the rows of a report and pours them out when the next one begins.
 #[derive(Default)]
@@ -120,6 +123,9 @@ impl Reports {
     /// A row of the current table. A device that comes again begins a new report: somebody kept
     /// one header and many rows.
     pub(super) fn row(&mut self, row: &TableRow, columns: &[String], sink: &mut dyn Sink) {
+        if self.drafts.len() >= DEVICES && !self.places.contains_key(&row.name) {
+            return sink.lost(DEVICES_LOST, 1);
+        }
         if !self.named.insert(row.name.clone()) {
             self.flush(sink);
             self.named.insert(row.name.clone());
