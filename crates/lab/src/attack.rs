@@ -6,6 +6,8 @@
 //! status that is none of its own, takes too long or too much, prints what a terminal would obey,
 //! shows what no input named, or touches what it was not told to.
 
+#[path = "attack/ended.rs"]
+mod ended;
 #[path = "attack/folders.rs"]
 mod folders;
 #[path = "attack/texts.rs"]
@@ -133,6 +135,10 @@ pub fn attack(
         field.swapped(hostile.min(20) as usize)?,
         field.machine()?,
     ];
+    // The short form leaves these to the tests of `record` and `probe`.
+    if stride <= 1 {
+        rows.extend(field.ended(32, &mut random)?);
+    }
     let mut harmed: Vec<Row> = HARMS.iter().map(|(attack, _)| Row::of(attack)).collect();
     // In another order each time, so that what there is time for is spread over all of it.
     'all: for round in 0..rounds as usize {

@@ -13,6 +13,8 @@ pub struct Shape {
     pub name: &'static str,
     /// Whether it is a folder of so many files, else one file.
     folder: bool,
+    /// Whether it holds what `convert` carries.
+    carried: bool,
     /// What stands before all, and of each place.
     head: &'static str,
     each: fn(usize) -> String,
@@ -20,36 +22,59 @@ pub struct Shape {
 
 /// The shapes: what there may be many of.
 pub const SHAPES: &[Shape] = &[
-    Shape { name: "listings of averages, slow", folder: false, head: "", each: slow_iostat },
+    Shape {
+        name: "listings of averages, slow",
+        folder: false,
+        carried: true,
+        head: "",
+        each: slow_iostat,
+    },
     Shape {
         name: "listings of I/Os",
         folder: false,
+        carried: true,
         head: "",
         each: |k| format!("{BIOSNOOP}{}\n", ios(k, "sda", 3)),
     },
     Shape {
         name: "devices in one listing of I/Os",
         folder: false,
+        carried: true,
         head: BIOSNOOP,
         each: |k| ios(k, &format!("sd{k}"), 3),
     },
     Shape {
         name: "devices in one listing of averages",
         folder: false,
+        carried: true,
         head: IOSTAT,
         each: |k| iostat_row(&format!("sd{k}"), k),
     },
-    Shape { name: "devices in the kernel's log", folder: false, head: "", each: log_line },
-    Shape { name: "devices, a histogram each", folder: false, head: "", each: histogram },
+    Shape {
+        name: "devices in the kernel's log",
+        folder: false,
+        carried: false,
+        head: "",
+        each: log_line,
+    },
+    Shape {
+        name: "devices, a histogram each",
+        folder: false,
+        carried: true,
+        head: "",
+        each: histogram,
+    },
     Shape {
         name: "names of processes",
         folder: false,
+        carried: true,
         head: BIOSNOOP,
         each: |k| format!("{}.{:03} p{k} {k} sda R {} 4096 1.00\n", k / 1000, k % 1000, k * 8),
     },
     Shape {
         name: "files",
         folder: true,
+        carried: true,
         head: "",
         each: |k| format!("{IOSTAT}{}", iostat_row("sda", k)),
     },
