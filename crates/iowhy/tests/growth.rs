@@ -7,9 +7,7 @@ mod growth;
 
 use std::path::Path;
 
-/// Times per decade of size: a cost that grows with the square takes a hundred.
-const EXPONENT: f64 = 1.2;
-/// How often a row above that is timed again, for the tests beside this one.
+/// How often a row above [`growth::BAR`] is timed again, for the tests beside this one.
 const AGAIN: usize = 4;
 /// Memory at most, MiB.
 const MEMORY: f64 = 512.0;
@@ -19,7 +17,7 @@ fn holds(sizes: &[usize], commands: &[&'static str]) {
     let mut rows = growth::growth(iowhy, sizes, commands).unwrap();
     for row in &mut rows {
         for _ in 0..AGAIN {
-            if row.exponent().is_some_and(|exponent| exponent > EXPONENT) {
+            if row.exponent().is_some_and(|exponent| exponent > growth::BAR) {
                 row.time_again(iowhy).unwrap();
             }
         }
@@ -28,7 +26,7 @@ fn holds(sizes: &[usize], commands: &[&'static str]) {
     println!("{table}");
     for row in &rows {
         let exponent = row.exponent().unwrap_or(0.0);
-        assert!(exponent <= EXPONENT, "{} {}: {exponent:.2}\n{table}", row.shape, row.command);
+        assert!(exponent <= growth::BAR, "{} {}: {exponent:.2}\n{table}", row.shape, row.command);
         let most = row.points.iter().map(|point| point.mebibytes).fold(0.0, f64::max);
         assert!(most <= MEMORY, "{} {}: {most:.0} MiB\n{table}", row.shape, row.command);
     }

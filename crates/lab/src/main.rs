@@ -158,7 +158,12 @@ impl Growth {
     fn run(&self) -> io::Result<ExitCode> {
         let beside = std::env::current_exe()?.with_file_name("iowhy");
         let iowhy = self.iowhy.clone().unwrap_or(beside);
-        let rows = growth::growth(&iowhy, &self.sizes, &growth::COMMANDS)?;
+        let mut rows = growth::growth(&iowhy, &self.sizes, &growth::COMMANDS)?;
+        for row in &mut rows {
+            if row.exponent().is_some_and(|exponent| exponent > growth::BAR) {
+                row.time_again(&iowhy)?;
+            }
+        }
         write!(io::stdout(), "{}", growth::table(&rows))?;
         Ok(ExitCode::SUCCESS)
     }
