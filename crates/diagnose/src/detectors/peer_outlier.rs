@@ -9,14 +9,15 @@
 //!
 //! ## Needs
 //! Four or more disks of a kind in one listing, with latencies, histograms, a table of count,
-//! mean and maximum, or averages per disk.
+//! mean and maximum, or averages per disk. Two or three, if they do the very same work.
 //!
 //! ## Rule
 //! Two values per disk, the median and the mean without the worst request, each compared with the
 //! others' median and spread. All rows of a disk in a listing count together, and so do its
 //! histograms of one operation and stage. The spread is the peers', never the suspect's: a tail
 //! must not excuse itself. The larger z must exceed 3 + 0.25 log2 N, and the value must be 1.3
-//! times the peers'. A plain three-sigma rule can never fire below eleven disks.
+//! times the peers'. Of two or three disks with the same rate, size and share of reads (to a tenth), as the
+//! halves of a mirror have, one must be ten times slower than the others, and take 50 ms. A plain three-sigma rule can never fire below eleven disks.
 //!
 //! ## Wrong if
 //! The disk holds other data (a hot spot), is of another model, is being rebuilt, or a neighbour
@@ -66,6 +67,9 @@ const PRIOR: f64 = 0.5;
 /// A minimum within this factor of the peers' says that the path is fine.
 const SAME_MINIMUM: f64 = 2.0;
 
+/// What an accusation among two or three disks with the very same work is worth at most (a choice).
+const OF_TWINS: f64 = 0.95;
+
 fn detect(analysis: &Analysis) -> Vec<Finding> {
     (0..analysis.recording.listings.len())
         .flat_map(|listing| {
@@ -82,7 +86,10 @@ fn judge_family(analysis: &Analysis, listing: usize, family: &[Member]) -> Vec<F
     family
         .iter()
         .zip(standings)
-        .filter(|(_, standing)| standing.flagged)
+        .filter(|(member, standing)| {
+            let far = peer_families::is_far_slower(member, standing.ratio);
+            standing.flagged && (far || peer_families::is_group(family))
+        })
         .map(|(member, standing)| finding(analysis, listing, family, member, standing))
         .collect()
 }
@@ -100,10 +107,13 @@ fn finding(
     let disk = phrase::disk(&member.disk);
     let mut finding = new_finding(DETECTOR.verdict, Some(member.device), vec![listing]);
     finding.sentence = format!(
-        "{disk} is {} times slower than its {} peers under the same load: {} on average against \
+        "{disk} is {} times slower than {} under the same load: {} on average against \
          {}{}",
         phrase::digits(member.mean_ns / typical),
-        others.len(),
+        match others.as_slice() {
+            [other] => format!("{}", phrase::disk(&other.disk)),
+            _ => format!("its {} peers", others.len()),
+        },
         phrase::ns(member.mean_ns),
         phrase::ns(typical),
         path_clause(member, &others)
@@ -121,6 +131,9 @@ fn finding(
     // Rotations of 5400 and 7200 per minute and the seeks of two models differ by as much.
     let may_be_model = standing.ratio < ANOTHER_MODEL;
     finding.confidence = if may_be_model { believed.min(SHAPE_ALONE) } else { believed };
+    if !peer_families::is_group(family) {
+        finding.confidence = finding.confidence.min(OF_TWINS);
+    }
     finding.explained_share = ((member.mean_ns - typical) / member.mean_ns).max(0.0);
     finding.forecast = like_its_peers(member, &others, typical);
     finding.refuted_by = lines(&[

@@ -11,6 +11,10 @@ use crate::measures::peers::Peer;
 
 /// Fewer disks are no group (docs/METHOD.md, 7 Peers).
 const GROUP: usize = 4;
+/// Rates, sizes and shares of reads this near to each other are the same (a choice: a tenth, of figures
+/// that are printed with two or three digits), and requests of each from which on they are no chance.
+const SAME: f64 = 1.1;
+const COUNTED: u64 = 100;
 /// Means this near to each other are equal: the spread of a model series (docs/METHOD.md, 7 Peers).
 const ALIKE: f64 = 1.3;
 /// Requests looked at per disk: a median of this many is known to 1 %.
@@ -81,11 +85,61 @@ impl Work {
     }
 }
 
-/// The disks of a listing that can be compared: of one kind, measured alike, four or more.
+/// The disks of a listing that can be compared: of one kind, measured alike, four or more; or fewer, if
+/// they are twins.
 pub fn families(analysis: &Analysis, listing: usize) -> Vec<Vec<Member>> {
     let mut families = groups(analysis, listing);
-    families.retain(|family| family.len() >= GROUP);
+    families.retain(|family| is_group(family) || are_twins(family));
     families
+}
+
+/// Whether there are enough for a spread of their own.
+pub fn is_group(family: &[Member]) -> bool {
+    family.len() >= GROUP
+}
+
+/// Whether two or three disks do the very same work, as the halves of a mirror do: as many requests, of
+/// the same kind and size, whatever they take for it.
+fn are_twins(family: &[Member]) -> bool {
+    let Some((first, others)) = family.split_first().filter(|(_, others)| !others.is_empty())
+    else {
+        return false;
+    };
+    others.iter().all(|other| is_twin(first, other))
+}
+
+fn is_twin(a: &Member, b: &Member) -> bool {
+    let same = |a: f64, b: f64| a.max(b) <= SAME * a.min(b);
+    let work = a.work.zip(b.work).is_some_and(|(a, b)| {
+        let sizes = a.bytes.zip(b.bytes).is_some_and(|(a, b)| same(a, b));
+        sizes && (a.reads - b.reads).abs() <= SAME - 1.0
+    });
+    work && same(a.peer.rate, b.peer.rate) && a.peer.n.min(b.peer.n) >= COUNTED
+}
+
+/// Of two or three disks with the very same work, one is accused only if it is so many times slower, and slower
+/// than a healthy platter at such a rate (choices: a mirror of flash and a platter differs by as much,
+/// and its models say so).
+const TWINS: f64 = 10.0;
+const TWINS_NS: f64 = 50e6;
+
+/// Whether a member is that much slower than its peers.
+pub fn is_far_slower(member: &Member, ratio: f64) -> bool {
+    ratio >= TWINS && member.mean_ns >= TWINS_NS
+}
+
+/// A disk that does the very same work as this one many times quicker: then it is not the work.
+pub fn quick_twin(analysis: &Analysis, listing: usize, device: DeviceId) -> Option<String> {
+    let is_it = |member: &&Member| member.device == device;
+    let family =
+        groups(analysis, listing).into_iter().find(|f| f.iter().any(|m| m.device == device))?;
+    let own = family.iter().find(is_it)?;
+    let mut twins = family.iter().filter(|other| {
+        other.device != device
+            && is_twin(own, other)
+            && is_far_slower(own, own.mean_ns / other.mean_ns)
+    });
+    twins.next().map(|twin| twin.disk.clone())
 }
 
 /// How many other disks with like work are as slow as a device, if two or more are there and all of them

@@ -143,9 +143,9 @@ const BUSIER: f64 = 1.4;
 const BUSIER_FACTOR: f64 = 1.35;
 
 /// Holds each disk against all others; one standing per disk, in their order. Empty with fewer
-/// than three disks.
+/// than two disks; of two and three the spread is the natural one, and who compares them knows more.
 pub fn compare(peers: &[Peer]) -> Vec<Standing> {
-    if peers.len() < 3 {
+    if peers.len() < 2 {
         return Vec::new();
     }
     (0..peers.len()).filter_map(|candidate| standing(peers, candidate)).collect()

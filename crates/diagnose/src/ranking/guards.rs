@@ -9,6 +9,7 @@ use iowhy_model::{Family, Finding, STANDS, Verdict};
 use crate::analysis::Analysis;
 use crate::detector::Detector;
 use crate::evidence::confidence::SHAPE_ALONE;
+use crate::evidence::peer_families;
 use crate::ranking::subjects;
 
 /// Verdicts that blame a disk for a shape that others have too.
@@ -35,6 +36,7 @@ pub fn hold_back(analysis: &Analysis, detectors: &[Detector], findings: &mut [Fi
         .cloned()
         .collect();
     let crowd = crowd(analysis, findings);
+    spare_the_load_of_a_twin(analysis, findings);
     for finding in findings.iter_mut().filter(|f| f.confidence >= STANDS) {
         if !GENERIC.contains(&finding.verdict) || finding.explained_by.is_some() {
             continue;
@@ -48,6 +50,25 @@ pub fn hold_back(analysis: &Analysis, detectors: &[Detector], findings: &mut [Fi
             let why =
                 "most disks beside it are as slow: look at what they share, or at what they are";
             finding.refuted_by.push(why.to_string());
+        }
+    }
+}
+
+/// A load is not to blame for what it does to one disk, if another carries the very same one many
+/// times quicker.
+fn spare_the_load_of_a_twin(analysis: &Analysis, findings: &mut [Finding]) {
+    for finding in findings.iter_mut().filter(|f| f.confidence >= STANDS) {
+        let (Some(device), Some(place)) =
+            (finding.subject.device, finding.subject.listings.first())
+        else {
+            continue;
+        };
+        if finding.verdict.family() != Family::Load {
+            continue;
+        }
+        if let Some(twin) = peer_families::quick_twin(analysis, *place, device) {
+            finding.confidence = SHAPE_ALONE;
+            finding.refuted_by.push(format!("{twin} does the same work many times quicker"));
         }
     }
 }
