@@ -266,6 +266,30 @@ fn shelf(factor: f64, stepping: f64) -> World {
 }
 
 #[test]
+fn one_half_of_a_mirror_is_compared_with_the_other() {
+    let judged = |rates: [f64; 2], waits_ms: [f64; 2], busy: f64| {
+        let mut world = World::averaged();
+        for _ in 0..6 {
+            for (place, disk) in ["sda", "sdb"].into_iter().enumerate() {
+                let (per_s, await_ms) = (rates[place], waits_ms[place]);
+                let busy = if place == 1 { busy } else { 0.2 };
+                world.row(disk, Op::Write, Row { per_s, bytes: 8192.0, await_ms, busy });
+            }
+        }
+        world.judge()
+    };
+    let slow = judged([300.0, 305.0], [0.4, 240.0], 1.0);
+    assert!(accuses(&slow, "peer.outlier"), "{}", brief(&slow));
+    assert_eq!(slow[0].verdict.name(), "peer.outlier", "{}", brief(&slow));
+    // Another work: the load may well be too much for one of them.
+    let other = judged([30.0, 305.0], [0.4, 240.0], 1.0);
+    assert!(of(&other, "peer.outlier").is_empty(), "{}", brief(&other));
+    // Another model may be some times slower.
+    let model = judged([300.0, 305.0], [0.4, 6.0], 0.9);
+    assert!(!accuses(&model, "peer.outlier"), "{}", brief(&model));
+}
+
+#[test]
 fn peer_outlier() {
     let mut world = shelf(8.0, 0.01);
     let findings = world.judge();
