@@ -64,7 +64,7 @@ impl Error {
                 "its buffers keep memory: `rmdir` it, or run `iowhy` with `--ftrace` once more"
             }
             Error::Missing { .. } => {
-                "run as root, or use `iowhy stat --sampled`, which needs no rights"
+                "run as root, or `setcap cap_bpf,cap_perfmon+ep $(command -v iowhy)` once; `iowhy stat --sampled` needs no rights"
             }
             Error::Kernel { .. } => {
                 "`iowhy doctor` tells what this kernel lacks; `iowhy stat --sampled` works on every kernel"

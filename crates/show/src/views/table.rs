@@ -4,7 +4,7 @@
 //! A row per device and stretch of time: requests and kilobytes per second, mean latency
 //! (r_await, w_await), mean size, queue and busy share, as `iostat -x` counts them; where single
 //! requests were traced or logged, also p50, p95, p99 and the maximum, and the waiting time (Q2D)
-//! and device time (D2C) apart. Columns that nothing is known of are left out; on a narrow
+//! and device time (D2C) apart; with `--before`, the mean time before the request (B2Q). Columns that nothing is known of are left out; on a narrow
 //! terminal the less telling ones are too. Devices that did nothing are hidden unless `--verbose` or
 //! `--device` asks for them.
 //!

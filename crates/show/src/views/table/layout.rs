@@ -7,7 +7,7 @@ use crate::words::NONE;
 
 /// The columns in the order they are drawn, each with its rank: the paper's width is given to
 /// the lowest ranks first.
-pub const COLUMNS: [(&str, u8); 31] = [
+pub const COLUMNS: [(&str, u8); 32] = [
     ("tps", 5),
     ("kB/s", 6),
     ("areq-sz", 10),
@@ -36,6 +36,7 @@ pub const COLUMNS: [(&str, u8); 31] = [
     ("p95", 19),
     ("p99", 8),
     ("max", 13),
+    ("B2Q", 5),
     ("Q2D", 15),
     ("D2C", 16),
     ("%util", 9),

@@ -214,7 +214,8 @@ fn add_latencies(row: &mut Row, folded: &[Distribution], device: DeviceId) {
         }
         row.set("max", all.max_ns.map(|ns| ns as f64 / 1e6));
     }
-    for (name, stage) in [("Q2D", Stage::Queue), ("D2C", Stage::Device)] {
+    let stages = [("B2Q", Stage::Before), ("Q2D", Stage::Queue), ("D2C", Stage::Device)];
+    for (name, stage) in stages {
         let mean = merged(stage).and_then(|all| all.mean_ns());
         row.set(name, mean.map(|(ns, _)| ns / 1e6));
     }
