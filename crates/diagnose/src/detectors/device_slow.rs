@@ -107,6 +107,8 @@ const OF_THE_STREAM: f64 = 0.1;
 const SECTOR: u64 = 512;
 /// Requests below which averages are those of one event or two (docs/METHOD.md, 10 Rules: ten events).
 const FEWEST: f64 = 10.0;
+/// Share of the busy time that discards take (docs/METHOD.md, 10 Rules, `load.discard`).
+const OF_DISCARDS: f64 = 0.2;
 /// What that would refute.
 const SHARED: &str =
     "the log lists one program only: what others asked for may have been served in between";
@@ -374,6 +376,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     );
     let equals = peer_families::equals(analysis, row.listing, row.device);
     if completed(rows) < FEWEST
+        || behind_discards(row)
         || writes_may_be_durable(row)
         || row.turn_per_write().is_some()
         || equals.is_some()
@@ -396,6 +399,13 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     advise(&mut finding, &row.disk);
     finding.refuted_by.extend(refuted);
     Some(finding)
+}
+
+/// Whether discards take as much of the time as `load.discard` needs: what was slow beside them may have waited.
+fn behind_discards(row: &IntervalSample) -> bool {
+    let of = row.interval.of(Op::Discard);
+    let share = of.and_then(|rates| Some(rates.ios_per_s * rates.await_ns? / 1e9));
+    share.is_some_and(|share| share > OF_DISCARDS * row.interval.busy.unwrap_or(1.0))
 }
 
 /// Requests behind all rows; a row of unknown length is one of many seconds most likely.
