@@ -10,6 +10,7 @@ use iowhy_model::{
 };
 use iowhy_show::{Style, views};
 use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::statistics::Statistics;
 use parquet::record::{Field, Row};
 
 /// More than one row group (131,072 rows), and not a whole number of pages.
@@ -128,6 +129,87 @@ fn every_field_of_every_event_comes_back() {
     let sources = said(&reader, "iowhy.sources");
     assert_eq!((&sources[0]["lost"], &sources[0]["host"]), (&7.into(), &"somewhere".into()));
     assert_eq!(said(&reader, "iowhy.units")["sector"], "units of 512 bytes");
+}
+
+/// What the rows of a group say of a column: its least value, its largest, how many are null.
+#[derive(Default, PartialEq, Debug)]
+struct Bounds<T> {
+    least: Option<T>,
+    most: Option<T>,
+    nulls: u64,
+}
+
+impl<T: Ord + Clone> Bounds<T> {
+    fn of(values: impl Iterator<Item = Option<T>>) -> Bounds<T> {
+        let values: Vec<Option<T>> = values.collect();
+        let known = values.iter().flatten();
+        let nulls = values.iter().filter(|value| value.is_none()).count() as u64;
+        Bounds { least: known.clone().min().cloned(), most: known.max().cloned(), nulls }
+    }
+}
+
+/// What the file says of it.
+fn told<T>(one: &Statistics, value: impl Fn(&[u8]) -> T) -> Bounds<T> {
+    assert!(one.min_bytes_opt().is_none() || !one.is_min_max_deprecated());
+    Bounds {
+        least: one.min_bytes_opt().map(&value),
+        most: one.max_bytes_opt().map(&value),
+        nulls: one.null_count_opt().expect("a count"),
+    }
+}
+
+#[test]
+fn bounds_of_each_column_are_those_of_its_rows() {
+    let mut recording = Recording::new();
+    wild(&mut recording);
+    // The largest text is too long to be told: its column has no bounds where it occurs.
+    let long_name = recording.name(&"\u{fe}".repeat(33));
+    recording.listings[0].events[EVENTS as usize - 1].comm = Some(long_name);
+    let (recording, reader) = written(recording);
+    let events = &recording.listings[0].events;
+    let orders = reader.metadata().file_metadata().column_orders().expect("orders");
+    assert_eq!(orders.len(), 1 + iowhy_model::EVENT_FIELDS.len());
+    let mut compared = 0;
+    let mut first = 0;
+    for group in reader.metadata().row_groups() {
+        let rows = &events[first..first + group.num_rows() as usize];
+        first += rows.len();
+        for column in group.columns() {
+            let is = column.statistics().expect("statistics");
+            let i64s = |bytes: &[u8]| i64::from_le_bytes(bytes.try_into().unwrap());
+            let u64s = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().unwrap());
+            let u32s = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().unwrap());
+            let texts = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+            let ns = |time: Option<Time>| time.map(Time::ns);
+            let name = |name| recording.text(name).to_string();
+            match column.column_descr().name() {
+                "queued_ns" => {
+                    assert_eq!(told(is, i64s), Bounds::of(rows.iter().map(|one| ns(one.queued))));
+                }
+                "issued_ns" => {
+                    assert_eq!(told(is, i64s), Bounds::of(rows.iter().map(|one| ns(one.issued))));
+                }
+                "sector" => {
+                    assert_eq!(told(is, u64s), Bounds::of(rows.iter().map(|one| one.sector)));
+                }
+                "pid" => assert_eq!(told(is, u32s), Bounds::of(rows.iter().map(|one| one.pid))),
+                "cgroup" => {
+                    let wanted = Bounds::of(rows.iter().map(|one| one.cgroup.map(name)));
+                    assert_eq!(told(is, texts), wanted);
+                }
+                "comm" => {
+                    let mut wanted = Bounds::of(rows.iter().map(|one| one.comm.map(name)));
+                    if first == events.len() {
+                        (wanted.least, wanted.most) = (None, None);
+                    }
+                    assert_eq!(told(is, texts), wanted);
+                }
+                _ => continue,
+            }
+            compared += 1;
+        }
+    }
+    assert_eq!((first, compared), (events.len(), 12));
 }
 
 #[test]

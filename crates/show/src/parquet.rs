@@ -2,7 +2,8 @@
 //!
 //! Only what is needed of <https://parquet.apache.org/docs/file-format/>: flat optional columns, one
 //! page each per row group, texts by dictionary, whole numbers as differences, no compression (the
-//! encodings leave little for it). `docs/decisions/0009-parquet-without-its-crate.md` says why.
+//! encodings leave little for it), and what the values of each column lie between, so that a reader
+//! skips row groups. `docs/decisions/0009-parquet-without-its-crate.md` says why.
 
 mod encoding;
 mod rows;
@@ -52,9 +53,10 @@ impl<W: Write> ParquetFile<W> {
         let mut chunks = Vec::new();
         for column in &mut *columns {
             let pages = column.take_pages();
-            chunks.push(chunk(column, &pages, self.at, rows));
+            let length = pages.bytes.len() as u64;
             self.out.write_all(&pages.bytes)?;
-            self.at += pages.bytes.len() as u64;
+            chunks.push(chunk(column, pages, self.at, rows));
+            self.at += length;
         }
         let mut group = Struct::default();
         group.list_of_structs(1, chunks);
@@ -88,6 +90,7 @@ impl<W: Write> ParquetFile<W> {
         footer.list_of_structs(4, self.groups);
         footer.list_of_structs(5, said.collect());
         footer.text(6, "iowhy");
+        footer.list_of_structs(7, columns.iter().map(|_| order()).collect());
         let footer = footer.into_bytes();
         self.out.write_all(&footer)?;
         self.out.write_all(&(footer.len() as u32).to_le_bytes())?;
@@ -108,8 +111,16 @@ fn schema_element(column: &Column) -> Struct {
     element
 }
 
+/// `ColumnOrder` of parquet.thrift: bounds are in the order of the column's type. Without it, readers
+/// do not trust them.
+fn order() -> Struct {
+    let mut order = Struct::default();
+    order.structure(1, Struct::default());
+    order
+}
+
 /// `ColumnChunk` with its `ColumnMetaData`.
-fn chunk(column: &Column, pages: &Pages, at: u64, rows: usize) -> Struct {
+fn chunk(column: &Column, pages: Pages, at: u64, rows: usize) -> Struct {
     let mut of = Struct::default();
     of.i32(1, column.kind.physical());
     let encodings: &[i32] = match column.kind {
@@ -126,6 +137,7 @@ fn chunk(column: &Column, pages: &Pages, at: u64, rows: usize) -> Struct {
     if pages.dictionary > 0 {
         of.i64(11, at as i64);
     }
+    of.structure(12, pages.statistics);
     let mut chunk = Struct::default();
     chunk.i64(2, at as i64);
     chunk.structure(3, of);

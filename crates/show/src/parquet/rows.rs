@@ -52,11 +52,15 @@ pub struct Column {
     place_of: HashMap<String, u32>,
 }
 
-/// A column's pages, and how many of their bytes are its dictionary.
+/// A column's pages, how many of their bytes are its dictionary, and what its values lie between.
 pub struct Pages {
     pub bytes: Vec<u8>,
     pub dictionary: usize,
+    pub statistics: Struct,
 }
+
+/// The longest text that is told as a bound; a shortened one would not be a value of the column.
+const LONGEST_BOUND: usize = 64;
 
 impl Column {
     /// A column without rows.
@@ -101,7 +105,7 @@ impl Column {
 
     /// The pages of its rows; it goes on empty.
     pub fn take_pages(&mut self) -> Pages {
-        let mut pages = Pages { bytes: Vec::new(), dictionary: 0 };
+        let mut pages = Pages { bytes: Vec::new(), dictionary: 0, statistics: self.statistics() };
         let mut levels = Vec::new();
         hybrid(&self.known, 1, &mut levels);
         let mut page = (levels.len() as u32).to_le_bytes().to_vec();
@@ -127,6 +131,45 @@ impl Column {
         self.texts.clear();
         self.place_of.clear();
         pages
+    }
+
+    /// `Statistics` of parquet.thrift: how many rows are null, the largest value and the least.
+    fn statistics(&self) -> Struct {
+        let nulls = self.known.iter().filter(|known| **known == 0).count();
+        let mut of = Struct::default();
+        of.i64(3, nulls as i64);
+        if let Some((least, most)) = self.bounds() {
+            of.binary(5, &most);
+            of.binary(6, &least);
+        }
+        of
+    }
+
+    /// The least and the largest value in the order of the column's type, as PLAIN writes them; none
+    /// where nothing is known or a text is too long to be told.
+    fn bounds(&self) -> Option<(Vec<u8>, Vec<u8>)> {
+        let numbers = self.numbers.iter();
+        match self.kind {
+            Kind::I64 => {
+                let (least, most) = (numbers.clone().min()?, numbers.max()?);
+                Some((least.to_le_bytes().to_vec(), most.to_le_bytes().to_vec()))
+            }
+            Kind::U64 => {
+                let numbers = numbers.map(|value| *value as u64);
+                let (least, most) = (numbers.clone().min()?, numbers.max()?);
+                Some((least.to_le_bytes().to_vec(), most.to_le_bytes().to_vec()))
+            }
+            Kind::U32 => {
+                let numbers = numbers.map(|value| *value as u32);
+                let (least, most) = (numbers.clone().min()?, numbers.max()?);
+                Some((least.to_le_bytes().to_vec(), most.to_le_bytes().to_vec()))
+            }
+            Kind::Text => {
+                let (least, most) = (self.texts.iter().min()?, self.texts.iter().max()?);
+                let told = least.len().max(most.len()) <= LONGEST_BOUND;
+                told.then(|| (least.as_bytes().to_vec(), most.as_bytes().to_vec()))
+            }
+        }
     }
 
     fn dictionary_page(&self) -> Vec<u8> {

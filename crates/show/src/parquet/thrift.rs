@@ -30,8 +30,13 @@ impl Struct {
 
     /// A text.
     pub fn text(&mut self, field: u8, value: &str) {
+        self.binary(field, value.as_bytes());
+    }
+
+    /// Bytes.
+    pub fn binary(&mut self, field: u8, value: &[u8]) {
         self.field(field, BINARY);
-        self.bare_text(value);
+        self.bare(value);
     }
 
     /// A structure in this one.
@@ -55,7 +60,7 @@ impl Struct {
     /// A list of texts.
     pub fn list_of_texts(&mut self, field: u8, values: &[&str]) {
         self.list(field, BINARY, values.len());
-        values.iter().for_each(|value| self.bare_text(value));
+        values.iter().for_each(|value| self.bare(value.as_bytes()));
     }
 
     /// As bytes, with the mark of its end.
@@ -80,9 +85,9 @@ impl Struct {
         }
     }
 
-    fn bare_text(&mut self, value: &str) {
+    fn bare(&mut self, value: &[u8]) {
         varint(value.len() as u64, &mut self.bytes);
-        self.bytes.extend_from_slice(value.as_bytes());
+        self.bytes.extend_from_slice(value);
     }
 }
 
