@@ -111,7 +111,7 @@ fn finding(
          {}{}",
         phrase::digits(member.mean_ns / typical),
         match others.as_slice() {
-            [other] => format!("{}", phrase::disk(&other.disk)),
+            [other] => phrase::disk(&other.disk).to_string(),
             _ => format!("its {} peers", others.len()),
         },
         phrase::ns(member.mean_ns),
