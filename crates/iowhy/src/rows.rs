@@ -25,6 +25,8 @@ type Choose = Box<dyn Fn(&Listing) -> Result<&'static View, &'static str>>;
 pub struct Rows<'a> {
     recording: Recording,
     current: usize,
+    /// Single I/Os that wait to be drawn.
+    held: usize,
     out: &'a mut dyn Write,
     selection: &'a Selection,
     style: Style,
@@ -99,6 +101,7 @@ impl<'a> Rows<'a> {
         Rows {
             recording: Recording::with_budget(usize::MAX),
             current: 0,
+            held: 0,
             out,
             selection,
             style,
@@ -214,6 +217,7 @@ impl<'a> Rows<'a> {
             self.stretched = if cut == 0 { listing.events.len() * 2 } else { KEPT };
         }
         let events: Vec<Event> = listing.events.drain(..cut).collect();
+        self.held = self.held.saturating_sub(events.len());
         if refused.is_some() {
             let part = Part { refused, zero: Some(zero), queue: false, records: 0 };
             self.parts.insert(number, part);
@@ -333,6 +337,7 @@ impl Sink for Rows<'_> {
     }
 
     fn event(&mut self, event: Event) {
+        self.held += 1;
         if !self.unplaced.is_empty() {
             let there = self.unplaced.extract_if(.., |field| (field.get)(&event).is_some());
             self.left_out.extend(there);
@@ -360,8 +365,7 @@ impl Sink for Rows<'_> {
     fn end(&mut self) {
         self.recording.end();
         // Many listings, each of them short.
-        let events = self.recording.listings.iter().map(|listing| listing.events.len());
-        if events.sum::<usize>() >= KEPT
+        if self.held >= KEPT
             && let Some(last) = self.recording.listings.len().checked_sub(1)
         {
             self.make_room(last);

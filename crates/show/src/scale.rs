@@ -1,5 +1,7 @@
 //! The latency rows of a picture: edges that the counts of its sources move to without error.
 
+use std::collections::HashMap;
+
 use iowhy_model::{Distribution, Edges, Histogram, Series, Stage};
 
 /// Rows per power of two that are tried, finest first. The tracer's table has eight.
@@ -100,16 +102,17 @@ fn clipped(edges: &[u64], low: u64, reach: u64, open: bool) -> Vec<u64> {
 /// Of several distributions of one device, operation and origin: the stage asked for, else the
 /// longest that is known.
 pub fn of_stage(some: &[Distribution], wanted: Option<Stage>) -> Vec<&Distribution> {
-    let same = |a: &Distribution, b: &Distribution| {
-        (a.device, a.op, a.layer, a.label, a.bytes) == (b.device, b.op, b.layer, b.label, b.bytes)
-    };
+    let kind =
+        |known: &Distribution| (known.device, known.op, known.layer, known.label, known.bytes);
+    let mut longest: HashMap<_, u8> = HashMap::new();
+    for known in some.iter().filter(|known| known.histogram.count() > 0) {
+        let most = longest.entry(kind(known)).or_default();
+        *most = rank(known.stage).max(*most);
+    }
     some.iter()
         .filter(|known| match wanted {
             Some(stage) => known.stage == stage,
-            None => some
-                .iter()
-                .filter(|other| same(known, other) && other.histogram.count() > 0)
-                .all(|other| rank(other.stage) <= rank(known.stage)),
+            None => longest.get(&kind(known)).is_none_or(|most| *most <= rank(known.stage)),
         })
         .collect()
 }

@@ -56,7 +56,8 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
             }
             drawn += 1;
             heading(&mut paper, recording, &listing.source, known)?;
-            match halves(&folded, known).filter(|_| style.verbose && style.stage.is_none()) {
+            let both = style.verbose && style.stage.is_none();
+            match both.then(|| halves(&folded, known)).flatten() {
                 Some((queue, device)) => bars::side_by_side(&mut paper, queue, device)?,
                 None => bars::write(&mut paper, &known.histogram)?,
             }
@@ -80,8 +81,12 @@ fn halves<'a>(
     all: &'a [Distribution],
     of: &Distribution,
 ) -> Option<(&'a Histogram, &'a Histogram)> {
+    // They are sorted by device.
+    let first = all.partition_point(|known| known.device < of.device);
     let find = |stage| {
         all.iter()
+            .skip(first)
+            .take_while(|known| known.device == of.device)
             .find(|known| {
                 (known.device, known.op, known.layer, known.label, known.stage)
                     == (of.device, of.op, of.layer, of.label, stage)
