@@ -8,6 +8,10 @@ use iowhy_model::Op;
 
 use crate::{Error, Tallies};
 
+/// Fewer I/Os a second than this find what the programs touch gone from the caches: on two CPUs some 1500 ns each at
+/// 424 a second, some 200 at tens of thousands (a choice between the two).
+const COLD: f64 = 5000.0;
+
 /// What reading the clock before and after a program adds to its time while it is counted, ns per
 /// run (measured on empty programs, docs/METHOD.md, 15 Tracer).
 pub const FLOOR_NS: f64 = 52.0;
@@ -56,9 +60,15 @@ impl Cost {
             return format!("overhead: no I/O was traced; {own} of one CPU");
         }
         let ios = self.ios as f64;
+        let per_s = ios / seconds;
+        let cold = if per_s < COLD {
+            "; at so few a second each finds the processor's caches cold"
+        } else {
+            ""
+        };
         format!(
             "overhead: {:.0} ns in BPF per I/O (with {:.0} ns more for counting them), {:.2} programs \
-             per I/O, {} I/Os; in all {:.2} % of one CPU, {own}",
+             per I/O, {} I/Os, {per_s:.0} a second{cold}; in all {:.2} % of one CPU, {own}",
             self.net_ns() / ios,
             self.runs as f64 * FLOOR_NS / ios,
             self.runs as f64 / ios,
