@@ -112,6 +112,8 @@ struct Recorder {
     counters: DiskStats,
     around: Surroundings,
     kernel: Option<KernelLog>,
+    /// The devices that were asked for; all if empty.
+    wanted: Vec<String>,
     /// The last lines of the kernel's log.
     kernel_lines: std::collections::VecDeque<String>,
     pressure: Option<std::fs::File>,
@@ -233,6 +235,7 @@ impl Recorder {
             counters,
             around,
             kernel,
+            wanted: settings.devices.iter().map(|name| bare(name).to_string()).collect(),
             kernel_lines: last_lines(&kernel_lines),
             pressure,
             snapshot: Snapshot::new(Recording::new()),
@@ -401,7 +404,9 @@ impl Recorder {
                 continue;
             };
             let device = fact.device.map_or(String::new(), |id| read.device_of(id).name.clone());
-            alarms.extend(self.triggers.kernel(kind, &device, &message.text, now.monotonic));
+            if !is_of_another(&device, &self.wanted) {
+                alarms.extend(self.triggers.kernel(kind, &device, &message.text, now.monotonic));
+            }
             self.cells.message(&device, fact.clone().at(Time::from_ns(now.monotonic)));
         }
         self.kernel_lines.extend(lines.lines().map(str::to_string));
@@ -684,6 +689,20 @@ impl Recorder {
     }
 }
 
+/// Whether a message of the kernel is about another disk than those asked for. A port or a controller may
+/// be theirs, and so may any disk where a device made of others is asked for; a loop device that is
+/// gone by now is told by its name.
+fn is_of_another(device: &str, wanted: &[String]) -> bool {
+    let is_loop = |name: &str| name.starts_with("loop");
+    let is_made_of_others =
+        |name: &String| ["dm-", "md", "bcache", "drbd"].iter().any(|kind| name.starts_with(kind));
+    let ours =
+        wanted.is_empty() || wanted.iter().any(|name| name == device || is_made_of_others(name));
+    !device.is_empty()
+        && !ours
+        && (is_loop(device) || Path::new("/sys/block").join(device).exists())
+}
+
 fn accusation(first: &Brief, now: Clocks) -> Alarm {
     Alarm {
         at_ns: now.monotonic,
@@ -757,12 +776,17 @@ fn token(path: &Path) -> anyhow::Result<String> {
     Ok(token.to_string())
 }
 
+/// `sdb` of `/dev/sdb`.
+fn bare(name: &str) -> &str {
+    name.trim_start_matches("/dev/")
+}
+
 fn numbers(
     known: &[iowhy_live::BlockDevice],
     wanted: &[String],
 ) -> anyhow::Result<Vec<(u32, u32)>> {
     let number = |name: &String| {
-        let name = name.trim_start_matches("/dev/");
+        let name = bare(name);
         let found = known.iter().find(|device| device.name == name);
         found.map(|device| (device.major, device.minor)).ok_or_else(|| {
             let names: Vec<&str> = known.iter().map(|device| device.name.as_str()).collect();
@@ -771,4 +795,26 @@ fn numbers(
         })
     };
     wanted.iter().map(number).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_about_another_disk_is_no_alarm_of_this_one() {
+        let wanted = |names: &[&str]| -> Vec<String> {
+            names.iter().map(|name| (*name).to_string()).collect()
+        };
+        assert!(is_of_another("loop7", &wanted(&["loop8"])));
+        for (device, of) in [
+            ("", &["loop8"][..]),
+            ("loop8", &["loop8"]),
+            ("loop8", &[]),
+            ("loop7", &["dm-0"]),
+            ("ata3", &["loop8"]),
+        ] {
+            assert!(!is_of_another(device, &wanted(of)), "{device} {of:?}");
+        }
+    }
 }
