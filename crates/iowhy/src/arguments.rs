@@ -69,6 +69,7 @@ impl Output {
         let style = paper::style();
         Style {
             width: self.width.unwrap_or(style.width).clamp(20, *paper::WIDTHS.end()),
+            fitted: style.fitted || self.width.is_some(),
             verbose: self.verbose,
             stage: self.stage,
             filter,

@@ -4,6 +4,7 @@ mod compare;
 mod convert;
 mod doctor;
 mod explain;
+mod export;
 mod hist;
 mod incidents;
 mod map;
@@ -27,6 +28,7 @@ pub const COMMANDS: &[Command] = &[
     convert::COMMAND,
     doctor::COMMAND,
     explain::COMMAND,
+    export::COMMAND,
     hist::COMMAND,
     incidents::COMMAND,
     map::COMMAND,

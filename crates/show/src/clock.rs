@@ -1,5 +1,7 @@
 //! Times of day, for listings whose clock says when its zero was: UTC, or as the input printed it.
 
+use std::collections::HashMap;
+
 use iowhy_model::{FactValue, Listing, Recording, key};
 
 /// Nanoseconds of a day.
@@ -32,6 +34,24 @@ impl Clock {
             source.input == other.input && source.format == other.format
         };
         Clock::of(listing).or_else(|| recording.listings.iter().filter(own).find_map(Clock::of))
+    }
+
+    /// The same of every listing, in their order.
+    pub fn of_each(recording: &Recording) -> Vec<Option<Clock>> {
+        let kind = |listing: &'_ Listing| {
+            let source = &listing.source;
+            (source.input.clone(), source.format.clone())
+        };
+        let own: Vec<Option<Clock>> = recording.listings.iter().map(Clock::of).collect();
+        let mut first = HashMap::new();
+        for (listing, clock) in recording.listings.iter().zip(&own) {
+            if let Some(clock) = clock {
+                first.entry(kind(listing)).or_insert(*clock);
+            }
+        }
+        let shared = |listing: &Listing| first.get(&kind(listing)).copied();
+        let listings = recording.listings.iter().zip(own);
+        listings.map(|(listing, own)| own.or_else(|| shared(listing))).collect()
     }
 
     /// A moment of the listing, with its date if that is known.

@@ -1,9 +1,9 @@
 //! Parquet, written by ourselves: typed columns, one row group after another, in flat memory.
 //!
 //! Only what is needed of <https://parquet.apache.org/docs/file-format/>: flat optional columns, one
-//! page each per row group, texts by dictionary, whole numbers as differences, no compression (the
-//! encodings leave little for it), and what the values of each column lie between, so that a reader
-//! skips row groups. `docs/decisions/0009-parquet-without-its-crate.md` says why.
+//! page each per row group, texts by dictionary, whole numbers as differences, and what the values of
+//! each column lie between, so that a reader skips row groups. Pages are packed by zstd where that is
+//! asked for; the encodings leave little for it. `docs/decisions/0009-parquet-without-its-crate.md` says why.
 
 mod encoding;
 mod rows;
@@ -12,11 +12,11 @@ mod thrift;
 
 use std::io::{self, Write};
 
-use rows::{Kind, Pages};
+use rows::Pages;
 pub use sink::ParquetSink;
 use thrift::Struct;
 
-pub use rows::Column;
+pub use rows::{Codec, Column, Kind};
 
 /// How a file begins and ends.
 const MAGIC: &[u8; 4] = b"PAR1";
@@ -24,6 +24,7 @@ const MAGIC: &[u8; 4] = b"PAR1";
 /// A file that is being written.
 pub struct ParquetFile<W: Write> {
     out: W,
+    codec: Codec,
     /// Bytes written.
     at: u64,
     rows: u64,
@@ -35,9 +36,9 @@ impl<W: Write> ParquetFile<W> {
     ///
     /// # Errors
     /// What the output says.
-    pub fn new(mut out: W) -> io::Result<ParquetFile<W>> {
+    pub fn new(mut out: W, codec: Codec) -> io::Result<ParquetFile<W>> {
         out.write_all(MAGIC)?;
-        Ok(ParquetFile { out, at: MAGIC.len() as u64, rows: 0, groups: Vec::new() })
+        Ok(ParquetFile { out, codec, at: MAGIC.len() as u64, rows: 0, groups: Vec::new() })
     }
 
     /// Writes the rows that the columns hold, and empties them.
@@ -52,7 +53,7 @@ impl<W: Write> ParquetFile<W> {
         let begin = self.at;
         let mut chunks = Vec::new();
         for column in &mut *columns {
-            let pages = column.take_pages();
+            let pages = column.take_pages(self.codec);
             let length = pages.bytes.len() as u64;
             self.out.write_all(&pages.bytes)?;
             chunks.push(chunk(column, pages, self.at, rows));
@@ -71,7 +72,7 @@ impl<W: Write> ParquetFile<W> {
     ///
     /// # Errors
     /// What the output says.
-    pub fn finish(mut self, columns: &[Column], said: &[(&str, String)]) -> io::Result<()> {
+    pub fn finish(mut self, columns: &[Column], said: &[(&str, String)]) -> io::Result<W> {
         let mut root = Struct::default();
         root.text(4, "iowhy");
         root.i32(5, columns.len() as i32);
@@ -95,7 +96,8 @@ impl<W: Write> ParquetFile<W> {
         self.out.write_all(&footer)?;
         self.out.write_all(&(footer.len() as u32).to_le_bytes())?;
         self.out.write_all(MAGIC)?;
-        self.out.flush()
+        self.out.flush()?;
+        Ok(self.out)
     }
 }
 
@@ -107,6 +109,9 @@ fn schema_element(column: &Column) -> Struct {
     element.text(4, column.name);
     if let Some(converted) = column.kind.converted() {
         element.i32(6, converted);
+    }
+    if let Some(logical) = column.kind.logical() {
+        element.structure(10, logical);
     }
     element
 }
@@ -125,13 +130,14 @@ fn chunk(column: &Column, pages: Pages, at: u64, rows: usize) -> Struct {
     of.i32(1, column.kind.physical());
     let encodings: &[i32] = match column.kind {
         Kind::Text => &[encoding::PLAIN, encoding::RLE, encoding::RLE_DICTIONARY],
+        Kind::Real => &[encoding::RLE, encoding::PLAIN],
         _ => &[encoding::RLE, encoding::DELTA_BINARY_PACKED],
     };
     of.list_of_i32(2, encodings);
     of.list_of_texts(3, &[column.name]);
-    of.i32(4, 0);
+    of.i32(4, pages.codec as i32);
     of.i64(5, rows as i64);
-    of.i64(6, pages.bytes.len() as i64);
+    of.i64(6, pages.plain as i64);
     of.i64(7, pages.bytes.len() as i64);
     of.i64(9, (at + pages.dictionary as u64) as i64);
     if pages.dictionary > 0 {

@@ -83,6 +83,9 @@ pub struct Style {
     pub clock_of_day: bool,
     /// Whether single I/Os have a column for their file, even where none is known.
     pub files: bool,
+    /// Whether rows of single I/Os leave columns out where the paper is too narrow; else they are whole,
+    /// to be read again.
+    pub fitted: bool,
 }
 
 impl Style {
@@ -104,6 +107,7 @@ impl Style {
             time_of_day: None,
             clock_of_day: true,
             files: false,
+            fitted: false,
         }
     }
 }

@@ -31,7 +31,7 @@ pub use learned::Learned;
 pub use name::{Grain, SegmentName, stamp, unstamp};
 pub use pour::{Poured, Pouring, Span};
 pub use segment::Segment;
-pub use store::{Bounds, Incident, Store, Tended};
+pub use store::{Bounds, Incident, Store, Tended, open_plain};
 pub use thin::{Thinned, thin};
 
 /// Nanoseconds of a second.

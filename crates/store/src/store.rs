@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::ops::Range;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 
 use crate::{
     Blocks, Damage, Grain, Poured, Pouring, SECOND_NS, Segment, SegmentName, Span, stamp, thin,
@@ -96,7 +97,7 @@ impl Store {
     /// If the folder is none.
     pub fn open(folder: &Path) -> io::Result<Store> {
         let mut text = String::new();
-        File::open(folder.join(MARK))?.take(100).read_to_string(&mut text)?;
+        open_plain(&folder.join(MARK))?.take(100).read_to_string(&mut text)?;
         if text != FIRST_LINE {
             let what = "its mark is that of another version";
             return Err(io::Error::new(io::ErrorKind::InvalidData, what));
@@ -124,6 +125,7 @@ impl Store {
             .append(true)
             .create(true)
             .truncate(false)
+            .custom_flags(plain())
             .open(folder.join(MARK))?;
         flock(&mark, FlockOperation::NonBlockingLockExclusive).map_err(io::Error::from)?;
         if mark.metadata()?.len() == 0 {
@@ -182,7 +184,10 @@ impl Store {
     /// If it cannot be written.
     pub fn replace(&self, name: &Path, content: &[u8]) -> io::Result<()> {
         let (path, new) = (self.folder.join(name), self.folder.join(name).with_extension("new"));
-        let written = File::create(&new).and_then(|mut file| {
+        // Nothing that stands there is written through.
+        let _ = fs::remove_file(&new);
+        let made = OpenOptions::new().write(true).create_new(true).open(&new);
+        let written = made.and_then(|mut file| {
             file.write_all(content)?;
             file.sync_data()
         });
@@ -261,6 +266,26 @@ impl Store {
             first = false;
             if !pouring.next_listing() {
                 return Ok((pouring.poured(), damage));
+            }
+        }
+    }
+
+    /// Pours one segment by itself, and says what could not be read; `None` if it is gone.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn pour_segment(
+        &self,
+        name: SegmentName,
+        sink: &mut dyn Sink,
+    ) -> io::Result<Option<(Poured, Damage)>> {
+        let Some(bytes) = self.read(name)? else { return Ok(None) };
+        let mut pouring = Pouring::new(Span::ALL, &self.folder.display().to_string(), sink);
+        loop {
+            let mut blocks = Blocks::new(&bytes);
+            pouring.segment(name.began_s, &mut blocks);
+            if !pouring.next_listing() {
+                return Ok(Some((pouring.poured(), blocks.damage())));
             }
         }
     }
@@ -363,7 +388,7 @@ impl Store {
     fn read(&self, name: SegmentName) -> io::Result<Option<Vec<u8>>> {
         let path = self.folder.join(SEGMENTS).join(name.file());
         let mut bytes = Vec::new();
-        match File::open(&path) {
+        match open_plain(&path) {
             Ok(file) => file.take(LARGEST).read_to_end(&mut bytes)?,
             // Thinned or removed meanwhile.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -401,6 +426,27 @@ impl Incident {
         let device: String = device.chars().take(40).map(plain).collect();
         format!("{}-{}", stamp(at_s), if device.is_empty() { "machine" } else { &device })
     }
+}
+
+/// Opens a file of a store to read: whoever put a link, a pipe or a device there is told of it.
+///
+/// # Errors
+/// If it is no regular file, or cannot be opened.
+pub fn open_plain(path: &Path) -> io::Result<File> {
+    let foreign = || {
+        let what = format!("`{}` is no regular file: no recorder made it", path.display());
+        io::Error::new(io::ErrorKind::InvalidData, what)
+    };
+    let is_link =
+        |error: &io::Error| error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error());
+    let file = OpenOptions::new().read(true).custom_flags(plain()).open(path);
+    let file = file.map_err(|error| if is_link(&error) { foreign() } else { error })?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(foreign()) }
+}
+
+/// No link is followed, and no pipe waited for.
+fn plain() -> i32 {
+    (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32
 }
 
 /// The time around an incident.

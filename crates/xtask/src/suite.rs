@@ -1,8 +1,7 @@
 //! All tests of the workspace, several programs at a time: `xtask test [--long] [NAME...]`.
 //!
 //! `cargo test` runs one test program after the other, and most of those that need a device wait most
-//! of the time. Here [`build`] asks cargo for the programs, [`run`] runs them in three lanes side by
-//! side (what watches the kernel's block layer, what runs the finished program, everything pure), and
+//! of the time. Here [`build`] asks cargo for the programs, [`run`] runs four of them at a time, and
 //! [`tally`] reads what libtest printed. A test must therefore own its folder, its devices and its names.
 
 mod build;
@@ -67,16 +66,35 @@ impl Suite {
                 broken += 1;
             }
         }
+        let with_fleet =
+            self.only.is_empty() || self.only.iter().any(|name| name.contains("fleet"));
+        if with_fleet
+            && !self.bare
+            && let Ok(mut format) = build::fleet(&["fmt", "--check"])?
+        {
+            writeln!(out, "== format of fleet")?;
+            broken += usize::from(!format.status()?.success());
+        }
         if let Ok(said) = std::env::var("IOWHY_BROKEN") {
             writeln!(out, "== failed: {said}")?;
             broken += 1;
         }
         writeln!(out, "== tests")?;
         let started = Instant::now();
-        let Some(programs) = build::programs()? else {
+        let Some(mut programs) = build::programs()? else {
             writeln!(out, "iowhy: 0 passed, {} failed, 0 skipped", broken + 1)?;
             return Ok(ExitCode::FAILURE);
         };
+        if with_fleet {
+            match build::fleet_programs()? {
+                Ok(Some(of_fleet)) => programs.extend(of_fleet),
+                Ok(None) => {
+                    writeln!(out, "== failed: the tests of fleet do not build")?;
+                    broken += 1;
+                }
+                Err(missing) => writeln!(out, "skipped: the tests of fleet need {missing}")?,
+            }
+        }
         let built = started.elapsed();
         let wanted = |program: &Program| {
             self.only.is_empty() || self.only.iter().any(|name| program.is_called(name))

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+
 use super::encoding::{self, deltas, hybrid};
 use super::thrift::Struct;
 
@@ -14,6 +16,12 @@ pub enum Kind {
     U64,
     /// Those of 32 bits.
     U32,
+    /// Whole numbers of 32 bits with a sign.
+    I32,
+    /// Microseconds since 1970, UTC.
+    Micros,
+    /// Numbers with a fraction, kept by their bits.
+    Real,
     /// Texts that repeat.
     Text,
 }
@@ -22,8 +30,9 @@ impl Kind {
     /// `Type` of parquet.thrift.
     pub fn physical(self) -> i32 {
         match self {
-            Kind::U32 => 1,
-            Kind::I64 | Kind::U64 => 2,
+            Kind::U32 | Kind::I32 => 1,
+            Kind::I64 | Kind::U64 | Kind::Micros => 2,
+            Kind::Real => 5,
             Kind::Text => 6,
         }
     }
@@ -31,10 +40,33 @@ impl Kind {
     /// `ConvertedType` of parquet.thrift, which every reader knows.
     pub fn converted(self) -> Option<i32> {
         match self {
-            Kind::I64 => None,
+            Kind::I64 | Kind::I32 | Kind::Real => None,
             Kind::Text => Some(0),
+            Kind::Micros => Some(10),
             Kind::U32 => Some(13),
             Kind::U64 => Some(14),
+        }
+    }
+
+    /// `LogicalType` of parquet.thrift, where the older one leaves something open: a time is UTC.
+    pub fn logical(self) -> Option<Struct> {
+        if self != Kind::Micros {
+            return None;
+        }
+        let (mut unit, mut timestamp, mut of) = <(Struct, Struct, Struct)>::default();
+        unit.structure(2, Struct::default());
+        timestamp.flag(1, true);
+        timestamp.structure(2, unit);
+        of.structure(8, timestamp);
+        Some(of)
+    }
+
+    /// How its values are written.
+    pub fn encoding(self) -> i32 {
+        match self {
+            Kind::Text => encoding::RLE_DICTIONARY,
+            Kind::Real => encoding::PLAIN,
+            _ => encoding::DELTA_BINARY_PACKED,
         }
     }
 }
@@ -56,7 +88,19 @@ pub struct Column {
 pub struct Pages {
     pub bytes: Vec<u8>,
     pub dictionary: usize,
+    /// Bytes that there would be without a codec.
+    pub plain: usize,
+    pub codec: Codec,
     pub statistics: Struct,
+}
+
+/// How the bodies of pages are packed: `CompressionCodec` of parquet.thrift.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Codec {
+    /// As they are.
+    None = 0,
+    /// By zstd.
+    Zstd = 6,
 }
 
 /// The longest text that is told as a bound; a shortened one would not be a value of the column.
@@ -91,6 +135,12 @@ impl Column {
     pub fn text(&mut self, value: Option<&str>) {
         self.known.push(u32::from(value.is_some()));
         let Some(text) = value else { return };
+        // Rows that are sorted repeat the text before.
+        if let Some(last) = self.places.last().copied()
+            && self.texts.get(last as usize).is_some_and(|before| before == text)
+        {
+            return self.places.push(last);
+        }
         let place = match self.place_of.get(text) {
             Some(place) => *place,
             None => {
@@ -103,28 +153,60 @@ impl Column {
         self.places.push(place);
     }
 
-    /// The pages of its rows; it goes on empty.
-    pub fn take_pages(&mut self) -> Pages {
-        let mut pages = Pages { bytes: Vec::new(), dictionary: 0, statistics: self.statistics() };
+    /// Adds a number with a fraction.
+    pub fn real(&mut self, value: Option<f64>) {
+        self.number(value.map(|value| value.to_bits() as i64));
+    }
+
+    /// The pages of its rows, packed where that makes them smaller; it goes on empty.
+    pub fn take_pages(&mut self, codec: Codec) -> Pages {
         let mut levels = Vec::new();
         hybrid(&self.known, 1, &mut levels);
         let mut page = (levels.len() as u32).to_le_bytes().to_vec();
         page.extend(levels);
-        let encoding = if self.kind == Kind::Text {
-            pages.bytes = self.dictionary_page();
+        let mut dictionary = None;
+        match self.kind {
+            Kind::Text => {
+                dictionary = Some(self.dictionary());
+                let width = u32::BITS - (self.texts.len().saturating_sub(1) as u32).leading_zeros();
+                // A width of 0 is allowed, and stumbled over by some readers.
+                let width = width.max(1);
+                page.push(width as u8);
+                hybrid(&self.places, width, &mut page);
+            }
+            Kind::Real => self.numbers.iter().for_each(|bits| page.extend(bits.to_le_bytes())),
+            Kind::U32 | Kind::I32 => deltas(&self.numbers, 32, &mut page),
+            _ => deltas(&self.numbers, 64, &mut page),
+        }
+        let statistics = self.statistics();
+        let bare = |page: &Vec<u8>| page.len();
+        let mut bodies = (dictionary.clone(), page.clone());
+        let mut used = Codec::None;
+        if codec == Codec::Zstd {
+            let packed = (dictionary.as_ref().map(|page| zstd(page)), zstd(&page));
+            let sum = |pages: &(Option<Vec<u8>>, Vec<u8>)| {
+                pages.0.as_ref().map_or(0, bare) + pages.1.len()
+            };
+            if sum(&packed) < sum(&bodies) {
+                (bodies, used) = (packed, codec);
+            }
+        }
+        let mut pages =
+            Pages { bytes: Vec::new(), dictionary: 0, plain: 0, codec: used, statistics };
+        if let (Some(body), Some(plain)) = (bodies.0, dictionary) {
+            let header = dictionary_page_header(self.texts.len(), plain.len(), body.len());
+            let header = header.into_bytes();
+            pages.plain += header.len() + plain.len();
+            pages.bytes.extend(header);
+            pages.bytes.extend(body);
             pages.dictionary = pages.bytes.len();
-            let width = u32::BITS - (self.texts.len().saturating_sub(1) as u32).leading_zeros();
-            // A width of 0 is allowed, and stumbled over by some readers.
-            let width = width.max(1);
-            page.push(width as u8);
-            hybrid(&self.places, width, &mut page);
-            encoding::RLE_DICTIONARY
-        } else {
-            deltas(&self.numbers, if self.kind == Kind::U32 { 32 } else { 64 }, &mut page);
-            encoding::DELTA_BINARY_PACKED
-        };
-        pages.bytes.extend(data_page_header(self.rows(), page.len(), encoding).into_bytes());
-        pages.bytes.extend(page);
+        }
+        let encoding = self.kind.encoding();
+        let header = data_page_header(self.rows(), page.len(), bodies.1.len(), encoding);
+        let header = header.into_bytes();
+        pages.plain += header.len() + page.len();
+        pages.bytes.extend(header);
+        pages.bytes.extend(bodies.1);
         self.known.clear();
         self.numbers.clear();
         self.places.clear();
@@ -150,7 +232,7 @@ impl Column {
     fn bounds(&self) -> Option<(Vec<u8>, Vec<u8>)> {
         let numbers = self.numbers.iter();
         match self.kind {
-            Kind::I64 => {
+            Kind::I64 | Kind::Micros => {
                 let (least, most) = (numbers.clone().min()?, numbers.max()?);
                 Some((least.to_le_bytes().to_vec(), most.to_le_bytes().to_vec()))
             }
@@ -164,6 +246,22 @@ impl Column {
                 let (least, most) = (numbers.clone().min()?, numbers.max()?);
                 Some((least.to_le_bytes().to_vec(), most.to_le_bytes().to_vec()))
             }
+            Kind::I32 => {
+                let numbers = numbers.map(|value| *value as i32);
+                let (least, most) = (numbers.clone().min()?, numbers.max()?);
+                Some((least.to_le_bytes().to_vec(), most.to_le_bytes().to_vec()))
+            }
+            Kind::Real => {
+                let mut numbers = numbers.map(|bits| f64::from_bits(*bits as u64));
+                // What is not a number has no place in an order; a zero of either sign is both.
+                if numbers.clone().any(|value| value.is_nan() || value == 0.0) {
+                    return None;
+                }
+                let first = numbers.next()?;
+                let (least, most) = numbers
+                    .fold((first, first), |(least, most), one| (one.min(least), one.max(most)));
+                Some((least.to_le_bytes().to_vec(), most.to_le_bytes().to_vec()))
+            }
             Kind::Text => {
                 let (least, most) = (self.texts.iter().min()?, self.texts.iter().max()?);
                 let told = least.len().max(most.len()) <= LONGEST_BOUND;
@@ -172,27 +270,34 @@ impl Column {
         }
     }
 
-    fn dictionary_page(&self) -> Vec<u8> {
+    /// The texts, each behind its length.
+    fn dictionary(&self) -> Vec<u8> {
         let mut page = Vec::new();
         for text in &self.texts {
             page.extend((text.len() as u32).to_le_bytes());
             page.extend_from_slice(text.as_bytes());
         }
-        let mut of = Struct::default();
-        of.i32(1, self.texts.len() as i32);
-        of.i32(2, encoding::PLAIN);
-        let mut header = Struct::default();
-        header.i32(1, 2);
-        header.i32(2, page.len() as i32);
-        header.i32(3, page.len() as i32);
-        header.structure(7, of);
-        let mut bytes = header.into_bytes();
-        bytes.extend(page);
-        bytes
+        page
     }
 }
 
-fn data_page_header(rows: usize, bytes: usize, encoding: i32) -> Struct {
+fn zstd(page: &[u8]) -> Vec<u8> {
+    compress_to_vec(page, CompressionLevel::Fastest)
+}
+
+fn dictionary_page_header(texts: usize, plain: usize, packed: usize) -> Struct {
+    let mut of = Struct::default();
+    of.i32(1, texts as i32);
+    of.i32(2, encoding::PLAIN);
+    let mut header = Struct::default();
+    header.i32(1, 2);
+    header.i32(2, plain as i32);
+    header.i32(3, packed as i32);
+    header.structure(7, of);
+    header
+}
+
+fn data_page_header(rows: usize, plain: usize, packed: usize, encoding: i32) -> Struct {
     let mut of = Struct::default();
     of.i32(1, rows as i32);
     of.i32(2, encoding);
@@ -200,8 +305,8 @@ fn data_page_header(rows: usize, bytes: usize, encoding: i32) -> Struct {
     of.i32(4, encoding::RLE);
     let mut header = Struct::default();
     header.i32(1, 0);
-    header.i32(2, bytes as i32);
-    header.i32(3, bytes as i32);
+    header.i32(2, plain as i32);
+    header.i32(3, packed as i32);
     header.structure(5, of);
     header
 }

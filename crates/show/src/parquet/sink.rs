@@ -8,8 +8,7 @@ use iowhy_model::{
 };
 use serde_json::Value;
 
-use super::ParquetFile;
-use super::rows::{Column, Kind};
+use super::{Codec, Column, Kind, ParquetFile};
 use crate::objects::source;
 
 /// Rows of a group: some 10 MB of columns in memory.
@@ -228,7 +227,7 @@ impl<W: Write> ParquetSink<W> {
 
     fn write_group(&mut self) -> io::Result<()> {
         if let Some(out) = self.out.take() {
-            self.file = Some(ParquetFile::new(out)?);
+            self.file = Some(ParquetFile::new(out, Codec::None)?);
         }
         self.file.as_mut().map_or(Ok(()), |file| file.row_group(&mut self.columns))
     }

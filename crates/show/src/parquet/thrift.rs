@@ -1,5 +1,7 @@
 //! Thrift's compact protocol, as far as Parquet's headers and footer need it.
 
+const TRUE: u8 = 1;
+const FALSE: u8 = 2;
 const I32: u8 = 5;
 const I64: u8 = 6;
 const BINARY: u8 = 8;
@@ -20,6 +22,11 @@ impl Struct {
     pub fn i32(&mut self, field: u8, value: i32) {
         self.field(field, I32);
         varint(zigzag(value.into()), &mut self.bytes);
+    }
+
+    /// Yes or no: the type is the value.
+    pub fn flag(&mut self, field: u8, value: bool) {
+        self.field(field, if value { TRUE } else { FALSE });
     }
 
     /// A field of 64 bits.

@@ -4,7 +4,8 @@
 //! Each request as it completed: when, which process started it, device, operation with its
 //! flags, place, length, time in the queue and time on the device. Requests above the threshold
 //! of `--over` (without one, above 500 ms) have their latency in red, those above 100 ms in
-//! yellow. Lines are never cut to the paper, so that what is saved can be read again: `iowhy`
+//! yellow. On a terminal that is too narrow, or with `--width`, columns are left out, SECTOR first, then PID,
+//! BYTES, QUE and COMM, and a line says which. What is saved is whole, so that it can be read again: `iowhy`
 //! reads it as `biosnoop`, queue time and losses included.
 //!
 //! ## Units
@@ -58,7 +59,9 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
             queue: sees_queue(listing),
             file: style.files || listing.events.iter().any(|event| event.file.is_some()),
             of_day: of_day(listing, style),
+            hidden: &[],
         };
+        let columns = columns.fitted(style);
         if style.heading && (any || live) {
             // Prose between two listings keeps them apart when they are read again.
             if headed || style.part.is_some_and(|part| part > 0) {
@@ -97,6 +100,61 @@ struct Columns {
     file: bool,
     /// Nanoseconds since 1970 at the zero of the clock, where the time of day is told.
     of_day: Option<i64>,
+    /// What is left out.
+    hidden: &'static [(&'static str, usize)],
+}
+
+/// Columns that may be left out, the least telling first, with their width and the blank behind them.
+const DROPPED: [(&str, usize); 5] =
+    [("SECTOR", 11), ("PID", 8), ("BYTES", 8), ("QUE(ms)", 8), ("COMM", 16)];
+
+impl Columns {
+    /// Without those that the paper has no room for.
+    fn fitted(self, style: &Style) -> Columns {
+        let width = |(name, width): &(&str, usize)| {
+            if *name == "QUE(ms)" && !self.queue { 0 } else { *width }
+        };
+        // Time, device, operation and latency are always told.
+        let time = if self.of_day.is_some() { 16 } else { 11 };
+        let pattern = if style.pattern.is_some() { 2 } else { 0 };
+        let mut whole = time + 8 + 3 + 7 + pattern + DROPPED.iter().map(width).sum::<usize>();
+        let mut hidden = 0;
+        while style.fitted
+            && whole > style.width
+            && let Some(next) = DROPPED.get(hidden)
+        {
+            whole -= width(next);
+            hidden += 1;
+        }
+        Columns { hidden: DROPPED.get(..hidden).unwrap_or_default(), ..self }
+    }
+
+    fn shows(&self, name: &str) -> bool {
+        self.hidden.iter().all(|(hidden, _)| *hidden != name)
+    }
+
+    /// A line up to the latency: the cells of the columns that are shown.
+    fn line(&self, cells: [&str; 7], pattern: &str, queue: &str) -> String {
+        let [time, comm, pid, disk, op, sector, bytes] = cells;
+        let mut text = format!("{time:<10} ");
+        for (name, cell, width) in [
+            ("COMM", comm, 15),
+            ("PID", pid, 7),
+            ("DISK", disk, 7),
+            ("T", op, 2),
+            ("SECTOR", sector, 10),
+            ("BYTES", bytes, 7),
+        ] {
+            if self.shows(name) {
+                text += &format!("{cell:<width$} ");
+            }
+        }
+        text += pattern;
+        if self.queue && self.shows("QUE(ms)") {
+            text += &format!("{queue:>7} ");
+        }
+        text
+    }
 }
 
 /// The time of day is told if it was asked for, and of a capture wherever that knows it.
@@ -147,13 +205,17 @@ fn error_words(errno: u16) -> &'static str {
 fn head(columns: Columns, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let time = if columns.of_day.is_some() { "TIMESTAMP      " } else { "TIME(s)" };
     let pattern = if style.pattern.is_some() { "P " } else { "" };
-    let queue = if columns.queue { "QUE(ms) " } else { "" };
     let file = if columns.file { "  FILE" } else { "" };
-    let text = format!(
-        "{:<10} {:<15} {:<7} {:<7} {:<2} {:<10} {:<7} {pattern}{queue}{:>7}{file}",
-        time, "COMM", "PID", "DISK", "T", "SECTOR", "BYTES", "LAT(ms)"
-    );
-    Line::new().with(&text, Ink::strong(Tone::Plain)).write(usize::MAX, style.colour, out)
+    let heads = [time, "COMM", "PID", "DISK", "T", "SECTOR", "BYTES"];
+    let text = columns.line(heads, pattern, "QUE(ms)") + "LAT(ms)" + file;
+    Line::new().with(&text, Ink::strong(Tone::Plain)).write(usize::MAX, style.colour, out)?;
+    let hidden: Vec<&str> = columns.hidden.iter().map(|(name, _)| *name).collect();
+    let hidden: Vec<&str> =
+        hidden.into_iter().filter(|name| columns.queue || *name != "QUE(ms)").collect();
+    if hidden.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "# hidden: {}; widen the terminal", hidden.join(", "))
 }
 
 fn row(
@@ -169,22 +231,19 @@ fn row(
     let device = device.map(|device| device.name.as_str()).filter(|name| !name.is_empty());
     let comm = event.comm.map(|name| recording.text(name)).filter(|name| !name.is_empty());
     let number = |value: Option<u64>| value.map_or("-".to_string(), |value| value.to_string());
-    let mut text = format!(
-        "{:<10} {:<15} {:<7} {:<7} {:<2} {:<10} {:<7} ",
-        when(completed, columns.of_day),
+    let cells = [
+        &when(completed, columns.of_day),
         // Line feeds in a name would make two lines of one.
-        clean(comm.unwrap_or("?")),
-        event.pid.unwrap_or(0),
-        clean(device.unwrap_or("<unknown>")).replace(char::is_whitespace, "_"),
-        event.flags.rwbs(event.op),
-        number(event.sector),
-        number(event.bytes.map(u64::from)),
-    );
-    text += pattern;
-    if columns.queue {
-        let waited = event.latency(Stage::Queue);
-        text += &format!("{:>7} ", waited.map_or("-".to_string(), |w| format!("{:.3}", w.ms())));
-    }
+        &clean(comm.unwrap_or("?")),
+        &event.pid.unwrap_or(0).to_string(),
+        &clean(device.unwrap_or("<unknown>")).replace(char::is_whitespace, "_"),
+        &event.flags.rwbs(event.op),
+        &number(event.sector),
+        &number(event.bytes.map(u64::from)),
+    ];
+    let waited = event.latency(Stage::Queue);
+    let waited = waited.map_or("-".to_string(), |waited| format!("{:.3}", waited.ms()));
+    let text = columns.line(cells.map(AsRef::as_ref), pattern, &waited);
     let tone = match latency {
         l if l > style.filter.over.unwrap_or(OUTLIER) => Tone::Bad,
         l if l > SLOW => Tone::Warn,

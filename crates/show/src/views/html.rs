@@ -29,7 +29,7 @@ mod drawn;
 mod escape;
 mod sections;
 
-use escape::text;
+pub use escape::{prose, text};
 
 /// Entry in the list of views.
 pub const VIEW: View = View {
@@ -92,11 +92,20 @@ pub fn page(
 }
 
 fn head(report: &Report, findings: &[&Finding], out: &mut dyn Write) -> io::Result<()> {
-    let hash = |source: &str| format!("'sha256-{}'", STANDARD.encode(Sha256::digest(source)));
     let title = match findings.first() {
         Some(finding) => format!("iowhy: {}", sections::title(report, finding)),
         None => "iowhy: report".to_string(),
     };
+    begin(&title, Some(SCRIPT), out)
+}
+
+/// The head of a page that stands alone, up to the begin of its body: one style sheet, the script that is given or
+/// none, and a policy that allows nothing else.
+///
+/// # Errors
+/// If the writer fails.
+pub fn begin(title: &str, script: Option<&str>, out: &mut dyn Write) -> io::Result<()> {
+    let hash = |source: &str| format!("'sha256-{}'", STANDARD.encode(Sha256::digest(source)));
     write!(
         out,
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -105,8 +114,8 @@ fn head(report: &Report, findings: &[&Finding], out: &mut dyn Write) -> io::Resu
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"referrer\" content=\"no-referrer\">\n\
          <title>{}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n",
-        hash(SCRIPT),
+        script.map_or_else(|| "'none'".to_string(), hash),
         hash(STYLE),
-        text(&title)
+        text(title)
     )
 }

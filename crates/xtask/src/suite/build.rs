@@ -39,14 +39,52 @@ pub fn cargo(arguments: &[&str]) -> Command {
     cargo
 }
 
+/// The workspace of the program that reads a fleet's files: it has a lock file and a folder of objects of its own.
+const FLEET: &str = "fleet";
+/// The least Rust that its SQL engine is built with (`rust-version` of `fleet/Cargo.toml`).
+const FLEET_RUST: (u32, u32) = (1, 94);
+
+/// Cargo in the workspace of the fleet's program; `Err` with what it needs if this is not there.
+///
+/// # Errors
+/// If the compiler cannot be started.
+pub fn fleet(arguments: &[&str]) -> io::Result<Result<Command, String>> {
+    let compiler = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let told = Command::new(compiler).arg("--version").output()?;
+    let told = String::from_utf8_lossy(&told.stdout).into_owned();
+    let mut numbers = told.split([' ', '.']).skip(1).map(|word| word.parse::<u32>().unwrap_or(0));
+    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    if version < FLEET_RUST {
+        return Ok(Err(format!("Rust {}.{} or newer", FLEET_RUST.0, FLEET_RUST.1)));
+    }
+    let mut cargo = cargo(arguments);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let objects = std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
+    cargo.current_dir(root.join(FLEET)).env("CARGO_TARGET_DIR", objects.join(FLEET));
+    Ok(Ok(cargo))
+}
+
 /// Builds all test programs and the binaries they start; `None` if they do not build, which cargo has
 /// said then.
 ///
 /// # Errors
 /// If cargo cannot be started.
 pub fn programs() -> io::Result<Option<Vec<Program>>> {
-    let arguments = ["test", "--quiet", "--locked", "--workspace", "--no-run"];
-    let mut cargo = cargo(&arguments);
+    built(cargo(&["test", "--quiet", "--locked", "--workspace", "--no-run"]))
+}
+
+/// The same of the fleet's program.
+///
+/// # Errors
+/// If cargo cannot be started.
+pub fn fleet_programs() -> io::Result<Result<Option<Vec<Program>>, String>> {
+    Ok(match fleet(&["test", "--quiet", "--locked", "--no-run"])? {
+        Ok(cargo) => Ok(built(cargo)?),
+        Err(missing) => Err(missing),
+    })
+}
+
+fn built(mut cargo: Command) -> io::Result<Option<Vec<Program>>> {
     cargo.args(["--message-format", "json-render-diagnostics"]).stderr(Stdio::inherit());
     let output = cargo.output()?;
     let text = String::from_utf8_lossy(&output.stdout);

@@ -1,5 +1,6 @@
-//! Runs test programs in lanes: one after the other within a lane, the lanes side by side.
+//! Runs test programs, several at a time.
 
+use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
@@ -7,39 +8,45 @@ use std::time::Instant;
 
 use super::Program;
 
-/// Crates whose tests watch the kernel's block layer, and those that start the finished program. Each
-/// kind waits for devices most of the time; everything else only computes.
-const LANES: [&[&str]; 2] = [&["live", "rig"], &["iowhy", "probe"]];
-/// Programs that take longest begin first, so that no lane ends with a long one.
-const LONGEST: [&str; 5] = ["exactness", "live", "samples", "scenarios", "probe"];
+/// Programs at a time. Most of those that run long wait for devices; two CPUs have room for four.
+const AT_A_TIME: usize = 4;
+/// Programs that take longest begin first, so that nothing waits for a long one at the end.
+const LONGEST: [&str; 10] = [
+    "iowhy/live",
+    "iowhy/record",
+    "rig/recorder",
+    "rig/demo",
+    "iowhy/watch",
+    "live/exactness",
+    "rig/scenarios",
+    "iowhy/probe",
+    "read/samples",
+    "iowhy/growth",
+];
 
 /// Runs all of them; each comes back with what it printed, and whether it ended well.
 ///
 /// # Errors
 /// If one cannot be started.
 pub fn all(programs: &[Program], long: bool) -> io::Result<Vec<(Program, String, bool)>> {
-    let mut lanes: Vec<Vec<&Program>> = vec![Vec::new(); LANES.len() + 1];
-    for program in programs {
-        let lane = LANES.iter().position(|of| of.contains(&program.package.as_str()));
-        lanes[lane.unwrap_or(LANES.len())].push(program);
-    }
-    for lane in &mut lanes {
-        lane.sort_by_key(|program| {
-            LONGEST.iter().position(|name| *name == program.name).unwrap_or(LONGEST.len())
-        });
-    }
+    let mut waiting: Vec<&Program> = programs.iter().collect();
+    waiting.sort_by_key(|program| {
+        let title = program.title();
+        LONGEST.iter().position(|name| *name == title).unwrap_or(LONGEST.len())
+    });
+    let waiting = Mutex::new(VecDeque::from(waiting));
     let ended = Mutex::new(Vec::new());
-    let lane = |programs: Vec<&Program>| {
-        for program in programs {
+    let work = || {
+        loop {
+            let next = waiting.lock().unwrap_or_else(|broken| broken.into_inner()).pop_front();
+            let Some(program) = next else { return io::Result::Ok(()) };
             let one = one(program, long)?;
             ended.lock().unwrap_or_else(|broken| broken.into_inner()).push(one);
         }
-        io::Result::Ok(())
     };
-    let lane = &lane;
     let results = std::thread::scope(|scope| {
-        let threads: Vec<_> = lanes.into_iter().map(|of| scope.spawn(move || lane(of))).collect();
-        let broke = |_| Err(io::Error::other("a lane broke"));
+        let threads: Vec<_> = (0..AT_A_TIME).map(|_| scope.spawn(work)).collect();
+        let broke = |_| Err(io::Error::other("a thread broke"));
         let joined = threads.into_iter().map(|thread| thread.join().unwrap_or_else(broke));
         joined.collect::<io::Result<Vec<()>>>()
     });

@@ -8,6 +8,7 @@ const PAGES: &[&str] = &[
     "COMPAT.md",
     "CONTRIBUTING.md",
     "FEEDS.md",
+    "FLEET.md",
     "GALLERY.md",
     "JSON.md",
     "MANUAL.md",

@@ -1,0 +1,127 @@
+//! A result is compared with the files before it is shown: an engine that loses a worker may deliver rows twice.
+
+use std::collections::HashSet;
+
+use anyhow::{Context, ensure};
+
+use crate::columns::whole;
+use crate::engine::Fleet;
+use crate::print::Rows;
+use crate::queries::Directives;
+use crate::tables::Table;
+
+/// The column that says how many rows of a table a row of the result rests on.
+pub const ROWS: &str = "rows_read";
+
+/// Fails if keys are not unique, or if not all rows of the files are in the result, each once.
+///
+/// # Errors
+/// If so, or if it cannot be found out.
+pub async fn check(fleet: &Fleet, directives: &Directives, result: &Rows) -> anyhow::Result<()> {
+    unique(&directives.key, result)?;
+    let Some((table, condition)) = &directives.rows else { return Ok(()) };
+    let known = Table::ALL.into_iter().find(|known| known.name() == table);
+    let known = known.with_context(|| format!("the query's `rows` names no table: `{table}`"))?;
+    let owed = owed(fleet, known, condition.as_deref()).await?;
+    let place = result.place(ROWS)?;
+    let mut sum = 0;
+    for row in &result.rows {
+        let rows: i64 = row[place]
+            .parse()
+            .with_context(|| format!("`{ROWS}` is not a number: `{}`", row[place]))?;
+        sum += rows;
+    }
+    ensure!(
+        sum == owed,
+        "the result rests on {sum} rows of `{table}`, and there are {owed}: it is not shown\n\
+         hint: run it again; where it happens twice, the engine or a file is broken"
+    );
+    Ok(())
+}
+
+/// The rows of a table as the footers count them; with a condition, as the embedded engine does, which must
+/// count without it what the footers say.
+///
+/// # Errors
+/// If it does not, or a file cannot be read.
+pub async fn owed(fleet: &Fleet, table: Table, condition: Option<&str>) -> anyhow::Result<i64> {
+    let footers = i64::try_from(fleet.rows(table))?;
+    let name = table.name();
+    let Some(condition) = condition else { return Ok(footers) };
+    // Each row is looked at, for a count alone would be read off the footers.
+    let sql = format!("SELECT sum(CASE WHEN {condition} THEN 1 ELSE 0 END), count(*) FROM {name}");
+    let batches = fleet.query(&sql).await?;
+    let first = batches.iter().find(|batch| batch.num_rows() > 0).context("no row")?;
+    let all = whole(first, 1)?.value(0);
+    ensure!(
+        all == footers,
+        "`{name}` has {footers} rows by its footers, and {all} were read: nothing is concluded\n\
+         hint: run it again; where it happens twice, a file is broken: export it anew"
+    );
+    let those = whole(first, 0)?;
+    Ok(those.iter().flatten().sum())
+}
+
+fn unique(key: &[String], result: &Rows) -> anyhow::Result<()> {
+    let places: Vec<usize> =
+        key.iter().map(|name| result.place(name)).collect::<anyhow::Result<_>>()?;
+    let mut seen: HashSet<Vec<&str>> = HashSet::new();
+    for row in result.rows.iter().filter(|_| !key.is_empty()) {
+        let values: Vec<&str> = places.iter().map(|place| row[*place].as_str()).collect();
+        ensure!(
+            seen.insert(values.clone()),
+            "the result has two rows for {}: it is not shown\nhint: run it again; where it \
+             happens twice, the engine or the query is broken",
+            values.join(", ")
+        );
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn result(disks: &[&str]) -> Rows {
+        let rows = disks.iter().map(|disk| vec![(*disk).to_string(), "1".to_string()]).collect();
+        Rows { names: vec!["disk".into(), ROWS.into()], numbers: vec![false, true], rows }
+    }
+
+    #[test]
+    fn a_row_that_came_twice_is_no_result() {
+        let key = ["disk".to_string()];
+        assert!(unique(&key, &result(&["a", "b"])).is_ok());
+        let twice = unique(&key, &result(&["a", "b", "a"]));
+        assert!(twice.is_err_and(|error| error.to_string().contains("two rows for a")));
+        assert!(unique(&["host".to_string()], &result(&["a"])).is_err());
+    }
+
+    #[tokio::test]
+    async fn a_row_that_is_missing_is_no_result() -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let make = crate::make::Make {
+            folder: folder.path().join("fleet"),
+            disks: 3,
+            per_host: 2,
+            days: 1,
+            span: 3600,
+            sick: 0.0,
+            bad_firmwares: 0,
+            first_day: 20_773,
+            seed: 1,
+        };
+        make.run()?;
+        let fleet = Fleet::open(std::slice::from_ref(&make.folder))?;
+        let text = "-- key: device, host\n-- rows: cells where op = 'read'\n
+                    SELECT host, device, count(*) AS rows_read FROM cells WHERE op = 'read' GROUP BY host, device";
+        let mut rows = Rows::of(&fleet.query(text).await?)?;
+        let directives = Directives::of(text);
+        check(&fleet, &directives, &rows).await?;
+        let all = Directives { rows: Some(("cells".to_string(), None)), ..directives.clone() };
+        assert!(check(&fleet, &all, &rows).await.is_err(), "writes are not in it");
+        rows.rows.truncate(1);
+        let missing = check(&fleet, &directives, &rows).await;
+        assert!(missing.is_err_and(|error| error.to_string().contains("it is not shown")));
+        Ok(())
+    }
+}

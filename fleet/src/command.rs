@@ -1,0 +1,21 @@
+//! How a command ended.
+
+use std::process::ExitCode;
+
+/// As the exit status says it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Status {
+    /// 0.
+    Done,
+    /// 2: no result.
+    Failed,
+}
+
+impl From<Status> for ExitCode {
+    fn from(status: Status) -> ExitCode {
+        match status {
+            Status::Done => ExitCode::SUCCESS,
+            Status::Failed => ExitCode::from(2),
+        }
+    }
+}

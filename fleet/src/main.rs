@@ -1,0 +1,85 @@
+//! Which disks of a fleet are getting slow, what do they share, and since when?
+//!
+//! `iowhy export --parquet DIR` writes what a host keeps; this program reads the files of all hosts.
+//!
+//! [`make`] generates a fleet, [`sql`] asks questions, [`why`] accuses, [`report`] shows that. [`engine`] is the SQL engine within, [`spark`] one that is
+//! there already, [`tables`] the columns, [`answers`] what holds a result against the files.
+
+mod answers;
+mod columns;
+mod command;
+mod engine;
+mod make;
+mod print;
+mod queries;
+mod report;
+mod score;
+mod spark;
+mod sql;
+mod tables;
+mod why;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use command::Status;
+
+/// Which disks of a fleet are getting slow, what do they share, and since when?
+#[derive(Parser, Debug)]
+#[command(name = "iowhy-fleet", version, max_term_width = 100)]
+struct Line {
+    #[command(subcommand)]
+    command: Asked,
+}
+
+#[derive(Subcommand, Debug)]
+enum Asked {
+    /// Accuses disks, hosts, racks and firmwares that are slower than their peers under the same load
+    Why(why::Why),
+    /// Writes what `why` finds into one HTML file: a map, who is accused, what they share, since when
+    Report(report::Report),
+    /// Answers a query: one of its own by name, a file, or a statement
+    Sql(sql::Sql),
+    /// Generates a fleet of any size, with sick disks among them
+    Make(make::Make),
+    /// Compares what `why` accuses with what is true of a generated fleet
+    Score(score::Score),
+}
+
+fn main() -> ExitCode {
+    let line = Line::parse();
+    let ended = match &line.command {
+        Asked::Why(why) => run(why.run()),
+        Asked::Report(report) => run(report.run()),
+        Asked::Sql(sql) => run(sql.run()),
+        Asked::Make(make) => make.run(),
+        Asked::Score(score) => run(score.run()),
+    };
+    match ended {
+        Ok(status) => status.into(),
+        // Whoever read the output had enough.
+        Err(error) if is_closed_pipe(&error) => Status::Done.into(),
+        Err(error) => {
+            say(&format!("{error:#}"));
+            Status::Failed.into()
+        }
+    }
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let cause = error.downcast_ref::<std::io::Error>();
+    cause.is_some_and(|cause| cause.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
+/// Waits for what the engine does.
+fn run(what: impl Future<Output = anyhow::Result<Status>>) -> anyhow::Result<Status> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(what)
+}
+
+/// A line on stderr.
+pub fn say(text: &str) {
+    // Nobody is left to be told if this fails.
+    let _ = writeln!(std::io::stderr(), "iowhy-fleet: {text}");
+}

@@ -1,0 +1,78 @@
+//! A generated fleet of any size, so that a verdict can be compared with what is true.
+//!
+//! Disks of twelve models on hosts in racks, loaded by day and night, with a few that are sick, three bad
+//! firmwares, and disks that are merely asked for much. The same seed gives the same files. What is true goes
+//! into `truth.csv` beside the tables; nothing of it is in them.
+//!
+//! A disk serves requests in parallel channels; how much its latency grows with its load follows from how busy
+//! these are. Latencies of single requests are spread log-normally around it. Nothing here is known to the judge:
+//! neither the shape of that growth, nor the spread, nor how sick disks behave.
+
+mod disks;
+mod files;
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::command::Status;
+
+/// What to generate.
+#[derive(Args, Clone, Debug)]
+pub struct Make {
+    /// The folder of the tables; made if it is not there, and it must be empty
+    pub folder: PathBuf,
+    /// Disks
+    #[arg(long, default_value_t = 200)]
+    pub disks: u32,
+    /// Disks of a host
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub per_host: u32,
+    /// Days
+    #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=366))]
+    pub days: u32,
+    /// Seconds of a cell
+    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=3600))]
+    pub span: u32,
+    /// Sick disks, of a thousand
+    #[arg(long, default_value_t = 2.0)]
+    pub sick: f64,
+    /// Firmwares that make all their disks slower
+    #[arg(long, default_value_t = 3)]
+    pub bad_firmwares: usize,
+    /// The first day, UTC, as days since 1970 [default: 2026-11-16]
+    #[arg(long, default_value_t = 20_773)]
+    pub first_day: i64,
+    /// Seed of all that is chance
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+}
+
+impl Make {
+    /// Generates the fleet.
+    ///
+    /// # Errors
+    /// If the folder is not empty or cannot be written to.
+    pub fn run(&self) -> anyhow::Result<Status> {
+        empty(&self.folder)?;
+        let fleet = disks::Fleet::new(self);
+        let rows = files::write(self, &fleet)?;
+        fleet.write_truth(&self.folder.join("truth.csv"))?;
+        crate::say(&format!(
+            "{} disks on {} hosts, {} days, {rows} cells in `{}`; what is true is in `truth.csv`",
+            fleet.disks.len(),
+            fleet.hosts,
+            self.days,
+            self.folder.display()
+        ));
+        Ok(Status::Done)
+    }
+}
+
+fn empty(folder: &Path) -> anyhow::Result<()> {
+    std::fs::create_dir_all(folder)
+        .map_err(|cause| anyhow::anyhow!("cannot make `{}`: {cause}", folder.display()))?;
+    let held = std::fs::read_dir(folder)?.next().is_some();
+    anyhow::ensure!(!held, "`{}` is not empty\nhint: name a new folder", folder.display());
+    Ok(())
+}

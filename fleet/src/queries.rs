@@ -1,0 +1,97 @@
+//! The queries it knows by name: one file each in `queries/`.
+//!
+//! They are written so that DataFusion, Spark and DuckDB give the same bytes: whole numbers only, bucket indexes as
+//! they are stored, quotients by `floor` of doubles. Comments at the top direct the check and the print:
+//!
+//! ```sql
+//! -- What it shows, in a line.
+//! -- key: the columns that make a row one of its kind
+//! -- rows: a table, and a condition on it, if not all of it is read
+//! -- limit: rows to print unless told
+//! ```
+//!
+//! A query with `rows` has a column `rows_read`, the rows of the table that a row of the result rests on.
+
+/// One of them.
+pub struct Named {
+    /// Its name.
+    pub name: &'static str,
+    /// Its text.
+    pub text: &'static str,
+}
+
+/// All of them, in the order of their names.
+pub const QUERIES: &[Named] = &[
+    Named { name: "heatmap", text: include_str!("../queries/heatmap.sql") },
+    Named { name: "models", text: include_str!("../queries/models.sql") },
+    Named { name: "neighbours", text: include_str!("../queries/neighbours.sql") },
+    Named { name: "percentiles", text: include_str!("../queries/percentiles.sql") },
+    Named { name: "shared", text: include_str!("../queries/shared.sql") },
+    Named { name: "since", text: include_str!("../queries/since.sql") },
+    Named { name: "tail", text: include_str!("../queries/tail.sql") },
+    Named { name: "worst", text: include_str!("../queries/worst.sql") },
+];
+
+/// What the comments at the top of a query direct.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Directives {
+    /// Columns that are unique together.
+    pub key: Vec<String>,
+    /// The table that is read, and a condition.
+    pub rows: Option<(String, Option<String>)>,
+    /// Rows to print.
+    pub limit: Option<usize>,
+}
+
+impl Directives {
+    /// Of a query.
+    pub fn of(text: &str) -> Directives {
+        let mut found = Directives::default();
+        for line in text.lines().map_while(|line| line.trim().strip_prefix("--")) {
+            match line.split_once(':').map(|(name, value)| (name.trim(), value.trim())) {
+                Some(("key", value)) => {
+                    found.key = value.split(',').map(|name| name.trim().to_string()).collect();
+                }
+                Some(("rows", value)) => {
+                    let (table, condition) = match value.split_once(" where ") {
+                        Some((table, condition)) => (table, Some(condition.trim().to_string())),
+                        None => (value, None),
+                    };
+                    found.rows = Some((table.trim().to_string(), condition));
+                }
+                Some(("limit", value)) => found.limit = value.parse().ok(),
+                _ => {}
+            }
+        }
+        found
+    }
+}
+
+/// The first line of a query's comments.
+pub fn summary(text: &str) -> &str {
+    text.lines().next().and_then(|line| line.strip_prefix("--")).unwrap_or_default().trim()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_direct() {
+        let read = Directives::of(
+            "-- Shows.\n-- key: a, b\n-- rows: cells where x = 'y'\n-- limit: 5\nSELECT\n-- key: z",
+        );
+        assert_eq!(read.key, ["a", "b"]);
+        assert_eq!(read.rows, Some(("cells".to_string(), Some("x = 'y'".to_string()))));
+        assert_eq!(read.limit, Some(5));
+    }
+
+    #[test]
+    fn each_has_a_key_and_says_what_it_reads() {
+        for query in QUERIES {
+            let read = Directives::of(query.text);
+            assert!(!read.key.is_empty() && read.rows.is_some(), "{}", query.name);
+            assert!(!summary(query.text).is_empty(), "{}", query.name);
+        }
+    }
+}

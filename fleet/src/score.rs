@@ -1,0 +1,168 @@
+//! `iowhy-fleet score`: what `why` accuses beside what is true of a generated fleet, and beside two plain ways.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::Args;
+
+use crate::command::Status;
+use crate::engine::Fleet;
+use crate::why::hours::{self, Disks};
+use crate::why::{Whom, accused};
+
+/// Which fleet.
+#[derive(Args, Clone, Debug)]
+pub struct Score {
+    /// A folder that `iowhy-fleet make` wrote, with its `truth.csv`
+    pub folder: PathBuf,
+}
+
+/// A disk's host and name.
+type Name = (String, String);
+
+/// What is true.
+#[derive(Default)]
+struct Truth {
+    sick: BTreeSet<Name>,
+    hot: BTreeSet<Name>,
+    firmwares: BTreeSet<(String, String)>,
+}
+
+impl Score {
+    /// Compares, and prints a table.
+    ///
+    /// # Errors
+    /// If the folder is not one that was generated.
+    pub async fn run(&self) -> anyhow::Result<Status> {
+        let truth = truth(&self.folder.join("truth.csv"))?;
+        let fleet = Fleet::open(std::slice::from_ref(&self.folder))?;
+        let disks = hours::read(&fleet).await?;
+        let verdicts = accused::judge(&disks);
+        let name = |place: usize| -> Name {
+            (disks.disks[place].host.clone(), disks.disks[place].device.clone())
+        };
+        let (mut ours, mut firmwares, mut others) = (BTreeSet::new(), BTreeSet::new(), 0);
+        // Disks that are accused by what they share with others, unless that is bad.
+        let mut with_others = BTreeSet::new();
+        for one in &verdicts.accused {
+            let bad = match &one.whom {
+                Whom::Firmware(model, firmware, _) => {
+                    truth.firmwares.contains(&(model.clone(), firmware.clone()))
+                }
+                _ => false,
+            };
+            if !bad {
+                with_others.extend(one.disks(&disks).into_iter().map(name));
+            }
+            match &one.whom {
+                Whom::Disk(place) => drop(ours.insert(name(*place))),
+                Whom::Firmware(model, firmware, _) => {
+                    firmwares.insert((model.clone(), firmware.clone()));
+                }
+                Whom::Model(_) | Whom::Label(..) | Whom::Host(_) => others += 1,
+            }
+        }
+        let months = disks.disks.len() as f64 * disks.hours as f64 / 24.0 / 30.0;
+        let out = &mut std::io::stdout().lock();
+        writeln!(
+            out,
+            "| way | accused | right | precision | recall | hot disks accused | false accusations per 1000 disk-months |"
+        )?;
+        writeln!(out, "| --- | --: | --: | --: | --: | --: | --: |")?;
+        let mut line = |way: &str, of: &BTreeSet<Name>, named: &BTreeSet<Name>| {
+            let right = of.intersection(&truth.sick).count();
+            let hot = of.intersection(&truth.hot).count();
+            let share = |part: usize, whole: usize| match whole {
+                0 => "-".to_string(),
+                whole => format!("{:.3}", part as f64 / whole as f64),
+            };
+            writeln!(
+                out,
+                "| {way} | {} | {right} | {} | {} | {hot} | {:.2} |",
+                of.len(),
+                share(right, of.len()),
+                share(right, truth.sick.len()),
+                1000.0 * named.difference(&truth.sick).count() as f64 / months
+            )
+        };
+        line("`iowhy-fleet why`", &ours, &with_others)?;
+        for (way, of) in plain(&disks) {
+            line(way, &of, &of)?;
+        }
+        let right = firmwares.intersection(&truth.firmwares).count();
+        writeln!(
+            out,
+            "\n{} disks, {} hours, {} of them sick, {} hot. Firmwares accused: {}, of {} bad ones {right}. Models, labels and \
+             hosts accused, none of which is bad: {others}; their disks count as false accusations, too.",
+            disks.disks.len(),
+            disks.hours,
+            truth.sick.len(),
+            truth.hot.len(),
+            firmwares.len(),
+            truth.firmwares.len()
+        )?;
+        out.flush()?;
+        Ok(Status::Done)
+    }
+}
+
+/// Two ways that do not look at load: mean latency of all reads above twice the median of the class of disks, and
+/// above three standard deviations of its model.
+fn plain(disks: &Disks) -> Vec<(&'static str, BTreeSet<Name>)> {
+    let mean = |place: usize| {
+        let hours = disks.disks[place].hours[0].iter().flatten();
+        let (mut sum, mut ios) = (0.0, 0.0);
+        for hour in hours {
+            sum += hour.latency.exp() * hour.ios as f64;
+            ios += hour.ios as f64;
+        }
+        (ios > 0.0).then(|| sum / ios)
+    };
+    let mut models: BTreeMap<&str, Vec<(usize, f64)>> = BTreeMap::new();
+    for (place, disk) in disks.disks.iter().enumerate() {
+        models.entry(&disk.model).or_default().extend(mean(place).map(|mean| (place, mean)));
+    }
+    let (mut threshold, mut deviation) = (BTreeSet::new(), BTreeSet::new());
+    for members in models.values() {
+        let n = members.len() as f64;
+        let average = members.iter().map(|(_, mean)| mean).sum::<f64>() / n;
+        let variance = members.iter().map(|(_, mean)| (mean - average).powi(2)).sum::<f64>() / n;
+        let mut sorted: Vec<f64> = members.iter().map(|(_, mean)| *mean).collect();
+        sorted.sort_by(f64::total_cmp);
+        let middle = sorted.get(sorted.len() / 2).copied().unwrap_or(f64::INFINITY);
+        for (place, mean) in members {
+            let name = (disks.disks[*place].host.clone(), disks.disks[*place].device.clone());
+            if *mean > 2.0 * middle {
+                threshold.insert(name.clone());
+            }
+            if (mean - average) > 3.0 * variance.sqrt() {
+                deviation.insert(name);
+            }
+        }
+    }
+    vec![
+        ("mean above twice the model's median", threshold),
+        ("mean above three standard deviations of the model", deviation),
+    ]
+}
+
+fn truth(path: &std::path::Path) -> anyhow::Result<Truth> {
+    let text = std::fs::read_to_string(path).with_context(|| {
+        format!("cannot read `{}`: `iowhy-fleet make` writes it", path.display())
+    })?;
+    let mut truth = Truth::default();
+    for line in text.lines().skip(1) {
+        let values: Vec<&str> = line.split(',').collect();
+        let [host, device, model, firmware, what, ..] = values[..] else { continue };
+        let name = (host.to_string(), device.to_string());
+        match what {
+            "sick" => drop(truth.sick.insert(name)),
+            "hot" => drop(truth.hot.insert(name)),
+            "firmware" => drop(truth.firmwares.insert((model.to_string(), firmware.to_string()))),
+            _ => {}
+        }
+    }
+    Ok(truth)
+}

@@ -1,0 +1,62 @@
+//! The same statement on an Apache Spark that is there already, by `spark-submit`.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, ensure};
+
+use crate::print::Rows;
+
+/// What runs on Spark's side.
+const DRIVER: &str = include_str!("../engines/spark.py");
+/// Lines of Spark's own messages that are shown when it fails.
+const LINES: usize = 12;
+
+/// Runs one statement.
+///
+/// # Errors
+/// If there is no `spark-submit`, if Spark fails, or if what it gives is no result.
+pub fn query(text: &str, folders: &[PathBuf], master: &str) -> anyhow::Result<Rows> {
+    let work = tempfile::tempdir().context("no folder for what is handed to Spark")?;
+    let (driver, query, result) =
+        (work.path().join("spark.py"), work.path().join("query.sql"), work.path().join("result"));
+    std::fs::write(&driver, DRIVER)?;
+    std::fs::write(&query, text)?;
+    let folders: Vec<PathBuf> =
+        folders.iter().map(std::path::absolute).collect::<Result<_, _>>()?;
+    let submit = std::env::var_os("SPARK_HOME")
+        .map_or(PathBuf::from("spark-submit"), |home| Path::new(&home).join("bin/spark-submit"));
+    let output = Command::new(&submit)
+        .args(["--master", master, "--deploy-mode", "client"])
+        .arg(&driver)
+        .args([&query, &result])
+        .args(&folders)
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| {
+            format!("cannot start `{}`: install Apache Spark, or set SPARK_HOME", submit.display())
+        })?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let said: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
+        let last = said.iter().skip(said.len().saturating_sub(LINES));
+        anyhow::bail!("Spark failed:\n{}", last.copied().collect::<Vec<_>>().join("\n"));
+    }
+    read(&result)
+}
+
+fn read(result: &Path) -> anyhow::Result<Rows> {
+    let file = std::fs::File::open(result).context("Spark wrote no result")?;
+    let mut lines = BufReader::new(file).lines();
+    let names: Vec<String> = serde_json::from_str(&lines.next().context("no names")??)?;
+    let numbers: Vec<bool> = serde_json::from_str(&lines.next().context("no kinds")??)?;
+    let mut rows = Vec::new();
+    for line in lines {
+        let row: Vec<String> = serde_json::from_str(&line?)?;
+        ensure!(row.len() == names.len(), "a row of Spark's result is cut");
+        rows.push(row);
+    }
+    ensure!(numbers.len() == names.len(), "the heading of Spark's result is cut");
+    Ok(Rows { names, numbers, rows })
+}

@@ -1,0 +1,121 @@
+//! `iowhy-fleet sql`: a query over the tables of all hosts.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+
+use crate::command::Status;
+use crate::engine::Fleet;
+use crate::print::Rows;
+use crate::queries::{self, Directives, QUERIES};
+use crate::{answers, say, spark};
+
+/// What to ask.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = names())]
+pub struct Sql {
+    /// A name from the list below, a file `*.sql`, or a statement
+    #[arg(allow_hyphen_values = true)]
+    pub query: String,
+    /// Folders that `iowhy export --parquet` or `iowhy-fleet make` wrote
+    #[arg(required_unless_present = "show")]
+    pub folders: Vec<PathBuf>,
+    /// Rows to print; 0 for all
+    #[arg(long)]
+    pub limit: Option<usize>,
+    /// All rows as comma-separated values, in the order of their bytes
+    #[arg(long, conflicts_with = "json")]
+    pub csv: bool,
+    /// An object a line
+    #[arg(long)]
+    pub json: bool,
+    /// Who computes: this program, or a Spark that is there already
+    #[arg(long, value_enum, default_value_t = Engine::Embedded)]
+    pub engine: Engine,
+    /// Where Spark is: `spark://host:7077`; `spark-submit` must be on the path, or in $SPARK_HOME/bin
+    #[arg(long, value_name = "URL")]
+    pub master: Option<String>,
+    /// Print the text of the query instead
+    #[arg(long)]
+    pub show: bool,
+}
+
+/// Who computes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Engine {
+    /// DataFusion, in this program.
+    Embedded,
+    /// Apache Spark, by `spark-submit`.
+    Spark,
+}
+
+fn names() -> String {
+    let width = QUERIES.iter().map(|query| query.name.len()).max().unwrap_or(0);
+    let lines = QUERIES
+        .iter()
+        .map(|query| format!("  {:<width$}  {}", query.name, queries::summary(query.text)));
+    format!("Queries:\n{}", lines.collect::<Vec<_>>().join("\n"))
+}
+
+impl Sql {
+    /// Answers.
+    ///
+    /// # Errors
+    /// If the query is refused, or its result and the files disagree.
+    pub async fn run(&self) -> anyhow::Result<Status> {
+        let text = text(&self.query)?;
+        let out = &mut std::io::stdout().lock();
+        if self.show {
+            write!(out, "{text}")?;
+            return Ok(Status::Done);
+        }
+        let directives = Directives::of(&text);
+        let fleet = Fleet::open(&self.folders)?;
+        let rows = match (self.engine, &self.master) {
+            (Engine::Embedded, _) => Rows::of(&fleet.query(&text).await?)?,
+            (Engine::Spark, Some(master)) => spark::query(&text, &self.folders, master)?,
+            (Engine::Spark, None) => {
+                anyhow::bail!(
+                    "`--engine spark` needs `--master`\nhint: `--master spark://host:7077`"
+                )
+            }
+        };
+        if directives.key.is_empty() {
+            say("not checked: the query names no key (`-- key: COLUMN, ...` as its first line)");
+        } else if directives.rows.is_none() {
+            say(
+                "only its keys are checked: the query names no table (`-- rows: TABLE` at its top)",
+            );
+        }
+        answers::check(&fleet, &directives, &rows).await?;
+        let rows = rows.shown();
+        let limit = match self.limit.or(directives.limit) {
+            None | Some(0) => usize::MAX,
+            Some(limit) => limit,
+        };
+        match (self.csv, self.json) {
+            (true, _) => rows.csv(out)?,
+            (_, true) => rows.json(limit, out)?,
+            _ => rows.table(limit, out)?,
+        }
+        out.flush()?;
+        Ok(Status::Done)
+    }
+}
+
+/// The text of a query: by name, from a file, or as it is.
+fn text(query: &str) -> anyhow::Result<String> {
+    if let Some(named) = QUERIES.iter().find(|named| named.name == query) {
+        return Ok(named.text.to_string());
+    }
+    if query.ends_with(".sql") {
+        return std::fs::read_to_string(query).with_context(|| format!("cannot read `{query}`"));
+    }
+    anyhow::ensure!(
+        query.contains(char::is_whitespace),
+        "there is no query `{query}`\nhint: `iowhy-fleet sql --help` lists them; a file ends in `.sql`"
+    );
+    Ok(query.to_string())
+}

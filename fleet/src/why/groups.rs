@@ -1,0 +1,193 @@
+//! What disks have in common is not their own: model, firmware, label, host.
+
+use std::collections::BTreeMap;
+
+use super::accused::{Accused, Whom};
+use super::expected::median;
+use super::hours::Disks;
+use super::stretches::{Scale, Stretch, middle};
+
+/// Fewer members are no group.
+const MEMBERS: usize = 4;
+/// A group that is slower by less than this factor is none to be accused.
+const FACTOR: f64 = 1.15;
+/// Of its members, this share is slower than half of the group's excess.
+const TOGETHER: f64 = 0.6;
+/// How likely chance is at most.
+const CHANCE: f64 = 1e-4;
+
+/// An excess by disk and hour.
+pub type Excess = Vec<Vec<Option<f64>>>;
+
+/// Takes off what the disks of a model did at the same time, and accuses the model where that was a step.
+pub fn models(disks: &Disks, excess: &mut Excess, accused: &mut Vec<Accused>) {
+    for (model, members) in by(disks, |disk| Some(disks.disks[disk].model.clone())) {
+        let of: Vec<&[Option<f64>]> = members.iter().map(|disk| excess[*disk].as_slice()).collect();
+        let common = middle(&of, MEMBERS);
+        if let Some((from, height)) = step(&common).filter(|_| members.len() >= 2 * MEMBERS) {
+            let slow = members.iter().filter(|disk| rises(&excess[**disk], from, height)).count();
+            if slow as f64 >= TOGETHER * members.len() as f64 && !model.is_empty() {
+                let found =
+                    Stretch { from, to: disks.hours, excess: height, score: f64::NAN, p: f64::NAN };
+                accused.push(Accused::group(Whom::Model(model), found, members.len(), slow));
+            }
+        }
+        take_off(excess, &members, &common);
+    }
+}
+
+/// Firmwares beside the quickest of their model; what a firmware costs is taken off all its disks.
+pub fn firmwares(disks: &Disks, excess: &mut Excess, accused: &mut Vec<Accused>) {
+    for (model, members) in by(disks, |disk| Some(disks.disks[disk].model.clone())) {
+        let own = |disk: usize| median(excess[disk].iter().flatten().copied().collect());
+        let mut known: BTreeMap<&str, Vec<(usize, f64)>> = BTreeMap::new();
+        for disk in &members {
+            let firmware = disks.disks[*disk].firmware.as_str();
+            known.entry(firmware).or_default().extend(own(*disk).map(|middle| (*disk, middle)));
+        }
+        let middles: Vec<(&str, f64, usize)> = known
+            .iter()
+            .filter(|(name, of)| of.len() >= MEMBERS && !name.is_empty())
+            .filter_map(|(name, of)| {
+                let middle = median(of.iter().map(|(_, middle)| *middle).collect())?;
+                Some((*name, middle, of.len()))
+            })
+            .collect();
+        // A handful of quick disks is no measure for the rest.
+        let enough = |n: usize| n >= 2 * MEMBERS && n * 20 >= members.len();
+        let quickest =
+            middles.iter().filter(|(_, _, n)| enough(*n)).min_by(|a, b| a.1.total_cmp(&b.1));
+        let Some((quickest, least, _)) = quickest.copied() else { continue };
+        let all: Vec<f64> = known
+            .values()
+            .filter_map(|of| {
+                let middle = median(of.iter().map(|(_, middle)| *middle).collect())?;
+                Some(of.iter().map(move |(_, own)| own - middle).collect::<Vec<_>>())
+            })
+            .flatten()
+            .collect();
+        let apart = super::expected::spread(&all).unwrap_or(0.0).max(0.03);
+        for (name, height, n) in &middles {
+            let over = height - least;
+            let unsure = apart * (std::f64::consts::FRAC_PI_2 / *n as f64).sqrt();
+            let score = over / unsure;
+            let of = known.get(name).map(Vec::as_slice).unwrap_or_default();
+            let slow = of.iter().filter(|(_, own)| own - least > over / 2.0).count();
+            let p = super::stretches::tail(score);
+            let together = slow as f64 >= TOGETHER * *n as f64;
+            if over > FACTOR.ln() && p < CHANCE && together && name != &quickest {
+                let whom = Whom::Firmware(model.clone(), (*name).to_string(), quickest.to_string());
+                let found = Stretch { from: 0, to: disks.hours, excess: over, score, p };
+                accused.push(Accused::group(whom, found, *n, slow));
+            }
+        }
+        let heights: BTreeMap<String, f64> =
+            middles.iter().map(|(name, height, _)| ((*name).to_string(), *height)).collect();
+        for disk in members {
+            let Some(height) = heights.get(&disks.disks[disk].firmware) else { continue };
+            excess[disk].iter_mut().flatten().for_each(|value| *value -= height);
+        }
+    }
+}
+
+/// Hosts, and what a label of the hosts names, such as racks: accused where most of their disks are slow at
+/// the same time, which is then taken off.
+pub fn places(disks: &Disks, excess: &mut Excess, scale: &Scale, accused: &mut Vec<Accused>) {
+    let mut labels: Vec<&String> = disks.disks.iter().flat_map(|disk| disk.labels.keys()).collect();
+    labels.sort();
+    labels.dedup();
+    for label in labels {
+        let of = |disk: usize| disks.disks[disk].labels.get(label.as_str()).cloned();
+        let whom = |value: String| Whom::Label(label.clone(), value);
+        place(disks, excess, scale, accused, of, whom);
+    }
+    place(disks, excess, scale, accused, |disk| Some(disks.disks[disk].host.clone()), Whom::Host);
+}
+
+fn place(
+    disks: &Disks,
+    excess: &mut Excess,
+    scale: &Scale,
+    accused: &mut Vec<Accused>,
+    of: impl Fn(usize) -> Option<String>,
+    whom: impl Fn(String) -> Whom,
+) {
+    let mut groups = by(disks, of);
+    groups.retain(|_, members| members.len() >= MEMBERS && members.len() * 2 <= disks.disks.len());
+    let n = groups.len() as f64;
+    let commons: Vec<Vec<Option<f64>>> = groups
+        .values()
+        .map(|members| {
+            let of: Vec<&[Option<f64>]> =
+                members.iter().map(|disk| excess[*disk].as_slice()).collect();
+            middle(&of, MEMBERS)
+        })
+        .collect();
+    // Disks of a host are asked much the same, so groups stand further apart than their disks alone would have it.
+    let apart = Scale::of(&commons.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    for ((name, members), common) in groups.into_iter().zip(&commons) {
+        let scale = scale.of_median(members.len()).wider(&apart);
+        let Some(found) = scale.most(common) else { continue };
+        let within = |disk: &&usize| {
+            let own: Vec<f64> =
+                excess[**disk][found.from..found.to].iter().flatten().copied().collect();
+            median(own).is_some_and(|own| own > found.excess / 2.0)
+        };
+        let slow = members.iter().filter(within).count();
+        let together = slow as f64 >= TOGETHER * members.len() as f64;
+        if found.excess > FACTOR.ln() && found.p * n < CHANCE && together {
+            accused.push(Accused::group(whom(name), found, members.len(), slow));
+            take_off(excess, &members, common);
+        }
+    }
+}
+
+fn take_off(excess: &mut Excess, members: &[usize], common: &[Option<f64>]) {
+    for disk in members {
+        for (value, common) in excess[*disk].iter_mut().zip(common) {
+            if let (Some(value), Some(common)) = (value, common) {
+                *value -= common;
+            }
+        }
+    }
+}
+
+/// The hour from which on it is higher than before, and by how much: the largest such step, if it is one.
+fn step(common: &[Option<f64>]) -> Option<(usize, f64)> {
+    let day = 24;
+    let middle_of =
+        |from: usize, to: usize| median(common[from..to].iter().flatten().copied().collect());
+    let steps = (day..common.len().saturating_sub(day))
+        .filter_map(|at| Some((at, middle_of(at, common.len())? - middle_of(0, at)?)));
+    let (at, height) = steps.max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let noise = {
+        let before = middle_of(0, at)?;
+        let after = middle_of(at, common.len())?;
+        let level = |hour: usize| if hour < at { before } else { after };
+        let rest: Vec<f64> = common
+            .iter()
+            .enumerate()
+            .filter_map(|(hour, value)| Some((*value)? - level(hour)))
+            .collect();
+        super::expected::spread(&rest)?
+    };
+    (height > FACTOR.ln() && height > 4.0 * noise).then_some((at, height))
+}
+
+/// Whether a disk took part in a step.
+fn rises(own: &[Option<f64>], from: usize, height: f64) -> bool {
+    let of = |hours: &[Option<f64>]| median(hours.iter().flatten().copied().collect());
+    let (before, after) = own.split_at(from);
+    of(before).zip(of(after)).is_some_and(|(before, after)| after - before > height / 2.0)
+}
+
+/// Disks by what they have in common.
+fn by(disks: &Disks, of: impl Fn(usize) -> Option<String>) -> BTreeMap<String, Vec<usize>> {
+    let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for disk in 0..disks.disks.len() {
+        if let Some(name) = of(disk) {
+            groups.entry(name).or_default().push(disk);
+        }
+    }
+    groups
+}

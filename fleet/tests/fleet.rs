@@ -1,0 +1,330 @@
+//! The finished program on small generated fleets.
+
+#![allow(missing_docs, clippy::expect_used, clippy::panic, clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+
+// The browser of the core's report.
+#[allow(dead_code)]
+#[path = "../../crates/iowhy/tests/browser/mod.rs"]
+mod browser;
+use browser::Browser;
+
+fn run(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_iowhy-fleet")).args(arguments).output().expect("it starts")
+}
+
+fn good(arguments: &[&str]) -> String {
+    let output = run(arguments);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {said}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+fn bad(arguments: &[&str]) -> String {
+    let output = run(arguments);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+    String::from_utf8(output.stderr).expect("text")
+}
+
+/// A fleet in a folder of this test.
+fn made(folder: &Path, more: &[&str]) -> String {
+    let folder = folder.to_str().expect("a plain path").to_string();
+    good(&[&["make", folder.as_str()], more].concat());
+    folder
+}
+
+/// Changes the version that one file of cells states; the file, and what it held.
+fn made_of_version_2(folder: &str) -> (PathBuf, Vec<u8>) {
+    let all = files(Path::new(folder));
+    let (name, bytes) = all.into_iter().find(|(name, _)| name.starts_with("cells")).unwrap();
+    // Thrift's compact protocol: the key, then a text of one byte.
+    let stated = b"iowhy.schema\x18\x011";
+    let at = bytes.windows(stated.len()).position(|part| part == stated).unwrap();
+    let mut changed = bytes.clone();
+    changed[at + stated.len() - 1] = b'2';
+    let path = Path::new(folder).join(name);
+    std::fs::write(&path, changed).unwrap();
+    (path, bytes)
+}
+
+fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let (mut found, mut open) = (BTreeMap::new(), vec![folder.to_path_buf()]);
+    while let Some(next) = open.pop() {
+        for entry in std::fs::read_dir(next).unwrap().flatten() {
+            match entry.file_type().unwrap().is_dir() {
+                true => open.push(entry.path()),
+                false => {
+                    let name = entry.path().strip_prefix(folder).unwrap().to_path_buf();
+                    drop(found.insert(name, std::fs::read(entry.path()).unwrap()));
+                }
+            }
+        }
+    }
+    found
+}
+
+const SMALL: [&str; 6] = ["--disks", "40", "--days", "1", "--span", "3600"];
+
+#[test]
+fn the_same_seed_makes_the_same_files_and_nothing_is_overwritten() {
+    let (a, b, c) =
+        (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let first = made(a.path(), &SMALL);
+    made(b.path(), &SMALL);
+    made(c.path(), &[&SMALL[..], &["--seed", "2"]].concat());
+    assert!(files(a.path()) == files(b.path()), "one seed, two fleets");
+    assert!(files(a.path()) != files(c.path()), "two seeds, one fleet");
+    assert!(bad(&["make", &first]).contains("is not empty"));
+}
+
+#[test]
+fn every_named_query_rests_on_every_row() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = made(folder.path(), &SMALL);
+    let all =
+        good(&["sql", "SELECT sum(count) AS ios, count(*) AS n FROM cells", &folder, "--json"]);
+    let all: Value = serde_json::from_str(&all).unwrap();
+    let names =
+        ["heatmap", "models", "neighbours", "percentiles", "shared", "since", "tail", "worst"];
+    for name in names {
+        // A result that does not hold against the footers is an error.
+        let text = good(&["sql", name, &folder, "--json", "--limit", "0"]);
+        let rows: Vec<Value> =
+            text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert!(!rows.is_empty(), "{name}");
+        assert!(rows.iter().all(|row| row.get("rows_read").is_none()), "{name}");
+        if ["heatmap", "models", "percentiles", "tail", "worst"].contains(&name) {
+            let ios: i64 = rows.iter().map(|row| row["ios"].as_i64().unwrap()).sum();
+            assert_eq!(ios, all["ios"].as_i64().unwrap(), "{name}");
+        }
+        let csv = good(&["sql", name, &folder, "--csv"]);
+        assert_eq!(csv.lines().count(), rows.len() + 1, "{name}");
+    }
+    let table = good(&["sql", "worst", &folder, "--limit", "3"]);
+    assert_eq!(table.lines().count(), 5, "{table}");
+    assert!(table.ends_with("--limit 0 shows all\n"), "{table}");
+}
+
+#[test]
+fn percentiles_are_those_of_the_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = made(folder.path(), &SMALL);
+    let text = good(&["sql", "percentiles", &folder, "--json", "--limit", "0"]);
+    let row: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    let of = |name: &str| row[name].as_str().unwrap().to_string();
+    let counts = good(&[
+        "sql",
+        &format!(
+            "SELECT b.high_ns, sum(c.count) AS n FROM cells c JOIN buckets b ON b.bucket = c.bucket
+             WHERE host = '{}' AND device = '{}' AND op = '{}' GROUP BY b.high_ns",
+            of("host"),
+            of("device"),
+            of("op")
+        ),
+        &folder,
+        "--json",
+    ]);
+    let mut counts: Vec<(i64, i64)> = counts
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .map(|row| (row["high_ns"].as_i64().unwrap(), row["n"].as_i64().unwrap()))
+        .collect();
+    counts.sort_unstable();
+    let total: i64 = counts.iter().map(|(_, n)| n).sum();
+    for (share, name) in [(50, "p50_ns"), (99, "p99_ns")] {
+        let mut upto = 0;
+        let owed = counts.iter().find(|(_, n)| {
+            upto += n;
+            upto * 100 >= total * share
+        });
+        assert_eq!(row[name].as_i64(), owed.map(|(high, _)| *high), "{name}");
+    }
+}
+
+#[test]
+fn sick_disks_are_accused_and_hot_ones_are_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let more = ["--disks", "480", "--days", "3", "--span", "3600", "--sick", "15", "--seed", "5"];
+    let folder = made(folder.path(), &more);
+    let truth = std::fs::read_to_string(Path::new(&folder).join("truth.csv")).unwrap();
+    let named = |what: &str| -> Vec<String> {
+        let lines = truth.lines().map(|line| line.split(',').collect::<Vec<_>>());
+        lines.filter(|of| of[4] == what).map(|of| format!("{}:{}", of[0], of[1])).collect()
+    };
+    let report: Value = serde_json::from_str(&good(&["why", &folder, "--json"])).unwrap();
+    assert_eq!(report["schema"], "iowhy.fleet/1");
+    let accused: Vec<String> = report["accused"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|one| one["kind"] == "disk")
+        .map(|one| one["name"].as_str().unwrap().to_string())
+        .collect();
+    let (sick, hot) = (named("sick"), named("hot"));
+    assert!(sick.len() >= 4 && hot.len() >= 3, "{truth}");
+    let right = accused.iter().filter(|name| sick.contains(name)).count();
+    assert!(right * 10 >= sick.len() * 7, "found {right} of {sick:?}: {accused:?}");
+    assert!(right * 10 >= accused.len() * 7, "wrong: {accused:?}, sick {sick:?}");
+    assert!(!accused.iter().any(|name| hot.contains(name)), "{accused:?}, hot {hot:?}");
+    // Groups, too, say what they rest on, what refutes them and what shows their single requests.
+    let all = report["accused"].as_array().unwrap();
+    assert!(all.iter().any(|one| one["kind"] == "firmware"), "{report}");
+    for one in all {
+        for said in ["evidence", "refuted_by", "command"] {
+            assert!(one[said].as_str().is_some_and(|said| !said.is_empty()), "{said}: {one}");
+        }
+        assert!(one["command"].as_str().unwrap().contains("`iowhy why --since"), "{one}");
+        assert!(one["risk_hours"].as_f64().is_some_and(|hours| hours > 0.0), "{one}");
+        let days = one["risk_hours_by_day"].as_object().unwrap();
+        assert_eq!(days.is_empty(), one["kind"] != "disk", "{one}");
+    }
+    let text = good(&["why", &folder]);
+    assert!(text.contains("SLOWER THAN PEERS"), "{text}");
+    assert!(text.contains("\n  risk        ") && text.contains("hours lost on "), "{text}");
+    let score = good(&["score", &folder]);
+    assert!(score.contains("`iowhy-fleet why`"), "{score}");
+}
+
+#[test]
+fn the_report_is_one_page_that_fits_a_phone() {
+    let folder = tempfile::tempdir().unwrap();
+    let more = ["--disks", "200", "--days", "2", "--span", "3600", "--sick", "30"];
+    let fleet = made(&folder.path().join("fleet"), &more);
+    let page = folder.path().join("fleet.html");
+    let name = page.to_str().unwrap();
+    good(&["report", &fleet, "-o", name]);
+    let text = std::fs::read_to_string(&page).unwrap();
+    for wanted in
+        ["default-src 'none'", "<svg", "<h2>Accused</h2>", "What they share", "Not judged"]
+    {
+        assert!(text.contains(wanted), "{wanted} is missing");
+    }
+    let text = text.replace("xmlns=\"http://www.w3.org/2000/svg\"", "");
+    for outside in ["http:", "https:", "src=", "url(", "@import", "<script", "<link"] {
+        assert!(!text.contains(outside), "{outside}");
+    }
+    assert!(bad(&["report", &fleet, "-o", name]).contains("`--force` replaces it"));
+    good(&["report", &fleet, "-o", name, "--force"]);
+    let Some(mut browser) = Browser::start("fleet") else { return };
+    let narrow = json!({"width": 360, "height": 700, "deviceScaleFactor": 1, "mobile": true});
+    browser.call("Emulation.setDeviceMetricsOverride", narrow);
+    browser.call("Page.navigate", json!({"url": format!("file://{name}")}));
+    let is_there = "document.readyState === 'complete' && location.protocol === 'file:'";
+    for _ in 0..1200 {
+        if browser.eval(is_there) == true {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let wide = browser.eval("document.documentElement.scrollWidth").as_u64().unwrap();
+    assert!(wide <= 360, "{wide} pixels");
+    assert!(browser.eval("document.querySelectorAll('figure svg').length") == 2);
+    assert!(browser.complaints.is_empty(), "{:?}", browser.complaints);
+}
+
+#[test]
+fn a_baseline_is_one_that_iowhy_reads() {
+    let folder = tempfile::tempdir().unwrap();
+    let made =
+        made(&folder.path().join("fleet"), &["--disks", "200", "--days", "1", "--span", "3600"]);
+    let out = folder.path().join("healthy");
+    let name = out.to_str().unwrap();
+    good(&["why", &made, "--baseline-out", name]);
+    let all = files(&out);
+    assert!(all.len() > 3, "{:?}", all.keys());
+    for (name, text) in all {
+        let text = String::from_utf8(text).unwrap();
+        assert!(text.starts_with("# iowhy baseline 1\n"), "{text}");
+        let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+        assert_eq!(lines.len(), 2, "{name:?}: {text}");
+        for line in lines {
+            let values: Vec<&str> = line.split(' ').collect();
+            assert!(values.len() >= 8 && values[0] == "*", "{line}");
+            assert!(values[4].parse::<f64>().is_ok_and(|ms| ms > 0.0), "{line}");
+        }
+    }
+    assert!(bad(&["why", &made, "--baseline-out", name]).contains("name a new folder"));
+}
+
+/// One file whose footer counts a row more than it holds.
+fn with_a_row_too_many(folder: &Path, table: &str, rows: u64) {
+    let all = files(folder);
+    let (name, mut bytes) = all.into_iter().find(|(name, _)| name.starts_with(table)).unwrap();
+    let end = bytes.len() - 8;
+    let footer = end - u32::from_le_bytes(bytes[end..end + 4].try_into().unwrap()) as usize;
+    // Thrift's compact protocol: field 3 of 64 bits, zigzag and seven bits a byte, then a list as field 4.
+    let packed = |rows: u64| -> Vec<u8> {
+        let (mut text, mut rest) = (vec![0x16], rows * 2);
+        while rest > 127 {
+            text.push((rest & 127) as u8 | 128);
+            rest >>= 7;
+        }
+        [text, vec![rest as u8, 0x19]].concat()
+    };
+    let (held, more) = (packed(rows), packed(rows + 1));
+    assert_eq!(held.len(), more.len());
+    let at = bytes[footer..].windows(held.len()).position(|part| part == held).unwrap() + footer;
+    bytes[at..at + more.len()].copy_from_slice(&more);
+    std::fs::write(folder.join(name), bytes).unwrap();
+}
+
+#[test]
+fn what_was_read_and_the_footers_must_agree() {
+    for table in ["cells", "facts"] {
+        let folder = tempfile::tempdir().unwrap();
+        let fleet = made(&folder.path().join("fleet"), &SMALL);
+        let first = format!("SELECT count(*) FROM {table} WHERE host = 'h00000'");
+        let rows = good(&["sql", &first, &fleet, "--csv"]).lines().nth(1).unwrap().parse().unwrap();
+        let first = files(Path::new(&fleet)).into_keys().find(|name| name.starts_with(table));
+        assert!(first.is_some_and(|name| name.starts_with(format!("{table}/host=h00000"))));
+        with_a_row_too_many(Path::new(&fleet), table, rows);
+        let out = folder.path().join("healthy");
+        let baseline = ["why", &fleet, "--baseline-out", out.to_str().unwrap()];
+        for command in
+            [&["why", &fleet][..], &["why", &fleet, "--json"], &["score", &fleet], &baseline]
+        {
+            let output = run(command);
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{command:?}: {said}");
+            assert!(said.contains(&format!("`{table}` has")) && output.stdout.is_empty(), "{said}");
+        }
+        assert!(!out.exists(), "a baseline of what is not sure");
+    }
+}
+
+#[test]
+fn what_cannot_be_answered_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let empty = folder.path().to_str().unwrap();
+    assert!(bad(&["why", empty]).contains("holds no folder `cells`"));
+    assert!(bad(&["sql", "nonsense", empty]).contains("there is no query `nonsense`"));
+    let few = made(&folder.path().join("few"), &["--disks", "3", "--days", "1", "--span", "3600"]);
+    let text = good(&["why", &few]);
+    assert!(
+        text.starts_with("NOTHING TO COMPARE\n") && text.contains("not compared: 3 disks"),
+        "{text}"
+    );
+    let made = made(&folder.path().join("fleet"), &SMALL);
+    assert!(bad(&["sql", "SELECT nothing FROM nowhere", &made]).contains("the query is refused"));
+    assert!(good(&["sql", "heatmap", "--show"]).contains("date_trunc"));
+    // Nothing found has its heading, and so has a query whose key is looked at.
+    let none = "-- key: host\nSELECT host, op FROM cells WHERE host = 'nowhere'";
+    assert_eq!(good(&["sql", none, &made, "--csv"]), "host,op\n");
+    // A file of columns that are not known here.
+    let other = made_of_version_2(&made);
+    for command in [vec!["why", &made], vec!["sql", "SELECT count(*) FROM cells", &made]] {
+        assert!(bad(&command).contains("columns of version 2"), "{command:?}");
+    }
+    std::fs::write(&other.0, &other.1).unwrap();
+    // A file that is cut short.
+    let (name, bytes) =
+        files(Path::new(&made)).into_iter().find(|(name, _)| name.starts_with("cells")).unwrap();
+    std::fs::write(Path::new(&made).join(&name), &bytes[..bytes.len() / 2]).unwrap();
+    let said = bad(&["sql", "models", &made]);
+    assert!(said.contains("failed") || said.contains(".parquet"), "{said}");
+}
