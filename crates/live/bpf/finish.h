@@ -33,7 +33,8 @@ struct {
 	NUMBER(max_entries, 1 << 20);
 } records SEC(".maps");
 
-INLINE void send(struct life *life, struct subject *is, u64 now, s32 status)
+/* Whether there was room for it. */
+INLINE int send(struct life *life, struct subject *is, u64 now, s32 status)
 {
 	struct full_record *full = 0;
 	struct record *record;
@@ -48,7 +49,7 @@ INLINE void send(struct life *life, struct subject *is, u64 now, s32 status)
 	}
 	if (!record) {
 		tally(is->row, is->op, RING_FULL);
-		return;
+		return 0;
 	}
 	record->completed = now;
 	record->queued = life->queued;
@@ -69,6 +70,7 @@ INLINE void send(struct life *life, struct subject *is, u64 now, s32 status)
 		full->origin = origin ? *origin : (struct origin){ .kernel_stack = -1, .user_stack = -1 };
 	}
 	ringbuf_submit(record, RB_NO_WAKEUP);
+	return 1;
 }
 
 INLINE void measure(struct life *life, struct subject *is, u64 now)
@@ -123,10 +125,11 @@ INLINE void finish(struct life *life, struct subject *is, s32 status)
 		if (!events)
 			return;
 	}
+	/* Whoever takes a record from the ring can count it there for less. */
+	if (events && (!over_ns || latency > over_ns) && send(life, is, now, status) && unsent_only)
+		return;
 	if (histograms)
 		measure(life, is, now);
-	if (events && (!over_ns || latency > over_ns))
-		send(life, is, now, status);
 }
 
 #endif

@@ -12,6 +12,7 @@
 /* Handed in before loading; the verifier then drops the branches that cannot be taken. */
 const volatile u32 events;         /* send one record per request */
 const volatile u32 histograms;     /* count into histograms */
+const volatile u32 unsent_only;    /* of these, only requests whose record was not sent */
 const volatile u64 over_ns;        /* only latencies above this; with records, only they */
 const volatile u32 ops_wanted;     /* a bit per operation */
 const volatile u32 every_device;   /* also those not in the table */

@@ -34,6 +34,8 @@ pub struct Settings {
     pub events: bool,
     /// Count into histograms.
     pub histograms: bool,
+    /// Of these, only requests whose record found no room.
+    pub unsent_only: bool,
     /// Records only above this.
     pub over_ns: u64,
     /// A bit per operation.
@@ -108,9 +110,10 @@ impl Programs {
         let sieve = &settings.sieve;
         let cpus = aya::util::nr_cpus().map_or(u32::MAX, |cpus| cpus as u32);
         let cells = cpus.clamp(1, CELLS).next_power_of_two();
-        let globals: [(&str, u32); 28] = [
+        let globals: [(&str, u32); 29] = [
             ("events", number(settings.events)),
             ("histograms", number(settings.histograms)),
+            ("unsent_only", number(settings.unsent_only)),
             ("ops_wanted", settings.ops_wanted),
             ("every_device", number(settings.every_device)),
             ("rq_argument", number(shape.queue_comes_first)),

@@ -13,10 +13,15 @@ use landlock::{
     Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope,
 };
 use rustix::fs::{Access as May, AtFlags, CWD, accessat};
-use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
+use rustix::process::{Gid, Uid};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, capabilities, set_capabilities, set_keep_capabilities,
+    set_thread_groups, set_thread_res_gid, set_thread_res_uid,
+};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch};
 
 use crate::Error;
+use crate::rights::empty_bounding_set;
 
 /// What has to stay possible.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +30,8 @@ pub struct Needs {
     pub read: Vec<PathBuf>,
     /// Folders in which files are made, renamed and removed.
     pub write: Vec<PathBuf>,
+    /// The same, where folders are made, too.
+    pub fill: Vec<PathBuf>,
 }
 
 /// What of it the kernel enforces.
@@ -50,6 +57,8 @@ pub enum Bounded {
 /// The rules of Linux 6.12; older kernels take those they know.
 const RULES: ABI = ABI::V6;
 
+/// The user and group that own nothing: `overflowuid` of Documentation/admin-guide/sysctl/kernel.rst.
+const NOBODY: u32 = 65534;
 /// `PIPEFS_MAGIC` of include/uapi/linux/magic.h.
 const PIPES: rustix::fs::FsWord = 0x5049_5045;
 /// The rules of the time of day.
@@ -147,27 +156,69 @@ pub fn try_confinement() -> Option<Confinement> {
 }
 
 /// Gives up all capabilities but those without which what was named cannot be read or written:
-/// root reads others' files by CAP_DAC_READ_SEARCH, and Landlock bounds which.
+/// root reads others' files by CAP_DAC_READ_SEARCH, and Landlock bounds which. Root becomes nobody
+/// unless a file is to be written, which then belongs to root, or what was named can be read by root only
+/// and the kernel cannot bound what that capability reads.
 fn keep_for(needs: &Needs) -> Result<(), Error> {
     let refused = |error: rustix::io::Errno| Error::Rights { cause: error.into() };
     let none = CapabilitySet::empty();
     let had = capabilities(None).map_err(refused)?.permitted;
+    let folders = needs.read.iter().any(|path| path.is_dir());
+    empty_bounding_set(had);
+    if needs.write.is_empty() && may_be_nobody(needs, folders) {
+        set_keep_capabilities(true).map_err(refused)?;
+        let outcome = become_nobody();
+        set_keep_capabilities(false).map_err(refused)?;
+        outcome.map_err(refused)?;
+    }
     let set = |effective: CapabilitySet, permitted: CapabilitySet| {
         set_capabilities(None, CapabilitySets { effective, permitted, inheritable: none })
             .map_err(refused)
     };
     set(none, had)?;
-    let may = |path: &Path, how: May| {
-        !path.exists() || accessat(CWD, path, how, AtFlags::EACCESS).is_ok()
-    };
     let mut kept = none;
-    if needs.read.iter().any(|path| path.is_dir() || !may(path, May::READ_OK)) {
+    if folders || needs.read.iter().any(|path| !may(path, May::READ_OK)) {
         kept |= CapabilitySet::DAC_READ_SEARCH;
     }
-    if needs.write.iter().any(|path| !may(path, May::WRITE_OK | May::EXEC_OK)) {
+    if needs.write.iter().chain(&needs.fill).any(|path| !may(path, May::WRITE_OK | May::EXEC_OK)) {
         kept |= CapabilitySet::DAC_OVERRIDE;
     }
     set(had & kept, had & kept)
+}
+
+/// Whether it may be done to a path, or it is not there.
+fn may(path: &Path, how: May) -> bool {
+    let known = accessat(CWD, path, how, AtFlags::EACCESS);
+    matches!(known, Ok(()) | Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR))
+}
+
+/// Whether this is root, whom the kernel lets become nobody, and nobody can read what was named: by the
+/// modes of the files, else by a capability that Landlock bounds. Tried in a thread that ends.
+fn may_be_nobody(needs: &Needs, folders: bool) -> bool {
+    if !rustix::process::geteuid().is_root() {
+        return false;
+    }
+    let tried = || match become_nobody() {
+        Ok(()) => Some(!folders && needs.read.iter().all(|path| may(path, May::READ_OK))),
+        Err(_) => None,
+    };
+    let tried = std::thread::scope(|scope| scope.spawn(tried).join().ok().flatten());
+    tried.is_some_and(|readable| readable || bounds_files())
+}
+
+/// Whether the kernel can bound files at all.
+fn bounds_files() -> bool {
+    let rules = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+    let rules = rules.handle_access(AccessFs::from_all(ABI::V1)).and_then(Ruleset::create);
+    rules.is_ok()
+}
+
+/// This thread is nobody's from here on, of no group.
+fn become_nobody() -> rustix::io::Result<()> {
+    let (user, group) = (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY));
+    set_thread_groups(&[])?;
+    set_thread_res_gid(group, group, group)?;
+    set_thread_res_uid(user, user, user)
 }
 
 fn bound_files(needs: &Needs) -> Result<Bounded, Error> {
@@ -191,7 +242,9 @@ fn bound_files(needs: &Needs) -> Result<Bounded, Error> {
         | AccessFs::Refer;
     let of_file = |access: BitFlags<AccessFs>| access & AccessFs::from_file(RULES);
     let all = needs.read.iter().map(|path| (path, read));
-    for (path, access) in all.chain(needs.write.iter().map(|path| (path, write))) {
+    let all = all.chain(needs.write.iter().map(|path| (path, write)));
+    let fill = write | AccessFs::MakeDir;
+    for (path, access) in all.chain(needs.fill.iter().map(|path| (path, fill))) {
         // What is not there, or may not even be looked at, says so itself when it is opened.
         let Ok(place) = PathFd::new(path) else { continue };
         // A pipe of the shell's (`<(zcat FILE)`) lies in no file system that is bounded, and a rule
@@ -247,27 +300,73 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_reader_that_writes_nothing_is_nobody_and_reads_what_was_named() {
+        let folder = std::env::temp_dir().join(format!("iowhy-nobody-{}", std::process::id()));
+        std::fs::create_dir(&folder).expect("a folder in /tmp");
+        let [open, secret, other] = ["open", "secret", "other"].map(|name| folder.join(name));
+        for path in [&open, &secret, &other] {
+            std::fs::write(path, "text").expect("a file");
+            let mode = if *path == open { 0o644 } else { 0o600 };
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
+            std::fs::set_permissions(path, mode).expect("its mode");
+        }
+        let as_reader = |named: &[&PathBuf]| {
+            let needs =
+                Needs { read: named.iter().map(|p| p.to_path_buf()).collect(), ..Needs::default() };
+            std::thread::scope(|scope| {
+                let confined = scope.spawn(|| {
+                    let trusted = may_be_nobody(&needs, false);
+                    let confinement = confine_reading(&needs).expect("it is confined");
+                    let ids = (rustix::process::getuid(), rustix::process::geteuid());
+                    assert!(named.iter().all(|path| std::fs::read(path).is_ok()), "{named:?}");
+                    assert!(confinement.files == Bounded::NotAtAll || File::open(&other).is_err());
+                    (trusted, ids, capabilities(None).expect("capabilities").permitted)
+                });
+                confined.join().expect("all as it should be")
+            })
+        };
+        let nobody = Uid::from_raw(NOBODY);
+        let (trusted, ids, left) = as_reader(&[&open]);
+        assert!(left.is_empty());
+        assert!(!trusted || ids == (nobody, nobody));
+        let (by_rule, ids, left) = as_reader(&[&open, &secret]);
+        let needed = CapabilitySet::DAC_READ_SEARCH;
+        assert!(!by_rule || (ids, left) == ((nobody, nobody), needed), "{ids:?} {left:?}");
+        if !trusted {
+            println!("skipped: root that becomes nobody: needs root");
+        }
+        std::fs::remove_dir_all(&folder).expect("nobody needs it");
+    }
+
+    #[test]
     fn a_reader_opens_no_other_file_no_socket_and_runs_nothing() {
         let folder = std::env::temp_dir().join(format!("iowhy-confined-{}", std::process::id()));
         std::fs::create_dir(&folder).expect("a folder in /tmp");
         let (named, other) = (folder.join("named"), folder.join("other"));
         std::fs::write(&named, "named").expect("a file");
         std::fs::write(&other, "other").expect("a file");
-        let out = folder.join("out");
+        let (out, fill) = (folder.join("out"), folder.join("fill"));
         std::fs::create_dir(&out).expect("a folder");
+        std::fs::create_dir(&fill).expect("a folder");
         std::thread::scope(|scope| {
             let confined = scope.spawn(|| {
                 // All of it works before, or the refusals below say nothing.
                 assert!(Command::new("true").status().is_ok());
                 assert!(TcpListener::bind("127.0.0.1:0").is_ok());
-                let needs = Needs { read: vec![named.clone()], write: vec![out.clone()] };
+                let needs = Needs {
+                    read: vec![named.clone()],
+                    write: vec![out.clone()],
+                    fill: vec![fill.clone()],
+                };
                 let confinement = confine_reading(&needs).expect("it is confined");
                 println!("{confinement:?}");
                 assert!(confinement.calls);
                 assert_eq!(std::fs::read_to_string(&named).expect("it was named"), "named");
                 std::fs::write(out.join("file"), "new").expect("a file where it may be");
                 std::fs::rename(out.join("file"), out.join("renamed")).expect("a name");
+                std::fs::create_dir(fill.join("folder")).expect("a folder where it may be");
                 if confinement.files != Bounded::NotAtAll {
+                    assert!(std::fs::create_dir(out.join("folder")).is_err());
                     for path in [other.as_path(), Path::new("/etc/passwd"), Path::new("/dev/zero")]
                     {
                         assert!(File::open(path).is_err(), "{}", path.display());

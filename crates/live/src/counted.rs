@@ -1,18 +1,19 @@
-//! The histograms kept in the kernel, read stretch by stretch.
+//! Histograms of all requests, stretch by stretch: those kept in the kernel, and those of the events
+//! that were sent.
 //!
 //! The programs count into two banks in turn. Raising the epoch sends them to the other bank; once
 //! every probe that still held the old number is through, the old bank lies still and is read
 //! without tearing. Counts and sums only grow there: should a straggler come after that, it is
 //! counted when its bank is read again, two stretches later, unless the watch is over by then.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use iowhy_model::{Distribution, Edges, Histogram, Layer, Op, Sink, Stage, Time};
+use iowhy_model::{DeviceId, Distribution, Edges, Event, Histogram, Layer, Op, Sink, Stage, Time};
 use rustix::thread::{MembarrierCommand, membarrier};
 
 use crate::Error;
 use crate::bpf::{HISTOGRAM_WORDS, OPS, Programs};
-use crate::clock;
 use crate::watched::WatchList;
 
 /// Waiting for stragglers where the kernel offers no barrier: far above the microseconds a probe
@@ -27,7 +28,7 @@ pub const WATCH_OFF: u64 = 0;
 /// The first one in which they do; a histogram that was never written has 0.
 pub const FIRST_EPOCH: u64 = 1;
 
-/// What was read before, to tell what is new.
+/// What was counted since the last pouring, and what was read before, to tell what is new.
 #[derive(Debug)]
 pub struct Counted {
     edges: Edges,
@@ -36,6 +37,28 @@ pub struct Counted {
     epoch: u64,
     since: Time,
     before: Vec<Vec<u64>>,
+    sent: Sent,
+}
+
+/// How a stretch ends.
+#[derive(Clone, Copy, Debug)]
+pub struct Ending {
+    /// When.
+    pub now: Time,
+    /// The watch is over: the programs do nothing any more.
+    pub over: bool,
+    /// The kernel may have counted something.
+    pub unread: bool,
+}
+
+/// Histograms by device and operation, one for each stage.
+type ByStage = BTreeMap<(u32, usize), [Option<Histogram>; STAGES.len()]>;
+
+/// Those of events: of the running stretch, and of what came after its end.
+#[derive(Debug, Default)]
+struct Sent {
+    here: ByStage,
+    next: ByStage,
 }
 
 impl Counted {
@@ -43,7 +66,22 @@ impl Counted {
     pub fn new(rows: u32, stages: u32, since: Time) -> Counted {
         let keys = (2 * rows * OPS * stages) as usize;
         let before = vec![Vec::new(); keys];
-        Counted { edges: Edges::standard(), rows, stages, epoch: FIRST_EPOCH, since, before }
+        let edges = Edges::standard();
+        Counted { edges, rows, stages, epoch: FIRST_EPOCH, since, before, sent: Sent::default() }
+    }
+
+    /// Counts an event; what completed later than `until`, if the stretch ends, belongs to the next one.
+    pub fn add(&mut self, event: &Event, until: Option<Time>) {
+        let later = until.zip(event.completed).is_some_and(|(until, at)| at > until);
+        let all = if later { &mut self.sent.next } else { &mut self.sent.here };
+        let op = Op::ALL.iter().position(|op| *op == event.op).unwrap_or_default();
+        let stages = all.entry((event.device.index() as u32, op)).or_default();
+        for (stage, histogram) in STAGES.iter().zip(stages) {
+            if let Some(latency) = event.latency(*stage) {
+                let empty = || Histogram::empty(self.edges.clone());
+                histogram.get_or_insert_with(empty).record(latency.ns().max(0) as u64);
+            }
+        }
     }
 
     /// When the running stretch began.
@@ -51,8 +89,8 @@ impl Counted {
         self.since
     }
 
-    /// Ends the running stretch, starts the next unless the watch was over at `over`, and pours what
-    /// was counted.
+    /// Ends the running stretch at `now` and pours what was counted in it: by events, and in the kernel
+    /// if `unread` says that something was. Begins the next one unless the watch is over.
     ///
     /// # Errors
     /// If a table cannot be read.
@@ -61,30 +99,56 @@ impl Counted {
         programs: &mut Programs,
         watched: &WatchList,
         sink: &mut dyn Sink,
-        over: Option<Time>,
+        Ending { now, over, unread }: Ending,
     ) -> Result<(), Error> {
         let (epoch, start) = (self.epoch, self.since);
-        self.epoch += 1;
-        if let Some(over) = over {
-            self.since = over;
-        } else {
-            programs.set_epoch(self.epoch)?;
-            self.since = clock::now();
-            wait_for_running_probes();
+        self.since = now;
+        let mut all = std::mem::take(&mut self.sent.here);
+        self.sent.here = std::mem::take(&mut self.sent.next);
+        if unread {
+            if !over {
+                self.epoch += 1;
+                programs.set_epoch(self.epoch)?;
+                wait_for_running_probes();
+            }
+            self.read(programs, watched, sink, epoch, &mut all)?;
         }
+        for ((device, op), stages) in all {
+            for (stage, histogram) in STAGES.into_iter().zip(stages) {
+                let Some(histogram) = histogram else { continue };
+                let device = DeviceId::at(device);
+                let mut found = Distribution::new(device, Layer::Block, stage, histogram);
+                found.op = Op::ALL.get(op).copied();
+                found.start = Some(start);
+                found.length = Some(self.since - start);
+                sink.distribution(found);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds what the kernel counted in an epoch.
+    fn read(
+        &mut self,
+        programs: &Programs,
+        watched: &WatchList,
+        sink: &mut dyn Sink,
+        epoch: u64,
+        all: &mut ByStage,
+    ) -> Result<(), Error> {
         for (row, device) in watched.devices.iter().enumerate() {
-            for (op_number, op) in Op::ALL.into_iter().enumerate() {
-                let stages = STAGES.into_iter().take(self.stages as usize);
-                for (stage_number, stage) in stages.enumerate() {
+            for op in 0..Op::ALL.len() {
+                for stage in 0..self.stages as usize {
                     let bank = (epoch & 1) as u32 * self.rows + row as u32;
-                    let key = (bank * OPS + op_number as u32) * self.stages + stage_number as u32;
-                    let Some(histogram) = self.new_in(programs, key, epoch)? else { continue };
-                    let device = sink.device(&device.name);
-                    let mut found = Distribution::new(device, Layer::Block, stage, histogram);
-                    found.op = Some(op);
-                    found.start = Some(start);
-                    found.length = Some(self.since - start);
-                    sink.distribution(found);
+                    let key = (bank * OPS + op as u32) * self.stages + stage as u32;
+                    let Some(new) = self.new_in(programs, key, epoch)? else { continue };
+                    let device = sink.device(&device.name).index() as u32;
+                    let stages = all.entry((device, op)).or_default();
+                    match stages.get_mut(stage) {
+                        Some(Some(known)) => drop(known.merge(&new)),
+                        Some(none) => *none = Some(new),
+                        None => {}
+                    }
                 }
             }
         }

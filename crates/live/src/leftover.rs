@@ -46,6 +46,8 @@ struct InFlight {
     in_driver: Option<u64>,
     /// Since 6.16 all that were begun, before the same as its driver has (`stat`).
     begun: Option<u64>,
+    /// All that were completed since boot (`stat`).
+    completed: u64,
 }
 
 impl InFlight {
@@ -147,13 +149,33 @@ fn recursion_misses(status: &str) -> Option<u64> {
     lines.find_map(|line| line.strip_prefix("recursion_misses:"))?.trim().parse().ok()
 }
 
-/// The requests each watched device has in flight now, by row.
-pub fn now_in_flight(sys: &Path, watched: &WatchList) -> Vec<u64> {
+/// What each watched device is at, as of now.
+pub fn at_work(sys: &Path, watched: &WatchList) -> Vec<AtWork> {
     let of = |number: u32| {
         let known = in_flight_of(sys, number);
-        known.begun.unwrap_or(0).max(known.in_driver.unwrap_or(0))
+        let in_flight = known.begun.unwrap_or(0).max(known.in_driver.unwrap_or(0));
+        AtWork { in_flight, completed: known.completed }
     };
     watched.devices.iter().map(|device| of(device.number)).collect()
+}
+
+/// A device's requests in flight, and how many it completed since boot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AtWork {
+    /// In flight.
+    pub in_flight: u64,
+    /// Completed: reads, writes, discards and flushes.
+    pub completed: u64,
+}
+
+impl AtWork {
+    /// How many it had in flight at most at some looks, and one at least if it completed any between
+    /// them: with one at a time, each look may find the moment between two.
+    pub fn over(looks: &[AtWork]) -> u64 {
+        let most = looks.iter().map(|look| look.in_flight).max().unwrap_or(0);
+        let worked = looks.windows(2).any(|two| two[0].completed != two[1].completed);
+        most.max(u64::from(worked))
+    }
 }
 
 /// What the files of /sys/dev/block/MAJOR:MINOR say.
@@ -164,18 +186,29 @@ fn in_flight_of(sys: &Path, number: u32) -> InFlight {
         let text = std::fs::read_to_string(folder.join(file)).ok()?;
         text.split_whitespace().map(|word| word.parse().ok()).collect()
     };
-    // The ninth of Documentation/block/stat.rst.
-    let begun = numbers("stat").and_then(|numbers| numbers.get(8).copied());
-    InFlight { in_driver: numbers("inflight").map(|both| both.iter().sum()), begun }
+    // Documentation/block/stat.rst: the ninth; completions are the 1st, 5th, 12th and 16th.
+    let stat = numbers("stat").unwrap_or_default();
+    let completed = [0, 4, 11, 15].iter().filter_map(|place| stat.get(*place)).sum();
+    let in_driver = numbers("inflight").map(|both| both.iter().sum());
+    InFlight { in_driver, begun: stat.get(8).copied(), completed }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{InFlight, PLUGGED_NS, recursion_misses};
+    use super::{AtWork, InFlight, PLUGGED_NS, recursion_misses};
+
+    #[test]
+    fn a_device_that_completes_has_something_in_flight() {
+        let look = |in_flight, completed| AtWork { in_flight, completed };
+        assert_eq!(AtWork::over(&[look(0, 7), look(0, 7), look(0, 7)]), 0);
+        assert_eq!(AtWork::over(&[look(0, 7), look(0, 8), look(0, 8)]), 1);
+        assert_eq!(AtWork::over(&[look(0, 7), look(3, 7), look(0, 9)]), 3);
+    }
 
     #[test]
     fn a_request_that_was_never_issued_may_wait_where_the_driver_has_none() {
-        let (none, old) = (InFlight { in_driver: Some(0), begun: Some(0) }, PLUGGED_NS);
+        let (none, old) =
+            (InFlight { in_driver: Some(0), begun: Some(0), completed: 0 }, PLUGGED_NS);
         assert!(none.excludes(true, 0) && none.excludes(false, old));
         assert!(!none.excludes(false, old - 1));
         assert!(!InFlight { begun: Some(3), ..none }.excludes(false, old));

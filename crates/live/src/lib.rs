@@ -1,10 +1,10 @@
 //! Watches this machine: block tracepoints by BPF, /proc/diskstats, sysfs.
 //!
-//! The kernel programs are C in `bpf/`; on this side nothing is unsafe.
+//! The kernel programs are C in `bpf/`; on this side nothing is unsafe but one call of the libc.
 //!
 //! **Must never know:** probe, diagnose, show.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod attach;
 mod bpf;
@@ -21,6 +21,7 @@ mod doctor;
 mod error;
 mod files;
 mod leftover;
+mod memory;
 mod records;
 mod rights;
 mod sent;
@@ -45,6 +46,7 @@ pub use cost::Cost;
 pub use devices::{BlockDevice, devices};
 pub use doctor::{Check, examine, examine_at};
 pub use error::Error;
+pub use memory::give_back_memory;
 pub use rights::{Rights, give_up_all_rights, give_up_rights, give_up_rights_but_looking};
 pub use sieve::TraceFilter;
 pub use small::open_below;

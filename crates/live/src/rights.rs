@@ -88,11 +88,20 @@ pub fn give_up_all_rights() -> Result<(), Error> {
     rustix::thread::set_no_new_privs(true).map_err(refused)
 }
 
+/// Takes these from what a program that is started could ever have, as far as this thread may.
+pub(crate) fn empty_bounding_set(had: CapabilitySet) {
+    for capability in had.iter() {
+        // Without CAP_SETPCAP it stays; no program is started, and `no_new_privs` holds.
+        let _ = rustix::thread::remove_capability_from_bounding_set(capability);
+    }
+}
+
 /// Keeps CAP_BPF and these, as far as they are there.
 fn keep(more: CapabilitySet) -> Result<(), Error> {
     let refused = |error: rustix::io::Errno| Error::Rights { cause: error.into() };
-    let kept = capabilities(None).map_err(refused)?.permitted & (CapabilitySet::BPF | more);
-    let none = CapabilitySet::empty();
+    let had = capabilities(None).map_err(refused)?.permitted;
+    empty_bounding_set(had);
+    let (kept, none) = (had & (CapabilitySet::BPF | more), CapabilitySet::empty());
     set_capabilities(None, CapabilitySets { effective: kept, permitted: kept, inheritable: none })
         .map_err(refused)
 }

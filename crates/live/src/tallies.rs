@@ -181,6 +181,11 @@ impl TallyReader {
         Ok(())
     }
 
+    /// Requests whose record found no room, as of the last reading.
+    pub fn ring_full(&self) -> u64 {
+        self.before.iter().map(|numbers| Tallies::from_array(*numbers).ring_full).sum()
+    }
+
     /// All tallies so far, as of the last reading: device, operation, numbers; only where
     /// something happened.
     pub fn all(&self, watched: &WatchList) -> Vec<(String, Op, Tallies)> {

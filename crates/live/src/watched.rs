@@ -38,6 +38,8 @@ pub struct WatchList {
     pub every: bool,
     places: Vec<bool>,
     root: PathBuf,
+    /// What /proc/partitions said when devices were looked for.
+    listed: Option<String>,
 }
 
 /// A device's number as the programs write it: never 0.
@@ -78,6 +80,7 @@ impl WatchList {
             every: wanted.is_empty(),
             places: vec![false; 1 << place_bits],
             root: sys.to_path_buf(),
+            listed: None,
         })
     }
 
@@ -88,7 +91,8 @@ impl WatchList {
         let device = Watched { name: name.to_string(), number, without_requests: false };
         let root = PathBuf::new();
         let places = vec![false; 64];
-        WatchList { devices: vec![device], rows: 1, place_bits: 6, every: false, places, root }
+        let (devices, every, listed) = (vec![device], false, None);
+        WatchList { devices, rows: 1, place_bits: 6, every, places, root, listed }
     }
 
     /// Writes all devices into the kernel's table.
@@ -110,6 +114,12 @@ impl WatchList {
         if !self.every {
             return Ok(());
         }
+        // It lists whatever has a capacity (show_partition of block/genhd.c); /sys has files for each device.
+        let listed = std::fs::read_to_string(self.root.join("../proc/partitions")).ok();
+        if listed.is_some() && listed == self.listed {
+            return Ok(());
+        }
+        self.listed = listed;
         for device in present(&self.root)? {
             let known = self.devices.iter().any(|known| known.number == device.number);
             if !known && self.devices.len() < self.rows as usize {

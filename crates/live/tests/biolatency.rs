@@ -24,6 +24,25 @@ impl Drop for Guard {
     }
 }
 
+/// Waits until a program holds the links of its probes, and no more come.
+fn attached(pid: u32) {
+    let links = || {
+        let held = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        let targets = held.filter_map(|held| std::fs::read_link(held.path()).ok());
+        targets.filter(|target| target.to_string_lossy().contains("bpf_link")).count()
+    };
+    let mut before = 0;
+    for _ in 0..60 {
+        std::thread::sleep(Duration::from_millis(500));
+        let now = links();
+        if now > 1 && now == before {
+            return;
+        }
+        before = now;
+    }
+    panic!("in vain for 30 s: biolatency watches");
+}
+
 #[test]
 fn the_same_shape_as_biolatency() {
     if !can_run(&["fio", "biolatency"]) {
@@ -40,7 +59,7 @@ fn the_same_shape_as_biolatency() {
             .spawn()
             .expect("biolatency"),
     );
-    std::thread::sleep(Duration::from_secs(2));
+    attached(peer.0.id());
     let count = 300_000;
     let (recording, _) = trace(disk.options(TraceMode::Histograms), 0, || {
         let size = ["--size=256m", "--io_size=64g", "--number_ios=300000"];

@@ -214,6 +214,47 @@ fn events_above_a_limit_come_with_the_histograms_of_all() {
     }
 }
 
+/// With room for all events the kernel counts none; with hardly any room it counts the rest. Either way
+/// all are in the histograms, whose sums and extremes are exact.
+#[test]
+fn histograms_of_events_and_of_those_without_room_hold_all() {
+    if !can_run(&["fio"]) {
+        return;
+    }
+    let disk = filled();
+    for ring_bytes in [16 << 20, 4096] {
+        disk.settle();
+        let before = disk.counters();
+        let mut options = disk.options(TraceMode::Events);
+        (options.count_all, options.ring_bytes) = (true, ring_bytes);
+        let (recording, tracer) = trace(options, BUDGET, || {
+            reads(&disk, 32, 60_000);
+            disk.settle();
+        });
+        let kernel = difference(before, disk.counters())[0];
+        let dropped: u64 = tracer.tallies().iter().map(|(_, _, tallies)| tallies.ring_full).sum();
+        let counted = measured(&recording.listings[..1], Op::Read);
+        let events = measured(&recording.listings[1..], Op::Read);
+        println!(
+            "ring of {ring_bytes} bytes: {events} events, {dropped} dropped, {counted} counted"
+        );
+        assert_eq!(counted, events + dropped);
+        assert_eq!(events + lost(&recording.listings, Op::Read), kernel);
+        if ring_bytes == 4096 {
+            assert!(dropped > 10_000 && events > 1000, "the ring was meant to overflow");
+            continue;
+        }
+        assert_eq!(dropped, 0);
+        let of =
+            |stage| recording.listings[0].distributions.iter().filter(move |d| d.stage == stage);
+        let sum: f64 = of(Stage::Total).filter_map(|known| known.histogram.sum_ns).sum();
+        let waits =
+            recording.listings[1].events.iter().filter_map(|event| event.latency(Stage::Total));
+        assert_eq!(sum, waits.map(|wait| wait.ns() as f64).sum::<f64>());
+        assert!(of(Stage::Total).count() > 1, "one for each pause");
+    }
+}
+
 /// Completions that escaped the probes: lost to events and histograms alike.
 fn tracer_misses(recording: &Recording) -> u64 {
     let all = recording.listings.iter().flat_map(|listing| &listing.source.losses);

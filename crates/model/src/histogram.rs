@@ -56,6 +56,13 @@ impl Edges {
 
     /// The bucket holding `ns`; values outside fall into the first or last one.
     pub fn index(&self, ns: u64) -> usize {
+        // Nearly all edges are the standard ones, of which it can be computed.
+        let here = standard_bucket(ns);
+        if let Some([low, high]) = self.0.get(here..here + 2)
+            && (*low..*high).contains(&ns)
+        {
+            return here;
+        }
         self.0.partition_point(|edge| *edge <= ns).saturating_sub(1).min(self.buckets() - 1)
     }
 
@@ -78,6 +85,14 @@ impl Edges {
             .iter()
             .all(|edge| *edge <= first || *edge >= last || self.0.binary_search(edge).is_ok())
     }
+}
+
+/// The bucket of [`Edges::standard`] that holds `ns`, or one beyond the last.
+fn standard_bucket(ns: u64) -> usize {
+    let units = ns / STANDARD_UNIT_NS;
+    let octave = units.max(STANDARD_PER_OCTAVE).ilog2() - STANDARD_PER_OCTAVE.ilog2();
+    let first = u64::from(octave) * STANDARD_PER_OCTAVE;
+    (first + (units >> octave)) as usize
 }
 
 /// Counts over [`Edges`].
@@ -259,6 +274,19 @@ impl Histogram {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_bucket_is_computed_as_it_is_searched() {
+        let (standard, other) = (Edges::standard(), Edges::log2_us(20));
+        let near = standard.as_slice().iter().chain(other.as_slice());
+        let near = near.flat_map(|edge| [edge.saturating_sub(1), *edge, edge.saturating_add(1)]);
+        for ns in near {
+            for edges in [&standard, &other] {
+                let searched = edges.0.partition_point(|edge| *edge <= ns).saturating_sub(1);
+                assert_eq!(edges.index(ns), searched.min(edges.buckets() - 1), "{ns} ns");
+            }
+        }
+    }
 
     #[test]
     fn the_standard_table_merges_exactly_into_biolatency_buckets() {

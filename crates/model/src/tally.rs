@@ -60,6 +60,11 @@ impl Tally {
         Tally { recording: Recording::for_a_verdict(), events: usize::MAX, ..Tally::default() }
     }
 
+    /// What is known of sources, devices and names so far.
+    pub fn known(&self) -> &Recording {
+        &self.recording
+    }
+
     /// What was poured, all of it counted.
     pub fn recording(mut self) -> Recording {
         self.settle();
@@ -256,6 +261,29 @@ mod tests {
             let (first, last) = (one.columns.first().unwrap(), one.columns.last().unwrap());
             assert_eq!(first.0.ns(), 5_000_100_000);
             assert_eq!((last.0 + last.1).ns(), 5_000_000_000 + 29_999 * 10_000 + 129_999 + 1);
+        }
+    }
+
+    #[test]
+    fn every_io_is_counted_at_each_bound() {
+        for bound in [EVENTS, 1 << 17, crate::EVENTS_JUDGED] {
+            for total in [bound - 1, bound, bound + 1] {
+                let mut tally = Tally::default();
+                poured(total as i64, &mut tally);
+                let recording = tally.recording();
+                let listing = &recording.listings[0];
+                let whole = |one: &Distribution| one.stage != Stage::Queue;
+                let edges = Edges::standard();
+                let all = distributions(listing, &Filter::default(), &edges);
+                let counted: u64 =
+                    all.iter().filter(|one| whole(one)).map(|one| one.histogram.count()).sum();
+                // Of those seen queued, both the whole time and that on the device.
+                let queued = total.div_ceil(3) as u64;
+                assert_eq!(counted, total as u64 + queued, "{total}");
+                assert_eq!(listing.events.len() as u64 + listing.folded, total as u64, "{total}");
+                assert_eq!(listing.source.records, total as u64, "{total}");
+                assert!(!recording.is_incomplete(), "{total}");
+            }
         }
     }
 

@@ -10,7 +10,9 @@
 //! (`block_bio_complete`). It gives either one event per request, with sector, size, flags,
 //! process, control group on request, depth at issue and error, or histograms per device, operation
 //! and stage that are kept in the kernel. With a latency limit it gives both: events above the
-//! limit, and the histograms of all requests in a listing of their own.
+//! limit, and the histograms of all requests in a listing of their own. The flight recorder has both
+//! without a limit: histograms are then made of the events, and in the kernel of those requests alone
+//! whose event found no room, so that none is missing at any rate.
 //!
 //! With `snoop --files` it tells the file whose pages an I/O reads or writes. Pages of the page cache
 //! know theirs; what a task reads or writes directly is told by the tracepoints of iomap
@@ -60,8 +62,8 @@ use crate::attach::KernelShape;
 use crate::bpf::{Programs, Settings};
 use crate::btf::KernelTypes;
 use crate::cost::{self, Cost};
-use crate::counted::{Counted, FIRST_EPOCH, WATCH_OFF, wait_for_running_probes};
-use crate::leftover::{AtTheEnd, now_in_flight};
+use crate::counted::{Counted, Ending, FIRST_EPOCH, WATCH_OFF, wait_for_running_probes};
+use crate::leftover::{AtTheEnd, AtWork, at_work};
 use crate::records::RecordReader;
 use crate::rights::Rights;
 use crate::sieve::{Sieve, TraceFilter};
@@ -77,6 +79,8 @@ pub const NAME: &str = "block-trace";
 const SYS: &str = "/sys";
 /// Histograms are poured at most this often unless told: each pouring waits for a grace period of the kernel.
 const HISTOGRAM_PAUSE: Nanos = Nanos(100_000_000);
+/// Tallies are read so often: two calls of the kernel for each device and operation.
+const TALLY_PAUSE: Nanos = Nanos(100_000_000);
 /// How often new devices are looked for.
 const DEVICE_PAUSE: Nanos = Nanos(1_000_000_000);
 /// log2 of the least and greatest number of sets for requests in flight (704 bytes each).
@@ -113,6 +117,8 @@ pub struct TraceOptions {
     pub stacks: bool,
     /// Have the kernel count the time spent in the programs (needs CAP_SYS_ADMIN).
     pub count_cost: bool,
+    /// Events only: also the histograms of all requests, whether their event found room or not.
+    pub count_all: bool,
     /// Events only: size of the ring buffer; rounded up to a power of two.
     pub ring_bytes: u32,
     /// Histograms are poured at most this often.
@@ -132,9 +138,15 @@ impl TraceOptions {
             files: false,
             stacks: false,
             count_cost: false,
+            count_all: false,
             ring_bytes: 8 << 20,
             histogram_pause: HISTOGRAM_PAUSE,
         }
+    }
+
+    /// Whether histograms are made of events, as far as these are sent.
+    fn counts_events(&self) -> bool {
+        self.mode == TraceMode::Events && self.count_all && self.filter.over.is_none()
     }
 
     fn settings(&self, watched: &WatchList, shape: &KernelShape) -> Settings {
@@ -143,7 +155,8 @@ impl TraceOptions {
         let bit = |op: &Op| Op::ALL.iter().position(|known| known == op).map_or(0, |at| 1 << at);
         Settings {
             events,
-            histograms: !events || self.filter.over.is_some(),
+            histograms: !events || self.filter.over.is_some() || self.count_all,
+            unsent_only: self.counts_events(),
             over_ns: self.filter.over.map_or(0, |over| over.ns().max(0) as u64),
             ops_wanted: ops.iter().map(bit).sum(),
             every_device: watched.every,
@@ -185,8 +198,12 @@ struct Running {
     events: Option<usize>,
     counted: Option<(usize, Counted)>,
     histogram_pause: Nanos,
+    counts_events: bool,
+    /// Requests without room for their event, as of the last pouring of histograms.
+    unsent: u64,
     began: Time,
     looked: Time,
+    tallied: Time,
 }
 
 impl BlockTrace {
@@ -244,15 +261,15 @@ impl Collector for BlockTrace {
         let mut settings = self.options.settings(&watched, &shape);
         settings.set_bits = settings.set_bits.clamp(SET_BITS.0, SET_BITS.1);
         let counting = if self.options.count_cost { Some(cost::counted()?) } else { None };
-        let first = now_in_flight(Path::new(SYS), &watched);
+        let first = at_work(Path::new(SYS), &watched);
         let mut programs = Programs::load(&shape, &settings)?;
         watched.enter(&mut programs)?;
-        let before = now_in_flight(Path::new(SYS), &watched);
+        let before = at_work(Path::new(SYS), &watched);
         programs.attach()?;
         programs.set_epoch(FIRST_EPOCH)?;
-        let after = now_in_flight(Path::new(SYS), &watched);
-        let in_flight: Vec<u64> =
-            first.iter().zip(&before).zip(&after).map(|((a, b), c)| *a.max(b).max(c)).collect();
+        let after = at_work(Path::new(SYS), &watched);
+        let looks = first.iter().zip(&before).zip(&after);
+        let in_flight: Vec<u64> = looks.map(|((a, b), c)| AtWork::over(&[*a, *b, *c])).collect();
         self.stacks = settings.stacks.then(Stacks::new);
         let began = clock::now();
         // Nothing can fail from here on, so no listing is opened in vain.
@@ -278,8 +295,11 @@ impl Collector for BlockTrace {
             events,
             counted,
             histogram_pause: self.options.histogram_pause,
+            counts_events: self.options.counts_events(),
+            unsent: 0,
             began,
             looked: began,
+            tallied: began,
         });
         Ok(())
     }
@@ -323,32 +343,55 @@ impl Running {
         mut stacks: Option<&mut Stacks>,
         over: Option<Time>,
     ) -> Result<(), Error> {
-        let now = over.unwrap_or_else(clock::now);
         if over.is_none() {
             self.look_for_devices()?;
         }
-        if let Some((listing, counted)) = &mut self.counted
-            && (over.is_some() || now - counted.since() >= self.histogram_pause)
-        {
-            sink.resume(*listing);
-            counted.pour(&mut self.programs, &self.watched, sink, over)?;
-            sink.source().watched = Some(now - self.began);
-        }
+        let now = over.unwrap_or_else(clock::now);
+        let since = self.counted.as_ref().map(|(_, counted)| counted.since());
+        let is_due =
+            since.is_some_and(|since| over.is_some() || now - since >= self.histogram_pause);
         if let Some(listing) = self.events {
             sink.resume(listing);
             let (reader, watched) = (&mut self.reader, &self.watched);
+            let mut counted = self.counted.as_mut().filter(|_| self.counts_events);
+            let until = is_due.then_some(now);
             self.programs.drain(|record, frames| {
                 if let Some(event) = reader.event(record, watched, sink) {
                     if let (Some(stacks), Some(ids)) = (&mut stacks, RecordReader::stacks(record)) {
                         stacks.count(ids, &event, frames);
+                    }
+                    if let Some((_, counted)) = &mut counted {
+                        counted.add(&event, until);
                     }
                     sink.event(event);
                 }
             });
             sink.source().watched = Some(now - self.began);
         }
-        // Losses of both go to the events, if there are any: they are about the same requests.
-        self.tallies.pour(&self.programs, &self.watched, sink)
+        if is_due || now - self.tallied >= TALLY_PAUSE || over.is_some() {
+            self.tallied = now;
+            // Losses of both go to the events, if there are any: they are about the same requests.
+            if let Some(listing) =
+                self.events.or(self.counted.as_ref().map(|(listing, _)| *listing))
+            {
+                sink.resume(listing);
+            }
+            self.tallies.pour(&self.programs, &self.watched, sink)?;
+        }
+        if let Some((listing, counted)) = self.counted.as_mut().filter(|_| is_due) {
+            sink.resume(*listing);
+            let unsent = self.tallies.ring_full();
+            let unread = !self.counts_events || unsent != self.unsent || over.is_some();
+            self.unsent = unsent;
+            let ending = Ending { now, over: over.is_some(), unread };
+            counted.pour(&mut self.programs, &self.watched, sink, ending)?;
+            sink.source().watched = Some(now - self.began);
+            // What is stated next is about the events, if there are any.
+            if let Some(listing) = self.events {
+                sink.resume(listing);
+            }
+        }
+        Ok(())
     }
 
     fn look_for_devices(&mut self) -> Result<(), Error> {
