@@ -73,7 +73,7 @@ impl Fact {
 }
 
 /// What kind of value a key has, and in which unit a text without one gives it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Kind {
     /// As its producer types it; a text is read by the unit it carries.
     Any,
@@ -230,7 +230,7 @@ fn rounded(value: f64) -> f64 {
 }
 
 /// A line of the list.
-#[derive(PartialEq, Eq, Debug)]
+#[derive(PartialEq, Eq, Hash, Debug)]
 pub struct KeyEntry {
     /// The name, dotted and lower-case; of a family, with `*` for its member.
     pub name: &'static str,
@@ -241,7 +241,7 @@ pub struct KeyEntry {
 }
 
 /// What a fact states: a line of the list and, of a family, the member.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct FactKey {
     entry: &'static KeyEntry,
     member: Option<Cow<'static, str>>,

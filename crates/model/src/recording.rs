@@ -48,9 +48,10 @@ pub struct Listing {
     ///
     /// [`Tally::only`]: crate::Tally::only
     pub left_out: u64,
-    /// Whether the events left are then one whole stretch of time, that in which most was waited,
-    /// rather than the slowest from here and there ([`Recording::for_a_verdict`]).
-    pub stretch: bool,
+    /// Whether the events left are then of each device one whole stretch of time, rather than the
+    /// slowest from here and there ([`Recording::for_a_verdict`]): how many of them were there when
+    /// the stretch was chosen in which most was waited.
+    pub stretch: Option<usize>,
 }
 
 /// All listings of one run, with the devices and strings they name.
@@ -259,7 +260,7 @@ impl Listing {
             folded: 0,
             counted: Vec::new(),
             left_out: 0,
-            stretch: false,
+            stretch: None,
         }
     }
 
@@ -284,7 +285,7 @@ impl Listing {
     /// Whether the events are those of some time as they came, so that measures may be taken of
     /// them: all there were, or one whole stretch.
     pub fn is_in_sequence(&self) -> bool {
-        self.folded == 0 || self.stretch
+        self.folded == 0 || self.stretch.is_some()
     }
 
     /// What it holds; it goes on empty, of the same source.
@@ -441,9 +442,8 @@ impl Sink for Recording {
             self.current = self.listings.len().saturating_sub(1);
             return;
         }
-        let half = self.budget() / 2;
-        if self.listings[self.current].stretch {
-            let unmeasured = self.listings[self.current].fold_the_rest(half);
+        if self.listings[self.current].stretch.is_some() {
+            let unmeasured = self.listings[self.current].fold_the_rest();
             self.lost(UNMEASURED, unmeasured);
             let listing = &self.listings[self.current];
             let (n, total) = (listing.events.len(), listing.events.len() as u64 + listing.folded);

@@ -115,6 +115,8 @@ pub enum Inferred {
     Columns,
     /// That latencies are those of a disk: nothing says what was measured.
     Subject,
+    /// In what order its rows were printed: those of several runs stand among one another.
+    Order,
 }
 
 /// One stretch of input in one format on one clock: who spoke, and how far to trust it.

@@ -66,6 +66,7 @@ keys {
     CONTROLLER_BATTERY "controller.battery" Text "state of the battery of a RAID controller's cache";
     CONTROLLER_CACHE "controller.cache" Text "state of a RAID controller's cache";
     CONTROLLER_STATE "controller.state" Text "state of a RAID controller";
+    COUNTERS_SINCE "counters.since" Text "since when the counters of a listing run, where that is not of now";
     DEVICE_ALIAS "device.alias" Words "other names of the device";
     DEVICE_ALIGNMENT_OFFSET "device.alignment_offset" Bytes "bytes from an aligned place to the first byte";
     DEVICE_BYTES "device.bytes" Bytes "size";
@@ -96,6 +97,7 @@ keys {
     FLUSH_SLOW "flush.slow" Count "flushes slower than a limit";
     FLUSH_SLOWEST "flush.slowest" Microseconds "time of the slowest flush";
     FLUSH_TIME "flush.time" Microseconds "mean time of a durable write";
+    HOST_KERNEL "host.kernel" Text "release of the kernel";
     IOSTAT_SIZE_DENIED "iostat.size_denied" Number "throughput over rate times size, in the rows of a device";
     KERNEL_LOG_END "kernel.log.end" Text "time of the last line of the kernel's log, as printed";
     KERNEL_LOG_LINES "kernel.log.lines" Count "lines of the kernel's log";

@@ -1,7 +1,7 @@
 //! Past its budget a listing keeps some events and counts the others in histograms.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use super::Listing;
@@ -12,6 +12,8 @@ use crate::{Counted, DeviceId, Distribution, Edges, Event, Histogram, Op, Stage}
 const STRETCH_LEAST: usize = 20_000;
 /// Slowest events kept besides, once a listing is past its budget.
 const SLOWEST_KEPT: usize = 10_000;
+/// Of the events of a listing past its budget, one in so many is left to devices with few of them.
+const SPARED_SHARE: usize = 4;
 
 impl Listing {
     /// Moves the events into histograms, per device and operation, and keeps the slowest. Returns
@@ -23,36 +25,64 @@ impl Listing {
         if kept < self.events.len() {
             self.events.select_nth_unstable_by_key(kept, slowest);
         }
-        self.fold(kept..self.events.len())
+        self.fold(kept..self.events.len(), &HashSet::new())
     }
 
     /// Moves that half of the events into histograms in which less was waited. Each half is one
-    /// stretch of time, and so is what stays.
+    /// stretch of time, and so is what stays. A device with few I/Os keeps all of its own: beside a
+    /// busy one it would be left with none.
     pub(super) fn fold_a_half(&mut self) -> u64 {
-        self.stretch = true;
-        let (first, second) = self.events.split_at(self.events.len() / 2);
-        let middle = first.len();
-        if waited_ns(second) > waited_ns(first) {
-            self.fold(0..middle)
-        } else {
-            self.fold(middle..self.events.len())
-        }
+        let spared = self.spared();
+        let busy = self.events.iter().filter(|event| !spared.contains(&event.device));
+        let middle = self.place_of(&spared, busy.count() / 2);
+        let (first, second) = self.events.split_at(middle);
+        let folds_first = waited_ns(second, &spared) > waited_ns(first, &spared);
+        let folds = if folds_first { 0..middle } else { middle..self.events.len() };
+        let unmeasured = self.fold(folds, &spared);
+        self.stretch = Some(self.events.len());
+        unmeasured
     }
 
     /// Folds what came since the last half was chosen, or that half: which of the two waits less.
-    pub(super) fn fold_the_rest(&mut self, half: usize) -> u64 {
-        let (kept, rest) = self.events.split_at(half.min(self.events.len()));
-        let slower = waited_ns(rest) > waited_ns(kept);
-        let folds = if slower && rest.len() >= STRETCH_LEAST {
-            0..kept.len()
-        } else {
-            kept.len()..self.events.len()
-        };
-        self.fold(folds)
+    pub(super) fn fold_the_rest(&mut self) -> u64 {
+        let spared = self.spared();
+        let chosen = self.stretch.unwrap_or(0).min(self.events.len());
+        let (kept, rest) = self.events.split_at(chosen);
+        let slower = waited_ns(rest, &spared) > waited_ns(kept, &spared);
+        let busy = rest.iter().filter(|event| !spared.contains(&event.device));
+        let folds_kept = slower && busy.count() >= STRETCH_LEAST;
+        let folds = if folds_kept { 0..chosen } else { chosen..self.events.len() };
+        let unmeasured = self.fold(folds, &spared);
+        self.stretch = Some(self.events.len());
+        unmeasured
     }
 
-    /// Moves some events into histograms. Returns how many have no latency to count.
-    fn fold(&mut self, which: Range<usize>) -> u64 {
+    /// The devices with the fewest events, which together have at most a quarter of them.
+    fn spared(&self) -> HashSet<DeviceId> {
+        let mut counts: HashMap<DeviceId, usize> = HashMap::new();
+        for event in &self.events {
+            *counts.entry(event.device).or_default() += 1;
+        }
+        let mut counts: Vec<_> = counts.into_iter().map(|(device, n)| (n, device)).collect();
+        counts.sort_unstable();
+        let mut sum = 0;
+        let few = counts.into_iter().take_while(|(n, _)| {
+            sum += n;
+            sum <= self.events.len() / SPARED_SHARE
+        });
+        few.map(|(_, device)| device).collect()
+    }
+
+    /// Where so many events of devices that are not spared have gone by.
+    fn place_of(&self, spared: &HashSet<DeviceId>, count: usize) -> usize {
+        let mut busy = self.events.iter().enumerate();
+        let mut busy = busy.by_ref().filter(|(_, event)| !spared.contains(&event.device));
+        busy.nth(count).map_or(self.events.len(), |(place, _)| place)
+    }
+
+    /// Moves some events into histograms, but those of spared devices. Returns how many have no
+    /// latency to count.
+    fn fold(&mut self, which: Range<usize>, spared: &HashSet<DeviceId>) -> u64 {
         let edges = Edges::standard();
         let mut unmeasured = 0;
         let mut devices = Counted::places(&self.counted);
@@ -66,7 +96,8 @@ impl Listing {
             }
         }
         // Drained in place, so that no second copy is held while they are counted.
-        for event in self.events.drain(which) {
+        let folds = |event: &mut Event| !spared.contains(&event.device);
+        for event in self.events.extract_if(which, folds) {
             Counted::count(&mut self.counted, &mut devices, &event);
             let Some((stage, latency)) = event.longest() else {
                 unmeasured += 1;
@@ -86,8 +117,12 @@ impl Listing {
     }
 }
 
-/// Mean time that events waited, ns.
-fn waited_ns(events: &[Event]) -> f64 {
-    let waits = events.iter().filter_map(|event| event.longest()).map(|(_, wait)| wait.ns() as f64);
-    waits.sum::<f64>() / events.len().max(1) as f64
+/// Mean time that events waited, but those of spared devices, ns.
+fn waited_ns(events: &[Event], spared: &HashSet<DeviceId>) -> f64 {
+    let (mut waited, mut count) = (0.0, 0usize);
+    for event in events.iter().filter(|event| !spared.contains(&event.device)) {
+        waited += event.longest().map_or(0.0, |(_, wait)| wait.ns() as f64);
+        count += 1;
+    }
+    waited / count.max(1) as f64
 }

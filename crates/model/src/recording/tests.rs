@@ -68,6 +68,33 @@ fn for_a_verdict_the_stretch_that_waited_most_stays_in_sequence() {
 }
 
 #[test]
+fn a_device_with_few_events_keeps_all_beside_a_busy_one() {
+    let mut recording = Recording::new();
+    recording.keep_stretches(40_000);
+    recording.begin(Source::new("biosnoop", "-", Level::C));
+    let (busy, slow) = (recording.device("nvme0n1"), recording.device("sda"));
+    let total = 300_000;
+    for k in 0..total {
+        // The slow one is used at the beginning, the busy one waits most at the end.
+        let is_slow = k < 150_000 && k % 50 == 0;
+        let mut event = Event::new(if is_slow { slow } else { busy }, Op::Read, Layer::Block);
+        let took = if is_slow { 8_000_000 } else { 100 + k / 100_000 };
+        event.issued = Some(Time::from_ns(k * 1000));
+        event.completed = Some(Time::from_ns(k * 1000 + took));
+        recording.event(event);
+        assert!(recording.listings[0].events.len() < 40_000);
+    }
+    recording.end();
+    let listing = &recording.listings[0];
+    let of = |device| listing.events.iter().filter(move |event| event.device == device);
+    assert_eq!(of(slow).count(), 3000);
+    let issued: Vec<i64> = of(busy).filter_map(|e| e.issued).map(Time::ns).collect();
+    assert!(issued.len() >= 15_000 && issued.iter().all(|at| *at > 200_000_000), "{issued:?}");
+    assert!(issued.windows(2).all(|pair| pair[1] - pair[0] == 1000));
+    assert_eq!(listing.folded + listing.events.len() as u64, total as u64);
+}
+
+#[test]
 fn events_without_a_latency_leave_first_and_are_counted_as_lost() {
     let mut recording = Recording::with_budget(30_000);
     recording.begin(Source::new("perf-script", "-", Level::C));
