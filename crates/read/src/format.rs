@@ -30,6 +30,9 @@ pub enum Sniff {
     No,
     /// One more line is needed to tell. Ask for as few as possible: a live pipe waits for them.
     More,
+    /// The same, and one line settles it, whatever stands before or behind that line: it may be shown many
+    /// lines at once, and the first with a single other one.
+    MoreAtOnce,
 }
 
 impl Sniff {

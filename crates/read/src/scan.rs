@@ -77,6 +77,7 @@ pub fn scan(
         shapes: Shapes::default(),
         first: Vec::new(),
         asked: 0,
+        unsettled: Vec::new(),
         scan: Scan::default(),
     };
     let outcome = scanner.run(sink);
@@ -128,6 +129,8 @@ struct Scanner<'a> {
     first: Vec<(&'static Format, Note)>,
     /// Bytes of lines that were asked that.
     asked: usize,
+    /// Up to which line no line settled it for a format that may be shown many at once.
+    unsettled: Vec<(&'static str, u64)>,
     scan: Scan,
 }
 
@@ -153,6 +156,8 @@ impl Scanner<'_> {
         while let Some(line) = self.lines.next()? {
             if !self.continues(line, sink)? {
                 match self.sniff(line)? {
+                    // Nothing begins at an empty line, whatever stands below it.
+                    None if self.lines.text(line).trim().is_empty() => self.prose(line, sink),
                     Some(begins) => {
                         self.rows.end(self.input, sink);
                         self.begin(begins, line, sink)?;
@@ -474,7 +479,8 @@ impl Scanner<'_> {
 
     /// The format that says a listing of its own begins at this line; asked once per line.
     fn sniff(&mut self, line: Line) -> std::io::Result<Option<ListingStart>> {
-        if line.cut {
+        let blank = || self.lines.text(line).trim().is_empty() && self.only.is_none();
+        if line.cut || blank() {
             return Ok(None);
         }
         let formats = match self.only {
@@ -555,35 +561,117 @@ impl Scanner<'_> {
         wrapping: &Wrapping,
     ) -> std::io::Result<Option<&'static Format>> {
         // Who said no is not asked again; most lines are a no of all.
-        let mut asked: Vec<&'static Format> = Vec::new();
-        for ahead in 0..HEAD_LIMIT {
-            if ahead > 0 && !self.lines.look_ahead(ahead)? {
+        let first = wrapping.off(Cow::Borrowed(text));
+        let mut asked: Vec<Asked> = Vec::new();
+        for format in formats {
+            match (format.sniff)(&[&first]) {
+                Sniff::Yes => return Ok(Some(format)),
+                Sniff::No => {}
+                Sniff::More => asked.push(Asked { format, ahead: 1, at_once: false }),
+                Sniff::MoreAtOnce => asked.push(Asked { format, ahead: 1, at_once: true }),
+            }
+        }
+        if asked.iter().any(|one| one.at_once) {
+            self.ask_at_once(&mut asked, &first, wrapping);
+        }
+        for ahead in 1..HEAD_LIMIT {
+            asked.retain(|asked| asked.ahead < HEAD_LIMIT);
+            if asked.is_empty() || !self.lines.look_ahead(ahead)? {
                 break;
             }
-            let texts = std::iter::once(Cow::Borrowed(text)).chain(self.lines.ahead().take(ahead));
-            let texts: Vec<Cow<'_, str>> = texts.map(|text| wrapping.off(text)).collect();
+            if asked.iter().all(|asked| asked.ahead > ahead) {
+                continue;
+            }
+            let mut unsettled = std::mem::take(&mut self.unsettled);
+            let texts = self.head(&first, ahead, wrapping);
             let head: Vec<&str> = texts.iter().map(|text| &**text).collect();
-            let mut more = Vec::new();
-            let mut ask = |format: &'static Format| match (format.sniff)(&head) {
-                Sniff::Yes => true,
-                Sniff::More => {
-                    more.push(format);
-                    false
+            let mut found = None;
+            for one in asked.iter_mut().filter(|one| one.ahead <= ahead) {
+                match self.answer(one, &head, wrapping, &mut unsettled) {
+                    Sniff::Yes => {
+                        found = Some(one.format);
+                        break;
+                    }
+                    Sniff::No => one.ahead = NEVER,
+                    Sniff::More | Sniff::MoreAtOnce => one.ahead = ahead + 1,
                 }
-                Sniff::No => false,
-            };
-            let found = match ahead {
-                0 => formats.iter().find(|format| ask(format)),
-                _ => asked.iter().copied().find(|format| ask(format)),
-            };
-            if found.is_some() || more.is_empty() {
+            }
+            self.unsettled = unsettled;
+            if found.is_some() {
                 return Ok(found);
             }
-            asked = more;
         }
         Ok(None)
     }
+
+    /// Shows all lines that are known already to those who can be shown many.
+    fn ask_at_once(&mut self, asked: &mut [Asked], first: &str, wrapping: &Wrapping) {
+        let mut unsettled = std::mem::take(&mut self.unsettled);
+        let texts = self.head(first, HEAD_LIMIT - 1, wrapping);
+        let head: Vec<&str> = texts.iter().map(|text| &**text).collect();
+        for one in asked.iter_mut().filter(|one| one.at_once) {
+            one.ahead = match self.answer(one, &head, wrapping, &mut unsettled) {
+                // At which line is found out with the others, of whom one may say so earlier.
+                Sniff::Yes => 1,
+                Sniff::No => NEVER,
+                Sniff::More | Sniff::MoreAtOnce => head.len(),
+            };
+        }
+        self.unsettled = unsettled;
+    }
+
+    /// What a format says of a head. Of a long one it is not shown again the lines that did not settle it
+    /// when a line above was asked about: without them it says yes as before, and where it would say no, it
+    /// asks for more at most.
+    fn answer(
+        &self,
+        asked: &Asked,
+        head: &[&str],
+        wrapping: &Wrapping,
+        unsettled: &mut Vec<(&'static str, u64)>,
+    ) -> Sniff {
+        #[cfg(test)]
+        if tests::SHOWN_ALL.get() {
+            return (asked.format.sniff)(head);
+        }
+        let (Some(first), true) = (head.first(), asked.at_once && wrapping.is_none()) else {
+            return (asked.format.sniff)(head);
+        };
+        let known = unsettled.iter_mut().find(|(name, _)| *name == asked.format.name);
+        let searched = known.as_ref().map_or(0, |(_, to)| self.lines.ahead_to(*to));
+        let rest = head.get(1 + searched..).unwrap_or_default();
+        let settles = |line: &&str| (asked.format.sniff)(&[first, *line]) == Sniff::Yes;
+        let is_long = head.len() + 1 >= HEAD_LIMIT && searched > 0;
+        let answer = match is_long && !rest.iter().any(settles) {
+            true => Sniff::MoreAtOnce,
+            false => (asked.format.sniff)(head),
+        };
+        if answer == Sniff::MoreAtOnce {
+            let to = self.lines.ahead_number_of(head.len() - 1);
+            match known {
+                Some((_, known)) => *known = to.max(*known),
+                None => unsettled.push((asked.format.name, to)),
+            }
+        }
+        answer
+    }
+
+    /// A line and so many behind it, as far as they are known.
+    fn head<'t>(&'t self, first: &'t str, ahead: usize, wrapping: &Wrapping) -> Vec<Cow<'t, str>> {
+        let behind = self.lines.ahead().take(ahead).map(|text| wrapping.off(text));
+        std::iter::once(Cow::Borrowed(first)).chain(behind).collect()
+    }
 }
+
+/// A format that needs more lines, and with how many behind the first it is asked again.
+struct Asked {
+    format: &'static Format,
+    ahead: usize,
+    at_once: bool,
+}
+
+/// It said no.
+const NEVER: usize = usize::MAX;
 
 /// Whether a format says yes to a line whatever stands before it.
 fn is_lax(format: &Format, line: &str) -> bool {
@@ -654,6 +742,8 @@ mod tests {
 
     thread_local! {
         static ASKED: Cell<u64> = const { Cell::new(0) };
+        /// Whether each format is shown every line of a head, also those that settled nothing before.
+        pub(super) static SHOWN_ALL: Cell<bool> = const { Cell::new(false) };
     }
 
     /// Lines that begin with `#` begin a listing, numbers are its lines, `end` ends it.
@@ -700,6 +790,61 @@ mod tests {
         let (scan, recording) = scanned("end\n# heading\n1\nend\nwords\n");
         assert_eq!((scan.listings, scan.prose), (1, 3));
         assert_eq!(recording.listings[0].source.lines, Some((2, 3)));
+    }
+
+    #[test]
+    fn nothing_begins_at_an_empty_line() {
+        for format in FORMATS {
+            for head in [&[""][..], &["  "], &["", ""], &["", "{"], &["", "Device r/s w/s"]] {
+                assert_eq!((format.sniff)(head), Sniff::No, "{}", format.name);
+            }
+        }
+    }
+
+    /// Begins and ends of documents, in an order made by a seed, and prose.
+    fn half_documents(seed: u64) -> String {
+        const LINES: [&str; 12] = [
+            "{",
+            "{\"a\": [1,",
+            "{\"b\": {\"c\": 2},",
+            "\"sysstat\": {\"hosts\": []",
+            "\"blockdevices\": [",
+            "\"fio version\": \"fio-3.33\",",
+            "\"d\": 4,",
+            "]",
+            "}",
+            "}}",
+            "words",
+            "",
+        ];
+        let mut random = iowhy_model::Random::seeded(seed);
+        // Most are of few kinds of lines, or no head stays open for long.
+        let kinds = 2 + random.place(LINES.len() - 1);
+        let line = |_| LINES[random.place(kinds)].to_string() + "\n";
+        (0..200).map(line).collect()
+    }
+
+    #[test]
+    fn lines_that_settled_nothing_need_not_be_shown_again() {
+        let listings = |text: &str| {
+            let mut recording = Recording::new();
+            let scan = scan("-", &mut text.as_bytes(), None, &mut recording);
+            let begins = |listing: &iowhy_model::Listing| {
+                (listing.source.format.clone(), listing.source.lines, listing.source.skipped)
+            };
+            (scan.is_ok(), recording.listings.iter().map(begins).collect::<Vec<_>>())
+        };
+        let mut found = 0;
+        for seed in 0..300 {
+            let text = half_documents(seed);
+            let shown_some = listings(&text);
+            SHOWN_ALL.set(true);
+            let shown_all = listings(&text);
+            SHOWN_ALL.set(false);
+            assert_eq!(shown_some, shown_all, "{text}");
+            found += shown_all.1.len();
+        }
+        assert!(found > 300, "{found}");
     }
 
     #[test]

@@ -39,6 +39,55 @@ fn a_value_that_is_no_number_makes_a_skipped_line_of_its_device() {
     assert_eq!(damage(sar), (1, 1, vec!["sdb".to_string()]));
 }
 
+/// No source gives a rate, a latency or a queue below zero: each number of every sample is made
+/// negative in turn, and what is read of it is either none of these or counted as lost.
+#[test]
+fn nothing_below_zero_is_read_of_any_format() {
+    let mut below = Vec::new();
+    for format in iowhy_read::FORMATS {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("samples")
+            .join(format.name.replace('-', "_"));
+        let mut paths: Vec<_> =
+            std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        paths.retain(|path| path.extension().is_some_and(|ending| ending == "txt"));
+        paths.sort();
+        let Some(path) = paths.first() else { continue };
+        let Ok(text) = std::fs::read_to_string(path) else { continue };
+        let text: String = text.chars().take(4000).collect();
+        let starts = text.match_indices(|c: char| c.is_ascii_digit()).map(|(at, _)| at);
+        let starts = starts.filter(|at| *at > 0 && text.as_bytes()[at - 1] == b' ');
+        let starts: Vec<usize> = starts.collect();
+        for at in starts.iter().step_by(starts.len().div_ceil(60).max(1)) {
+            let harmed = format!("{}-{}", &text[..*at], &text[*at..]);
+            let mut recording = Recording::new();
+            let _ = scan("test", &mut harmed.as_bytes(), None, &mut recording);
+            for listing in &recording.listings {
+                let row = listing.intervals.iter().find_map(|row| row.fault());
+                let event = listing.events.iter().find(|event| {
+                    let ns = |stage| event.latency(stage).map(|length| length.ns());
+                    iowhy_model::Stage::ALL.into_iter().filter_map(ns).any(|ns| ns < 0)
+                });
+                let line = text[..*at].lines().count();
+                let what = row.or(event.map(|_| "a latency of one I/O below zero"));
+                below.extend(what.map(|what| format!("{}:{line}: {what}", path.display())));
+            }
+        }
+    }
+    assert!(below.is_empty(), "{}", below.join("\n"));
+    // atop: the reads of a row, and the kernel that counts no discards.
+    let row = |reads: &str, discards: &str| {
+        format!(
+            "DSK host 1700000600 2023/11/14 22:23:20 600 sda 6000 {reads} 800 50 400 {discards} {discards} 1 2.0\n"
+        )
+    };
+    assert_eq!(damage(&[row("100", "-1"), row("100", "-1")].concat()), (2, 0, vec![]));
+    assert_eq!(
+        damage(&[row("100", "0"), row("-100", "0")].concat()),
+        (1, 1, vec!["sda".to_string()])
+    );
+}
+
 #[test]
 fn the_device_of_a_lost_row_is_known_wherever_its_name_stands() {
     for name in ["dd".to_string(), "x".repeat(100)] {

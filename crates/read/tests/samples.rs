@@ -114,7 +114,7 @@ fn claimants(lines: &[&str]) -> Vec<&'static str> {
             match (format.sniff)(&lines[..ahead]) {
                 Sniff::Yes => return true,
                 Sniff::No => return false,
-                Sniff::More => {}
+                Sniff::More | Sniff::MoreAtOnce => {}
             }
         }
         false

@@ -113,6 +113,9 @@ impl Latencies {
     }
 }
 
+/// The highest percentile must be this one at least: the median.
+const LEAST_PERCENT: f64 = 50.0;
+
 /// Counts between percentiles: `p` percent of `count` lie at or below the value of `p`, which is
 /// printed in whole steps of `step` ns. The counts add up to `count`.
 pub(crate) fn percentile_histogram(
@@ -121,6 +124,10 @@ pub(crate) fn percentile_histogram(
     summary: Option<Summary>,
     count: u64,
 ) -> Option<Histogram> {
+    // Of which less than half is told (the rest was cut off), the shape is not known.
+    if percentiles.last().is_some_and(|(percent, _)| *percent < LEAST_PERCENT) {
+        return None;
+    }
     let at_or_below = |percent: f64| (percent / 100.0 * count as f64).round() as u64;
     let (mut low, mut done) = (summary.map_or(0, |summary| summary.min_ns), 0);
     let mut rows: Vec<(u64, u64, u64)> = Vec::new();
@@ -226,6 +233,9 @@ mod tests {
         assert_eq!(histogram.count(), 200);
         assert_eq!(histogram.filled().collect::<Vec<_>>(), [(15_000, 9_663_000, 200)]);
         assert_eq!(percentile_histogram(&[], 1, None, 5).unwrap().count(), 5);
+        // Cut off below the median they tell no shape.
+        assert!(percentile_histogram(&[(1.0, 100), (49.0, 200)], 1, SUMMARY, 200).is_none());
+        assert!(percentile_histogram(&[(1.0, 100), (50.0, 200)], 1, SUMMARY, 200).is_some());
     }
 
     #[test]

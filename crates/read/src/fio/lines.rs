@@ -116,6 +116,9 @@ pub(crate) fn long_name(key: &str) -> &str {
 
 /// `NAME: (g=0): rw=write, bs=4K-4K/4K-4K, ioengine=libaio, iodepth=128`.
 pub(crate) fn job(line: &str) -> Option<(&str, Vec<(String, String)>)> {
+    if !line.contains(": (g=") {
+        return None;
+    }
     let (name, rest) = line.trim().split_once(": (g=")?;
     let (_, rest) = rest.split_once("): rw=")?;
     let mut found = Vec::new();
@@ -133,6 +136,9 @@ pub(crate) fn job(line: &str) -> Option<(&str, Vec<(String, String)>)> {
 
 /// `NAME: (groupid=0, jobs=1): err= 0: ...`: the name, and how many jobs.
 pub(crate) fn group(line: &str) -> Option<(&str, Option<u64>)> {
+    if !line.contains(": (groupid=") {
+        return None;
+    }
     let (name, rest) = line.trim().split_once(": (groupid=")?;
     let (head, _) = rest.split_once(": err=")?;
     let jobs = field(head.trim_end_matches(')'), "jobs").and_then(integer);

@@ -56,6 +56,9 @@ fn collecting(line: &str) -> Option<u64> {
 
 /// `13:48:54   INST     DBINST        DG ...`: where each name stands.
 fn heading(line: &str) -> Option<Vec<usize>> {
+    if !line.contains("INST") {
+        return None;
+    }
     let words: Vec<&str> = line.split_whitespace().collect();
     let named = words.get(1).copied() == Some("INST") && words.contains(&"Reads/s");
     if !named || words.len() < 2 + VALUES {

@@ -185,8 +185,7 @@ struct Biosnoop {
 struct Run {
     rows: u64,
     latest: i64,
-    /// Of the last row, and how many were earlier than the one before.
-    last: i64,
+    /// How many were earlier than one before.
     earlier: u64,
     /// It fell before, so that the lines are in some other order.
     shuffled: bool,
@@ -207,9 +206,8 @@ impl Run {
     fn goes_on(&mut self, event: &Event) {
         let now = event.completed.map_or(0, Time::ns);
         self.rows += 1;
-        self.earlier += u64::from(now < self.last);
+        self.earlier += u64::from(now < self.latest);
         self.latest = self.latest.max(now);
-        self.last = now;
     }
 
     /// Buffers of single processors make a few rows change places, not every third.
@@ -312,9 +310,16 @@ impl Biosnoop {
     fn other(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         if let Some(columns) = Columns::of(line) {
             // Where rows stand in no order, a heading says nothing of where a run begins.
-            let same = !self.headed && columns == self.columns && self.run.is_in_no_order();
+            let same = columns == self.columns && self.run.is_in_no_order();
             if self.begun && !same {
                 return Step::Ended;
+            }
+            // A second one tells that there were several runs, and nothing which row is of which.
+            if self.headed && same {
+                sink.source().infer(Inferred::Order);
+                sink.note(note(
+                    "rows of several runs stand among one another, in no order: their times do not fit together",
+                ));
             }
             self.columns = columns;
             self.headed = true;

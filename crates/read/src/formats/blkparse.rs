@@ -146,6 +146,9 @@ struct Row<'a> {
 
 impl<'a> Row<'a> {
     fn of(line: &'a str) -> Option<Row<'a>> {
+        if !line.contains('.') {
+            return None;
+        }
         let mut words = Words(line);
         let mut row = Row {
             device: "",

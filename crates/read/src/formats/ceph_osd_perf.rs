@@ -38,6 +38,9 @@ pub const FORMAT: Format = Format {
 const NS_PER_MS: f64 = 1e6;
 
 fn is_heading(line: &str) -> bool {
+    if !line.contains("commit_latency(ms)") {
+        return false;
+    }
     let words: Vec<&str> = line.split_whitespace().collect();
     matches!(words[..], [osd, commit, apply]
         if (osd == "osd" || osd == "osdid")

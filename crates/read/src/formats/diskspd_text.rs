@@ -23,7 +23,8 @@
 use std::collections::BTreeMap;
 
 use iowhy_model::{
-    Distribution, Fact, FactValue, Interval, Layer, Level, Nanos, Op, Rates, Sink, Stage, Time, key,
+    Distribution, Fact, FactValue, Inferred, Interval, Layer, Level, Nanos, Op, Rates, Sink, Stage,
+    Time, key,
 };
 
 use crate::counters::stated::state;
@@ -51,7 +52,11 @@ const OPS: [Op; 2] = [Op::Read, Op::Write];
 
 fn sniff(lines: &[&str]) -> Sniff {
     let [first, rest @ ..] = lines else { return Sniff::No };
-    if first.trim().starts_with("Results for timespan ") || columns(first).is_some() {
+    if first.trim().starts_with("Results for timespan ")
+        || columns(first).is_some()
+        || is_percentiles(first)
+        || is_percentile(first)
+    {
         return Sniff::Yes;
     }
     if first.trim() != "Input parameters:" {
@@ -62,6 +67,24 @@ fn sniff(lines: &[&str]) -> Sniff {
         None if rest.len() < LEAD => Sniff::More,
         None => Sniff::No,
     }
+}
+
+/// `  %-ile |  Read (ms) | Write (ms) | Total (ms)`.
+fn is_percentiles(line: &str) -> bool {
+    let names: Vec<&str> = line.split('|').map(str::trim).collect();
+    matches!(names[..], ["%-ile", "Read (ms)", "Write (ms)", "Total (ms)"])
+}
+
+/// `3-nines |        N/A |      5.770 |      5.770`.
+fn is_percentile(line: &str) -> bool {
+    let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+    let [name, values @ ..] = &cells[..] else { return false };
+    let value = |text: &&str| *text == "N/A" || decimal(text).is_some();
+    let ranked = [name.strip_suffix("th"), name.strip_suffix("-nines")].into_iter().flatten();
+    values.len() == 3
+        && values.iter().all(value)
+        && (matches!(*name, "min" | "max")
+            || ranked.into_iter().any(|rank| integer(rank).is_some()))
 }
 
 /// `thread |       bytes     |     I/Os     | ...`.
@@ -96,6 +119,8 @@ struct DiskspdText {
     path: Option<String>,
     outstanding: Option<u64>,
     told: bool,
+    /// A total of which no heading says what it is of.
+    headless: Option<Work>,
 }
 
 impl Reader for DiskspdText {
@@ -121,7 +146,10 @@ impl Reader for DiskspdText {
             "Write IO" => self.table = Some(1),
             "Total IO" => self.table = None,
             _ if text.starts_with("%-ile") => self.nines = true,
-            _ if self.nines && line.contains('|') => return self.percentile(text),
+            _ if text.starts_with("total:") => return self.total(text),
+            _ if is_percentile(line) || self.nines && line.contains('|') => {
+                return self.percentile(text);
+            }
             _ if line.matches('|').count() > 3 => return self.row(line),
             _ => return self.parameter(text, sink),
         }
@@ -134,6 +162,22 @@ impl Reader for DiskspdText {
 }
 
 impl DiskspdText {
+    /// `total:       33961390080 |      8291355 |     539.73 |  138171.48 |    0.929`: bytes, I/Os, MiB/s, I/O per s. Where
+    /// the test time was cut off it is their quotient.
+    fn total(&mut self, text: &str) -> Step {
+        let cells: Vec<&str> =
+            text.trim_start_matches("total:").split('|').map(str::trim).collect();
+        let ios = cells.get(1).and_then(|cell| integer(cell));
+        let rate = cells.get(3).and_then(|cell| decimal(cell)).filter(|rate| *rate > 0.0);
+        if let Some((ios, rate)) = ios.zip(rate).filter(|_| self.seconds.is_none()) {
+            self.seconds = Some(ios as f64 / rate);
+            let mean = cells.get(4).and_then(|cell| decimal(cell)).map(|ms| ms * 1e6 * ios as f64);
+            let bytes = cells.first().and_then(|cell| integer(cell)).unwrap_or(0);
+            self.headless = Some(Work { ios: ios.min(COUNT_LIMIT), bytes, waited_ns: mean });
+        }
+        Step::Took
+    }
+
     fn row(&mut self, line: &str) -> Step {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
         // Usage of processors, sums, and the table of both operations together.
@@ -238,8 +282,21 @@ impl DiskspdText {
 
     /// Gives out a time span.
     fn pour(&mut self, sink: &mut dyn Sink) {
-        let files = std::mem::take(&mut self.files);
-        let percentiles = std::mem::take(&mut self.percentiles);
+        let mut files = std::mem::take(&mut self.files);
+        // Of a total without the heading above it the percentiles tell which operation it is of.
+        let of_one = match &self.percentiles {
+            [reads, writes] if reads.is_empty() && !writes.is_empty() => Some(1),
+            [reads, writes] if writes.is_empty() && !reads.is_empty() => Some(0),
+            _ => None,
+        };
+        if let Some((work, place)) = self.headless.take().zip(of_one).filter(|_| files.is_empty()) {
+            files.entry("all targets".to_string()).or_default()[place] = work;
+            sink.source().infer(Inferred::Columns);
+        }
+        let mut percentiles = std::mem::take(&mut self.percentiles);
+        for known in &mut percentiles {
+            known.sort_by(|a, b| a.0.total_cmp(&b.0));
+        }
         let extremes = std::mem::take(&mut self.extremes);
         (self.table, self.nines) = (None, false);
         let Some(seconds) = self.seconds.take() else {

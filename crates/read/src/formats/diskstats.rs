@@ -73,7 +73,7 @@ fn clock(line: &str) -> Option<Clock> {
     if let Some(moment) = WallTime::read(line) {
         return Some(Clock::Wall(moment));
     }
-    let words: Vec<&str> = line.split_whitespace().collect();
+    let words: Vec<&str> = line.split_whitespace().take(3).collect();
     let fine = |word: &&str| word.contains('.').then(|| decimal(word)).flatten();
     match words.as_slice() {
         [up] | [up, _] if words.iter().all(|word| fine(word).is_some()) => {

@@ -58,6 +58,10 @@ struct DtraceIosnoop {
 impl Reader for DtraceIosnoop {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         if let Some(heading) = heading(line) {
+            // A heading that repeats begins a new listing.
+            if self.rows > 0 {
+                return Step::Ended;
+            }
             self.heading = heading;
             return Step::Took;
         }
@@ -151,5 +155,8 @@ mod tests {
              9000         0   861 R  2727360   8192       grep /etc/passwd\n",
         );
         assert_eq!(recording.listings[0].distributions[0].histogram.count(), 1);
+        let once = "DELTA      UID   PID D    BLOCK   SIZE       COMM PATHNAME\n\
+             9000         0   861 R  2727360   8192       grep /etc/passwd\n";
+        assert_eq!(read(&format!("{once}\n{once}")).listings.len(), 2);
     }
 }

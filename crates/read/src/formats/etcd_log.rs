@@ -45,7 +45,9 @@ enum Slow {
 }
 
 fn slow(line: &str) -> Option<Slow> {
-    let after = |text: &str| line.split_once(text).map(|(_, rest)| rest);
+    let after = |text: &str| {
+        line.contains(text).then(|| line.split_once(text)).flatten().map(|(_, rest)| rest)
+    };
     let took = || {
         let rest = after("\"took\":")?.trim_start();
         // Old JSON has seconds as a number.

@@ -87,7 +87,9 @@ const DISK: usize = 9;
 const US: u64 = 1_000;
 
 fn sniff(lines: &[&str]) -> Sniff {
-    Sniff::from(lines.first().is_some_and(|line| split(line).is_some() || is_harmed(line)))
+    let may = |line: &&&str| line.contains(';');
+    let first = lines.first().filter(may);
+    Sniff::from(first.is_some_and(|line| split(line).is_some() || is_harmed(line)))
 }
 
 /// The layout and fields of a line, if it has as many as its version needs.

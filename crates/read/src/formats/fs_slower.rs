@@ -65,6 +65,9 @@ fn banner(line: &str) -> Option<(&str, f64)> {
 
 /// Whether a file's offset stands behind its bytes; `None` if the line is no heading.
 fn heading(line: &str) -> Option<bool> {
+    if !line.contains("COMM") {
+        return None;
+    }
     let words: Vec<&str> = line.split_whitespace().collect();
     let [time, "COMM", "PID" | "TID", "T" | "D", "BYTES", rest @ ..] = &words[..] else {
         return None;

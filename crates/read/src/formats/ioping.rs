@@ -74,6 +74,9 @@ struct Request {
 }
 
 fn request(line: &str) -> Option<Request> {
+    if !line.contains(": request=") {
+        return None;
+    }
     let (head, rest) = line.trim().split_once(": request=")?;
     let (number, rest) = rest.split_once(" time=")?;
     integer(number)?;
@@ -163,6 +166,9 @@ fn extremes(line: &str) -> Option<[u64; 3]> {
 
 /// `10 requests completed in 9.0 s, 233 iops, 233.1 MiB/s`: how many, and the mean of each, ns.
 fn total(line: &str) -> Option<(u64, f64)> {
+    if !line.contains(" requests completed in ") {
+        return None;
+    }
     let (count, rest) = line.trim().split_once(" requests completed in ")?;
     let rate = rest.split(", ").find_map(|part| part.strip_suffix(" iops"))?;
     let (digits, unit) = rate.split_once(' ').unwrap_or((rate, ""));

@@ -273,6 +273,11 @@ impl KernelLog {
             }
             _ => {
                 let Some((stamp, message)) = split(line) else {
+                    if goes_on {
+                        let stamp = self.end.clone();
+                        self.message(&stamp, line.trim_start(), place, sink);
+                        return Step::Took;
+                    }
                     if let Some(said) = smartd_lines::message_of(line) {
                         for (key, value) in said.facts {
                             state(sink, &said.drive, &key, value, &place);
@@ -329,6 +334,7 @@ impl KernelLog {
 
     /// Whether a line without a time is the second one of a message (`res 41/40:...`).
     fn goes_on(&self, line: &str) -> bool {
+        let line = line.trim_start();
         !self.port.is_empty() && (line.starts_with("res ") || line.starts_with("cmd "))
     }
 
@@ -472,6 +478,23 @@ mod tests {
         let begins = "[61523.111294] md: data-check of RAID array md3\n";
         assert_eq!(actions(begins), ["data-check"]);
         assert!(actions(&format!("{begins}[71523.111294] md: md3: data-check done.\n")).is_empty());
+    }
+
+    #[test]
+    fn the_second_line_of_a_message_bears_no_time() {
+        let second = "                        res 40/00:80:00:50:0c/00:00:48:00:00/40 Emask 0x10 (ATA bus error)\n";
+        let count = |text: &str| {
+            let recording = crate::scan::recorded(text);
+            let facts = &recording.listings[0].facts;
+            facts.iter().filter(|fact| fact.key == key::KERNEL_LOG.of("link")).count()
+        };
+        let text = format!("[   69.473319] ata1.00: failed command: READ FPDMA QUEUED\n{second}");
+        assert_eq!(count(&text), 1);
+        // Of no port that was named before it is prose.
+        assert_eq!(
+            count(&format!("[   69.473319] sd 0:0:0:0: [sda] Attached SCSI disk\n{second}")),
+            0
+        );
     }
 
     #[test]

@@ -49,6 +49,10 @@ enum Entry {
 impl Entry {
     fn of(line: &str) -> Option<Entry> {
         let after = |text: &str| line.split_once(text).map(|(_, rest)| rest);
+        let words = ["Checkpoint ", "flushing mmaps took ", "timeReadingMicros"];
+        if !words.iter().any(|word| line.contains(word)) {
+            return None;
+        }
         let known = ["Checkpoint has been running for ", "Checkpoint ran for "];
         if let Some(rest) = known.iter().find_map(|text| after(text)) {
             let (seconds, rest) = rest.split_once(" seconds")?;

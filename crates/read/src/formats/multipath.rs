@@ -46,6 +46,9 @@ fn sniff(lines: &[&str]) -> Sniff {
 
 /// `mpatha (3600601...) dm-2 DGC,VRAID`: name, kernel's name, model.
 fn volume(line: &str) -> Option<(&str, &str, String)> {
+    if !line.contains("dm-") {
+        return None;
+    }
     let words: Vec<&str> = line.split_whitespace().collect();
     let place = words.iter().position(|word| {
         word.strip_prefix("dm-").is_some_and(|number| integer(number).is_some())

@@ -46,6 +46,9 @@ enum Entry {
 
 impl Entry {
     fn of(line: &str) -> Option<Entry> {
+        if !line.contains(" took ") && !line.contains("# Query_time: ") {
+            return None;
+        }
         if let Some((_, rest)) = line.split_once("intended loop took ") {
             let (ms, _) = rest.split_once("ms.").filter(|_| line.contains("page_cleaner:"))?;
             return decimal(ms).map(Entry::Cleaner);

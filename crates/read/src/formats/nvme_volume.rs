@@ -4,6 +4,7 @@
 //! Operations, bytes and time of reads and writes, the two latency histograms, the queue, and `Performance
 //! Exceeded`, the time in which more was asked than the volume or the instance gives; these become the facts
 //! `volume.exceeded.iops`, `volume.exceeded.throughput`, `instance.exceeded.iops` and `.throughput`.
+//! The fact `counters.since` marks a print that is not of now.
 //!
 //! ## Where it comes from
 //! `nvme amzn stats /dev/nvme1n1`, `nvme amzn stats -i 5 /dev/nvme1n1`, `ebsnvme stats` of the provider.
@@ -234,6 +235,7 @@ impl NvmeVolume {
         }
         if since_attached {
             sink.note(note("counted since the volume was attached, not of now"));
+            state(Some(device), "counters.since", "attached".to_string(), sink);
         }
         for (key, us) in &print.exceeded {
             state(Some(device), key, format!("{us} us"), sink);

@@ -60,6 +60,9 @@ fn sniff(lines: &[&str]) -> Sniff {
 
 /// Whether the columns we need are named here.
 fn is_heading(line: &str) -> bool {
+    if !line.contains("WAIT_COUNT") && !line.contains("Waits") {
+        return false;
+    }
     let words: Vec<&str> = line.split_whitespace().collect();
     let has = |name: &str| words.contains(&name);
     let query = (has("WAIT_TIME_MILLI") || has("WAIT_TIME_MICRO")) && has("WAIT_COUNT");

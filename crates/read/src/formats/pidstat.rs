@@ -15,7 +15,7 @@
 //! What a process writes goes to the page cache first: `kB_wr/s` is what it made dirty, and the
 //! flusher writes it later. `kB_ccwr/s` was thrown away before it was written. `iodelay` counts
 //! clock ticks (10 ms) spent waiting for block I/O. -1.00 means that the kernel did not tell, which
-//! takes root. `Average:` rows repeat the others.
+//! takes root. `Average:` rows repeat the others, and are read where they stand alone.
 //!
 //! ## Cannot know
 //! Which disk, how many requests, how long each took. Whether whole lines are missing: they bear no
@@ -40,6 +40,9 @@ pub const FORMAT: Format = Format {
 
 /// Words in front that are no column: a time, AM or PM, a hash.
 fn heading(line: &str) -> Option<Heading> {
+    if !line.contains("kB_rd/s") {
+        return None;
+    }
     let words: Vec<&str> = line.split_whitespace().collect();
     let from = words.iter().position(|word| matches!(*word, "UID" | "USER" | "PID" | "TGID"))?;
     let (front, columns) = words.split_at_checked(from)?;
@@ -73,8 +76,26 @@ impl Reader for Pidstat {
         }
         let words: Vec<&str> = line.split_whitespace().collect();
         let Some(first) = words.first() else { return Step::Took };
-        if first.ends_with(':') && !first.starts_with(|c: char| c.is_ascii_digit()) {
+        // A table of something else (`-u`, `-r`) begins.
+        if words.contains(&"PID") && words.last() == Some(&"Command") {
+            self.heading = Heading::default();
             return Step::Took;
+        }
+        if first.ends_with(':') && !first.starts_with(|c: char| c.is_ascii_digit()) {
+            // The means of all reports say nothing new, unless they are all that was pasted.
+            if self.stamp.is_empty() {
+                self.stamp = (*first).to_string();
+                self.processes.report();
+            }
+            return match words.get(1..) {
+                Some(values) if self.stamp == *first && self.heading.width() > 0 => {
+                    self.whole_row(values)
+                }
+                _ => Step::Took,
+            };
+        }
+        if self.heading.width() == 0 {
+            return Step::Passed;
         }
         let half = words.get(1).is_some_and(|word| matches!(*word, "AM" | "PM"));
         let stamp = 1 + usize::from(half);
@@ -83,14 +104,11 @@ impl Reader for Pidstat {
             return Step::Passed;
         }
         let values = words.get(stamp..).unwrap_or_default();
-        if values.len() < self.heading.width() {
-            return Step::Skipped("the values do not fit the heading".to_string());
-        }
         if moment != self.stamp {
             self.processes.report();
             self.stamp = moment;
         }
-        self.row(values)
+        self.whole_row(values)
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
@@ -102,6 +120,13 @@ impl Reader for Pidstat {
 }
 
 impl Pidstat {
+    fn whole_row(&mut self, values: &[&str]) -> Step {
+        if values.len() < self.heading.width() {
+            return Step::Skipped("the values do not fit the heading".to_string());
+        }
+        self.row(values)
+    }
+
     fn row(&mut self, values: &[&str]) -> Step {
         let of = |name: &str| self.heading.number(name, values).filter(|value| *value >= 0.0);
         // A thread has `-` for its process.
@@ -153,5 +178,20 @@ mod tests {
             ]
         );
         assert_eq!(listing.source.skipped, 1);
+    }
+
+    #[test]
+    fn means_that_stand_alone_are_read() {
+        let recording = read(
+            "Average:      UID       PID   kB_rd/s   kB_wr/s kB_ccwr/s iodelay  Command\n\
+             Average:     1003     17119      0.00  74142.57      0.00       0  ora_arc1\n\
+             Average:        0      2568      0.00      0.79      0.00       0  java\n\
+             Average:      UID       PID  minflt/s  majflt/s     VSZ     RSS   %MEM  Command\n\
+             Average:        0      2568      0.00      0.79  100000   20000   1.00  java\n",
+        );
+        let listing = &recording.listings[0];
+        let facts: Vec<_> = listing.facts.iter().map(|fact| fact.value.to_string()).collect();
+        assert_eq!(facts, ["74142.6 KiB/s ora_arc1 (17119)", "0.8 KiB/s java (2568)"]);
+        assert_eq!(listing.source.skipped, 0);
     }
 }

@@ -203,11 +203,19 @@ fn sniff(lines: &[&str]) -> Sniff {
     if table || subject(text).is_some() || volume(text).is_some() || begins(text) {
         return Sniff::Yes;
     }
+    let next = lines.get(1..).unwrap_or_default();
+    // A drive's section whose first lines are in another language, or missing.
+    if slot(text) {
+        return match next.iter().any(|line| begins(line.trim()) || is_errors(line.trim())) {
+            true => Sniff::Yes,
+            false if next.len() < SECTION => Sniff::More,
+            false => Sniff::No,
+        };
+    }
     // These stand above a listing, and above others too.
     if !text.starts_with("Enclosure Device ID:") && !text.starts_with("Adapter #") {
         return Sniff::No;
     }
-    let next = lines.get(1..).unwrap_or_default();
     match next.iter().map(|line| line.trim()).find(|line| !line.is_empty()) {
         Some(line)
             if line.starts_with("Slot Number:") || line.starts_with("Enclosure Device ID:") =>
@@ -217,6 +225,19 @@ fn sniff(lines: &[&str]) -> Sniff {
         None if lines.len() < 4 => Sniff::More,
         _ => Sniff::No,
     }
+}
+
+/// Lines from a drive's slot to its errors.
+const SECTION: usize = 6;
+
+/// `Slot Number: 4`.
+fn slot(text: &str) -> bool {
+    text.strip_prefix("Slot Number:").is_some_and(|number| integer(number.trim()).is_some())
+}
+
+/// `Media Error Count: 88`.
+fn is_errors(text: &str) -> bool {
+    text.strip_prefix("Media Error Count:").is_some_and(|count| integer(count.trim()).is_some())
 }
 
 /// Lines that only such a tool prints.
@@ -255,7 +276,8 @@ fn subject(text: &str) -> Option<Subject> {
     {
         return Some(Subject::Volume(leading(rest)?.to_string()));
     }
-    if let Some((name, rest)) = text.split_once(" in Slot ")
+    if text.contains(" in Slot ")
+        && let Some((name, rest)) = text.split_once(" in Slot ")
         && (name.starts_with("Smart ") || name.starts_with("HPE ") || name.starts_with("MSA"))
     {
         return Some(Subject::Controller(leading(rest)?.to_string()));
@@ -280,7 +302,10 @@ enum Row<'a> {
 }
 
 fn volume(text: &str) -> Option<Row<'_>> {
-    let (head, inside) = text.split_once(" (").unwrap_or((text, ""));
+    let (head, inside) = match text.contains(" (") {
+        true => text.split_once(" (").unwrap_or((text, "")),
+        false => (text, ""),
+    };
     let said = || -> Option<Vec<&str>> {
         Some(inside.strip_suffix(')')?.split(", ").map(str::trim).collect())
     };
@@ -598,7 +623,8 @@ impl Controller {
                 "Background Initialization" => "init",
                 _ => "check",
             };
-            let name = self.about.clone().unwrap_or_else(|| self.controller());
+            // Where nothing says of which volume or drive it is, it is no fact about any.
+            let Some(name) = self.about.clone() else { return true };
             state(sink, &name, "array.action", action, &self.place);
             if let Some(percent) = leading(rest) {
                 state(sink, &name, "array.percent", percent.to_string(), &self.place);

@@ -50,6 +50,23 @@ pub const FORMAT: Format = Format {
 /// Lines ahead in which a command line or a heading must be followed by smartctl's own words.
 const NEAR: usize = 4;
 
+/// Attributes in the data of a monitoring plugin, from which on a line is one.
+const PLUGIN: usize = 3;
+/// Attributes that count what went wrong, by the names that smartctl gives them (drivedb.h).
+const NAMED: [(&str, u64); 11] = [
+    ("Reallocated_Sector_Ct", 5),
+    ("Power_On_Hours", 9),
+    ("Spin_Retry_Count", 10),
+    ("End-to-End_Error", 184),
+    ("Reported_Uncorrect", 187),
+    ("Command_Timeout", 188),
+    ("Reallocated_Event_Count", 196),
+    ("Current_Pending_Sector", 197),
+    ("Offline_Uncorrectable", 198),
+    ("UDMA_CRC_Error_Count", 199),
+    ("Multi_Zone_Error_Rate", 200),
+];
+
 /// What begins sections, tables and notes that hold no fact of ours, after blanks.
 const ASIDE: &[&str] = &[
     "=== START OF ",
@@ -162,6 +179,32 @@ fn begins(line: &str) -> bool {
         || text == "After command completion occurred, registers were:"
         || logged(text).is_some()
         || attribute(text).is_some()
+        || !plain_attributes(text).is_empty()
+}
+
+/// Attributes by their names in other layouts: `Current_Pending_Sector  val=099 worst=098 raw=624` of scripts, and
+/// the `Name=value` of a monitoring plugin, of which a line holds several.
+fn plain_attributes(text: &str) -> Vec<(u64, u64)> {
+    let id_of = |name: &str| {
+        let name = name.trim_end_matches(':');
+        NAMED.iter().find(|(known, _)| *known == name).map(|(_, id)| *id)
+    };
+    let mut words = text.split_whitespace();
+    if let Some(id) = words.next().and_then(id_of) {
+        let raw =
+            words.find_map(|word| word.strip_prefix("raw=").or(word.strip_prefix("raw_value=")));
+        return raw.and_then(integer).map(|raw| (id, raw)).into_iter().collect();
+    }
+    if !text.contains('=') {
+        return Vec::new();
+    }
+    let data = text.split_once('|').map_or(text, |(_, data)| data);
+    let pair = |word: &str| {
+        let (name, value) = word.split_once('=')?;
+        Some((id_of(name)?, integer(value.trim_end_matches(['c', ';']))?))
+    };
+    let pairs: Vec<(u64, u64)> = data.split_whitespace().filter_map(pair).collect();
+    if pairs.len() < PLUGIN { Vec::new() } else { pairs }
 }
 
 /// `smartctl 7.2 2020-12-30 r5155 [x86_64-linux-5.10.0] (local build)`.
@@ -194,6 +237,9 @@ struct Attribute<'a> {
 /// `  5 Reallocated_Sector_Ct   0x0033   100   100   010    Pre-fail  Always       -       0`, or in
 /// brief `  5 Reallocated_Sector_Ct   PO--CK   100   100   010    -    0`.
 fn attribute(line: &str) -> Option<Attribute<'_>> {
+    if !line.trim_start().starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
     let words: Vec<&str> = line.split_whitespace().collect();
     let [id, name, flags, value, worst, threshold, rest @ ..] = words.as_slice() else {
         return None;
@@ -403,6 +449,13 @@ impl Smartctl {
 
     /// Takes a line that holds a fact, or could.
     fn fact(&mut self, text: &str) -> bool {
+        let plain = plain_attributes(text);
+        for (id, raw) in &plain {
+            self.state(&format!("smart.raw.{id}"), raw.to_string());
+        }
+        if !plain.is_empty() {
+            return true;
+        }
         if let Some(known) = attribute(text) {
             self.attribute(&known);
             return true;
@@ -726,6 +779,23 @@ mod tests {
         assert_eq!(value(text, "smart.errors").as_deref(), Some("4363"));
         assert_eq!(value(text, "smart.error-log.unc").as_deref(), Some("1"));
         assert_eq!(value(text, "smart.error-log.icrc").as_deref(), Some("1"));
+    }
+
+    #[test]
+    fn attributes_by_name_in_other_layouts() {
+        let text = "Current_Pending_Sector   val=099 worst=098 thresh=000  raw=624\n";
+        assert_eq!(value(text, "smart.raw.197").as_deref(), Some("624"));
+        let text =
+            "OK: no errors |Spin_Retry_Count=0 Current_Pending_Sector=7 UDMA_CRC_Error_Count=3\n";
+        assert_eq!(value(text, "smart.raw.197").as_deref(), Some("7"));
+        // Two pairs may be anything, and so may a name that smartctl does not know.
+        for text in [
+            "Current_Pending_Sector=7 UDMA_CRC_Error_Count=3",
+            "Pending_Sector val=099 raw=624",
+            "Current_Pending_Sector is 624",
+        ] {
+            assert!(super::plain_attributes(text).is_empty(), "{text}");
+        }
     }
 
     #[test]

@@ -100,6 +100,9 @@ fn headed(line: &str) -> Option<&str> {
 
 /// `$ cat /sys/block/sda/queue/scheduler`: one path, and nothing behind it.
 fn shown(line: &str) -> Option<&str> {
+    if !line.contains("cat") {
+        return None;
+    }
     let words: Vec<&str> = line.split_whitespace().collect();
     let [before @ .., "cat", path] = words.as_slice() else { return None };
     (before.len() < 4).then_some(*path)

@@ -55,6 +55,9 @@ const LEAD: usize = 3;
 /// Octaves of a latency: 2^37 ns is 137 s, the last bucket of `-w`.
 const OCTAVES: u32 = 37;
 
+/// Rows of the first report that are remembered: more than the devices of a large pool.
+const FIRST_ROWS: usize = 1024;
+
 fn sniff(lines: &[&str]) -> Sniff {
     let lines = match lines {
         // What was typed tells whether the first report is one.
@@ -81,6 +84,9 @@ fn sniff(lines: &[&str]) -> Sniff {
 
 /// A row of `-l` without its heading: name, two of capacity, four rates, and waits in pairs.
 fn is_bare(line: &str) -> bool {
+    if line.split_whitespace().nth(1).is_none_or(|word| number(word).is_none()) {
+        return false;
+    }
     let words: Vec<&str> = line.split_whitespace().collect();
     let (Some(sizes), Some(rates), Some(waits)) =
         (words.get(1..3), words.get(3..PLAIN), words.get(PLAIN..))
@@ -168,6 +174,8 @@ struct ZpoolIostat {
     /// Headings of the plain list so far; `-y` leaves the first report out.
     reports: u64,
     skips_first: bool,
+    /// Rows of the first report, as they stand there.
+    first: Vec<String>,
     /// The heading is missing.
     bare: bool,
     pool: String,
@@ -253,6 +261,23 @@ impl Reader for ZpoolIostat {
 }
 
 impl ZpoolIostat {
+    /// Whether a row counts since the pool was imported: those of the first report, and those that say the same
+    /// to the letter, for then it was pasted twice.
+    fn is_since_import(&mut self, line: &str) -> bool {
+        if self.skips_first {
+            return false;
+        }
+        if self.reports < 2 {
+            if self.first.len() < FIRST_ROWS {
+                self.first.push(line.trim().to_string());
+            }
+            return true;
+        }
+        let row = line.trim();
+        row.contains(|c: char| ('1'..='9').contains(&c))
+            && self.first.iter().any(|known| known == row)
+    }
+
     fn row(&mut self, line: &str, words: &[&str], sink: &mut dyn Sink) -> Step {
         // A name may hold blanks; the values behind it are as many as the heading has columns.
         let values = self.columns.width().saturating_sub(1);
@@ -281,7 +306,7 @@ impl ZpoolIostat {
             _ => self.pair("total_wait", cells),
         };
         let mut interval = Interval::new(sink.device(&name), layer);
-        interval.since_boot = self.reports < 2 && !self.skips_first;
+        interval.since_boot = self.is_since_import(line);
         for (place, op) in [Op::Read, Op::Write].into_iter().enumerate() {
             let at = |from: usize| cells.get(from + place).and_then(|word| number(word));
             let wait = wait.and_then(|pair| *pair.get(place)?);
@@ -388,6 +413,23 @@ mod tests {
     use crate::scan::recorded as read;
 
     #[test]
+    fn the_first_report_once_more_is_no_interval() {
+        let report = |reads: u32| {
+            format!(
+                "              capacity     operations     bandwidth    total_wait     disk_wait    syncq_wait    asyncq_wait  scrub   trim\n\
+                 pool        alloc   free   read  write   read  write   read  write   read  write   read  write   read  write   wait   wait\n\
+                 ----------  -----  -----  -----  -----  -----  -----  -----  -----  -----  -----  -----  -----  -----  -----  -----  -----\n\
+                 tank        1.31T  2.21T      {reads}    149   214K  2.35M    4ms   24ms    2ms   10ms  874us    2us    1ms   20ms   36ms      -\n"
+            )
+        };
+        let of = |text: String| -> Vec<bool> {
+            read(&text).listings[0].intervals.iter().map(|row| row.since_boot).collect()
+        };
+        assert_eq!(of(report(9) + "\n" + &report(9)), [true, true]);
+        assert_eq!(of(report(9) + "\n" + &report(8)), [true, false]);
+    }
+
+    #[test]
     fn disks_are_block_devices_and_pools_are_above() {
         let heading = "              capacity     operations     bandwidth    total_wait     disk_wait    syncq_wait    asyncq_wait  scrub   trim\n\
              pool        alloc   free   read  write   read  write   read  write   read  write   read  write   read  write   wait   wait\n\
@@ -396,7 +438,8 @@ mod tests {
              \x20 mirror-0  1.31T  2.21T      9    149   214K  2.35M    4ms   24ms    2ms   10ms  874us    2us    1ms   20ms   36ms      -\n\
              \x20   sda         -      -      5     70   112K  1.17M    4ms   12ms    2ms    5ms  874us    2us    1ms   20ms   36ms      -\n\
              logs            -      -      -      -      -      -      -      -      -      -      -      -      -      -      -      -\n";
-        let recording = read(&format!("{heading}{rows}{heading}{rows}"));
+        let next = rows.replace("    149 ", "    150 ").replace("     70 ", "     71 ");
+        let recording = read(&format!("{heading}{rows}{heading}{next}"));
         let rows = &recording.listings[0].intervals;
         assert_eq!(rows.len(), 6);
         assert!(rows[2].since_boot && !rows[5].since_boot);
@@ -410,14 +453,14 @@ mod tests {
     #[test]
     fn rows_alone_are_those_of_waits() {
         let row = "pool1  11,5T  6,60T    313      0  6,94M      0   14ms      -   13ms      -    2us      -      -      -    2us      -\n";
-        let recording = read(&row.repeat(3));
+        let recording = read(&(row.to_string() + &row.replace("313", "312").repeat(2)));
         let listing = &recording.listings[0];
         assert_eq!(listing.source.inferred, [Inferred::Columns]);
         let reads: Vec<f64> =
             listing.intervals.iter().filter_map(|row| row.of(Op::Read)?.await_ns).collect();
         assert_eq!(reads, [14e6; 3]);
         assert!(listing.intervals[0].since_boot && !listing.intervals[2].since_boot);
-        assert_eq!(listing.intervals[1].of(Op::Read).unwrap().ios_per_s, 313.0);
+        assert_eq!(listing.intervals[1].of(Op::Read).unwrap().ios_per_s, 312.0);
         assert!(!is_bare("disk1 1.0T 2.0T 1 2 3 4 5 6 7 8 9 10 11 12 13 14"));
     }
 

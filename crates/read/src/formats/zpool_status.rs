@@ -116,6 +116,9 @@ fn sniff(lines: &[&str]) -> Sniff {
 
 /// `NAME  STATE  READ WRITE CKSUM`, perhaps with SLOW.
 fn is_header(text: &str) -> bool {
+    if !text.starts_with("NAME") {
+        return false;
+    }
     let words: Vec<&str> = text.split_whitespace().collect();
     matches!(words.as_slice(), ["NAME", "STATE", "READ", "WRITE", "CKSUM", ..])
 }

@@ -9,6 +9,9 @@ pub(crate) struct Heading(Vec<String>);
 impl Heading {
     /// The words of a line as a heading, if it holds all of `wanted`.
     pub(crate) fn of(line: &str, wanted: &[&str]) -> Option<Heading> {
+        if !wanted.iter().all(|name| line.contains(name)) {
+            return None;
+        }
         let words: Vec<&str> = line.split_whitespace().collect();
         let known = wanted.iter().all(|name| words.contains(name));
         known.then(|| Heading::from_words(&words))

@@ -20,20 +20,21 @@ pub(crate) fn sniff_document(lines: &[&str], keys: &[&str]) -> Sniff {
     }
     let mut nesting = Nesting::default();
     for line in lines {
-        if keys.iter().any(|key| line.contains(key)) {
+        // Each begins with a quote, and few lines have its first letter behind one.
+        let bytes = line.as_bytes();
+        let has = |quote: usize, key: &str| {
+            bytes.get(quote + 1) == key.as_bytes().get(1)
+                && bytes.get(quote..).is_some_and(|rest| rest.starts_with(key.as_bytes()))
+        };
+        let mut quotes = memchr::memchr_iter(b'"', bytes);
+        if quotes.any(|quote| keys.iter().any(|key| has(quote, key))) {
             return Sniff::Yes;
         }
-        for byte in line.bytes() {
-            if nesting.take(byte) == NestingChange::Wrong {
-                return Sniff::No;
-            }
-        }
-        nesting.line_end();
-        if nesting.open.is_empty() {
+        if !nesting.take_line(line) || nesting.open.is_empty() {
             return Sniff::No;
         }
     }
-    Sniff::More
+    Sniff::MoreAtOnce
 }
 
 /// What came of a line.
@@ -251,6 +252,27 @@ impl Nesting {
         NestingChange::Inside
     }
 
+    /// Takes a whole line; false if its brackets do not match.
+    fn take_line(&mut self, line: &str) -> bool {
+        let mut rest = line.as_bytes();
+        while let Some((byte, behind)) = rest.split_first() {
+            if self.take(*byte) == NestingChange::Wrong {
+                return false;
+            }
+            // Within a string only its end and what is escaped count.
+            let next = if self.string && !self.escaped {
+                memchr::memchr2(b'"', b'\\', behind)
+            } else if self.escaped {
+                Some(0)
+            } else {
+                behind.iter().position(|byte| matches!(byte, b'"' | b'{' | b'[' | b'}' | b']'))
+            };
+            rest = next.and_then(|next| behind.get(next..)).unwrap_or_default();
+        }
+        self.line_end();
+        true
+    }
+
     /// No string of a document goes on behind the end of a line; one that seems to was damaged.
     fn line_end(&mut self) {
         (self.string, self.escaped) = (false, false);
@@ -292,9 +314,29 @@ mod tests {
     }
 
     #[test]
+    fn a_line_is_taken_as_byte_by_byte() {
+        for line in [
+            r#"{"a": [1, "b]\"}"], "c": {"#,
+            r#"{"open string { [ \\"#,
+            r#"}{"#,
+            r#"{"a": "\\", "b": [}"#,
+            "",
+            "words {and} [brackets]",
+        ] {
+            let (mut by_line, mut by_byte) = (Nesting::default(), Nesting::default());
+            let wrong = line.bytes().any(|byte| by_byte.take(byte) == NestingChange::Wrong);
+            assert_eq!(by_line.take_line(line), !wrong, "{line}");
+            if !wrong {
+                by_byte.line_end();
+                assert_eq!(by_line.open, by_byte.open, "{line}");
+            }
+        }
+    }
+
+    #[test]
     fn the_key_decides() {
         assert_eq!(sniff_document(&["{", "\"sysstat\": {"], &["\"sysstat\""]), Sniff::Yes);
-        assert_eq!(sniff_document(&["{"], &["\"sysstat\""]), Sniff::More);
+        assert_eq!(sniff_document(&["{"], &["\"sysstat\""]), Sniff::MoreAtOnce);
         assert_eq!(sniff_document(&["{\"a\": 1}"], &["\"sysstat\""]), Sniff::No);
         assert_eq!(sniff_document(&["\"sysstat\""], &["\"sysstat\""]), Sniff::No);
     }

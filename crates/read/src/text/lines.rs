@@ -86,6 +86,17 @@ impl<'a> Lines<'a> {
         self.pending.iter().map(|line| self.text(*line))
     }
 
+    /// How many of these have a number up to `number`.
+    pub(crate) fn ahead_to(&self, number: u64) -> usize {
+        self.pending.iter().take_while(|line| line.number <= number).count()
+    }
+
+    /// The number of the last of the first `count` of these; 0 if there is none.
+    pub(crate) fn ahead_number_of(&self, count: usize) -> u64 {
+        let last = count.min(self.pending.len()).checked_sub(1);
+        last.and_then(|last| self.pending.get(last)).map_or(0, |line| line.number)
+    }
+
     /// What a line says, without its end. Broken characters are replaced; so are colours and the
     /// letters that stand where a tool printed others ([`cleaned`]).
     pub(crate) fn text(&self, line: Line) -> Cow<'_, str> {
