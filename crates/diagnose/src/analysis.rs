@@ -24,7 +24,7 @@ use std::ops::Deref;
 
 use iowhy_model::{DeviceId, Distribution, Inferred, Layer, Listing, Recording};
 
-use crate::analysis::audit::Inconsistency;
+use crate::analysis::audit::{AtOnce, Inconsistency};
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::devices::Devices;
 use crate::analysis::groups::Stream;
@@ -40,6 +40,7 @@ pub const EVENTS_NEEDED: usize = 10;
 /// The recording as every detector sees it.
 pub struct Analysis<'a> {
     devices: Devices<'a>,
+    at_once: Vec<AtOnce>,
     /// Per listing and device: its completed I/Os.
     pub traces: Vec<DeviceTrace>,
     /// Per listing and device: the same I/Os, whole, with flags, arrival and control group.
@@ -48,6 +49,9 @@ pub struct Analysis<'a> {
     pub streams: Vec<(usize, Stream)>,
     /// The rows of averages that are samples of the present.
     pub intervals: Vec<IntervalSample<'a>>,
+    /// Places in `intervals`: the rows of each device in each listing, and which of these a listing has.
+    rows: Vec<Vec<usize>>,
+    rows_in: HashMap<usize, Vec<usize>>,
     /// The histograms.
     pub histograms: Vec<HistogramSample<'a>>,
     /// What contradicts itself.
@@ -61,6 +65,24 @@ struct Samples<'a> {
     traces: Vec<DeviceTrace>,
     intervals: Vec<IntervalSample<'a>>,
     histograms: Vec<HistogramSample<'a>>,
+}
+
+/// Places of the rows of each device in each listing, and which of these a listing has.
+fn by_device(intervals: &[IntervalSample]) -> (Vec<Vec<usize>>, HashMap<usize, Vec<usize>>) {
+    let mut all: Vec<Vec<usize>> = Vec::new();
+    let mut known: HashMap<(usize, DeviceId), usize> = HashMap::new();
+    let mut in_listing: HashMap<usize, Vec<usize>> = HashMap::new();
+    for (place, row) in intervals.iter().enumerate() {
+        let device = *known.entry((row.listing, row.device)).or_insert(all.len());
+        match all.get_mut(device) {
+            Some(places) => places.push(place),
+            None => {
+                in_listing.entry(row.listing).or_default().push(all.len());
+                all.push(vec![place]);
+            }
+        }
+    }
+    (all, in_listing)
 }
 
 /// Whether a histogram is known to be of a disk: somebody said so, or it names one.
@@ -80,13 +102,18 @@ impl<'a> Analysis<'a> {
         let streams = listings.flat_map(|(place, listing)| {
             groups::streams(listing).into_iter().map(move |stream| (place, stream))
         });
+        let at_once: Vec<AtOnce> = recording.listings.iter().map(AtOnce::of).collect();
+        let (rows, rows_in) = by_device(&intervals);
         Analysis {
             traces,
+            rows,
+            rows_in,
             requests: requests::by_device(recording),
             streams: streams.collect(),
             intervals,
             histograms,
-            inconsistencies: audit::audit(recording),
+            inconsistencies: audit::audit(recording, &at_once),
+            at_once,
             lost,
             devices,
         }
@@ -97,6 +124,11 @@ impl<'a> Analysis<'a> {
         self.options.rpm.or_else(|| Probed::all(self.recording).find_map(|probed| probed.rpm()))
     }
 
+    /// Requests that a run on a device has in flight at most, where its source states it.
+    pub fn at_once(&self, listing: usize, device: DeviceId) -> Option<f64> {
+        self.at_once.get(listing)?.on(device)
+    }
+
     /// The I/Os of a device in a listing, as they were judged.
     pub fn trace(&self, listing: usize, device: DeviceId) -> Option<&DeviceTrace> {
         self.traces.iter().find(|trace| (trace.listing, trace.device) == (listing, device))
@@ -104,16 +136,17 @@ impl<'a> Analysis<'a> {
 
     /// The rows of each device, a listing at a time.
     pub fn rows_by_listing(&self) -> Vec<Vec<&IntervalSample<'a>>> {
-        let mut all: Vec<Vec<&IntervalSample>> = Vec::new();
-        let mut places: HashMap<(usize, DeviceId), usize> = HashMap::new();
-        for row in &self.intervals {
-            let place = *places.entry((row.listing, row.device)).or_insert(all.len());
-            match all.get_mut(place) {
-                Some(rows) => rows.push(row),
-                None => all.push(vec![row]),
-            }
-        }
-        all
+        self.rows.iter().map(|places| self.rows_at(places)).collect()
+    }
+
+    /// The rows of each device in one listing.
+    pub fn rows_in(&self, listing: usize) -> Vec<Vec<&IntervalSample<'a>>> {
+        let known = self.rows_in.get(&listing).into_iter().flatten();
+        known.filter_map(|place| self.rows.get(*place)).map(|rows| self.rows_at(rows)).collect()
+    }
+
+    fn rows_at(&self, places: &[usize]) -> Vec<&IntervalSample<'a>> {
+        places.iter().filter_map(|place| self.intervals.get(*place)).collect()
     }
 
     /// Whom the trace of the same disk in the same input blames, if it could be replayed: averages
@@ -152,7 +185,7 @@ impl<'a> Samples<'a> {
             let present = present.filter(|row| row.layer == Layer::Block && !row.since_boot);
             intervals.extend(present.map(|row| IntervalSample::of(&mut times, place, row)));
             // What was folded beside a stretch of events is of the same disks in better times.
-            let folded = if listing.stretch { &[] } else { &listing.distributions[..] };
+            let folded = if listing.stretch.is_some() { &[] } else { &listing.distributions[..] };
             let of_a_disk =
                 |known: &&'a Distribution| is_of_a_disk(devices.recording, listing, known);
             let folded = folded.iter().filter(of_a_disk);

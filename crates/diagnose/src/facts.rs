@@ -5,7 +5,7 @@
 //! number with its place. Facts of an input that measured I/O speak of that input alone; facts of
 //! one that measured none (a saved `dmesg`, a `smartctl` document) speak of all.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use iowhy_model::{FactKey, FactValue, LimitKind, Medium, Message, MessageKind, Recording, key};
 
@@ -20,11 +20,16 @@ pub mod mount_options;
 pub mod probed;
 pub mod reading;
 
+type ByKey<'a> = HashMap<FactKey, Vec<FactReading<'a>>>;
+
 /// All facts of a recording, by disk.
 pub struct Facts<'a> {
     recording: &'a Recording,
-    by_disk: BTreeMap<String, Vec<FactReading<'a>>>,
-    machine: Vec<FactReading<'a>>,
+    /// Each fact by its key, in the order they were read: a detector asks for one.
+    by_disk: BTreeMap<String, ByKey<'a>>,
+    machine: ByKey<'a>,
+    /// Limits of control groups, whatever their kind.
+    limits: BTreeMap<String, Vec<FactReading<'a>>>,
     log: Vec<LogLine<'a>>,
     /// Inputs that measured I/O: their facts are about themselves.
     measuring: BTreeSet<&'a str>,
@@ -72,8 +77,15 @@ impl<'a> Facts<'a> {
                 }
             }
         }
-        let log = kernel_log::lines(recording, &disks, &by_disk);
-        Facts { recording, by_disk, machine, log, measuring }
+        let log = kernel_log::lines(recording, &by_disk);
+        let limits = by_disk.iter().filter_map(|(disk, all)| {
+            let some: Vec<FactReading> =
+                all.iter().filter(|reading| limit_kind(reading).is_some()).copied().collect();
+            (!some.is_empty()).then(|| (disk.clone(), some))
+        });
+        let limits = limits.collect();
+        let by_disk = by_disk.into_iter().map(|(disk, all)| (disk, by_key(all))).collect();
+        Facts { recording, by_disk, machine: by_key(machine), limits, log, measuring }
     }
 
     /// The disks of which anything was said, sorted.
@@ -108,10 +120,8 @@ impl<'a> Facts<'a> {
 
     /// The time of the last line of the kernel's log in a listing, on its own clock.
     pub fn log_end(&self, listing: usize) -> Option<f64> {
-        let is_end = |reading: &&FactReading| {
-            reading.listing == listing && reading.fact.key == key::KERNEL_LOG_END
-        };
-        let end = self.machine.iter().find(is_end)?;
+        let ends = self.machine.get(&key::KERNEL_LOG_END)?;
+        let end = ends.iter().find(|reading| reading.listing == listing)?;
         Message::seconds(end.text())
     }
 
@@ -159,18 +169,15 @@ pub struct Limit<'a> {
 
 impl<'s, 'a> About<'s, 'a> {
     /// All readings of a fact of the disk, in the order they were read.
-    pub fn all(self, key: FactKey) -> impl Iterator<Item = FactReading<'a>> + 's {
-        let known = self.facts.by_disk.get(self.disk).into_iter().flatten();
-        known
-            .filter(move |reading| {
-                reading.fact.key == key && self.facts.reaches(reading, self.input)
-            })
-            .copied()
+    pub fn all(self, key: FactKey) -> impl DoubleEndedIterator<Item = FactReading<'a>> + 's {
+        let known = self.facts.by_disk.get(self.disk).and_then(|known| known.get(&key));
+        let known = known.into_iter().flatten();
+        known.filter(move |reading| self.facts.reaches(reading, self.input)).copied()
     }
 
     /// The last reading of a fact of the disk.
     pub fn last(self, key: FactKey) -> Option<FactReading<'a>> {
-        self.all(key).last()
+        self.all(key).next_back()
     }
 
     /// The last reading of a fact as a number.
@@ -192,7 +199,7 @@ impl<'s, 'a> About<'s, 'a> {
     /// A fact about the machine, such as `pressure.io.some.avg10` or `vmstat.st.mean`: the last
     /// reading.
     pub fn machine(self, key: FactKey) -> Option<FactReading<'a>> {
-        let mut all = self.facts.machine.iter().filter(|reading| reading.fact.key == key);
+        let mut all = self.facts.machine.get(&key)?.iter();
         all.rfind(|reading| self.facts.reaches(reading, self.input)).copied()
     }
 
@@ -288,12 +295,11 @@ impl<'s, 'a> About<'s, 'a> {
 
     /// Limits that control groups set on the disk.
     pub fn limits(self) -> Vec<Limit<'a>> {
-        let known = self.facts.by_disk.get(self.disk).into_iter().flatten();
+        let known = self.facts.limits.get(self.disk).into_iter().flatten();
         known
             .filter(|reading| self.facts.reaches(reading, self.input))
             .filter_map(|reading| {
-                let mut kinds = LimitKind::ALL.into_iter();
-                let kind = kinds.find(|kind| kind.key() == reading.fact.key)?;
+                let kind = limit_kind(reading)?;
                 let path = reading.read_from();
                 // Version 1 has a tree for each controller, and groups are named below it.
                 let first = path.strip_prefix("/sys/fs/cgroup/blkio");
@@ -307,6 +313,18 @@ impl<'s, 'a> About<'s, 'a> {
             })
             .collect()
     }
+}
+
+fn by_key(readings: Vec<FactReading>) -> ByKey {
+    let mut sorted = ByKey::new();
+    for reading in readings {
+        sorted.entry(reading.fact.key.clone()).or_default().push(reading);
+    }
+    sorted
+}
+
+fn limit_kind(reading: &FactReading) -> Option<LimitKind> {
+    LimitKind::ALL.into_iter().find(|kind| kind.key() == reading.fact.key)
 }
 
 /// The disks a recording measured or names as disks: no partition, no controller, no port.

@@ -37,6 +37,18 @@ pub fn plural(op: Op) -> &'static str {
     }
 }
 
+/// So many of them. `what` has `(s)` or `(es)` where the plural has these letters: `2 media errors`
+/// and `1 media error` are `media error(s)`.
+pub fn count(n: f64, what: &str) -> String {
+    let what = if n == 1.0 { what.replace("(s)", "").replace("(es)", "") } else { several(what) };
+    format!("{} {what}", thousands(n))
+}
+
+/// The plural of what [`count`] takes.
+pub fn several(what: &str) -> String {
+    what.replace("(s)", "s").replace("(es)", "es")
+}
+
 /// Some names, and how many more: `sdu, sdz, sdq and 13 more`.
 pub fn list(names: &[String]) -> String {
     match names {
@@ -65,5 +77,11 @@ mod tests {
     #[test]
     fn names_read_well() {
         assert_eq!(list(&["a".into(), "b".into(), "c".into()]), "a, b and c");
+    }
+
+    #[test]
+    fn one_is_not_many() {
+        assert_eq!(count(1.0, "command(s) aborted in one log"), "1 command aborted in one log");
+        assert_eq!(count(12_000.0, "loss(es) of sync"), "12,000 losses of sync");
     }
 }

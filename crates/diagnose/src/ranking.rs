@@ -264,11 +264,17 @@ fn carries(analysis: &Analysis, finding: &Finding) -> f64 {
     let counted = analysis.histograms.iter().filter(|sample| rests_on(&sample.listing));
     let counted: u64 = counted.map(|sample| sample.known.histogram.count()).sum();
     let held_back = finding.verdict == Verdict::Healthy && may_be_held_back(analysis, finding);
-    let inferred = finding.subject.listings.iter().any(|place| {
-        let listing = analysis.recording.listings.get(*place);
-        listing.is_some_and(|known| known.source.inferred.contains(&Inferred::Columns))
-    });
-    let at_most = match (inferred, finding.verdict) {
+    let unseen =
+        finding.verdict == Verdict::Healthy && analysis.sees_no_queue(&finding.subject.listings);
+    let infers = |what: Inferred| {
+        finding.subject.listings.iter().any(|place| {
+            let listing = analysis.recording.listings.get(*place);
+            listing.is_some_and(|known| known.source.inferred.contains(&what))
+        })
+    };
+    let at_most = match (infers(Inferred::Columns), finding.verdict) {
+        // Of rows whose times do not fit together nobody is sure.
+        _ if infers(Inferred::Order) => STANDS - 0.01,
         // Who clears a disk must know what the columns are, and over what time.
         (true, Verdict::Healthy) => STANDS - 0.01,
         (true, _) => INFERRED,
@@ -280,6 +286,8 @@ fn carries(analysis: &Analysis, finding: &Finding) -> f64 {
         Level::A => AVERAGES,
         Level::B if counted < FEW => ONE_ROW,
         Level::B => AVERAGES,
+        // Who saw requests from their issue on has seen as little of a wait before it as averages have.
+        _ if unseen => AVERAGES,
         _ => SUREST,
     })
 }

@@ -34,6 +34,27 @@ fn healthy() {
 }
 
 #[test]
+fn who_saw_no_time_before_the_request_clears_a_disk_with_less_confidence() {
+    let judged = |sees_queue: bool| {
+        let mut world = World::traced();
+        world.recording.source().sees_queue = sees_queue;
+        world.medium("nvme0n1", Medium::Nvme);
+        for k in 0..2000 {
+            let sector = (world.chance() * 1e8) as u64 * 8;
+            let took = 0.09 * world.about(0.2);
+            world.io("nvme0n1", Op::Read, sector, 4096, f64::from(k) * 0.5, took);
+        }
+        let findings = world.judge();
+        assert_eq!(findings[0].verdict, "healthy", "{}", brief(&findings));
+        let said = findings[0].refuted_by.iter().any(|line| line.contains("D2C only"));
+        (findings[0].confidence, said)
+    };
+    let ((seen, silent), (unseen, said)) = (judged(true), judged(false));
+    assert!(seen > 0.90 && !silent, "{seen}");
+    assert!(unseen <= 0.90 && said, "{unseen}");
+}
+
+#[test]
 fn insufficient() {
     let mut world = World::traced();
     world.chain("sda", Op::Read, 4096, &[20.0, 0.2, 20.0]);

@@ -3,6 +3,8 @@
 //! The audit runs before anything is judged: a row that contradicts itself is not used against a
 //! device. `report.inconsistent` states what was found.
 
+use std::collections::HashMap;
+
 use iowhy_model::{DeviceId, Interval, Layer, Listing, Op, Rates, Recording, key};
 
 use crate::measures::elasticity;
@@ -99,11 +101,15 @@ const MOST_IN_FLIGHT: f64 = 1e6;
 const LONGEST_WAIT_S: f64 = 3600.0;
 
 /// All contradictions of a recording.
-pub fn audit(recording: &Recording) -> Vec<Inconsistency> {
+pub fn audit(recording: &Recording, at_once: &[AtOnce]) -> Vec<Inconsistency> {
     let mut inconsistencies = Vec::new();
     for (listing, known) in recording.listings.iter().enumerate() {
+        let mut persistent: HashMap<DeviceId, bool> = HashMap::new();
         for (place, interval) in known.intervals.iter().enumerate() {
-            let persists = || is_persistent(&known.intervals, interval);
+            let mut persists = || {
+                let known = || is_persistent(&known.intervals, interval);
+                *persistent.entry(interval.device).or_insert_with(known)
+            };
             let little = || little(place, interval).filter(|_| persists());
             let absurd = wrapped(place, interval);
             if let Some(kind) = absurd.or_else(little).or_else(|| too_fast(place, interval)) {
@@ -122,7 +128,7 @@ pub fn audit(recording: &Recording) -> Vec<Inconsistency> {
             };
             // Waits overlap as far as the run had requests in flight; where nobody states how many,
             // no sum of waits is too long.
-            let Some(at_once) = at_once(known, distribution.device) else { continue };
+            let Some(at_once) = at_once[listing].on(distribution.device) else { continue };
             let n = histogram.count();
             if took.ns() > 0 && mean * n as f64 > OVERRUN * at_once * took.ns() as f64 {
                 let kind = Contradiction::Overrun {
@@ -139,12 +145,34 @@ pub fn audit(recording: &Recording) -> Vec<Inconsistency> {
     inconsistencies
 }
 
-/// Requests that a run on a device has in flight at most, where its source states it: one where the
-/// program waits for each call, depth times jobs of a load generator.
-pub fn at_once(listing: &Listing, device: DeviceId) -> Option<f64> {
-    let facts = listing.facts.iter().filter(|fact| fact.key == key::RUN_AT_ONCE);
-    let about = facts.filter(|fact| fact.device.is_none_or(|about| about == device));
-    about.filter_map(|fact| fact.value.number()).reduce(f64::max)
+/// Requests that the runs of a listing have in flight at most, where their source states it: one where
+/// the program waits for each call, depth times jobs of a load generator.
+#[derive(Default)]
+pub struct AtOnce {
+    any: Option<f64>,
+    of: HashMap<DeviceId, f64>,
+}
+
+impl AtOnce {
+    /// Of the runs of a listing.
+    pub fn of(listing: &Listing) -> AtOnce {
+        let mut known = AtOnce::default();
+        for fact in listing.facts.iter().filter(|fact| fact.key == key::RUN_AT_ONCE) {
+            let Some(n) = fact.value.number() else { continue };
+            match fact.device {
+                None => known.any = Some(known.any.map_or(n, |most| most.max(n))),
+                Some(device) => {
+                    known.of.entry(device).and_modify(|most| *most = most.max(n)).or_insert(n);
+                }
+            }
+        }
+        known
+    }
+
+    /// On a device.
+    pub fn on(&self, device: DeviceId) -> Option<f64> {
+        self.any.into_iter().chain(self.of.get(&device).copied()).reduce(f64::max)
+    }
 }
 
 /// Whether a device breaks Little's law in most of its rows, and over all of them together. A row

@@ -129,6 +129,11 @@ impl<'a> Devices<'a> {
         listings.iter().map(|place| self.source(*place).level).max().unwrap_or(Level::A)
     }
 
+    /// Whether no listing of these saw time before a request went to the device: D2C alone.
+    pub fn sees_no_queue(&self, listings: &[usize]) -> bool {
+        !listings.is_empty() && listings.iter().all(|place| !self.source(*place).sees_queue)
+    }
+
     /// What the input says of a disk beside latencies, as far as it concerns a listing's input.
     pub fn about<'s>(&'s self, listing: usize, disk: &'s str) -> About<'s, 'a> {
         self.facts.about(Some(self.input(listing)), disk)

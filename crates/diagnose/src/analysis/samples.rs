@@ -155,6 +155,18 @@ impl IntervalSample<'_> {
         SPEEDS_RPM.into_iter().find(|rpm| near(wait_ms, *rpm) && near(beat_ms, *rpm))
     }
 
+    /// Writes alone, small, one at a time, one behind the other without a pause, each longer than a write to a
+    /// cache takes: a program waits for every one of them.
+    pub fn is_waited_for_by_a_writer(&self) -> bool {
+        let Some(writes) = self.interval.of(Op::Write) else { return false };
+        let small = self.interval.mean_bytes().is_some_and(|bytes| bytes <= SMALL_WRITE);
+        let alone = writes.ios_per_s >= ONLY_WRITES * self.per_s();
+        let wait_ms = self.await_ms().unwrap_or(0.0);
+        let in_flight = self.per_s() * wait_ms / 1e3;
+        let busy = self.interval.busy.is_some_and(|busy| busy >= WITHOUT_PAUSE);
+        small && alone && busy && ONE_AT_A_TIME.contains(&in_flight) && wait_ms > DURABLE_MS
+    }
+
     /// Time lost per second, by all requests together.
     pub fn lost(&self) -> f64 {
         let wait = self.await_ms().unwrap_or(0.0);
@@ -239,6 +251,8 @@ pub fn silences<'r, 'a>(rows: &[&'r IntervalSample<'a>]) -> Vec<Silence<'r, 'a>>
 const SMALL_WRITE: f64 = 65_536.0;
 const ONLY_WRITES: f64 = 0.99;
 const ONE_AT_A_TIME: RangeInclusive<f64> = 0.85..=1.15;
+/// Busy for all of the interval but the program's own moments (a choice).
+const WITHOUT_PAUSE: f64 = 0.95;
 const NEAR_A_TURN: f64 = 0.04;
 
 /// Flash without a protected cache programs a durable write within some milliseconds (docs/METHOD.md, 10

@@ -7,6 +7,7 @@
 use iowhy_model::{Medium, Op};
 
 use super::classes::{CLASSES, Class};
+use crate::phrase;
 
 /// Quantiles at which S0 is asked; the middle one is the median.
 pub const VOTES: usize = 9;
@@ -165,6 +166,16 @@ impl HealthyServiceTime {
         self.votes_ms[VOTES / 2]
     }
 
+    /// From the middle to the slowest class in question, in words; one number where they are much the same.
+    pub fn range(&self) -> String {
+        let (middle, slowest) = (self.median_ms(), self.slowest_ms());
+        if slowest > 1.5 * middle {
+            format!("{} to {}", phrase::ms(middle), phrase::ms(slowest))
+        } else {
+            phrase::ms(middle)
+        }
+    }
+
     /// The slower end of the spread, ms: seven in ten healthy devices are quicker.
     pub fn slower_end_ms(&self) -> f64 {
         self.votes_ms[6]
@@ -299,7 +310,13 @@ fn describe(guesses: &[Guess]) -> String {
     }
     media.retain(|(_, weight)| *weight > IN_QUESTION);
     media.sort_by(|a, b| b.1.total_cmp(&a.1));
-    media.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(" or ")
+    let names: Vec<&str> = media.iter().map(|(name, _)| *name).collect();
+    match names.as_slice() {
+        [first @ .., before, last] => {
+            first.iter().chain([before]).copied().collect::<Vec<_>>().join(", ") + " or " + last
+        }
+        few => few.concat(),
+    }
 }
 
 fn medium_words(medium: Medium) -> &'static str {

@@ -25,16 +25,17 @@
 //! Read the volume's provisioned limits; buy a larger tier or send fewer and larger I/Os; check the
 //! instance's own limit.
 
-use iowhy_model::{Bound, DeviceId, Evidence, Finding, Level, Medium, Unit, Verdict};
+use iowhy_model::{Bound, DeviceId, Evidence, Finding, Level, Listing, Medium, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{computed, held, lines, new_finding, read_off};
+use crate::evidence::builder::{cited_held, computed, held, lines, new_finding, read_off};
 use crate::evidence::confidence;
 use crate::evidence::runs;
 use crate::facts::disk_names;
+use crate::facts::reading::FactReading;
 use crate::measures::cap::{self, Limit, Plateau, Tier};
 use crate::measures::service::ServiceSpan;
 use crate::phrase;
@@ -84,13 +85,69 @@ const SECONDS_KEPT: usize = 86_400;
 /// Odds of a volume of a network from which on any number may be one that was bought; of what may as well
 /// be a drive, which is full at a speed of its own, only a round one is.
 const BOUGHT: f64 = 0.5;
+/// Share of the time watched above which a volume's own count of time above its limit is worth naming (a choice); and
+/// what the provider's own count is worth (a choice).
+const EXCEEDED_SHARE: f64 = 0.1;
+const COUNTED: f64 = 0.9;
 /// Requests that must be waiting for the limit to be what holds them.
 const WAITING: f64 = 1.5;
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
     let rows = analysis.rows_by_listing().into_iter().flat_map(|rows| from_rows(analysis, &rows));
     let traces = analysis.traces.iter().flat_map(|trace| from_trace(analysis, trace));
-    rows.chain(traces).chain(runs::capped(analysis, DETECTOR.verdict, PRIOR)).collect()
+    let found = rows.chain(traces).chain(runs::capped(analysis, DETECTOR.verdict, PRIOR));
+    found.chain(counted(analysis)).collect()
+}
+
+/// What a volume counts itself: the time in which more was asked of it than it gives, of the time watched.
+fn counted(analysis: &Analysis) -> Vec<Finding> {
+    let listings = analysis.recording.listings.iter().enumerate();
+    let exceeded = |(place, listing): (usize, &Listing)| {
+        let since = listing.facts.iter().any(|fact| fact.key == key::COUNTERS_SINCE);
+        let length = listing.intervals.iter().filter_map(|row| row.length).map(|ns| ns.seconds());
+        let watched = Some(length.sum::<f64>()).filter(|seconds| *seconds > 0.0 && !since)?;
+        let limits = listing.facts.iter().filter(|fact| {
+            fact.key.member_of(key::VOLUME_EXCEEDED).is_some()
+                || fact.key.member_of(key::INSTANCE_EXCEEDED).is_some()
+        });
+        let worst = limits.filter_map(|fact| Some((fact, fact.value.number()? / watched)));
+        let (fact, share) = worst.max_by(|a, b| a.1.total_cmp(&b.1))?;
+        (share > EXCEEDED_SHARE).then_some(())?;
+        let device = fact.device?;
+        let disk = analysis.disk(device);
+        let reading = FactReading { fact, listing: place };
+        let whose = if fact.key.member_of(key::INSTANCE_EXCEEDED).is_some() {
+            "the instance"
+        } else {
+            "the volume"
+        };
+        let mut finding = new_finding(DETECTOR.verdict, Some(device), vec![place]);
+        finding.sentence = format!(
+            "{} is held at a limit of {whose}: for {} of the time watched more was asked than it gives, by its \
+             own count",
+            phrase::disk(&disk),
+            phrase::percent(share.min(1.0)),
+        );
+        finding.evidence = vec![
+            cited_held(
+                analysis.recording,
+                &reading,
+                "time in which more was asked than it gives, of the time watched",
+                (share.min(1.0), Unit::Share),
+                Bound::Above(EXCEEDED_SHARE),
+            ),
+            computed("time watched", watched, Unit::Seconds, 1, analysis.source(place)),
+        ];
+        finding.confidence = COUNTED;
+        finding.explained_share = share.min(1.0);
+        finding.refuted_by =
+            lines(&["the counters run since the volume was attached, not over the time watched"]);
+        finding.next_step = vec![
+            "a larger tier of the volume or of the instance, or fewer and larger I/Os".to_string(),
+        ];
+        Some(finding)
+    };
+    listings.filter_map(exceeded).collect()
 }
 
 /// What was found on one device, from either kind of input.

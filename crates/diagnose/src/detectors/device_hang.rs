@@ -13,7 +13,8 @@
 //!
 //! ## Rule
 //! A stretch of more than 250 ms and more than 20 healthy service times without a completion while
-//! requests were in flight, at most three of them, and not a case of `device.stall`; most other
+//! requests were in flight, at most three of them (those of a second and more that follow each other without a quick
+//! request between count once), and not a case of `device.stall`; most other
 //! requests are quick. From averages: an interval between others that worked, with requests in the
 //! queue and no completion.
 //!
@@ -75,7 +76,9 @@ fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
         stalls.episodes.iter().filter(|episode| episode.length_ns() > SHORTEST_NS).collect();
     let longest = long.iter().max_by(|a, b| a.length_ns().total_cmp(&b.length_ns()))?;
     let others = longest_beside(trace, &long);
-    if long.len() > MOST || longest.length_ns() < STANDS_OUT * others {
+    if freezes::apart(&stalls).unwrap_or(long.len()) > MOST
+        || longest.length_ns() < STANDS_OUT * others
+    {
         return None;
     }
     let source = analysis.source(trace.listing);
@@ -84,8 +87,8 @@ fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     let (n, span_s) = (trace.spans.len() as u64, trace.span_ns() / 1e9);
     let mut finding = new_finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
     finding.sentence = format!(
-        "{} hung {}: nothing completed for {}, {} after the first request, while {} were in flight; \
-         there is no pattern yet",
+        "{} hung {}: nothing completed for {}, {} after the first request, with {} in flight; there is \
+         no pattern yet",
         phrase::disk(&trace.disk),
         times(long.len()),
         phrase::ns(longest.length_ns()),
@@ -144,8 +147,8 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     let source = analysis.source(row.listing);
     let mut finding = new_finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
     finding.sentence = format!(
-        "{} hung {}: in {} nothing completed for {} or longer, {} after the first, while {} were \
-         in flight; there is no pattern yet",
+        "{} hung {}: in {} nothing completed for {} or longer, {} after the first, with {} in flight; \
+         there is no pattern yet",
         phrase::disk(&row.disk),
         times(silences.len()),
         if silent == 1 { "one interval".to_string() } else { format!("{silent} intervals") },

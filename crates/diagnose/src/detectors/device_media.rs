@@ -46,6 +46,9 @@ use crate::facts::kernel_log::LogLine;
 use crate::measures::places;
 use crate::phrase;
 
+/// What a controller says that saw no error yet.
+const PREDICTED: &str = "its controller predicts that it will fail";
+
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::DeviceMedia,
@@ -91,16 +94,16 @@ const PLACE: f64 = 2.5;
 /// of Pinheiro et al. (FAST 2007) and the five attributes of Backblaze (2016): pending and offline
 /// uncorrectable tell of now; 5 and 187 tell of then, unless they grow.
 const SMART: [(FactKey, &str, f64, f64); 10] = [
-    (key::SMART_RAW.of("197"), "sectors waiting for reallocation (SMART 197)", 2.5, 3.5),
-    (key::SMART_RAW.of("198"), "sectors unreadable offline (SMART 198)", 2.5, 3.5),
-    (key::SMART_PENDING_DEFECTS, "pending defects in the drive's log", 2.5, 3.5),
-    (key::SMART_ERROR_LOG_UNC, "unreadable sectors in the drive's error log", 1.0, 3.0),
-    (key::SMART_SELF_TEST_ERRORS, "self-tests that failed", 2.0, 3.0),
-    (key::SMART_UNCORRECTED_READ, "reads the drive could not correct", 1.5, 3.0),
-    (key::SMART_NVME.of("media_errors"), "media errors (NVMe health log)", 1.0, 3.0),
-    (key::SMART_RAW.of("5"), "reallocated sectors (SMART 5)", 0.0, 2.5),
-    (key::SMART_RAW.of("187"), "uncorrectable errors reported (SMART 187)", 0.0, 2.5),
-    (key::SMART_GROWN_DEFECTS, "grown defects", 0.0, 2.5),
+    (key::SMART_RAW.of("197"), "sector(s) waiting for reallocation (SMART 197)", 2.5, 3.5),
+    (key::SMART_RAW.of("198"), "sector(s) unreadable offline (SMART 198)", 2.5, 3.5),
+    (key::SMART_PENDING_DEFECTS, "pending defect(s) in the drive's log", 2.5, 3.5),
+    (key::SMART_ERROR_LOG_UNC, "unreadable sector(s) in the drive's error log", 1.0, 3.0),
+    (key::SMART_SELF_TEST_ERRORS, "self-test(s) that failed", 2.0, 3.0),
+    (key::SMART_UNCORRECTED_READ, "read(s) the drive could not correct", 1.5, 3.0),
+    (key::SMART_NVME.of("media_errors"), "media error(s) (NVMe health log)", 1.0, 3.0),
+    (key::SMART_RAW.of("5"), "reallocated sector(s) (SMART 5)", 0.0, 2.5),
+    (key::SMART_RAW.of("187"), "uncorrectable error(s) reported (SMART 187)", 0.0, 2.5),
+    (key::SMART_GROWN_DEFECTS, "grown defect(s)", 0.0, 2.5),
 ];
 /// Errors in a drive's log that are no single event any more (a choice).
 const MANY_ERRORS: f64 = 100.0;
@@ -178,7 +181,9 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     finding.confidence = if is_proven { believed } else { believed.min(SHAPE_ALONE) };
     finding.explained_share = share(candidate, is_proven);
     let disk = phrase::disk(&candidate.disk);
-    finding.sentence = if errors {
+    finding.sentence = if builder.words == [PREDICTED] {
+        format!("{disk} reports that it is failing or worn out: {PREDICTED}")
+    } else if errors {
         format!("{disk} cannot read some of its sectors: {}", phrase::list(&builder.words))
     } else if is_proven {
         format!("{disk} reports that it is failing or worn out: {}", phrase::list(&builder.words))
@@ -255,7 +260,7 @@ fn from_failures(
     if of_medium > 0 {
         let n = (of_medium as f64, Unit::Count, of_medium);
         builder.failed(analysis, listing, "requests that failed as unreadable", n, above);
-        builder.words.push(format!("{of_medium} requests failed as unreadable"));
+        builder.words.push(phrase::count(of_medium as f64, "request(s) failed as unreadable"));
         nats = FAILED_MEDIUM;
     }
     if !io.is_empty() {
@@ -267,7 +272,7 @@ fn from_failures(
         builder.failed(analysis, listing, "requests that failed with EIO", n, above);
         let n = (again as f64, Unit::Count, io.len());
         builder.number(analysis, listing, "of these, again within 1 MiB", n, above);
-        builder.words.push(format!("{} requests failed with EIO", io.len()));
+        builder.words.push(phrase::count(io.len() as f64, "request(s) failed with EIO"));
         nats = nats.max(if again > 0 { FAILED_TWICE } else { FAILED });
     }
     nats
@@ -306,13 +311,14 @@ fn from_smart(
             None => standing,
         };
         let bound = (nats > 0.0).then_some(Bound::Above(0.0));
-        builder.fact(analysis, &reading, words, (value, Unit::Count), bound);
+        let many = phrase::several(words);
+        builder.fact(analysis, &reading, &many, (value, Unit::Count), bound);
         if let Some(rise) = grew {
-            let what = format!("{words}: grew by");
+            let what = format!("{many}: grew by");
             builder.fact(analysis, &reading, &what, (rise, Unit::Count), Some(Bound::Above(0.0)));
         }
         if nats > 0.0 {
-            builder.words.push(format!("{} {words}", phrase::thousands(value)));
+            builder.words.push(phrase::count(value, words));
         }
         most = most.max(nats);
     }
@@ -361,9 +367,7 @@ fn from_members(
             (reads, Unit::Count),
             above,
         );
-        builder
-            .words
-            .push(format!("{} reads failed in its array, and no write", phrase::thousands(reads)));
+        builder.words.push(phrase::count(reads, "read(s) failed in its array, and no write"));
         let nats = match thrown {
             Some(_) => FAILED_MEDIUM,
             None if reads >= MANY_READS => FAILED_TWICE,
@@ -375,9 +379,7 @@ fn from_members(
         let grew = about.rise(key::MEMBER_ERRORS.of("media")).is_some_and(|(rise, _)| rise > 0.0);
         let what = "media errors, as its controller counts";
         builder.fact(analysis, &reading, what, (errors, Unit::Count), above);
-        builder
-            .words
-            .push(format!("{} media errors in its controller's count", phrase::thousands(errors)));
+        builder.words.push(phrase::count(errors, "media error(s) in its controller's count"));
         most = most.max(match grew {
             true => FAILED_MEDIUM,
             false if errors >= MANY_READS => FAILED_TWICE,
@@ -387,7 +389,7 @@ fn from_members(
     let predicted = count("predictive").filter(|(n, _)| *n > 0.0);
     if let Some((n, reading)) = predicted {
         builder.fact(analysis, &reading, "failures that it predicts", (n, Unit::Count), above);
-        builder.words.push("its controller predicts that it will fail".to_string());
+        builder.words.push(PREDICTED.to_string());
         most = most.max(FAILED_TWICE);
     } else if let Some(reading) = said.filter(|reading| reading.text() == "predictive failure") {
         builder.fact(
@@ -397,7 +399,7 @@ fn from_members(
             (1.0, Unit::Count),
             above,
         );
-        builder.words.push("its controller predicts that it will fail".to_string());
+        builder.words.push(PREDICTED.to_string());
         most = most.max(FAILED_TWICE);
     }
     most

@@ -63,16 +63,16 @@ pub const DETECTOR: Detector = Detector {
 /// Counters that only corrupt frames or a lost link move (ATA ACS-3, SATA phy event counters 1 to 4, 11
 /// and 13; SPL, link error counters of a phy).
 const LINK_COUNTERS: [(FactKey, &str); 10] = [
-    (key::SMART_SATA_PHY.of("1"), "commands that failed with a CRC error (SATA phy event 1)"),
-    (key::SMART_SATA_PHY.of("2"), "frames refused (SATA phy event 2)"),
-    (key::SMART_SATA_PHY.of("3"), "frames refused by the host (SATA phy event 3)"),
-    (key::SMART_SATA_PHY.of("4"), "frames refused by the drive (SATA phy event 4)"),
-    (key::SMART_SATA_PHY.of("11"), "CRC errors in frames to the drive (SATA phy event 11)"),
-    (key::SMART_SATA_PHY.of("13"), "other errors in frames to the drive (SATA phy event 13)"),
-    (key::PHY.of("invalid_dword_count"), "invalid dwords of the SAS phy"),
-    (key::PHY.of("running_disparity_error_count"), "disparity errors of the SAS phy"),
-    (key::PHY.of("loss_of_dword_sync_count"), "losses of synchronisation of the SAS phy"),
-    (key::PHY.of("phy_reset_problem_count"), "failed resets of the SAS phy"),
+    (key::SMART_SATA_PHY.of("1"), "command(s) that failed with a CRC error (SATA phy event 1)"),
+    (key::SMART_SATA_PHY.of("2"), "frame(s) refused (SATA phy event 2)"),
+    (key::SMART_SATA_PHY.of("3"), "frame(s) refused by the host (SATA phy event 3)"),
+    (key::SMART_SATA_PHY.of("4"), "frame(s) refused by the drive (SATA phy event 4)"),
+    (key::SMART_SATA_PHY.of("11"), "CRC error(s) in frames to the drive (SATA phy event 11)"),
+    (key::SMART_SATA_PHY.of("13"), "other error(s) in frames to the drive (SATA phy event 13)"),
+    (key::PHY.of("invalid_dword_count"), "invalid dword(s) of the SAS phy"),
+    (key::PHY.of("running_disparity_error_count"), "disparity error(s) of the SAS phy"),
+    (key::PHY.of("loss_of_dword_sync_count"), "loss(es) of synchronisation of the SAS phy"),
+    (key::PHY.of("phy_reset_problem_count"), "failed reset(s) of the SAS phy"),
 ];
 /// What each is worth, nats.
 const CORRUPTED: f64 = 3.5;
@@ -218,24 +218,25 @@ fn from_log(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBui
     let wakes = of(MessageKind::Phy);
     let mut most: f64 = 0.0;
     let kinds: [(&[&LogLine], &str, f64); 6] = [
-        (&unheard, "completions whose interrupt was lost, in the kernel's log", WAS_RESET),
-        (&corrupt, "link errors in the kernel's log", CORRUPTED),
-        (&lost, "controller or device resets in the kernel's log", WAS_RESET),
-        (&gone, "requests to a device gone offline, in the kernel's log", WAS_RESET),
+        (&unheard, "completion(s) whose interrupt was lost, in the kernel's log", WAS_RESET),
+        (&corrupt, "link error(s) in the kernel's log", CORRUPTED),
+        (&lost, "controller or device reset(s) in the kernel's log", WAS_RESET),
+        (&gone, "request(s) to a device gone offline, in the kernel's log", WAS_RESET),
         (
             &resets,
-            "link resets in the kernel's log",
+            "link reset(s) in the kernel's log",
             confidence::above(resets.len() as f64, RESETS),
         ),
-        (&aborted, "commands aborted or adapter complaints in the kernel's log", {
+        (&aborted, "command(s) aborted or adapter complaint(s) in the kernel's log", {
             confidence::above(aborted.len() as f64, RESETS).min(1.5)
         }),
     ];
     for (lines, what, nats) in kinds {
         let Some(first) = lines.first() else { continue };
         let nats = if is_stale(analysis, first, lines) { nats + STALE } else { nats };
-        builder.log_lines(analysis, what, lines, Some(Bound::Above(0.0)));
-        builder.words.push(format!("{} {what} (`{}`)", lines.len(), short(&first.message.text)));
+        builder.log_lines(analysis, &phrase::several(what), lines, Some(Bound::Above(0.0)));
+        let counted = phrase::count(lines.len() as f64, what);
+        builder.words.push(format!("{counted} (`{}`)", short(&first.message.text)));
         most = most.max(nats);
     }
     if let Some(first) = wakes.first().filter(|_| corrupt.is_empty() && most > 0.0) {
@@ -293,8 +294,8 @@ fn from_counter(
         let below = Some(Bound::Below(1.0));
         builder.fact(analysis, &twin.1, &what, (0.0, Unit::Count), below);
         builder.words.push(format!(
-            "{} CRC errors, and none on {}, of the same model",
-            phrase::thousands(value),
+            "{}, and none on {}, of the same model",
+            phrase::count(value, "CRC error(s)"),
             twin.0
         ));
         return TWIN;
@@ -340,9 +341,9 @@ fn from_link_counters(
         let Some((rise, reading)) = about.rise(key).filter(|(rise, _)| *rise > 0.0) else {
             continue;
         };
-        let what = format!("{what}: grew by");
-        builder.fact(analysis, &reading, &what, (rise, Unit::Count), Some(Bound::Above(0.0)));
-        builder.words.push(format!("{} more {what}", phrase::thousands(rise)));
+        let grew = format!("{}: grew by", phrase::several(what));
+        builder.fact(analysis, &reading, &grew, (rise, Unit::Count), Some(Bound::Above(0.0)));
+        builder.words.push(format!("{} since the first look", phrase::count(rise, what)));
         most = most.max(GREW);
     }
     let (hours, last) = (about.number(key::SMART_HOURS), about.number(key::SMART_ERROR_LOG_HOURS));
@@ -354,7 +355,7 @@ fn from_link_counters(
         let bound = young.then_some(Bound::Above(0.0));
         builder.fact(analysis, &reading, what, (errors, Unit::Count), bound);
         if young {
-            builder.words.push(format!("{} corrupt transfers in the drive's own log", errors));
+            builder.words.push(phrase::count(errors, "corrupt transfer(s) in the drive's own log"));
             most = most.max(FAILED);
         }
     }
@@ -394,7 +395,7 @@ fn from_failures(
         n,
         Some(Bound::Above(0.0)),
     );
-    builder.words.push(format!("{lost} requests failed because the link was gone"));
+    builder.words.push(phrase::count(lost as f64, "request(s) failed because the link was gone"));
     FAILED
 }
 

@@ -82,6 +82,8 @@ const USUAL_RPM: [f64; 2] = [5400.0, 7200.0];
 const STEPS: usize = 6;
 /// What is left of the belief then.
 const EVERY_OTHER: f64 = 0.2;
+/// One request in so many begins a batch, at most (a choice).
+const FIRSTS_ARE_FEW: usize = 5;
 /// Standard speeds are 3 % apart at the nearest (5700 and 5900): 2 % off is another one.
 const SAME_SPEED: f64 = 0.02;
 /// A ladder this unlikely is not worth a mention.
@@ -224,7 +226,7 @@ fn finding(analysis: &Analysis, case: &Case) -> Option<Finding> {
     if ladder.fires() && analysis.turns(trace.device) && confidence > 0.5 {
         confidence = KNOWN_PLATTER;
     }
-    if only_every_other(ladder) {
+    if only_every_other(ladder) || begins_batches(case, ladder) {
         confidence *= EVERY_OTHER;
     }
     if confidence < MENTION {
@@ -314,6 +316,27 @@ fn against_the_stated_speed(analysis: &Analysis, case: &Case) -> Option<Evidence
 fn only_every_other(ladder: &Ladder) -> bool {
     let lost: Vec<u32> = ladder.turns.iter().copied().filter(|turns| *turns > 0).collect();
     lost.len() >= STEPS && [2, 3].iter().any(|step| lost.iter().all(|turns| turns % step == 0))
+}
+
+/// Whether most of what lost turns was the first of a batch, of a device that mostly has the next request waiting:
+/// the arm came from elsewhere, and the platter had to come round.
+fn begins_batches(case: &Case, ladder: &Ladder) -> bool {
+    let spans = &case.trace.spans;
+    let begins = |place: usize| {
+        let before = place.checked_sub(1).and_then(|before| spans.get(before));
+        spans
+            .get(place)
+            .zip(before)
+            .is_none_or(|(span, before)| span.issued_ns >= before.completed_ns)
+    };
+    let lost = |place: &&usize| {
+        let ms = case.trace.services_ns.get(**place).map_or(0.0, |ns| ns / 1e6);
+        ms > ladder.base_ms + ladder.turn_ms / 2.0
+    };
+    let firsts = case.places.iter().filter(|place| begins(**place)).count();
+    let retried: Vec<&usize> = case.places.iter().filter(lost).collect();
+    let of_firsts = retried.iter().filter(|place| begins(***place)).count();
+    FIRSTS_ARE_FEW * firsts < case.places.len() && 3 * of_firsts > 2 * retried.len()
 }
 
 /// The turns it lost, taken away from each service; who waited behind them waits no more. What turns

@@ -105,6 +105,8 @@ const LARGE_TRIM: u32 = 524_288;
 /// are the reason (a choice), and bytes of a sector.
 const OF_THE_STREAM: f64 = 0.1;
 const SECTOR: u64 = 512;
+/// Other disks of a log from which on it counts how many of them are slow.
+const OTHERS: usize = 3;
 /// Requests below which averages are those of one event or two (docs/METHOD.md, 10 Rules: ten events).
 const FEWEST: f64 = 10.0;
 /// Share of the busy time that discards take (docs/METHOD.md, 10 Rules, `load.discard`).
@@ -164,7 +166,9 @@ fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     let late = host_may_be_late(trace, middle.mean_ns - middle.healthy_mean_ns);
     let shared = is_a_sum(analysis, trace);
     let held_up = waits_for_discards(analysis, trace) || seeks_for_others(analysis, trace);
-    let doubted = late || trace.part || may_be_durable(analysis, trace) || shared || held_up;
+    let together = are_slow_together(analysis, trace);
+    let doubted =
+        late || trace.part || may_be_durable(analysis, trace) || shared || held_up || together;
     finding.confidence = if doubted { believed.min(SHAPE_ALONE) } else { believed };
     finding.explained_share = middle.device_share;
     finding.evidence = vote_evidence(analysis, trace, vote, Side::Device);
@@ -180,6 +184,19 @@ fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
         finding.refuted_by.push(UNSEEN_QUEUE.to_string());
     }
     Some(finding)
+}
+
+/// Whether most of the other disks in the log lose time as well: what several share is at fault more often than each
+/// of them.
+fn are_slow_together(analysis: &Analysis, trace: &DeviceTrace) -> bool {
+    let others: Vec<&DeviceTrace> = analysis
+        .traces
+        .iter()
+        .filter(|other| other.listing == trace.listing && other.device != trace.device)
+        .filter(|other| other.spans.len() >= EVENTS_NEEDED && !disk_names::is_stacked(&other.disk))
+        .collect();
+    let slow = |other: &&&DeviceTrace| other.mean_ns() > SLOWDOWN * other.slow_end_ns();
+    others.len() >= OTHERS && 2 * others.iter().filter(slow).count() >= others.len()
 }
 
 /// How much of the mean wait is queueing: what is not the request's own service.
@@ -363,7 +380,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
          needs {}{}",
         phrase::ms(effective),
         row.s0.assumption,
-        healthy_range(row),
+        row.s0.range(),
         second_in_queue(wait, effective, row)
     );
     let believed = confidence * persistence(rows);
@@ -504,16 +521,6 @@ fn spread_of_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Vec<Evidence
         computed("the same over all rows, least", least, Unit::Ratio, n, source),
         computed("the same over all rows, most", most, Unit::Ratio, n, source),
     ]
-}
-
-/// The range from the middle guess to the slowest class in question.
-fn healthy_range(row: &IntervalSample) -> String {
-    let (middle, slowest) = (row.s0.median_ms(), row.s0.slowest_ms());
-    if slowest > 1.5 * middle {
-        format!("{} to {}", phrase::ms(middle), phrase::ms(slowest))
-    } else {
-        phrase::ms(middle)
-    }
 }
 
 /// Why await is a multiple of the busy time per completion though nothing is wrong with the load:

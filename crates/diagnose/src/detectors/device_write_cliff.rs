@@ -137,7 +137,7 @@ fn finding(analysis: &Analysis, case: &Case) -> Option<Finding> {
         phrase::bytes(found.bytes()),
         phrase::ns(found.fast_ns),
         phrase::ns(found.slow_ns),
-        if falls > 1 { format!(" ({falls} times seen)") } else { String::new() }
+        if falls > 1 { format!(" (seen {falls} times)") } else { String::new() }
     );
     finding.evidence = vec![
         computed("cost of a write in the quick state", found.fast_ns / 1e6, Unit::Ms, n, source),

@@ -13,7 +13,8 @@
 //!
 //! ## Rule
 //! Mean latency within three healthy service times at most of nine guesses, or within twice the
-//! slowest class the device may be of; less than 5 % of the time lost; and no accusation stands. An
+//! slowest class the device may be of; less than 5 % of the time lost; and no accusation stands. Where
+//! time before the request's issue was not seen (D2C only), confidence is 90 % at most. An
 //! input with a listing that was not read, or with lines about a device that cannot be used, clears
 //! nobody.
 //!
@@ -23,17 +24,22 @@
 //! ## Next step
 //! Look above the block layer: file system locks, CPU, memory, the network.
 
-use iowhy_model::{Bound, Evidence, Finding, Layer, Level, Severity, Stage, Unit, Verdict};
+use std::collections::{HashMap, HashSet};
 
-use crate::analysis::audit;
+use iowhy_model::{
+    Bound, DeviceId, Evidence, Finding, Layer, Level, Op, Severity, Stage, Unit, Verdict, key,
+};
+
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::{self, HistogramSample, IntervalSample};
 use crate::analysis::{Analysis, EVENTS_NEEDED};
+use crate::baseline::healthy_time::HealthyServiceTime;
 use crate::detector::{Detector, Needs, Ranked, Rule};
 use crate::evidence::builder::{computed, estimated, held, lines, new_finding, of_disk};
 use crate::evidence::medium_readings::{self, Readings};
 use crate::evidence::runs;
 use crate::evidence::unaccused;
+use crate::facts::disk_names;
 use crate::measures::missed_turn;
 use crate::phrase;
 
@@ -76,6 +82,8 @@ const ALL_BUT: f64 = 0.95;
 /// answers within, ns.
 const FEWEST: u64 = 3;
 const MEMORY_NS: f64 = 20_000.0;
+/// Inputs that are compared with each other: what somebody pasted, not a day of a recorder.
+const MOST_INPUTS: usize = 32;
 /// Disks of which all evidence is shown.
 const FEW: usize = 3;
 /// What an acquittal by the slowest class in question is worth: the class is a guess.
@@ -99,28 +107,77 @@ struct Clearance {
 
 fn conclude(analysis: &Analysis, ranked: &Ranked) -> Vec<Finding> {
     let mut findings = Vec::new();
+    let (rows, narrowest) = (analysis.rows_by_listing(), narrowest(analysis));
+    let denied = denied(analysis, (&rows, &narrowest));
     for (input, disks) in unaccused::unaccused(analysis, ranked.findings) {
         // Who has not read all of it clears nobody.
         if unaccused::unread(analysis, input).is_some() {
             continue;
         }
         let mut healthy: Vec<(String, Vec<Clearance>)> = Vec::new();
+        let mut known = 0;
         for disk in disks.into_iter().filter(|disk| !suspected(analysis, ranked, input, disk)) {
-            let mut clearances = clearances(analysis, input, &disk);
+            let mut clearances = clearances(analysis, (&rows, &narrowest), input, &disk);
             if is_remark(analysis, ranked, input, &disk) {
                 for clearance in &mut clearances {
                     clearance.confidence = clearance.confidence.max(BY_CLASS);
                 }
             }
             let best = clearances.iter().map(|known| known.confidence).fold(0.0, f64::max);
+            known += usize::from(!clearances.is_empty());
             let acquits = clearances.iter().all(|known| known.confidence >= ACQUITS);
             if !clearances.is_empty() && acquits && (best > BY_CLASS || !ranked.surely) {
                 healthy.push((disk, clearances));
             }
         }
+        // What has no name may be any of the others, and what is made of disks is no better than they are: where one of
+        // these is not cleared, neither is.
+        let all = healthy.len() == known;
+        healthy.retain(|(disk, _)| {
+            let own = !disk.is_empty() && !disk_names::is_stacked(disk);
+            (own || all) && !denied.contains(disk)
+        });
         findings.extend(finding(analysis, healthy));
     }
     findings
+}
+
+/// Disks that a listing of any input speaks against: another input that was given beside it does not clear them.
+fn denied(
+    analysis: &Analysis,
+    known: (&[Vec<&IntervalSample>], &HashMap<Counted, f64>),
+) -> HashSet<String> {
+    let mut inputs: Vec<&str> = Vec::new();
+    for place in 0..analysis.recording.listings.len() {
+        let input = analysis.input(place);
+        if !inputs.contains(&input) {
+            inputs.push(input);
+        }
+        if inputs.len() > MOST_INPUTS {
+            return HashSet::new();
+        }
+    }
+    let mut denied = HashSet::new();
+    if inputs.len() < 2 {
+        return denied;
+    }
+    for input in inputs {
+        let traced = analysis.traces.iter().map(|trace| (trace.listing, &trace.disk));
+        let counted = analysis.histograms.iter().map(|sample| (sample.listing, &sample.disk));
+        let averaged = analysis.intervals.iter().map(|row| (row.listing, &row.disk));
+        let here = traced.chain(counted).chain(averaged);
+        let disks: HashSet<&String> = here
+            .filter(|(listing, disk)| analysis.input(*listing) == input && !disk.is_empty())
+            .map(|(_, disk)| disk)
+            .collect();
+        for disk in disks {
+            let found = clearances(analysis, known, input, disk);
+            if found.iter().any(|known| known.confidence < ACQUITS) {
+                denied.insert(disk.clone());
+            }
+        }
+    }
+    denied
 }
 
 /// Whether something about the device itself is suspected, if only faintly.
@@ -149,35 +206,50 @@ fn is_remark(analysis: &Analysis, ranked: &Ranked, input: &str, disk: &str) -> b
 
 /// What every listing of the input says of a disk; a listing that speaks against it has
 /// confidence 0, one that cannot tell says nothing.
-fn clearances(analysis: &Analysis, input: &str, disk: &str) -> Vec<Clearance> {
-    let here = |listing: usize, name: &str| analysis.input(listing) == input && name == disk;
+fn clearances(
+    analysis: &Analysis,
+    (rows, narrowest): (&[Vec<&IntervalSample>], &HashMap<Counted, f64>),
+    input: &str,
+    disk: &str,
+) -> Vec<Clearance> {
+    let here = |listing: usize, name: &str| name == disk && analysis.input(listing) == input;
     let traces = analysis.traces.iter().filter(|trace| here(trace.listing, &trace.disk));
-    let rows = analysis
-        .rows_by_listing()
-        .into_iter()
-        .filter(|rows| rows.first().is_some_and(|row| here(row.listing, &row.disk)));
+    let rows =
+        rows.iter().filter(|rows| rows.first().is_some_and(|row| here(row.listing, &row.disk)));
     let histograms = analysis.histograms.iter().filter(|sample| here(sample.listing, &sample.disk));
-    let histograms = histograms.filter(|sample| !has_a_narrower(analysis, sample));
+    let histograms = histograms.filter(|sample| !has_a_narrower(narrowest, sample));
     traces
         .filter_map(|trace| of_trace(analysis, trace))
-        .chain(rows.filter_map(|rows| of_rows(analysis, &rows)))
+        .chain(rows.filter_map(|rows| of_rows(analysis, rows)))
         .chain(histograms.filter_map(|sample| of_histogram(analysis, sample)))
         .collect()
 }
 
 /// Whether the same requests are told of without the time their program took to send them: fio's `clat`
 /// beside its `lat`.
-fn has_a_narrower(analysis: &Analysis, sample: &HistogramSample) -> bool {
-    let of = |sample: &HistogramSample| {
-        let known = sample.known;
-        (sample.listing, known.device, known.op, known.layer, known.stage, known.histogram.count())
-    };
-    let mean = |sample: &HistogramSample| sample.known.histogram.mean_ns().map(|(ns, _)| ns);
-    sample.known.layer == Layer::Application
-        && sample.known.stage == Stage::Total
-        && analysis.histograms.iter().any(|other| {
-            of(other) == of(sample) && mean(other).zip(mean(sample)).is_some_and(|(a, b)| a < b)
-        })
+fn has_a_narrower(narrowest: &HashMap<Counted, f64>, sample: &HistogramSample) -> bool {
+    let Some((counted, mean)) = counted(sample) else { return false };
+    narrowest.get(&counted).is_some_and(|least| *least < mean)
+}
+
+/// Where, of what and how many a program's histogram counts.
+type Counted = (usize, DeviceId, Option<Op>, u64);
+
+/// Of a histogram of whole times that a program waited, with their mean, ns.
+fn counted(sample: &HistogramSample) -> Option<(Counted, f64)> {
+    let known = sample.known;
+    let is_one = known.layer == Layer::Application && known.stage == Stage::Total;
+    let (mean, _) = known.histogram.mean_ns().filter(|_| is_one)?;
+    Some(((sample.listing, known.device, known.op, known.histogram.count()), mean))
+}
+
+/// The least mean of those that count the same requests.
+fn narrowest(analysis: &Analysis) -> HashMap<Counted, f64> {
+    let mut least = HashMap::new();
+    for (counted, mean) in analysis.histograms.iter().filter_map(counted) {
+        least.entry(counted).and_modify(|least: &mut f64| *least = least.min(mean)).or_insert(mean);
+    }
+    least
 }
 
 fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Clearance> {
@@ -213,7 +285,7 @@ fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Clearance> {
     ];
     let assumption = trace.s0.assumption.clone();
     let readings = medium_readings::of_trace(analysis, trace);
-    let told = told("mean", mean_ms, trace.s0.median_ms());
+    let told = told("mean", mean_ms, &trace.s0);
     Some(Clearance { listing: trace.listing, confidence, evidence, told, assumption, readings })
 }
 
@@ -240,7 +312,9 @@ fn of_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Clearance> {
     let confidence = if durable { judged.max(BY_CLASS) } else { judged };
     // One write per revolution may be a healthy disk that is made to wait.
     let turning = waits.iter().filter(|(_, row)| row.turn_per_write().is_some()).count();
-    let waits_turns = 2 * turning >= waits.len() && analysis.may_turn(row.device);
+    // And a disk that one writer keeps busy all the time is waited for, however well it does.
+    let serial = waits.iter().filter(|(_, row)| row.is_waited_for_by_a_writer()).count();
+    let waits_turns = 2 * turning.max(serial) >= waits.len() && analysis.may_turn(row.device);
     let confidence = if waits_turns { 0.0 } else { confidence };
     let healthy = format!("healthy service time (assumed class: {})", row.s0.assumption);
     let what = match n {
@@ -257,7 +331,7 @@ fn of_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Clearance> {
     let assumption = row.s0.assumption.clone();
     let readings = medium_readings::of_row(analysis, row);
     let told =
-        told(if n == 1 { "mean" } else { "mean, in 95 % of rows," }, wait, row.s0.median_ms());
+        told(if n == 1 { "mean" } else { "in 95 % of rows a mean of at most" }, wait, &row.s0);
     Some(Clearance { listing: row.listing, confidence, evidence, told, assumption, readings })
 }
 
@@ -267,14 +341,18 @@ fn of_histogram(analysis: &Analysis, sample: &HistogramSample) -> Option<Clearan
     // What a program waited for is not the device's alone: where even that is short the device is well,
     // unless memory answered.
     let by_program = sample.known.layer == Layer::Application && sample.known.stage == Stage::Total;
-    let at_once = audit::at_once(analysis.listing(sample.listing), sample.known.device);
+    let at_once = analysis.at_once(sample.listing, sample.known.device);
     let alone = by_program && at_once == Some(1.0);
     let largest_ms = histogram.max_ns.map_or(f64::INFINITY, |ns| ns as f64 / 1e6);
     let few = n >= FEWEST && largest_ms < WITHIN_SLOWEST * sample.s0.slowest_ms();
     let many = n >= EVENTS_NEEDED as u64;
     let tells = (sample.known.layer == Layer::Block && many) || (alone && (many || few));
-    // Past the page cache memory answers nothing.
     let listing = analysis.listing(sample.listing);
+    // What was counted since long ago says nothing of now.
+    if listing.facts.iter().any(|fact| fact.key == key::COUNTERS_SINCE) {
+        return None;
+    }
+    // Past the page cache memory answers nothing.
     let by_device = !alone || runs::is_direct(listing);
     let (mean_ns, _) =
         histogram.mean_ns().filter(|(ns, _)| tells && (*ns > MEMORY_NS || by_device))?;
@@ -305,15 +383,14 @@ fn of_histogram(analysis: &Analysis, sample: &HistogramSample) -> Option<Clearan
         ),
     ];
     let assumption = sample.s0.assumption.clone();
-    let told = told("mean", mean_ms, sample.s0.median_ms());
+    let told = told("mean", mean_ms, &sample.s0);
     let listing = sample.listing;
     Some(Clearance { listing, confidence, evidence, told, assumption, readings: None })
 }
 
 /// `mean 5.26 ms, a healthy one needs 4.5 ms`.
-fn told(what: &str, latency_ms: f64, needs_ms: f64) -> String {
-    let (latency, needs) = (phrase::ms(latency_ms), phrase::ms(needs_ms));
-    format!("{what} {latency}, a healthy one needs {needs}")
+fn told(what: &str, latency_ms: f64, s0: &HealthyServiceTime) -> String {
+    format!("{what} {}, a healthy one needs {}", phrase::ms(latency_ms), s0.range())
 }
 
 fn judged(mean_ms: f64, by_votes: f64, slowest_ms: f64, tail: f64) -> f64 {
@@ -361,8 +438,8 @@ fn finding(analysis: &Analysis, healthy: Vec<(String, Vec<Clearance>)>) -> Optio
     finding.subject.listings = listings;
     finding.sentence = match disks.as_slice() {
         [one] => format!(
-            "{} responds like a healthy device: {quick} (assumed class: {}){}",
-            name(one),
+            "{}: {quick} (assumed class: {}){}",
+            responds(name(one)),
             taken_for.unwrap_or_default(),
             readings.map(|readings| readings.words()).unwrap_or_default()
         ),
@@ -373,6 +450,11 @@ fn finding(analysis: &Analysis, healthy: Vec<(String, Vec<Clearance>)>) -> Optio
         "the problem did not occur during the capture",
         "the device belongs to a faster class than assumed",
     ]);
+    if analysis.sees_no_queue(&finding.subject.listings) {
+        let unseen = "time before a request was issued was not seen (D2C only): a limit of a control group or a \
+                      full queue holds I/Os back there";
+        finding.refuted_by.push(unseen.to_string());
+    }
     let made_of = readings.map(|_| Readings::step(disks.first().map_or("", |disk| disk)));
     finding.next_step = made_of.into_iter().collect();
     finding.next_step.extend([
@@ -380,6 +462,14 @@ fn finding(analysis: &Analysis, healthy: Vec<(String, Vec<Clearance>)>) -> Optio
         "look above the block layer: CPU, locks, memory, network".to_string(),
     ]);
     Some(finding)
+}
+
+/// `sdb responds like a healthy device`; some tools tell of all devices together.
+fn responds(who: &str) -> String {
+    match who {
+        "all devices" => format!("{who} respond like healthy ones"),
+        who => format!("{who} responds like a healthy device"),
+    }
 }
 
 fn name(disk: &str) -> &str {

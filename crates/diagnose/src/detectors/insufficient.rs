@@ -245,7 +245,10 @@ fn finding(analysis: &Analysis, ranked: &Ranked, input: &str, disks: &[String]) 
         ),
         None => match unaccused::unread(analysis, input) {
             Some((_, what)) => {
-                format!("{} cannot be judged: not all of the input was read ({what})", named(disks))
+                format!(
+                    "{} cannot be judged: part of the input was not read ({what})",
+                    named(disks)
+                )
             }
             None => {
                 let (amount, what) = match seen {

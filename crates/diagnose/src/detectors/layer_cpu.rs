@@ -1,4 +1,4 @@
-//! The processors are short: programs wait for them, and completions are seen late.
+//! CPU time is short: programs wait for a CPU, and completions are handled late.
 //!
 //! ## Accuses
 //! The machine, or the host that the virtual machine shares. No disk.
@@ -31,7 +31,7 @@ use crate::phrase;
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::LayerCpu,
-    summary: "The processors are short: programs and completions wait for them",
+    summary: "CPU time is short: programs and completions wait for a CPU",
     manual: include_str!("layer_cpu.rs"),
     needs: Needs {
         level: Level::A,
@@ -48,7 +48,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     for finding in &mut findings {
         let Some(first) = finding.evidence.first() else { continue };
         finding.sentence = format!(
-            "the processors are short ({}: {}): programs wait for them, and completions are seen late",
+            "CPU time is short ({}: {}): programs wait for a CPU, and completions are handled late",
             first.quantity,
             phrase::percent(first.amount.value)
         );

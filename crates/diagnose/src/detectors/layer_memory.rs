@@ -71,10 +71,13 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     ];
     let mut findings = shortage::findings(analysis, DETECTOR.verdict, &symptoms);
     for finding in &mut findings {
-        finding.sentence =
-            "memory is short: the machine swaps, or reads again what it had to drop, and programs \
-                            wait for that"
-                .to_string();
+        let Some(first) = finding.evidence.first() else { continue };
+        finding.sentence = format!(
+            "memory is short ({}: {}): the machine swaps or rereads what it evicted, and programs wait \
+             for that",
+            first.quantity,
+            first.amount.words()
+        );
         finding.refuted_by = lines(&["`vmstat 1 10`: `si` and `so` stay at 0"]);
         finding.next_step = lines(&[
             "`vmstat 1 10` and `ps -eo pid,rss,comm --sort -rss | head`: who uses the memory?",

@@ -85,8 +85,8 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
                 }
             }
             finding.sentence = format!(
-                "{} does background work ({said}): it reads or writes all of its members beside what programs \
-                 ask for",
+                "{} runs background work ({said}): it reads or writes all of its members beside the I/O of \
+                 programs",
                 if name.is_empty() { "an array" } else { &name }
             );
             finding.confidence = STATED;

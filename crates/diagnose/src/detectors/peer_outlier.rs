@@ -61,6 +61,10 @@ const RATIO: f64 = 1.3;
 /// The ratio up to which another model of disk explains it: 5400 rpm for 7200 is 1.33, and seeks of the same year's
 /// models differ by a fifth (data sheets).
 const ANOTHER_MODEL: f64 = 1.6;
+/// Peers beyond three healthy times are not well themselves (the bound of health, docs/METHOD.md, 1 Replay); and what is five
+/// times slower than such is slow all the same (a choice).
+const NOT_HEALTHY: f64 = 3.0;
+const FAR_BEYOND: f64 = 5.0;
 /// Odds that a disk flagged by z and ratio is sick before either is weighed: precision at 20
 /// requests per disk is 0.87 (docs/METHOD.md, 7 Peers), and the clauses count from there.
 const PRIOR: f64 = 0.5;
@@ -130,7 +134,10 @@ fn finding(
     let believed = confidence::believe(PRIOR, &clauses);
     // Rotations of 5400 and 7200 per minute and the seeks of two models differ by as much.
     let may_be_model = standing.ratio < ANOTHER_MODEL;
-    finding.confidence = if may_be_model { believed.min(SHAPE_ALONE) } else { believed };
+    // Where the others are slow as well, and it is not far beyond them, they share what is slow.
+    let all_slow = standing.ratio < FAR_BEYOND && peers_are_slow(analysis, listing, &others);
+    let doubted = may_be_model || all_slow;
+    finding.confidence = if doubted { believed.min(SHAPE_ALONE) } else { believed };
     if !peer_families::is_group(family) {
         finding.confidence = finding.confidence.min(OF_TWINS);
     }
@@ -148,6 +155,20 @@ fn finding(
     finding
 }
 
+/// Whether the typical peer is itself far slower than a healthy disk of its class.
+fn peers_are_slow(analysis: &Analysis, listing: usize, others: &[&Member]) -> bool {
+    let healthy_ms = |disk: &str| {
+        let of = |place: usize, name: &str| place == listing && name == disk;
+        let counted = analysis.histograms.iter().find(|known| of(known.listing, &known.disk));
+        let averaged = || analysis.intervals.iter().find(|row| of(row.listing, &row.disk));
+        let counted = counted.map(|known| known.s0.slowest_ms());
+        counted.or_else(|| averaged().map(|row| row.s0.slowest_ms()))
+    };
+    let slower =
+        others.iter().filter_map(|other| Some(other.mean_ns / 1e6 / healthy_ms(&other.disk)?));
+    middle(slower) > NOT_HEALTHY
+}
+
 /// What it would take if it were one of its peers: their middle, within the quickest and the slowest.
 fn like_its_peers(member: &Member, others: &[&Member], typical: f64) -> Option<Forecast> {
     let means = || others.iter().map(|other| other.mean_ns);
@@ -161,10 +182,7 @@ fn path_clause(member: &Member, others: &[&Member]) -> String {
     let Some(own) = member.min_ns else { return String::new() };
     let theirs = middle(others.iter().filter_map(|other| other.min_ns));
     if theirs > 0.0 && own / theirs < SAME_MINIMUM && own / theirs > 1.0 / SAME_MINIMUM {
-        format!(
-            "; at its quickest it is as quick as they are ({}), so the path is fine",
-            phrase::ns(own)
-        )
+        format!("; its minimum ({}) is that of its peers, so the path is fine", phrase::ns(own))
     } else {
         String::new()
     }

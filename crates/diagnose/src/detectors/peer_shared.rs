@@ -104,9 +104,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
             .map(|t| of_trace(analysis, t))
             .collect();
         if members.is_empty() {
-            let rows = analysis.rows_by_listing();
-            let here = rows.iter().filter(|rows| rows.iter().any(|row| row.listing == listing));
-            members = here.filter_map(|rows| of_rows(rows)).collect();
+            members = analysis.rows_in(listing).iter().filter_map(|rows| of_rows(rows)).collect();
         }
         for (parent, family) in families(analysis, members) {
             findings.extend(finding(analysis, listing, parent.as_deref(), &family));

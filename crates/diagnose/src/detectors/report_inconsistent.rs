@@ -190,8 +190,8 @@ fn finding(analysis: &Analysis, inconsistency: &Inconsistency) -> Option<Finding
             let mut finding =
                 new_finding(DETECTOR.verdict, Some(known.device), vec![inconsistency.listing]);
             finding.sentence = format!(
-                "the figures of {} disagree: {} that wait {} each are {} in flight, \
-                 not {}",
+                "the figures of {} disagree: {} times {} of await are {} requests in flight (Little's \
+                 law), not the {} shown",
                 phrase::disk(&disk),
                 phrase::iops(per_s),
                 phrase::ms(await_ms),

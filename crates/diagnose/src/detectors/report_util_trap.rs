@@ -101,7 +101,7 @@ fn finding(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     }
     let mut finding = new_finding(DETECTOR.verdict, Some(low.device), listings);
     finding.sentence = format!(
-        "{disk} was not full at {} busy and {}: with {} instead of {} requests in \
+        "{disk} was not saturated at {} util and {}: with {} instead of {} requests in \
          flight it did {}",
         phrase::percent(low.interval.busy.unwrap_or(1.0)),
         phrase::iops(low.per_s()),

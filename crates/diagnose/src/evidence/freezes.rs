@@ -18,6 +18,9 @@ const QUICK: f64 = 3.0;
 /// Episodes that follow each other without a quick request between are one slow stretch: of a device
 /// that freezes most are apart.
 const UNBROKEN: f64 = 0.5;
+/// From this length on nobody takes a freeze for a slow request, ns; and so many such times are a pattern (choices).
+const UNDOUBTED_NS: f64 = 1e9;
+const APART: usize = 3;
 /// Share of lost events up to which a silence is still the device's: of a stall's many requests
 /// most are then seen. And what is in flight when a trace begins or ends.
 const LOST: f64 = 0.05;
@@ -47,7 +50,15 @@ pub fn of_its_own(analysis: &Analysis, trace: &DeviceTrace) -> Option<Stalls> {
 pub fn recur(stalls: &Stalls) -> bool {
     stalls.episodes.len() >= EPISODES
         && stalls.busy_share > BUSY_SHARE
-        && stalls.unbroken < UNBROKEN
+        && (stalls.unbroken < UNBROKEN || apart(stalls).is_some_and(|times| times > APART))
+}
+
+/// How many times a device froze, if every freeze was so long that none is a slow request: those that follow each
+/// other without a quick request between count once.
+pub fn apart(stalls: &Stalls) -> Option<usize> {
+    let long = stalls.episodes.iter().all(|episode| episode.length_ns() > UNDOUBTED_NS);
+    let times = stalls.episodes.len() as f64 * (1.0 - stalls.unbroken);
+    long.then_some(times.ceil() as usize)
 }
 
 /// The freezes of a device that freezes now and then.

@@ -309,10 +309,9 @@ fn from_disk(
 
 /// The disks of a listing that only averages know: all their rows together.
 fn from_rows(analysis: &Analysis, listing: usize, known: &[Member]) -> Vec<Member> {
-    let of_devices = analysis.rows_by_listing();
-    let here = of_devices.iter().filter(|rows| rows.iter().any(|row| row.listing == listing));
-    let new = here.filter(|rows| {
-        !rows.iter().any(|row| known.iter().any(|member| member.device == row.device))
+    let here = analysis.rows_in(listing);
+    let new = here.iter().filter(|rows| {
+        !rows.first().is_some_and(|row| known.iter().any(|member| member.device == row.device))
     });
     new.filter_map(|rows| from_averages(rows)).collect()
 }

@@ -146,8 +146,8 @@ fn waiting(analysis: &Analysis, place: usize, waits: &Waits, verdict: Verdict) -
     let beside =
         plain.map_or(String::new(), |plain| format!(", a plain write {}", phrase::ms(plain)));
     finding.sentence = format!(
-        "programs wait for flushes: one takes {} on average{beside}; whoever commits one by one gets {} per \
-         second at best",
+        "programs wait for flushes: one takes {} on average{beside}; a program that flushes after each \
+         write does {} per second at best",
         phrase::ms(shown),
         phrase::digits((1000.0 / shown).max(0.01))
     );

@@ -9,7 +9,7 @@ use iowhy_model::{
 };
 
 use crate::analysis::Analysis;
-use crate::analysis::audit;
+use crate::analysis::samples::HistogramSample;
 use crate::baseline::healthy_time::Request;
 use crate::evidence::builder::{computed, estimated, held, lines, new_finding, read_off};
 use crate::evidence::confidence;
@@ -53,6 +53,8 @@ const INFERRED: f64 = 0.87;
 /// A queue makes all requests wait: their median is at least this much of their mean. That of exponential
 /// waits is 0.69 (ln 2); the bound is a choice below it.
 const EVEN: f64 = 0.5;
+/// So few requests are no queue (a choice).
+const FEW_SHARE: f64 = 0.001;
 
 /// Options of fio that pace a run (HOWTO, I/O rate), as they are and as they were spelt.
 const RATES: [&str; 9] = [
@@ -96,7 +98,7 @@ pub fn runs(analysis: &Analysis) -> Vec<Run> {
                         listing: place,
                         device: row.device,
                         name,
-                        at_once: audit::at_once(listing, row.device),
+                        at_once: analysis.at_once(place, row.device),
                         per_s: 0.0,
                         bytes_per_s: 0.0,
                         await_ms: None,
@@ -173,7 +175,25 @@ fn uneven(analysis: &Analysis, run: &Run) -> bool {
         let histogram = &sample.known.histogram;
         Some((histogram.quantile(0.5)?.high_ns as f64, histogram.mean_ns()?.0))
     });
-    of_run.any(|(median, mean)| median < EVEN * mean)
+    of_run.any(|(median, mean)| median < EVEN * mean) || a_few_may_be_all(analysis, run)
+}
+
+/// Whether nothing but minimum, mean and maximum is known of a run, and one request in a thousand that took the
+/// longest would make up the mean: then no queue need have made it.
+fn a_few_may_be_all(analysis: &Analysis, run: &Run) -> bool {
+    let of_run = || {
+        analysis.histograms.iter().filter(|sample| {
+            sample.listing == run.listing
+                && sample.known.device == run.device
+                && sample.known.op.is_none_or(|op| op == run.op)
+        })
+    };
+    let shaped = of_run().any(|sample| !peer_families::is_summary(&sample.known.histogram));
+    let share = |sample: &HistogramSample| {
+        let histogram = &sample.known.histogram;
+        Some(histogram.mean_ns()?.0 / histogram.max_ns.filter(|ns| *ns > 0)? as f64)
+    };
+    !shaped && of_run().filter_map(share).any(|share| share < FEW_SHARE)
 }
 
 /// Runs whose own depth makes the latency, with the verdict `of_large` for large requests and the other
@@ -252,12 +272,11 @@ pub fn deep(analysis: &Analysis, verdict: Verdict, of_large: bool) -> Vec<Findin
 
 /// Runs that stand on a limit that is sold, however many requests they keep in flight.
 pub fn capped(analysis: &Analysis, verdict: Verdict, prior: f64) -> Vec<Finding> {
-    let paced = |run: &Run| {
-        let facts = &analysis.listing(run.listing).facts;
-        let option =
-            |fact: &Fact| fact.key.member_of(key::FIO).is_some_and(|name| RATES.contains(&name));
-        facts.iter().any(option)
-    };
+    let option =
+        |fact: &Fact| fact.key.member_of(key::FIO).is_some_and(|name| RATES.contains(&name));
+    let listings = analysis.recording.listings.iter();
+    let paced: Vec<bool> = listings.map(|listing| listing.facts.iter().any(option)).collect();
+    let paced = |run: &Run| paced.get(run.listing).copied().unwrap_or(false);
     runs(analysis)
         .iter()
         .filter(|run| run.seconds >= LONG_S && !paced(run) && analysis.may_be_limited(run.device))

@@ -1,8 +1,8 @@
 //! The kernel's complaints as lines with a clock, a sector and, where it can be told, a disk.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
-use iowhy_model::{Message, MessageKind, Recording, key};
+use iowhy_model::{Fact, Message, MessageKind, Recording, key};
 
 use crate::facts::disk_names;
 use crate::facts::reading::FactReading;
@@ -29,9 +29,18 @@ const TOGETHER_S: f64 = 5.0;
 /// the disk's port (`device.port`), or if exactly one disk complains within seconds of it.
 pub fn lines<'a>(
     recording: &'a Recording,
-    disks: &[String],
     by_disk: &BTreeMap<String, Vec<FactReading<'a>>>,
 ) -> Vec<LogLine<'a>> {
+    let mut disks: HashMap<*const Fact, &str> = HashMap::new();
+    let mut ports: HashMap<&str, &str> = HashMap::new();
+    for (disk, readings) in by_disk {
+        for reading in readings {
+            disks.entry(reading.fact).or_insert(disk);
+            if reading.fact.key == key::DEVICE_PORT {
+                ports.entry(reading.text()).or_insert(disk);
+            }
+        }
+    }
     let mut lines: Vec<(Option<String>, LogLine<'a>)> = Vec::new();
     for (listing, known) in recording.listings.iter().enumerate() {
         for fact in &known.facts {
@@ -40,17 +49,32 @@ pub fn lines<'a>(
             let Some(message) = fact.value.message() else { continue };
             let reading = FactReading { fact, listing };
             let name = fact.device.map(|id| disk_names::disk(&recording.device_of(id).name));
-            let known_disk = |disk: &&String| {
-                let known = by_disk.get(*disk);
-                known.is_some_and(|all| all.iter().any(|other| std::ptr::eq(other.fact, fact)))
-            };
-            let disk = disks.iter().find(known_disk).cloned();
+            let disk = disks.get(&std::ptr::from_ref(fact)).map(|disk| disk.to_string());
             lines.push((name, LogLine { kind, disk, message, reading }));
         }
     }
-    let ports: Vec<Option<String>> =
-        lines.iter().map(|line| by_port(line, &lines, by_disk)).collect();
-    let found = lines.into_iter().zip(ports);
+    // Times of the messages of each port in each listing.
+    let mut times: HashMap<(&str, usize), Vec<f64>> = HashMap::new();
+    for (name, line) in &lines {
+        if let (Some(name), Some(at_s)) = (name, line.message.at_s) {
+            times.entry((name, line.reading.listing)).or_default().push(at_s);
+        }
+    }
+    times.values_mut().for_each(|times| times.sort_by(f64::total_cmp));
+    let mut known: HashMap<(&str, usize), Option<String>> = HashMap::new();
+    let found: Vec<Option<String>> = lines
+        .iter()
+        .map(|(name, line)| {
+            let port = name.as_deref().filter(|_| line.disk.is_none())?;
+            if let Some(disk) = ports.get(port) {
+                return Some(disk.to_string());
+            }
+            let place = (port, line.reading.listing);
+            let times = times.get(&place)?;
+            known.entry(place).or_insert_with(|| beside(times, &lines)).clone()
+        })
+        .collect();
+    let found = lines.into_iter().zip(found);
     found
         .map(|((_, mut line), port)| {
             line.disk = line.disk.or(port);
@@ -59,35 +83,22 @@ pub fn lines<'a>(
         .collect()
 }
 
-/// The disk behind a port that complained.
-fn by_port(
-    (name, line): &(Option<String>, LogLine),
-    all: &[(Option<String>, LogLine)],
-    by_disk: &BTreeMap<String, Vec<FactReading>>,
-) -> Option<String> {
-    let port = name.as_deref().filter(|_| line.disk.is_none())?;
-    let states =
-        |reading: &FactReading| reading.fact.key == key::DEVICE_PORT && reading.text() == port;
-    if let Some((disk, _)) = by_disk.iter().find(|(_, reading)| reading.iter().any(states)) {
-        return Some(disk.clone());
-    }
-    // Any message of this port near any message of a disk, and of no second one.
+/// The one disk of which a message stands near one of these times; `None` if there are two.
+fn beside(times: &[f64], all: &[(Option<String>, LogLine)]) -> Option<String> {
+    let near = |at_s: f64| {
+        let first = times.partition_point(|time| at_s - time > TOGETHER_S);
+        times.get(first).is_some_and(|time| time - at_s <= TOGETHER_S)
+    };
     let mut found: Option<&str> = None;
-    let of_port = all.iter().filter(|(other, known)| {
-        other.as_deref() == Some(port) && known.reading.listing == line.reading.listing
-    });
-    for (_, mine) in of_port {
-        let near = |other: &LogLine| match (mine.message.at_s, other.message.at_s) {
-            (Some(a), Some(b)) => (a - b).abs() <= TOGETHER_S,
-            _ => false,
-        };
-        for (_, other) in all.iter().filter(|(_, other)| near(other)) {
-            let Some(disk) = other.disk.as_deref() else { continue };
-            if found.is_some_and(|known| known != disk) {
-                return None;
-            }
-            found = Some(disk);
+    for (_, line) in all {
+        let Some(disk) = line.disk.as_deref() else { continue };
+        if found == Some(disk) || !line.message.at_s.is_some_and(near) {
+            continue;
         }
+        if found.is_some() {
+            return None;
+        }
+        found = Some(disk);
     }
     found.map(str::to_string)
 }
