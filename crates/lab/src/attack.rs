@@ -10,6 +10,8 @@
 mod ended;
 #[path = "attack/folders.rs"]
 mod folders;
+#[path = "attack/stores.rs"]
+mod stores;
 #[path = "attack/texts.rs"]
 mod texts;
 #[path = "attack/unsaid.rs"]
@@ -43,15 +45,18 @@ const OUTPUTS: &str = "links, FIFOs, folders and the input itself as output";
 const SWAPPED: &str = "a link put in the output's place while it is opened";
 const MACHINE: &str = "the machine itself, or `..`, as a folder";
 
-/// The commands: `{in}` and `{other}` are captures, `{out}` a file to be written.
+/// The commands: `{in}` and `{other}` are captures, `{out}` a file to be written, `{dir}` a folder to be filled.
 const COMMANDS: &[&str] = &[
     "why {in}",
     "why -v {in}",
     "why --json {in}",
+    "why --learn {out} {in}",
     "why - < {in}",
     "stat {in}",
     "stat --json {in}",
+    "stat --csv {in}",
     "hist {in}",
+    "hist --csv {in}",
     "hist --json --over 1us {in}",
     "snoop {in}",
     "snoop --json {in}",
@@ -71,6 +76,7 @@ const COMMANDS: &[&str] = &[
     "convert {in} {out} --to native-capture",
     "convert {in} {out} --to parquet",
     "convert {in} {out} --to pylatencymap",
+    "export {in} --parquet {dir} --host h --began @1795377600",
 ];
 
 /// What became of one way.
@@ -131,6 +137,7 @@ pub fn attack(
         ),
         field.archives(hostile, &mut random)?,
         field.folders(hostile, &mut random)?,
+        field.stores(hostile.max(20), &mut random)?,
         field.outputs(hostile, &mut random)?,
         field.swapped(hostile.min(20) as usize)?,
         field.machine()?,
@@ -360,6 +367,7 @@ impl Field<'_> {
             run.arg(
                 word.replace("{in}", &shown(input))
                     .replace("{other}", &shown("other"))
+                    .replace("{dir}", &shown("tables"))
                     .replace("{out}", &out.display().to_string()),
             );
         }
@@ -463,7 +471,11 @@ pub fn table(rows: &[Row]) -> String {
     text
 }
 
-fn read_samples(samples: &Path) -> io::Result<Vec<(String, Vec<u8>)>> {
+/// The samples below a folder by name, the first megabyte of each.
+///
+/// # Errors
+/// If one cannot be read.
+pub fn read_samples(samples: &Path) -> io::Result<Vec<(String, Vec<u8>)>> {
     let mut texts = Vec::new();
     let mut folders: Vec<PathBuf> = vec![samples.to_path_buf()];
     while let Some(folder) = folders.pop() {

@@ -7,6 +7,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeVal;
+
 /// One shape of input.
 pub struct Shape {
     /// Its name, for the table.
@@ -81,7 +84,15 @@ pub const SHAPES: &[Shape] = &[
 ];
 
 /// The commands that are timed.
-pub const COMMANDS: [&str; 6] = ["why", "stat", "hist", "snoop", "map", "convert --to json"];
+pub const COMMANDS: [&str; 7] = [
+    "why",
+    "stat",
+    "hist",
+    "snoop",
+    "map",
+    "convert --to json",
+    "export --host h --began @1795377600",
+];
 
 const BIOSNOOP: &str = "TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)\n";
 const IOSTAT: &str = "Linux 6.1.0 (host) \t11/22/2026 \t_x86_64_\t(4 CPU)\n\n\
@@ -147,7 +158,7 @@ pub struct Point {
 
 impl Row {
     /// Times it once more and keeps the shorter time of each size: what runs beside it on the same
-    /// processors adds to the time of one run, and takes nothing away.
+    /// processors makes a run longer, never shorter.
     ///
     /// # Errors
     /// As [`growth`].
@@ -165,14 +176,17 @@ impl Row {
     }
 
     /// The slope of time over size, both on a logarithmic scale, of runs that take long enough to
-    /// be timed; `None` of fewer than two.
+    /// be timed; `None` where these are of sizes less than [`SPAN`] apart: between near sizes a
+    /// tenth more time is a tenth more slope.
     pub fn exponent(&self) -> Option<f64> {
-        let timed = self.points.iter().filter(|point| point.seconds >= TIMED);
-        let points: Vec<(f64, f64)> =
-            timed.map(|point| ((point.n as f64).ln(), point.seconds.ln())).collect();
-        if points.len() < 2 {
+        let timed: Vec<&Point> =
+            self.points.iter().filter(|point| point.seconds >= TIMED).collect();
+        let (least, most) = (timed.first()?, timed.last()?);
+        if (most.n as f64) < SPAN * least.n as f64 {
             return None;
         }
+        let points: Vec<(f64, f64)> =
+            timed.iter().map(|point| ((point.n as f64).ln(), point.seconds.ln())).collect();
         let n = points.len() as f64;
         let (x, y) = (
             points.iter().map(|p| p.0).sum::<f64>() / n,
@@ -187,8 +201,10 @@ impl Row {
 /// The exponent at most; what is above it is timed again.
 pub const BAR: f64 = 1.2;
 
-/// Less is mostly the start of the program, s.
-const TIMED: f64 = 0.05;
+/// Less is mostly the start of the program, which takes some 3 ms, s.
+const TIMED: f64 = 0.02;
+/// How many times the smallest timed size the largest is at least, for a slope.
+const SPAN: f64 = 9.0;
 
 /// Times the program on every shape of every size with every command.
 ///
@@ -216,7 +232,7 @@ fn of_shape(
         fs::create_dir_all(&folder)?;
         let (input, bytes) = made(shape, *n, &folder)?;
         for row in &mut rows {
-            let (seconds, mebibytes) = timed(iowhy, row.command, &input)?;
+            let (seconds, mebibytes) = timed(iowhy, row.command, &input, &[0, 1])?;
             let megabytes = bytes as f64 / 1e6;
             row.points.push(Point { n: *n, megabytes, seconds, mebibytes });
         }
@@ -243,43 +259,48 @@ fn made(shape: &Shape, n: usize, folder: &Path) -> io::Result<(PathBuf, usize)> 
     Ok((input, bytes))
 }
 
-/// CPU time of a run, s, and its memory at most, MiB: the shell's own count, and the kernel's of a child
-/// that has ended and was not yet waited for.
-fn timed(iowhy: &Path, command: &str, input: &Path) -> io::Result<(f64, f64)> {
+/// CPU time of a run, s, as the kernel counts it for children that were waited for, and its memory
+/// at most, MiB. One run at a time: a child that ends beside it would be counted too.
+///
+/// # Errors
+/// If the program cannot be run, or ends with a status that is none of these.
+pub fn timed(iowhy: &Path, command: &str, input: &Path, well: &[i32]) -> io::Result<(f64, f64)> {
     let words: Vec<&str> = command.split(' ').collect();
     let mut run = Command::new(iowhy);
     run.arg(words[0]).arg(input);
     if words[0] == "convert" {
         run.arg("-");
     }
+    if words[0] == "export" {
+        run.arg("--parquet").arg(input.with_file_name("tables"));
+    }
     run.args(&words[1..]);
+    let before = of_children()?;
     let mut child = run.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
-    let (mut seconds, mut mebibytes) = (0.0, 0.0f64);
+    let mut mebibytes = 0.0f64;
     let folder = format!("/proc/{}", child.id());
-    loop {
-        let stat = fs::read_to_string(format!("{folder}/stat"))?;
-        // proc_pid_stat(5): after the name in brackets the state, then 10 fields, then user and system
-        // time in hundredths.
-        let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or("").split_whitespace().collect();
-        let ticks = |place: usize| fields.get(place).and_then(|f| f.parse::<f64>().ok());
-        let used = ticks(11).unwrap_or(0.0) + ticks(12).unwrap_or(0.0);
-        seconds = f64::max(seconds, used / 100.0);
+    let status = loop {
         let status = fs::read_to_string(format!("{folder}/status")).unwrap_or_default();
         let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         let peak = peak.and_then(|text| text.split_whitespace().next()?.parse::<f64>().ok());
         mebibytes = mebibytes.max(peak.unwrap_or(0.0) / 1024.0);
-        // A zombie has used all that it will.
-        if fields.first() == Some(&"Z") {
-            break;
+        if let Some(status) = child.try_wait()? {
+            break status;
         }
         std::thread::sleep(std::time::Duration::from_millis(5));
-    }
-    let status = child.wait()?;
-    if !matches!(status.code(), Some(0 | 1)) {
+    };
+    if !status.code().is_some_and(|code| well.contains(&code)) {
         let shown = input.display();
         return Err(io::Error::other(format!("`iowhy {command} {shown}` ended with {status}")));
     }
-    Ok((seconds, mebibytes))
+    Ok((of_children()? - before, mebibytes))
+}
+
+/// CPU time of all children that were waited for, s: getrusage(2).
+fn of_children() -> io::Result<f64> {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
+    let seconds = |time: TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;
+    Ok(seconds(usage.user_time()) + seconds(usage.system_time()))
 }
 
 /// The rows as a table.

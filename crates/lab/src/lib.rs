@@ -5,6 +5,7 @@
 //! - [`corpus`] judges a folder of foreign files.
 //! - [`disk`] is arithmetic: disks, healthy and faulty, as functions of time.
 //! - [`growth`] times the program on inputs of several sizes.
+//! - [`large`] times the program on one large input of every kind.
 //! - [`render`] prints a simulated scenario as each tool would have.
 //! - [`scenarios`] are simulated disks and loads of known fault.
 //! - [`score`] holds verdicts against the truth of simulated disks.
@@ -15,6 +16,7 @@ pub mod attack;
 pub mod corpus;
 pub mod disk;
 pub mod growth;
+pub mod large;
 pub mod render;
 pub mod scenarios;
 pub mod score;

@@ -6,10 +6,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
-use iowhy_lab::attack::{attack, table};
+use iowhy_lab::attack::{attack, read_samples, table};
 use iowhy_lab::corpus::corpus;
 use iowhy_lab::disk::{DiskArgs, Spec};
 use iowhy_lab::growth;
+use iowhy_lab::large;
 use iowhy_lab::render;
 use iowhy_lab::score::{
     Case, Fitted, Score, calibration, forecast_table, forecasts, published_tables, sweep,
@@ -40,6 +41,8 @@ enum Command {
     Attack(Attack),
     /// Times the program on inputs of many listings, devices, files and names, and fits how it grows
     Growth(Growth),
+    /// Times the program on one large input of every kind; fails if one takes more than 20 s of CPU or 512 MiB
+    Large(Large),
     /// Varies captures that earlier versions judged wrongly, and prints how often the answer is right
     Weak(Weak),
 }
@@ -170,6 +173,31 @@ impl Growth {
 }
 
 #[derive(Args)]
+struct Large {
+    /// The program; without it, that beside this one
+    #[arg(long, value_name = "FILE")]
+    iowhy: Option<PathBuf>,
+    /// Size of each input, MB
+    #[arg(long, default_value_t = 100)]
+    megabytes: usize,
+}
+
+impl Large {
+    fn run(&self) -> io::Result<ExitCode> {
+        let beside = std::env::current_exe()?.with_file_name("iowhy");
+        let iowhy = self.iowhy.clone().unwrap_or(beside);
+        let samples = concat!(env!("CARGO_MANIFEST_DIR"), "/../read/samples");
+        let samples = read_samples(Path::new(samples))?.into_iter().map(|(_, text)| text);
+        // A binary one would take all that stands behind it.
+        let samples = samples.filter(|text| !text.contains(&0));
+        let rows = large::large(&iowhy, &samples.collect::<Vec<_>>(), self.megabytes)?;
+        write!(io::stdout(), "{}", large::table(&rows, self.megabytes))?;
+        let holds = rows.iter().all(large::Row::holds);
+        Ok(if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+}
+
+#[derive(Args)]
 struct Weak {
     /// Variations of each kind; scenarios, with `--blame`
     #[arg(long, default_value_t = 200)]
@@ -244,6 +272,7 @@ fn main() -> ExitCode {
         Command::Corpus(folder) => folder.run(),
         Command::Attack(attack) => attack.run(),
         Command::Growth(growth) => growth.run(),
+        Command::Large(large) => large.run(),
         Command::Weak(weak) => weak.run(),
     };
     outcome.unwrap_or_else(|error| {

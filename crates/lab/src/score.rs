@@ -73,8 +73,9 @@ impl Score {
     pub fn tables(&self) -> String {
         let levels = LEVELS.map(|level| tables::level(self, level)).concat();
         format!(
-            "{}\n{levels}{}\n{}",
+            "{}\n{}\n{levels}{}\n{}",
             tables::totals(self),
+            tables::in_the_field(self),
             tables::misleading(self),
             tables::mistakes(self)
         )

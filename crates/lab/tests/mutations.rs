@@ -320,8 +320,6 @@ const DIFFER: &[(&str, &str)] = &[
     ("cases/dusty-disk", "shuffled"),
     // Not mended: with its rows in another order this file clears a disk that it says too little of.
     ("sar/sysstat-10--daily-file-am-pm", "shuffled"),
-    // The first report counts since the pool was imported, a second one is an interval.
-    ("published/P4-23-queue-before-the-log", "doubled"),
     // The banner, which tells that the first report counts since boot, stands somewhere else.
     ("published/P2-28-untrimmed-osd-c", "shuffled"),
 ];

@@ -50,6 +50,10 @@ pub struct Judged {
     pub faulty: bool,
     /// The accusation of a disk that is well, if there is one.
     pub accuses: Option<&'static str>,
+    /// Whether a faulty disk is accused aloud, rightly, and nothing explains it away.
+    pub names: bool,
+    /// How long was watched, s.
+    pub watched_s: f64,
 }
 
 /// One finding, and whether it is right.
@@ -149,6 +153,8 @@ impl Case {
             blame_right: blame.is_some_and(|blame| answers.right(blame)),
             faulty: scenario.truth.faulty,
             accuses: (!scenario.truth.faulty).then(|| answers.accusation(&findings)).flatten(),
+            names: scenario.truth.faulty && answers.names(&findings),
+            watched_s: scenario.span as f64 / 1e9,
         })
     }
 
@@ -270,6 +276,16 @@ impl Answers<'_> {
             ..Impact::default()
         };
         impact.severity() == Some(Severity::None)
+    }
+
+    /// Whether a disk is rightly named as faulty, aloud.
+    fn names(&self, findings: &[Finding]) -> bool {
+        findings.iter().any(|finding| {
+            finding.blames_a_disk()
+                && finding.explained_by.is_none()
+                && finding.confidence >= SAID_ALOUD
+                && self.right(finding)
+        })
     }
 
     /// A disk named as faulty, aloud, which nothing else explains.

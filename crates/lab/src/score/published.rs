@@ -140,12 +140,13 @@ impl Published {
         self.expected == verdict || self.also.iter().any(|also| also == verdict)
     }
 
-    /// The collection it is of: `A`, `P2`, `P3`, `P4`, or `W` for the simulated ones.
+    /// The collection it is of: `A`, `P2` to `P5`, or `W` for the simulated ones.
     pub fn collection(&self) -> &'static str {
         match self.name.split('-').next() {
             Some("P2") => "P2",
             Some("P3") => "P3",
             Some("P4") => "P4",
+            Some("P5") => "P5",
             Some("W") => "W",
             _ => "A",
         }
@@ -378,11 +379,12 @@ pub fn published_tables(collections: &[PathBuf]) -> io::Result<String> {
     out.push_str(&published_table("Second collection, in the layout of the tools", &of("P2")));
     out.push_str(&published_table("Third collection, in the layout of the tools", &of("P3")));
     out.push_str(&published_table("Fourth collection, in the layout of the tools", &of("P4")));
+    out.push_str(&published_table("Fifth collection, in the layout of the tools", &of("P5")));
     out.push_str(&published_table(
         "Simulated captures that version 0.1.0 judged wrongly",
         &of("W"),
     ));
-    let published: Vec<Published> = [of("A"), of("P2"), of("P3"), of("P4")].concat();
+    let published: Vec<Published> = [of("A"), of("P2"), of("P3"), of("P4"), of("P5")].concat();
     out.push_str(&left_out(&published));
     for collection in collections {
         let name = collection.file_name().unwrap_or_default().to_string_lossy();

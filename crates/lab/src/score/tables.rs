@@ -42,6 +42,55 @@ pub(super) fn totals(score: &Score) -> String {
     out
 }
 
+/// What that comes to where most disks are well: accusations per 1000 hours watched of healthy disks, and how often an
+/// accusation is right where one capture in so many is of a sick disk.
+pub(super) fn in_the_field(score: &Score) -> String {
+    let mut out = format!(
+        "{:<6} {:>8} {:>8} {:>10} {:>12} {:>8} {:>13} {:>13} {:>13}\n",
+        "level",
+        "h well",
+        "accused",
+        "per 1000 h",
+        "at most",
+        "named",
+        "1 in 5 sick",
+        "1 in 20 sick",
+        "1 in 100"
+    );
+    for level in LEVELS {
+        let here = || score.judged.iter().filter(|judged| judged.level == level);
+        let well: Vec<&Judged> = here().filter(|judged| !judged.faulty).collect();
+        let sick: Vec<&Judged> = here().filter(|judged| judged.faulty).collect();
+        let hours = well.iter().map(|judged| judged.watched_s).sum::<f64>() / 3600.0;
+        let accused = well.iter().filter(|judged| judged.accuses.is_some()).count();
+        let named = sick.iter().filter(|judged| judged.names).count();
+        // Half a case more on each side, so that none seen is not none.
+        let share = |part: usize, all: usize| (part as f64 + 0.5) / (all as f64 + 1.0);
+        let (found, falsely) = (share(named, sick.len()), share(accused, well.len()));
+        let right = |sick: f64| sick * found / (sick * found + (1.0 - sick) * falsely);
+        let _ = writeln!(
+            out,
+            "{:<6} {hours:>8.2} {accused:>8} {:>10.0} {:>12.0} {:>8.3} {:>13.3} {:>13.3} {:>13.3}",
+            level.letter(),
+            accused as f64 * 1000.0 / hours.max(1e-9),
+            poisson_bound(accused) * 1000.0 / hours.max(1e-9),
+            named as f64 / sick.len().max(1) as f64,
+            right(0.2),
+            right(0.05),
+            right(0.01),
+        );
+    }
+    out.push_str("at most: the upper end of the 95 % interval of a Poisson count\n");
+    out
+}
+
+/// The mean of which so few or fewer are counted once in twenty (Wilson and Hilferty's approximation of the
+/// chi-squared quantile, within 1 % here).
+fn poisson_bound(count: usize) -> f64 {
+    let k = count as f64 + 1.0;
+    k * (1.0 - 1.0 / (9.0 * k) + 1.645 / (3.0 * k.sqrt())).powi(3)
+}
+
 /// One line per scenario and level.
 pub(super) fn answers(score: &Score) -> String {
     let mut out = "case,level,confounds,owed,first,confidence,right,admitted,accuses\n".to_string();
