@@ -33,7 +33,21 @@ pub fn reading<'a>(
 ) -> anyhow::Result<()> {
     let named = inputs.into_iter().filter(|input| *input != Path::new("-"));
     let read = named.map(Path::to_path_buf).collect();
-    confine_reading(&Needs { read, write: folders(outputs) })?;
+    confine_reading(&Needs { read, write: folders(outputs), fill: Vec::new() })?;
+    Ok(())
+}
+
+/// Confines a command that reads these captures and fills this folder.
+///
+/// # Errors
+/// If the kernel can and refuses.
+pub fn filling<'a>(
+    inputs: impl IntoIterator<Item = &'a Path>,
+    folder: &Path,
+) -> anyhow::Result<()> {
+    let named = inputs.into_iter().filter(|input| *input != Path::new("-"));
+    let read = named.map(Path::to_path_buf).collect();
+    confine_reading(&Needs { read, write: Vec::new(), fill: vec![folder.to_path_buf()] })?;
     Ok(())
 }
 
@@ -46,7 +60,7 @@ pub fn watching(later: &Later, root: Option<&Path>) -> anyhow::Result<()> {
         Later::More => confine_calls()?,
         Later::Write(folders) => {
             let read = root.map(Path::to_path_buf).into_iter().collect();
-            confine_watching(&Needs { read, write: folders.clone() })?
+            confine_watching(&Needs { read, write: folders.clone(), fill: Vec::new() })?
         }
     };
     Ok(())

@@ -29,6 +29,9 @@ const TOGETHER: u64 = 4 << 30;
 /// A file whose first bytes hold a zero is no text (blktrace's own files are known by their name).
 const LOOKED_AT: usize = 4096;
 
+/// Files that could not be read and are named.
+const NAMED: usize = 3;
+
 /// What became of the files of a folder.
 #[derive(Debug, Default, PartialEq)]
 pub struct Outcome {
@@ -41,6 +44,8 @@ pub struct Outcome {
     pub left_out: usize,
     /// Files and folders that could not be opened or read.
     pub unreadable: usize,
+    /// The first of these, and why.
+    unreadable_first: Vec<String>,
     /// Files beyond the most that are looked at.
     pub forgotten: usize,
     /// Facts read from `sys/block`.
@@ -78,6 +83,14 @@ pub fn pour(
 }
 
 impl Outcome {
+    /// Counts a file or folder that could not be read.
+    fn cannot_read(&mut self, what: &str, why: &dyn std::fmt::Display) {
+        self.unreadable += 1;
+        if self.unreadable_first.len() < NAMED {
+            self.unreadable_first.push(format!("`{what}`: {why}"));
+        }
+    }
+
     /// Whether everything was looked at.
     pub fn is_whole(&self) -> bool {
         self.left_out + self.unreadable + self.forgotten == 0
@@ -86,12 +99,15 @@ impl Outcome {
 
 fn words(folder: &Path, outcome: &Outcome) -> String {
     let Outcome { read, passed, left_out, unreadable, forgotten, facts, .. } = outcome;
-    let mut text = format!(
-        "`{}`: {read} files were read, in {passed} nothing was recognised",
-        folder.display()
-    );
+    let files = match read {
+        1 => "1 file was read".to_string(),
+        _ => format!("{read} files were read"),
+    };
+    let mut text = format!("`{}`: {files}, in {passed} nothing was recognised", folder.display());
+    let more = if *unreadable > NAMED { ", and others" } else { "" };
+    let named = outcome.unreadable_first.join(", ") + more;
     let why = [
-        (*unreadable, "could not be read".to_string()),
+        (*unreadable, format!("could not be read ({named})")),
         (
             *left_out,
             "were left out (too large, too deep, no regular files, or leading out of the folder)"
@@ -147,9 +163,9 @@ const LIVE: [i64; 2] = [0x9fa0, 0x6265_6572];
 /// The regular files below a folder, and links. Links to folders are not followed: what they lead to
 /// is met on its own way.
 fn collect(folder: &Path, root: &Root, depth: usize, files: &mut Vec<PathBuf>, out: &mut Outcome) {
-    let Ok(entries) = fs::read_dir(folder) else {
-        out.unreadable += 1;
-        return;
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) => return out.cannot_read(&folder.display().to_string(), &error),
     };
     let mut entries: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     entries.sort();
@@ -196,7 +212,7 @@ fn read_files(
         let opened = match opened {
             Ok(opened) => opened,
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                outcome.unreadable += 1;
+                outcome.cannot_read(&name, &error);
                 continue;
             }
             Err(_) => {
@@ -250,14 +266,14 @@ fn read_one(
 ) {
     match unpacked(reader) {
         Ok(Unpacked::Archive(mut archive)) => {
-            if pour_archive(&mut *archive, name, only, sink, outcome).is_err() {
-                outcome.unreadable += 1;
+            if let Err(error) = pour_archive(&mut *archive, name, only, sink, outcome) {
+                outcome.cannot_read(name, &error);
             }
         }
         Ok(Unpacked::Capture(mut reader)) => {
-            let Ok(head) = reader.fill_buf() else {
-                outcome.unreadable += 1;
-                return;
+            let head = match reader.fill_buf() {
+                Ok(head) => head,
+                Err(error) => return outcome.cannot_read(name, &error),
             };
             let head = head.get(..head.len().min(LOOKED_AT)).unwrap_or_default();
             if head.is_empty() || head.contains(&0) && !is_read_though_binary(head) {
@@ -269,11 +285,11 @@ fn read_one(
                     outcome.read += 1;
                     outcome.prose.push((name.to_string(), scan.prose));
                 }
-                Err(iowhy_read::Error::Broken { .. }) => outcome.unreadable += 1,
+                Err(error @ iowhy_read::Error::Broken { .. }) => outcome.cannot_read(name, &error),
                 Err(_) => outcome.passed += 1,
             }
         }
-        Err(_) => outcome.unreadable += 1,
+        Err(error) => outcome.cannot_read(name, &error),
     }
 }
 

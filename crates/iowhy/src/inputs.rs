@@ -106,6 +106,12 @@ impl Files {
         Ok((failed, prose))
     }
 
+    /// The same, one input at a time.
+    pub fn each(&self) -> Vec<Files> {
+        let of = |(_, files)| Files { files, ..self.clone() };
+        self.grouped().into_iter().map(of).collect()
+    }
+
     /// Every input with its files: one each, but for blktrace, which writes one file per CPU.
     fn grouped(&self) -> Vec<(String, Vec<PathBuf>)> {
         let stdin = self.files.is_empty().then(|| PathBuf::from("-"));

@@ -20,7 +20,11 @@ pub fn error(error: &anyhow::Error) {
             .or_else(|| cause.downcast_ref::<iowhy_live::Error>().map(|e| e.hint().to_string()))
             .or_else(|| cause.downcast_ref::<iowhy_probe::Error>().map(|e| e.hint().to_string()))
     });
-    say(&format!("{error:#}"), hint.as_deref());
+    // Whoever opens a file says its name; what says nothing more than this was written to stdout.
+    let full = error.downcast_ref::<std::io::Error>();
+    let full = full.is_some_and(|cause| cause.kind() == std::io::ErrorKind::StorageFull);
+    let place = if full { "cannot write to standard output: " } else { "" };
+    say(&format!("{place}{error:#}"), hint.as_deref());
 }
 
 /// Prints what was asked for (`--help`, `--version`), or what is wrong with the command line. Names of

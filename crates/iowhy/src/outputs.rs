@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use rustix::fs::{
-    AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, RenameFlags, Stat, flock, fstat, linkat,
-    open, openat, renameat, renameat_with, stat, statat, unlinkat,
+    AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, RenameFlags, Stat, flock, fstat,
+    fsync, linkat, mkdirat, open, openat, renameat, renameat_with, stat, statat, unlinkat,
 };
 use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -133,6 +133,23 @@ impl Output {
             Ok(()) => Ok(()),
             Err(cause) => Err(self.cannot(cause)),
         }
+    }
+
+    /// The same, once its content is on the disk.
+    ///
+    /// # Errors
+    /// If the disk refuses.
+    pub fn keep_on_disk(mut self) -> anyhow::Result<()> {
+        let kept = self.place.as_mut().map_or(Ok(()), |place| {
+            place.file.sync_all()?;
+            place.settle()?;
+            // Where a folder cannot be synchronised, its file system writes names when it likes.
+            if let Ok(folder) = openat(&place.folder, ".", FOLDER, Mode::empty()) {
+                let _ = fsync(folder);
+            }
+            Ok(())
+        });
+        kept.map_err(|cause| self.cannot(cause))
     }
 
     /// Why it could not be written. A reader that went away is no error of ours.
@@ -274,6 +291,129 @@ impl Drop for Place {
         }
     }
 }
+
+/// How a folder is opened to be read or synchronised.
+const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+/// A folder that is filled with folders and files whose names are ours: made where they are missing,
+/// each file replaced when the new one is whole. No link below it is followed.
+pub struct Tree {
+    shown: PathBuf,
+    folder: OwnedFd,
+}
+
+impl Tree {
+    /// Opens one, made if it is not there.
+    ///
+    /// # Errors
+    /// If it is none, or cannot be made.
+    pub fn open(path: &Path) -> anyhow::Result<Tree> {
+        let opened = std::fs::create_dir_all(path).and_then(|()| {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            Ok(openat(CWD, path, flags, Mode::empty())?)
+        });
+        let folder = opened.map_err(|cause| {
+            let text = format!("cannot write into `{}`: {cause}", path.display());
+            Hinted::error(text, NAME_A_FOLDER)
+        })?;
+        if holds_devices(path) {
+            let text = format!("`{}` is the folder of the device nodes", path.display());
+            return Err(Hinted::error(text, NAME_A_FOLDER));
+        }
+        Ok(Tree { shown: path.to_path_buf(), folder })
+    }
+
+    /// A file in these folders, to be written under a name of its own until it is whole.
+    ///
+    /// # Errors
+    /// If something else stands there, or it cannot be made.
+    pub fn file(&self, folders: &[&str], name: &str) -> anyhow::Result<Output> {
+        let shown = self.path(folders).join(name);
+        let Some(folder) = self.below(folders, true)? else {
+            return Err(cannot(&shown, ErrorKind::NotFound.into()));
+        };
+        let there = match statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::NOENT) => None,
+            there => Some(there.map_err(|cause| cannot(&shown, cause.into()))?),
+        };
+        if let Some(text) = there.as_ref().and_then(|there| objection(there, &shown, &[])) {
+            return Err(text);
+        }
+        let place = Place::new(folder, OsStr::new(name), there.is_some());
+        let place = place.map_err(|cause| cannot(&shown, cause))?;
+        Ok(Output { shown, place: Some(place) })
+    }
+
+    /// The names in these folders; none if there are no such folders.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn names(&self, folders: &[&str]) -> anyhow::Result<Vec<String>> {
+        let Some(folder) = self.below(folders, false)? else { return Ok(Vec::new()) };
+        let read = || -> io::Result<Vec<String>> {
+            let mut names = Vec::new();
+            for entry in Dir::new(openat(&folder, ".", FOLDER, Mode::empty())?)? {
+                names.extend(entry?.file_name().to_str().map(str::to_string));
+            }
+            names.sort();
+            Ok(names)
+        };
+        read().map_err(|cause| {
+            let text = format!("cannot read `{}`: {cause}", self.path(folders).display());
+            Hinted::error(text, NAME_A_FOLDER)
+        })
+    }
+
+    /// Removes a file that is no longer wanted, if it is there.
+    ///
+    /// # Errors
+    /// If the folders cannot be opened.
+    pub fn remove(&self, folders: &[&str], name: &str) -> anyhow::Result<()> {
+        if let Some(folder) = self.below(folders, false)? {
+            // If it stays, the next run removes it.
+            let _ = unlinkat(&folder, name, AtFlags::empty());
+        }
+        Ok(())
+    }
+
+    fn path(&self, folders: &[&str]) -> PathBuf {
+        folders.iter().fold(self.shown.clone(), |path, folder| path.join(folder))
+    }
+
+    /// The innermost of these folders; `None` if one is missing and none is to be made.
+    fn below(&self, folders: &[&str], make: bool) -> anyhow::Result<Option<OwnedFd>> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut inner = self.folder.try_clone()?;
+        for (depth, name) in folders.iter().enumerate() {
+            let refused = |cause: Errno| {
+                let shown = self.path(folders.get(..=depth).unwrap_or_default());
+                let why = match cause {
+                    Errno::NOTDIR | Errno::LOOP => {
+                        "it is no folder, or a link, which is not followed".to_string()
+                    }
+                    cause => io::Error::from(cause).to_string(),
+                };
+                let text = format!("cannot write into `{}`: {why}", shown.display());
+                Hinted::error(text, NAME_A_FOLDER)
+            };
+            inner = match openat(&inner, *name, flags, Mode::empty()) {
+                Ok(there) => there,
+                Err(Errno::NOENT) if !make => return Ok(None),
+                Err(Errno::NOENT) => {
+                    match mkdirat(&inner, *name, Mode::from_raw_mode(0o777)) {
+                        Ok(()) | Err(Errno::EXIST) => {}
+                        Err(cause) => return Err(refused(cause)),
+                    }
+                    openat(&inner, *name, flags, Mode::empty()).map_err(refused)?
+                }
+                Err(cause) => return Err(refused(cause)),
+            };
+        }
+        Ok(Some(inner))
+    }
+}
+
+const NAME_A_FOLDER: &str = "name a folder that you may write to; it is made if it is not there";
 
 /// Replaces a file that this program keeps for itself by one with this text, if it is still the
 /// one that was read (`None`: if there is still none).

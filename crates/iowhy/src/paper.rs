@@ -18,6 +18,7 @@ pub fn style() -> Style {
         width: width.clamp(*WIDTHS.start(), *WIDTHS.end()),
         height,
         colour: colour(),
+        fitted: std::io::stdout().is_terminal(),
         unicode: unicode(),
         ..style
     }

@@ -1,7 +1,6 @@
 //! What the flight recorder kept, as an input like any other: `--store`, `--at`, `--since`, `--until`.
 
-use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -133,7 +132,7 @@ pub fn pour(folder: &Path, past: &Past, cells: bool, sink: &mut dyn Sink) -> any
             touched.truncate(1);
         }
         for capture in touched.iter().filter_map(|one| one.capture.as_ref()) {
-            let file = File::open(capture).map_err(cannot)?;
+            let file = iowhy_store::open_plain(capture).map_err(cannot)?.take(LONGEST_CAPTURE);
             let input = capture.display().to_string();
             iowhy_read::scan(&input, &mut BufReader::with_capacity(1 << 18, file), None, sink)?;
             poured += 1;
@@ -160,6 +159,21 @@ pub fn pour(folder: &Path, past: &Past, cells: bool, sink: &mut dyn Sink) -> any
     Ok(())
 }
 
+/// Bytes of an incident's capture at most, as of any file: what is cut has no end, which is said.
+pub const LONGEST_CAPTURE: u64 = 1 << 30;
+/// Bytes of a verdict at most: one with its report has some hundred thousand.
+const LONGEST_VERDICT: u64 = 64 << 20;
+
+/// The text of an incident's verdict.
+///
+/// # Errors
+/// If it is no regular file, or cannot be read.
+pub fn verdict(path: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    iowhy_store::open_plain(path)?.take(LONGEST_VERDICT).read_to_string(&mut text)?;
+    Ok(text)
+}
+
 /// Whether the I/Os of an incident may touch a stretch of time.
 pub fn touches(incident: &Incident, span: Span) -> bool {
     let at = incident.at_s.saturating_mul(SECOND_NS);
@@ -170,7 +184,8 @@ pub fn touches(incident: &Incident, span: Span) -> bool {
     span.touches(at.saturating_sub(BEFORE_NS), ended)
 }
 
-fn nothing(store: &Store, folder: &Path) -> anyhow::Error {
+/// Says what a store that holds nothing of a time does hold.
+pub fn nothing(store: &Store, folder: &Path) -> anyhow::Error {
     let zone = jiff::tz::TimeZone::system();
     let segments = store.segments().unwrap_or_default();
     let began = |name: Option<&iowhy_store::SegmentName>| {

@@ -27,6 +27,8 @@ pub struct Rows<'a> {
     current: usize,
     /// Single I/Os that wait to be drawn.
     held: usize,
+    /// Listings before this one are drawn to their end.
+    settled: usize,
     out: &'a mut dyn Write,
     selection: &'a Selection,
     style: Style,
@@ -102,6 +104,7 @@ impl<'a> Rows<'a> {
             recording: Recording::with_budget(usize::MAX),
             current: 0,
             held: 0,
+            settled: 0,
             out,
             selection,
             style,
@@ -160,6 +163,11 @@ impl<'a> Rows<'a> {
         Ok(Drawn::Parts { recording: self.recording, refused, incomplete })
     }
 
+    /// Single I/Os of the current listing that wait.
+    fn kept(&self) -> usize {
+        self.recording.listings.get(self.current).map_or(0, |listing| listing.events.len())
+    }
+
     /// Draws all listings before, and of this one what is surely in order.
     fn make_room(&mut self, listing: usize) {
         // What holds single I/Os decides what is written, not averages that happen to stand before.
@@ -169,12 +177,13 @@ impl<'a> Rows<'a> {
             // Its lines are sums over a second.
             self.whole_seconds = self.view == Some(&views::fio_hist_log::VIEW);
         }
-        for before in 0..listing {
+        for before in self.settled..listing {
             let done = self.recording.listings.get(before).is_none_or(|one| one.events.is_empty());
             if !done || !self.parts.contains_key(&before) {
                 self.draw(before, true);
             }
         }
+        self.settled = listing;
         self.draw(listing, false);
     }
 
@@ -318,6 +327,7 @@ impl Sink for Rows<'_> {
     fn resume(&mut self, listing: usize) {
         self.recording.resume(listing);
         self.current = listing;
+        self.settled = self.settled.min(listing);
     }
 
     fn source(&mut self) -> &mut Source {
@@ -337,15 +347,16 @@ impl Sink for Rows<'_> {
     }
 
     fn event(&mut self, event: Event) {
-        self.held += 1;
         if !self.unplaced.is_empty() {
             let there = self.unplaced.extract_if(.., |field| (field.get)(&event).is_some());
             self.left_out.extend(there);
         }
+        let before = self.kept();
         self.recording.event(event);
-        let room = self.stretched;
-        let full = |listing: &Listing| listing.events.len() >= room;
-        if self.recording.listings.get(self.current).is_some_and(full) {
+        let kept = self.kept();
+        // Of the listings past the most that a recording keeps, nothing waits.
+        self.held += kept.saturating_sub(before);
+        if kept >= self.stretched {
             self.make_room(self.current);
         }
     }
@@ -370,5 +381,35 @@ impl Sink for Rows<'_> {
         {
             self.make_room(last);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iowhy_model::{Layer, Op};
+
+    use super::*;
+
+    /// More listings than a recording keeps, each of them short: what is held is what waits, so that
+    /// room is not made again and again for I/Os that are not there.
+    #[test]
+    fn what_is_held_is_what_waits() {
+        let (mut out, selection) = (Vec::new(), Selection::default());
+        let choose: Choose = Box::new(|_| Ok(&views::events::VIEW));
+        let mut rows = Rows::new(&mut out, &selection, Style::plain(), choose);
+        for listing in 0..(1 << 16) + (1 << 13) {
+            rows.begin(Source::new("biosnoop", "a", Level::C));
+            let device = rows.device("sda");
+            for k in 0..3 {
+                let mut event = Event::new(device, Op::Read, Layer::Block);
+                event.completed = Some(Time::from_ns(listing * 10 + k));
+                rows.event(event);
+            }
+            rows.end();
+        }
+        let waiting: usize = rows.recording.listings.iter().map(|one| one.events.len()).sum();
+        assert_eq!(rows.held, waiting);
+        assert!(rows.held < KEPT, "{} wait", rows.held);
+        assert!(rows.settled > 0, "room was made");
     }
 }

@@ -21,7 +21,8 @@ fn attached(child: &Child) {
     let pid = child.id().to_string();
     let ours = rights("self");
     let end = Instant::now() + Duration::from_secs(30);
-    while rights(&pid) == ours && Instant::now() < end {
+    while rights(&pid) == ours {
+        assert!(Instant::now() < end, "in vain for 30 s: it watches");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -65,7 +66,9 @@ fn ended(child: Child) -> (i32, String, String) {
     (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
 }
 
+/// What it tells when it is stopped.
 fn object(child: Child) -> Value {
+    rig::run("kill", &["-INT", &child.id().to_string()]);
     let (_, text, said) = ended(child);
     serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text} {said}"))
 }
@@ -109,7 +112,7 @@ fn every_system_call_of_dd_is_counted_and_the_disk_has_its_part() {
     let dd = own("dd");
     std::fs::copy("/bin/dd", &dd).unwrap();
     let comm = dd.file_name().unwrap().to_str().unwrap();
-    let watching = iowhy(&["syscalls", "--comm", comm, "--json", "--for", "4s"]);
+    let watching = iowhy(&["syscalls", "--comm", comm, "--json", "--for", "5m"]);
     attached(&watching);
     let to = format!("of={}", disk.path);
     rig::run(
@@ -153,7 +156,7 @@ fn requests_of_io_uring_are_counted_one_by_one() {
     let found = rig::run("sh", &["-c", "command -v fio"]);
     std::fs::copy(found.trim(), &fio).unwrap();
     let comm = fio.file_name().unwrap().to_str().unwrap();
-    let watching = iowhy(&["syscalls", "--comm", comm, "--json", "--for", "4s"]);
+    let watching = iowhy(&["syscalls", "--comm", comm, "--json", "--for", "5m"]);
     attached(&watching);
     let job = ["--name=load", "--filename", &disk.path, "--direct=1", "--bs=4k", "--rw=randread"];
     let how = ["--ioengine=io_uring", "--iodepth=8", "--number_ios=5000", "--size=64m"];
@@ -176,7 +179,7 @@ fn every_call_of_a_function_is_timed_also_of_one_that_calls_itself() {
     let program = program();
     let path = program.to_str().unwrap();
     let watch =
-        |words: &[&str]| iowhy(&[&["uprobe", path], words, &["--json", "--for", "4s"]].concat());
+        |words: &[&str]| iowhy(&[&["uprobe", path], words, &["--json", "--for", "5m"]].concat());
     let nap = watch(&["nap"]);
     let deep = watch(&["deep"]);
     let waited = watch(&["waited", "--latency", "arg1:us", "--event", "arg2"]);

@@ -164,7 +164,8 @@ fn sequential_writes_on_a_turning_disk_wait_a_turn_each() {
         );
         // Whatever the machine's CPUs do, the disk itself turns at its own pace.
         assert!((median - 8.333).abs() < 0.1, "{row}");
-        assert!(per_s > 1500.0, "{}", many["answer"]);
+        // A turn takes up to 32 of them with it, and one by one they have a turn each.
+        assert!(per_s > 5.0 * 1e3 / mean, "{}", many["answer"]);
         // One by one they would be a turn each. Where in a turn enqueueing stops is chance: a few
         // may still belong to the burst before, or have been done without being seen yet.
         assert!((1..=32).contains(&left) && bursts <= 4, "{}", many["answer"]);

@@ -240,19 +240,26 @@ fn a_device_that_goes_away_is_said_and_what_it_did_is_kept() {
         return;
     }
     let disk = filled();
+    let other = disk.another(64);
     let file = place("gone");
     let name = file.to_str().unwrap();
-    let recording = iowhy(&["record", "-o", name, "--device", &disk.name, "--for", "60s"]);
+    let devices = ["--device", &disk.name, "--device", &other.name];
+    let how = [&["record", "-o", name, "--for", "60s"][..], &devices].concat();
+    let recording = iowhy(&how);
     attached(&recording);
     read(&disk, 1000);
     disk.detach();
     std::thread::sleep(Duration::from_millis(2500));
+    // The others go on.
+    let before = other.counters()[0];
+    read(&other, 500);
+    let after = other.counters()[0] - before;
     rig::run("kill", &["-INT", &recording.id().to_string()]);
     let (_, _, said) = ended(recording);
     let gone = format!("`{}` went away while it was watched", disk.name);
     assert_eq!(said.matches(&gone).count(), 1, "{said}");
-    let (events, _, _) = held(name);
-    assert!(events >= 990, "{events}");
+    let (events, lost, _) = held(name);
+    assert!(events + lost >= 990 + after, "{events} and {lost} lost, {after} of the other");
     let (_, text, _) = ended(iowhy(&["why", "--json", name]));
     std::fs::remove_file(&file).unwrap();
     assert!(text.contains("went away while it was watched"), "{text}");

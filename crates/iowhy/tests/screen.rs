@@ -144,3 +144,38 @@ fn every_command_that_is_advised_is_one_a_shell_reads() {
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
+
+#[test]
+fn rows_of_single_ios_leave_columns_out_by_rank_and_say_which() {
+    let sample = |name: &str| format!("{}/../read/samples/{name}", env!("CARGO_MANIFEST_DIR"));
+    let snoop = |arguments: &[&str]| -> String {
+        let output = Command::new(env!("CARGO_BIN_EXE_iowhy"))
+            .arg("snoop")
+            .arg(sample("biosnoop/bcc-0.10--queue.txt"))
+            .args(arguments)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let whole = snoop(&[]);
+    assert!(whole.starts_with("TIME(s)") && whole.contains("SECTOR"), "{whole}");
+    assert!(!whole.contains("hidden"), "{whole}");
+    assert_eq!(snoop(&["--width", "80"]), whole);
+    for (width, hidden) in [
+        (79, "SECTOR"),
+        (69, "SECTOR"),
+        (68, "SECTOR, PID"),
+        (60, "SECTOR, PID, BYTES"),
+        (50, "SECTOR, PID, BYTES, QUE(ms)"),
+        (40, "SECTOR, PID, BYTES, QUE(ms), COMM"),
+    ] {
+        let text = snoop(&["--width", &width.to_string()]);
+        let said = format!("# hidden: {hidden}; widen the terminal");
+        assert_eq!(text.lines().nth(1), Some(said.as_str()), "{width}");
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            assert!(line.chars().count() <= width, "{width}: {line}");
+        }
+        assert_eq!(text.lines().count(), whole.lines().count() + 1, "{width}");
+    }
+}

@@ -1,5 +1,5 @@
 //! What the flight recorder tells others: Prometheus, the journal, a program of `--exec`. The first
-//! needs Debian's `prometheus`, all need root and eBPF.
+//! needs Debian's `prometheus`, the one of TLS `openssl`, all need root and eBPF.
 
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
@@ -8,6 +8,7 @@ mod rig;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -174,6 +175,93 @@ fn queries() -> Vec<String> {
         .collect()
 }
 
+/// A certificate of 127.0.0.1 that signed itself, and its key.
+fn certificate(folder: &Path, name: &str) -> (String, String) {
+    let of = |kind: &str| folder.join(format!("{name}.{kind}")).display().to_string();
+    let (certificate, key) = (of("pem"), of("key"));
+    let mut openssl = Command::new("openssl");
+    openssl.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]);
+    openssl.args(["-nodes", "-days", "2", "-subj", "/CN=localhost"]);
+    openssl.args(["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", &key, "-out", &certificate]);
+    let made = openssl.output().expect("openssl");
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    (certificate, key)
+}
+
+/// What a server says under TLS to someone who trusts a certificate.
+fn under_tls(port: u16, trusted: &str, path: &str, field: &str) -> String {
+    let mut client = Command::new("openssl");
+    client.args(["s_client", "-quiet", "-verify_return_error", "-CAfile", trusted]);
+    client.args(["-connect", &format!("127.0.0.1:{port}")]);
+    client.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut client = client.spawn().expect("openssl");
+    let mut request = client.stdin.take().expect("its stdin");
+    // Whom it does not trust it does not ask.
+    let _ = write!(request, "GET {path} HTTP/1.1\r\nHost: localhost\r\n{field}\r\n");
+    let said = client.wait_with_output().expect("openssl").stdout;
+    String::from_utf8_lossy(&said).into_owned()
+}
+
+#[test]
+fn figures_travel_under_tls() {
+    if !can_run(&["openssl"]) {
+        return;
+    }
+    let folder = Folder::new("watch-tls");
+    let (ours, our_key) = certificate(&folder.0, "ours");
+    let (theirs, their_key) = certificate(&folder.0, "theirs");
+    let token = folder.0.join("token").display().to_string();
+    std::fs::write(&token, "0123456789abcdef\n").unwrap();
+    std::fs::set_permissions(&token, PermissionsExt::from_mode(0o600)).unwrap();
+    let store = folder.0.join("store");
+    let options = |key: &str| {
+        let words = ["--listen", "127.0.0.1:0", "--tls-cert", &ours, "--tls-key", key];
+        words.iter().chain(&["--token-file", &token]).map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let refused = |key: &str| {
+        let mut command = iowhy();
+        command.args(["watch", "--for", "1s", "--store"]).arg(&store).args(options(key));
+        let ended = command.output().expect("iowhy");
+        assert_eq!(ended.status.code(), Some(2));
+        String::from_utf8_lossy(&ended.stderr).into_owned()
+    };
+    assert!(refused(&their_key).contains("does not go with the key"));
+    assert!(refused(&ours).contains("cannot be read"));
+    std::fs::set_permissions(&their_key, PermissionsExt::from_mode(0o644)).unwrap();
+    assert!(refused(&their_key).contains("everybody may read"));
+
+    let disk = Loop::new(16, None);
+    let more = options(&our_key);
+    let mut more: Vec<&str> = more.iter().map(String::as_str).collect();
+    more.extend(["--device", &disk.name]);
+    let (recorder, said) = recorder(iowhy(), &store, &more);
+    let port = said.split_once("https://127.0.0.1:").and_then(|(_, rest)| rest.split_once('/'));
+    let port: u16 = port.and_then(|(port, _)| port.parse().ok()).expect("its port");
+    let shown = "Authorization: Bearer 0123456789abcdef\r\n";
+    let text = under_tls(port, &ours, "/metrics", shown);
+    assert!(text.starts_with("HTTP/1.1 200 ") && text.contains("iowhy_seconds_total"), "{text}");
+    assert!(under_tls(port, &ours, "/metrics", "").starts_with("HTTP/1.1 401 "));
+    assert!(under_tls(port, &ours, "/healthz", "").ends_with("ok\n"));
+    assert_eq!(under_tls(port, &theirs, "/healthz", ""), "", "trusted another certificate");
+    assert_eq!(get(port, "/healthz"), None, "answered in clear text");
+    // Who begins no handshake is shut out after a while, and so is who drips one.
+    let mut silent: Vec<TcpStream> =
+        (0..8).map(|_| TcpStream::connect(("127.0.0.1", port)).unwrap()).collect();
+    for (place, stream) in silent.iter_mut().enumerate() {
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        if place % 2 == 0 {
+            stream.write_all(&[22, 3, 1]).unwrap();
+        }
+    }
+    for mut stream in silent {
+        // Ended, or reset with a byte unread.
+        let ended = stream.read_to_end(&mut Vec::new());
+        let waited = |error: &std::io::Error| error.kind() == std::io::ErrorKind::WouldBlock;
+        assert!(!ended.as_ref().is_err_and(waited), "{ended:?}");
+    }
+    recorder.ended();
+}
+
 #[test]
 fn prometheus_computes_the_quantiles_of_hist() {
     if !can_run(&["fio", "prometheus"]) {
@@ -263,6 +351,56 @@ fn prometheus_computes_the_quantiles_of_hist() {
     }
     native.ended();
     classic.ended();
+}
+
+#[test]
+fn tables_are_exported_while_the_recorder_writes() {
+    if !can_run(&["fio"]) {
+        return;
+    }
+    let folder = Folder::new("watch-export");
+    let (store, tables) = (folder.0.join("store"), folder.0.join("tables"));
+    let disk = Loop::new(64, None);
+    disk.fio(&["--rw=write", "--bs=1m", "--size=64m"]);
+    disk.settle();
+    let (recorder, _) = recorder(iowhy(), &store, &["--device", &disk.name]);
+    // Recorded here and now: nobody has to say on which host.
+    let exported = || -> u64 {
+        let mut export = iowhy();
+        export.args(["export", "--parquet"]).arg(&tables).arg("--store").arg(&store);
+        let output = export.output().expect("iowhy export");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        if output.status.code() == Some(2) {
+            println!("nothing yet: {said}");
+            return 0;
+        }
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let ios = text.split(": ").nth(1).and_then(|rest| rest.split(' ').next());
+        let ios = ios.map(|ios| ios.replace(',', "")).and_then(|ios| ios.parse().ok());
+        ios.unwrap_or_else(|| panic!("{text}{said}"))
+    };
+    let read = ["--rw=randread", "--bs=4k", "--number_ios=1000", "--rate_iops=1000"];
+    disk.fio(&read);
+    // Of some I/Os the kernel tells no probe that they completed.
+    let first = until(60, "what was read is exported", || Some(exported()).filter(|n| *n >= 900));
+    disk.fio(&read);
+    until(60, "what was read then, too", || (exported() >= first + 900).then_some(()));
+    recorder.ended();
+    let all = exported();
+    let mut hist = iowhy();
+    hist.args(["hist", "--json", "--store"]).arg(&store);
+    let hist: Value = serde_json::from_slice(&hist.output().expect("iowhy hist").stdout).unwrap();
+    let of = |stage: &str| -> u64 {
+        let all = hist["histograms"].as_array().expect("histograms").iter();
+        all.filter(|one| one["stage"] == stage).filter_map(|one| one["count"].as_u64()).sum()
+    };
+    assert_eq!(["B2Q", "Q2D", "D2C", "Q2C"].map(of).into_iter().max(), Some(all));
+    // The hour that is being recorded has one name, which is replaced each time.
+    let mut names = Command::new("find");
+    names.arg(tables.join("cells")).args(["-name", "*.open.parquet"]);
+    let open = String::from_utf8(names.output().unwrap().stdout).unwrap();
+    let names = open.lines().filter_map(|line| line.rsplit('/').next());
+    assert_eq!(names.collect::<std::collections::BTreeSet<&str>>().len(), 1, "{open}");
 }
 
 fn ns(value: &Value) -> f64 {

@@ -58,9 +58,14 @@ fn an_interrupted_demo_leaves_no_disk_and_no_process_behind() {
             .stdout(Stdio::piped())
             .spawn()
             .expect("rig starts");
+        let begun = Instant::now();
+        while marked_by(demo.id()).is_empty() {
+            assert!(begun.elapsed() < Duration::from_secs(60), "no watcher, no reader was started");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        // The others come a moment later.
         std::thread::sleep(Duration::from_secs(2));
         let marked = marked_by(demo.id());
-        assert!(!marked.is_empty(), "watchers and reader were started");
         let kill = Command::new("kill").args([signal, &demo.id().to_string()]).status();
         assert!(kill.unwrap().success());
         demo.wait().unwrap();

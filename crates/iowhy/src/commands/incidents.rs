@@ -59,16 +59,17 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         Hinted::error(format!("cannot read `{}`: {cause}", folder.display()), "run as root")
     })?;
     for incident in all.iter().filter(|one| past::touches(one, span)) {
-        let text = incident.verdict.as_ref().map(std::fs::read_to_string).transpose();
+        let text = incident.verdict.as_deref().map(past::verdict).transpose();
         let read = text.map_err(anyhow::Error::from).and_then(|text| {
             Ok(text.map(|text| serde_json::from_str::<Value>(&text)).transpose()?)
         });
+        let at_ns = incident.at_s.saturating_mul(1_000_000_000);
         let mut row = match read {
-            Ok(Some(row)) => row,
-            Ok(None) => json!({"id": incident.id, "at_ns": incident.at_s * 1_000_000_000}),
-            Err(_) => {
+            Ok(Some(row)) if row.is_object() => row,
+            Ok(None) => json!({"id": incident.id, "at_ns": at_ns}),
+            Ok(Some(_)) | Err(_) => {
                 unread += 1;
-                json!({"id": incident.id, "at_ns": incident.at_s * 1_000_000_000})
+                json!({"id": incident.id, "at_ns": at_ns})
             }
         };
         row["capture"] =

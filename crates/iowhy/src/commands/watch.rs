@@ -18,14 +18,15 @@
 //! Nothing waits for the disk that the store is on: what cannot be written soon is given up and
 //! counted. A kill costs the second that was about to be written. After the start the recorder has no rights but
 //! those to read what the kernel tells and to write its store. `--listen` serves `/metrics` for Prometheus (text, OpenMetrics, or protobuf with
-//! native histograms) and `/healthz`; with `--token-file` the figures are for those who show the token. There is no TLS:
-//! an address that others can reach belongs behind a proxy. `--otlp` pushes the same figures to an OpenTelemetry
+//! native histograms) and `/healthz`; with `--token-file` the figures are for those who show the token, with `--tls-cert`
+//! and `--tls-key` they are told under TLS 1.2 or 1.3 (both files are read at the start; a new certificate needs a restart). `--otlp` pushes the same figures to an OpenTelemetry
 //! collector, latencies as exponential histograms; a process without any rights does it, and only then.
 //!
 //! ## Examples
 //! `iowhy watch`: into /var/lib/iowhy, until it is stopped; `contrib/iowhy-watch.service` runs it from boot on.
 //! `iowhy watch --store /srv/recorder --keep-for 14d --store-size 4G`: longer, elsewhere.
 //! `iowhy watch --listen 127.0.0.1:9435`: with figures for Prometheus.
+//! `iowhy watch --listen 10.0.0.7:9435 --listen-wide --tls-cert host.pem --tls-key host.key --token-file token`: for others.
 //! `iowhy watch --otlp http://127.0.0.1:4318`: pushed to an OpenTelemetry collector on this machine.
 //! `iowhy watch --exec /usr/local/bin/page-me`: a program for each incident, its JSON on stdin.
 
@@ -83,13 +84,18 @@ struct WatchCommand {
     /// Serve figures for Prometheus at this address: `127.0.0.1:9435`
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<SocketAddr>,
-    /// Allow `--listen` at an address that others can reach; use `--token-file` too
+    /// Allow `--listen` at an address that others can reach; use `--tls-cert` and `--token-file` too
     #[arg(long, requires = "listen")]
     listen_wide: bool,
-    /// Answer only who shows the token on this file's first line (`Authorization: Bearer`); it
-    /// travels in clear text
+    /// Answer only who shows the token on this file's first line (`Authorization: Bearer`)
     #[arg(long, requires = "listen", value_name = "FILE")]
     token_file: Option<PathBuf>,
+    /// Answer under TLS, with the certificates of this PEM file
+    #[arg(long, requires_all = ["listen", "tls_key"], value_name = "FILE")]
+    tls_cert: Option<PathBuf>,
+    /// The private key that belongs to the first of them
+    #[arg(long, requires = "tls_cert", value_name = "FILE")]
+    tls_key: Option<PathBuf>,
     /// Push figures to an OpenTelemetry collector, OTLP over HTTP: `http://127.0.0.1:4318`
     #[arg(long, value_name = "URL", value_parser = collector)]
     otlp: Option<String>,
@@ -136,6 +142,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         listen: asked.listen,
         listen_wide: asked.listen_wide,
         token: asked.token_file,
+        tls: asked.tls_cert.zip(asked.tls_key),
         otlp: asked.otlp.map(|address| (address, pause(asked.otlp_every))),
         exec: asked.exec,
         devices: asked.device,

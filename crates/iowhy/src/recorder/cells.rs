@@ -64,6 +64,8 @@ impl Cells {
         let boot = FactValue::Text(self.boot.clone());
         let path = "/proc/sys/kernel/random/boot_id";
         self.writer.fact(Fact::new(None, key::RECORDER.of("boot"), boot, path));
+        let kernel = rustix::system::uname().release().to_string_lossy().into_owned();
+        self.writer.fact(Fact::new(None, key::HOST_KERNEL, FactValue::Text(kernel), "uname"));
         self.counters = self.writer.begin(source("diskstats", Level::A, Sampling::Sampled));
         self.around = self.writer.begin(source("surroundings", Level::E, Sampling::Sampled));
         for ((device, _), fact) in self.stated.clone() {

@@ -1,5 +1,6 @@
 //! The recorder at work: one second after the other.
 
+use std::io::Read;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use iowhy_live::{
-    BlockTrace, Collector, DiskStats, KernelLog, Surroundings, TraceFilter, TraceMode, TraceOptions,
+    BlockTrace, Collector, DiskStats, KernelLog, Surroundings, TraceMode, TraceOptions,
 };
 use iowhy_model::{Fact, FactValue, Level, Nanos, Recording, Sink, Source, Stage, Time, key};
 use iowhy_store::{Bounds, Learned, SegmentName, Store};
@@ -38,6 +39,8 @@ const BUSY: Duration = Duration::from_millis(40);
 const CALM: Duration = Duration::from_millis(120);
 const CALM_EVENTS: u64 = 2000;
 const SECOND_NS: i64 = 1_000_000_000;
+/// Bytes at most of what was learned before.
+const LEARNED: u64 = 16 << 20;
 /// Histograms are taken with the second, and not before: a pouring costs a grace period of the kernel.
 const HISTOGRAMS: Nanos = Nanos(900_000_000);
 /// Settings, mounts, limits and pressure are read so often, and temperatures.
@@ -82,6 +85,8 @@ pub struct Settings {
     pub listen_wide: bool,
     /// Holds what they have to show.
     pub token: Option<PathBuf>,
+    /// The certificates and the key to answer under TLS with.
+    pub tls: Option<(PathBuf, PathBuf)>,
     /// Where to push figures, and how often.
     pub otlp: Option<(String, Duration)>,
     /// A program for each incident.
@@ -155,7 +160,10 @@ impl Recorder {
     fn begin(settings: &Settings) -> anyhow::Result<Recorder> {
         let stop = Stop::new()?;
         let store = open_store(&settings.store)?;
-        let learned = std::fs::read_to_string(settings.store.join("baseline")).unwrap_or_default();
+        let mut learned = String::new();
+        if let Ok(file) = iowhy_store::open_plain(&settings.store.join("baseline")) {
+            let _ = file.take(LEARNED).read_to_string(&mut learned);
+        }
         let (learned, damaged) = Learned::parse(&learned);
         if damaged > 0 {
             let text =
@@ -168,7 +176,10 @@ impl Recorder {
         });
         let listener =
             settings.listen.map(|address| bind(address, settings.listen_wide)).transpose()?;
-        let token = settings.token.as_deref().map(token).transpose()?;
+        let terms = metrics::Terms {
+            token: settings.token.as_deref().map(token).transpose()?,
+            tls: settings.tls.as_ref().map(|(chain, key)| metrics::tls(chain, key)).transpose()?,
+        };
         let way = Way::open(settings.json, settings.exec.as_deref())?;
         let otlp = settings.otlp.as_ref();
         let sender = otlp.map(|(address, _)| pushing::sender(address)).transpose()?;
@@ -180,8 +191,7 @@ impl Recorder {
         let numbers = numbers(&known, &settings.devices)?;
         let mut trace = BlockTrace::new(TraceOptions {
             devices: numbers,
-            // Everything is slower than this: single I/Os and the histograms of all.
-            filter: TraceFilter { over: Some(Nanos(1)), ..TraceFilter::default() },
+            count_all: true,
             before: true,
             cgroups: true,
             histogram_pause: HISTOGRAMS,
@@ -222,8 +232,13 @@ impl Recorder {
         let shared = Shared::default();
         if let Some(listener) = listener {
             let at = listener.local_addr()?;
-            metrics::serve(listener, &shared, token.as_deref())?;
-            messages::warn(&format!("figures for Prometheus at http://{at}/metrics"), None);
+            metrics::serve(listener, &shared, &terms)?;
+            let scheme = if terms.tls.is_some() { "https" } else { "http" };
+            messages::warn(&format!("figures for Prometheus at {scheme}://{at}/metrics"), None);
+            if !at.ip().is_loopback() && terms.tls.is_none() {
+                let hint = "add `--tls-cert FILE --tls-key FILE`";
+                messages::warn("figures and token cross the network in clear text", Some(hint));
+            }
         }
         if let (Some(sender), Some((address, every))) = (sender, otlp) {
             pushing::start(sender, *every, &shared)?;
@@ -272,6 +287,8 @@ impl Recorder {
             most: usize::try_from(settings.bounds.size / INCIDENT_SHARE).unwrap_or(usize::MAX),
         };
         recorder.look_around(now);
+        // The kernel's types were read, which takes some ten megabytes.
+        iowhy_live::give_back_memory();
         let text = format!("recording into `{}`; Ctrl-C ends", settings.store.display());
         messages::warn(&text, None);
         Ok(recorder)
@@ -326,6 +343,8 @@ impl Recorder {
         self.shared.figures().second(&second);
         if self.seconds.is_multiple_of(SNAPSHOT_S) {
             self.look_around(now);
+            // After a busy minute most of the ring is free.
+            iowhy_live::give_back_memory();
         }
         if let Some(blocks) = self.cells.second(second, now) {
             self.queue.push(Write::Second(blocks, now.wall.div_euclid(SECOND_NS)));
@@ -454,6 +473,8 @@ impl Recorder {
             let before = self.verdict.replace((first.device.clone(), first.verdict.clone()));
             if judged.incident.is_some() {
                 self.tell(&judged);
+                // The incident's I/Os, taken apart, were the largest part of what it holds.
+                iowhy_live::give_back_memory();
                 continue;
             }
             let new = before != self.verdict;
@@ -749,7 +770,7 @@ fn open_store(folder: &Path) -> anyhow::Result<Store> {
 
 fn bind(address: SocketAddr, wide: bool) -> anyhow::Result<TcpListener> {
     if !address.ip().is_loopback() && !wide {
-        let hint = "use `127.0.0.1:PORT` behind a proxy with TLS, or add `--listen-wide` and `--token-file`";
+        let hint = "use `127.0.0.1:PORT`, or add `--listen-wide` with `--tls-cert`, `--tls-key` and `--token-file`";
         return Err(Hinted::error(format!("{address} can be reached by others"), hint));
     }
     TcpListener::bind(address).map_err(|cause| {

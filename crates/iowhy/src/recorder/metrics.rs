@@ -4,6 +4,7 @@ mod exposition;
 mod message;
 mod otlp;
 mod server;
+mod wire;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +14,8 @@ use iowhy_model::{Histogram, Op, Stage};
 use super::intake::Second;
 use super::judging::Brief;
 pub use otlp::{Span, export};
-pub use server::serve;
+pub use server::{Terms, serve};
+pub use wire::tls;
 
 /// Devices with figures of their own; further ones share the name `other`, so that the number of
 /// series is bounded: 5 operations and 3 stages of each.

@@ -144,7 +144,12 @@ pub fn propose(recording: &Recording, findings: &[Finding]) -> Option<Proposal> 
         !closes(known) && known.explained_by.is_none() && same
     });
     let leader = suspects.next();
-    let rival = suspects.next();
+    // The same of another group of I/Os, or something of another disk, contradicts nothing.
+    let rival = suspects.find(|rival| {
+        leader.is_some_and(|leader| {
+            rival.verdict != leader.verdict && rival.subject.device == leader.subject.device
+        })
+    });
     let contested = leader.zip(rival).filter(|(a, b)| b.weight() >= a.weight() * NEAR);
     if !closes(first) && first.confidence >= STANDS && contested.is_none() {
         return None;
@@ -224,6 +229,7 @@ mod tests {
         };
         assert_eq!(propose_for(&[(Verdict::DeviceSlow, 0.9)]), None);
         assert_eq!(propose_for(&[(Verdict::DeviceSlow, 0.9), (Verdict::LoadSaturated, 0.2)]), None);
+        assert_eq!(propose_for(&[(Verdict::DeviceRetry, 0.9), (Verdict::DeviceRetry, 0.9)]), None);
         assert_eq!(propose_for(&[(Verdict::Healthy, 0.8)]), None);
         assert_eq!(propose_for(&[]), None);
         for (verdicts, command) in [
@@ -236,6 +242,14 @@ mod tests {
                 "iowhy probe calibrate /dev/sdb",
             ),
             (&[(Verdict::DeviceRetry, 0.3)], "iowhy probe surface /dev/sdb --for 60s"),
+            (
+                &[
+                    (Verdict::LoadSaturated, 0.7),
+                    (Verdict::LoadSaturated, 0.7),
+                    (Verdict::CapVolume, 0.65),
+                ],
+                "iowhy probe ramp /dev/sdb",
+            ),
             (
                 &[(Verdict::Insufficient, 0.6), (Verdict::ReportUtilTrap, 0.4)],
                 "iowhy probe ramp /dev/sdb",

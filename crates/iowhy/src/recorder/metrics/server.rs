@@ -1,11 +1,15 @@
 //! The server of the figures: two paths, read-only, few connections at a time, each of them short.
 
 use std::io::{self, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::time::{Duration, Instant};
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::ServerConfig;
 
 use super::Shared;
 use super::exposition::{Form, expose};
+use super::wire::Wire;
 
 /// Connections answered at a time; others wait in the system's queue.
 const AT_ONCE: usize = 4;
@@ -14,22 +18,30 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// Bytes of a request's head.
 const HEAD: usize = 8192;
 
-/// Answers on a socket that is bound already, in threads that end with the process. With a token, who does not
-/// show it is told nothing but that the recorder runs.
+/// Who is answered, and how.
+#[derive(Clone, Default)]
+pub struct Terms {
+    /// Who does not show it is told nothing but that the recorder runs.
+    pub token: Option<String>,
+    /// Under TLS; else in clear text.
+    pub tls: Option<Arc<ServerConfig>>,
+}
+
+/// Answers on a socket that is bound already, in threads that end with the process.
 ///
 /// # Errors
 /// If no thread can be started.
-pub fn serve(listener: TcpListener, shared: &Shared, token: Option<&str>) -> io::Result<()> {
+pub fn serve(listener: TcpListener, shared: &Shared, terms: &Terms) -> io::Result<()> {
     for _ in 0..AT_ONCE {
-        let (listener, shared) = (listener.try_clone()?, shared.clone());
-        let token = token.map(str::to_string);
+        let (listener, shared, terms) = (listener.try_clone()?, shared.clone(), terms.clone());
         let thread = std::thread::Builder::new().name("metrics".to_string());
-        thread.stack_size(256 << 10).spawn(move || {
+        thread.stack_size(512 << 10).spawn(move || {
             loop {
                 match listener.accept() {
-                    Ok((stream, _)) => {
+                    Ok((socket, _)) => {
                         // Whoever went away needs no answer.
-                        let _ = answer(stream, &shared, token.as_deref());
+                        let _ = Wire::new(socket, terms.tls.as_ref(), PATIENCE)
+                            .and_then(|wire| answer(wire, &shared, terms.token.as_deref()));
                     }
                     Err(_) => std::thread::sleep(Duration::from_millis(100)),
                 }
@@ -39,9 +51,9 @@ pub fn serve(listener: TcpListener, shared: &Shared, token: Option<&str>) -> io:
     Ok(())
 }
 
-fn answer(mut stream: TcpStream, shared: &Shared, token: Option<&str>) -> io::Result<()> {
-    let head = head(&mut stream)?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+fn answer(mut wire: Wire, shared: &Shared, token: Option<&str>) -> io::Result<()> {
+    let head = head(&mut wire)?;
+    wire.for_another(PATIENCE);
     let mut lines = head.lines();
     let mut words = lines.next().unwrap_or_default().split(' ');
     let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
@@ -73,11 +85,11 @@ fn answer(mut stream: TcpStream, shared: &Shared, token: Option<&str>) -> io::Re
          Connection: close\r\n\r\n",
         body.len()
     );
-    stream.write_all(head.as_bytes())?;
+    wire.write_all(head.as_bytes())?;
     if method != "HEAD" {
-        stream.write_all(&body)?;
+        wire.write_all(&body)?;
     }
-    stream.flush()
+    wire.end()
 }
 
 /// In a time that does not tell where they differ.
@@ -86,18 +98,15 @@ fn is_same(token: &[u8], shown: &[u8]) -> bool {
     token.len() == shown.len() && differ == 0
 }
 
-/// The head of a request, all of it within the time, however slowly it comes.
-fn head(stream: &mut TcpStream) -> io::Result<String> {
-    let begun = Instant::now();
+/// The head of a request.
+fn head(wire: &mut Wire) -> io::Result<String> {
     let mut head = Vec::new();
     let mut buffer = [0; 1024];
     while !head.windows(4).any(|window| window == b"\r\n\r\n") {
-        let left = PATIENCE.saturating_sub(begun.elapsed());
-        if left.is_zero() || head.len() >= HEAD {
-            return Err(io::ErrorKind::TimedOut.into());
+        if head.len() >= HEAD {
+            return Err(io::ErrorKind::InvalidData.into());
         }
-        stream.set_read_timeout(Some(left))?;
-        match stream.read(&mut buffer)? {
+        match wire.read(&mut buffer)? {
             0 => return Err(io::ErrorKind::UnexpectedEof.into()),
             length => head.extend_from_slice(buffer.get(..length).unwrap_or_default()),
         }
@@ -107,6 +116,8 @@ fn head(stream: &mut TcpStream) -> io::Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpStream;
+
     use super::*;
 
     fn ask(address: std::net::SocketAddr, request: &str) -> String {
@@ -123,7 +134,7 @@ mod tests {
         let address = listener.local_addr().expect("an address");
         let shared = Shared::default();
         shared.figures().own.push(("iowhy_up", "Whether it runs.", false, 1.0));
-        serve(listener, &shared, None).expect("threads");
+        serve(listener, &shared, &Terms::default()).expect("threads");
         let text = ask(address, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
         assert!(
             text.starts_with("HTTP/1.1 200 OK\r\n") && text.ends_with("iowhy_up 1\n"),
@@ -146,7 +157,8 @@ mod tests {
         let address = listener.local_addr().expect("an address");
         let shared = Shared::default();
         shared.figures().own.push(("iowhy_up", "Whether it runs.", false, 1.0));
-        serve(listener, &shared, Some("open sesame")).expect("threads");
+        let terms = Terms { token: Some("open sesame".to_string()), tls: None };
+        serve(listener, &shared, &terms).expect("threads");
         let with = |field: &str| ask(address, &format!("GET /metrics HTTP/1.1\r\n{field}\r\n"));
         for field in [
             "",

@@ -1,0 +1,149 @@
+//! A connection of the server: a socket on which nobody lingers, in clear text or under TLS.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+
+use crate::messages::Hinted;
+
+/// A socket whose reads and writes end at a moment, however slowly the other side goes on.
+pub struct Timed {
+    socket: TcpStream,
+    until: Instant,
+}
+
+impl Timed {
+    fn left(&self) -> io::Result<Duration> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
+    }
+}
+
+impl Read for Timed {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.socket.set_read_timeout(Some(self.left()?))?;
+        self.socket.read(into)
+    }
+}
+
+impl Write for Timed {
+    fn write(&mut self, from: &[u8]) -> io::Result<usize> {
+        self.socket.set_write_timeout(Some(self.left()?))?;
+        self.socket.write(from)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.socket.flush()
+    }
+}
+
+/// A connection.
+pub enum Wire {
+    /// As it is.
+    Plain(Timed),
+    /// Under TLS; the handshake is made with the first byte that is read.
+    Tls(Box<StreamOwned<ServerConnection, Timed>>),
+}
+
+impl Wire {
+    /// Of a socket that was accepted, for so long.
+    ///
+    /// # Errors
+    /// If TLS cannot be begun.
+    pub fn new(
+        socket: TcpStream,
+        tls: Option<&Arc<ServerConfig>>,
+        patience: Duration,
+    ) -> io::Result<Wire> {
+        let timed = Timed { socket, until: Instant::now() + patience };
+        let Some(tls) = tls else { return Ok(Wire::Plain(timed)) };
+        let connection = ServerConnection::new(Arc::clone(tls)).map_err(io::Error::other)?;
+        Ok(Wire::Tls(Box::new(StreamOwned::new(connection, timed))))
+    }
+
+    /// From now on, for so long.
+    pub fn for_another(&mut self, patience: Duration) {
+        let timed = match self {
+            Wire::Plain(timed) => timed,
+            Wire::Tls(stream) => &mut stream.sock,
+        };
+        timed.until = Instant::now() + patience;
+    }
+
+    /// Says that all was written.
+    ///
+    /// # Errors
+    /// If the other side is gone.
+    pub fn end(&mut self) -> io::Result<()> {
+        if let Wire::Tls(stream) = self {
+            stream.conn.send_close_notify();
+        }
+        self.flush()
+    }
+}
+
+impl Read for Wire {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Wire::Plain(timed) => timed.read(into),
+            Wire::Tls(stream) => stream.read(into),
+        }
+    }
+}
+
+impl Write for Wire {
+    fn write(&mut self, from: &[u8]) -> io::Result<usize> {
+        match self {
+            Wire::Plain(timed) => timed.write(from),
+            Wire::Tls(stream) => stream.write(from),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Wire::Plain(timed) => timed.flush(),
+            Wire::Tls(stream) => stream.flush(),
+        }
+    }
+}
+
+/// TLS 1.2 and 1.3 with the certificates and the key of two PEM files.
+///
+/// # Errors
+/// If one cannot be read, others may read the key, or the two do not belong together.
+pub fn tls(certificates: &Path, key: &Path) -> anyhow::Result<Arc<ServerConfig>> {
+    use std::os::unix::fs::MetadataExt;
+    let failed = |path: &Path, what: String, hint: &str| {
+        Hinted::error(format!("`{}` {what}", path.display()), hint)
+    };
+    let whole = "name a PEM file: the certificate of this host, then those that signed it";
+    let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(certificates)
+        .and_then(Iterator::collect)
+        .map_err(|cause| failed(certificates, format!("cannot be read: {cause}"), whole))?;
+    if chain.is_empty() {
+        return Err(failed(certificates, "holds no certificate".to_string(), whole));
+    }
+    let private = PrivateKeyDer::from_pem_file(key).map_err(|cause| {
+        failed(key, format!("cannot be read: {cause}"), "name a PEM file with its private key")
+    })?;
+    if std::fs::metadata(key).is_ok_and(|about| about.mode() & 0o007 != 0) {
+        let hint = "chmod 640 or 600 it, and ask for another certificate";
+        return Err(failed(key, "is a private key that everybody may read".to_string(), hint));
+    }
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_single_cert(chain, private)
+        .map_err(|cause| {
+            let hint = "name a certificate and the key that belongs to it";
+            failed(certificates, format!("does not go with the key: {cause}"), hint)
+        })?;
+    Ok(Arc::new(config))
+}
