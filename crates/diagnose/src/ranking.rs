@@ -6,6 +6,8 @@ pub mod impact;
 pub mod own_load;
 pub mod subjects;
 
+use std::collections::BTreeMap;
+
 use iowhy_model::{Evidence, Family, Finding, Inferred, Level, STANDS, Severity, Verdict};
 
 use crate::analysis::Analysis;
@@ -260,7 +262,7 @@ fn bound(analysis: &Analysis, findings: &mut [Finding]) {
 fn carries(analysis: &Analysis, finding: &Finding) -> f64 {
     let level = analysis.level(&finding.subject.listings);
     let rests_on = |listing: &usize| finding.subject.listings.contains(listing);
-    let rows = analysis.intervals.iter().filter(|row| rests_on(&row.listing)).count();
+    let rows = rows_of_a_disk(analysis, finding);
     let counted = analysis.histograms.iter().filter(|sample| rests_on(&sample.listing));
     let counted: u64 = counted.map(|sample| sample.known.histogram.count()).sum();
     let held_back = finding.verdict == Verdict::Healthy && may_be_held_back(analysis, finding);
@@ -290,6 +292,19 @@ fn carries(analysis: &Analysis, finding: &Finding) -> f64 {
         _ if unseen => AVERAGES,
         _ => SUREST,
     })
+}
+
+/// Rows of the disk that has most of them, among those a finding is about: how often anything was seen.
+fn rows_of_a_disk(analysis: &Analysis, finding: &Finding) -> usize {
+    let rests_on = |listing: &usize| finding.subject.listings.contains(listing);
+    let own = finding.subject.device.map(|device| analysis.disk(device));
+    let mut counted: BTreeMap<&str, usize> = BTreeMap::new();
+    for row in analysis.intervals.iter().filter(|row| rests_on(&row.listing)) {
+        if own.as_ref().is_none_or(|own| *own == row.disk) {
+            *counted.entry(&row.disk).or_default() += 1;
+        }
+    }
+    counted.into_values().max().unwrap_or(0)
 }
 
 /// Whether control groups limit a disk that a finding clears: what a throttle holds back waits before any

@@ -6,6 +6,7 @@
 //! screens in one document are two clocks.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::io::BufRead;
 
 use iowhy_model::{Note, Sink, Source, Unread};
@@ -78,6 +79,7 @@ pub fn scan(
         first: Vec::new(),
         asked: 0,
         unsettled: Vec::new(),
+        even: 0,
         scan: Scan::default(),
     };
     let outcome = scanner.run(sink);
@@ -131,6 +133,8 @@ struct Scanner<'a> {
     asked: usize,
     /// Up to which line no line settled it for a format that may be shown many at once.
     unsettled: Vec<(&'static str, u64)>,
+    /// Up to which line the lines ahead have nothing odd in the place of a number.
+    even: u64,
     scan: Scan,
 }
 
@@ -282,11 +286,14 @@ impl Scanner<'_> {
         if line.cut || self.only.is_some() || self.asked > odd::ASKED {
             return Ok(None);
         }
-        let behind: Vec<String> =
-            self.lines.ahead().take(HEAD_LIMIT).map(Cow::into_owned).collect();
-        if !behind.iter().any(|text| odd::has_odd(text)) {
+        let count = self.lines.ahead_count().min(HEAD_LIMIT);
+        let even = self.lines.ahead_to(self.even).min(count);
+        if !self.lines.ahead_from(even).take(count - even).any(|text| odd::has_odd(&text)) {
+            self.even = self.lines.ahead_number_of(count).max(self.even);
             return Ok(None);
         }
+        let behind: Vec<String> =
+            self.lines.ahead().take(HEAD_LIMIT).map(Cow::into_owned).collect();
         let mended: Vec<[String; 3]> = behind.iter().map(|text| odd::all_mended(text)).collect();
         let text = self.lines.text(line).into_owned();
         let bytes = behind.iter().map(String::len).sum::<usize>() + text.len();
@@ -320,7 +327,11 @@ impl Scanner<'_> {
         if line.cut || self.only.is_some() || self.asked > odd::ASKED {
             return Ok(None);
         }
-        let text = self.lines.text(line).into_owned();
+        let text = self.lines.text(line);
+        if !odd::has_odd(&text) {
+            return Ok(None);
+        }
+        let text = text.into_owned();
         let mended = odd::mended(&text);
         self.asked += mended.len() * (text.len() + ASKING);
         for (odd, text) in mended {
@@ -607,22 +618,59 @@ impl Scanner<'_> {
     /// Shows all lines that are known already to those who can be shown many.
     fn ask_at_once(&mut self, asked: &mut [Asked], first: &str, wrapping: &Wrapping) {
         let mut unsettled = std::mem::take(&mut self.unsettled);
-        let texts = self.head(first, HEAD_LIMIT - 1, wrapping);
-        let head: Vec<&str> = texts.iter().map(|text| &**text).collect();
+        let known = self.lines.ahead_count().min(HEAD_LIMIT - 1);
+        let all = OnceCell::new();
         for one in asked.iter_mut().filter(|one| one.at_once) {
-            one.ahead = match self.answer(one, &head, wrapping, &mut unsettled) {
+            let answer = match self.settled_by_none(one, first, known, wrapping, &mut unsettled) {
+                true => Sniff::MoreAtOnce,
+                false => {
+                    let texts = all.get_or_init(|| self.head(first, known, wrapping));
+                    let head: Vec<&str> = texts.iter().map(|text| &**text).collect();
+                    self.answer(one, &head, wrapping, &mut unsettled)
+                }
+            };
+            one.ahead = match answer {
                 // At which line is found out with the others, of whom one may say so earlier.
                 Sniff::Yes => 1,
                 Sniff::No => NEVER,
-                Sniff::More | Sniff::MoreAtOnce => head.len(),
+                Sniff::More | Sniff::MoreAtOnce => known + 1,
             };
         }
         self.unsettled = unsettled;
     }
 
-    /// What a format says of a head. Of a long one it is not shown again the lines that did not settle it
-    /// when a line above was asked about: without them it says yes as before, and where it would say no, it
-    /// asks for more at most.
+    /// Whether a format asks for more of a head of so many lines behind its first. Of a long one it is not
+    /// shown again the lines that did not settle it when a line above was asked about: without them it says
+    /// yes as before, and where it would say no, it asks for more at most.
+    fn settled_by_none(
+        &self,
+        asked: &Asked,
+        first: &str,
+        ahead: usize,
+        wrapping: &Wrapping,
+        unsettled: &mut [(&'static str, u64)],
+    ) -> bool {
+        #[cfg(test)]
+        if tests::SHOWN_ALL.get() {
+            return false;
+        }
+        let known = unsettled.iter_mut().find(|(name, _)| *name == asked.format.name);
+        let Some((_, to)) = known.filter(|_| asked.at_once && wrapping.is_none()) else {
+            return false;
+        };
+        let searched = self.lines.ahead_to(*to);
+        if ahead + 2 < HEAD_LIMIT || searched == 0 {
+            return false;
+        }
+        let settles = |line: Cow<'_, str>| (asked.format.sniff)(&[first, &line]) == Sniff::Yes;
+        if self.lines.ahead_from(searched).take(ahead.saturating_sub(searched)).any(settles) {
+            return false;
+        }
+        *to = self.lines.ahead_number_of(ahead).max(*to);
+        true
+    }
+
+    /// What a format says of a head.
     fn answer(
         &self,
         asked: &Asked,
@@ -630,25 +678,15 @@ impl Scanner<'_> {
         wrapping: &Wrapping,
         unsettled: &mut Vec<(&'static str, u64)>,
     ) -> Sniff {
-        #[cfg(test)]
-        if tests::SHOWN_ALL.get() {
-            return (asked.format.sniff)(head);
+        let ahead = head.len() - 1;
+        let first = head.first().copied().unwrap_or_default();
+        if self.settled_by_none(asked, first, ahead, wrapping, unsettled) {
+            return Sniff::MoreAtOnce;
         }
-        let (Some(first), true) = (head.first(), asked.at_once && wrapping.is_none()) else {
-            return (asked.format.sniff)(head);
-        };
-        let known = unsettled.iter_mut().find(|(name, _)| *name == asked.format.name);
-        let searched = known.as_ref().map_or(0, |(_, to)| self.lines.ahead_to(*to));
-        let rest = head.get(1 + searched..).unwrap_or_default();
-        let settles = |line: &&str| (asked.format.sniff)(&[first, *line]) == Sniff::Yes;
-        let is_long = head.len() + 1 >= HEAD_LIMIT && searched > 0;
-        let answer = match is_long && !rest.iter().any(settles) {
-            true => Sniff::MoreAtOnce,
-            false => (asked.format.sniff)(head),
-        };
-        if answer == Sniff::MoreAtOnce {
-            let to = self.lines.ahead_number_of(head.len() - 1);
-            match known {
+        let answer = (asked.format.sniff)(head);
+        if answer == Sniff::MoreAtOnce && asked.at_once && wrapping.is_none() {
+            let to = self.lines.ahead_number_of(ahead);
+            match unsettled.iter_mut().find(|(name, _)| *name == asked.format.name) {
                 Some((_, known)) => *known = to.max(*known),
                 None => unsettled.push((asked.format.name, to)),
             }

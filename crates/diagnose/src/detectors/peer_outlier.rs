@@ -22,7 +22,8 @@
 //! ## Wrong if
 //! The disk holds other data (a hot spot), is of another model, is being rebuilt, or a neighbour
 //! on the same path disturbs it. Below 1.6 times the peers another model is as likely as a fault, and
-//! the disk is suspected only.
+//! the disk is suspected only; so is one of which one row of averages is known, if it is as quick as a healthy
+//! disk of a class it may be of.
 //!
 //! ## Next step
 //! Drill into this one disk, then take it out of service if its data are redundant.
@@ -136,7 +137,7 @@ fn finding(
     let may_be_model = standing.ratio < ANOTHER_MODEL;
     // Where the others are slow as well, and it is not far beyond them, they share what is slow.
     let all_slow = standing.ratio < FAR_BEYOND && peers_are_slow(analysis, listing, &others);
-    let doubted = may_be_model || all_slow;
+    let doubted = may_be_model || all_slow || may_be_well(analysis, listing, member);
     finding.confidence = if doubted { believed.min(SHAPE_ALONE) } else { believed };
     if !peer_families::is_group(family) {
         finding.confidence = finding.confidence.min(OF_TWINS);
@@ -153,6 +154,18 @@ fn finding(
         "take it out of service if its data are redundant".to_string(),
     ];
     finding
+}
+
+/// Whether all that is known of a disk is one row of averages, and a healthy disk of a class it may be of takes
+/// as long: then its peers may be of another class.
+fn may_be_well(analysis: &Analysis, listing: usize, member: &Member) -> bool {
+    if analysis.level(&[listing]) != Level::A {
+        return false;
+    }
+    let of = |place: usize, name: &str| place == listing && name == member.disk;
+    let mut rows = analysis.intervals.iter().filter(|row| of(row.listing, &row.disk));
+    let (Some(row), None) = (rows.next(), rows.next()) else { return false };
+    member.mean_ns / 1e6 <= row.s0.slowest_ms()
 }
 
 /// Whether the typical peer is itself far slower than a healthy disk of its class.

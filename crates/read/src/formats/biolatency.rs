@@ -129,6 +129,9 @@ impl<'a> Item<'a> {
     }
 
     fn row(text: &'a str) -> Option<(Item<'a>, &'a str)> {
+        if !text.contains("->") {
+            return None;
+        }
         let ([low, "->", high, ":", count], rest) = words(text)? else { return None };
         let count = integer(count).filter(|count| *count <= COUNT_LIMIT)?;
         let bar = rest.trim_start().strip_prefix('|')?.trim_start_matches(['*', '+', ' ']);
@@ -137,6 +140,9 @@ impl<'a> Item<'a> {
     }
 
     fn heading(text: &'a str) -> Option<(Item<'a>, &'a str)> {
+        if !text.starts_with(['u', 'm']) {
+            return None;
+        }
         let ([unit, ":", "count", "distribution"], rest) = words(text)? else { return None };
         Some((Item::Heading(unit_of(unit)?), rest))
     }
@@ -146,6 +152,9 @@ impl<'a> Item<'a> {
         if let Some(value) = text.strip_prefix("All Addresses = ") {
             // tcprtt's table of all it saw.
             return Some((Item::Key("Addresses", value.trim()), ""));
+        }
+        if !text.contains('=') {
+            return None;
         }
         let ([key, "="], rest) = words(text)? else { return None };
         let rest = rest.trim_start();
@@ -161,6 +170,9 @@ impl<'a> Item<'a> {
     }
 
     fn lone(text: &'a str) -> Option<(Item<'a>, &'a str)> {
+        if !text.starts_with(|c: char| c.is_ascii_digit() || c == '^') {
+            return None;
+        }
         let (text, after) = word(text)?;
         if text == "^C" {
             return Some((Item::Interrupt, after));

@@ -52,7 +52,10 @@ fn sniff(lines: &[&str]) -> Sniff {
 }
 
 fn is_heading(line: &str) -> bool {
-    line.split_whitespace().eq(["PID", "COMM", "D", "MAJ", "MIN", "DISK", "I/O", "Kbytes", "AVGms"])
+    line.trim_start().starts_with("PID")
+        && line
+            .split_whitespace()
+            .eq(["PID", "COMM", "D", "MAJ", "MIN", "DISK", "I/O", "Kbytes", "AVGms"])
 }
 
 /// `Tracing... Output every 5 secs. Hit Ctrl-C to end`.
@@ -63,7 +66,7 @@ fn seconds(line: &str) -> Option<f64> {
 
 /// `08:04:11 loadavg: 1.48 0.87 0.45 1/287 14547`.
 fn is_load(line: &str) -> bool {
-    line.split_whitespace().nth(1) == Some("loadavg:")
+    line.contains(':') && line.split_whitespace().nth(1) == Some("loadavg:")
 }
 
 #[derive(Clone, Copy, Default)]

@@ -51,7 +51,8 @@ fn process(line: &str) -> Option<&str> {
 }
 
 fn is_heading(line: &str) -> bool {
-    line.split_whitespace().eq(["Kbytes", ":", "count", "distribution"])
+    line.trim_start().starts_with("Kbytes")
+        && line.split_whitespace().eq(["Kbytes", ":", "count", "distribution"])
 }
 
 #[derive(Default)]

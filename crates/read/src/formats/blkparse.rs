@@ -146,7 +146,11 @@ struct Row<'a> {
 
 impl<'a> Row<'a> {
     fn of(line: &'a str) -> Option<Row<'a>> {
-        if !line.contains('.') {
+        let decimals = |point: usize| {
+            let behind = line.as_bytes().get(point + 1..point + 1 + DECIMALS);
+            behind.is_some_and(|digits| digits.iter().all(u8::is_ascii_digit))
+        };
+        if !memchr::memchr_iter(b'.', line.as_bytes()).any(decimals) {
             return None;
         }
         let mut words = Words(line);

@@ -53,7 +53,8 @@ fn title(line: &str) -> Option<&str> {
 
 /// `            ALL           MIN           AVG           MAX           N`.
 fn is_heading(line: &str) -> bool {
-    line.split_whitespace().eq(["ALL", "MIN", "AVG", "MAX", "N"])
+    line.trim_start().starts_with("ALL")
+        && line.split_whitespace().eq(["ALL", "MIN", "AVG", "MAX", "N"])
 }
 
 #[derive(Default)]

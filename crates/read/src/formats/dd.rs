@@ -73,9 +73,12 @@ struct CopyResult {
 }
 
 fn result(line: &str) -> Option<CopyResult> {
+    if !line.contains('/') {
+        return None;
+    }
     let line = line.trim();
     let digits = line.find(|c: char| !c.is_ascii_digit())?;
-    let (moved, rest) = line.split_at_checked(digits)?;
+    let (moved, rest) = line.split_at_checked(digits).filter(|(moved, _)| !moved.is_empty())?;
     let moved = integer(moved)? as f64;
     // The sizes in brackets come before the time, in BSD's line the rate does after it.
     let bsd = rest.trim_start().strip_prefix("bytes transferred in ");

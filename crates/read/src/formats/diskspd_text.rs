@@ -53,9 +53,8 @@ const OPS: [Op; 2] = [Op::Read, Op::Write];
 fn sniff(lines: &[&str]) -> Sniff {
     let [first, rest @ ..] = lines else { return Sniff::No };
     if first.trim().starts_with("Results for timespan ")
-        || columns(first).is_some()
-        || is_percentiles(first)
-        || is_percentile(first)
+        || first.contains('|')
+            && (columns(first).is_some() || is_percentiles(first) || is_percentile(first))
     {
         return Sniff::Yes;
     }

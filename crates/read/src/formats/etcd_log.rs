@@ -45,6 +45,10 @@ enum Slow {
 }
 
 fn slow(line: &str) -> Option<Slow> {
+    // Each says in several words what was slow.
+    if !line.contains(' ') {
+        return None;
+    }
     let after = |text: &str| {
         line.contains(text).then(|| line.split_once(text)).flatten().map(|(_, rest)| rest)
     };

@@ -504,6 +504,11 @@ mod tests {
         assert_eq!(stamp("<3>[12345.678901] x"), Some("12345.678901"));
         assert_eq!(stamp("[Sat Nov 21 08:36:47 2026] x"), Some("Sat Nov 21 08:36:47 2026"));
         assert_eq!(stamp("Nov  1 08:36:47 web kernel: [  1.000000] x"), Some("Nov  1 08:36:47"));
+        // A time that somebody shortened counts before a message that is the kernel's beyond doubt.
+        assert_eq!(stamp("[81234.110] sd 2:0:0:0: [sdb] Sense Key : x"), Some("81234.110"));
+        assert_eq!(stamp("[81234] blk_update_request: I/O error, dev sdb"), Some("81234"));
+        assert_eq!(stamp("[81234.110] starting the server"), None);
+        assert_eq!(stamp("[3] usual words"), None);
         let iso = "2026-11-21T08:36:47+0000";
         let line = format!("{iso} web kernel: x");
         assert_eq!(split(&line), Some((iso, "x")));

@@ -71,14 +71,16 @@ fn meminfo(line: &str) -> Option<(&str, u64)> {
 
 /// `total used free shared buff/cache available`.
 fn is_free(line: &str) -> bool {
-    line.split_whitespace().take(4).eq(["total", "used", "free", "shared"])
+    line.trim_start().starts_with("total ")
+        && line.split_whitespace().take(4).eq(["total", "used", "free", "shared"])
 }
 
 /// `Filename  Type  Size  Used  Priority`, `NAME TYPE SIZE USED PRIO`.
 fn is_swaps(line: &str) -> bool {
     let is = |titles: [&str; 5]| line.split_whitespace().eq(titles);
-    is(["Filename", "Type", "Size", "Used", "Priority"])
-        || is(["NAME", "TYPE", "SIZE", "USED", "PRIO"])
+    line.trim_start().starts_with(['F', 'N'])
+        && (is(["Filename", "Type", "Size", "Used", "Priority"])
+            || is(["NAME", "TYPE", "SIZE", "USED", "PRIO"]))
 }
 
 #[derive(Clone, Copy, Default, PartialEq)]

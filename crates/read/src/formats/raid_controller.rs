@@ -243,11 +243,12 @@ fn is_errors(text: &str) -> bool {
 /// Lines that only such a tool prints.
 fn begins(text: &str) -> bool {
     let label = text.split_once([':', '=']).map(|(label, _)| label.trim());
-    matches!(
-        label,
-        Some("Current Cache Policy" | "Battery/Capacitor Status" | "Predictive Failure Count")
-    ) || text.starts_with("BBU status for Adapter:")
-        || text.contains("Non-Volatile Cache status:")
+    label.is_some() && text.contains("Non-Volatile Cache status:")
+        || matches!(
+            label,
+            Some("Current Cache Policy" | "Battery/Capacitor Status" | "Predictive Failure Count")
+        )
+        || text.starts_with("BBU status for Adapter:")
         || text == "IR Volume information"
         || text.starts_with("Avago Technologies SAS") && text.contains("IR Configuration Utility")
         || text.starts_with("LSI Corporation SAS") && text.contains("IR Configuration Utility")
@@ -276,9 +277,8 @@ fn subject(text: &str) -> Option<Subject> {
     {
         return Some(Subject::Volume(leading(rest)?.to_string()));
     }
-    if text.contains(" in Slot ")
-        && let Some((name, rest)) = text.split_once(" in Slot ")
-        && (name.starts_with("Smart ") || name.starts_with("HPE ") || name.starts_with("MSA"))
+    if ["Smart ", "HPE ", "MSA"].iter().any(|maker| text.starts_with(maker))
+        && let Some((_, rest)) = text.split_once(" in Slot ")
     {
         return Some(Subject::Controller(leading(rest)?.to_string()));
     }
@@ -302,6 +302,9 @@ enum Row<'a> {
 }
 
 fn volume(text: &str) -> Option<Row<'_>> {
+    if !text.starts_with(['l', 'p', '/']) {
+        return None;
+    }
     let (head, inside) = match text.contains(" (") {
         true => text.split_once(" (").unwrap_or((text, "")),
         false => (text, ""),

@@ -189,14 +189,14 @@ fn plain_attributes(text: &str) -> Vec<(u64, u64)> {
         let name = name.trim_end_matches(':');
         NAMED.iter().find(|(known, _)| *known == name).map(|(_, id)| *id)
     };
+    if !text.contains('=') {
+        return Vec::new();
+    }
     let mut words = text.split_whitespace();
     if let Some(id) = words.next().and_then(id_of) {
         let raw =
             words.find_map(|word| word.strip_prefix("raw=").or(word.strip_prefix("raw_value=")));
         return raw.and_then(integer).map(|raw| (id, raw)).into_iter().collect();
-    }
-    if !text.contains('=') {
-        return Vec::new();
     }
     let data = text.split_once('|').map_or(text, |(_, data)| data);
     let pair = |word: &str| {

@@ -70,10 +70,11 @@ fn is_title(line: &str) -> bool {
 /// Titles over the tty and cpu columns of `-t` and `-c`.
 fn is_other_title(line: &str) -> bool {
     let mut words = line.split_whitespace();
-    matches!(
-        (words.next(), words.next(), words.next()),
-        (Some("cpu" | "tty"), None, None) | (Some("tty"), Some("cpu"), None)
-    )
+    line.trim_start().starts_with(['c', 't'])
+        && matches!(
+            (words.next(), words.next(), words.next()),
+            (Some("cpu" | "tty"), None, None) | (Some("tty"), Some("cpu"), None)
+        )
 }
 
 /// Words of a line; `-r` parts them by commas.

@@ -50,11 +50,14 @@ fn sniff(lines: &[&str]) -> Sniff {
 /// Whether a line is a call of which the result or the time is something else than a number.
 fn is_harmed(line: &str) -> bool {
     let text = line.trim();
+    if !text.ends_with('>') {
+        return false;
+    }
     let known = text.split_once('(').is_some_and(|(head, _)| {
         head.split_whitespace().next_back().is_some_and(|name| op(name).is_some())
     });
     let behind = text.rsplit_once(") = ").map_or("", |(_, behind)| behind);
-    known && text.ends_with('>') && has_odd(behind) && Call::of(text).is_none()
+    known && has_odd(behind) && Call::of(text).is_none()
 }
 
 /// What a call does with a file, and whether only a file can be meant.
@@ -129,7 +132,16 @@ impl<'a> Call<'a> {
 
 /// `% time     seconds  usecs/call     calls    errors syscall`.
 fn is_summary(line: &str) -> bool {
-    line.split_whitespace().eq(["%", "time", "seconds", "usecs/call", "calls", "errors", "syscall"])
+    line.trim_start().starts_with('%')
+        && line.split_whitespace().eq([
+            "%",
+            "time",
+            "seconds",
+            "usecs/call",
+            "calls",
+            "errors",
+            "syscall",
+        ])
 }
 
 #[derive(Default)]

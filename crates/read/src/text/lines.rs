@@ -1,6 +1,7 @@
 //! Lines of bounded length, lent from one buffer, with a few looked at ahead of time.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io::{BufRead, ErrorKind, Read, Result};
 
@@ -49,14 +50,28 @@ pub(crate) struct Lines<'a> {
     pub(crate) number: u64,
     /// Bytes of all lines found.
     pub(crate) bytes: u64,
+    /// What the line said that was mended last, and its place: it is asked for several times.
+    mended: RefCell<(usize, String)>,
 }
 
 impl<'a> Lines<'a> {
     pub(crate) fn new(reader: &'a mut dyn BufRead) -> Self {
         let pending = VecDeque::new();
         let (base, current, fresh, found, escaped, number, bytes) = (0, 0, 0, 0, 0, 0, 0);
-        let buffer = Vec::new();
-        Lines { reader, buffer, base, current, fresh, pending, found, escaped, number, bytes }
+        let (buffer, mended) = (Vec::new(), RefCell::new((usize::MAX, String::new())));
+        Lines {
+            reader,
+            buffer,
+            base,
+            current,
+            fresh,
+            pending,
+            found,
+            escaped,
+            number,
+            bytes,
+            mended,
+        }
     }
 
     /// The next line; the one before can no longer be read.
@@ -83,7 +98,17 @@ impl<'a> Lines<'a> {
 
     /// The lines behind the current one that are known.
     pub(crate) fn ahead(&self) -> impl Iterator<Item = Cow<'_, str>> {
-        self.pending.iter().map(|line| self.text(*line))
+        self.ahead_from(0)
+    }
+
+    /// The same without the first `count` of them.
+    pub(crate) fn ahead_from(&self, count: usize) -> impl Iterator<Item = Cow<'_, str>> {
+        self.pending.iter().skip(count).map(|line| self.text(*line))
+    }
+
+    /// How many are known.
+    pub(crate) fn ahead_count(&self) -> usize {
+        self.pending.len()
     }
 
     /// How many of these have a number up to `number`.
@@ -109,7 +134,13 @@ impl<'a> Lines<'a> {
         match str::from_utf8(bytes) {
             Ok(text) if line.start >= self.escaped && text.is_ascii() => Cow::Borrowed(text),
             Ok(text) => cleaned(text),
-            Err(_) => Cow::Owned(cleaned(&String::from_utf8_lossy(bytes)).into_owned()),
+            Err(_) => {
+                let mut known = self.mended.borrow_mut();
+                if known.0 != line.start {
+                    *known = (line.start, cleaned(&String::from_utf8_lossy(bytes)).into_owned());
+                }
+                Cow::Owned(known.1.clone())
+            }
         }
     }
 

@@ -25,7 +25,7 @@ impl WallTime {
     pub fn read(line: &str) -> Option<WallTime> {
         let line = line.trim();
         let line = line.strip_prefix("Time:").unwrap_or(line);
-        if line.len() > 64 {
+        if line.len() > 64 || !(line.contains(':') || has_epoch(line)) {
             return None;
         }
         let mut parts = Parts::default();
@@ -81,6 +81,11 @@ impl WallTime {
         };
         (seconds >= 0.0).then_some(seconds)
     }
+}
+
+/// Whether so many digits stand side by side as seconds since 1970 have.
+fn has_epoch(line: &str) -> bool {
+    line.as_bytes().split(|byte| !byte.is_ascii_digit()).any(|digits| digits.len() >= 10)
 }
 
 /// What the words of a line were found to be.

@@ -9,8 +9,10 @@ const LONGEST_UPTIME: usize = 9;
 pub(super) fn split(line: &str) -> Option<(&str, &str)> {
     let text = without_level(line.trim_start());
     if let Some((stamp, rest)) = text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        let stamp = bracketed(stamp.trim())?;
         let message = without_caller(rest.strip_prefix(' ').unwrap_or(rest));
+        // Of a time that was shortened only the message says whose it is.
+        let short = || Some(stamp.trim()).filter(|stamp| is_short(stamp) && is_bare(message));
+        let stamp = bracketed(stamp.trim()).or_else(short)?;
         // Web servers print the same time, and then what kind of message it is.
         let of_kernel =
             !message.starts_with('[') && (rest.starts_with(' ') || message.len() < rest.len());
@@ -130,6 +132,14 @@ fn bracketed(stamp: &str) -> Option<&str> {
         return Some(first);
     }
     is_date(stamp).then_some(stamp)
+}
+
+/// Seconds since boot with other than six digits behind the point, as they are retyped: `81234.110`, `81234`.
+fn is_short(stamp: &str) -> bool {
+    let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+    let (whole, fraction) = stamp.split_once('.').unwrap_or((stamp, "0"));
+    let filled = !whole.is_empty() && !fraction.is_empty();
+    filled && digits(whole) && digits(fraction) && whole.len() <= LONGEST_UPTIME
 }
 
 /// `Sat Nov 21 08:36:47 2026` in any language, and `Nov21 08:36` of `dmesg -e`.
