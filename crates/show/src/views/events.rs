@@ -51,10 +51,10 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
     let recording = &report.recording;
     let mut headed = false;
     let mut ends = style.pattern.clone();
+    let traces = recording.listings.iter().filter(|one| one.source.level >= Level::D).count();
     for listing in &recording.listings {
         let any = listing.events.iter().any(|event| style.filter.event(event));
-        let traces = recording.listings.iter().filter(|other| other.source.level >= Level::D);
-        let live = listing.source.level >= Level::D && traces.count() == 1;
+        let live = listing.source.level >= Level::D && traces == 1;
         let columns = Columns {
             queue: sees_queue(listing),
             file: style.files || listing.events.iter().any(|event| event.file.is_some()),

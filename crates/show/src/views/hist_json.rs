@@ -31,26 +31,31 @@ pub const VIEW: View = View {
     write,
 };
 
+/// Written one by one: a capture has hundreds of thousands of them, and a tree of values for each would take
+/// ten times the memory of all the rest.
 fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let recording = &report.recording;
-    let mut histograms: Vec<Value> = Vec::new();
+    write!(out, "{{\"schema\":\"iowhy.hist/1\",\"inputs\":{}", inputs(recording))?;
+    let left_out = Value::from(crate::sources::left_out(recording, &style.filter));
+    write!(out, ",\"left_out\":{left_out},\"histograms\":[")?;
+    let mut written = false;
     for (input, listing) in recording.listings.iter().enumerate() {
-        let shown = if style.verbose && listing.events.is_empty() {
-            let passes = |known: &&Distribution| style.filter.distribution(known) == Some(true);
-            listing.distributions.iter().filter(passes).cloned().collect()
-        } else {
-            distributions(listing, &style.filter, &Edges::standard())
+        let folded = match style.verbose && listing.events.is_empty() {
+            true => None,
+            false => Some(distributions(listing, &style.filter, &Edges::standard())),
         };
-        let wanted = shown.iter().filter(|known| style.stage.is_none_or(|s| known.stage == s));
-        histograms.extend(wanted.map(|known| histogram(recording, listing, input, known)));
+        let passes = |known: &&Distribution| style.filter.distribution(known) == Some(true);
+        let as_they_are = listing.distributions.iter().filter(passes);
+        let shown: Box<dyn Iterator<Item = &Distribution>> = match &folded {
+            Some(folded) => Box::new(folded.iter()),
+            None => Box::new(as_they_are),
+        };
+        for known in shown.filter(|known| style.stage.is_none_or(|stage| known.stage == stage)) {
+            let comma = if std::mem::replace(&mut written, true) { "," } else { "" };
+            write!(out, "{comma}{}", histogram(recording, listing, input, known))?;
+        }
     }
-    let whole = object([
-        ("schema", "iowhy.hist/1".into()),
-        ("inputs", inputs(recording)),
-        ("left_out", crate::sources::left_out(recording, &style.filter).into()),
-        ("histograms", histograms.into()),
-    ]);
-    crate::objects::line(&whole, out)
+    writeln!(out, "]}}")
 }
 
 fn histogram(recording: &Recording, from: &Listing, input: usize, known: &Distribution) -> Value {
