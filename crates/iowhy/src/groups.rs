@@ -1,10 +1,11 @@
 //! Latencies counted apart by what the user asked for, out of histograms and single I/Os.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use iowhy_model::{
-    DeviceId, Distribution, Edges, Event, Flags, Histogram, Layer, Loss, Name, Op, Recording, Sink,
-    Stage, Time, numbers,
+    DeviceId, Distribution, Edges, Event, Flags, Histogram, Layer, Loss, Name, Nanos, Op,
+    Recording, Sink, Stage, Time, numbers,
 };
 
 /// What latencies are counted apart by.
@@ -84,6 +85,8 @@ pub struct Groups {
     losses: Vec<Loss>,
     start: Option<Time>,
     end: Option<Time>,
+    /// How long it was watched, if it was: longer than from the first I/O to the last.
+    watched: Option<Nanos>,
 }
 
 impl Groups {
@@ -91,12 +94,17 @@ impl Groups {
     pub fn new(keys: &[Key]) -> Groups {
         let keys = if keys.is_empty() { vec![Key::Device, Key::Op] } else { keys.to_vec() };
         let (counted, texts, losses) = (BTreeMap::new(), Vec::new(), Vec::new());
-        Groups { keys, counted, texts, losses, start: None, end: None }
+        Groups { keys, counted, texts, losses, start: None, end: None, watched: None }
     }
 
     /// Forgets what was counted.
     pub fn clear(&mut self) {
         *self = Groups::new(&self.keys);
+    }
+
+    /// What was counted, or was not, was watched for so long.
+    pub fn watched(&mut self, length: Duration) {
+        self.watched = i64::try_from(length.as_nanos()).ok().map(Nanos);
     }
 
     /// Counts what a recording holds, and takes it out.
@@ -133,7 +141,8 @@ impl Groups {
             known.op = group.op;
             known.label = self.label(group, recording).map(|label| recording.name(&label));
             known.start = self.start;
-            known.length = self.start.zip(self.end).map(|(start, end)| end - start);
+            known.length =
+                self.watched.or(self.start.zip(self.end).map(|(start, end)| end - start));
             found.push(known);
         }
         let Some(listing) = recording.listings.first_mut() else { return };

@@ -37,6 +37,8 @@ pub struct Plan {
     /// Sample /proc/diskstats (or the tree below `root`) this often, and at the end of each run;
     /// `Duration::MAX` for the latter only.
     pub sample: Option<Duration>,
+    /// Counters, which hold no latencies, are no answer where tracing is refused.
+    pub only_latencies: bool,
     /// Look around too: kernel log, mounts, pressure, limits, temperature.
     pub surroundings: bool,
     /// A folder with `block/DEVICE/stat` files to read instead of this machine's.

@@ -383,7 +383,7 @@ fn event_text(
             messages::warn(&format!("{error}; {costs}"), Some(error.hint()));
             Ok(Some(text))
         }
-        (Err(_), Some(error)) if plan.sample.is_some() => {
+        (Err(_), Some(error)) if plan.sample.is_some() && !plan.only_latencies => {
             fall_back(&error);
             Ok(None)
         }

@@ -226,3 +226,16 @@ fn what_cannot_be_watched_is_said_with_the_reason() {
     let (status, _, said) = ended(iowhy(&["uprobe", me, "+0x7fffffffffff"]));
     assert!(status == 2 && said.contains("no code stands"), "{said}");
 }
+
+#[test]
+fn a_call_that_is_not_counted_is_refused_by_name() {
+    let run = |call: &str| {
+        let words = ["syscalls", "--call", call, "--for", "10ms"];
+        Command::new(env!("CARGO_BIN_EXE_iowhy")).args(words).stdin(Stdio::null()).output()
+    };
+    let ended = run("typo").expect("iowhy");
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(2), "{said}");
+    assert!(said.contains("`typo` is no call that is counted"), "{said}");
+    assert!(said.contains("pread64") && said.contains("io_uring read"), "{said}");
+}

@@ -246,7 +246,18 @@ fn without_the_right_to_trace_counters_are_sampled_and_the_gap_is_named() {
         .gid(65534)
         .output()
         .unwrap();
+    // Counters hold no latencies: where only these are asked for, they are no answer.
+    let refused = Command::new(&binary)
+        .args(["hist", "1", "1"])
+        .stdin(Stdio::null())
+        .uid(65534)
+        .gid(65534)
+        .output()
+        .unwrap();
     std::fs::remove_file(&binary).unwrap();
+    let why = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!((refused.status.code(), refused.stdout.len()), (Some(2), 0), "{why}");
+    assert!(why.contains("cannot trace") && why.contains("hint: "), "{why}");
     let said = String::from_utf8_lossy(&ended.stderr);
     assert!(said.contains("sampling /proc/diskstats instead"), "{said}");
     assert!(said.contains("hint: "), "{said}");

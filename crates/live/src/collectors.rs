@@ -12,7 +12,7 @@ pub use block_events::BlockEvents;
 pub use block_trace::{BlockTrace, TraceMode, TraceOptions};
 pub use diskstats::DiskStats;
 pub use surroundings::{KernelLog, Surroundings};
-pub use syscalls::{CallCount, Syscalls};
+pub use syscalls::{CallCount, Syscalls, call_names};
 pub use uprobe::{EventCount, Uprobe, UprobeOptions};
 
 use std::path::Path;

@@ -40,6 +40,7 @@ pub use collector::Collector;
 pub use collectors::{
     BlockEvents, BlockTrace, COLLECTORS, CallCount, CollectorEntry, DiskStats, EventCount,
     KernelLog, Surroundings, Syscalls, TraceMode, TraceOptions, Uprobe, UprobeOptions, beside,
+    call_names,
 };
 pub use confine::{Bounded, Confinement, Needs, confine_calls, confine_reading, confine_watching};
 pub use cost::Cost;

@@ -48,6 +48,13 @@ const ATOP: &str = "atop's binary log";
 const ATOP_INSTEAD: &str = "print it where it was written: `atop -r FILE -P DSK,LVM,MDD,CPU`";
 const TEXT_INSTEAD: &str = "give the listing as text";
 
+impl Foreign {
+    /// Whether no text begins so: listings that stand in it are parts of something else.
+    pub(crate) fn is_no_text(&self) -> bool {
+        self.begins.iter().any(|byte| !(b' '..=b'~').contains(byte) && !byte.is_ascii_whitespace())
+    }
+}
+
 /// What begins with these bytes, if it is known.
 pub(crate) fn foreign(bytes: &[u8]) -> Option<Foreign> {
     KNOWN.into_iter().find(|known| bytes.starts_with(known.begins))
@@ -71,6 +78,9 @@ mod tests {
         let (told_of, _) = told(b"\x96\xd5\x75\x21\x0c\x06\x01\0").unwrap();
         assert_eq!(told_of, "`x` is sysstat's binary daily file, which is not read");
         assert!(told(b"\x7fELF\x02\x01\x01\0fio: read: IOPS=1").unwrap().0.contains("a program"));
+        // A program that prints listings holds pieces of them.
+        let program = b"\x7fELF\x02\x01\x01\0\n  read: IOPS=%s, BW=%s\n    lat (usec): min=3, max=9, avg=4.1\n";
+        assert!(told(program).unwrap().0.contains("a program"));
         let error = scan("x", &mut &b"PAR 1 of 2\n"[..], None, &mut Recording::new());
         assert!(matches!(error, Err(Error::Nothing { .. })));
     }

@@ -11,7 +11,7 @@ use std::io::BufRead;
 
 use iowhy_model::{Note, Sink, Source, Unread};
 
-use crate::foreign::foreign;
+use crate::foreign::{Foreign, foreign};
 use crate::text::damage::{BEFORE, BROKEN, CUT, is_broken, is_half};
 use crate::text::encoding::{DecodedInput, fill};
 use crate::text::letters::script_of_digits;
@@ -62,6 +62,11 @@ pub fn scan(
 ) -> Result<Scan, Error> {
     let broken = |cause, line, byte| Error::Broken { input: input.to_string(), line, byte, cause };
     let known = foreign(fill(reader).map_err(|cause| broken(cause, 1, 0))?);
+    if let Some(Foreign { what, instead, .. }) = known.filter(|known| known.is_no_text())
+        && only.is_none()
+    {
+        return Err(Error::Foreign { input: input.to_string(), what, instead });
+    }
     let mut decoded = DecodedInput::of(reader).map_err(|cause| broken(cause, 1, 0))?;
     let mut scanner = Scanner {
         input,

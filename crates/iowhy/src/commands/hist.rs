@@ -27,7 +27,7 @@
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::{Args, FromArgMatches};
 use iowhy_live::TraceMode;
@@ -117,6 +117,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         progress: interval > TOLD,
         cgroups: hist.by.contains(&Key::Cgroup),
         sample: compared.then_some(Duration::MAX),
+        only_latencies: true,
         ..Plan::traced(mode, &selection, hist.tracing)?
     })?;
     if hist.records {
@@ -194,6 +195,7 @@ fn grouped(
     // Counts wait in the kernel; only single I/Os would pile up here.
     let step = if mode == TraceMode::Events { COUNTED } else { interval };
     let mut incomplete = false;
+    let mut since = Instant::now();
     for report in 1..=reports(repeat) {
         let end = interval.saturating_mul(u32::try_from(report).unwrap_or(u32::MAX));
         let begin = end.saturating_sub(interval);
@@ -213,6 +215,7 @@ fn grouped(
         agreement.state(&mut recording, plug_clock);
         agreement::without_counters(&mut recording);
         groups.take(&mut recording);
+        groups.watched(since.elapsed());
         groups.put(&mut recording);
         incomplete |= recording.is_incomplete();
         let mut out = clean::stdout();
@@ -227,6 +230,7 @@ fn grouped(
         out.flush()?;
         if !hist.cumulative {
             groups.clear();
+            since = Instant::now();
         }
         let Some(rest) = rest else { break };
         watch = rest;

@@ -77,6 +77,14 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         let hint = "`pgrep NAME` finds it by name";
         return Err(crate::messages::Hinted::error(format!("there is no process {pid}"), hint));
     }
+    let known = iowhy_live::call_names();
+    if let Some(call) = given.call.iter().find(|call| !known.contains(call)) {
+        let hint = format!("these are counted: {}", known.join(", "));
+        return Err(crate::messages::Hinted::error(
+            format!("`{call}` is no call that is counted"),
+            hint,
+        ));
+    }
     let mut recording = Recording::new();
     let mut calls = Syscalls::new(Whom { pid: given.pid, comm: given.comm.clone() });
     let mut disk = DiskPart::begin(given.pid, given.comm.clone())?;

@@ -73,6 +73,15 @@ const CALLS: [Call; 19] = [
     ("writev", libc::SYS_writev, true, Some(Op::Write), true),
 ];
 
+/// The calls that are counted, by their names; those of an io_uring begin with its name.
+pub fn call_names() -> Vec<String> {
+    let of_ring = (0..=23).filter_map(|number| {
+        let (name, op) = ring_operation(number);
+        op.map(|_| format!("io_uring {name}"))
+    });
+    CALLS.iter().map(|(name, ..)| (*name).to_string()).chain(of_ring).collect()
+}
+
 /// What one process did by one call on one kind of file.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CallCount {
