@@ -4,7 +4,8 @@
 mod world;
 
 use iowhy_model::{
-    Distribution, Edges, Histogram, Layer, Level, Medium, Op, Sampling, Sink, Source, Stage,
+    Distribution, Edges, Fact, Histogram, Layer, Level, Medium, Op, Sampling, Sink, Source, Stage,
+    key,
 };
 use world::{Row, World, accuses, brief, of};
 
@@ -68,6 +69,23 @@ fn insufficient() {
     world.chain("sda", Op::Read, 4096, &[20.0; 40]);
     let findings = world.judge();
     assert!(of(&findings, "insufficient").is_empty(), "{}", brief(&findings));
+}
+
+#[test]
+fn a_task_that_waits_is_named_where_nothing_can_be_judged() {
+    let judged = |waited: &str| {
+        let mut world = World::new();
+        world.listing("iotop", Level::E);
+        let fact = Fact::read(None, key::PROCESS_IO_WAIT, waited, "iotop.txt:7");
+        world.recording.fact(fact);
+        world.judge()
+    };
+    let findings = judged("98.12 % mysqld (4711)");
+    assert_eq!(findings[0].verdict, "insufficient", "{}", brief(&findings));
+    let seen = &findings[0].seen[0].evidence;
+    assert_eq!(seen.quantity.to_string(), "time that mysqld (4711) waited for I/O");
+    assert!((seen.amount.value - 0.9812).abs() < 1e-9, "{seen:?}");
+    assert!(judged("3.50 % mysqld (4711)")[0].seen.is_empty());
 }
 
 #[test]

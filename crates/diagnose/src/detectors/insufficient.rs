@@ -188,7 +188,7 @@ fn nothing_to_judge(analysis: &Analysis, ranked: &Ranked) -> Option<Finding> {
     };
     finding.sentence = format!("the input holds {known}");
     finding.evidence =
-        vec![computed("records of block I/O as it is now", 0.0, Unit::Count, records, source)];
+        vec![computed("records of block I/O to judge", 0.0, Unit::Count, records, source)];
     finding.confidence = CERTAIN;
     finding.refuted_by = lines(&["the capture below shows block I/O"]);
     finding.next_step =

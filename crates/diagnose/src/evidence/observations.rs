@@ -175,6 +175,7 @@ pub fn of(analysis: &Analysis, ranked: &Ranked, input: &str, disks: &[String]) -
             seen.push(Observation { evidence, would_mean, verdict: one.verdict });
         }
     }
+    seen.extend(waiting_task(analysis, input, any));
     for disk in disks {
         let about = analysis.facts.about(Some(input), disk);
         for one in of_drive() {
@@ -219,6 +220,25 @@ pub fn of(analysis: &Analysis, ranked: &Ranked, input: &str, disks: &[String]) -
     }
     seen.truncate(MOST);
     seen
+}
+
+/// From this share of its time on a task is said to wait.
+const WAITS: f64 = 0.1;
+
+/// The task that waited for I/O the greatest share of its time: `98.12 % mysqld (4711)`.
+fn waiting_task(analysis: &Analysis, input: &str, disk: &str) -> Option<Observation> {
+    let reading = analysis.facts.about(Some(input), disk).machine(key::PROCESS_IO_WAIT)?;
+    let text = reading.text();
+    let (percent, who) = text.split_once(" % ")?;
+    let share = percent.parse::<f64>().ok().map(|percent| percent / 100.0)?;
+    let what = format!("time that {who} waited for I/O");
+    let evidence = cited(analysis.recording, &reading, &what, share, Unit::Share);
+    let would_mean = "its requests are many or slow: which disk they go to and how long one takes is not told here";
+    (share > WAITS).then(|| Observation {
+        evidence,
+        would_mean: would_mean.to_string(),
+        verdict: None,
+    })
 }
 
 /// From this share on a device is called full by its averages.
