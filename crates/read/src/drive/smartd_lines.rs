@@ -54,6 +54,9 @@ const NOISE: &[&str] = &[
 
 /// Reads one sentence, wherever it stands in the line; `None` if smartd did not say it.
 pub(crate) fn message_of(line: &str) -> Option<SmartdMessage> {
+    if !line.contains(':') {
+        return None;
+    }
     let (_, rest) = line.split_once("Device: /")?;
     let text = format!("/{rest}");
     let (subject, sentence) = text.split_once(", ").or_else(|| text.split_once(' '))?;

@@ -72,6 +72,9 @@ struct Row<'a> {
 
 impl<'a> Row<'a> {
     fn of(line: &'a str) -> Option<Row<'a>> {
+        if !line.trim_start().starts_with(['D', 'M', 'L']) {
+            return None;
+        }
         let mut words = line.split_whitespace();
         if !matches!(words.next()?, "DSK" | "MDD" | "LVM") {
             return None;

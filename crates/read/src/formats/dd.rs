@@ -80,6 +80,10 @@ fn result(line: &str) -> Option<CopyResult> {
     let digits = line.find(|c: char| !c.is_ascii_digit())?;
     let (moved, rest) = line.split_at_checked(digits).filter(|(moved, _)| !moved.is_empty())?;
     let moved = integer(moved)? as f64;
+    // Behind the bytes stands their name.
+    if rest.starts_with(|c: char| c.is_ascii_punctuation()) {
+        return None;
+    }
     // The sizes in brackets come before the time, in BSD's line the rate does after it.
     let bsd = rest.trim_start().strip_prefix("bytes transferred in ");
     let rest = match (bsd, rest.find([')', '）'])) {

@@ -64,6 +64,9 @@ struct Table {
 }
 
 fn table(line: &str) -> Option<Table> {
+    if !line.contains('>') {
+        return None;
+    }
     let (bounds, _) = line.split_once(':').filter(|(bounds, _)| bounds.contains(">=("))?;
     match bounds.split_whitespace().collect::<Vec<_>>().as_slice() {
         [">=(ms)", "..", "<(ms)"] => Some(Table { unit_ns: 1_000_000, rates: false }),

@@ -59,6 +59,10 @@ const OCTAVES: u32 = 37;
 const FIRST_ROWS: usize = 1024;
 
 fn sniff(lines: &[&str]) -> Sniff {
+    // Whatever begins one has several words.
+    if !lines.first().is_some_and(|line| line.trim().contains([' ', '\t'])) {
+        return Sniff::No;
+    }
     let lines = match lines {
         // What was typed tells whether the first report is one.
         [first, rest @ ..] if command(first).is_some() && groups(first).is_none() => {
