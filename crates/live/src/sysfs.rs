@@ -52,6 +52,9 @@ pub fn facts(sys: &Path) -> Vec<SysFact> {
             let path = folder.join(file);
             facts.extend(word(&path).map(|value| fact(key, value, &path)));
         }
+        if let Some(bytes) = disk.bytes.filter(|bytes| *bytes > 0) {
+            facts.push(fact(key::DEVICE_BYTES, bytes.to_string(), &folder.join("size")));
+        }
         let below = [
             (key::DEVICE_SLAVES, "slaves", &disk.slaves),
             (key::DEVICE_HOLDERS, "holders", &disk.holders),

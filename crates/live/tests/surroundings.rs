@@ -69,6 +69,7 @@ fn every_fact_says_where_it_was_read() {
     let port = "sys/devices/pci0000:00/0000:00:1f.2/ata3/host2/target2:0:0/2:0:0:0";
     machine.write(&format!("{port}/block/sda/dev"), "8:0");
     machine.write(&format!("{port}/block/sda/queue/rotational"), "1");
+    machine.write(&format!("{port}/block/sda/size"), "7814037168\n");
     machine.write(&format!("{port}/model"), "EXAMPLE HD4000\n");
     machine.write(&format!("{port}/hwmon/hwmon1/temp1_input"), "56000\n");
     machine.write(&format!("{port}/hwmon/hwmon1/temp1_max"), "60000\n");
@@ -100,6 +101,8 @@ fn every_fact_says_where_it_was_read() {
     assert_eq!(fact(&recording, key::DEVICE_PORT).value.text(), Some("ata3"));
     assert_eq!(fact(&recording, key::DEVICE_PARENT).value.text(), Some("0000:00:1f.2"));
     assert_eq!(fact(&recording, key::DEVICE_MODEL).value.text(), Some("EXAMPLE HD4000"));
+    // Sectors of 512 bytes (Documentation/ABI/stable/sysfs-block).
+    assert_eq!(fact(&recording, key::DEVICE_BYTES).value, FactValue::Bytes(4_000_787_030_016));
     assert_eq!(fact(&recording, key::DEVICE_LINK_SPEED).value, FactValue::BitsPerSecond(3e9));
     assert_eq!(fact(&recording, key::DEVICE_LINK_SPEED_MAX).value, FactValue::BitsPerSecond(6e9));
     let warmth = fact(&recording, key::DEVICE_CELSIUS);
