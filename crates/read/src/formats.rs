@@ -14,6 +14,7 @@ mod bpftrace_json;
 mod btrfs_stats;
 mod btt;
 mod capture;
+mod ceph_log;
 mod ceph_osd_perf;
 mod cgroup_io;
 mod collectl;
@@ -109,6 +110,7 @@ pub const FORMATS: &[Format] = &[
     btrfs_stats::FORMAT,
     btt::FORMAT,
     capture::FORMAT,
+    ceph_log::FORMAT,
     ceph_osd_perf::FORMAT,
     cgroup_io::FORMAT,
     collectl::FORMAT,

@@ -181,7 +181,7 @@ fn nothing_to_judge(analysis: &Analysis, ranked: &Ranked) -> Option<Finding> {
         .any(|listing| listing.source.inferred.contains(&Inferred::Subject))
     {
         "a histogram of which nothing says that it is of disk latency: paste its heading too"
-    } else if unaccused::unread(analysis, &source.input).is_some() {
+    } else if records == 0 && unaccused::unread(analysis, &source.input).is_some() {
         "lines that look like block I/O, but none of them could be read"
     } else {
         "no block I/O to judge, only what was seen above or beside it"

@@ -21,6 +21,13 @@ struct Known {
     above: f64,
     would_mean: &'static str,
     verdict: Option<Verdict>,
+    unit: Unit,
+}
+
+impl Known {
+    fn measured_in(self, unit: Unit) -> Known {
+        Known { unit, ..self }
+    }
 }
 
 fn known(
@@ -30,7 +37,7 @@ fn known(
     would_mean: &'static str,
     verdict: Option<Verdict>,
 ) -> Known {
-    Known { key, quantity, above, would_mean, verdict }
+    Known { key, quantity, above, would_mean, verdict, unit: Unit::Count }
 }
 
 /// Numbers of the whole machine. Bounds are choices: what is below them is everyday.
@@ -94,6 +101,14 @@ fn of_machine() -> Vec<Known> {
             None,
         ),
         known(
+            key::FLUSH_SLOWEST,
+            "slowest flush that a program logged",
+            0.1,
+            "no healthy device takes so long for one alone: it is slow, or much else is queued on it",
+            None,
+        )
+        .measured_in(Unit::Seconds),
+        known(
             key::TASKS_BLOCKED,
             "tasks that cannot be interrupted",
             0.0,
@@ -156,6 +171,22 @@ fn of_drive() -> Vec<Known> {
             "each read of the missing member is computed from all others",
             None,
         ),
+        known(
+            key::CEPH_COMMIT,
+            "mean commit latency",
+            0.02,
+            "its device, the flushes on it and its own threads together: compare it with the other OSDs of its class",
+            Some(Verdict::PeerOutlier),
+        )
+        .measured_in(Unit::Seconds),
+        known(
+            key::CEPH_BLOCKED_FOR,
+            "longest wait of a blocked request",
+            0.0,
+            "it waited for its own disk, for another OSD or for the network: the OSD's own log tells which",
+            None,
+        )
+        .measured_in(Unit::Seconds),
     ]
 }
 
@@ -169,24 +200,19 @@ pub fn of(analysis: &Analysis, ranked: &Ranked, input: &str, disks: &[String]) -
         let about = analysis.facts.about(Some(input), any);
         let Some((value, reading)) = about.machine_number(one.key) else { continue };
         if value > one.above {
-            let unit = if one.above > 0.0 { Unit::Share } else { Unit::Count };
+            let unit = match one.unit {
+                Unit::Count if one.above > 0.0 => Unit::Share,
+                unit => unit,
+            };
             let evidence = cited(recording, &reading, one.quantity, value, unit);
             let would_mean = one.would_mean.to_string();
             seen.push(Observation { evidence, would_mean, verdict: one.verdict });
         }
     }
     seen.extend(waiting_task(analysis, input, any));
+    seen.extend(of_drive().iter().flat_map(|one| of_drives(analysis, input, disks, one)));
     for disk in disks {
         let about = analysis.facts.about(Some(input), disk);
-        for one in of_drive() {
-            let Some((value, reading)) = about.number(one.key) else { continue };
-            if value > one.above {
-                let mut evidence = cited(recording, &reading, one.quantity, value, Unit::Count);
-                evidence.disk = Some(disk.clone());
-                let would_mean = one.would_mean.to_string();
-                seen.push(Observation { evidence, would_mean, verdict: one.verdict });
-            }
-        }
         let mut kinds: Vec<(MessageKind, Observation)> = Vec::new();
         for line in about.log() {
             match kinds.iter_mut().find(|(kind, _)| *kind == line.kind) {
@@ -220,6 +246,29 @@ pub fn of(analysis: &Analysis, ranked: &Ranked, input: &str, disks: &[String]) -
     }
     seen.truncate(MOST);
     seen
+}
+
+/// Disks that are named of one kind, the worst first.
+const WORST: usize = 3;
+
+/// The drives of which a number means something.
+fn of_drives(analysis: &Analysis, input: &str, disks: &[String], one: &Known) -> Vec<Observation> {
+    let numbers = disks.iter().filter_map(|disk| {
+        let (value, reading) = analysis.facts.about(Some(input), disk).number(one.key.clone())?;
+        (value > one.above).then_some((value, reading, disk))
+    });
+    let mut numbers: Vec<_> = numbers.collect();
+    numbers.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.2.cmp(b.2)));
+    let observed = numbers.into_iter().take(WORST).map(|(value, reading, disk)| {
+        let what = match disks {
+            [_] => one.quantity.to_string(),
+            _ => format!("{} ({disk})", one.quantity),
+        };
+        let mut evidence = cited(analysis.recording, &reading, &what, value, one.unit);
+        evidence.disk = Some(disk.clone());
+        Observation { evidence, would_mean: one.would_mean.to_string(), verdict: one.verdict }
+    });
+    observed.collect()
 }
 
 /// From this share of its time on a task is said to wait.

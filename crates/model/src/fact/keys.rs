@@ -45,6 +45,8 @@ keys {
     ARRAY_WRITE_CACHE "array.write_cache" Text "what a RAID controller does with writes";
     ARRAY_WRITE_CACHE_ASKED "array.write_cache.asked" Text "what it was configured to do with writes";
     CAPTURE_FORMAT "capture.format" Text "format or collector that a capture was made from";
+    CEPH_BLOCKED "ceph.blocked" Count "requests of an OSD that were blocked at once, most";
+    CEPH_BLOCKED_FOR "ceph.blocked-for" Seconds "longest time that a request of an OSD was blocked";
     CEPH_COMMIT "ceph.commit" Microseconds "mean commit latency of an OSD";
     CGROUP_LATENCY_TARGET "cgroup.io.latency.target" Microseconds "latency that a control group is promised";
     CGROUP_MAX_RBPS "cgroup.io.max.rbps" BytesPerSecond "limit of bytes read";

@@ -24,7 +24,7 @@
 use iowhy_model::{Event, Layer, Level, Nanos, Op, Sink, Time};
 
 use crate::counters::stated::state;
-use crate::{Format, Reader, Step, WallTime, decimal};
+use crate::{Format, Reader, Sniff, Step, WallTime, decimal};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -32,9 +32,15 @@ pub const FORMAT: Format = Format {
     summary: "etcd's log: slow fdatasync, slow applies, late heartbeats",
     manual: include_str!("etcd_log.rs"),
     level: Level::C,
-    sniff: |lines| lines.first().is_some_and(|line| slow(line).is_some()).into(),
+    sniff,
     reader: || Box::new(EtcdLog::default()),
 };
+
+/// The time in front is the line's own, so nothing stands before it.
+fn sniff(lines: &[&str]) -> Sniff {
+    let whole = |line: &&&str| line.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '{');
+    Sniff::from(lines.first().filter(whole).is_some_and(|line| slow(line).is_some()))
+}
 
 /// What was slow, and for how long if it says so.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,0 +1,235 @@
+//! Ceph's logs: operations of an OSD's store that took long, requests that are blocked.
+//!
+//! ## Reads
+//! `log_latency slow operation observed for kv_commit, latency = 5.8s` of an OSD's log, `slow request 30.1
+//! seconds old` of the same or of the cluster's, and the health messages `3 slow ops, oldest one blocked for 65
+//! sec, daemons [osd.12,osd.22] have slow ops`. Each operation of the store becomes an event of `osd.N`; blocked
+//! requests become facts: how many at most, and for how long.
+//!
+//! ## Where it comes from
+//! `/var/log/ceph/ceph-osd.N.log`, `/var/log/ceph/ceph.log`, `journalctl -u ceph-osd@N`, `kubectl logs`.
+//!
+//! ## Versions
+//! Luminous to Squid. Up to Mimic the time is `lat = 5.8` or `latency = 5.8`, without `s`; `log_latency_fn`
+//! adds what it was about. Since Nautilus it is slow operations instead of slow requests.
+//!
+//! ## Traps
+//! Only what took longer than a limit is logged (5 s for the store, 30 s for a request): the mean of what is
+//! logged is no mean, and the fact `trace.threshold` says so. A commit waits for the write-ahead log, its flush, and
+//! whatever else is queued on that device: the log says that the store waited, not for whom.
+//!
+//! ## Cannot know
+//! How many operations were quick; the device behind an OSD (`ceph device ls` tells); where a blocked request
+//! waits: on its own disk, on another OSD, for the network. Whether whole lines are missing: they bear no numbers.
+
+use std::collections::BTreeMap;
+
+use iowhy_model::{Event, Layer, Level, Nanos, Op, Sink, Time};
+
+use crate::counters::stated::state;
+use crate::{Format, Reader, Sniff, Step, WallTime, decimal, integer};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "ceph-log",
+    summary: "Ceph's logs: slow operations of an OSD's store, blocked requests",
+    manual: include_str!("ceph_log.rs"),
+    level: Level::C,
+    sniff,
+    reader: || Box::new(CephLog::default()),
+};
+
+/// The time in front is the line's own, so nothing stands before it.
+fn sniff(lines: &[&str]) -> Sniff {
+    let whole = |line: &&&str| line.starts_with(|c: char| c.is_ascii_alphanumeric());
+    Sniff::from(lines.first().filter(whole).is_some_and(|line| Entry::of(line).is_some()))
+}
+
+/// From when on BlueStore logs an operation (`bluestore_log_op_age`).
+const LOGGED: &str = "5000000 us";
+/// The longest time that is taken for one: a day.
+const LONGEST_S: f64 = 86_400.0;
+
+/// A line that tells of a wait.
+#[derive(Clone, Debug, PartialEq)]
+enum Entry<'a> {
+    /// An operation of the store of an OSD, if that is named, and how long it took, ns.
+    Store { osd: Option<u64>, what: &'a str, ns: u64 },
+    /// Requests of these OSDs are blocked: how many, and the oldest for how long, s.
+    Blocked { osds: Vec<u64>, count: u64, oldest_s: u64 },
+}
+
+impl<'a> Entry<'a> {
+    fn of(line: &'a str) -> Option<Entry<'a>> {
+        if !line.contains("slow ") {
+            return None;
+        }
+        if let Some((before, rest)) = line.split_once(" slow operation observed for ") {
+            let (what, rest) = rest.split_once(',')?;
+            let rest = rest.split_once("lat")?.1.split_once('=')?.1.trim_start();
+            let end = rest.find(|c: char| !(c.is_ascii_digit() || c == '.'));
+            let seconds = decimal(rest.get(..end.unwrap_or(rest.len()))?)?;
+            let known = before.contains("log_latency") && (0.0..LONGEST_S).contains(&seconds);
+            let osd = before.split_once("/ceph-").and_then(|(_, rest)| leading(rest));
+            return known.then(|| Entry::Store {
+                osd: osd.or_else(|| osd_of(before)),
+                what: what.trim(),
+                ns: (seconds * 1e9) as u64,
+            });
+        }
+        if let Some((before, rest)) = line.split_once(" slow ops, oldest one blocked for ") {
+            let count = integer(before.rsplit(' ').next()?)?;
+            let (seconds, rest) = rest.split_once(" sec")?;
+            return Some(Entry::Blocked {
+                osds: osds_of(rest),
+                count,
+                oldest_s: integer(seconds.trim())?,
+            });
+        }
+        let (before, rest) = line.split_once("slow request ")?;
+        let (seconds, rest) = rest.split_once(" seconds old, received at ")?;
+        let oldest_s = decimal(seconds).filter(|s| (0.0..LONGEST_S).contains(s))? as u64;
+        let asked = rest.contains("osd_op") || rest.contains("osd_repop");
+        asked.then(|| Entry::Blocked {
+            osds: osd_of(before).into_iter().collect(),
+            count: 1,
+            oldest_s,
+        })
+    }
+}
+
+/// The number that a text begins with.
+fn leading(text: &str) -> Option<u64> {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    integer(text.get(..end)?)
+}
+
+/// `osd.12` in a text.
+fn osd_of(text: &str) -> Option<u64> {
+    osds_of(text).first().copied()
+}
+
+fn osds_of(text: &str) -> Vec<u64> {
+    text.split("osd.").skip(1).filter_map(leading).collect()
+}
+
+/// When a line was written: `2022-09-29T12:00:24.898+0000`, or date and time apart.
+fn moment(line: &str) -> Option<WallTime> {
+    let words: Vec<&str> = line.split_whitespace().take(2).collect();
+    WallTime::read(words.first()?).or_else(|| WallTime::read(&words.join(" ")))
+}
+
+/// What is blocked at an OSD.
+#[derive(Clone, Copy, Default)]
+struct Blocked {
+    most: u64,
+    oldest_s: u64,
+}
+
+#[derive(Default)]
+struct CephLog {
+    first: Option<WallTime>,
+    blocked: BTreeMap<Option<u64>, Blocked>,
+    operations: u64,
+    longest_ns: u64,
+}
+
+impl Reader for CephLog {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        let (osd, what, ns) = match Entry::of(line) {
+            Some(Entry::Store { osd, what, ns }) => (osd, what, ns),
+            Some(Entry::Blocked { osds, count, oldest_s }) => {
+                let named: Vec<Option<u64>> = match osds.is_empty() {
+                    true => vec![None],
+                    false => osds.into_iter().map(Some).collect(),
+                };
+                for osd in named {
+                    let known = self.blocked.entry(osd).or_default();
+                    known.most = known.most.max(count);
+                    known.oldest_s = known.oldest_s.max(oldest_s);
+                }
+                return Step::Took;
+            }
+            None if line.contains("slow operation observed for ") => {
+                return Step::Skipped("the line does not say how long it took".to_string());
+            }
+            None => return Step::Passed,
+        };
+        let name = osd.map_or("an OSD".to_string(), |osd| format!("osd.{osd}"));
+        let reads = what.contains("read") || what.contains("get") || what.contains("list");
+        let op = if reads { Op::Read } else { Op::Flush };
+        if op == Op::Flush {
+            self.operations += 1;
+            self.longest_ns = self.longest_ns.max(ns);
+        }
+        let mut event = Event::new(sink.device(&name), op, Layer::Application);
+        event.comm = Some(sink.name(what));
+        let now = moment(line);
+        let since = now.map(|now| now.since(*self.first.get_or_insert(now)).unwrap_or(0.0));
+        let end = Time::from_seconds(since.unwrap_or(0.0));
+        event.completed = Some(end);
+        event.queued = i64::try_from(ns).ok().map(|ns| end - Nanos(ns));
+        sink.event(event);
+        Step::Took
+    }
+
+    fn resumes(&self) -> bool {
+        true
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        if self.operations > 0 {
+            state(None, "flush.slow", self.operations.to_string(), sink);
+            state(None, "flush.slowest", format!("{} us", self.longest_ns / 1000), sink);
+        }
+        for (osd, blocked) in std::mem::take(&mut self.blocked) {
+            let device = osd.map(|osd| sink.device(&format!("osd.{osd}")));
+            state(device, "ceph.blocked", blocked.most.to_string(), sink);
+            state(device, "ceph.blocked-for", format!("{} s", blocked.oldest_s), sink);
+        }
+        state(None, "trace.threshold", LOGGED.to_string(), sink);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_have_their_time() {
+        let first = moment("2026-04-02T09:12:44.898+0000 7f42 0 bluestore").unwrap();
+        let later = moment("2026-04-02 09:13:44.898123 7f42 0 bluestore").unwrap();
+        assert!((later.since(first).unwrap() - 60.000123).abs() < 1e-6);
+    }
+
+    #[test]
+    fn lines_of_all_kinds() {
+        let store = |osd, what, ns| Some(Entry::Store { osd, what, ns });
+        for (line, known) in [
+            (
+                "2022-09-29T12:00:24.898+0000 7f4210aa8700  0 bluestore(/var/lib/ceph/osd/ceph-81) log_latency slow \
+                 operation observed for submit_transact, latency = 5.774038477s",
+                store(Some(81), "submit_transact", 5_774_038_477),
+            ),
+            (
+                "2018-06-01 10:00:00.1 7f42 0 bluestore(/var/lib/ceph/osd/ceph-3) log_latency_fn slow operation \
+                 observed for _txc_committed_kv, latency = 6.25, txc = 0x5632d3c90000",
+                store(Some(3), "_txc_committed_kv", 6_250_000_000),
+            ),
+            (
+                "mon.a (mon.0) 97 : cluster [WRN] Health check update: 3 slow ops, oldest one blocked for 65 sec, \
+                 daemons [osd.12,osd.22,osd.6] have slow ops. (SLOW_OPS)",
+                Some(Entry::Blocked { osds: vec![12, 22, 6], count: 3, oldest_s: 65 }),
+            ),
+            (
+                "osd.4 [WRN] slow request 31.250000 seconds old, received at 2017-01-01 10:00:00: \
+                 osd_op(client.1 ...) currently waiting for subops from 3,5",
+                Some(Entry::Blocked { osds: vec![4], count: 1, oldest_s: 31 }),
+            ),
+            ("a slow operation observed for lunch, lateness = 5 s", None),
+            ("slow request 5 seconds old, received at the door", None),
+        ] {
+            assert_eq!(Entry::of(line), known, "{line}");
+        }
+    }
+}
