@@ -203,6 +203,14 @@ impl<'s, 'a> About<'s, 'a> {
         all.rfind(|reading| self.facts.reaches(reading, self.input)).copied()
     }
 
+    /// The task that waited for I/O the greatest share of its time, as a share and its name: `98.12 % mysqld (4711)`.
+    pub fn waiting_task(self) -> Option<(f64, &'a str, FactReading<'a>)> {
+        let reading = self.machine(key::PROCESS_IO_WAIT)?;
+        let (percent, who) = reading.text().split_once(" % ")?;
+        let percent: f64 = percent.parse().ok()?;
+        Some((percent / 100.0, who, reading))
+    }
+
     /// A fact about the machine as a number.
     pub fn machine_number(self, key: FactKey) -> Option<(f64, FactReading<'a>)> {
         let reading = self.machine(key)?;

@@ -274,12 +274,9 @@ fn of_drives(analysis: &Analysis, input: &str, disks: &[String], one: &Known) ->
 /// From this share of its time on a task is said to wait.
 const WAITS: f64 = 0.1;
 
-/// The task that waited for I/O the greatest share of its time: `98.12 % mysqld (4711)`.
+/// The task that waited for I/O the greatest share of its time.
 fn waiting_task(analysis: &Analysis, input: &str, disk: &str) -> Option<Observation> {
-    let reading = analysis.facts.about(Some(input), disk).machine(key::PROCESS_IO_WAIT)?;
-    let text = reading.text();
-    let (percent, who) = text.split_once(" % ")?;
-    let share = percent.parse::<f64>().ok().map(|percent| percent / 100.0)?;
+    let (share, who, reading) = analysis.facts.about(Some(input), disk).waiting_task()?;
     let what = format!("time that {who} waited for I/O");
     let evidence = cited(analysis.recording, &reading, &what, share, Unit::Share);
     let would_mean = "its requests are many or slow: which disk they go to and how long one takes is not told here";
