@@ -12,7 +12,8 @@
 //! ## Needs
 //! A trace with the flags of each request (`iowhy why`, `biosnoop -P`, `perf script` of the block
 //! events) makes it sure. From averages that count flushes (`/proc/diskstats` and `iostat -x` since
-//! Linux 5.5) it is suspected.
+//! Linux 5.5) it is suspected. A program's log that holds only flushes beyond a limit (etcd, Ceph) is no evidence: how
+//! many were quick is not known, and who waits a second for one waits for a slow device or for much else on it.
 //!
 //! ## Rule
 //! Empty flushes and writes with FUA or a flush in front are under way for more than 30 % of the
