@@ -121,7 +121,8 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     let mut finding =
         accusation(candidate.device, builder.listings(candidate), builder.believe(PRIOR));
     finding.sentence = format!(
-        "the path to {disk} (cable, link, port or adapter) has errors, not the disk itself: {}",
+        "the path to {disk} ({}) has errors, not the disk itself: {}",
+        if is_nvme(disk) { "slot, link, bridge or driver" } else { "cable, link, port or adapter" },
         phrase::list(&builder.words)
     );
     finding.next_step = next_step(disk);
@@ -141,7 +142,25 @@ fn accusation(device: DeviceId, listings: Vec<usize>, confidence: f64) -> Findin
     finding
 }
 
+/// An NVMe drive sits in a slot, and no cable leads to it.
+fn is_nvme(disk: &str) -> bool {
+    disk.starts_with("nvme")
+}
+
 fn next_step(disk: &str) -> Vec<String> {
+    if is_nvme(disk) {
+        return vec![
+            "reseat the drive, or move it to another slot; do the lines stop?".to_string(),
+            "power states and link power management off, for a trial: kernel parameters \
+             `nvme_core.default_ps_max_latency_us=0 pcie_aspm=off`"
+                .to_string(),
+            format!(
+                "`lspci -vv` (LnkSta against LnkCap, AER), and `nvme smart-log /dev/{disk}` now and tomorrow"
+            ),
+            "another kernel: time-outs and lost interrupts come from drivers and bridges, too"
+                .to_string(),
+        ];
+    }
     vec![
         "reseat or swap the cable, then the port; do the lines stop?".to_string(),
         "link power management off: `echo max_performance | tee \

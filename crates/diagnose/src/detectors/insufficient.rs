@@ -251,15 +251,14 @@ fn finding(analysis: &Analysis, ranked: &Ranked, input: &str, disks: &[String]) 
                 )
             }
             None => {
-                let (amount, what) = match seen {
-                    0.0 => (records, "rows of averages or counted I/Os"),
-                    seen => (seen, "I/Os"),
+                let amount = match seen {
+                    0.0 => phrase::count(records, "row(s) of averages or counted I/O(s)"),
+                    seen => phrase::count(seen, "I/O(s)"),
                 };
                 format!(
-                    "too few data about {} to judge: {} {what} with {} of excess waiting per second; {} \
+                    "too few data about {} to judge: {amount} with {} of excess waiting per second; {} \
                      I/Os seen one by one suffice",
                     named(disks),
-                    phrase::thousands(amount),
                     phrase::ms(lost * 1000.0),
                     phrase::thousands(PLENTY)
                 )
