@@ -34,6 +34,7 @@ use std::collections::{HashMap, HashSet};
 use iowhy_model::{Level, Nanos, Note, Sampling, Sink, Time};
 
 use crate::counters::diskstats::{Change, Counters, change, parse_line};
+use crate::text::words::is_for_people;
 use crate::{Format, Reader, Sniff, Step, WallTime, decimal};
 
 pub const FORMAT: Format = Format {
@@ -48,7 +49,7 @@ pub const FORMAT: Format = Format {
 /// A line of counters begins a listing, or a time and then a line of counters.
 fn sniff(lines: &[&str]) -> Sniff {
     let Some((first, rest)) = lines.split_first() else { return Sniff::No };
-    if parse_line(first).is_some() {
+    if is_for_people(first) && parse_line(first).is_some() {
         return Sniff::Yes;
     }
     match (clock(first), rest) {

@@ -39,6 +39,7 @@ use iowhy_model::{
 use crate::fio::latencies::{Latencies, at_once, disk_interval, shares_histogram};
 use crate::fio::lines::{self, Disk, LatencyKind};
 use crate::scan::another_run;
+use crate::text::words::is_for_people;
 use crate::{Format, Reader, Sniff, Step};
 
 /// Entry in the list of formats.
@@ -85,6 +86,9 @@ const DEEPEST: u64 = 64;
 
 fn sniff(lines: &[&str]) -> Sniff {
     let (_, line) = spoken(lines.first().copied().unwrap_or_default());
+    if !is_for_people(line) {
+        return Sniff::No;
+    }
     Sniff::from(
         lines::command(line).is_some()
             || lines::job(line).is_some()

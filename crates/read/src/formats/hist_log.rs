@@ -32,6 +32,7 @@ use iowhy_model::{DeviceId, Distribution, Histogram, Layer, Level, Nanos, Op, Si
 
 use crate::histogram::powers::{PowerTable, note};
 use crate::histogram::subject::Subject;
+use crate::text::words::is_for_people;
 use crate::{Format, Reader, Sniff, Step, device_name, integer};
 
 /// The format's entry in the list.
@@ -47,7 +48,10 @@ pub const FORMAT: Format = Format {
 const US: u64 = 1_000;
 
 fn sniff(head: &[&str]) -> Sniff {
-    head.first().is_some_and(|line| !matches!(Part::of(line), None | Some(Part::Aside))).into()
+    head.first()
+        .filter(|line| is_for_people(line))
+        .is_some_and(|line| !matches!(Part::of(line), None | Some(Part::Aside)))
+        .into()
 }
 
 /// What a line of a script is.

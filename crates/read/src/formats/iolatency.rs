@@ -30,6 +30,7 @@ use iowhy_model::{Distribution, Flags, Layer, Level, Nanos, Op, Sink, Stage, Tim
 
 use crate::histogram::buckets::{COUNT_LIMIT, histogram_of};
 use crate::histogram::powers::note;
+use crate::text::words::is_for_people;
 use crate::{Format, Reader, Sniff, Step, WallTime, device_of_numbers, integer};
 
 /// Entry in the list of formats.
@@ -45,7 +46,7 @@ pub const FORMAT: Format = Format {
 fn sniff(lines: &[&str]) -> Sniff {
     let of =
         |line: &&str| heading(line).is_some() || table(line).is_some() || command(line).is_some();
-    Sniff::from(lines.first().is_some_and(of))
+    Sniff::from(lines.first().filter(|line| is_for_people(line)).is_some_and(of))
 }
 
 /// `Tracing block I/O. Output every 1 seconds.`: the interval.

@@ -44,6 +44,7 @@ use crate::counters::processor::shares;
 use crate::histogram::powers::note;
 use crate::text::invocation::invocation;
 use crate::text::table::{RowCutter, RowState, incomplete};
+use crate::text::words::is_for_people;
 use crate::{Format, Reader, Sniff, Step, WallTime};
 
 pub const FORMAT: Format = Format {
@@ -63,6 +64,10 @@ const LEAD: usize = 8;
 /// A table or avg-cpu header decides; a command, banner or time only leads up to one, since sar
 /// and mpstat print the same banner.
 fn sniff(lines: &[&str]) -> Sniff {
+    // One word alone may be a time.
+    if !lines.first().is_some_and(|line| is_for_people(line) || line.contains(':')) {
+        return Sniff::No;
+    }
     for (place, line) in lines.iter().enumerate() {
         let words: Vec<&str> = line.split_whitespace().filter(|word| !is_filler(word)).collect();
         if decides(&words) {

@@ -46,6 +46,7 @@ use self::journal::Journal;
 use self::line::{is_bare, is_of_another, is_pci, messages, split};
 use crate::drive::health::state;
 use crate::drive::smartd_lines;
+use crate::text::words::is_for_people;
 use crate::{Format, Reader, Sniff, Step, integer};
 
 /// Entry in the list of formats.
@@ -121,7 +122,9 @@ const KINDS: [(MessageKind, &[&str]); 49] = [
 
 fn sniff(lines: &[&str]) -> Sniff {
     let Some(first) = lines.first() else { return Sniff::No };
-    if split(first).is_some() || is_bare(first) && kind(&as_printed(first)).is_some() {
+    if is_for_people(first)
+        && (split(first).is_some() || is_bare(first) && kind(&as_printed(first)).is_some())
+    {
         return Sniff::Yes;
     }
     journal::sniff(lines)

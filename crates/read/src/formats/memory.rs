@@ -23,6 +23,7 @@
 use iowhy_model::{Fact, FactKey, Level, Sink};
 
 use crate::drive::health::{Places, state};
+use crate::text::words::is_for_people;
 use crate::{Format, Reader, Sniff, Step, bytes, integer};
 
 /// Entry in the list of formats.
@@ -49,7 +50,9 @@ const USED: [&str; 9] = [
 ];
 
 fn sniff(lines: &[&str]) -> Sniff {
-    let Some(first) = lines.first() else { return Sniff::No };
+    let Some(first) = lines.first().filter(|line| is_for_people(line)) else {
+        return Sniff::No;
+    };
     let total =
         first.contains("MemTotal") && meminfo(first).is_some_and(|(label, _)| label == "MemTotal");
     Sniff::from(total || is_free(first) || is_swaps(first))

@@ -24,6 +24,7 @@
 
 use iowhy_model::{Fact, Level, Sink, key};
 
+use crate::text::words::is_for_people;
 use crate::{Format, Reader, Sniff, Step, integer};
 
 /// Entry in the list of formats.
@@ -90,7 +91,7 @@ fn storage_name(source: &str) -> Option<&str> {
 }
 
 fn parse(line: &str) -> Option<Mount> {
-    if !line.contains('/') {
+    if !line.contains('/') || !is_for_people(line) {
         return None;
     }
     let words: Vec<&str> = line.split_whitespace().collect();

@@ -27,6 +27,7 @@ use iowhy_model::{Distribution, Layer, Level, Op, Sink, Stage};
 
 use crate::histogram::buckets::mean_only;
 use crate::text::odd::has_odd;
+use crate::text::words::is_for_people;
 use crate::{Format, Reader, Step, decimal, integer};
 
 /// Entry in the list of formats.
@@ -35,7 +36,10 @@ pub const FORMAT: Format = Format {
     summary: "Oracle AWR, Statspack: I/O wait events, counts and mean waits",
     manual: include_str!("oracle_awr.rs"),
     level: Level::B,
-    sniff: |lines| lines.first().is_some_and(|line| row(line).is_some() || is_harmed(line)).into(),
+    sniff: |lines| {
+        let begins = |line: &&str| is_for_people(line) && (row(line).is_some() || is_harmed(line));
+        lines.first().is_some_and(begins).into()
+    },
     reader: || Box::new(OracleAwr),
 };
 

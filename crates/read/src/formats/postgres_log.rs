@@ -63,7 +63,9 @@ struct Checkpoint {
 
 impl Entry {
     fn of(line: &str) -> Option<Entry> {
-        if !["checkpoint", "restartpoint", "duration: "].iter().any(|word| line.contains(word)) {
+        if !line.contains(' ')
+            || !["checkpoint", "restartpoint", "duration: "].iter().any(|word| line.contains(word))
+        {
             return None;
         }
         let point = ["checkpoint", "restartpoint"].iter().find_map(|kind| {

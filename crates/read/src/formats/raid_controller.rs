@@ -30,6 +30,7 @@
 use iowhy_model::{Level, Sink};
 
 use crate::drive::health::{Places, drive_named, leading, state};
+use crate::text::words::is_for_people;
 use crate::{Format, Reader, Sniff, Step, decimal, integer};
 
 /// Entry in the list of formats.
@@ -199,6 +200,9 @@ const DRIVES: &[&str] = &["EID:Slt", "DID", "State"];
 fn sniff(lines: &[&str]) -> Sniff {
     let Some(first) = lines.first() else { return Sniff::No };
     let text = first.trim();
+    if !is_for_people(text) {
+        return Sniff::No;
+    }
     let table = titles(text, VOLUMES) || titles(text, DRIVES);
     if table || subject(text).is_some() || volume(text).is_some() || begins(text) {
         return Sniff::Yes;

@@ -35,6 +35,7 @@ use iowhy_model::{Level, Sink};
 use crate::drive::health::{
     Drive, Places, disk_behind, drive_named, leading, nvme_key, nvme_value,
 };
+use crate::text::words::is_for_people;
 use crate::{Format, Reader, Sniff, Step, integer};
 
 /// Entry in the list of formats.
@@ -167,6 +168,9 @@ fn sniff(lines: &[&str]) -> Sniff {
 /// A line that only smartctl prints.
 fn begins(line: &str) -> bool {
     let text = line.trim();
+    if !is_for_people(text) {
+        return false;
+    }
     is_banner(text)
         || text.starts_with("=== START OF ") && text.ends_with("SECTION ===")
         || text.starts_with("SMART overall-health self-assessment test result:")

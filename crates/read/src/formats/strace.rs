@@ -30,6 +30,7 @@ use iowhy_model::{
 
 use crate::counters::stated::state;
 use crate::text::odd::has_odd;
+use crate::text::words::is_for_people;
 use crate::{Format, Reader, Sniff, Step, WallTime, decimal, fixed, integer};
 
 /// Entry in the list of formats.
@@ -44,6 +45,9 @@ pub const FORMAT: Format = Format {
 
 fn sniff(lines: &[&str]) -> Sniff {
     let first = lines.first().copied().unwrap_or_default();
+    if !is_for_people(first) {
+        return Sniff::No;
+    }
     (Call::of(first).is_some() || is_summary(first) || is_harmed(first)).into()
 }
 

@@ -32,6 +32,7 @@ use iowhy_model::{
 use crate::counters::stated::{rates, state};
 use crate::histogram::buckets::histogram_of;
 use crate::text::columns::Heading;
+use crate::text::words::is_for_people;
 use crate::{Format, Reader, Sniff, Step, bytes, decimal, integer};
 
 /// Entry in the list of formats.
@@ -59,8 +60,7 @@ const OCTAVES: u32 = 37;
 const FIRST_ROWS: usize = 1024;
 
 fn sniff(lines: &[&str]) -> Sniff {
-    // Whatever begins one has several words.
-    if !lines.first().is_some_and(|line| line.trim().contains([' ', '\t'])) {
+    if !lines.first().is_some_and(|line| is_for_people(line)) {
         return Sniff::No;
     }
     let lines = match lines {
