@@ -36,6 +36,7 @@ use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::candidates::{self, FaultCandidate};
 use crate::evidence::confidence;
 use crate::evidence::confidence::PRIOR;
+use crate::facts::disk_names;
 use crate::facts::kernel_log::LogLine;
 use crate::facts::reading::FactReading;
 use crate::phrase;
@@ -122,7 +123,11 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
         accusation(candidate.device, builder.listings(candidate), builder.believe(PRIOR));
     finding.sentence = format!(
         "the path to {disk} ({}) has errors, not the disk itself: {}",
-        if is_nvme(disk) { "slot, link, bridge or driver" } else { "cable, link, port or adapter" },
+        if disk_names::is_nvme(disk) {
+            "slot, link, bridge or driver"
+        } else {
+            "cable, link, port or adapter"
+        },
         phrase::list(&builder.words)
     );
     finding.next_step = next_step(disk);
@@ -142,13 +147,8 @@ fn accusation(device: DeviceId, listings: Vec<usize>, confidence: f64) -> Findin
     finding
 }
 
-/// An NVMe drive sits in a slot, and no cable leads to it.
-fn is_nvme(disk: &str) -> bool {
-    disk.starts_with("nvme")
-}
-
 fn next_step(disk: &str) -> Vec<String> {
-    if is_nvme(disk) {
+    if disk_names::is_nvme(disk) {
         return vec![
             "reseat the drive, or move it to another slot; do the lines stop?".to_string(),
             "power states and link power management off, for a trial: kernel parameters \

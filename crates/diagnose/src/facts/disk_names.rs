@@ -39,6 +39,11 @@ pub fn media(disk: &str) -> Vec<(Medium, f64)> {
     }
 }
 
+/// Whether it is an NVMe drive or controller: it sits in a slot, and no cable leads to it.
+pub fn is_nvme(disk: &str) -> bool {
+    disk.starts_with("nvme")
+}
+
 /// Whether the device is made of others, whose faults it shows.
 pub fn is_stacked(disk: &str) -> bool {
     matches!(kind(disk), "dm" | "md" | "drbd" | "bcache" | "bd")
