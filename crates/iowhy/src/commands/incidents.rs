@@ -39,7 +39,7 @@ pub const COMMAND: Command = Command {
 struct Incidents {
     #[command(flatten)]
     past: Past,
-    /// Only of this device (may be given several times)
+    /// Only those in which this device is accused or gave an alarm (may be given several times)
     #[arg(short, long, value_name = "NAME")]
     device: Vec<String>,
     /// One JSON object (or one per line) instead of text; `docs/JSON.md` has the schemas
@@ -99,10 +99,10 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     Ok(Status::incomplete(unread > 0))
 }
 
-/// Its device, and others that are accused in it.
+/// Its device, others that are accused in it, and those that gave an alarm in it.
 fn devices(row: &Value) -> impl Iterator<Item = &str> {
-    let others = row["others"].as_array().into_iter().flatten();
-    std::iter::once(row).chain(others).filter_map(|of| of["device"].as_str())
+    let more = ["others", "alarms"].into_iter().filter_map(|name| row[name].as_array()).flatten();
+    std::iter::once(row).chain(more).filter_map(|of| of["device"].as_str())
 }
 
 fn table(rows: &[Value], out: &mut dyn Write) -> std::io::Result<()> {
@@ -155,4 +155,19 @@ fn table(rows: &[Value], out: &mut dyn Write) -> std::io::Result<()> {
         writeln!(out, "{}", line.trim_end())?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    #[test]
+    fn an_incident_is_of_every_device_that_gave_an_alarm_in_it() {
+        let judged = json!({"device": "sda", "others": [{"device": "sdb"}],
+            "alarms": [{"device": "sdc", "trigger": "latency"}]});
+        assert!(super::devices(&judged).eq(["sda", "sdb", "sdc"]));
+        // One that the recorder did not come to judge.
+        let waiting = json!({"device": "vda", "alarms": [{"device": "vda"}, {"device": "loop7"}]});
+        assert!(super::devices(&waiting).any(|name| name == "loop7"));
+    }
 }
