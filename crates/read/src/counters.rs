@@ -5,4 +5,5 @@ pub(crate) mod disk_columns;
 pub mod diskstats;
 pub(crate) mod processes;
 pub(crate) mod processor;
+pub(crate) mod slow_log;
 pub(crate) mod stated;

@@ -24,8 +24,9 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{Event, Layer, Level, Nanos, Op, Sink, Time};
+use iowhy_model::{Level, Op, Sink};
 
+use crate::counters::slow_log::SlowLog;
 use crate::counters::stated::state;
 use crate::{Format, Reader, Sniff, Step, WallTime, decimal, integer};
 
@@ -46,7 +47,7 @@ fn sniff(lines: &[&str]) -> Sniff {
 }
 
 /// From when on BlueStore logs an operation (`bluestore_log_op_age`).
-const LOGGED: &str = "5000000 us";
+const LOGGED_US: u64 = 5_000_000;
 /// The longest time that is taken for one: a day.
 const LONGEST_S: f64 = 86_400.0;
 
@@ -128,10 +129,8 @@ struct Blocked {
 
 #[derive(Default)]
 struct CephLog {
-    first: Option<WallTime>,
+    slow: SlowLog,
     blocked: BTreeMap<Option<u64>, Blocked>,
-    operations: u64,
-    longest_ns: u64,
 }
 
 impl Reader for CephLog {
@@ -158,18 +157,7 @@ impl Reader for CephLog {
         let name = osd.map_or("an OSD".to_string(), |osd| format!("osd.{osd}"));
         let reads = what.contains("read") || what.contains("get") || what.contains("list");
         let op = if reads { Op::Read } else { Op::Flush };
-        if op == Op::Flush {
-            self.operations += 1;
-            self.longest_ns = self.longest_ns.max(ns);
-        }
-        let mut event = Event::new(sink.device(&name), op, Layer::Application);
-        event.comm = Some(sink.name(what));
-        let now = moment(line);
-        let since = now.map(|now| now.since(*self.first.get_or_insert(now)).unwrap_or(0.0));
-        let end = Time::from_seconds(since.unwrap_or(0.0));
-        event.completed = Some(end);
-        event.queued = i64::try_from(ns).ok().map(|ns| end - Nanos(ns));
-        sink.event(event);
+        self.slow.take((&name, op, what), ns, moment(line), sink);
         Step::Took
     }
 
@@ -178,16 +166,13 @@ impl Reader for CephLog {
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
-        if self.operations > 0 {
-            state(None, "flush.slow", self.operations.to_string(), sink);
-            state(None, "flush.slowest", format!("{} us", self.longest_ns / 1000), sink);
-        }
+        self.slow.state_flushes(sink);
         for (osd, blocked) in std::mem::take(&mut self.blocked) {
             let device = osd.map(|osd| sink.device(&format!("osd.{osd}")));
             state(device, "ceph.blocked", blocked.most.to_string(), sink);
             state(device, "ceph.blocked-for", format!("{} s", blocked.oldest_s), sink);
         }
-        state(None, "trace.threshold", LOGGED.to_string(), sink);
+        self.slow.state_threshold(LOGGED_US, sink);
     }
 }
 

@@ -21,8 +21,9 @@
 //! How many syncs were quick; the disk behind them; what else used it. Whether whole lines are
 //! missing: they bear no numbers.
 
-use iowhy_model::{Event, Layer, Level, Nanos, Op, Sink, Time};
+use iowhy_model::{Level, Op, Sink};
 
+use crate::counters::slow_log::SlowLog;
 use crate::counters::stated::state;
 use crate::{Format, Reader, Sniff, Step, WallTime, decimal};
 
@@ -35,6 +36,9 @@ pub const FORMAT: Format = Format {
     sniff,
     reader: || Box::new(EtcdLog::default()),
 };
+
+/// From when on etcd logs an operation, the least of its limits.
+const LOGGED_US: u64 = 100_000;
 
 /// The time in front is the line's own, so nothing stands before it.
 fn sniff(lines: &[&str]) -> Sniff {
@@ -117,10 +121,8 @@ fn moment(line: &str) -> Option<WallTime> {
 
 #[derive(Default)]
 struct EtcdLog {
-    first: Option<WallTime>,
+    slow: SlowLog,
     heartbeats: u64,
-    syncs: u64,
-    longest: u64,
 }
 
 impl Reader for EtcdLog {
@@ -139,21 +141,10 @@ impl Reader for EtcdLog {
                 self.heartbeats += 1;
                 return Step::Took;
             }
-            Slow::Sync(ns) => {
-                self.syncs += 1;
-                self.longest = self.longest.max(ns);
-                (Op::Flush, ns, "fdatasync")
-            }
+            Slow::Sync(ns) => (Op::Flush, ns, "fdatasync"),
             Slow::Apply(ns) => (Op::Other, ns, "apply"),
         };
-        let mut event = Event::new(sink.device("etcd"), op, Layer::Application);
-        event.comm = Some(sink.name(what));
-        let now = moment(line);
-        let since = now.map(|now| now.since(*self.first.get_or_insert(now)).unwrap_or(0.0));
-        let end = Time::from_seconds(since.unwrap_or(0.0));
-        event.completed = Some(end);
-        event.queued = i64::try_from(ns).ok().map(|ns| end - Nanos(ns));
-        sink.event(event);
+        self.slow.take(("etcd", op, what), ns, moment(line), sink);
         Step::Took
     }
 
@@ -162,14 +153,11 @@ impl Reader for EtcdLog {
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
-        if self.syncs > 0 {
-            state(None, "flush.slow", self.syncs.to_string(), sink);
-            state(None, "flush.slowest", format!("{} us", self.longest / 1000), sink);
-        }
+        self.slow.state_flushes(sink);
         if self.heartbeats > 0 {
             state(None, "etcd.late-heartbeats", self.heartbeats.to_string(), sink);
         }
-        state(None, "trace.threshold", "100000 us".to_string(), sink);
+        self.slow.state_threshold(LOGGED_US, sink);
     }
 }
 

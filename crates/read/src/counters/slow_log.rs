@@ -1,0 +1,50 @@
+//! Logs of programs that name only what took longer than a limit.
+
+use iowhy_model::{Event, Layer, Nanos, Op, Sink, Time};
+
+use crate::WallTime;
+use crate::counters::stated::state;
+
+/// What such a log has named so far.
+#[derive(Default)]
+pub(crate) struct SlowLog {
+    first: Option<WallTime>,
+    flushes: u64,
+    longest_ns: u64,
+}
+
+impl SlowLog {
+    /// Gives out an operation that took so long: whose, what it was called, and when its line was written.
+    pub(crate) fn take(
+        &mut self,
+        (whose, op, what): (&str, Op, &str),
+        ns: u64,
+        now: Option<WallTime>,
+        sink: &mut dyn Sink,
+    ) {
+        if op == Op::Flush {
+            self.flushes += 1;
+            self.longest_ns = self.longest_ns.max(ns);
+        }
+        let mut event = Event::new(sink.device(whose), op, Layer::Application);
+        event.comm = Some(sink.name(what));
+        let since = now.map(|now| now.since(*self.first.get_or_insert(now)).unwrap_or(0.0));
+        let end = Time::from_seconds(since.unwrap_or(0.0));
+        event.completed = Some(end);
+        event.queued = i64::try_from(ns).ok().map(|ns| end - Nanos(ns));
+        sink.event(event);
+    }
+
+    /// States how many flushes it named, and the longest.
+    pub(crate) fn state_flushes(&self, sink: &mut dyn Sink) {
+        if self.flushes > 0 {
+            state(None, "flush.slow", self.flushes.to_string(), sink);
+            state(None, "flush.slowest", format!("{} us", self.longest_ns / 1000), sink);
+        }
+    }
+
+    /// States from when on an operation is named: the mean of what is, is none of all.
+    pub(crate) fn state_threshold(&self, us: u64, sink: &mut dyn Sink) {
+        state(None, "trace.threshold", format!("{us} us"), sink);
+    }
+}
