@@ -599,11 +599,10 @@ impl Scanner<'_> {
                 continue;
             }
             let mut unsettled = std::mem::take(&mut self.unsettled);
-            let texts = self.head(&first, ahead, wrapping);
-            let head: Vec<&str> = texts.iter().map(|text| &**text).collect();
+            let head = OnceCell::new();
             let mut found = None;
             for one in asked.iter_mut().filter(|one| one.ahead <= ahead) {
-                match self.answer(one, &head, wrapping, &mut unsettled) {
+                match self.answer(one, (&first, ahead), &head, wrapping, &mut unsettled) {
                     Sniff::Yes => {
                         found = Some(one.format);
                         break;
@@ -624,17 +623,9 @@ impl Scanner<'_> {
     fn ask_at_once(&mut self, asked: &mut [Asked], first: &str, wrapping: &Wrapping) {
         let mut unsettled = std::mem::take(&mut self.unsettled);
         let known = self.lines.ahead_count().min(HEAD_LIMIT - 1);
-        let all = OnceCell::new();
+        let head = OnceCell::new();
         for one in asked.iter_mut().filter(|one| one.at_once) {
-            let answer = match self.settled_by_none(one, first, known, wrapping, &mut unsettled) {
-                true => Sniff::MoreAtOnce,
-                false => {
-                    let texts = all.get_or_init(|| self.head(first, known, wrapping));
-                    let head: Vec<&str> = texts.iter().map(|text| &**text).collect();
-                    self.answer(one, &head, wrapping, &mut unsettled)
-                }
-            };
-            one.ahead = match answer {
+            one.ahead = match self.answer(one, (first, known), &head, wrapping, &mut unsettled) {
                 // At which line is found out with the others, of whom one may say so earlier.
                 Sniff::Yes => 1,
                 Sniff::No => NEVER,
@@ -675,20 +666,22 @@ impl Scanner<'_> {
         true
     }
 
-    /// What a format says of a head.
-    fn answer(
-        &self,
+    /// What a format says of a head: a line and so many behind it, which are looked up for the first that
+    /// has to see them.
+    fn answer<'t>(
+        &'t self,
         asked: &Asked,
-        head: &[&str],
+        (first, ahead): (&'t str, usize),
+        head: &OnceCell<Vec<Cow<'t, str>>>,
         wrapping: &Wrapping,
         unsettled: &mut Vec<(&'static str, u64)>,
     ) -> Sniff {
-        let ahead = head.len() - 1;
-        let first = head.first().copied().unwrap_or_default();
         if self.settled_by_none(asked, first, ahead, wrapping, unsettled) {
             return Sniff::MoreAtOnce;
         }
-        let answer = (asked.format.sniff)(head);
+        let texts = head.get_or_init(|| self.head(first, ahead, wrapping));
+        let head: Vec<&str> = texts.iter().map(|text| &**text).collect();
+        let answer = (asked.format.sniff)(&head);
         if answer == Sniff::MoreAtOnce && asked.at_once && wrapping.is_none() {
             let to = self.lines.ahead_number_of(ahead);
             match unsettled.iter_mut().find(|(name, _)| *name == asked.format.name) {

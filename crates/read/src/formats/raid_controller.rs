@@ -309,10 +309,7 @@ fn volume(text: &str) -> Option<Row<'_>> {
     if !text.starts_with(['l', 'p', '/']) {
         return None;
     }
-    let (head, inside) = match text.contains(" (") {
-        true => text.split_once(" (").unwrap_or((text, "")),
-        false => (text, ""),
-    };
+    let (head, inside) = text.split_once(" (").unwrap_or((text, ""));
     let said = || -> Option<Vec<&str>> {
         Some(inside.strip_suffix(')')?.split(", ").map(str::trim).collect())
     };
