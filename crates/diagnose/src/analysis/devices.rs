@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use iowhy_model::{DeviceId, Level, Listing, Medium, Op, Recording, Source};
+use iowhy_model::{DeviceId, Level, Listing, Medium, Op, Recording, Source, key};
 
 use crate::analysis::learned;
 use crate::baseline::healthy_time::{HealthyServiceTime, OwnTimes, Request};
@@ -42,6 +42,11 @@ impl<'a> Devices<'a> {
     /// A listing.
     pub fn listing(&self, place: usize) -> &'a Listing {
         &self.recording.listings[place]
+    }
+
+    /// Whether a listing names only what took longer than a limit: the mean of that is none of all.
+    pub fn lists_only_slow(&self, place: usize) -> bool {
+        self.listing(place).facts.iter().any(|fact| fact.key == key::TRACE_THRESHOLD)
     }
 
     /// Who spoke in a listing.

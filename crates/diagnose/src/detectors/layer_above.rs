@@ -314,8 +314,7 @@ fn finding(analysis: &Analysis, place: usize, above: &Seen) -> Option<Finding> {
 /// What a listing measured in some layers.
 fn seen(analysis: &Analysis, place: usize, is: impl Fn(Layer) -> bool) -> Option<Seen> {
     let listing = analysis.listing(place);
-    // Only what was slow is listed there: its mean is no mean.
-    if listing.facts.iter().any(|fact| fact.key == key::TRACE_THRESHOLD) {
+    if analysis.lists_only_slow(place) {
         return None;
     }
     let mut seen = Seen::default();

@@ -40,39 +40,50 @@ fn known(
     Known { key, quantity, above, would_mean, verdict, unit: Unit::Count }
 }
 
+/// The same of a share of something.
+fn share(
+    key: FactKey,
+    quantity: &'static str,
+    above: f64,
+    would_mean: &'static str,
+    verdict: Option<Verdict>,
+) -> Known {
+    known(key, quantity, above, would_mean, verdict).measured_in(Unit::Share)
+}
+
 /// Numbers of the whole machine. Bounds are choices: what is below them is everyday.
 fn of_machine() -> Vec<Known> {
     let above = Some(Verdict::LayerAbove);
     vec![
-        known(
+        share(
             key::VMSTAT_MEAN.of("st"),
             "processor time that the host took (steal)",
             0.05,
             "the virtual machine stood still at times: waits of any device are then too long",
             above,
         ),
-        known(
+        share(
             key::CPU_MEAN.of("steal"),
             "processor time that the host took (steal)",
             0.05,
             "the virtual machine stood still at times: waits of any device are then too long",
             above,
         ),
-        known(
+        share(
             key::PRESSURE_AVG10.of("cpu.some"),
             "time in which tasks waited for a processor",
             0.2,
             "programs wait for processors, and completions are seen late",
             above,
         ),
-        known(
+        share(
             key::PRESSURE_AVG10.of("memory.some"),
             "time in which tasks waited for memory",
             0.05,
             "memory is short, and the I/O may be swapping and reading again what was dropped",
             above,
         ),
-        known(
+        share(
             key::PRESSURE_AVG10.of("io.some"),
             "time in which tasks waited for I/O",
             0.1,
@@ -86,14 +97,14 @@ fn of_machine() -> Vec<Known> {
             "memory is short: the I/O may be swapping",
             above,
         ),
-        known(
+        share(
             key::VMSTAT_MEAN.of("wa"),
             "processor time that idled beside outstanding I/O (iowait)",
             0.1,
             "tasks wait for I/O while processors have nothing to do: a device or its load, not the processors",
             None,
         ),
-        known(
+        share(
             key::CPU_MEAN.of("iowait"),
             "processor time that idled beside outstanding I/O (iowait)",
             0.1,
@@ -150,7 +161,7 @@ fn of_drive() -> Vec<Known> {
             "commands failed at some time: their age in hours beside the drive's tells when",
             media,
         ),
-        known(
+        share(
             key::SMART_NVME_PERCENTAGE_USED,
             "endurance used",
             0.9,
@@ -159,11 +170,12 @@ fn of_drive() -> Vec<Known> {
         ),
         known(
             key::DEVICE_TIMEOUT,
-            "time limit of a command, s",
+            "time limit of a command",
             31.0,
             "a drive that stops answering is waited for that long before it is reset",
             Some(Verdict::DeviceRecovery),
-        ),
+        )
+        .measured_in(Unit::Seconds),
         known(
             key::ARRAY_DEGRADED,
             "members that the array lacks",
@@ -200,11 +212,7 @@ pub fn of(analysis: &Analysis, ranked: &Ranked, input: &str, disks: &[String]) -
         let about = analysis.facts.about(Some(input), any);
         let Some((value, reading)) = about.machine_number(one.key) else { continue };
         if value > one.above {
-            let unit = match one.unit {
-                Unit::Count if one.above > 0.0 => Unit::Share,
-                unit => unit,
-            };
-            let evidence = cited(recording, &reading, one.quantity, value, unit);
+            let evidence = cited(recording, &reading, one.quantity, value, one.unit);
             let would_mean = one.would_mean.to_string();
             seen.push(Observation { evidence, would_mean, verdict: one.verdict });
         }

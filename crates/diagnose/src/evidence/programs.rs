@@ -132,7 +132,7 @@ pub fn cache_off(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
 
 fn waiting(analysis: &Analysis, place: usize, waits: &Waits, verdict: Verdict) -> Option<Finding> {
     // A log that names only what was slow says neither how many flushes were quick nor what held these up.
-    if analysis.listing(place).facts.iter().any(|fact| fact.key == key::TRACE_THRESHOLD) {
+    if analysis.lists_only_slow(place) {
         return None;
     }
     // Of several ways to flush the quickest is what the device can do.
