@@ -289,12 +289,7 @@ fn dictionary_page_header(texts: usize, plain: usize, packed: usize) -> Struct {
     let mut of = Struct::default();
     of.i32(1, texts as i32);
     of.i32(2, encoding::PLAIN);
-    let mut header = Struct::default();
-    header.i32(1, 2);
-    header.i32(2, plain as i32);
-    header.i32(3, packed as i32);
-    header.structure(7, of);
-    header
+    page_header((2, plain, packed), (7, of))
 }
 
 fn data_page_header(rows: usize, plain: usize, packed: usize, encoding: i32) -> Struct {
@@ -303,10 +298,16 @@ fn data_page_header(rows: usize, plain: usize, packed: usize, encoding: i32) -> 
     of.i32(2, encoding);
     of.i32(3, encoding::RLE);
     of.i32(4, encoding::RLE);
+    page_header((0, plain, packed), (5, of))
+}
+
+/// The header of a page: its type and bytes, and the field that says more of pages of its type (`PageHeader` of
+/// parquet.thrift).
+fn page_header((kind, plain, packed): (i32, usize, usize), (field, of): (u8, Struct)) -> Struct {
     let mut header = Struct::default();
-    header.i32(1, 0);
+    header.i32(1, kind);
     header.i32(2, plain as i32);
     header.i32(3, packed as i32);
-    header.structure(5, of);
+    header.structure(field, of);
     header
 }
