@@ -13,6 +13,10 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::statistics::Statistics;
 use parquet::record::{Field, Row};
 
+use rows::{field, text};
+
+mod rows;
+
 /// More than one row group (131,072 rows), and not a whole number of pages.
 const EVENTS: u64 = 140_001;
 
@@ -30,24 +34,12 @@ fn said(reader: &SerializedFileReader<bytes::Bytes>, key: &str) -> serde_json::V
     serde_json::from_str(&value.expect(key)).unwrap_or_default()
 }
 
-fn field<'a>(row: &'a Row, name: &str) -> &'a Field {
-    row.get_column_iter().find(|(known, _)| *known == name).map(|(_, field)| field).expect(name)
-}
-
 fn long(row: &Row, name: &str) -> Option<i64> {
     match field(row, name) {
         Field::Null => None,
         Field::Long(value) => Some(*value),
         Field::ULong(value) => Some(*value as i64),
         Field::UInt(value) => Some(i64::from(*value)),
-        other => panic!("{name}: {other:?}"),
-    }
-}
-
-fn text(row: &Row, name: &str) -> Option<String> {
-    match field(row, name) {
-        Field::Null => None,
-        Field::Str(text) => Some(text.clone()),
         other => panic!("{name}: {other:?}"),
     }
 }

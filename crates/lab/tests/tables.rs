@@ -19,6 +19,10 @@ use parquet::basic::Compression;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::{Field, Row};
 
+use rows::{field, text};
+
+mod rows;
+
 const SECOND: i64 = 1_000_000_000;
 /// 2026-11-22, ten seconds before midnight UTC.
 const WALL: i64 = 1_795_391_990 * SECOND;
@@ -75,23 +79,11 @@ impl Files {
     }
 }
 
-fn field<'a>(row: &'a Row, name: &str) -> &'a Field {
-    row.get_column_iter().find(|(known, _)| *known == name).map(|(_, field)| field).expect(name)
-}
-
 fn whole(row: &Row, name: &str) -> Option<i64> {
     match field(row, name) {
         Field::Null => None,
         Field::Long(value) | Field::TimestampMicros(value) => Some(*value),
         Field::Int(value) => Some(i64::from(*value)),
-        other => panic!("{name}: {other:?}"),
-    }
-}
-
-fn text(row: &Row, name: &str) -> Option<String> {
-    match field(row, name) {
-        Field::Null => None,
-        Field::Str(text) => Some(text.clone()),
         other => panic!("{name}: {other:?}"),
     }
 }
