@@ -13,7 +13,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use iowhy_model::{Fact, FactKey, Level, Sink, Source, key};
+use iowhy_model::{Fact, FactKey, Level, Sink, Source, key, numbers};
 use iowhy_read::{Format, blktrace};
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 
@@ -99,11 +99,11 @@ impl Outcome {
 
 fn words(folder: &Path, outcome: &Outcome) -> String {
     let Outcome { read, passed, left_out, unreadable, forgotten, facts, .. } = outcome;
-    let files = match read {
-        1 => "1 file was read".to_string(),
-        _ => format!("{read} files were read"),
-    };
-    let mut text = format!("`{}`: {files}, in {passed} nothing was recognised", folder.display());
+    let mut text = format!(
+        "`{}`: {} read, in {passed} nothing was recognised",
+        folder.display(),
+        numbers::several(*read as u64, "file")
+    );
     let more = if *unreadable > NAMED { ", and others" } else { "" };
     let named = outcome.unreadable_first.join(", ") + more;
     let why = [
@@ -176,7 +176,7 @@ fn collect(folder: &Path, root: &Root, depth: usize, files: &mut Vec<PathBuf>, o
             // Settings of a tree, one a file: they are read as a tree.
             let is_tree = path.ends_with("sys") && depth < 2;
             match depth + 1 < DEPTH && known.dev() == root.system {
-                true if is_tree => {}
+                true if is_tree => out.left_out += foreign_to_sys(&path),
                 true => collect(&path, root, depth + 1, files, out),
                 false => out.left_out += 1,
             }
@@ -189,6 +189,30 @@ fn collect(folder: &Path, root: &Root, depth: usize, files: &mut Vec<PathBuf>, o
             out.left_out += 1;
         }
     }
+}
+
+/// How much of a copy of /sys the kernel never put there. Such a copy is read by the names it must have;
+/// what stands in their place is not opened.
+fn foreign_to_sys(copy: &Path) -> usize {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let Ok(opened) = rustix::fs::open(copy, flags, Mode::empty()) else { return 0 };
+    let (mut found, mut looked_at) = (0, 0);
+    let mut folders = vec![copy.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            looked_at += 1;
+            if looked_at > FILES {
+                return found;
+            }
+            let path = entry.path();
+            let inside = path.strip_prefix(copy).unwrap_or(&path);
+            found += usize::from(iowhy_live::is_foreign_to_sys(opened.as_fd(), inside));
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) && inside.iter().count() < DEPTH {
+                folders.push(path);
+            }
+        }
+    }
+    found
 }
 
 fn read_files(
@@ -464,7 +488,7 @@ mod tests {
 
         let mut recording = Recording::new();
         let outcome = pour(&archive.0, None, &mut recording).unwrap();
-        assert_eq!((outcome.read, outcome.passed, outcome.left_out), (2, 2, 2), "{outcome:?}");
+        assert_eq!((outcome.read, outcome.passed, outcome.left_out), (2, 2, 3), "{outcome:?}");
         let facts: Vec<_> = recording.listings.iter().flat_map(|known| &known.facts).collect();
         assert!(facts.iter().any(
             |fact| fact.key == key::QUEUE_SCHEDULER && fact.value.text() == Some("mq-deadline")
@@ -515,7 +539,8 @@ mod tests {
 
         let mut recording = Recording::new();
         let outcome = pour(&archive.0, None, &mut recording).unwrap();
-        assert_eq!((outcome.read, outcome.passed, outcome.left_out), (3, 1, 2), "{outcome:?}");
+        // The two beside the tree, and in it a FIFO, a link to a device and a setting of 1300 MB.
+        assert_eq!((outcome.read, outcome.passed, outcome.left_out), (3, 1, 5), "{outcome:?}");
         assert!(!outcome.is_whole());
         assert!(pour(Path::new("/proc"), None, &mut recording).is_err());
         assert!(pour(Path::new("/"), None, &mut recording).is_err());

@@ -59,7 +59,7 @@ fn a_file_of_a_folder_that_cannot_be_read_is_named() {
     folder.file("broken.gz", &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255, 1, 2]);
     let (status, _, err) = parts(&iowhy(&["stat", folder.0.to_str().unwrap()]));
     assert_eq!(status, 1, "{err}");
-    assert!(err.contains("1 file was read") && err.contains("1 could not be read ("), "{err}");
+    assert!(err.contains("1 file read") && err.contains("1 could not be read ("), "{err}");
     assert!(err.contains("broken.gz`: "), "{err}");
 }
 

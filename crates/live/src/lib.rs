@@ -50,7 +50,7 @@ pub use error::Error;
 pub use memory::give_back_memory;
 pub use rights::{Rights, give_up_all_rights, give_up_rights, give_up_rights_but_looking};
 pub use sieve::TraceFilter;
-pub use small::open_below;
+pub use small::{is_foreign_to_sys, open_below};
 pub use spans::Whom;
 pub use stacks::StackCount;
 pub use sysfs::{SysFact, facts as facts_of_sys};

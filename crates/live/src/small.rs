@@ -11,6 +11,26 @@ use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 /// Most bytes read; an attribute of /sys holds a page.
 const MOST: u64 = 1 << 16;
 
+/// Whether something in a copy of /sys is none of the kernel's: no regular file, folder or link to one
+/// in the copy, or a setting of a queue that is longer than what is read of it. A link to what was
+/// not copied is usual.
+pub fn is_foreign_to_sys(copy: BorrowedFd<'_>, path: &Path) -> bool {
+    let ways = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    let found = match rustix::fs::openat2(copy, path, FOUND, Mode::empty(), ways) {
+        Ok(found) => found,
+        Err(error) => return error != rustix::io::Errno::NOENT,
+    };
+    let Ok(known) = rustix::fs::fstat(found) else { return true };
+    match FileType::from_raw_mode(known.st_mode) {
+        FileType::Directory => false,
+        FileType::RegularFile => {
+            let is_setting = path.parent().is_some_and(|folder| folder.ends_with("queue"));
+            is_setting && u64::try_from(known.st_size).is_ok_and(|size| size > MOST)
+        }
+        _ => true,
+    }
+}
+
 /// Opens a regular file below a folder to read it; no link leads out of that, nor elsewhere where
 /// `more` forbids it. Such a tree may hold a FIFO or a link to a device in its place, which must not
 /// even be opened: it is found without being opened, looked at, and opened by what was looked at.
@@ -76,6 +96,13 @@ mod tests {
         assert_eq!(read("scheduler").as_deref(), Some("none"));
         for name in ["out", "zero", "fifo", "missing"] {
             assert_eq!(read(name), None, "{name}");
+        }
+        symlink("../../../bus/scsi", queue.join("subsystem")).unwrap();
+        let copy = rustix::fs::open(top.join("sys"), FOUND, Mode::empty()).unwrap();
+        for name in ["out", "zero", "fifo", "long", "scheduler", "subsystem", "."] {
+            let path = Path::new("devices/sda/queue").join(name);
+            let is_the_kernels = ["scheduler", "subsystem", "."].contains(&name);
+            assert_eq!(is_foreign_to_sys(copy.as_fd(), &path), !is_the_kernels, "{name}");
         }
         assert_eq!(read("long").map(|text| text.len()), Some(MOST as usize));
         std::fs::remove_dir_all(&top).unwrap();
