@@ -4,23 +4,27 @@
 //! The heading of two lines and the rows below: groups `--dsk/sda--` (bytes read and written), `--io/sda-`
 //! (requests), and of the plug-ins `--disk-wait` (`rawa wawa`, mean waits), `--disk-util` and
 //! `--disk-svctm`; `total-cpu-usage` becomes the facts `cpu.*`. A disk whose requests are not listed has no
-//! rates: its waits alone are read.
+//! rates: its waits alone are read. The lines and dots that dool draws its table with are read as dstat's bars
+//! and colons. The file of `--output` has the same groups and columns, parted by commas.
 //!
 //! ## Where it comes from
-//! `dstat -tdrD sda,sdb --disk-wait`, `dool`, `pcp dstat`.
+//! `dstat -tdrD sda,sdb --disk-wait`, `dool`, `pcp dstat`, `dstat --output FILE`.
 //!
 //! ## Versions
-//! dstat 0.6 and later, dool. Groups are found by their place below the upper line.
+//! dstat 0.6 and later, dool 1.0 to 1.3. Groups are found by their place below the upper line; of dool, several disks
+//! of one group stand above columns that nothing parts.
 //!
 //! ## Traps
 //! The first row counts since boot and is left out. `total` is the sum over all disks. `k`, `M` are
 //! powers of 1024. `svct` is busy time divided by requests and no latency. `wai` is idle time with
-//! I/O outstanding. A row that dstat missed is marked; values above 9999 are cut by the terminal.
+//! I/O outstanding. A row that dstat missed is marked; values above 9999 are cut by the terminal. Above `util` dool
+//! shortens names to four letters: a name that no other group has is left out.
 //!
 //! ## Cannot know
 //! How latencies are distributed, which process asked; the interval, unless a time stands in each
 //! row. Whether whole lines are missing: they bear no numbers.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use iowhy_model::{Interval, Layer, Level, Nanos, Op, Rates, Sink, Time};
@@ -41,6 +45,18 @@ pub const FORMAT: Format = Format {
 
 fn sniff(lines: &[&str]) -> Sniff {
     match lines {
+        [first] if is_titles_of_csv(first) => return Sniff::More,
+        [first, second, ..] if is_titles_of_csv(first) => {
+            return (!groups_of_csv(first, second).is_empty()).into();
+        }
+        _ => {}
+    }
+    if !lines.first().is_some_and(|line| is_titles(&plain(line))) {
+        return Sniff::No;
+    }
+    let lines: Vec<Cow<'_, str>> = lines.iter().map(|line| plain(line)).collect();
+    let lines: Vec<&str> = lines.iter().map(|line| &**line).collect();
+    match &lines[..] {
         [first] if is_titles(first) => Sniff::More,
         // A narrow terminal breaks both lines of the heading.
         [first, second, rest @ ..] if is_titles(first) && is_dashed(second) => match rest {
@@ -55,10 +71,26 @@ fn sniff(lines: &[&str]) -> Sniff {
     }
 }
 
-/// `----system---- --dsk/sda-----dsk/sda1-- ...`: words of dashes and names of groups.
+/// A line in dstat's characters: `┄┄dsk/vda┄┄┬┄┄┄io/vda┄┄` and `30M  31M┊ 12M  1M│` of dool.
+fn plain(line: &str) -> Cow<'_, str> {
+    if line.is_ascii() || !line.contains(['┄', '│', '┊']) {
+        return Cow::Borrowed(line);
+    }
+    let ascii = |c| match c {
+        '┄' => '-',
+        '┬' | '│' => '|',
+        '┊' => ':',
+        c => c,
+    };
+    Cow::Owned(line.chars().map(ascii).collect())
+}
+
+/// `----system---- --dsk/sda-----dsk/sda1-- ...`: words of dashes and names of groups. Where bars stand between
+/// them, a name may have no room for dashes.
 fn is_titles(line: &str) -> bool {
     let known = ["dsk/", "io/", "total-cpu-usage", "total-usage"];
-    is_dashed(line) && known.iter().any(|name| line.contains(name))
+    (is_dashed(line) || line.starts_with('-') && line.contains("-|-"))
+        && known.iter().any(|name| line.contains(name))
 }
 
 /// Words of dashes and names, as a heading has that went on behind the edge of the terminal.
@@ -95,29 +127,96 @@ fn groups(titles: &str, columns: &str) -> Vec<(Group, usize)> {
     for part in columns.split(['|', ':']) {
         let end = start + part.len();
         let above = titles.get(start..end.min(titles.len())).unwrap_or_default();
-        let name = String::from_utf8_lossy(above);
-        let name = name.trim_matches(|c: char| c == '-' || c.is_whitespace());
+        let above = String::from_utf8_lossy(above);
         let words: Vec<&str> = part.split_whitespace().collect();
-        let group = match words[..] {
-            ["read", "writ"] => match name.split_once('/') {
-                Some(("dsk", disk)) => Group::Bytes(disk.to_string()),
-                Some(("io", disk)) => Group::Requests(disk.to_string()),
-                _ => Group::Other,
-            },
-            ["rawa", "wawa"] => Group::Waits(name.to_string()),
-            ["util"] => Group::Busy(name.to_string()),
-            ["time" | "date/time"] => Group::When,
-            _ if are_shares(&words) => {
-                Group::Processor(words.iter().map(ToString::to_string).collect())
-            }
-            _ => Group::Other,
-        };
-        found.push((group, words.len()));
+        for (name, words) in apart(&above, &words) {
+            found.push((group(name, words), words.len()));
+        }
         start = end + 1;
+    }
+    ours(found)
+}
+
+/// `"system","total cpu usage",,,,,"dsk/vda",,"io/vda",` of the file of `--output`.
+fn is_titles_of_csv(line: &str) -> bool {
+    let known = ["\"dsk/", "\"io/", "\"total cpu usage\"", "\"total usage\""];
+    // Each of these has columns below it that have no name of their own.
+    let has_unnamed = line.contains(",,") || line.trim_end().ends_with(',');
+    line.starts_with('"') && has_unnamed && known.iter().any(|name| line.contains(name))
+}
+
+/// The same of the file of `--output`, where each group has its name above its first column.
+fn groups_of_csv(titles: &str, columns: &str) -> Vec<(Group, usize)> {
+    let cell = |text: &'_ str| text.trim().trim_matches('"').to_string();
+    let titles: Vec<String> = titles.split(',').map(cell).collect();
+    // dool says the group again: `"dsk/vda:read"`.
+    let columns: Vec<String> = columns.split(',').map(cell).collect();
+    let columns: Vec<&str> =
+        columns.iter().map(|name| name.rsplit(':').next().unwrap_or(name)).collect();
+    if titles.len() != columns.len() || columns.iter().any(|name| decimal(name).is_some()) {
+        return Vec::new();
+    }
+    let begins = |at: &usize| *at == 0 || titles.get(*at).is_some_and(|title| !title.is_empty());
+    let starts: Vec<usize> = (0..columns.len()).filter(begins).collect();
+    let ends = starts.iter().skip(1).copied().chain([columns.len()]);
+    let found = starts.iter().zip(ends).filter_map(|(start, end)| {
+        let words = columns.get(*start..end)?;
+        Some((group(titles.get(*start)?, words), words.len()))
+    });
+    ours(found.collect())
+}
+
+/// The groups of a heading; none if it has none of ours.
+fn ours(mut found: Vec<(Group, usize)>) -> Vec<(Group, usize)> {
+    // A name that was shortened is none.
+    let whole = |group: &Group| match group {
+        Group::Bytes(disk) | Group::Requests(disk) | Group::Waits(disk) => Some(disk.clone()),
+        _ => None,
+    };
+    let disks: Vec<String> = found.iter().filter_map(|(group, _)| whole(group)).collect();
+    for (group, _) in &mut found {
+        let is_shortened = matches!(group, Group::Busy(disk) if !disks.contains(disk));
+        if is_shortened && !disks.is_empty() {
+            *group = Group::Other;
+        }
     }
     let ours = found.iter().any(|(group, _)| !matches!(group, Group::Other | Group::When));
     if ours { found } else { Vec::new() }
 }
+
+/// The names above a part of a heading, each with its columns: several where each has the same columns.
+fn apart<'t, 'w>(above: &'t str, words: &'w [&'w str]) -> Vec<(&'t str, &'w [&'w str])> {
+    let name = |text: &'t str| text.trim_matches(|c: char| c == '-' || c.is_whitespace());
+    let names: Vec<&str> = above.split_whitespace().map(name).collect();
+    let each = words.len() / names.len().max(1);
+    let chunks: Vec<&[&str]> = words.chunks(each.max(1)).collect();
+    match names.len() > 1
+        && chunks.len() == names.len()
+        && chunks.windows(2).all(|two| two[0] == two[1])
+    {
+        true => names.into_iter().zip(chunks).collect(),
+        false => vec![(name(above), words)],
+    }
+}
+
+/// What columns below a name are of.
+fn group(name: &str, words: &[&str]) -> Group {
+    match words[..] {
+        ["read", "writ"] => match name.split_once('/') {
+            Some(("dsk", disk)) => Group::Bytes(disk.to_string()),
+            Some(("io", disk)) => Group::Requests(disk.to_string()),
+            _ => Group::Other,
+        },
+        ["rawa", "wawa"] | ["rawait", "wawait"] => Group::Waits(name.to_string()),
+        ["util"] => Group::Busy(name.to_string()),
+        ["time" | "date/time"] => Group::When,
+        _ if are_shares(words) => Group::Processor(words.iter().map(ToString::to_string).collect()),
+        _ => Group::Other,
+    }
+}
+
+/// Why a row is not read.
+const UNLIKE: &str = "the values do not fit the heading";
 
 /// What a row says of one disk.
 #[derive(Clone, Copy, Default)]
@@ -131,6 +230,8 @@ struct Work {
 #[derive(Default)]
 struct Dstat {
     titles: String,
+    /// The file of `--output`.
+    is_csv: bool,
     /// The heading goes on behind the edge of the terminal: the first part of its lower line, once seen.
     broken: Option<String>,
     groups: Vec<(Group, usize)>,
@@ -145,10 +246,21 @@ struct Dstat {
 
 impl Reader for Dstat {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        if is_titles(line) {
-            (self.titles, self.broken) = (line.to_string(), None);
+        let line = &*plain(line);
+        let is_csv = is_titles_of_csv(line);
+        if is_csv || is_titles(line) {
+            (self.titles, self.broken, self.is_csv) = (line.to_string(), None, is_csv);
             self.groups.clear();
             return Step::Took;
+        }
+        if self.is_csv {
+            return match self.groups.is_empty() {
+                true => {
+                    self.groups = groups_of_csv(&self.titles, line);
+                    if self.groups.is_empty() { Step::Passed } else { Step::Took }
+                }
+                false => self.row_of_csv(line, sink),
+            };
         }
         if self.groups.is_empty() && is_dashed(line) {
             self.titles.push_str(line);
@@ -197,16 +309,39 @@ impl Dstat {
         }
         if parts.len() != self.groups.len() {
             return match parts.len() > 2 {
-                true => Step::Skipped("the values do not fit the heading".to_string()),
+                true => Step::Skipped(UNLIKE.to_string()),
                 false => Step::Passed,
             };
         }
+        let parts: Vec<Vec<&str>> =
+            parts.iter().map(|part| part.split_whitespace().collect()).collect();
+        self.take(&parts, sink)
+    }
+
+    fn row_of_csv(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        let mut cells = line.split(',').map(str::trim);
+        if line.trim().is_empty() || !line.contains(|c: char| c.is_ascii_digit()) {
+            return Step::Passed;
+        }
+        let widths: usize = self.groups.iter().map(|(_, width)| width).sum();
+        if line.split(',').count() != widths {
+            return match line.starts_with('"') {
+                true => Step::Passed,
+                false => Step::Skipped(UNLIKE.to_string()),
+            };
+        }
+        let parts: Vec<Vec<&str>> =
+            self.groups.iter().map(|(_, width)| cells.by_ref().take(*width).collect()).collect();
+        self.take(&parts, sink)
+    }
+
+    /// Takes the values of a row, group by group.
+    fn take(&mut self, parts: &[Vec<&str>], sink: &mut dyn Sink) -> Step {
         let (mut disks, mut now) = (BTreeMap::<String, Work>::new(), None);
         let mut share = None;
-        for ((group, width), part) in self.groups.iter().zip(&parts) {
-            let words: Vec<&str> = part.split_whitespace().collect();
+        for ((group, width), words) in self.groups.iter().zip(parts) {
             if words.len() != *width && !matches!(group, Group::When | Group::Other) {
-                return Step::Skipped("the values do not fit the heading".to_string());
+                return Step::Skipped(UNLIKE.to_string());
             }
             let pair =
                 |read: fn(&str) -> Option<f64>| Some([read(words.first()?)?, read(words.get(1)?)?]);
@@ -225,7 +360,7 @@ impl Dstat {
                     continue;
                 }
                 Group::When => {
-                    now = WallTime::read(&dated(part));
+                    now = WallTime::read(&dated(&words.join(" ")));
                     continue;
                 }
                 Group::Other => continue,
@@ -235,7 +370,12 @@ impl Dstat {
         self.rows += 1;
         if self.rows > 1 {
             share.iter().for_each(|share| self.processor.take(share));
-            disks.iter().for_each(|(disk, work)| self.pour(disk, work, now, sink));
+            // The sum of all is no disk beside them.
+            let is_one = |disk: &String| disk != "total" || disks.len() == 1;
+            disks
+                .iter()
+                .filter(|(disk, _)| is_one(disk))
+                .for_each(|(disk, work)| self.pour(disk, work, now, sink));
             let whole: Vec<[f64; 2]> = match disks.get("total") {
                 Some(total) => total.bytes.into_iter().collect(),
                 None => disks.values().filter_map(|work| work.bytes).collect(),
@@ -286,11 +426,11 @@ impl Dstat {
     }
 }
 
-/// `14-10 18:44:24`, day and month: the time of day is enough, and `WallTime` reads that.
+/// `14-10 18:44:24`, day and month, `Nov-23 18:44:24` of dool: the time of day is enough, and `WallTime` reads that.
 fn dated(part: &str) -> String {
     let words: Vec<&str> = part.split_whitespace().collect();
     match words[..] {
-        [date, time] if date.len() == 5 && date.as_bytes().get(2) == Some(&b'-') => {
+        [date, time] if matches!((date.len(), date.find('-')), (5, Some(2)) | (6, Some(3))) => {
             time.to_string()
         }
         _ => part.trim().to_string(),
@@ -319,6 +459,23 @@ mod tests {
         assert_eq!((writes.ios_per_s, writes.await_ns), (120.0, Some(3.34e6)));
         assert_eq!(writes.bytes_per_s, Some(5744.0 * 1024.0));
         assert_eq!(listing.intervals[0].length, Some(Nanos::from_seconds(2.0)));
+    }
+
+    #[test]
+    fn dool_draws_its_table_and_parts_no_columns() {
+        let recording = read(
+            "┄┄┄┄┄system┄┄┄┄┬┄┄dsk/vda┄┄ ┄dsk/loop0┄┬┄┄┄io/vda┄┄ ┄┄io/loop0┄┬┄┄┄vda┄┄┄ ┄┄loop0┄┄┬vda┄ loo0\n\
+             \x20     time     │ read  writ  read  writ│ read  writ  read  writ│rawa wawa rawa wawa│util util\n\
+             Nov-23 21:39:46│  30M   31M┊   1M    2M│ 392   52.5 ┊ 1.00  2.00 │0.64 0.68┊0.10 0.20│1.42┊0.50\n\
+             Nov-23 21:39:47│ 426k 2540M┊   0     0 │4.00   4845 ┊   0     0 │   0 0.08┊   0    0│39.6┊   0\n",
+        );
+        let listing = &recording.listings[0];
+        assert_eq!(listing.intervals.len(), 2, "{:?}", listing.intervals);
+        let vda = listing.intervals.iter().find(|row| row.busy == Some(0.396)).unwrap();
+        let writes = vda.of(Op::Write).unwrap();
+        assert_eq!((writes.ios_per_s, writes.await_ns), (4845.0, Some(8e4)));
+        assert_eq!(vda.length, Some(Nanos::from_seconds(1.0)));
+        assert!(recording.devices().iter().all(|device| device.name != "loo0"));
     }
 
     #[test]
