@@ -17,6 +17,7 @@ mod capture;
 mod ceph_log;
 mod ceph_osd_perf;
 mod cgroup_io;
+mod cockroach_log;
 mod collectl;
 mod collectl_brief;
 mod cpu;
@@ -113,6 +114,7 @@ pub const FORMATS: &[Format] = &[
     ceph_log::FORMAT,
     ceph_osd_perf::FORMAT,
     cgroup_io::FORMAT,
+    cockroach_log::FORMAT,
     collectl::FORMAT,
     collectl_brief::FORMAT,
     cpu::FORMAT,

@@ -14,6 +14,11 @@ pub(crate) struct SlowLog {
 }
 
 impl SlowLog {
+    /// A line of this time was read: the first is where times begin.
+    pub(crate) fn saw(&mut self, now: Option<WallTime>) {
+        self.first = self.first.or(now);
+    }
+
     /// Gives out an operation that took so long: whose, what it was called, and when its line was written.
     pub(crate) fn take(
         &mut self,
@@ -28,7 +33,8 @@ impl SlowLog {
         }
         let mut event = Event::new(sink.device(whose), op, Layer::Application);
         event.comm = Some(sink.name(what));
-        let since = now.map(|now| now.since(*self.first.get_or_insert(now)).unwrap_or(0.0));
+        self.saw(now);
+        let since = now.zip(self.first).and_then(|(now, first)| now.since(first));
         let end = Time::from_seconds(since.unwrap_or(0.0));
         event.completed = Some(end);
         event.queued = i64::try_from(ns).ok().map(|ns| end - Nanos(ns));
