@@ -15,13 +15,13 @@
 //! `Total` is what programs asked of the kernel, caches included; `Actual` is what went to the disks.
 //! `IO>` is the share of its time that a task waited for I/O, `SWAPIN` for swap: neither is a load of
 //! the disk. `B/s`, `K/s` and `M/s` are powers of 1024. A thread is listed like a process unless `-P`
-//! was given. With delay accounting off (kernels since 5.14) `IO>` is `?unavailable?`.
+//! was given. With `-a` rows are sums since the start: they name no rate, and only the totals are read. With delay accounting off (kernels since 5.14) `IO>` is `?unavailable?`.
 //!
 //! ## Cannot know
 //! Which disk, how many requests, how long each took. Whether whole lines are missing: they bear no
 //! numbers.
 
-use iowhy_model::{Level, Sink};
+use iowhy_model::{Level, Note, Sink};
 
 use crate::counters::processes::Processes;
 use crate::counters::stated::{Column, state};
@@ -71,6 +71,8 @@ struct Iotop {
     processes: Processes,
     /// The largest share of its time that a task waited for I/O, and its name.
     waited: Option<(f64, String)>,
+    /// Rows are sums since the start (`-a`).
+    sums: bool,
 }
 
 impl Reader for Iotop {
@@ -96,6 +98,10 @@ impl Reader for Iotop {
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
+        if self.sums {
+            let reason = "the rows are sums since iotop began (-a): processes have no rates here";
+            sink.note(Note { line: 0, text: String::new(), reason: reason.to_string() });
+        }
         self.read.state("disks.read", "KiB/s", sink);
         self.written.state("disks.written", "KiB/s", sink);
         self.processes.state(sink);
@@ -124,6 +130,13 @@ impl Iotop {
         else {
             return Step::Skipped("the row ends before its rates".to_string());
         };
+        if [read_unit, written_unit]
+            .iter()
+            .all(|unit| matches!(**unit, "B" | "K" | "M" | "G" | "T"))
+        {
+            self.sums = true;
+            return Step::Took;
+        }
         let rates = (per_second(read, read_unit), per_second(written, written_unit));
         let (Some(read), Some(written)) = rates else {
             return Step::Skipped("the rates of the row are no numbers".to_string());
