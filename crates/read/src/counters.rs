@@ -1,5 +1,6 @@
 //! Averages and counters: what the columns of the statistics tools and the kernel's own counters mean.
 
+pub(crate) mod copies;
 pub(crate) mod device_numbers;
 pub(crate) mod disk_columns;
 pub mod diskstats;

@@ -88,6 +88,7 @@ mod sysbench;
 mod sysfs;
 mod typeperf;
 mod vmstat;
+mod vmstat_disk;
 mod vxtrace;
 mod write_test;
 mod zpool_iostat;
@@ -185,6 +186,7 @@ pub const FORMATS: &[Format] = &[
     sysfs::FORMAT,
     typeperf::FORMAT,
     vmstat::FORMAT,
+    vmstat_disk::FORMAT,
     vxtrace::FORMAT,
     write_test::FORMAT,
     zpool_iostat::FORMAT,

@@ -29,11 +29,10 @@
 //! completed requests only, so a device that hangs shows an empty queue. Whether whole lines are
 //! missing: they bear no numbers.
 
-use std::collections::{HashMap, HashSet};
+use iowhy_model::{Level, Sink};
 
-use iowhy_model::{Level, Nanos, Note, Sampling, Sink, Time};
-
-use crate::counters::diskstats::{Change, Counters, change, parse_line};
+use crate::counters::copies::{Clock, Copies};
+use crate::counters::diskstats::parse_line;
 use crate::text::words::is_for_people;
 use crate::{Format, Reader, Sniff, Step, WallTime, decimal};
 
@@ -43,7 +42,7 @@ pub const FORMAT: Format = Format {
     manual: include_str!("diskstats.rs"),
     level: Level::A,
     sniff,
-    reader: || Box::<Copies>::default(),
+    reader: || Box::<Diskstats>::default(),
 };
 
 /// A line of counters begins a listing, or a time and then a line of counters.
@@ -57,13 +56,6 @@ fn sniff(lines: &[&str]) -> Sniff {
         (Some(_), []) => Sniff::More,
         (Some(_), [second]) => parse_line(second).is_some().into(),
     }
-}
-
-/// The clock a time was read from: only times of one clock can be subtracted.
-#[derive(Clone, Copy, PartialEq)]
-enum Clock {
-    Wall(WallTime),
-    Uptime(f64),
 }
 
 fn clock(line: &str) -> Option<Clock> {
@@ -84,53 +76,24 @@ fn clock(line: &str) -> Option<Clock> {
     }
 }
 
-impl Clock {
-    fn since(self, earlier: Clock) -> Option<Nanos> {
-        let seconds = match (self, earlier) {
-            (Clock::Wall(now), Clock::Wall(then)) => now.since(then)?,
-            (Clock::Uptime(now), Clock::Uptime(then)) if now >= then => now - then,
-            _ => return None,
-        };
-        Some(Nanos::from_seconds(seconds))
-    }
-}
-
 #[derive(Default)]
-struct Copies {
-    /// Times of the first copy, the one before and the current one.
-    first: Option<Clock>,
-    before: Option<Clock>,
-    now: Option<Clock>,
-    /// Copies completed.
-    copies: u64,
-    earlier: HashMap<String, Counters>,
-    /// The current copy, in its own order.
-    current: Vec<Counters>,
-    seen: HashSet<String>,
-    untimed: bool,
-}
+struct Diskstats(Copies);
 
-impl Reader for Copies {
+impl Reader for Diskstats {
     fn above(&mut self, line: &str) {
         // Of its other times none is told from prose.
         if line.starts_with("TS ") {
-            self.now = clock(line);
+            self.0.begins_at(clock(line));
         }
     }
 
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         if let Some(counters) = parse_line(line) {
-            if self.seen.contains(&counters.name) {
-                self.turn(sink);
-                self.now = None;
-            }
-            self.seen.insert(counters.name.clone());
-            self.current.push(counters);
+            self.0.take(counters, None, sink);
             return Step::Took;
         }
         if let Some(now) = clock(line) {
-            self.turn(sink);
-            self.now = Some(now);
+            self.0.at(now, sink);
             return Step::Took;
         }
         match line.split_whitespace().collect::<Vec<_>>().as_slice() {
@@ -142,73 +105,7 @@ impl Reader for Copies {
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
-        if self.copies > 0 {
-            self.turn(sink);
-            return;
-        }
-        let uptime = self.now.and_then(|now| match now {
-            Clock::Uptime(seconds) => Some(Nanos::from_seconds(seconds)),
-            Clock::Wall(_) => None,
-        });
-        sink.source().sampling = Sampling::Sampled;
-        for counters in std::mem::take(&mut self.current) {
-            let device = sink.device(&counters.name);
-            let mut interval = counters.since_boot(uptime).interval(device);
-            interval.since_boot = true;
-            sink.interval(interval);
-        }
-        warn(sink, "", "one copy only: these are averages since boot, a difference needs two");
-    }
-}
-
-impl Copies {
-    /// The current copy is complete: compares it with the one before.
-    fn turn(&mut self, sink: &mut dyn Sink) {
-        if self.current.is_empty() {
-            return;
-        }
-        let length = self.now.zip(self.before).and_then(|(now, before)| now.since(before));
-        let start = self.before.zip(self.first).and_then(|(before, first)| before.since(first));
-        sink.source().sampling = Sampling::Sampled;
-        let current = std::mem::take(&mut self.current);
-        for counters in &current {
-            let Some(earlier) = self.earlier.get(&counters.name) else { continue };
-            if !counters.is_used() && !earlier.is_used() {
-                continue;
-            }
-            let delta = match change(earlier, counters, length) {
-                Change::Rose(delta) => delta,
-                Change::Wrapped(delta) => {
-                    warn(sink, &counters.name, "a 32-bit counter wrapped; it was unwrapped");
-                    delta
-                }
-                Change::Reset => {
-                    warn(sink, &counters.name, "a counter fell: reset, no averages");
-                    continue;
-                }
-                Change::Replaced => {
-                    warn(sink, &counters.name, "all counters fell: another device, no averages");
-                    continue;
-                }
-            };
-            let device = sink.device(&counters.name);
-            let mut interval = delta.interval(device);
-            interval.start = start.map(|start| Time::from_ns(start.ns()));
-            sink.interval(interval);
-        }
-        if self.copies > 0 && length.is_none() && !self.untimed {
-            self.untimed = true;
-            warn(sink, "", "no time between copies: waits are known, rates are not");
-        }
-        self.copies += 1;
-        self.earlier =
-            current.into_iter().map(|counters| (counters.name.clone(), counters)).collect();
-        self.seen.clear();
-        self.before = self.now;
-        if let (None, Some(Clock::Wall(now))) = (self.first, self.now) {
-            now.state(0.0, sink);
-        }
-        self.first = self.first.or(self.now);
+        self.0.finish(sink);
     }
 }
 
@@ -216,9 +113,4 @@ impl Copies {
 fn is_cut(major: &str, minor: &str, name: &str) -> bool {
     let number = |word: &str| word.len() <= 7 && word.bytes().all(|b| b.is_ascii_digit());
     number(major) && number(minor) && !number(name)
-}
-
-fn warn(sink: &mut dyn Sink, text: &str, reason: &str) {
-    let note = Note { line: 0, text: text.to_string(), reason: reason.to_string() };
-    sink.note(note);
 }

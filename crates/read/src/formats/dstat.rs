@@ -118,6 +118,12 @@ enum Group {
     Other,
 }
 
+impl Group {
+    fn is_of_a_disk(&self) -> bool {
+        matches!(self, Group::Bytes(_) | Group::Requests(_) | Group::Waits(_) | Group::Busy(_))
+    }
+}
+
 /// The groups of a heading, with the number of values of each, in order; empty if it is none.
 fn groups(titles: &str, columns: &str) -> Vec<(Group, usize)> {
     let (titles, mut found, mut start) = (titles.as_bytes(), Vec::new(), 0);
@@ -342,6 +348,10 @@ impl Dstat {
         for ((group, width), words) in self.groups.iter().zip(parts) {
             if words.len() != *width && !matches!(group, Group::When | Group::Other) {
                 return Step::Skipped(UNLIKE.to_string());
+            }
+            let is_number = |word: &&str| bytes(word).is_some();
+            if group.is_of_a_disk() && !words.iter().all(is_number) {
+                return Step::Skipped("a value is not a number".to_string());
             }
             let pair =
                 |read: fn(&str) -> Option<f64>| Some([read(words.first()?)?, read(words.get(1)?)?]);
