@@ -3,7 +3,7 @@
 //! ## Reads
 //! The summary of `sysbench fileio ... run`: `File operations` and `Throughput` with their rates,
 //! `Latency (ms)` with minimum, mean, maximum and percentile; of older versions the line `Operations
-//! performed` and `per-request statistics`. What the run was asked to do (threads, block size,
+//! performed` and `per-request statistics`; with `--histogram` the latency of every request. What the run was asked to do (threads, block size,
 //! fsync after how many requests) becomes facts.
 //!
 //! ## Where it comes from
@@ -16,14 +16,14 @@
 //! Without `--file-extra-flags=direct` reads come from the page cache: the fact `run.cached` says so
 //! unless the command line shows the flag. By default all files are synced after every 100
 //! requests: then the run measures flushes. `Latency` counts reads, writes and fsyncs together:
-//! its mean is that of none of them. MiB are 1024 x 1024 bytes. Tests of CPU, memory and databases
+//! its mean is that of none of them. The histogram's values are middles of buckets 1.8 % wide, printed to 1 us. MiB are 1024 x 1024 bytes. Tests of CPU, memory and databases
 //! have a `Latency (ms)` too; without file operations none is read.
 //!
 //! ## Cannot know
 //! Latency of reads, writes and fsyncs apart, and what the device did. Whether whole lines are
 //! missing: they bear no numbers.
 
-use iowhy_model::{Distribution, Histogram, Interval, Layer, Level, Nanos, Op, Sink, Stage};
+use iowhy_model::{Distribution, Edges, Histogram, Interval, Layer, Level, Nanos, Op, Sink, Stage};
 
 use crate::counters::stated::{rates, state};
 use crate::{Format, Reader, Sniff, Step, decimal, integer};
@@ -72,6 +72,13 @@ fn is_rate(key: &str) -> bool {
     matches!(key, "reads/s" | "writes/s" | "fsyncs/s" | "read, MiB/s" | "written, MiB/s")
 }
 
+/// `       7.565 |*                                        19`, latency in ms and requests.
+fn bucket(line: &str) -> Option<(f64, u64)> {
+    let (ms, rest) = line.split_once(" |")?;
+    let count = integer(rest.trim_start_matches('*').trim())?;
+    Some((decimal(ms).filter(|ms| *ms >= 0.0)?, count))
+}
+
 #[derive(Default)]
 struct Sysbench {
     reads: Option<f64>,
@@ -86,6 +93,8 @@ struct Sysbench {
     mean_ms: Option<f64>,
     max_ms: Option<f64>,
     cached: Option<&'static str>,
+    /// Requests by their latency, ms (`--histogram`).
+    latencies: Vec<(f64, u64)>,
     /// Counts of the whole run, by 0.4: reads, writes, others.
     counts: Option<[f64; 3]>,
 }
@@ -98,6 +107,10 @@ impl Reader for Sysbench {
         }
         let known =
             self.rate(text) || self.latency(text) || self.old(text) || self.asked(text, sink);
+        if let Some(bucket) = bucket(text) {
+            self.latencies.push(bucket);
+            return Step::Took;
+        }
         let title = matches!(
             text.trim_end_matches(':'),
             "File operations"
@@ -105,6 +118,8 @@ impl Reader for Sysbench {
                 | "General statistics"
                 | "Latency (ms)"
                 | "Threads fairness"
+                | "Latency histogram (values are in milliseconds)"
+                | "value  ------------- distribution ------------- count"
                 | "per-request statistics"
                 | "Threads started!"
                 | "Test execution summary"
@@ -251,7 +266,18 @@ impl Sysbench {
         let extremes = self.min_ms.zip(self.mean_ms).zip(self.max_ms).zip(self.events);
         if let Some((((min, mean), max), events)) = extremes.filter(|(_, events)| *events > 0) {
             let ns = |ms: f64| (ms.max(0.0) * NS_PER_MS) as u64;
-            let histogram = Histogram::from_summary(events, mean * NS_PER_MS, ns(min), ns(max));
+            let mut histogram = Histogram::from_summary(events, mean * NS_PER_MS, ns(min), ns(max));
+            let counted: u64 = self.latencies.iter().map(|(_, count)| count).sum();
+            if counted == events {
+                let mut counts = vec![0; Edges::standard().buckets()];
+                for (ms, count) in &self.latencies {
+                    counts[Edges::standard().index(ns(*ms))] += count;
+                }
+                if let Some(mut counted) = Histogram::from_counts(Edges::standard(), counts) {
+                    counted.sum_ns = histogram.sum_ns;
+                    histogram = counted;
+                }
+            }
             let mut one = Distribution::new(device, Layer::Application, Stage::Total, histogram);
             one.label = Some(sink.name("reads, writes and fsyncs together"));
             sink.distribution(one);
