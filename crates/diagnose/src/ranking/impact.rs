@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use iowhy_model::{Finding, Histogram, Impact, Nanos, Op};
+use iowhy_model::{Finding, Histogram, Impact, Nanos, Op, Quantile};
 
 use crate::analysis::audit;
 use crate::analysis::samples::IntervalSample;
@@ -76,7 +76,8 @@ fn of(analysis: &Analysis, input: &str, disk: &str) -> Option<Impact> {
     }
     // Single I/Os are exact; a histogram's quantile is the upper edge of its bucket.
     let counted = counted.filter(|histogram| all.is_empty() && histogram.count() > 0);
-    if let Some(quantile) = counted.and_then(|histogram| histogram.quantile(0.99)) {
+    let narrow = |quantile: &Quantile| !is_wide(quantile.low_ns, quantile.high_ns);
+    if let Some(quantile) = counted.and_then(|known| known.quantile(0.99)).filter(narrow) {
         p99_ns = Some(quantile.high_ns as f64);
     }
     let known = |ns: Option<f64>| ns.map(|ns| Nanos(ns as i64));
@@ -94,6 +95,14 @@ fn of(analysis: &Analysis, input: &str, disk: &str) -> Option<Impact> {
     };
     let felt = impact.felt().ns();
     impact.slow_share = match counted {
+        // A bucket from a fast I/O to a slow one does not say how many were slow.
+        Some(histogram)
+            if histogram.filled().any(|(low, high, _)| {
+                low < felt as u64 && high > felt as u64 && is_wide(low, high)
+            }) =>
+        {
+            None
+        }
         Some(histogram) => {
             let slow = histogram.filled().filter(|(low, _, _)| *low >= felt as u64);
             Some(slow.map(|(_, _, n)| n).sum::<u64>() as f64 / histogram.count() as f64)
@@ -105,6 +114,12 @@ fn of(analysis: &Analysis, input: &str, disk: &str) -> Option<Impact> {
         }
     };
     (impact != Impact::default()).then_some(impact)
+}
+
+/// Whether latencies of a bucket are a decade apart, as in a summary of minimum and maximum: it says
+/// neither a quantile nor a share. Below a microsecond nothing is told apart.
+fn is_wide(low_ns: u64, high_ns: u64) -> bool {
+    high_ns / 10 > low_ns.max(1000)
 }
 
 /// Time that flushes waited, per second; rates of reads and writes leave them out.
