@@ -137,9 +137,29 @@ fn conclude(analysis: &Analysis, ranked: &Ranked) -> Vec<Finding> {
             let own = !disk.is_empty() && !disk_names::is_stacked(disk);
             (own || all) && !denied.contains(disk)
         });
+        // A job of fio is not a disk beside the one that it used.
+        let below =
+            if healthy.len() > 1 { below_programs(analysis, input) } else { HashSet::new() };
+        if healthy.iter().any(|(disk, _)| below.contains(disk.as_str())) {
+            healthy.retain(|(disk, _)| below.contains(disk.as_str()));
+        }
         findings.extend(finding(analysis, healthy));
     }
     findings
+}
+
+/// The disks whose I/O an input saw below the programs that asked for it.
+fn below_programs<'a>(analysis: &'a Analysis, input: &str) -> HashSet<&'a str> {
+    let below = |layer: Layer| layer != Layer::Application;
+    let traced = analysis.traces.iter().map(|trace| (trace.listing, &trace.disk));
+    let rows = analysis.intervals.iter().filter(|row| below(row.interval.layer));
+    let counted = analysis.histograms.iter().filter(|sample| below(sample.known.layer));
+    traced
+        .chain(rows.map(|row| (row.listing, &row.disk)))
+        .chain(counted.map(|sample| (sample.listing, &sample.disk)))
+        .filter(|(listing, _)| analysis.input(*listing) == input)
+        .map(|(_, disk)| disk.as_str())
+        .collect()
 }
 
 /// Disks that a listing of any input speaks against: another input that was given beside it does not clear them.
