@@ -13,13 +13,17 @@ impl Stop {
     /// Listens from now on.
     pub fn new() -> std::io::Result<Stop> {
         let asked = Arc::new(AtomicBool::new(false));
+        // Of any of the signals, a second one ends the program.
+        let again = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             // `nohup` wants it to go on.
             if signal == SIGHUP && is_ignored(signal) {
                 continue;
             }
-            signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&asked))?;
+            // First what a signal asks for: one that comes between these lines must not be lost.
             signal_hook::flag::register(signal, Arc::clone(&asked))?;
+            signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&again))?;
+            signal_hook::flag::register(signal, Arc::clone(&again))?;
         }
         Ok(Stop(asked))
     }
