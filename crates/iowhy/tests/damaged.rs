@@ -115,6 +115,7 @@ const OTHERWISE: &[(&str, &str, i32, &str)] = &[
     ("blktrace", "flipped", 0, "records have no checksum, and the byte is of a sector or a time"),
     ("collectl", "dropped", 2, "the sample is so short that its heading is among the ten"),
     ("collectl-brief", "dropped", 2, "the sample is so short that its heading is among the lines"),
+    ("dbench", "dropped", 2, "the heading of its one table is among the ten"),
     ("dstat", "dropped", 2, "the sample is so short that its heading is among the lines"),
     ("fio-json", "dropped", 1, "totals are declared"),
     (

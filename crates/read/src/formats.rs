@@ -21,6 +21,7 @@ mod cockroach_log;
 mod collectl;
 mod collectl_brief;
 mod cpu;
+mod dbench;
 mod dd;
 mod diskspd;
 mod diskspd_text;
@@ -119,6 +120,7 @@ pub const FORMATS: &[Format] = &[
     collectl::FORMAT,
     collectl_brief::FORMAT,
     cpu::FORMAT,
+    dbench::FORMAT,
     dd::FORMAT,
     diskspd::FORMAT,
     diskspd_text::FORMAT,
