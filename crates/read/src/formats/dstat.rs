@@ -174,9 +174,11 @@ fn groups_of_csv(titles: &str, columns: &str) -> Vec<(Group, usize)> {
 
 /// The groups of a heading; none if it has none of ours.
 fn ours(mut found: Vec<(Group, usize)>) -> Vec<(Group, usize)> {
-    // A name that was shortened is none.
+    // Beside whole names of disks one that is not among them was shortened.
     let whole = |group: &Group| match group {
-        Group::Bytes(disk) | Group::Requests(disk) | Group::Waits(disk) => Some(disk.clone()),
+        Group::Bytes(disk) | Group::Requests(disk) | Group::Waits(disk) => {
+            (disk != "total").then(|| disk.clone())
+        }
         _ => None,
     };
     let disks: Vec<String> = found.iter().filter_map(|(group, _)| whole(group)).collect();
@@ -486,6 +488,16 @@ mod tests {
         assert_eq!((writes.ios_per_s, writes.await_ns), (4845.0, Some(8e4)));
         assert_eq!(vda.length, Some(Nanos::from_seconds(1.0)));
         assert!(recording.devices().iter().all(|device| device.name != "loo0"));
+    }
+
+    #[test]
+    fn busy_shares_beside_the_sum_of_all_are_of_whole_names() {
+        let recording = read(
+            "-dsk/total- sda- sdb-\n read  writ|util:util\n  1k    2k |10.0:   0\n  1k    2k |20.0:50.0\n",
+        );
+        let rows = &recording.listings[0].intervals;
+        let busy: Vec<Option<f64>> = rows.iter().map(|row| row.busy).collect();
+        assert_eq!(busy, [Some(0.2), Some(0.5)], "{rows:?}");
     }
 
     #[test]
