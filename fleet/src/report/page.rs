@@ -8,8 +8,9 @@ use iowhy_show::RowMap;
 use iowhy_show::views::html::{begin, prose, text};
 
 use crate::why::Whom;
+use crate::why::accused::expected;
 use crate::why::accused::{Accused, PEERS, Verdicts};
-use crate::why::expected::{excesses, median};
+use crate::why::expected::median;
 use crate::why::hours::Disks;
 use crate::why::words;
 
@@ -46,7 +47,7 @@ pub fn write(
     };
     writeln!(out, "<div class=\"verdict {kind}\">\n<h1>{}</h1>", text(&headline))?;
     writeln!(out, "<p>{}</p>\n</div>", text(&words::compared(disks, verdicts)))?;
-    let excess = excesses(disks);
+    let excess = expected(disks).excesses(disks);
     maps(disks, verdicts, &excess, out)?;
     accusations(disks, verdicts, out)?;
     shared(disks, verdicts, out)?;
@@ -162,7 +163,7 @@ fn accusations(disks: &Disks, verdicts: &Verdicts, out: &mut dyn Write) -> io::R
         writeln!(out, "<h3>{}</h3>\n<dl>", text(&words::sentence(disks, one)))?;
         let mut line = |name: &str, html: String| writeln!(out, "<dt>{name}</dt><dd>{html}</dd>");
         line("because", text(&words::evidence(one)))?;
-        if let Some(figures) = words::figures(disks, one) {
+        if let Some(figures) = words::figures(one) {
             line("mean", text(&figures))?;
         }
         line("risk", text(&words::risk(disks, one)))?;

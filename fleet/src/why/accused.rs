@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::expected::excesses;
+use super::expected::{Expected, Means};
 use super::groups;
 use super::hours::{Disk, Disks};
 use super::stretches::{Scale, Stretch};
@@ -11,6 +11,8 @@ use super::stretches::{Scale, Stretch};
 pub const RATE: f64 = 0.01;
 /// A disk that is slower by less than this factor is none to be accused.
 const FACTOR: f64 = 1.3;
+/// What firmwares cost follows from the curve, and the curve from what firmwares cost: so many times.
+const ROUNDS: usize = 3;
 /// A model needs so many disks to compare one with the others.
 pub const PEERS: usize = 8;
 
@@ -45,12 +47,14 @@ pub struct Accused {
     /// The risk: hours that its requests took beyond what peers need, for each hour that these need, by day since
     /// 1970. Only of a disk.
     pub days: BTreeMap<i64, f64>,
+    /// What its requests took, and what those of its peers take. Only of a disk.
+    pub means: Option<Means>,
 }
 
 impl Accused {
     /// A group.
     pub fn group(whom: Whom, stretch: Stretch, members: usize, slow: usize) -> Accused {
-        Accused { whom, stretch, members, slow, rate: f64::NAN, days: BTreeMap::new() }
+        Accused { whom, stretch, members, slow, rate: f64::NAN, days: BTreeMap::new(), means: None }
     }
 
     /// The risk over all days; of a group that of its slow disks, each slower by as much as the group.
@@ -91,9 +95,20 @@ pub struct Verdicts {
     pub alone: usize,
 }
 
+/// What each model needs by load, with a clock for each of its firmwares.
+pub fn expected(disks: &Disks) -> Expected<'_> {
+    let mut expected = Expected::of(disks, vec![0.0; disks.disks.len()]);
+    for _ in 0..ROUNDS {
+        let clocks = groups::clocks(disks, &expected.excesses(disks));
+        expected = Expected::of(disks, clocks);
+    }
+    expected
+}
+
 /// Judges a fleet.
 pub fn judge(disks: &Disks) -> Verdicts {
-    let mut excess = excesses(disks);
+    let expected = expected(disks);
+    let mut excess = expected.excesses(disks);
     let mut verdicts = Verdicts::default();
     groups::firmwares(disks, &mut excess, &mut verdicts.accused);
     groups::models(disks, &mut excess, &mut verdicts.accused);
@@ -130,6 +145,7 @@ pub fn judge(disks: &Disks) -> Verdicts {
                 slow: 1,
                 rate: 1.0,
                 days,
+                means: expected.means(disks, *disk, stretch.from..stretch.to),
             });
         }
     }
@@ -164,6 +180,7 @@ mod tests {
             slow: 1,
             rate: 1.0,
             days: BTreeMap::new(),
+            means: None,
         };
         // Fifteen p-values of their paper's example.
         let of = [

@@ -1,6 +1,7 @@
 //! What the median disk of a model needs at each load.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use super::hours::{Disk, Disks};
 
@@ -8,52 +9,88 @@ use super::hours::{Disk, Disks};
 const STEP: f64 = 0.25;
 /// Disks that a load must have been seen on.
 const DISKS: usize = 5;
+/// Halvings of an excess, of a few units at most: to a millionth of it.
+const HALVINGS: usize = 20;
 
 /// The latency of the median disk by load, of one model and operation.
 #[derive(Clone, Debug, Default)]
 pub struct Curve {
-    /// By steps of load, the logarithm of the latency in ns, and how far the disks stand apart there.
-    steps: BTreeMap<i64, (f64, f64)>,
-    /// How far they stand apart at most of these loads.
-    usual: f64,
+    /// By steps of load, the logarithm of the latency in ns.
+    steps: BTreeMap<i64, f64>,
 }
 
 impl Curve {
-    /// Of the disks of a model.
-    pub fn of(disks: &[&Disk], op: usize) -> Curve {
+    /// Of the disks of a model, each with its clock.
+    pub fn of(disks: &[(&Disk, f64)], op: usize) -> Curve {
         // One value of each disk and load, so that a busy disk is not many.
         let mut known: BTreeMap<i64, Vec<f64>> = BTreeMap::new();
-        for disk in disks {
+        for (disk, clock) in disks {
             let mut own: BTreeMap<i64, Vec<f64>> = BTreeMap::new();
             for hour in disk.hours[op].iter().flatten() {
-                own.entry(step(hour.load)).or_default().push(hour.latency);
+                own.entry(step(hour.load + clock)).or_default().push(hour.latency - clock);
             }
             for (step, latencies) in own {
                 known.entry(step).or_default().extend(median(latencies));
             }
         }
-        let steps: BTreeMap<i64, (f64, f64)> = known
+        let steps = known
             .into_iter()
             .filter(|(_, disks)| disks.len() >= DISKS)
-            .filter_map(|(step, disks)| Some((step, (median(disks.clone())?, spread(&disks)?))))
+            .filter_map(|(step, disks)| Some((step, median(disks)?)))
             .collect();
-        let usual = median(steps.values().map(|(_, apart)| *apart).collect()).unwrap_or(0.0);
-        Curve { steps, usual }
+        Curve { steps }
     }
 
-    /// At a load, and the share of an excess there that counts: near saturation, where a little more load is much
-    /// more latency, disks that are all well stand apart. `None` where no five disks ever were.
-    pub fn at(&self, load: f64) -> Option<(f64, f64)> {
+    /// What the median disk has at a load. `None` where no five disks ever were.
+    pub fn at(&self, load: f64) -> Option<f64> {
         let place = load / STEP;
-        let counts = |apart: f64| if apart > self.usual { self.usual / apart } else { 1.0 };
-        let low = self.steps.range(..=place.floor() as i64).next_back()?;
-        let Some(high) = self.steps.range(place.floor() as i64 + 1..).next() else {
-            // The last step holds to its end.
-            return (place - *low.0 as f64 <= 1.0).then_some((low.1.0, counts(low.1.1)));
+        let (low, high) = (self.steps.first_key_value()?.0, self.steps.last_key_value()?.0);
+        // The last step holds to its end.
+        let known = place >= *low as f64 && place <= *high as f64 + 1.0;
+        known.then(|| self.line(place))
+    }
+
+    /// How much slower a disk serves that has this latency at this load, as a logarithm.
+    ///
+    /// A disk that is slower by a factor `s` is the median disk with a slower clock: at load `L` it has `s` times
+    /// the latency that the median has at load `s L`. Far from saturation that is the ratio of both latencies; near
+    /// it, where a little more load is much more latency, it is far less.
+    pub fn slower(&self, load: f64, latency: f64) -> Option<f64> {
+        let expected = self.at(load)?;
+        let (over, last) = (latency - expected, self.steps.last_key_value()?.0);
+        // Beyond the loads that were seen, a disk that is well may be saturated: what is above that is no sign.
+        let most = ((last + 1) as f64 * STEP - load).max(0.0);
+        let of = |slower: f64| {
+            let queue = self.line((load + slower) / STEP) - expected;
+            slower + if slower > 0.0 { queue.max(0.0) } else { queue.min(0.0) }
         };
-        let share = (place - *low.0 as f64) / (*high.0 - *low.0) as f64;
-        let between = |low: f64, high: f64| low + share * (high - low);
-        Some((between(low.1.0, high.1.0), counts(between(low.1.1, high.1.1))))
+        // Waiting only adds to it, so the answer is between none and all of the excess.
+        let (mut none, mut all) = (0.0, over);
+        for _ in 0..HALVINGS {
+            let middle = (none + all) / 2.0;
+            match of(middle).abs() < over.abs() {
+                true => none = middle,
+                false => all = middle,
+            }
+        }
+        Some(((none + all) / 2.0).min(most))
+    }
+
+    /// A line between two steps; before the first it is level, and after the last it goes on as it came.
+    fn line(&self, place: f64) -> f64 {
+        let below = place.floor() as i64;
+        let low = self.steps.range(..=below).next_back();
+        let high = self.steps.range(below + 1..).next();
+        let (from, to) = match (low, high) {
+            (Some(low), Some(high)) => (low, high),
+            (None, Some(first)) => return *first.1,
+            (Some(last), None) => match self.steps.range(..*last.0).next_back() {
+                Some(before) if before.1 < last.1 => (before, last),
+                _ => return *last.1,
+            },
+            (None, None) => return 0.0,
+        };
+        from.1 + (place - *from.0 as f64) / (*to.0 - *from.0) as f64 * (to.1 - from.1)
     }
 }
 
@@ -61,33 +98,95 @@ fn step(load: f64) -> i64 {
     (load / STEP).round() as i64
 }
 
-/// By model, how far each disk is above what its load explains: a logarithm, by hour; both operations together.
-pub fn excesses(disks: &Disks) -> Vec<Vec<Option<f64>>> {
-    let mut models: BTreeMap<&str, Vec<&Disk>> = BTreeMap::new();
-    for disk in &disks.disks {
-        models.entry(&disk.model).or_default().push(disk);
+/// What the disks of each model need by load, reads and writes apart.
+///
+/// Disks that are known to be slower by some factor, such as those of a slow firmware, would bend the curve of the
+/// others: below the load at which they are saturated they are part of the median, above it they are not. So each disk
+/// has a clock, the logarithm of that factor, by which its loads are higher and its latencies lower.
+pub struct Expected<'a> {
+    curves: BTreeMap<&'a str, [Curve; 2]>,
+    /// By disk.
+    clocks: Vec<f64>,
+}
+
+impl<'a> Expected<'a> {
+    /// Of all disks.
+    pub fn of(disks: &'a Disks, clocks: Vec<f64>) -> Expected<'a> {
+        let mut models: BTreeMap<&str, Vec<(&Disk, f64)>> = BTreeMap::new();
+        for (disk, clock) in disks.disks.iter().zip(&clocks) {
+            models.entry(&disk.model).or_default().push((disk, *clock));
+        }
+        let curves = models.into_iter().map(|(model, disks)| {
+            let of = [Curve::of(&disks, 0), Curve::of(&disks, 1)];
+            (model, of)
+        });
+        Expected { curves: curves.collect(), clocks }
     }
-    let curves: BTreeMap<&str, [Curve; 2]> = models
-        .iter()
-        .map(|(model, disks)| (*model, [Curve::of(disks, 0), Curve::of(disks, 1)]))
-        .collect();
-    let of = |disk: &Disk| {
-        let curves = curves.get(disk.model.as_str());
-        let at = |hour: usize| {
-            let (mut sum, mut weights) = (0.0, 0.0);
-            for (op, hours) in disk.hours.iter().enumerate() {
-                let Some(one) = hours.get(hour).copied().flatten() else { continue };
-                let known = curves.and_then(|curves| curves[op].at(one.load));
-                let Some((expected, counts)) = known else { continue };
-                let weight = (one.ios as f64).ln_1p();
-                sum += weight * counts * (one.latency - expected);
-                weights += weight;
-            }
-            (weights > 0.0).then(|| sum / weights)
+
+    /// How much slower each disk serves than its load explains: a logarithm, by hour; both operations together. Its
+    /// clock is part of it.
+    pub fn excesses(&self, disks: &Disks) -> Vec<Vec<Option<f64>>> {
+        let hours = |place: usize| (0..disks.hours).map(move |hour| (place, hour));
+        let of = |place: usize| {
+            hours(place)
+                .map(|(place, hour)| self.excess(&disks.disks[place], self.clocks[place], hour))
+                .collect()
         };
-        (0..disks.hours).map(at).collect()
-    };
-    disks.disks.iter().map(of).collect()
+        (0..disks.disks.len()).map(of).collect()
+    }
+
+    fn excess(&self, disk: &Disk, clock: f64, hour: usize) -> Option<f64> {
+        let curves = self.curves.get(disk.model.as_str())?;
+        let (mut sum, mut weights) = (0.0, 0.0);
+        for (curve, hours) in curves.iter().zip(&disk.hours) {
+            let Some(one) = hours.get(hour).copied().flatten() else { continue };
+            let slower = curve.slower(one.load + clock, one.latency - clock);
+            let Some(slower) = slower else { continue };
+            let weight = (one.ios as f64).ln_1p();
+            sum += weight * (slower + clock);
+            weights += weight;
+        }
+        (weights > 0.0).then(|| sum / weights)
+    }
+
+    /// What a disk had in these hours beside the median of its model, with its clock, at the same load; of the operation
+    /// it did more of.
+    pub fn means(&self, disks: &Disks, place: usize, hours: Range<usize>) -> Option<Means> {
+        let (disk, clock) = (&disks.disks[place], self.clocks[place]);
+        let of = |op: usize| disk.hours[op].get(hours.clone()).unwrap_or_default().iter().flatten();
+        let ios = |op: usize| of(op).map(|hour| hour.ios).sum::<i64>();
+        let op = usize::from(ios(1) > ios(0));
+        let curve = &self.curves.get(disk.model.as_str())?[op];
+        let (mut own, mut peers, mut load, mut all, mut hours) = (0.0, 0.0, 0.0, 0.0, 0.0);
+        for hour in of(op) {
+            let Some(expected) = curve.at(hour.load + clock) else { continue };
+            let weight = hour.ios as f64;
+            own += weight * hour.latency.exp();
+            peers += weight * (expected + clock).exp();
+            load += hour.load.exp();
+            all += weight;
+            hours += 1.0;
+        }
+        (all > 0.0).then(|| Means {
+            op,
+            own_ns: own / all,
+            peers_ns: peers / all,
+            load: load / hours,
+        })
+    }
+}
+
+/// Mean latencies at one load.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Means {
+    /// Of which operation, by its place in `OPS`.
+    pub op: usize,
+    /// The disk's own, ns.
+    pub own_ns: f64,
+    /// The median disk's, ns.
+    pub peers_ns: f64,
+    /// I/Os per second.
+    pub load: f64,
 }
 
 /// The middle of some values; `None` if there are none.
@@ -127,13 +226,39 @@ mod tests {
 
     #[test]
     fn between_two_loads_it_is_in_between_and_nowhere_else() {
-        let curve = Curve { steps: [(0, (1.0, 0.1)), (4, (3.0, 0.4))].into(), usual: 0.1 };
-        assert_eq!(curve.at(0.0), Some((1.0, 1.0)));
-        assert_eq!(curve.at(0.5).map(|at| at.0), Some(2.0));
-        assert!(curve.at(0.5).is_some_and(|at| (at.1 - 0.4).abs() < 1e-12));
-        assert_eq!(curve.at(1.0), Some((3.0, 0.25)));
-        assert_eq!(curve.at(1.2), Some((3.0, 0.25)));
+        let curve = Curve { steps: [(0, 1.0), (4, 3.0)].into() };
+        assert_eq!(curve.at(0.0), Some(1.0));
+        assert_eq!(curve.at(0.5), Some(2.0));
+        assert_eq!(curve.at(1.0), Some(3.0));
+        assert_eq!(curve.at(1.2), Some(3.4));
         assert_eq!(curve.at(1.3), None);
         assert_eq!(curve.at(-0.1), None);
+    }
+
+    #[test]
+    fn near_saturation_a_little_slower_is_much_more_latency() {
+        // A queue with one server: 1 ms, and 1 / (1 - busy) of it, by the logarithm of the load.
+        let latency = |load: f64| (1e6 / (1.0 - load.exp() / 1000.0)).ln();
+        let steps = 8..28;
+        let curve = Curve { steps: steps.map(|at| (at, latency(at as f64 * STEP))).collect() };
+        let slower_by = |load: f64, factor: f64| {
+            let own = latency(load + f64::ln(factor)) + f64::ln(factor);
+            (own - latency(load), curve.slower(load, own).unwrap_or(f64::NAN))
+        };
+        // At two hundredths of what it can do.
+        let (ratio, found) = slower_by(3.0, 1.5);
+        assert!(
+            (found - 1.5f64.ln()).abs() < 0.01 && (ratio - found).abs() < 0.02,
+            "{ratio} {found}"
+        );
+        // At six tenths: three times the latency, and still one and a half times slower.
+        let (ratio, found) = slower_by(600f64.ln(), 1.5);
+        assert!(ratio > 3f64.ln() && (found - 1.5f64.ln()).abs() < 0.1, "{ratio} {found}");
+        // At nine tenths, slower by a twentieth.
+        let (ratio, found) = slower_by(900f64.ln(), 1.05);
+        assert!(ratio > 1.6f64.ln() && found < 1.15f64.ln(), "{ratio} {found}");
+        // Quicker, likewise.
+        let (ratio, found) = slower_by(850f64.ln(), 0.9);
+        assert!(ratio < -0.4 && found > -0.3, "{ratio} {found}");
     }
 }

@@ -36,55 +36,74 @@ pub fn models(disks: &Disks, excess: &mut Excess, accused: &mut Vec<Accused>) {
     }
 }
 
+/// The disks of a firmware that have hours to compare, each with the middle of its excess; and the middle of these.
+struct Firmware<'a> {
+    name: &'a str,
+    disks: Vec<(usize, f64)>,
+    middle: f64,
+}
+
+/// The firmwares of some disks, those that are seen on too few of them left out.
+fn of_firmwares<'a>(disks: &'a Disks, members: &[usize], excess: &Excess) -> Vec<Firmware<'a>> {
+    let own = |disk: usize| median(excess[disk].iter().flatten().copied().collect());
+    let mut known: BTreeMap<&str, Vec<(usize, f64)>> = BTreeMap::new();
+    for disk in members {
+        let firmware = disks.disks[*disk].firmware.as_str();
+        known.entry(firmware).or_default().extend(own(*disk).map(|middle| (*disk, middle)));
+    }
+    let of = |(name, disks): (&'a str, Vec<(usize, f64)>)| {
+        let middle = median(disks.iter().map(|(_, middle)| *middle).collect())?;
+        (disks.len() >= MEMBERS && !name.is_empty()).then_some(Firmware { name, disks, middle })
+    };
+    known.into_iter().filter_map(of).collect()
+}
+
+/// How much slower the disks of each firmware are than the curve of their model, a logarithm, by disk.
+pub fn clocks(disks: &Disks, excess: &Excess) -> Vec<f64> {
+    let mut clocks = vec![0.0; disks.disks.len()];
+    for members in by(disks, |disk| Some(disks.disks[disk].model.clone())).values() {
+        for firmware in of_firmwares(disks, members, excess) {
+            let all = members.iter().filter(|disk| disks.disks[**disk].firmware == firmware.name);
+            all.for_each(|disk| clocks[*disk] = firmware.middle);
+        }
+    }
+    clocks
+}
+
 /// Firmwares beside the quickest of their model; what a firmware costs is taken off all its disks.
 pub fn firmwares(disks: &Disks, excess: &mut Excess, accused: &mut Vec<Accused>) {
     for (model, members) in by(disks, |disk| Some(disks.disks[disk].model.clone())) {
-        let own = |disk: usize| median(excess[disk].iter().flatten().copied().collect());
-        let mut known: BTreeMap<&str, Vec<(usize, f64)>> = BTreeMap::new();
-        for disk in &members {
-            let firmware = disks.disks[*disk].firmware.as_str();
-            known.entry(firmware).or_default().extend(own(*disk).map(|middle| (*disk, middle)));
-        }
-        let middles: Vec<(&str, f64, usize)> = known
-            .iter()
-            .filter(|(name, of)| of.len() >= MEMBERS && !name.is_empty())
-            .filter_map(|(name, of)| {
-                let middle = median(of.iter().map(|(_, middle)| *middle).collect())?;
-                Some((*name, middle, of.len()))
-            })
-            .collect();
+        let known = of_firmwares(disks, &members, excess);
         // A handful of quick disks is no measure for the rest.
         let enough = |n: usize| n >= 2 * MEMBERS && n * 20 >= members.len();
-        let quickest =
-            middles.iter().filter(|(_, _, n)| enough(*n)).min_by(|a, b| a.1.total_cmp(&b.1));
-        let Some((quickest, least, _)) = quickest.copied() else { continue };
-        let all: Vec<f64> = known
-            .values()
-            .filter_map(|of| {
-                let middle = median(of.iter().map(|(_, middle)| *middle).collect())?;
-                Some(of.iter().map(move |(_, own)| own - middle).collect::<Vec<_>>())
-            })
-            .flatten()
-            .collect();
+        let measures = known.iter().filter(|firmware| enough(firmware.disks.len()));
+        let quickest = measures.min_by(|a, b| a.middle.total_cmp(&b.middle));
+        let Some(Firmware { name: quickest, middle: least, .. }) = quickest else { continue };
+        let own = |firmware: &Firmware| {
+            let (disks, middle) = (firmware.disks.clone(), firmware.middle);
+            disks.into_iter().map(move |(_, own)| own - middle)
+        };
+        let all: Vec<f64> = known.iter().flat_map(own).collect();
         let apart = super::expected::spread(&all).unwrap_or(0.0).max(0.03);
-        for (name, height, n) in &middles {
-            let over = height - least;
-            let unsure = apart * (std::f64::consts::FRAC_PI_2 / *n as f64).sqrt();
+        for firmware in &known {
+            let n = firmware.disks.len();
+            let over = firmware.middle - least;
+            let unsure = apart * (std::f64::consts::FRAC_PI_2 / n as f64).sqrt();
             let score = over / unsure;
-            let of = known.get(name).map(Vec::as_slice).unwrap_or_default();
-            let slow = of.iter().filter(|(_, own)| own - least > over / 2.0).count();
+            let slow = firmware.disks.iter().filter(|(_, own)| own - least > over / 2.0).count();
             let p = super::stretches::tail(score);
-            let together = slow as f64 >= TOGETHER * *n as f64;
-            if over > FACTOR.ln() && p < CHANCE && together && name != &quickest {
-                let whom = Whom::Firmware(model.clone(), (*name).to_string(), quickest.to_string());
+            let together = slow as f64 >= TOGETHER * n as f64;
+            if over > FACTOR.ln() && p < CHANCE && together && firmware.name != *quickest {
+                let name = firmware.name.to_string();
+                let whom = Whom::Firmware(model.clone(), name, quickest.to_string());
                 let found = Stretch { from: 0, to: disks.hours, excess: over, score, p };
-                accused.push(Accused::group(whom, found, *n, slow));
+                accused.push(Accused::group(whom, found, n, slow));
             }
         }
-        let heights: BTreeMap<String, f64> =
-            middles.iter().map(|(name, height, _)| ((*name).to_string(), *height)).collect();
+        let heights: BTreeMap<&str, f64> =
+            known.iter().map(|firmware| (firmware.name, firmware.middle)).collect();
         for disk in members {
-            let Some(height) = heights.get(&disks.disks[disk].firmware) else { continue };
+            let Some(height) = heights.get(disks.disks[disk].firmware.as_str()) else { continue };
             excess[disk].iter_mut().flatten().for_each(|value| *value -= height);
         }
     }

@@ -41,7 +41,7 @@ pub fn write(
         writeln!(out, "\n{}", sentence(disks, one))?;
         writeln!(out, "  because     {}", evidence(one))?;
         writeln!(out, "  risk        {}", risk(disks, one))?;
-        if let Some(text) = figures(disks, one) {
+        if let Some(text) = figures(one) {
             writeln!(out, "  mean        {text}")?;
         }
         writeln!(out, "  wrong if    {}", refuted(one))?;
@@ -206,23 +206,15 @@ fn since(disks: &Disks, one: &Accused) -> String {
     }
 }
 
-/// The mean of a disk beside what its peers need, of the operation it does more of.
-pub fn figures(disks: &Disks, one: &Accused) -> Option<String> {
-    let Whom::Disk(place) = one.whom else { return None };
-    let hours = |op: usize| disks.disks[place].hours[op].get(one.stretch.from..one.stretch.to);
-    let ios = |op: usize| {
-        hours(op).map_or(0, |hours| hours.iter().flatten().map(|hour| hour.ios).sum::<i64>())
-    };
-    let op = usize::from(ios(1) > ios(0));
-    let known: Vec<_> = hours(op)?.iter().flatten().collect();
-    let mean = known.iter().map(|hour| hour.latency.exp() * hour.ios as f64).sum::<f64>()
-        / ios(op).max(1) as f64;
-    let load = known.iter().map(|hour| hour.load.exp()).sum::<f64>() / known.len().max(1) as f64;
+/// The mean of a disk beside that of its peers, of the operation it did more of.
+pub fn figures(one: &Accused) -> Option<String> {
+    let means = one.means?;
     Some(format!(
-        "{} per {}, its peers {} at this load ({load:.0} IOPS)",
-        duration(mean),
-        OPS[op],
-        duration(mean / one.stretch.excess.exp())
+        "{} per {}, its peers {} at this load ({:.0} IOPS)",
+        duration(means.own_ns),
+        OPS[means.op],
+        duration(means.peers_ns),
+        means.load
     ))
 }
 
