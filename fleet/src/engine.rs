@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use datafusion::arrow::array::RecordBatch;
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::{
     ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl,
@@ -64,7 +64,7 @@ impl Fleet {
             }
             let config = ListingTableConfig::new_with_multi_paths(urls)
                 .with_listing_options(options)
-                .with_schema(schema(table));
+                .with_schema(without_zones(table));
             context.register_table(table.name(), Arc::new(ListingTable::try_new(config)?))?;
         }
         let rows = Table::ALL.into_iter().map(|table| Ok((table, rows(table, folders)?)));
@@ -98,10 +98,23 @@ fn url(folder: &Path) -> anyhow::Result<ListingTableUrl> {
     Ok(ListingTableUrl::parse(format!("{}/", folder.display()))?)
 }
 
-fn with_partitions(table: Table) -> datafusion::arrow::datatypes::SchemaRef {
-    use datafusion::arrow::datatypes::{Field, Schema};
+/// A table's columns, with times that have no zone: they are UTC all the same, and the engine cuts these to hours by a
+/// division, those with a zone by a calendar.
+fn without_zones(table: Table) -> SchemaRef {
+    let plain = |field: &Field| match field.data_type() {
+        DataType::Timestamp(unit, Some(_)) => {
+            field.clone().with_data_type(DataType::Timestamp(*unit, None))
+        }
+        _ => field.clone(),
+    };
+    Arc::new(Schema::new(
+        schema(table).fields().iter().map(|field| plain(field)).collect::<Vec<_>>(),
+    ))
+}
+
+fn with_partitions(table: Table) -> SchemaRef {
     let mut fields: Vec<Field> =
-        schema(table).fields().iter().map(|field| field.as_ref().clone()).collect();
+        without_zones(table).fields().iter().map(|field| field.as_ref().clone()).collect();
     if is_partitioned(table) {
         fields.extend(["host", "date"].map(|name| Field::new(name, DataType::Utf8, true)));
     }
