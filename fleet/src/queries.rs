@@ -26,6 +26,7 @@ pub const QUERIES: &[Named] = &[
     Named { name: "models", text: include_str!("../queries/models.sql") },
     Named { name: "neighbours", text: include_str!("../queries/neighbours.sql") },
     Named { name: "percentiles", text: include_str!("../queries/percentiles.sql") },
+    Named { name: "requests", text: include_str!("../queries/requests.sql") },
     Named { name: "shared", text: include_str!("../queries/shared.sql") },
     Named { name: "since", text: include_str!("../queries/since.sql") },
     Named { name: "tail", text: include_str!("../queries/tail.sql") },
@@ -93,5 +94,60 @@ mod tests {
             assert!(!read.key.is_empty() && read.rows.is_some(), "{}", query.name);
             assert!(!summary(query.text).is_empty(), "{}", query.name);
         }
+    }
+
+    #[tokio::test]
+    async fn single_requests_by_second_and_latency() -> anyhow::Result<()> {
+        use crate::engine::Fleet;
+        use crate::print::Rows;
+        use crate::tables::{TABLE_KEY, Table, VERSION, VERSION_KEY, schema};
+        use datafusion::arrow::array::{
+            ArrayRef, Int64Array, RecordBatch, TimestampMicrosecondArray, new_null_array,
+        };
+        use datafusion::parquet::arrow::ArrowWriter;
+        use datafusion::parquet::file::metadata::KeyValue;
+        use datafusion::parquet::file::properties::WriterProperties;
+        use std::sync::Arc;
+
+        let folder = tempfile::tempdir()?;
+        std::fs::create_dir(folder.path().join("cells"))?;
+        let of_host = folder.path().join("events/host=h/date=1970-01-01");
+        std::fs::create_dir_all(&of_host)?;
+        // One of 1.5 µs lies in the fifth eighth of its octave, from 2 to the power 4/8 on.
+        let d2c = [Some(1000), Some(1000), Some(2000), Some(1500), None];
+        let time = vec![200_000, 900_000, 1_500_000, 1_600_000, 1_700_000];
+        let columns = schema(Table::Events).fields().iter().map(|field| -> ArrayRef {
+            match field.name().as_str() {
+                "time" => {
+                    Arc::new(TimestampMicrosecondArray::from(time.clone()).with_timezone("UTC"))
+                }
+                "d2c" => Arc::new(Int64Array::from(d2c.to_vec())),
+                _ => new_null_array(field.data_type(), d2c.len()),
+            }
+        });
+        let batch = RecordBatch::try_new(schema(Table::Events), columns.collect())?;
+        let about = [(VERSION_KEY, VERSION), (TABLE_KEY, Table::Events.name())];
+        let about = about.map(|(key, value)| KeyValue::new(key.to_string(), value.to_string()));
+        let properties =
+            WriterProperties::builder().set_key_value_metadata(Some(about.to_vec())).build();
+        let file = std::fs::File::create(of_host.join("a.parquet"))?;
+        let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties))?;
+        writer.write(&batch)?;
+        writer.close()?;
+
+        let Some(query) = QUERIES.iter().find(|query| query.name == "requests") else {
+            anyhow::bail!("no such query")
+        };
+        let fleet = Fleet::open(&[folder.path().to_path_buf()])?;
+        let rows = Rows::of(&fleet.query(query.text).await?)?;
+        crate::answers::check(&fleet, &Directives::of(query.text), &rows).await?;
+        let owed = [
+            ["1970-01-01T00:00:00Z", "1000", "2"],
+            ["1970-01-01T00:00:01Z", "1414", "1"],
+            ["1970-01-01T00:00:01Z", "2000", "1"],
+        ];
+        let owed = owed.map(|row| row.map(str::to_string).to_vec());
+        assert_eq!(rows.shown().rows, owed);
+        Ok(())
     }
 }
