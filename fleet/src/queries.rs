@@ -116,7 +116,8 @@ mod tests {
         // One of 1.5 µs lies in the fifth eighth of its octave, from 2 to the power 4/8 on.
         let d2c = [Some(1000), Some(1000), Some(2000), Some(1500), None];
         let time = vec![200_000, 900_000, 1_500_000, 1_600_000, 1_700_000];
-        let columns = schema(Table::Events).fields().iter().map(|field| -> ArrayRef {
+        let events = schema(Table::Events);
+        let columns = events.fields().iter().map(|field| -> ArrayRef {
             match field.name().as_str() {
                 "time" => {
                     Arc::new(TimestampMicrosecondArray::from(time.clone()).with_timezone("UTC"))
@@ -125,7 +126,7 @@ mod tests {
                 _ => new_null_array(field.data_type(), d2c.len()),
             }
         });
-        let batch = RecordBatch::try_new(schema(Table::Events), columns.collect())?;
+        let batch = RecordBatch::try_new(events.clone(), columns.collect())?;
         let about = [(VERSION_KEY, VERSION), (TABLE_KEY, Table::Events.name())];
         let about = about.map(|(key, value)| KeyValue::new(key.to_string(), value.to_string()));
         let properties =
