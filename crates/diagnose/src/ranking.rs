@@ -238,7 +238,7 @@ fn capped(analysis: &Analysis, mut finding: Finding) -> Finding {
 /// What is said first is worth what the first is worth. The order stays, and what stands stands.
 fn calibrate_first(analysis: &Analysis, findings: &mut [Finding]) {
     let Some(first) = findings.first_mut() else { return };
-    if analysis.options.calibration == Calibration::First {
+    if matches!(analysis.options.calibration, Calibration::First | Calibration::Field) {
         let level = analysis.level(&first.subject.listings);
         let known = calibration::of_first(first.verdict, level, first.confidence);
         let least = if first.stands() { STANDS } else { 0.0 };
@@ -250,7 +250,7 @@ fn calibrate_first(analysis: &Analysis, findings: &mut [Finding]) {
 /// No finding is surer than its input can make it, whatever it was worth in the laboratory. The order
 /// stays: what is bounded is bounded for all of a kind.
 fn bound(analysis: &Analysis, findings: &mut [Finding]) {
-    if analysis.options.calibration == Calibration::No {
+    if analysis.options.calibration != Calibration::Field {
         return;
     }
     for finding in findings.iter_mut().filter(|finding| finding.verdict != Verdict::Insufficient) {

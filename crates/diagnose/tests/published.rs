@@ -352,3 +352,65 @@ mytest: (groupid=0, jobs=1): err= 0: pid=1779481: Sun May  1 19:29:21 2022
     );
     assert!(accuses(&findings, "healthy"), "{}", brief(&findings));
 }
+
+#[test]
+fn rates_that_no_device_reaches_are_named() {
+    // sysstat/sysstat#259: counters that go back.
+    let findings = judged(
+        "02:22:31 DEV tps rd_sec/s wr_sec/s avgrq-sz avgqu-sz await svctm %util\n\
+         02:22:36 dev8-0 24.80 57.60 254.40 12.58 0.00 0.06 0.06 0.16\n\
+         02:22:36 dev8-32 3689348814741910528.00 858993457.60 0.00 1.00 0.00 0.00 0.00 0.08\n",
+    );
+    assert_eq!(findings[0].verdict.name(), "report.inconsistent", "{}", brief(&findings));
+    assert!(findings[0].sentence.contains("3.7e18"), "{}", findings[0].sentence);
+}
+
+#[test]
+fn half_a_pool_that_counts_errors_is_no_fault_of_each_disk() {
+    let pool = |failing: usize| {
+        let mut text = String::from(
+            "  pool: tank\n state: DEGRADED\nconfig:\n\n\tNAME STATE READ WRITE CKSUM\n\
+             \ttank DEGRADED 0 0 0\n\t  raidz2-0 DEGRADED 0 0 0\n",
+        );
+        for place in 0..8 {
+            let row =
+                if place < failing { "FAULTED 31 0 0 too many errors" } else { "ONLINE 0 0 0" };
+            text.push_str(&format!("\t    sd{} {row}\n", char::from(b'a' + place as u8)));
+        }
+        judged(&(text + "\nerrors: No known data errors\n"))
+    };
+    let one = pool(1);
+    assert_eq!(one[0].verdict.name(), "device.media", "{}", brief(&one));
+    let many = pool(5);
+    assert_eq!(many[0].verdict.name(), "device.path", "{}", brief(&many));
+    assert!(of(&many, "device.media").is_empty(), "{}", brief(&many));
+}
+
+#[test]
+fn a_target_speaks_in_its_own_name() {
+    let log = |address: &str, command: &str| {
+        judged(&format!(
+            "[100.000001] sd {address}: [sdb] tag#0 Sense Key : Medium Error [current]\n\
+             [100.000002] sd {address}: [sdb] tag#0 Add. Sense: Unrecovered read error\n\
+             [100.000003] sd {address}: [sdb] tag#0 CDB: {command}\n\
+             [100.000004] blk_update_request: critical medium error, dev sdb, sector 5256\n"
+        ))
+    };
+    let (read, write) =
+        ("Read(10) 28 00 00 00 14 88 00 00 08 00", "Write(10) 2a 00 00 00 14 88 00 00 08 00");
+    for (address, command, verdict) in [
+        ("3:0:0:0", read, "device.media"),
+        ("3:0:0:0", write, "layer.remote"),
+        ("3:0:0:1", read, "layer.remote"),
+        // A volume of the machine's own RAID controller.
+        ("0:0:0:1", read, "device.media"),
+    ] {
+        let findings = log(address, command);
+        assert_eq!(
+            findings[0].verdict.name(),
+            verdict,
+            "{address} {command}: {}",
+            brief(&findings)
+        );
+    }
+}

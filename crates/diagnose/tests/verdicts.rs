@@ -4,7 +4,7 @@
 mod world;
 
 use iowhy_diagnose::Options;
-use iowhy_model::{Distribution, Histogram, Layer, Level, Medium, Op, Sink, Stage};
+use iowhy_model::{Distribution, Fact, Histogram, Layer, Level, Medium, Op, Sink, Stage, key};
 use world::{Row, World, accuses, blames_a_device, brief, confidence, of};
 
 /// Sequential 128 KB reads of a 7200-rpm disk, of which every third loses one to four turns.
@@ -287,6 +287,30 @@ fn one_half_of_a_mirror_is_compared_with_the_other() {
     // Another model may be some times slower.
     let model = judged([300.0, 305.0], [0.4, 6.0], 0.9);
     assert!(!accuses(&model, "peer.outlier"), "{}", brief(&model));
+}
+
+#[test]
+fn files_are_peers_only_on_one_disk() {
+    let judged = |on: &dyn Fn(usize) -> &'static str| {
+        let mut world = World::averaged();
+        for _ in 0..6 {
+            for place in 0..6 {
+                let name = format!("loop{place}");
+                let await_ms = if place == 5 { 9.0 } else { 0.3 };
+                world.row(&name, Op::Read, Row { per_s: 80.0, bytes: 4096.0, await_ms, busy: 0.2 });
+                let device = Some(world.recording.device(&name));
+                let stated = |key, value: &str| Fact::read(device, key, value, "/sys/block");
+                world.recording.fact(stated(key::DEVICE_BYTES, "1073741824"));
+                world.recording.fact(stated(key::DEVICE_BACKING, on(place)));
+            }
+        }
+        world.judge()
+    };
+    let one = judged(&|_| "nvme0n1");
+    assert!(!of(&one, "peer.outlier").is_empty(), "{}", brief(&one));
+    // A platter is no worse than flash for being one.
+    let unlike = judged(&|place| if place == 5 { "sda" } else { "nvme0n1" });
+    assert!(of(&unlike, "peer.outlier").is_empty(), "{}", brief(&unlike));
 }
 
 #[test]

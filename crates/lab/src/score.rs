@@ -16,6 +16,7 @@ mod sweep;
 mod tables;
 mod tally;
 
+pub use calibration::Reliability;
 pub use case::{Case, Judged};
 pub use fit::Fitted;
 pub use forecast::{Forecast, forecasts, table as forecast_table};
@@ -73,8 +74,9 @@ impl Score {
     pub fn tables(&self) -> String {
         let levels = LEVELS.map(|level| tables::level(self, level)).concat();
         format!(
-            "{}\n{}\n{levels}{}\n{}",
+            "{}\n{}\n{}\n{levels}{}\n{}",
             tables::totals(self),
+            tables::reliability(self),
             tables::in_the_field(self),
             tables::misleading(self),
             tables::mistakes(self)

@@ -1,6 +1,7 @@
 //! What /sys says of a disk beyond its queue: model, port, link, layers, errors, temperature.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use iowhy_model::{FactKey, key};
@@ -63,6 +64,8 @@ pub fn facts(sys: &Path) -> Vec<SysFact> {
             let path = folder.join(file);
             facts.push(fact(key, names.join(" "), &path));
         }
+        let path = folder.join("loop/backing_file");
+        facts.extend(backing(sys, &path).map(|below| fact(key::DEVICE_BACKING, below, &path)));
         let way = fs::canonicalize(&folder).unwrap_or_default();
         let parts: Vec<String> =
             way.components().map(|part| part.as_os_str().to_string_lossy().into_owned()).collect();
@@ -80,6 +83,19 @@ pub fn facts(sys: &Path) -> Vec<SysFact> {
         facts.extend(parent.map(|parent| fact(key::DEVICE_PARENT, parent.clone(), &way)));
     }
     facts
+}
+
+/// What the file of a loop device lies on: the disk, or the number of a file system that is on no disk of its own. A
+/// file of another mount namespace is not found.
+fn backing(sys: &Path, stated: &Path) -> Option<String> {
+    let file = fs::read_to_string(stated).ok()?;
+    let number = fs::metadata(file.trim_end_matches('\n')).ok()?.dev();
+    let number = format!("{}:{}", libc::major(number), libc::minor(number));
+    let Ok(folder) = fs::canonicalize(sys.join("dev/block").join(&number)) else {
+        return Some(number);
+    };
+    let disk = if folder.join("partition").exists() { folder.parent()? } else { &folder };
+    name_of(disk)
 }
 
 /// Speed of a SATA link and the limit of its hardware: link N is port N's.

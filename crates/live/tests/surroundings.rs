@@ -2,6 +2,7 @@
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -76,6 +77,14 @@ fn every_fact_says_where_it_was_read() {
     machine.link("sys/block/sda", &format!("{port}/block/sda"));
     machine.link(&format!("{port}/block/sda/device"), port);
     machine.write("sys/class/ata_link/link3/sata_spd", "3.0 Gbps\n");
+    machine.write("image", "shown by a loop device");
+    let image = Path::new(&machine.0).join("image");
+    let number = fs::metadata(&image).expect("the image").dev();
+    let number = format!("{}:{}", libc::major(number), libc::minor(number));
+    machine.write("sys/block/loop3/dev", "7:3");
+    machine.write("sys/block/loop3/loop/backing_file", &format!("{}\n", image.display()));
+    machine.write(&format!("{port}/block/sda/sda1/partition"), "1\n");
+    machine.link(&format!("sys/dev/block/{number}"), &format!("{port}/block/sda/sda1"));
     machine.write("sys/class/ata_link/link3/hw_sata_spd_limit", "6.0 Gbps\n");
 
     let mut recording = Recording::new();
@@ -103,6 +112,8 @@ fn every_fact_says_where_it_was_read() {
     assert_eq!(fact(&recording, key::DEVICE_MODEL).value.text(), Some("EXAMPLE HD4000"));
     // Sectors of 512 bytes (Documentation/ABI/stable/sysfs-block).
     assert_eq!(fact(&recording, key::DEVICE_BYTES).value, FactValue::Bytes(4_000_787_030_016));
+    assert_eq!(fact(&recording, key::DEVICE_BACKING).value.text(), Some("sda"));
+    assert_eq!(on(&recording, key::DEVICE_BACKING), "loop3");
     assert_eq!(fact(&recording, key::DEVICE_LINK_SPEED).value, FactValue::BitsPerSecond(3e9));
     assert_eq!(fact(&recording, key::DEVICE_LINK_SPEED_MAX).value, FactValue::BitsPerSecond(6e9));
     let warmth = fact(&recording, key::DEVICE_CELSIUS);

@@ -6,5 +6,6 @@ pub(crate) mod disk_columns;
 pub mod diskstats;
 pub(crate) mod processes;
 pub(crate) mod processor;
+pub(crate) mod sar_columns;
 pub(crate) mod slow_log;
 pub(crate) mod stated;

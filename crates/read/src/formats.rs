@@ -9,6 +9,7 @@ mod biotop;
 mod bitesize;
 mod blkparse;
 pub mod blktrace;
+mod bonnie;
 mod bpftrace;
 mod bpftrace_json;
 mod btrfs_stats;
@@ -79,6 +80,7 @@ mod prometheus;
 mod pylatencymap;
 mod quantize;
 mod raid_controller;
+mod sadf;
 mod sar;
 mod smart;
 mod smartctl;
@@ -108,6 +110,7 @@ pub const FORMATS: &[Format] = &[
     bitesize::FORMAT,
     blkparse::FORMAT,
     blktrace::FORMAT,
+    bonnie::FORMAT,
     bpftrace::FORMAT,
     bpftrace_json::FORMAT,
     btrfs_stats::FORMAT,
@@ -178,6 +181,7 @@ pub const FORMATS: &[Format] = &[
     pylatencymap::FORMAT,
     quantize::FORMAT,
     raid_controller::FORMAT,
+    sadf::FORMAT,
     sar::FORMAT,
     smart::FORMAT,
     smartctl::FORMAT,

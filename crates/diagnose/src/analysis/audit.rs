@@ -92,6 +92,8 @@ pub enum Absurd {
     InFlight(f64),
     /// Mean wait, s.
     Wait(f64),
+    /// Requests per second.
+    Rate(f64),
 }
 
 /// Requests in flight beyond what queues hold: NVMe's deepest queue, 65,536, on a few processors (NVM
@@ -99,6 +101,9 @@ pub enum Absurd {
 /// 30 s six times over is 3 minutes).
 const MOST_IN_FLIGHT: f64 = 1e6;
 const LONGEST_WAIT_S: f64 = 3600.0;
+/// Requests per second that no block device completes: a hundred times what a driver without a device does on a large
+/// machine (null_blk, ten million).
+const MOST_PER_S: f64 = 1e9;
 
 /// All contradictions of a recording.
 pub fn audit(recording: &Recording, at_once: &[AtOnce]) -> Vec<Inconsistency> {
@@ -225,7 +230,14 @@ pub fn is_wrapped(interval: &Interval) -> bool {
 
 /// A counter of 32 or 64 bits that began anew within a row leaves a difference that nothing can reach.
 fn wrapped(place: usize, interval: &Interval) -> Option<Contradiction> {
-    if interval.layer != Layer::Block || interval.since_boot {
+    if interval.layer != Layer::Block {
+        return None;
+    }
+    let per_s = interval.ios_per_s();
+    if per_s > MOST_PER_S {
+        return Some(Contradiction::Wrapped { interval: place, value: Absurd::Rate(per_s) });
+    }
+    if interval.since_boot {
         return None;
     }
     let waits = interval.rates.iter().filter(|(_, rates)| rates.ios_per_s > 0.0);

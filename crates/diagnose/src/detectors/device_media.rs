@@ -36,6 +36,7 @@ use iowhy_model::{
 
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Detector, Needs, Rule};
+use crate::evidence::arrays;
 use crate::evidence::builder::EvidenceBuilder;
 use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::candidates::{self, FaultCandidate};
@@ -76,7 +77,7 @@ const MEDIUM_ERRNOS: [u16; 2] = [61, 84];
 const EIO: u16 = 5;
 /// What the kernel's own word is worth, nats: with the prior it makes nineteen in twenty.
 const LOGGED: f64 = 4.3;
-/// The same from a logical unit that is not 0: an array or a network volume speaks. With the prior below
+/// The same where a target speaks in a drive's place (`layer.remote`). With the prior below
 /// one half.
 const OF_A_TARGET: f64 = 0.5;
 /// What requests that failed are worth, by status.
@@ -212,7 +213,9 @@ fn share(candidate: &FaultCandidate, is_proven: bool) -> f64 {
 /// Sectors that the kernel says could not be read.
 fn from_log(analysis: &Analysis, candidate: &FaultCandidate, builder: &mut EvidenceBuilder) -> f64 {
     let reading: Vec<&LogLine> = candidate.about().logged(MessageKind::Medium).collect();
-    from_lines(analysis, &reading, builder)
+    let nats = from_lines(analysis, &reading, builder);
+    let by_a_target = candidate.about().logged(MessageKind::Target).next().is_some();
+    if by_a_target { nats.min(OF_A_TARGET) } else { nats }
 }
 
 /// What such lines say and are worth.
@@ -234,7 +237,7 @@ fn from_lines(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceB
     let lines = if n == 1 { "a medium error".to_string() } else { format!("{n} medium errors") };
     builder.words.push(format!("{lines} in the kernel's log{at}"));
     // A unit of a target reports in the target's name: what its media are like is not known here.
-    if reading.iter().any(|line| line.message.unit.is_some_and(|unit| unit > 0)) {
+    if reading.iter().any(|line| line.unit_of_a_target().is_some()) {
         return OF_A_TARGET;
     }
     LOGGED
@@ -359,7 +362,13 @@ fn from_members(
     let said = about.last(key::MEMBER_STATE);
     let thrown = said.filter(|reading| THROWN_OUT.contains(&reading.text()));
     // Writes or checksums that fail too may be the cable's; then the array does not tell which.
-    if let Some((reads, reading)) = count("read").filter(|(n, _)| *n > 0.0 && only_reads) {
+    // Nor are they this disk's where half of its array counts errors with it (`device.path`).
+    let alone = || {
+        let arrays = arrays::failing_together(analysis);
+        !arrays.iter().any(|array| array.failing.contains(&candidate.disk))
+    };
+    let reads = count("read").filter(|(n, _)| *n > 0.0 && only_reads && alone());
+    if let Some((reads, reading)) = reads {
         builder.fact(
             analysis,
             &reading,

@@ -31,6 +31,7 @@ use iowhy_model::{
 
 use crate::analysis::Analysis;
 use crate::detector::{Detector, Needs, Rule};
+use crate::evidence::arrays;
 use crate::evidence::builder::EvidenceBuilder;
 use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::candidates::{self, FaultCandidate};
@@ -101,7 +102,38 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let mut findings: Vec<Finding> =
         candidates.iter().filter_map(|candidate| finding(analysis, candidate)).collect();
     findings.extend(nameless_ports(analysis));
+    findings.extend(shared_by_members(analysis));
     findings
+}
+
+/// Arrays of which half the members count errors: what they hang on is at fault before each of them is.
+fn shared_by_members(analysis: &Analysis) -> Vec<Finding> {
+    let found = arrays::failing_together(analysis).into_iter().map(|array| {
+        let mut builder = EvidenceBuilder::default();
+        let (failing, all) = (array.failing.len(), array.members);
+        let above = Some(Bound::Above(all as f64 / 2.0));
+        let of = (failing as f64, Unit::Count);
+        builder.fact(analysis, &array.reading, "members that count errors", of, above);
+        builder.fact(analysis, &array.reading, "members", (all as f64, Unit::Count), None);
+        builder.clauses = vec![FAILED];
+        let listings = builder.listings.clone();
+        let mut finding = accusation(array.device, listings, builder.believe(PRIOR));
+        finding.sentence = format!(
+            "{failing} of the {all} members of {} count errors together: what they share (cable, backplane, adapter, \
+             power, a firmware) has errors, not so many disks at once",
+            array.name
+        );
+        finding.next_step = next_step(array.failing.first().map_or("DISK", String::as_str));
+        finding.next_step.insert(
+            0,
+            "which of them share a cable, a backplane or an adapter? `lsscsi -t`, `ls -l /dev/disk/by-path`; \
+             `dmesg | grep -e mpt -e ata -e reset`"
+                .to_string(),
+        );
+        finding.evidence = builder.evidence;
+        finding
+    });
+    found.collect()
 }
 
 fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {

@@ -119,24 +119,36 @@ fn stuck(analysis: &Analysis) -> Vec<Finding> {
     findings.collect()
 }
 
-/// Medium errors of a logical unit other than 0: a drive that is attached directly is unit 0, further
-/// units belong to a target (an array, iSCSI, a replicated volume) that reports errors in its own name.
+/// Medium errors that a target reports in its own name. Two things tell it from a drive: it is a logical unit other than
+/// 0 of an adapter that was not there first (a session of iSCSI; units of adapter 0 are volumes of a RAID controller of
+/// the machine itself), or it answers a write with a read error.
 fn reported_by_a_target(analysis: &Analysis) -> Vec<Finding> {
     let candidates = candidates::candidates(analysis);
     let findings = candidates.iter().filter_map(|candidate| {
         let logged: Vec<&LogLine> = candidate.about().logged(MessageKind::Medium).collect();
-        let unit = logged.iter().find_map(|line| line.message.unit).filter(|unit| *unit > 0)?;
-        let mut builder = EvidenceBuilder::default();
-        let what = "medium errors in the kernel's log";
-        builder.log_lines(analysis, what, &logged, Some(Bound::Above(0.0)));
         let first = logged.first()?;
-        let of = (f64::from(unit), Unit::Count);
-        builder.fact(analysis, &first.reading, "logical unit (LUN)", of, Some(Bound::Above(0.0)));
+        let written: Vec<&LogLine> = candidate.about().logged(MessageKind::Target).collect();
+        let unit = logged.iter().find_map(|line| line.unit_of_a_target());
+        let above = Some(Bound::Above(0.0));
+        let mut builder = EvidenceBuilder::default();
+        builder.log_lines(analysis, "medium errors in the kernel's log", &logged, above);
+        if let Some(unit) = unit {
+            let of = (f64::from(unit), Unit::Count);
+            builder.fact(analysis, &first.reading, "logical unit (LUN)", of, above);
+        }
+        if !written.is_empty() {
+            builder.log_lines(analysis, "writes answered with a read error", &written, above);
+        }
+        let why = match (unit, written.is_empty()) {
+            (Some(unit), _) => format!("is unit {unit} of a SCSI target"),
+            (None, false) => "answers writes with read errors, as no drive does".to_string(),
+            (None, true) => return None,
+        };
         let mut finding =
             new_finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
         finding.sentence = format!(
-            "{} is unit {unit} of a SCSI target, so its medium errors are reported by the target: an array or a \
-             network volume behind it failed, and no disk of this host is shown to be bad",
+            "{} {why}, so its medium errors are reported by a target: an array or a network volume behind it \
+             failed, and no disk of this host is shown to be bad",
             phrase::disk(&candidate.disk)
         );
         finding.confidence = OF_A_TARGET;
@@ -234,9 +246,16 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     finding.confidence = if worth > 0.0 { believed } else { believed.min(BY_SHAPE) };
     let trace = analysis.trace(requests.listing, requests.device);
     let all = trace.map_or(0.0, |trace| trace.lost_ns());
-    finding.explained_share = found.excess_ns / all.max(found.excess_ns).max(1.0);
     let times: Vec<f64> = reads.iter().map(|read| read.ns).collect();
-    finding.forecast = spread::mean(&times).map(|now| Forecast {
+    let mean = spread::mean(&times);
+    // What waits behind a first read would not wait either, if all took what later reads take.
+    let spared = |ns: f64| (ns - found.spared_ns).max(0.0);
+    let behind = trace
+        .map_or(0.0, |trace| trace.spans.iter().map(|span| spared(span.latency_ns())).sum::<f64>());
+    let own = found.excess_ns / all.max(found.excess_ns).max(1.0);
+    let behind = behind / all.max(behind).max(1.0);
+    finding.explained_share = own.max(behind);
+    finding.forecast = mean.map(|now| Forecast {
         now_mean: Nanos(now as i64),
         mean: Nanos((now - found.excess_ns / times.len().max(1) as f64).max(0.0) as i64),
         range: None,

@@ -46,7 +46,14 @@ pub const DETECTOR: Detector = Detector {
         what: "issue and completion of each I/O",
     },
     // Peers are a yardstick under the same load, and batches are its own.
-    explains: &[Verdict::DeviceSlow, Verdict::LoadSaturated, Verdict::PeerOutlier],
+    // Steps, too: within a batch that is served at an even pace none took a revolution longer.
+    explains: &[
+        Verdict::DeviceCombOther,
+        Verdict::DeviceRetry,
+        Verdict::DeviceSlow,
+        Verdict::LoadSaturated,
+        Verdict::PeerOutlier,
+    ],
     rule: Rule::Detect(detect),
 };
 

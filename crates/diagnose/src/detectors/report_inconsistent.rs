@@ -244,6 +244,10 @@ fn finding(analysis: &Analysis, inconsistency: &Inconsistency) -> Option<Finding
                     format!("{} requests in flight", phrase::thousands(n)),
                     read_off("requests in flight", n, Unit::Requests, 1, source),
                 ),
+                Absurd::Rate(per_s) => (
+                    format!("{per_s:.1e} requests per second"),
+                    read_off("requests per second", per_s, Unit::PerSecond, 1, source),
+                ),
                 Absurd::Wait(s) => (
                     format!("a mean wait of {}", phrase::ms(s * 1e3)),
                     read_off("mean latency (await)", s * 1e3, Unit::Ms, 1, source),

@@ -14,6 +14,7 @@ use crate::baseline::healthy_time::{HealthyServiceTime, Request};
 use crate::baseline::stored::HealthyOrigin;
 use crate::evidence::confidence::SHAPE_ALONE;
 use crate::measures::spread;
+use crate::options::Calibration;
 use crate::phrase;
 
 /// Two readings of the same times.
@@ -175,10 +176,10 @@ pub fn is_open(analysis: &Analysis, finding: &Finding) -> bool {
 }
 
 /// Confidence of a finding, no more than the guess of the class is worth that it hangs on: an acquittal
-/// is just said, an accusation is not.
+/// is just said, an accusation is not. In the laboratory an acquittal is worth more: slow flash is rare there.
 pub fn bounded(analysis: &Analysis, finding: &Finding) -> f64 {
     let most = match finding.verdict {
-        Verdict::Healthy => STANDS,
+        Verdict::Healthy if analysis.options.calibration == Calibration::Field => STANDS,
         Verdict::DeviceSlow => SHAPE_ALONE,
         _ => return finding.confidence,
     };

@@ -178,15 +178,18 @@ fn groups(analysis: &Analysis, listing: usize) -> Vec<Vec<Member>> {
 }
 
 /// Disks of one kind may be peers. What is made of other devices shows their faults, and is nobody's peer;
-/// neither is a file that a loop device shows, unless it is as large as the others.
+/// neither is memory or a file that a device shows, unless it is as large as the others and, where the files are
+/// known, lies on the same disk: one on flash and one on a platter are as unlike as those.
 fn kind_of(analysis: &Analysis, input: &str, disk: &str) -> Option<String> {
     let kind = disk_names::kind(disk);
     if disk_names::is_stacked(disk) {
         return None;
     }
     if disk_names::is_of_a_file(disk) {
-        let (bytes, _) = analysis.facts.about(Some(input), disk).number(key::DEVICE_BYTES)?;
-        return Some(format!("{kind} of {bytes}"));
+        let facts = analysis.facts.about(Some(input), disk);
+        let (bytes, _) = facts.number(key::DEVICE_BYTES)?;
+        let on = facts.last(key::DEVICE_BACKING).map_or("anything", |reading| reading.text());
+        return Some(format!("{kind} of {bytes} on {on}"));
     }
     Some(kind.to_string())
 }

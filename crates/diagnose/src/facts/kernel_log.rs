@@ -20,6 +20,14 @@ pub struct LogLine<'a> {
     pub reading: FactReading<'a>,
 }
 
+impl LogLine<'_> {
+    /// The logical unit of a target that it is about: a drive that is attached directly is unit 0. A unit of adapter 0,
+    /// which was there when the machine started, is a volume of a RAID controller.
+    pub fn unit_of_a_target(&self) -> Option<u32> {
+        self.message.unit.filter(|unit| *unit > 0 && self.message.adapter != Some(0))
+    }
+}
+
 /// A port and a disk that complain within this many seconds are one: libata's error handling and
 /// the SCSI layer's verdict follow each other within one command's timeout, not longer than
 /// retries of a read take (`drivers/ata/libata-eh.c` waits 5 s before a second try of a reset).

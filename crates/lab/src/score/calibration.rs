@@ -1,7 +1,11 @@
 //! How far a confidence can be trusted.
 
+use iowhy_model::Random;
+
 /// Bins of the calibration error (the diagnosis page: 15 of equal mass).
 const BINS: usize = 15;
+/// Judges whose confidences are true that are drawn to compare with.
+const REDRAWN: usize = 200;
 
 /// Mean square of the confidence less what was right.
 pub(super) fn brier(answers: &[(f64, bool)]) -> f64 {
@@ -9,19 +13,57 @@ pub(super) fn brier(answers: &[(f64, bool)]) -> f64 {
     answers.iter().map(square).sum::<f64>() / answers.len().max(1) as f64
 }
 
-/// Expected calibration error: over bins of equal mass, the gap between mean confidence and share
-/// of right answers, weighted by mass.
-pub(super) fn equal_mass_error(answers: &[(f64, bool)]) -> f64 {
-    let mut sorted = answers.to_vec();
-    sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
+/// How far confidences are from the share that was right, over bins of equal mass, weighted by mass.
+#[derive(Clone, Copy, Default, PartialEq, Debug)]
+pub struct Reliability {
+    /// Where more was said than was right.
+    pub over: f64,
+    /// Where less was said.
+    pub under: f64,
+    /// What both together would be, on average, of a judge whose confidences are all true: with so few answers no
+    /// share is exact.
+    pub by_chance: f64,
+    /// What that judge exceeds once in twenty.
+    pub seldom: f64,
+}
+
+impl Reliability {
+    /// Of answers: confidence, and whether it was right.
+    pub(super) fn of(answers: &[(f64, bool)]) -> Reliability {
+        let mut sorted = answers.to_vec();
+        sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let (over, under) = gaps(&sorted);
+        let mut random = Random::seeded(REDRAWN as u64);
+        let mut drawn: Vec<f64> = (0..REDRAWN)
+            .map(|_| {
+                let of_true = |(sure, _): &(f64, bool)| (*sure, random.unit() < *sure);
+                let (over, under) = gaps(&sorted.iter().map(of_true).collect::<Vec<_>>());
+                over + under
+            })
+            .collect();
+        drawn.sort_by(f64::total_cmp);
+        let seldom = drawn.get(REDRAWN * 19 / 20).copied().unwrap_or_default();
+        Reliability { over, under, by_chance: drawn.iter().sum::<f64>() / REDRAWN as f64, seldom }
+    }
+
+    /// Expected calibration error.
+    pub fn error(&self) -> f64 {
+        self.over + self.under
+    }
+}
+
+/// Confidence above and below what was right, of sorted answers.
+fn gaps(sorted: &[(f64, bool)]) -> (f64, f64) {
     let n = sorted.len();
-    let gap = |bin: usize| {
+    let (mut over, mut under) = (0.0, 0.0);
+    for bin in 0..BINS {
         let part = &sorted[bin * n / BINS..(bin + 1) * n / BINS];
         let sure: f64 = part.iter().map(|(sure, _)| sure).sum();
         let right = part.iter().filter(|(_, right)| *right).count() as f64;
-        (sure - right).abs()
-    };
-    (0..BINS).map(gap).sum::<f64>() / n.max(1) as f64
+        over += (sure - right).max(0.0);
+        under += (right - sure).max(0.0);
+    }
+    (over / n.max(1) as f64, under / n.max(1) as f64)
 }
 
 /// Share of right answers among the given share that is surest.
@@ -40,7 +82,16 @@ mod tests {
     fn worked_by_hand() {
         let answers: Vec<(f64, bool)> = (0..150).map(|k| (0.9, k % 10 != 0)).collect();
         assert!((brier(&answers) - 0.09).abs() < 1e-12);
-        assert!(equal_mass_error(&answers) < 1e-12);
+        let known = Reliability::of(&answers);
+        assert!(known.error() < 1e-12);
+        // Each bin of ten is off by sqrt(0.9 x 0.1 / 10) = 0.095 on average, of which a normal's mean is 0.8.
+        assert!((known.by_chance - 0.076).abs() < 0.01, "{known:?}");
+        assert!(known.by_chance < known.seldom && known.seldom < 0.15, "{known:?}");
+        let modest: Vec<(f64, bool)> = answers.iter().map(|(_, right)| (0.6, *right)).collect();
+        let known = Reliability::of(&modest);
+        assert!(
+            (known.over, known.under) == (0.0, known.error()) && (known.under - 0.3).abs() < 1e-9
+        );
         let sure = vec![(0.9, true), (0.8, true), (0.7, true), (0.6, true), (0.1, false)];
         assert_eq!(covered(sure, 0.8), 1.0);
     }

@@ -40,6 +40,8 @@ pub struct Judged {
     pub first: &'static str,
     /// Its confidence.
     pub confidence: f64,
+    /// What the laboratory alone makes of it, before it is bounded by what its input can carry in the field.
+    pub unbounded: f64,
     /// Whether it is right or as good.
     pub right: bool,
     /// Whether it is right by admitting that the input is not enough.
@@ -127,6 +129,14 @@ impl Case {
         let findings = judge(&recording, &Options::default());
         let answers = Answers { truth: &scenario.truth, scenario, level, recording: &recording };
         let first = findings.first();
+        let confidence = first.map_or(0.0, |first| first.confidence);
+        let laboratory = Options { calibration: Calibration::First, ..Options::default() };
+        let before = judge(&recording, &laboratory);
+        let same = before.first().filter(|same| {
+            first.is_some_and(|f| {
+                (f.verdict, f.subject.device) == (same.verdict, same.subject.device)
+            })
+        });
         let right = first.is_some_and(|first| answers.right(first));
         let blames = |finding: &&Finding| !finding.verdict.accuses_nobody();
         let blame = findings.iter().find(blames);
@@ -145,7 +155,8 @@ impl Case {
             owed,
             said,
             first: first.map_or("-", |first| first.verdict.name()),
-            confidence: first.map_or(0.0, |first| first.confidence),
+            confidence,
+            unbounded: same.map_or(confidence, |same| same.confidence),
             right,
             admitted: right
                 && owed != "insufficient"

@@ -14,6 +14,17 @@ use iowhy_model::{Finding, Recording};
 
 use super::SAID_ALOUD;
 
+/// The collections, by the letters that the names of their cases begin with, and their titles.
+const COLLECTIONS: [(&str, &str); 7] = [
+    ("A", "First collection, in the layout of the tools"),
+    ("P2", "Second collection, in the layout of the tools"),
+    ("P3", "Third collection, in the layout of the tools"),
+    ("P4", "Fourth collection, in the layout of the tools"),
+    ("P5", "Fifth collection, in the layout of the tools"),
+    ("P6", "Sixth collection, in the layout of the tools"),
+    ("W", "Simulated captures that version 0.1.0 judged wrongly"),
+];
+
 /// A published capture and what is owed.
 #[derive(Clone, Debug, Default)]
 pub struct Published {
@@ -140,16 +151,11 @@ impl Published {
         self.expected == verdict || self.also.iter().any(|also| also == verdict)
     }
 
-    /// The collection it is of: `A`, `P2` to `P5`, or `W` for the simulated ones.
+    /// The collection it is of: `A`, `P2` to `P6`, or `W` for the simulated ones.
     pub fn collection(&self) -> &'static str {
-        match self.name.split('-').next() {
-            Some("P2") => "P2",
-            Some("P3") => "P3",
-            Some("P4") => "P4",
-            Some("P5") => "P5",
-            Some("W") => "W",
-            _ => "A",
-        }
+        let begins = self.name.split('-').next().unwrap_or_default();
+        let named = COLLECTIONS.iter().find(|(letters, _)| *letters == begins);
+        named.map_or("A", |(letters, _)| letters)
     }
 
     /// `P2-07` of `P2-07-pending-sectors`, `A01` of `A01-dust-log`.
@@ -361,6 +367,26 @@ fn left_out(cases: &[Published]) -> String {
     out
 }
 
+/// What is said of pasted cases that are not read, for a collector may note figures in no tool's layout.
+fn notes(pasted: &[Published], kept: &[Published]) -> String {
+    let unread: Vec<&Published> =
+        pasted.iter().filter(|case| case.told().grade == Grade::Unread).collect();
+    let read = |case: &&&Published| {
+        let twins = kept.iter().filter(|twin| twin.number() == case.name);
+        let grades: Vec<Grade> = twins.map(|twin| twin.told().grade).collect();
+        !grades.is_empty() && grades.iter().all(|grade| *grade != Grade::Unread)
+    };
+    if unread.is_empty() {
+        return String::new();
+    }
+    format!(
+        "Of the {} unread, {} stand in the layout of their tool in the tables above, and are read there: here the collector \
+         noted their figures (`biosnoop lat_ms: 1.60 16.98 10.31`), as no tool prints them and nobody pastes them.\n\n",
+        unread.len(),
+        unread.iter().filter(read).count()
+    )
+}
+
 /// The tables of the captures in the tree and of the collections named.
 ///
 /// # Errors
@@ -375,20 +401,17 @@ pub fn published_tables(collections: &[PathBuf]) -> io::Result<String> {
          Written by `lab published`. The listings lie in `crates/lab/published/`; what is called pasted was \
          read from the collections, each fenced block as a file.\n\n",
     );
-    out.push_str(&published_table("First collection, in the layout of the tools", &of("A")));
-    out.push_str(&published_table("Second collection, in the layout of the tools", &of("P2")));
-    out.push_str(&published_table("Third collection, in the layout of the tools", &of("P3")));
-    out.push_str(&published_table("Fourth collection, in the layout of the tools", &of("P4")));
-    out.push_str(&published_table("Fifth collection, in the layout of the tools", &of("P5")));
-    out.push_str(&published_table(
-        "Simulated captures that version 0.1.0 judged wrongly",
-        &of("W"),
-    ));
-    let published: Vec<Published> = [of("A"), of("P2"), of("P3"), of("P4"), of("P5")].concat();
+    for (letters, title) in COLLECTIONS {
+        out.push_str(&published_table(title, &of(letters)));
+    }
+    let published: Vec<Published> =
+        all.iter().filter(|case| case.collection() != "W").cloned().collect();
     out.push_str(&left_out(&published));
     for collection in collections {
         let name = collection.file_name().unwrap_or_default().to_string_lossy();
-        out.push_str(&published_table(&format!("{name}, as pasted"), &pasted(collection)?));
+        let cases = pasted(collection)?;
+        out.push_str(&published_table(&format!("{name}, as pasted"), &cases));
+        out.push_str(&notes(&cases, &all));
     }
     Ok(out)
 }

@@ -29,7 +29,7 @@ pub(super) fn totals(score: &Score) -> String {
             tally.accuracy,
             tally.at_80,
             tally.brier,
-            tally.ece,
+            tally.sure.error(),
             format!("{:.1}", per_thousand(accused, well)),
         );
     }
@@ -38,6 +38,44 @@ pub(super) fn totals(score: &Score) -> String {
         out,
         "{accused} of {well} captures of healthy disks accuse a disk at 0.6 or more: {:.1} per 1000",
         per_thousand(accused, well)
+    );
+    out
+}
+
+/// How far confidences are from what was right, before they are bounded by what their input can carry in the field and
+/// after it, beside what so many answers would show of a judge whose confidences are all true.
+pub(super) fn reliability(score: &Score) -> String {
+    let mut out = format!(
+        "{:<6} {:>10} {:>10} {:>10} {:>10} {:>11} {:>12} {:>10} {:>10}\n",
+        "level",
+        "laboratory",
+        "over",
+        "under",
+        "by chance",
+        "1 in 20",
+        "in the field",
+        "over",
+        "under"
+    );
+    for level in LEVELS {
+        let tally = score.tally(level);
+        let (before, after) = (tally.unbounded, tally.sure);
+        let _ = writeln!(
+            out,
+            "{:<6} {:>10.3} {:>10.3} {:>10.3} {:>10.3} {:>11.3} {:>12.3} {:>10.3} {:>10.3}",
+            level.letter(),
+            before.error(),
+            before.over,
+            before.under,
+            before.by_chance,
+            before.seldom,
+            after.error(),
+            after.over,
+            after.under,
+        );
+    }
+    out.push_str(
+        "by chance: what a judge whose confidences are all true would show with as many answers\n",
     );
     out
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Judged;
-use super::calibration::{brier, covered, equal_mass_error};
+use super::calibration::{Reliability, brier, covered};
 
 /// A verdict's counts.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
@@ -65,8 +65,10 @@ pub struct Tally {
     pub accuracy: f64,
     /// Mean square of confidence less right.
     pub brier: f64,
-    /// Expected calibration error, 15 bins of equal mass.
-    pub ece: f64,
+    /// How far confidences are from what was right.
+    pub sure: Reliability,
+    /// The same before they are bounded by what their input can carry in the field.
+    pub unbounded: Reliability,
     /// Accuracy over the four fifths of which the judge is surest.
     pub at_80: f64,
 }
@@ -102,7 +104,11 @@ impl Tally {
             accuracy: ratio(judged.iter().filter(|one| one.right).count(), judged.len())
                 .unwrap_or(0.0),
             brier: brier(&sure),
-            ece: equal_mass_error(&sure),
+            unbounded: {
+                let before = judged.iter().map(|one| (one.unbounded, one.right));
+                Reliability::of(&before.collect::<Vec<_>>())
+            },
+            sure: Reliability::of(&sure),
             at_80: covered(answers.collect(), 0.8),
         }
     }

@@ -71,6 +71,7 @@ keys {
     COUNTERS_SINCE "counters.since" Text "since when the counters of a listing run, where that is not of now";
     DEVICE_ALIAS "device.alias" Words "other names of the device";
     DEVICE_ALIGNMENT_OFFSET "device.alignment_offset" Bytes "bytes from an aligned place to the first byte";
+    DEVICE_BACKING "device.backing" Text "disk or file system that the file of a loop device lies on";
     DEVICE_BYTES "device.bytes" Bytes "size";
     DEVICE_CELSIUS "device.celsius" Celsius "temperature of the drive";
     DEVICE_CELSIUS_WARNING "device.celsius.warning" Celsius "temperature from which on the drive warns";

@@ -12,7 +12,9 @@ pub struct Message {
     pub text: String,
     /// The sector it names.
     pub sector: Option<u64>,
-    /// The logical unit of the SCSI address it begins with: 1 of `sd 4:0:0:1: [sde]`.
+    /// The host adapter of the SCSI address it begins with: 4 of `sd 4:0:0:1: [sde]`.
+    pub adapter: Option<u32>,
+    /// The logical unit of that address: 1.
     pub unit: Option<u32>,
     /// What it says of the way to a disk.
     pub complaint: Option<PathComplaint>,
@@ -39,13 +41,15 @@ pub enum MessageKind {
     Offline,
     /// The link went down or woke up, nothing else.
     Phy,
+    /// An answer that programs give in a drive's place: a write that failed with a read error.
+    Target,
     /// No answer from the drive.
     Timeout,
 }
 
 impl MessageKind {
     /// All kinds, by name.
-    pub const ALL: [MessageKind; 10] = [
+    pub const ALL: [MessageKind; 11] = [
         MessageKind::Command,
         MessageKind::Controller,
         MessageKind::Firmware,
@@ -55,6 +59,7 @@ impl MessageKind {
         MessageKind::Medium,
         MessageKind::Offline,
         MessageKind::Phy,
+        MessageKind::Target,
         MessageKind::Timeout,
     ];
 
@@ -70,6 +75,7 @@ impl MessageKind {
             MessageKind::Medium => "medium",
             MessageKind::Offline => "offline",
             MessageKind::Phy => "phy",
+            MessageKind::Target => "target",
             MessageKind::Timeout => "timeout",
         }
     }
@@ -101,7 +107,8 @@ impl Message {
             at_s: seconds(stamp),
             text: text.to_string(),
             sector: sector(text),
-            unit: unit(text),
+            adapter: address(text).map(|[adapter, ..]| adapter),
+            unit: address(text).map(|[.., unit]| unit),
             complaint: complaint(text),
         }
     }
@@ -154,13 +161,12 @@ fn complaint(text: &str) -> Option<PathComplaint> {
     }
 }
 
-/// The logical unit of a SCSI address, its fourth number.
-fn unit(text: &str) -> Option<u32> {
+/// The four numbers of a SCSI address: host adapter, channel, target, logical unit.
+fn address(text: &str) -> Option<[u32; 4]> {
     let mut words = text.split_whitespace();
     let address = words.find(|word| word.matches(':').count() >= 3)?.trim_end_matches(':');
-    let parts: Vec<&str> = address.split(':').collect();
-    let numbers = parts.iter().all(|part| part.parse::<u32>().is_ok());
-    parts.get(3).filter(|_| numbers && parts.len() == 4)?.parse().ok()
+    let numbers: Option<Vec<u32>> = address.split(':').map(|part| part.parse().ok()).collect();
+    numbers?.try_into().ok()
 }
 
 /// Seconds of a printed time: `86411.201337` since boot, else day and time of day.

@@ -3,7 +3,9 @@
 //! ## Reads
 //! Lines `8:16 rbytes=1459200 wbytes=314773504 rios=192 ...` of `io.stat`, `8:16 rbps=2097152
 //! wbps=max riops=max wiops=120` of `io.max`, `8:16 target=75000` of `io.latency`, and, where
-//! `grep` put the file's name in front, the throttle files of version 1. They become facts of the
+//! `grep` put the file's name in front, the throttle files of version 1. Of version 1 also the counts `8:16 Read 58971`
+//! of `blkio.io_serviced` and `blkio.io_service_bytes` (with `throttle.` or without), where the name of the file stands
+//! in front or in the command above. They become facts of the
 //! device: `cgroup.io.stat.rios`, `cgroup.io.max.wiops`, `cgroup.io.latency.target`; limits that
 //! are `max`, none at all, are left out. Where the fact was read names the group, if a path was
 //! printed.
@@ -20,7 +22,8 @@
 //! Devices are numbers: `8:16` is named `sdb`, `253:0`, of no fixed meaning, stays. A limit anywhere
 //! above the group holds as well. Counts of `io.stat` run since the group was made. Waiting for a
 //! limit happens above the block layer: iostat does not see it. Buffered writes are charged to
-//! their group only on some file systems.
+//! their group only on some file systems. `blkio.io_service_time` and `io_wait_time` are sums since the group was made,
+//! over an unknown time: read over.
 //!
 //! ## Cannot know
 //! Which limit was felt: rates have to be compared with it. The group, if no path was printed.
@@ -37,7 +40,7 @@ pub const FORMAT: Format = Format {
     manual: include_str!("cgroup_io.rs"),
     level: Level::E,
     sniff,
-    reader: || Box::new(CgroupIo),
+    reader: || Box::<CgroupIo>::default(),
 };
 
 /// A field that only one file has, and that file (kernel, Documentation/admin-guide/cgroup-v2).
@@ -56,8 +59,53 @@ const THROTTLES: [(&str, &str); 4] = [
     ("blkio.throttle.write_iops_device", "wiops"),
 ];
 
+/// Counts of version 1, and those of `io.stat` that mean the same by operation.
+const COUNTS: [(&str, &str, &str); 2] =
+    [("io_serviced", "rios", "wios"), ("io_service_bytes", "rbytes", "wbytes")];
+/// What counts of version 1 are kept apart by.
+const PARTS: [&str; 6] = ["Read", "Write", "Sync", "Async", "Discard", "Total"];
+
 fn sniff(lines: &[&str]) -> Sniff {
-    Sniff::from(lines.first().is_some_and(|line| row(line).is_some()))
+    match lines {
+        [first, ..] if row(first).is_some() => Sniff::Yes,
+        [first] if part(first).is_some() => Sniff::More,
+        [first, second, ..] => (part(first).is_some() && part(second).is_some()).into(),
+        _ => Sniff::No,
+    }
+}
+
+/// `8:0 Read 58971`, behind the file's path if that was printed: path, device, what, how many.
+fn part(line: &str) -> Option<(Option<&str>, String, &str, u64)> {
+    let mut words = line.split_whitespace();
+    let (first, what, count) = (words.next()?, words.next()?, words.next()?);
+    if words.next().is_some() || !PARTS.contains(&what) {
+        return None;
+    }
+    let (path, numbers) = match first.match_indices(':').rev().nth(1) {
+        Some((place, _)) => (first.get(..place), first.get(place + 1..)?),
+        None => (None, first),
+    };
+    let device = device_of_numbers(numbers).filter(|_| numbers.contains(':'))?;
+    Some((path, device, what, integer(count)?))
+}
+
+/// The field of `io.stat` that a count of a file of version 1 is.
+fn field(file: &str, what: &str) -> Option<&'static str> {
+    let (_, reads, writes) = COUNTS.iter().find(|(name, ..)| file.ends_with(name))?;
+    match what {
+        "Read" => Some(reads),
+        "Write" => Some(writes),
+        _ => None,
+    }
+}
+
+/// `# cat blkio.io_serviced`: the file whose lines follow.
+fn file_of(command: &str) -> Option<&str> {
+    command.split_whitespace().rfind(|word| {
+        word.rsplit('/')
+            .next()
+            .is_some_and(|name| name.starts_with("blkio.") && !name.contains(':'))
+    })
 }
 
 /// One line: its file and path, if printed, the device, and the fields.
@@ -109,11 +157,47 @@ fn row(line: &str) -> Option<Row<'_>> {
     Some(Row { path, file, device, fields })
 }
 
-struct CgroupIo;
+#[derive(Default)]
+struct CgroupIo {
+    /// The file of version 1 that a command above named.
+    file: String,
+}
+
+impl CgroupIo {
+    /// States a count of version 1; what is no read or write is part of these.
+    fn count(
+        &self,
+        (path, device, what, count): (Option<&str>, String, &str, u64),
+        sink: &mut dyn Sink,
+    ) {
+        let file = path.unwrap_or(&self.file);
+        let Some(field) = field(file, what) else { return };
+        let device = Some(sink.device(&device));
+        let key = FactKey::named(&format!("cgroup.io.stat.{field}"));
+        let read_from = path.map_or_else(|| sink.source().place(), str::to_string);
+        sink.fact(Fact::read(device, key, &count.to_string(), read_from));
+    }
+}
 
 impl Reader for CgroupIo {
+    fn above(&mut self, line: &str) {
+        if let Some(file) = file_of(line) {
+            self.file = file.to_string();
+        }
+    }
+
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        if line.trim().is_empty() {
+        let total =
+            line.strip_prefix("Total ").is_some_and(|count| integer(count.trim()).is_some());
+        if line.trim().is_empty() || total {
+            return Step::Took;
+        }
+        if let Some(part) = part(line) {
+            self.count(part, sink);
+            return Step::Took;
+        }
+        if let Some(file) = file_of(line).filter(|_| !line.contains("echo ")) {
+            self.file = file.to_string();
             return Step::Took;
         }
         let Some(row) = row(line) else {
@@ -152,5 +236,19 @@ mod tests {
         for other in ["8:16 200", "at 8:16 rbytes=1", "8:16 rbytes", "12:30 lunch=soon"] {
             assert_eq!(row(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn counts_of_version_1_are_named_by_a_path_or_by_a_command() {
+        let counts = |text: &str| -> Vec<String> {
+            let recording = crate::scan::recorded(text);
+            let facts = &recording.listings[0].facts;
+            facts.iter().map(|fact| format!("{} {:?}", fact.key, fact.value.number())).collect()
+        };
+        let rows = "8:0 Read 58971\n8:0 Write 12\n8:0 Sync 0\n8:0 Total 58983\nTotal 58983\n";
+        let owed = ["cgroup.io.stat.rios Some(58971.0)", "cgroup.io.stat.wios Some(12.0)"];
+        assert_eq!(counts(&format!("# cat blkio.io_serviced\n{rows}")), owed);
+        let path = "/sys/fs/cgroup/blkio/db/blkio.throttle.io_serviced";
+        assert_eq!(counts(&format!("{path}:8:0 Read 58971\n{path}:8:0 Write 12\n")), owed);
     }
 }

@@ -5,7 +5,8 @@
 //! and the JSON of `-J`. The latencies of a run become one histogram of the application with their
 //! exact sum, minimum and maximum; where only the statistics were kept (`-q`), one bucket; where only
 //! their first line was, the mean, for its IOPS are requests over the time they took. JSON
-//! tells the time of each request, so there each becomes an event.
+//! tells the time of each request, so there each becomes an event. Raw statistics (`-B`, `-p` with `-q`) are ten
+//! numbers, of which a line is taken if they fit together: requests, their time, their rate, minimum, mean and maximum.
 //!
 //! ## Where it comes from
 //! `ioping -c 100 -D /data`, `ioping -J -c 100 /dev/sdb`.
@@ -18,8 +19,9 @@
 //! The first request warms up and is left out, as ioping leaves it out of its own statistics; so are
 //! those marked as ignored or too fast or slow. Printed latencies have three digits. Without `-D`
 //! the page cache may answer. The default working set is 1 MiB, which caches hold; one request at
-//! a time, one a second, says nothing of throughput. Raw statistics of `-p` and `-B` are passed
-//! over. The device is the one in brackets.
+//! a time, one a second, says nothing of throughput. Raw statistics beside requests or other statistics repeat these and
+//! are passed over; they are in nanoseconds, before 1.0 in microseconds, and name neither device nor operation. The
+//! device is the one in brackets.
 //!
 //! ## Cannot know
 //! When a request was sent, except in JSON, where its time is that of printing. What the device did:
@@ -53,7 +55,8 @@ const RAW: usize = 10;
 
 fn sniff(lines: &[&str]) -> Sniff {
     let first = lines.first().copied().unwrap_or_default();
-    if request(first).is_some() || heading(first).is_some() || total(first).is_some() {
+    let numbers = first.starts_with(|c: char| c.is_ascii_digit()) && raw(first).is_some();
+    if request(first).is_some() || heading(first).is_some() || total(first).is_some() || numbers {
         return Sniff::Yes;
     }
     match first.trim_start().starts_with("[{") {
@@ -182,6 +185,23 @@ fn total(line: &str) -> Option<(u64, f64)> {
     Some((counted(count)?, 1e9 / iops))
 }
 
+/// `19 5283987 3596 14728272 56035 278105 4014969 880899 20 950159434`: requests, their time, their rate, bytes per
+/// second, minimum, mean, maximum, deviation, and all requests and their time with those that are not counted.
+fn raw(line: &str) -> Option<Histogram> {
+    let numbers: Option<Vec<u64>> = line.split_whitespace().map(integer).collect();
+    let [count, time, per_s, _, min, mean, max, _, all, whole] = numbers?[..] else { return None };
+    let near = |a: f64, b: f64| (a - b).abs() <= 1.0 + 0.001 * b;
+    let of_a_second = |unit: f64| near(per_s as f64, count as f64 * unit / time.max(1) as f64);
+    let ns = match () {
+        () if of_a_second(1e9) => 1,
+        () if of_a_second(1e6) => 1000,
+        () => return None,
+    };
+    let sound = count > 0 && min <= mean && mean <= max && all >= count && whole >= time;
+    let sound = sound && near(mean as f64, time as f64 / count as f64);
+    sound.then(|| Histogram::from_summary(count, (mean * ns) as f64, min * ns, max * ns))
+}
+
 #[derive(Default)]
 struct Ioping {
     document: Option<Document>,
@@ -194,6 +214,9 @@ struct Ioping {
     /// What their first line gives: how many, and the mean, ns.
     total: Option<(u64, f64)>,
     zero: Option<f64>,
+    /// Raw statistics, used where nothing else was read.
+    raw: Vec<Histogram>,
+    poured: bool,
 }
 
 impl Reader for Ioping {
@@ -229,6 +252,8 @@ impl Reader for Ioping {
             self.flush(sink);
         } else if line.contains(": request=") {
             return Step::Skipped("the request has no latency".to_string());
+        } else if let Some(known) = raw(line) {
+            self.raw.push(known);
         } else {
             let words: Vec<&str> = line.split_whitespace().collect();
             let raw = words.len() == RAW && words.iter().all(|word| integer(word).is_some());
@@ -242,6 +267,13 @@ impl Reader for Ioping {
 
     fn finish(&mut self, sink: &mut dyn Sink) {
         self.flush(sink);
+        for known in std::mem::take(&mut self.raw) {
+            if !self.poured {
+                let device = sink.device(&self.device);
+                let one = Distribution::new(device, Layer::Application, Stage::Total, known);
+                sink.distribution(one);
+            }
+        }
         if self.document.as_ref().is_some_and(Document::is_torn) {
             sink.skip(note("the document is cut within a request, which is left out"));
         }
@@ -274,6 +306,7 @@ impl Ioping {
         let mut one = Distribution::new(device, Layer::Application, Stage::Total, histogram);
         (one.op, one.bytes) = (op, bytes);
         sink.distribution(one);
+        self.poured = true;
     }
 
     fn json(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
@@ -339,6 +372,23 @@ mod tests {
              min/avg/max/mdev = 100 us / 202 us / 9 ms / 90 us\n";
         let recording = crate::scan::recorded(many);
         assert_eq!(recording.listings[0].distributions[0].histogram.count(), 11_600);
+    }
+
+    #[test]
+    fn ten_numbers_that_fit_together() {
+        // ioping 1.3, -B; the man page of 0.8 counts microseconds.
+        let raw = "19 5283987 3596 14728272 56035 278105 4014969 880899 20 950159434\n";
+        let one = &crate::scan::recorded(raw).listings[0].distributions[0];
+        assert_eq!((one.histogram.count(), one.histogram.max_ns), (19, Some(4_014_969)));
+        assert_eq!(
+            super::raw("10 20000 500 2048000 1000 2000 3000 10 11 30000").unwrap().max_ns,
+            Some(3_000_000)
+        );
+        assert_eq!(super::raw("10 20000 501 2048000 1000 2500 3000 10 11 30000"), None);
+        // Beside its requests it repeats them.
+        let both = format!("4 KiB <<< . (ext4 /dev/sda): request=2 time=278.1 us\n{raw}");
+        let both = crate::scan::recorded(&both);
+        assert_eq!(both.listings[0].distributions.len(), 1);
     }
 
     #[test]

@@ -9,7 +9,7 @@
 //! their times. An array that begins a check or rebuild, and of which no end follows, is a fact too. Kinds are `medium` (the surface could not be read), `link` (cable,
 //! connector, port), `phy` (the link went down, nothing else), `timeout` (no answer from the
 //! drive), `controller` (NVMe or host adapter reset), `offline`, `io-error`, `hung-task`,
-//! `firmware`. Facts `kernel.log.KIND.count` count all messages of a kind, and
+//! `firmware`, `target` (a write that was answered with a read error, as programs in a disk's place do). Facts `kernel.log.KIND.count` count all messages of a kind, and
 //! `kernel.log.lines` the lines read, so that silence is known too; `kernel.log.end` is the time of
 //! the last of them.
 //!
@@ -63,6 +63,9 @@ pub const FORMAT: Format = Format {
 const KEPT: u64 = 100;
 const REMEMBERED: usize = 65_536;
 const ARRAYS: usize = 256;
+
+/// The end of a message that names a read error and no more: drives add what became of it.
+const READ_ERROR: &str = "Add. Sense: Unrecovered read error";
 
 /// What words make a message of which kind; the first that fits decides. Each row is all words of
 /// a message of the kernel that must be there (drivers/ata/libata-eh.c, drivers/scsi/scsi_logging.c,
@@ -205,6 +208,8 @@ struct KernelLog {
     end: String,
     /// The port of the last message that named one: its `res` line does not.
     port: String,
+    /// The disk whose last message was a read error.
+    read_error: String,
     counts: BTreeMap<(&'static str, String), u64>,
     /// Arrays that do background work of which no end was printed.
     arrays: BTreeMap<String, String>,
@@ -357,6 +362,17 @@ impl KernelLog {
         }
     }
 
+    /// Whether the command that a read error answered was a write of whole blocks of 4 KiB, for which no drive reads.
+    /// Targets of software have one answer for every request that failed (tgt, usr/bs_rdwr.c).
+    fn answers_a_write(&mut self, disk: &str, message: &str) -> bool {
+        if message.trim_end().ends_with(READ_ERROR) {
+            self.read_error = disk.to_string();
+            return false;
+        }
+        let after = !disk.is_empty() && std::mem::take(&mut self.read_error) == disk;
+        after && written_blocks(message).is_some_and(|(first, count)| (first | count) % 8 == 0)
+    }
+
     /// Takes a message of the kernel.
     fn message(&mut self, stamp: &str, message: &str, place: String, sink: &mut dyn Sink) {
         self.lines += 1;
@@ -368,7 +384,9 @@ impl KernelLog {
         if let Some(said) = message.strip_prefix("md: ") {
             self.array(said);
         }
-        let Some(kind) = kind(message) else { return };
+        let of_a_target = self.answers_a_write(named.unwrap_or_default(), message);
+        let kind = if of_a_target { Some(MessageKind::Target) } else { kind(message) };
+        let Some(kind) = kind else { return };
         let port = Some(self.port.as_str()).filter(|_| message.starts_with("res "));
         let name = named.or(port).unwrap_or_default();
         let count = self.counts.entry((kind.name(), name.to_string())).or_default();
@@ -377,6 +395,23 @@ impl KernelLog {
             let value = FactValue::Message(Message::new(stamp, message));
             fact(name, key::KERNEL_LOG.of(kind.name()), value, place, sink);
         }
+    }
+}
+
+/// `CDB: Write(10) 2a 00 00 00 14 88 00 00 08 00`, `CDB: Write(16) 8a 00 ...`: the first sector and how many (SBC-4).
+fn written_blocks(message: &str) -> Option<(u64, u64)> {
+    let (_, command) = message.split_once("CDB: Write(")?;
+    let (size, bytes) = command.split_once(") ")?;
+    let bytes: Option<Vec<u8>> =
+        bytes.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).ok()).collect();
+    let bytes = bytes?;
+    let of = |places: std::ops::Range<usize>| {
+        Some(bytes.get(places)?.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte)))
+    };
+    match size {
+        "10" => Some((of(2..6)?, of(7..9)?)),
+        "16" => Some((of(2..10)?, of(10..14)?)),
+        _ => None,
     }
 }
 
@@ -437,6 +472,31 @@ mod tests {
         let set = "ata1.00: exception Emask 0×0 SAct 0×0 SErr 0×0 action 0×6 frozen\n";
         let facts = crate::scan::recorded(set).listings.remove(0).facts;
         assert!(facts.iter().any(|fact| fact.key == key::KERNEL_LOG.of("timeout")));
+    }
+
+    #[test]
+    fn a_write_that_failed_with_a_read_error_is_no_drives_answer() {
+        let told = |sense: &str, command: &str| {
+            let log = format!(
+                "[1.000001] sd 3:0:0:0: [sdb] tag#3 Sense Key : Medium Error [current]\n\
+                 [1.000002] sd 3:0:0:0: [sdb] tag#3 Add. Sense: {sense}\n\
+                 [1.000003] sd 3:0:0:0: [sdb] tag#3 CDB: {command}\n"
+            );
+            let facts = crate::scan::recorded(&log).listings.remove(0).facts;
+            facts.iter().any(|fact| fact.key == key::KERNEL_LOG.of("target"))
+        };
+        assert!(told("Unrecovered read error", "Write(10) 2a 00 00 00 14 88 00 00 08 00"));
+        assert!(told(
+            "Unrecovered read error",
+            "Write(16) 8a 00 00 00 00 01 00 00 00 08 00 00 00 10 00 00"
+        ));
+        // Half a block: a drive of 4-KiB sectors reads before it writes.
+        assert!(!told("Unrecovered read error", "Write(10) 2a 00 00 00 14 89 00 00 08 00"));
+        assert!(!told("Unrecovered read error", "Read(10) 28 00 00 00 14 88 00 00 08 00"));
+        assert!(!told(
+            "Unrecovered read error - auto reallocate failed",
+            "Write(10) 2a 00 00 00 14 88 00 00 08 00"
+        ));
     }
 
     #[test]

@@ -7,7 +7,8 @@
 //! and `array.percent`; of the controller `controller.cache`, `controller.battery` and
 //! `array.write_cache`, all as printed but in lower case; of a drive `member.state` where it is not
 //! online, `member.errors.media`, `member.errors.other`, `member.errors.predictive`, `device.model`,
-//! `device.medium`, `device.celsius`, `device.link_speed` and `device.max_link_speed`.
+//! `device.medium`, `device.celsius`, `device.link_speed` and `device.max_link_speed`; of a phy of an enclosure
+//! `phy.invalid_dword_count` and its kin, of `show phyerrorcounters`.
 //!
 //! ## Where it comes from
 //! `storcli /c0 show`, `storcli /c0/eall/sall show all`, `perccli`, `MegaCli -PDList -aALL`,
@@ -196,6 +197,14 @@ enum Take {
 /// The header of storcli's table of volumes, and of drives.
 const VOLUMES: &[&str] = &["DG/VD", "TYPE", "State"];
 const DRIVES: &[&str] = &["EID:Slt", "DID", "State"];
+/// That of the phys of an enclosure, and the counter of each column (SPL, link error counters of a phy).
+const PHYS: &[&str] = &["EID", "PNO", "InDwdCnt", "RnDiErCnt", "LsDwSyCnt", "PRstPrbCnt"];
+const PHY_COUNTERS: [&str; 4] = [
+    "invalid_dword_count",
+    "running_disparity_error_count",
+    "loss_of_dword_sync_count",
+    "phy_reset_problem_count",
+];
 
 fn sniff(lines: &[&str]) -> Sniff {
     let Some(first) = lines.first() else { return Sniff::No };
@@ -203,7 +212,7 @@ fn sniff(lines: &[&str]) -> Sniff {
     if !is_for_people(text) {
         return Sniff::No;
     }
-    let table = titles(text, VOLUMES) || titles(text, DRIVES);
+    let table = [VOLUMES, DRIVES, PHYS].iter().any(|columns| titles(text, columns));
     if table || subject(text).is_some() || volume(text).is_some() || begins(text) {
         return Sniff::Yes;
     }
@@ -336,6 +345,7 @@ enum Table {
     None,
     Volumes,
     Drives,
+    Phys,
     /// `Drive-ID Progress% Status`.
     Progress,
     /// `Model State ...` of a battery or a capacitor.
@@ -383,6 +393,10 @@ impl Controller {
     }
 
     fn heading(&mut self, text: &str, sink: &mut dyn Sink) -> bool {
+        if titles(text, PHYS) {
+            self.table = Table::Phys;
+            return true;
+        }
         if titles(text, VOLUMES) || titles(text, DRIVES) {
             self.table = if titles(text, VOLUMES) { Table::Volumes } else { Table::Drives };
             self.header = text.to_string();
@@ -574,6 +588,17 @@ impl Controller {
                 if let Some(percent) = decimal(percent).filter(|_| !rest.is_empty()) {
                     state(sink, name, "member.state", "rebuilding", &self.place);
                     state(sink, name, "array.percent", percent.to_string(), &self.place);
+                }
+                true
+            }
+            (Table::Phys, [enclosure, phy, counts @ ..]) if counts.len() == PHY_COUNTERS.len() => {
+                let counts: Option<Vec<u64>> = counts.iter().map(|word| integer(word)).collect();
+                let numbers = integer(enclosure).zip(integer(phy)).zip(counts);
+                let Some(((enclosure, phy), counts)) = numbers else { return false };
+                let name = format!("{}/e{enclosure}/phy{phy}", self.controller());
+                for (counter, count) in PHY_COUNTERS.iter().zip(counts) {
+                    let key = format!("phy.{counter}");
+                    state(sink, &name, &key, count.to_string(), &self.place);
                 }
                 true
             }

@@ -12,7 +12,7 @@
 //! ## Versions
 //! `rd_sec/s wr_sec/s avgrq-sz avgqu-sz await svctm %util` to 11.5.6, `rkB/s wkB/s areq-sz aqu-sz
 //! await svctm %util` from 11.5.7, `dkB/s` and no `svctm` from 12.1.2. Before 6.0 `tps rd_sec/s
-//! wr_sec/s` alone. `sadf -j` is read as `iostat-json`; sadf's other outputs (`-x`, `-g`,
+//! wr_sec/s` alone. `sadf -j` is read as `iostat-json`, `sadf -p` and `-x` as `sadf`; sadf's other outputs (`-g`,
 //! `-r`, `-dh` of more than the disks) are not.
 //!
 //! ## Traps
@@ -31,7 +31,8 @@ use iowhy_model::{Level, Nanos, Sink, Time};
 
 use crate::counters::disk_columns::{Draft, is_column, is_value};
 use crate::counters::processor::{Processor, are_shares, shares};
-use crate::{Format, Reader, Sniff, Step, WallTime, decimal, device_name};
+use crate::counters::sar_columns::{named, own};
+use crate::{Format, Reader, Sniff, Step, WallTime, decimal};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -130,20 +131,6 @@ impl Header {
             name_first,
         })
     }
-}
-
-/// sar's columns by iostat's names: bytes by direction beside requests of both together are those
-/// of iostat's basic report.
-fn own(column: &str) -> String {
-    let name = match column {
-        "rkB/s" => "kB_read/s",
-        "wkB/s" => "kB_wrtn/s",
-        "dkB/s" => "kB_dscd/s",
-        "rd_sec/s" | "sect/s" => "Blk_read/s",
-        "wr_sec/s" => "Blk_wrtn/s",
-        other => other,
-    };
-    name.to_string()
 }
 
 /// `# hostname;interval;timestamp;DEV;tps;rkB/s;...` of `sadf -d`: its columns behind the device; none if
@@ -390,14 +377,6 @@ fn row(header: &Header, words: &[&str]) -> Option<(String, Draft)> {
     let mut draft = Draft::default();
     header.columns.iter().zip(cells).for_each(|(column, word)| draft.take(column, word));
     Some((named(name), draft))
-}
-
-/// `dev8-16` by the kernel's name for that number, if it has a fixed one.
-fn named(name: &str) -> String {
-    let numbers = name.strip_prefix("dev").and_then(|numbers| numbers.split_once('-'));
-    let numbers =
-        numbers.and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
-    numbers.map_or_else(|| name.to_string(), |(major, minor)| device_name(major, minor))
 }
 
 #[cfg(test)]

@@ -228,7 +228,9 @@ fn stamp(line: &str, _: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
         dated(text).or_else(|| named_day(text)).or_else(|| clock(text)).or_else(|| epoch(text))?;
     let rest = if open { rest.strip_prefix([']', ')'])? } else { rest };
     let rest = rest.strip_prefix(':').unwrap_or(rest);
-    let bare = rest.strip_prefix([' ', '\t']).or(Some(rest).filter(|rest| rest.is_empty()))?;
+    // A closing bracket parts a time from its line well enough.
+    let bare =
+        rest.strip_prefix([' ', '\t']).or(Some(rest).filter(|rest| open || rest.is_empty()))?;
     Some((Cow::Borrowed(bare), 0))
 }
 

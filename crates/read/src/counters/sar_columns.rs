@@ -1,0 +1,25 @@
+//! sar's columns by iostat's names, and its devices by the kernel's.
+
+use crate::device_name;
+
+/// sar's columns by iostat's names: bytes by direction beside requests of both together are those
+/// of iostat's basic report.
+pub(crate) fn own(column: &str) -> String {
+    let name = match column {
+        "rkB/s" => "kB_read/s",
+        "wkB/s" => "kB_wrtn/s",
+        "dkB/s" => "kB_dscd/s",
+        "rd_sec/s" | "sect/s" => "Blk_read/s",
+        "wr_sec/s" => "Blk_wrtn/s",
+        other => other,
+    };
+    name.to_string()
+}
+
+/// `dev8-16` by the kernel's name for that number, if it has a fixed one.
+pub(crate) fn named(name: &str) -> String {
+    let numbers = name.strip_prefix("dev").and_then(|numbers| numbers.split_once('-'));
+    let numbers =
+        numbers.and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
+    numbers.map_or_else(|| name.to_string(), |(major, minor)| device_name(major, minor))
+}

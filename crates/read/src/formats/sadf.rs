@@ -1,0 +1,190 @@
+//! sadf's lines and XML: sar's disk tables one value a line (`-p`), or as attributes (`-x`).
+//!
+//! ## Reads
+//! Lines `host 600 2026-11-21 00:10:01 UTC sda await 5.00` between tabs, one value each; and elements `<disk-device
+//! dev="sda" tps="10.00" ... await="5.00" util-percent="2.00"/>` inside `<timestamp date="2026-11-21" time="00:10:01"
+//! interval="600">`. They become what the table of `sar -d` becomes.
+//!
+//! ## Where it comes from
+//! `sadf -p sa21 -- -d`, `sadf -x sa21 -- -d` of the sysstat package.
+//!
+//! ## Versions
+//! sysstat 10 to 12.7: `rd_sec/s` and `rkB/s`, `avgrq-sz` and `areq-sz`, with `svctm` or without.
+//!
+//! ## Traps
+//! A row is the mean over the interval that ends at its time. In XML `rkB` and `rd_sec` are the same bytes twice, per
+//! second. Values of other things in the same output (processors, network) are passed over. `await` contains the time in
+//! the host's queue; `util-percent` is no saturation.
+//!
+//! ## Cannot know
+//! Reads and writes apart, single latencies. Whether whole lines are missing: they bear no numbers.
+
+use iowhy_model::{Level, Nanos, Sink, Time};
+
+use crate::counters::disk_columns::{Draft, is_value};
+use crate::counters::sar_columns::{named, own};
+use crate::{Format, Reader, Step, WallTime, decimal};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "sadf",
+    summary: "sadf -p and -x: sar's disks one value a line, and in XML",
+    manual: include_str!("sadf.rs"),
+    level: Level::A,
+    sniff: |lines| {
+        let first = lines.first().copied().unwrap_or_default();
+        (value(first).is_some() || first.trim() == "<sysstat").into()
+    },
+    reader: || Box::<Sadf>::default(),
+};
+
+/// sar's columns of disks, and the attributes of the XML that are the same.
+const COLUMNS: [(&str, &str); 14] = [
+    ("tps", "tps"),
+    ("rkB/s", "rkB"),
+    ("wkB/s", "wkB"),
+    ("dkB/s", "dkB"),
+    ("rd_sec/s", ""),
+    ("wr_sec/s", ""),
+    ("avgrq-sz", ""),
+    ("areq-sz", "areq-sz"),
+    ("avgqu-sz", ""),
+    ("aqu-sz", "aqu-sz"),
+    ("await", "await"),
+    ("svctm", "svctm"),
+    ("%util", "util-percent"),
+    ("bread/s", ""),
+];
+
+/// `host 600 2026-11-21 00:10:01 UTC sda await 5.00`: seconds, time, disk, column, value.
+fn value(line: &str) -> Option<(f64, WallTime, &str, &'static str, &str)> {
+    let mut fields = line.trim_end().split('\t');
+    let (_, seconds, time) = (fields.next()?, fields.next()?, fields.next()?);
+    let (disk, column, value) = (fields.next()?, fields.next()?, fields.next()?);
+    let (column, _) = *COLUMNS.iter().find(|(known, _)| *known == column)?;
+    let fits = fields.next().is_none() && is_value(value) && !disk.is_empty() && disk != "-";
+    Some((decimal(seconds)?, WallTime::read(time)?, disk, column, value)).filter(|_| fits)
+}
+
+/// The value of an attribute.
+fn attribute<'a>(element: &'a str, name: &str) -> Option<&'a str> {
+    let (_, rest) = element.split_once(&format!(" {name}=\""))?;
+    rest.split_once('"').map(|(value, _)| value)
+}
+
+#[derive(Default)]
+struct Sadf {
+    /// The end of the first interval, and its seconds.
+    first: Option<(WallTime, f64)>,
+    /// The interval whose disks are being read: its seconds and its end.
+    now: Option<(f64, WallTime)>,
+    /// The disk whose values are being read.
+    disk: Option<(String, Draft)>,
+}
+
+impl Reader for Sadf {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        if let Some((seconds, moment, disk, column, value)) = value(line) {
+            let same = self.now == Some((seconds, moment))
+                && self.disk.as_ref().is_some_and(|(name, _)| name == disk);
+            if !same {
+                self.pour(sink);
+                self.now = Some((seconds, moment));
+                self.disk = Some((disk.to_string(), Draft::default()));
+            }
+            if let Some((_, draft)) = &mut self.disk {
+                draft.take(&own(column), value);
+            }
+            return Step::Took;
+        }
+        let text = line.trim();
+        if text.starts_with("<timestamp ") {
+            self.pour(sink);
+            let of = |name| attribute(text, name);
+            let moment = of("date").zip(of("time"));
+            let moment = moment.and_then(|(date, time)| WallTime::read(&format!("{date} {time}")));
+            self.now = of("interval").and_then(decimal).zip(moment);
+            return Step::Took;
+        }
+        if text.starts_with("<disk-device ") {
+            let Some(name) = attribute(text, "dev") else {
+                return Step::Skipped("the element names no device".to_string());
+            };
+            let mut draft = Draft::default();
+            for (column, xml) in COLUMNS.iter().filter(|(_, xml)| !xml.is_empty()) {
+                if let Some(value) = attribute(text, xml).filter(|value| is_value(value)) {
+                    draft.take(&own(column), value);
+                }
+            }
+            self.disk = Some((name.to_string(), draft));
+            self.pour(sink);
+            return Step::Took;
+        }
+        if text == "</sysstat>" {
+            return Step::Ended;
+        }
+        let other = text.is_empty() || text.starts_with('<') || text.starts_with("xmlns");
+        let torn = line.matches('\t').count() == 5 && COLUMNS.iter().any(|(c, _)| line.contains(c));
+        match (other || text.starts_with("xsi:"), torn) {
+            (true, _) => Step::Took,
+            (_, true) => Step::Skipped("no time or no value".to_string()),
+            _ if line.matches('\t').count() == 5 => Step::Took,
+            _ => Step::Passed,
+        }
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        self.pour(sink);
+    }
+}
+
+impl Sadf {
+    fn pour(&mut self, sink: &mut dyn Sink) {
+        let (Some((name, draft)), Some((seconds, moment))) = (self.disk.take(), self.now) else {
+            return;
+        };
+        let (first, before) = match self.first {
+            Some(first) => first,
+            None => {
+                moment.state(seconds, sink);
+                *self.first.insert((moment, seconds))
+            }
+        };
+        let since = moment.since(first).map(|since| since + before - seconds);
+        let mut interval = draft.interval(sink.device(&named(&name)));
+        interval.length = Some(Nanos::from_seconds(seconds)).filter(|_| seconds > 0.0);
+        interval.start = since.filter(|since| *since >= 0.0).map(Time::from_seconds);
+        sink.interval(interval);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scan::recorded as read;
+
+    #[test]
+    fn lines_and_elements_say_the_same() {
+        let lines = "h\t600\t2026-11-21 00:10:01 UTC\tsda\ttps\t10.00\n\
+             h\t600\t2026-11-21 00:10:01 UTC\tsda\twkB/s\t80.00\n\
+             h\t600\t2026-11-21 00:10:01 UTC\tsda\tawait\t5.00\n\
+             h\t600\t2026-11-21 00:20:01 UTC\tsda\ttps\t20.00\n\
+             h\t600\t2026-11-21 00:20:01 UTC\tsda\tawait\t6.00\n";
+        let xml = "<sysstat\nxmlns=\"x\">\n<timestamp date=\"2026-11-21\" time=\"00:10:01\" utc=\"1\" interval=\"600\">\n\
+             <disk per=\"second\">\n\
+             <disk-device dev=\"sda\" tps=\"10.00\" rd_sec=\"0.00\" wkB=\"80.00\" await=\"5.00\"/>\n\
+             </disk>\n</timestamp>\n\
+             <timestamp date=\"2026-11-21\" time=\"00:20:01\" utc=\"1\" interval=\"600\">\n\
+             <disk-device dev=\"sda\" tps=\"20.00\" await=\"6.00\"/>\n</timestamp>\n</sysstat>\n";
+        for text in [lines, xml] {
+            let recording = read(text);
+            let [first, second] = &recording.listings[0].intervals[..] else {
+                panic!("{:?}", recording.listings[0].intervals)
+            };
+            assert_eq!((first.mixed.map(|m| m.ios_per_s), first.await_ns), (Some(10.0), Some(5e6)));
+            assert_eq!(first.mixed.and_then(|mixed| mixed.bytes_per_s), Some(81_920.0));
+            assert_eq!(second.start, Some(Time::from_seconds(600.0)));
+            assert_eq!(second.length, Some(Nanos::from_seconds(600.0)));
+        }
+    }
+}
