@@ -5,11 +5,11 @@ mod cap_cgroup;
 mod cap_volume;
 mod cfg_misaligned;
 mod cfg_scheduler;
-mod device_comb_other;
 mod device_hang;
 mod device_idle_wake;
 mod device_media;
 mod device_path;
+mod device_periodic_delay;
 mod device_recovery;
 mod device_retry;
 mod device_slow;
@@ -27,7 +27,7 @@ mod load_burst;
 mod load_discard;
 mod load_flush;
 mod load_large_io;
-mod load_missed_turn;
+mod load_missed_revolution;
 mod load_rebuild;
 mod load_rw_mix;
 mod load_saturated;
@@ -48,11 +48,11 @@ pub const DETECTORS: &[Detector] = &[
     cap_volume::DETECTOR,
     cfg_misaligned::DETECTOR,
     cfg_scheduler::DETECTOR,
-    device_comb_other::DETECTOR,
     device_hang::DETECTOR,
     device_idle_wake::DETECTOR,
     device_media::DETECTOR,
     device_path::DETECTOR,
+    device_periodic_delay::DETECTOR,
     device_recovery::DETECTOR,
     device_retry::DETECTOR,
     device_slow::DETECTOR,
@@ -70,7 +70,7 @@ pub const DETECTORS: &[Detector] = &[
     load_discard::DETECTOR,
     load_flush::DETECTOR,
     load_large_io::DETECTOR,
-    load_missed_turn::DETECTOR,
+    load_missed_revolution::DETECTOR,
     load_rebuild::DETECTOR,
     load_rw_mix::DETECTOR,
     load_saturated::DETECTOR,

@@ -269,7 +269,7 @@ impl<'s, 'a> About<'s, 'a> {
     }
 
     /// Whether the kernel says that no platter turns in it.
-    pub fn does_not_turn(self) -> bool {
+    pub fn does_not_rotate(self) -> bool {
         self.last(key::QUEUE_ROTATIONAL)
             .is_some_and(|reading| reading.fact.value == FactValue::Flag(false))
     }

@@ -8,7 +8,6 @@
 pub mod alignment;
 pub mod bucket;
 pub mod cap;
-pub mod comb;
 pub mod correlation;
 pub mod decline;
 pub mod elasticity;
@@ -22,20 +21,21 @@ pub mod limit;
 #[cfg(test)]
 pub mod listings;
 pub mod lost_time;
-pub mod missed_turn;
+pub mod missed_revolution;
 pub mod peers;
 pub mod pile;
 pub mod places;
+pub mod quantised;
 pub mod ramp;
 pub mod rank_test;
 pub mod regimes;
 pub mod replay;
-pub mod rungs;
 pub mod sequential;
 pub mod service;
 pub mod spans;
 pub mod spread;
 pub mod stall;
+pub mod step_fit;
 pub mod steps;
 pub mod transfer;
 #[cfg(test)]
@@ -59,8 +59,8 @@ mod tests {
             let values: Vec<f64> =
                 (0..round % 40).map(|_| ODD[random.place(9)] * random.unit()).collect();
             let s0 = ODD[random.place(9)];
-            let _ = missed_turn::from_completions(&values, s0);
-            let _ = (missed_turn::missed_turn(&values), cap::plateau(&values, &values));
+            let _ = missed_revolution::from_completions(&values, s0);
+            let _ = (missed_revolution::missed_revolution(&values), cap::plateau(&values, &values));
             let _ = (ladder::known(&values, s0, s0), peers::Peer::from_latencies(&values));
             let _ = (lost_time::lost_ns(&values, s0), regimes::cut(&values));
             let _ = (spread::mad(&values), spread::half_sample_mode(&values), spread::cv(&values));

@@ -167,12 +167,12 @@ fn a_slope_rests_on_all_rows_it_was_fitted_to() {
     assert_eq!(slope.n, 5, "{slope:?}");
 }
 
-/// Sequential reads of 1.7 ms, every third of which loses the turns it is told at 7200 rpm.
-fn retrying(turns: impl Fn(usize) -> u32) -> World {
+/// Sequential reads of 1.7 ms, every third of which loses the revolutions it is told at 7200 rpm.
+fn retrying(revolutions: impl Fn(usize) -> u32) -> World {
     let mut world = World::traced();
     let services: Vec<f64> = (0..90)
         .map(|k| {
-            let lost = if k % 3 == 0 { turns(k) } else { 0 };
+            let lost = if k % 3 == 0 { revolutions(k) } else { 0 };
             1.7 * world.about(0.02) + f64::from(lost) * 60_000.0 / 7200.0
         })
         .collect();
@@ -189,7 +189,7 @@ fn a_stated_speed_that_does_not_fit_is_spoken_against() {
         Some(retry.evidence.iter().find(|e| e.quantity.starts_with("against it"))?.amount.value)
     };
     assert_eq!(against(7200.0), None);
-    // At these speeds the rungs of 7200 rpm coincide in part with those of the stated one.
+    // At these speeds the steps of 7200 rpm coincide in part with those of the stated one.
     let spoken: Vec<f64> = [2400.0, 3600.0, 14_400.0].into_iter().filter_map(against).collect();
     println!("spoken against: {spoken:?}");
     assert!(!spoken.is_empty() && spoken.iter().all(|rpm| (rpm / 7200.0 - 1.0).abs() < 0.01));

@@ -153,7 +153,7 @@ fn two_runs(mixed: bool) -> String {
 #[test]
 fn rows_of_several_runs_in_no_order_tell_nothing_of_time() {
     let findings = judged(&two_runs(false));
-    assert!(accuses(&findings, "load.missed-turn"), "{}", brief(&findings));
+    assert!(accuses(&findings, "load.missed-revolution"), "{}", brief(&findings));
     let findings = judged(&two_runs(true));
     let sure = findings.iter().find(|known| known.verdict != "insufficient" && known.stands());
     assert!(sure.is_none(), "{}", brief(&findings));

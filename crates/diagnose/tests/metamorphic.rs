@@ -7,7 +7,7 @@ use iowhy_diagnose::{Options, judge};
 use iowhy_model::{Event, Finding, Medium, Nanos, Op, Recording, Sink, Time};
 use world::{World, accuses, brief, confidence, of};
 
-const TURN_MS: f64 = 60_000.0 / 7200.0;
+const REVOLUTION_MS: f64 = 60_000.0 / 7200.0;
 
 /// The same recording with every event passed through `change`, on the devices of the same names
 /// in the order given.
@@ -58,8 +58,8 @@ fn mixed() -> Recording {
     world.medium("sdc", Medium::Rotational);
     let retries: Vec<f64> = (0..80)
         .map(|k| {
-            let turns = if k % 3 == 0 { 1 + (world.chance() * 4.0) as u32 } else { 0 };
-            1.7 * world.about(0.05) + f64::from(turns) * TURN_MS
+            let revolutions = if k % 3 == 0 { 1 + (world.chance() * 4.0) as u32 } else { 0 };
+            1.7 * world.about(0.05) + f64::from(revolutions) * REVOLUTION_MS
         })
         .collect();
     world.chain("sdb", Op::Read, 131072, &retries);
@@ -125,7 +125,7 @@ fn a_later_clock_changes_nothing() {
     assert_eq!(verdicts(&recording, &now), verdicts(&later, &then));
 }
 
-/// Twice as slow, the turns of 7200 rpm would be those of 3600, which no spindle has; 1.3333 times
+/// Twice as slow, the revolutions of 7200 rpm would be those of 3600, which no spindle has; 1.3333 times
 /// as slow, they are those of 5400.
 #[test]
 fn stretching_time_moves_the_spindle_or_removes_it() {
@@ -142,7 +142,7 @@ fn stretching_time_moves_the_spindle_or_removes_it() {
     assert!((speed - 5400.0).abs() < 40.0 && sure > 0.6, "{speed} {sure}");
     let twice = judged(&remade(&recording, &[], stretched(2.0)));
     assert!(confidence(&twice, "device.retry") < 0.6, "{}", brief(&twice));
-    // What is not a matter of turns stays: the queue, and the device that loses time.
+    // What is not a matter of revolutions stays: the queue, and the device that loses time.
     assert!(accuses(&twice, "load.saturated"), "{}", brief(&twice));
 }
 

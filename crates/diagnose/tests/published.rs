@@ -238,11 +238,11 @@ fn one_write_per_revolution_is_neither_well_nor_slow() {
     };
     let findings = rows("8.38", "1.00", "0");
     assert!(!blames_a_device(&findings) && !accuses(&findings, "healthy"), "{}", brief(&findings));
-    let suspicion = of(&findings, "load.missed-turn");
+    let suspicion = of(&findings, "load.missed-revolution");
     assert!(suspicion.len() == 1 && suspicion[0].confidence < 0.6, "{}", brief(&findings));
     // Two in flight, or reads beside the writes: no program that waits for each write.
     for other in [rows("16.80", "2.00", "0"), rows("8.38", "1.00", "40")] {
-        assert!(of(&other, "load.missed-turn").is_empty(), "{}", brief(&other));
+        assert!(of(&other, "load.missed-revolution").is_empty(), "{}", brief(&other));
     }
 }
 

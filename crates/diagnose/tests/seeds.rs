@@ -80,7 +80,7 @@ fn is_honest(findings: &[Finding]) {
 }
 
 #[test]
-fn document_000_the_disk_loses_whole_turns() {
+fn document_000_the_disk_loses_whole_revolutions() {
     let Some((recording, findings)) = seed("000") else { return };
     is_honest(&findings);
     let first = &findings[0];
@@ -104,19 +104,22 @@ fn document_000_the_disk_loses_whole_turns() {
 #[test]
 fn the_turns_of_document_000_can_be_recomputed_from_its_lines() {
     let Some((recording, findings)) = seed("000") else { return };
-    let turn_ms = evidence(&findings[0], "one revolution").amount.value;
+    let revolution_ms = evidence(&findings[0], "one revolution").amount.value;
     let base_ms = evidence(&findings[0], "service time without retries").amount.value;
     let sdb = recording.find_device("sdb");
     let listing = recording.listings.iter().find(|known| known.source.level == Level::C).unwrap();
-    let mut turns: Vec<f64> = listing
+    let mut revolutions: Vec<f64> = listing
         .events
         .iter()
         .filter(|event| Some(event.device) == sdb)
-        .map(|event| ((event.longest().unwrap().1.ms() - base_ms) / turn_ms).round())
+        .map(|event| ((event.longest().unwrap().1.ms() - base_ms) / revolution_ms).round())
         .collect();
-    turns.sort_by(f64::total_cmp);
-    assert_eq!(turns.len(), 28);
-    assert_eq!((turns[0], turns[13], turns[14], turns[27]), (9.0, 17.0, 17.0, 28.0));
+    revolutions.sort_by(f64::total_cmp);
+    assert_eq!(revolutions.len(), 28);
+    assert_eq!(
+        (revolutions[0], revolutions[13], revolutions[14], revolutions[27]),
+        (9.0, 17.0, 17.0, 28.0)
+    );
 }
 
 #[test]
@@ -149,7 +152,7 @@ fn document_001_each_write_misses_a_turn_and_the_arithmetic_fails() {
     let Some((_, findings)) = seed("001") else { return };
     is_honest(&findings);
     let first = &findings[0];
-    assert_eq!(first.verdict, "load.missed-turn");
+    assert_eq!(first.verdict, "load.missed-revolution");
     near(evidence(first, "one revolution"), 8.336, 0.001);
     near(evidence(first, "spindle speed"), 7198.0, 1.0);
     assert_eq!(evidence(first, "writes of 2 revolutions").amount.value, 3.0);
@@ -232,7 +235,7 @@ fn each_verdict_names_a_unit_for_each_number() {
     let Some((recording, findings)) = seed("000") else { return };
     let retry = &findings[0];
     assert_eq!(evidence(retry, "spindle speed").amount.unit, Unit::Rpm);
-    assert_eq!(evidence(retry, "extra revolutions, median").amount.unit, Unit::Turns);
+    assert_eq!(evidence(retry, "extra revolutions, median").amount.unit, Unit::Revolutions);
     let sdb = recording.find_device("sdb");
     let reads = recording
         .listings

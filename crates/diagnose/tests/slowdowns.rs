@@ -218,16 +218,16 @@ fn ticking(disk: &str, medium: Option<Medium>, step_ms: f64) -> World {
 #[test]
 fn a_clock_is_no_platter() {
     let findings = ticking("nvme0n1", Some(Medium::Nvme), 4.0).judge();
-    assert!(accuses(&findings, "device.comb-other"), "{}", brief(&findings));
-    let comb = of(&findings, "device.comb-other")[0];
-    near(cited(comb, "step"), 4.0, 0.02);
-    near(cited(comb, "requests delayed"), 50.0, 0.0);
-    assert!(comb.sentence.contains("250 Hz"), "{}", comb.sentence);
-    near_ms(comb.forecast.as_ref().unwrap().mean.ms(), 0.3, 0.03);
-    // The turn of a platter, of which nobody said whether there is one: that is another verdict.
+    assert!(accuses(&findings, "device.periodic-delay"), "{}", brief(&findings));
+    let delay = of(&findings, "device.periodic-delay")[0];
+    near(cited(delay, "step"), 4.0, 0.02);
+    near(cited(delay, "requests delayed"), 50.0, 0.0);
+    assert!(delay.sentence.contains("250 Hz"), "{}", delay.sentence);
+    near_ms(delay.forecast.as_ref().unwrap().mean.ms(), 0.3, 0.03);
+    // The revolution of a platter, of which nobody said whether there is one: that is another verdict.
     for medium in [None, Some(Medium::Rotational)] {
         let findings = ticking("sda", medium, 60_000.0 / 7200.0).judge();
-        assert!(of(&findings, "device.comb-other").is_empty(), "{}", brief(&findings));
+        assert!(of(&findings, "device.periodic-delay").is_empty(), "{}", brief(&findings));
     }
     // A device made of others: steps of 5 ms above random reads that no platter serves, 0.2 ms, one in
     // nine of which the busy host delays by what it likes. And the same where a platter is stated.
@@ -242,9 +242,9 @@ fn a_clock_is_no_platter() {
             world.io("loop700", Op::Read, sector, 4096, f64::from(k) * 25.0, took);
         }
         let findings = world.judge();
-        assert_eq!(accuses(&findings, "device.comb-other"), ticks, "{}", brief(&findings));
+        assert_eq!(accuses(&findings, "device.periodic-delay"), ticks, "{}", brief(&findings));
         if ticks {
-            near(cited(of(&findings, "device.comb-other")[0], "step"), 5.0, 0.02);
+            near(cited(of(&findings, "device.periodic-delay")[0], "step"), 5.0, 0.02);
         }
     }
     // Delays of any length.
@@ -255,7 +255,7 @@ fn a_clock_is_no_platter() {
         .collect();
     world.chain("nvme0n1", Op::Read, 4096, &services);
     let findings = world.judge();
-    assert!(!accuses(&findings, "device.comb-other"), "{}", brief(&findings));
+    assert!(!accuses(&findings, "device.periodic-delay"), "{}", brief(&findings));
 }
 
 #[test]
@@ -268,7 +268,7 @@ fn a_time_slice_is_no_firmware() {
         );
         read(&mut world, "capture.txt", &pressure);
         let findings = world.judge();
-        assert_eq!(accuses(&findings, "device.comb-other"), stands, "{}", brief(&findings));
+        assert_eq!(accuses(&findings, "device.periodic-delay"), stands, "{}", brief(&findings));
     }
 }
 

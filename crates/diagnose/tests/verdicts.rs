@@ -7,12 +7,12 @@ use iowhy_diagnose::Options;
 use iowhy_model::{Distribution, Fact, Histogram, Layer, Level, Medium, Op, Sink, Stage, key};
 use world::{Row, World, accuses, blames_a_device, brief, confidence, of};
 
-/// Sequential 128 KB reads of a 7200-rpm disk, of which every third loses one to four turns.
-fn retrying(world: &mut World, turn_ms: f64) -> Vec<f64> {
+/// Sequential 128 KB reads of a 7200-rpm disk, of which every third loses one to four revolutions.
+fn retrying(world: &mut World, revolution_ms: f64) -> Vec<f64> {
     (0..60)
         .map(|k| {
-            let turns = if k % 3 == 0 { 1 + (world.chance() * 4.0) as u32 } else { 0 };
-            1.7 * world.about(0.05) + f64::from(turns) * turn_ms
+            let revolutions = if k % 3 == 0 { 1 + (world.chance() * 4.0) as u32 } else { 0 };
+            1.7 * world.about(0.05) + f64::from(revolutions) * revolution_ms
         })
         .collect()
 }
@@ -232,23 +232,23 @@ fn load_small_sync() {
 }
 
 #[test]
-fn load_missed_turn() {
-    let turn = 60_000.0 / 7200.0;
+fn load_missed_revolution() {
+    let revolution = 60_000.0 / 7200.0;
     let mut world = World::traced();
     let services: Vec<f64> = (0..120)
-        .map(|k| turn * (1.0 + f64::from(k % 40 == 7)) + 0.01 * (world.chance() - 0.5))
+        .map(|k| revolution * (1.0 + f64::from(k % 40 == 7)) + 0.01 * (world.chance() - 0.5))
         .collect();
     world.chain("sda", Op::Write, 1024, &services);
     let findings = world.judge();
-    assert!(accuses(&findings, "load.missed-turn"), "{}", brief(&findings));
+    assert!(accuses(&findings, "load.missed-revolution"), "{}", brief(&findings));
     assert!(!accuses(&findings, "device.slow"), "{}", brief(&findings));
 
-    // Near miss: random writes take half a turn on average.
+    // Near miss: random writes take half a revolution on average.
     let mut world = World::traced();
-    let services: Vec<f64> = (0..120).map(|_| turn * (0.2 + 0.8 * world.chance())).collect();
+    let services: Vec<f64> = (0..120).map(|_| revolution * (0.2 + 0.8 * world.chance())).collect();
     world.chain("sda", Op::Write, 1024, &services);
     let findings = world.judge();
-    assert!(of(&findings, "load.missed-turn").is_empty(), "{}", brief(&findings));
+    assert!(of(&findings, "load.missed-revolution").is_empty(), "{}", brief(&findings));
 }
 
 /// Eight disks in a table of count, minimum, mean and maximum; one has its mean multiplied.

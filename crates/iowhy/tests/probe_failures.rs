@@ -164,9 +164,9 @@ fn sequential_writes_on_a_turning_disk_wait_a_turn_each() {
         );
         // Whatever the machine's CPUs do, the disk itself turns at its own pace.
         assert!((median - 8.333).abs() < 0.1, "{row}");
-        // A turn takes up to 32 of them with it, and one by one they have a turn each.
+        // A revolution takes up to 32 of them with it, and one by one they have a revolution each.
         assert!(per_s > 5.0 * 1e3 / mean, "{}", many["answer"]);
-        // One by one they would be a turn each. Where in a turn enqueueing stops is chance: a few
+        // One by one they would be a revolution each. Where in a revolution enqueueing stops is chance: a few
         // may still belong to the burst before, or have been done without being seen yet.
         assert!((1..=32).contains(&left) && bursts <= 4, "{}", many["answer"]);
         let burst = if bursts == 1 { "one burst".into() } else { format!("{bursts} bursts") };
@@ -177,7 +177,7 @@ fn sequential_writes_on_a_turning_disk_wait_a_turn_each() {
             && answer.contains(&format!("of it, in {burst}"));
         assert!(told || left < 4 && answer.contains("too few to compare"), "{answer}");
         // The mean is not held to a bound: one write that waited for a CPU moves it, and the median not.
-        if verdict == "\"load.missed-turn\"" {
+        if verdict == "\"load.missed-revolution\"" {
             return;
         }
         tries.push((mean, verdict));
@@ -185,7 +185,9 @@ fn sequential_writes_on_a_turning_disk_wait_a_turn_each() {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap();
     let load: f64 = load.split(' ').next().unwrap().parse().unwrap();
     assert!(load > 2.0, "on a quiet machine it is recognised: {tries:?}");
-    println!("a part is skipped: `load.missed-turn` needs CPUs with nothing else to do: {tries:?}");
+    println!(
+        "a part is skipped: `load.missed-revolution` needs CPUs with nothing else to do: {tries:?}"
+    );
 }
 
 /// What became of the writes that were in the queue when the last was enqueued.

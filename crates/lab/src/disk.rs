@@ -55,7 +55,7 @@ pub enum Cause {
     Rotation,
     /// Moving the bytes, or reading and programming flash.
     Transfer,
-    /// Fault: the sector was read again, one turn each time.
+    /// Fault: the sector was read again, one revolution each time.
     Retry,
     /// Fault: everything takes longer than it should.
     Slow,
@@ -253,7 +253,7 @@ mod tests {
     #[test]
     fn a_timer_makes_steps_of_its_own_period_and_a_rescue_takes_the_whole_limit() {
         let arrivals: Vec<u64> = (0..4000).map(|k| k * 100 * MS).collect();
-        let served = latencies(&["comb=0.3/4ms"], &arrivals);
+        let served = latencies(&["ticks=0.3/4ms"], &arrivals);
         let ticks = |n: u64| served.iter().filter(|s| s.spent(Cause::Timer) == n * 4 * MS).count();
         // A geometric row of 4000: 70 %, 21 %, 6.3 %; three sigmas of the first are 87.
         for (n, expected) in [(0, 2800), (1, 840), (2, 252)] {

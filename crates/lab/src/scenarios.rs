@@ -316,7 +316,7 @@ impl Scenario {
             let faults: Result<Vec<Fault>, String> =
                 setup.faults.iter().map(|text| Fault::parse(text)).collect();
             let disk = Disk::new(model.mechanism(BYTES), &faults?, chance.bits(), 0);
-            let mut body = DiskWithEffects::new(disk, setup.effects.clone(), model.turns());
+            let mut body = DiskWithEffects::new(disk, setup.effects.clone(), model.rotates());
             let bench = Bench { bytes: BYTES, host: setup.host, span, most: plan.most };
             let (mut done, calls) = bench.run(&mut body, &setup.streams, &mut chance);
             if let Quirk::Timer(tick, share) = plan.quirk {

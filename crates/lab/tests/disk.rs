@@ -26,7 +26,7 @@ fn disks(seed: u64) -> Vec<(String, Disk)> {
         &["stall=2s/1.9s", "stall=70ms/3ms"],
         &["eio=1G+512M/40ms", "retry=0.2@2G+1G"],
         &["wake=15ms/40ms", "thermal=300ms/100ms/3", "stall=500ms/90ms"],
-        &["comb=0.3/4ms", "recovery=0.02/300ms"],
+        &["ticks=0.3/4ms", "recovery=0.02/300ms"],
     ];
     let mut disks = Vec::new();
     for text in models {
@@ -113,7 +113,7 @@ fn sickness_never_makes_a_disk_faster_in_the_mean() {
             "stall=1s/400ms",
             "eio=1G+1G/100ms",
             "retry=0.5",
-            "comb=0.3/4ms",
+            "ticks=0.3/4ms",
             "recovery=0.01/1s",
             "thermal=2s/1s/4",
         ] {

@@ -310,7 +310,7 @@ const DIFFER: &[(&str, &str)] = &[
     ("published/P2-23-medium-error-of-replica-a", "heading-halved"),
     // The first file states how many rows there are, and the rest of them stands in the second: what is
     // said is that the report contradicts itself, and no disk is named.
-    ("cases/missed-turn", "split"),
+    ("cases/missed-revolution", "split"),
     // The counters run on from the first record, which the second file lacks.
     ("netapp/ontap-8--reads-two-intervals", "split"),
     ("pylatencymap/1.3--systemtap-micro", "split"),

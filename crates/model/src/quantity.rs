@@ -28,7 +28,7 @@ pub enum Unit {
     /// Revolutions per minute.
     Rpm,
     /// Revolutions of a platter.
-    Turns,
+    Revolutions,
     /// Requests, as in a queue length.
     Requests,
     /// Standard deviations.
@@ -51,7 +51,7 @@ impl Unit {
             Unit::Count => "count",
             Unit::Sector => "sector",
             Unit::Rpm => "rpm",
-            Unit::Turns => "turns",
+            Unit::Revolutions => "revolutions",
             Unit::Requests => "requests",
             Unit::Sigma => "sigma",
             Unit::Nats => "nats",
@@ -92,7 +92,7 @@ impl Quantity {
             Unit::Sigma => format!("{plain} sigma"),
             Unit::Rpm if value.abs() < 1e6 => format!("{} rpm", numbers::exact(value.round())),
             Unit::Rpm => format!("{plain} rpm"),
-            Unit::Turns => format!("{plain} rev"),
+            Unit::Revolutions => format!("{plain} rev"),
             Unit::Requests => {
                 format!("{plain} {}", if plain == "1" { "request" } else { "requests" })
             }
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(said(131_072.0, Unit::BytesPerSecond), "128 KiB/s");
         assert_eq!(said(7203.4, Unit::Rpm), "7203 rpm");
         assert_eq!(said(3e-11, Unit::Ratio), "3.00e-11x");
-        assert_eq!(said(1.0, Unit::Turns), "1 rev");
+        assert_eq!(said(1.0, Unit::Revolutions), "1 rev");
         assert_eq!(said(8_654_860.0, Unit::Sector), "8654860");
         assert_eq!(said(1.0, Unit::Requests), "1 request");
         assert_eq!(said(f64::NAN, Unit::Share), "-");

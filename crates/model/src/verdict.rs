@@ -120,11 +120,11 @@ verdicts! {
     CapVolume "cap.volume" Cap;
     CfgMisaligned "cfg.misaligned" Cfg;
     CfgScheduler "cfg.scheduler" Cfg;
-    DeviceCombOther "device.comb-other" Device;
     DeviceHang "device.hang" Device;
     DeviceIdleWake "device.idle-wake" Device;
     DeviceMedia "device.media" Device;
     DevicePath "device.path" Device;
+    DevicePeriodicDelay "device.periodic-delay" Device;
     DeviceRecovery "device.recovery" Device;
     DeviceRetry "device.retry" Device;
     DeviceSlow "device.slow" Device;
@@ -142,7 +142,7 @@ verdicts! {
     LoadDiscard "load.discard" Load;
     LoadFlush "load.flush" Load;
     LoadLargeIo "load.large-io" Load;
-    LoadMissedTurn "load.missed-turn" Load;
+    LoadMissedRevolution "load.missed-revolution" Load;
     LoadRebuild "load.rebuild" Load;
     LoadRwMix "load.rw-mix" Load;
     LoadSaturated "load.saturated" Load;
@@ -153,10 +153,18 @@ verdicts! {
     ReportUtilTrap "report.util-trap" Report;
 }
 
+/// Names that verdicts had in version 0.1: scripts and stores of that time hold them.
+const FORMER_NAMES: [(&str, Verdict); 2] = [
+    ("device.comb-other", Verdict::DevicePeriodicDelay),
+    ("load.missed-turn", Verdict::LoadMissedRevolution),
+];
+
 impl Verdict {
-    /// The verdict of this name, for texts that come from outside.
+    /// The verdict of this name, present or former, for texts that come from outside.
     pub fn named(name: &str) -> Option<Verdict> {
-        Verdict::ALL.iter().find(|verdict| verdict.name() == name).copied()
+        let present = Verdict::ALL.iter().find(|verdict| verdict.name() == name).copied();
+        let former = || FORMER_NAMES.iter().find(|(was, _)| *was == name).map(|(_, now)| *now);
+        present.or_else(former)
     }
 
     /// Whom it blames.
@@ -216,6 +224,7 @@ mod tests {
             assert_eq!(Verdict::named(verdict.name()), Some(*verdict));
         }
         assert_eq!(Verdict::named("device."), None);
+        assert_eq!(Verdict::named("load.missed-turn"), Some(Verdict::LoadMissedRevolution));
     }
 
     #[test]

@@ -24,13 +24,13 @@ pub struct Phases {
     pub first_ms: f64,
     /// And how much longer the last of them, ms.
     pub rest_ms: f64,
-    /// In how many bursts they came: a turning disk may do a few of them in the turn it is in.
+    /// In how many bursts they came: a turning disk may do a few of them in the revolution it is in.
     pub bursts: usize,
     /// The most writes enqueued later that were done before an earlier one.
     pub overtaken: usize,
 }
 
-/// Completions further apart than this are of two bursts: half a turn of the fastest disk.
+/// Completions further apart than this are of two bursts: half a revolution of the fastest disk.
 const PAUSE_NS: u64 = 2_000_000;
 /// Completions on either side that make a pace.
 const TELLING: usize = 4;
@@ -122,7 +122,7 @@ impl Enqueued {
     }
 
     /// Time from burst to burst, if completions come in bursts, ns: on a disk that misses its
-    /// sector, the turns.
+    /// sector, the revolutions.
     pub fn beats(&self) -> Vec<u64> {
         let mut done: Vec<u64> = self.0.iter().map(|(_, done)| *done).collect();
         done.sort_unstable();
@@ -195,12 +195,12 @@ fn starts(done: impl Iterator<Item = u64>) -> Vec<u64> {
 mod tests {
     use super::*;
 
-    /// Four writes per turn of 8 ms while more are enqueued, then eight at a stroke.
+    /// Four writes per revolution of 8 ms while more are enqueued, then eight at a stroke.
     fn bursts() -> Enqueued {
         let mut writes = Vec::new();
         for write in 0..40u64 {
-            let turn = write / 4 + 1;
-            writes.push((write * 2_000_000, turn * 8_000_000 + (write % 4) * 20_000));
+            let revolution = write / 4 + 1;
+            writes.push((write * 2_000_000, revolution * 8_000_000 + (write % 4) * 20_000));
         }
         for write in 40..48u64 {
             writes.push((80_000_000 + write, 88_000_000 + write * 20_000));
@@ -213,7 +213,7 @@ mod tests {
         let phases = bursts().phases().unwrap();
         assert_eq!((phases.during.0, phases.after), (37, 11));
         assert!((phases.during.1 - 37.0 / 0.080_000_047).abs() < 0.01, "{phases:?}");
-        // Three of the turn in which the last was enqueued, and eight.
+        // Three of the revolution in which the last was enqueued, and eight.
         assert_eq!((phases.overtaken, phases.bursts), (0, 2));
         let words = bursts().words();
         assert!(words[0].starts_with("completions speed up once enqueueing stops"), "{words:?}");

@@ -3,8 +3,8 @@
 use iowhy_model::{Unit, numbers};
 
 use crate::engine::Run;
+use crate::revolutions::Revolutions;
 use crate::tally::Tally;
-use crate::turns::Turns;
 
 /// The result of a probe.
 #[derive(Clone, Debug, Default)]
@@ -15,10 +15,10 @@ pub struct Outcome {
     pub tables: Vec<Table>,
     /// The numbers as a known tool would print them.
     pub text: Option<String>,
-    /// The speed of the spindle, if what was measured stands on its turns.
+    /// The speed of the spindle, if what was measured stands on its revolutions.
     pub rpm: Option<f64>,
-    /// Writes one after another that each waited for whole turns.
-    pub missed: Option<Turns>,
+    /// Writes one after another that each waited for whole revolutions.
+    pub missed: Option<Revolutions>,
     /// A picture for the terminal.
     pub picture: Option<String>,
     /// Numbers too many to print: single I/Os, as data only.

@@ -6,8 +6,8 @@ use iowhy_model::{FactKey, FactValue, LimitKind, Nanos, key};
 
 use crate::held::Held;
 use crate::outcome::Outcome;
+use crate::revolutions::Revolutions;
 use crate::session::Own;
-use crate::turns::Turns;
 
 /// Where a fact was read, if the probe measured it.
 const MEASURED: &str = "probe";
@@ -27,18 +27,18 @@ pub fn of(own: &Own, outcome: &Outcome) -> Vec<Known> {
     if let Some(rpm) = outcome.rpm {
         known.push(measured(key::PROBE_RPM, FactValue::Number(rpm)));
     }
-    let turns = outcome.missed.iter().flat_map(turns);
-    known.extend(turns.map(|(key, value)| measured(key, value)));
+    let revolutions = outcome.missed.iter().flat_map(revolutions);
+    known.extend(revolutions.map(|(key, value)| measured(key, value)));
     known.extend(own.held.iter().flat_map(limit));
     known
 }
 
-fn turns(missed: &Turns) -> [(FactKey, FactValue); 4] {
+fn revolutions(missed: &Revolutions) -> [(FactKey, FactValue); 4] {
     [
-        (key::PROBE_TURN, length(missed.turn_ms)),
-        (key::PROBE_TURN_IOS, FactValue::Count(missed.n)),
-        (key::PROBE_TURN_MEAN, length(missed.mean_ms)),
-        (key::PROBE_TURN_SHARE, FactValue::Share(missed.share)),
+        (key::PROBE_REVOLUTION, length(missed.revolution_ms)),
+        (key::PROBE_REVOLUTION_IOS, FactValue::Count(missed.n)),
+        (key::PROBE_REVOLUTION_MEAN, length(missed.mean_ms)),
+        (key::PROBE_REVOLUTION_SHARE, FactValue::Share(missed.share)),
     ]
 }
 

@@ -37,7 +37,7 @@ const TURNS: [(&str, &str); 20] = [
     ("cap/near-miss", "cap/iops"),
     ("media/near-miss", "media/eio"),
     ("saturated/near-miss", "stall/platter"),
-    ("comb/near-miss", "comb/flash"),
+    ("periodic/near-miss", "periodic/flash"),
     ("recovery/near-miss", "recovery/flash"),
     ("thermal/near-miss", "thermal/flash"),
     ("saturated/platter", "slow/flash"),

@@ -14,7 +14,7 @@ use iowhy_rig::faulty_disk::{Entry, Truth, missing};
 use iowhy_rig::host::busy;
 
 /// One turn at 7200 rpm, ms.
-const TURN: f64 = 8.333_333;
+const REVOLUTION: f64 = 8.333_333;
 
 /// One at a time: two disks would wait for each other's processor. `None` where it cannot be.
 fn alone(test: &str) -> Option<MutexGuard<'static, ()>> {
@@ -56,8 +56,8 @@ fn median(mut values: Vec<f64>) -> f64 {
 }
 
 #[test]
-fn a_dusty_disk_answers_on_the_rungs_of_a_ladder() {
-    let Some(_alone) = alone("a_dusty_disk_answers_on_the_rungs_of_a_ladder") else { return };
+fn a_dusty_disk_answers_on_the_steps_of_a_ladder() {
+    let Some(_alone) = alone("a_dusty_disk_answers_on_the_steps_of_a_ladder") else { return };
     let read = "dd if={dev} of=/dev/null bs=128k count=400 iflag=direct status=none \
                 && cat /sys/block/$(basename {dev})/stat";
     let (truth, output) = run("ladder", &["--fault", "retry=0.35"], read);
@@ -67,17 +67,17 @@ fn a_dusty_disk_answers_on_the_rungs_of_a_ladder() {
 
     // As served: 2.0, 10.3, 18.6 and 27.0 ms, each within 0.3 ms at the median.
     let mut seen = 0;
-    for rung in 0..4u32 {
-        let center = 1.978 + f64::from(rung) * TURN;
+    for step in 0..4u32 {
+        let center = 1.978 + f64::from(step) * REVOLUTION;
         let served = reads.iter().skip(1).map(|entry| entry.latency() as f64 / 1e6);
-        let near: Vec<f64> = served.filter(|ms| (ms - center).abs() < TURN / 2.0).collect();
-        assert!(!near.is_empty(), "nobody on rung {rung}");
+        let near: Vec<f64> = served.filter(|ms| (ms - center).abs() < REVOLUTION / 2.0).collect();
+        assert!(!near.is_empty(), "nobody on step {step}");
         seen += near.len();
         let middle = median(near);
-        assert!((middle - center).abs() < 0.3, "rung {rung}: {middle} ms, expected {center}");
+        assert!((middle - center).abs() < 0.3, "step {step}: {middle} ms, expected {center}");
     }
-    // Four turns and more have a chance of 1.5 %.
-    assert!(seen >= 380, "{seen} of 399 on the first four rungs");
+    // Four revolutions and more have a chance of 1.5 %.
+    assert!(seen >= 380, "{seen} of 399 on the first four steps");
 
     // The kernel counted the same reads, and at least as much time (Documentation/block/stat.rst:
     // first field reads, fourth milliseconds).
@@ -110,8 +110,8 @@ fn sequential_synchronous_writes_cost_one_turn_each() {
         let writes = of(&truth, Op::Write);
         assert_eq!(writes.len(), 200);
         let periods = writes.windows(2).map(|two| (two[1].due - two[0].due) as f64 / 1e6);
-        let expected = TURN * (1.0 + sectors / 1200.0);
-        // A writer kept off the processor for 8 ms loses another turn; that is the host's.
+        let expected = REVOLUTION * (1.0 + sectors / 1200.0);
+        // A writer kept off the processor for 8 ms loses another revolution; that is the host's.
         let on_time = periods.filter(|ms| (ms - expected).abs() < 0.01).count();
         let told = format!("{on_time} of 199 writes of {size} took {expected:.3} ms");
         if on_time >= 190 { Ok(()) } else { Err(told) }

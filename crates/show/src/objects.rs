@@ -318,7 +318,7 @@ pub const EVIDENCE: &[Field<Evidence>] = &[
     field("value", "its value", |_, of| number(of.amount.value)),
     field(
         "unit",
-        "`ms`, `s`, `B`, `B/s`, `1/s`, `share`, `x` (a ratio), `count`, `rpm`, `turns` (revolutions), \
+        "`ms`, `s`, `B`, `B/s`, `1/s`, `share`, `x` (a ratio), `count`, `rpm`, `revolutions`, \
          `requests`, `sector`, `sigma` or `nats`",
         |_, of| of.amount.unit.symbol().into(),
     ),

@@ -24,7 +24,7 @@ pub fn blame_headline(finding: &Finding) -> &'static str {
         }
     }
     match finding.verdict {
-        Verdict::DeviceCombOther => "A TIMER OR FIRMWARE IS TO BLAME, NOT THE WORKLOAD",
+        Verdict::DevicePeriodicDelay => "A TIMER OR FIRMWARE IS TO BLAME, NOT THE WORKLOAD",
         Verdict::DeviceHang => "THE DEVICE HUNG ONCE, CAUSE UNKNOWN",
         Verdict::LayerRemote => "STORAGE BEHIND THE HOST IS TO BLAME, NOT THE WORKLOAD",
         Verdict::PeerShared => "WHAT THE DISKS SHARE IS TO BLAME, NO SINGLE DISK",

@@ -1,5 +1,5 @@
 //! Whether a log lists all that a device did: of a part of it, waiting for what is not listed looks like
-//! the device's own slowness, and a gap where a line is missing like a lost turn.
+//! the device's own slowness, and a gap where a line is missing like a lost revolution.
 
 use crate::measures::service::{self, ServiceSpan};
 use crate::measures::spread;

@@ -37,7 +37,7 @@ const BACKLOG: usize = 4;
 /// No cache of a drive takes so long, ms: it answers in tenths (docs/METHOD.md, 3 Healthy service times).
 const CACHED_MS: f64 = 1.0;
 
-/// A seek and part of a turn of a platter, ms: from the least, at 15 000 rpm, to a full stroke and a
+/// A seek and part of a revolution of a platter, ms: from the least, at 15 000 rpm, to a full stroke and a
 /// turn at 5400 rpm (vendors' data sheets).
 const SOUGHT_MS: (f64, f64) = (1.5, 30.0);
 /// Share of quick answers that makes a cache, and of those that are neither it nor a seek.
@@ -109,7 +109,7 @@ struct TimedSpans {
     groups: Vec<(Group, Rc<HealthyServiceTime>)>,
     s0: HealthyServiceTime,
     /// Whether a platter may turn in it, and whether a cache before that answered.
-    turns: bool,
+    rotates: bool,
     cached: bool,
 }
 
@@ -119,14 +119,14 @@ impl TimedSpans {
         let alone_ns = service::services(&spans, 1);
         let pace_ms = service::per_busy_ms(&spans).map_or(f64::INFINITY, |rate| 1.0 / rate);
         let media = times.devices.media(device);
-        let turns = media.iter().any(|(medium, _)| *medium == Medium::Rotational);
+        let rotates = media.iter().any(|(medium, _)| *medium == Medium::Rotational);
         let mut cached = false;
         let groups: Vec<(Group, Rc<HealthyServiceTime>)> = groups
             .into_iter()
             .map(|group| {
                 let (op, sequential) = (group.op, group.sequential);
                 let request = Request { op, bytes: f64::from(group.bytes), sequential };
-                if turns && is_cached(&group, &alone_ns) {
+                if rotates && is_cached(&group, &alone_ns) {
                     cached = true;
                     let media = [(Medium::Rotational, 1.0)];
                     return (group, Rc::new(HealthyServiceTime::of(&media, request, None)));
@@ -139,14 +139,14 @@ impl TimedSpans {
         let parts: Vec<(&HealthyServiceTime, f64)> =
             groups.iter().map(|(group, s0)| (s0.as_ref(), group.members.len() as f64)).collect();
         let s0 = HealthyServiceTime::mixed(&parts);
-        TimedSpans { device, spans, alone_ns, groups, s0, turns, cached }
+        TimedSpans { device, spans, alone_ns, groups, s0, rotates, cached }
     }
 }
 
 impl DeviceTrace {
     /// Cuts the I/Os of one device in one listing into regimes, and replays the worst.
     fn of(devices: &Devices, listing: usize, timed: TimedSpans, pauses: Pauses) -> DeviceTrace {
-        let TimedSpans { device, spans, alone_ns, groups, s0, turns, cached } = timed;
+        let TimedSpans { device, spans, alone_ns, groups, s0, rotates, cached } = timed;
         let judged = worst_regime(&spans, &s0);
         let replayed = middle(with_backlog(&spans, judged.clone()), REPLAYED);
         // With many I/Os lost the rest looks like a slow disk under a light load.
@@ -158,7 +158,7 @@ impl DeviceTrace {
             .and_then(|part| replay::vote_at(part, s0.votes_ms.map(|ms| ms * 1e6)));
         let servers = vote.as_ref().and_then(Vote::middle).map_or(1, |replay| replay.servers);
         let services_ns = if servers > 1 { service::services(&spans, servers) } else { alone_ns };
-        let one_arm = servers == 1 && turns;
+        let one_arm = servers == 1 && rotates;
         let lossy = one_arm && completeness::lost_some(&spans, source.lost());
         let part = one_arm && !lossy && completeness::is_part(&spans, &services_ns);
         DeviceTrace {
@@ -243,7 +243,7 @@ fn own_times(
 }
 
 /// Whether random reads look as if a cache stood before a platter: many are answered within its time,
-/// the others after a seek and part of a turn, spread evenly over it.
+/// the others after a seek and part of a revolution, spread evenly over it.
 fn is_cached(group: &Group, services_ns: &[f64]) -> bool {
     let services: Vec<f64> = group
         .members

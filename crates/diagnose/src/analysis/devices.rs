@@ -72,11 +72,11 @@ impl<'a> Devices<'a> {
         }
     }
 
-    /// What its name allows, without a platter if the kernel says that none turns.
+    /// What its name allows, without a platter if the kernel says that none rotates.
     fn media_by_name(&self, device: DeviceId) -> Vec<(Medium, f64)> {
         let disk = self.disk(device);
         let mut media = disk_names::media(&disk);
-        if media.len() > 1 && self.facts.about(None, &disk).does_not_turn() {
+        if media.len() > 1 && self.facts.about(None, &disk).does_not_rotate() {
             media.retain(|(medium, _)| *medium != Medium::Rotational);
         }
         let all: f64 = media.iter().map(|(_, odds)| odds).sum();
@@ -92,7 +92,7 @@ impl<'a> Devices<'a> {
 
     /// Whether a platter may turn in it: false only if something else was stated or its name
     /// rules a platter out.
-    pub fn may_turn(&self, device: DeviceId) -> bool {
+    pub fn may_rotate(&self, device: DeviceId) -> bool {
         match self.medium(device) {
             Some(Medium::Rotational | Medium::Stacked) => true,
             Some(_) => false,
@@ -116,7 +116,7 @@ impl<'a> Devices<'a> {
     }
 
     /// Whether somebody stated that a platter turns in it.
-    pub fn turns(&self, device: DeviceId) -> bool {
+    pub fn rotates(&self, device: DeviceId) -> bool {
         self.medium(device) == Some(Medium::Rotational)
     }
 

@@ -141,7 +141,7 @@ impl IntervalSample<'_> {
     /// The speed of the platter, revolutions per minute, of which each write may have waited for one
     /// revolution: writes alone, small, one at a time, and as many a second as there are revolutions. So
     /// look synchronous writes to a disk whose cache is off; so may a disk look by chance.
-    pub fn turn_per_write(&self) -> Option<f64> {
+    pub fn revolution_per_write(&self) -> Option<f64> {
         let writes = self.interval.of(Op::Write)?;
         let small = self.interval.mean_bytes().is_some_and(|bytes| bytes <= SMALL_WRITE);
         let alone = writes.ios_per_s >= ONLY_WRITES * self.per_s();
@@ -150,7 +150,7 @@ impl IntervalSample<'_> {
         if !small || !alone || !ONE_AT_A_TIME.contains(&in_flight) {
             return None;
         }
-        let near = |ms: f64, rpm: f64| (ms / (60_000.0 / rpm) - 1.0).abs() <= NEAR_A_TURN;
+        let near = |ms: f64, rpm: f64| (ms / (60_000.0 / rpm) - 1.0).abs() <= NEAR_A_REVOLUTION;
         let beat_ms = 1e3 / self.per_s();
         SPEEDS_RPM.into_iter().find(|rpm| near(wait_ms, *rpm) && near(beat_ms, *rpm))
     }
@@ -253,7 +253,7 @@ const ONLY_WRITES: f64 = 0.99;
 const ONE_AT_A_TIME: RangeInclusive<f64> = 0.85..=1.15;
 /// Busy for all of the interval but the program's own moments (a choice).
 const WITHOUT_PAUSE: f64 = 0.95;
-const NEAR_A_TURN: f64 = 0.04;
+const NEAR_A_REVOLUTION: f64 = 0.04;
 
 /// Flash without a protected cache programs a durable write within some milliseconds (docs/METHOD.md, 10
 /// Rules), and who waits for each has one or two in flight.

@@ -46,7 +46,7 @@ pub const CLASSES: [Class; 9] = [
         weight: 0.5,
         ..class("disk, write cache on", Medium::Rotational, Op::Write, 0.4, 150.0, 0.7)
     },
-    // Off: half a turn to a turn, 60/7200 s; random ones add a seek.
+    // Off: half a revolution to a whole one, 60/7200 s; random ones add a seek.
     Class {
         weight: 0.5,
         ..class("disk, write cache off", Medium::Rotational, Op::Write, 8.33, 150.0, 0.3)

@@ -19,7 +19,7 @@ const IN_QUESTION: f64 = 0.1;
 /// Healthy service times: a floor of 0.5 to 2 ms; the quickest volumes sold answer in 0.2 ms).
 const NETWORK_FLOOR: f64 = 4.0;
 
-/// The wait for a random place of a platter is even over a turn, so half of all requests spread
+/// The wait for a random place of a platter is even over a revolution, so half of all requests spread
 /// over half a turn at least: 2 ms at 15 000 rpm, the fastest sold. Half of that, for requests that
 /// keep to one track, rules seeks out.
 const SEEKS_SPREAD: f64 = 1.0;
@@ -253,7 +253,7 @@ fn sharpen(guesses: &mut [Guess], seen: OwnTimes) {
         let off = too_slow.powi(2) + too_quick.powi(2) + across.powi(2);
         // A cache may have answered for the medium: no class is ruled out by what was seen.
         guess.weight *= 0.02 + (-0.5 * off).exp();
-        // But a random place comes round anywhere in a turn.
+        // But a random place comes round anywhere in a revolution.
         if guess.seeks && seen.spread_ms < SEEKS_SPREAD {
             guess.weight *= 0.02;
         }

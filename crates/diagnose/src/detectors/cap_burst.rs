@@ -52,7 +52,7 @@ pub const DETECTOR: Detector = Detector {
     },
     explains: &[
         Verdict::CapVolume,
-        Verdict::DeviceCombOther,
+        Verdict::DevicePeriodicDelay,
         Verdict::DeviceSlow,
         Verdict::DeviceWriteCliff,
         Verdict::LoadBurst,

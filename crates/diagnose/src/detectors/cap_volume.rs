@@ -52,7 +52,7 @@ pub const DETECTOR: Detector = Detector {
         what: "sixty one-second samples of throughput while requests wait",
     },
     explains: &[
-        Verdict::DeviceCombOther,
+        Verdict::DevicePeriodicDelay,
         Verdict::DeviceSlow,
         Verdict::LoadBurst,
         Verdict::LoadSaturated,

@@ -6,7 +6,7 @@
 //!
 //! ## Why it matters
 //! A drive that writes 4096 bytes at a time has to read a block, change a part and write it back. On
-//! a platter that costs a whole turn for each such write, on flash a page. The drive is well.
+//! a platter that costs a whole revolution for each such write, on flash a page. The drive is well.
 //!
 //! ## Needs
 //! A per-I/O log with sectors. The size of the physical block (`queue.physical_block_size`) makes it

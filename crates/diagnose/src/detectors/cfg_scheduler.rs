@@ -123,10 +123,10 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     let trace = analysis.trace(requests.listing, requests.device)?;
     let about = analysis.about(requests.listing, &requests.disk);
     // How many the device takes at once; a platter does one thing at a time.
-    let turns = analysis.media(requests.device).iter().any(|known| known.0 == Medium::Rotational);
+    let rotates = analysis.media(requests.device).iter().any(|known| known.0 == Medium::Rotational);
     let stated = about.number(key::DEVICE_QUEUE_DEPTH);
     let depth = stated.map_or(DEPTH, |(depth, _)| depth.max(1.0));
-    let room = if turns { 1 } else { ((depth * ROOM).ceil() as u32).max(1) };
+    let room = if rotates { 1 } else { ((depth * ROOM).ceil() as u32).max(1) };
     let found = held_back::held_back(&stages, room).filter(|found| found.n >= FEWEST)?;
     let tags = about.number(key::QUEUE_NR_REQUESTS);
     let full = match &tags {

@@ -73,9 +73,9 @@ fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Wake> {
         return None;
     }
     let wake = idle_wake::idle_wake(&trace.spans)?;
-    let may_turn =
-        analysis.may_turn(trace.device) && (analysis.turns(trace.device) || !no_seek(trace));
-    let seeks = may_turn && wake.woken_ns < BEYOND_A_SEEK * trace.slow_end_ns();
+    let may_rotate =
+        analysis.may_rotate(trace.device) && (analysis.rotates(trace.device) || !no_seek(trace));
+    let seeks = may_rotate && wake.woken_ns < BEYOND_A_SEEK * trace.slow_end_ns();
     let lasts = wake.woken_ns - wake.awake_ns > SHORTEST_NS;
     (!seeks && lasts && wake.of_slow > OF_SLOW).then_some(wake)
 }

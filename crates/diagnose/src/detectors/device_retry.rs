@@ -2,8 +2,8 @@
 //!
 //! ## Accuses
 //! The disk. A sector that cannot be read at once is tried again when it next comes under the
-//! head, one turn later: 8.33 ms at 7200 rpm. Latencies then stand on a ladder whose rungs are one
-//! turn apart.
+//! head, one revolution later: 8.33 ms at 7200 rpm. Latencies then stand on a ladder whose steps are one
+//! revolution apart.
 //!
 //! ## Why it matters
 //! A disk that retries is losing the fight for its data, long before it reports an error. Averages
@@ -11,18 +11,18 @@
 //!
 //! ## Needs
 //! A per-I/O log with latencies to 1 ms or better, of one size of request, sequential or on the
-//! same track: seeks smear the rungs. At least three slow requests. A device that may have a
+//! same track: seeks smear the steps. At least three slow requests. A device that may have a
 //! platter: one that answers most of them within 20 us has none, unless it says so itself.
 //!
 //! ## Rule
-//! On service times, never on latencies (a queue draws steps of its own): a comb of one turn above
-//! the normal service time is far more likely than no comb, at one of the standard spindle speeds,
+//! On service times, never on latencies (a queue draws steps of its own): a step pattern of one revolution above
+//! the normal service time is far more likely than no step pattern, at one of the standard spindle speeds,
 //! and no free period does as well. Where the speed is known, or one listing of the disk has found
-//! it: u > 3.1 over all slow requests and u' > 1.3 without the fullest rung.
+//! it: u > 3.1 over all slow requests and u' > 1.3 without the fullest step.
 //!
 //! ## Wrong if
-//! A timer of 4 ms makes the comb (a 15000-rpm turn; then the device has no platter), sizes are
-//! mixed, or synchronous sequential writes miss a turn each (`load.missed-turn`).
+//! A timer of 4 ms makes the step pattern (a 15000-rpm revolution; then the device has no platter), sizes are
+//! mixed, or synchronous sequential writes miss a revolution each (`load.missed-revolution`).
 //!
 //! ## Next step
 //! Read the SMART counters, run the long self-test, copy the data off, look for vibration and
@@ -55,7 +55,7 @@ pub const DETECTOR: Detector = Detector {
         what: "the latency of each sequential read",
     },
     explains: &[
-        Verdict::DeviceCombOther,
+        Verdict::DevicePeriodicDelay,
         Verdict::DeviceSlow,
         Verdict::DeviceStall,
         Verdict::LoadLargeIo,
@@ -65,8 +65,8 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// A turn of the fastest standard spindle is 4 ms; a resolution no better than a third of it shows
-/// no rung (docs/METHOD.md, 4 Ladder: refuse buckets wider than T/6; the measure refuses exactly).
+/// A revolution of the fastest standard spindle is 4 ms; a resolution no better than a third of it shows
+/// no step (docs/METHOD.md, 4 Ladder: refuse buckets wider than T/6; the measure refuses exactly).
 const COARSEST_MS: f64 = 1.4;
 /// Confidence once the speed is known and the test fires: false alarms at known speed are at most
 /// 0.2 % on same-size requests (docs/METHOD.md, 4 Ladder).
@@ -94,7 +94,7 @@ const MENTION: f64 = 0.15;
 /// those of a scheduler's clock (CONFIG_HZ=250) on the machine that watched.
 const QUICKEST_MS: f64 = 0.02;
 
-/// How near to a rung the base of such a comb is, in turns (choice).
+/// How near to a step the base of such a step pattern is, in revolutions (choice).
 const THROUGH_ZERO: f64 = 0.05;
 
 /// Services of one kind of request, and the ladder found in them.
@@ -117,7 +117,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
 
 fn cases<'a>(analysis: &'a Analysis) -> Vec<Case<'a>> {
     let mut cases = Vec::new();
-    for trace in analysis.traces.iter().filter(|t| analysis.may_turn(t.device) && !t.part) {
+    for trace in analysis.traces.iter().filter(|t| analysis.may_rotate(t.device) && !t.part) {
         let resolution_ms =
             analysis.source(trace.listing).resolution.map_or(0.01, |step| step.ms());
         if resolution_ms > COARSEST_MS {
@@ -134,7 +134,7 @@ fn cases<'a>(analysis: &'a Analysis) -> Vec<Case<'a>> {
                 kept.filter_map(|place| trace.services_ns.get(*place)).map(|ns| ns / 1e6).collect()
             };
             let all = services(&|_| true);
-            if !analysis.turns(trace.device) && quicker_than_platters(&all) {
+            if !analysis.rotates(trace.device) && quicker_than_platters(&all) {
                 continue;
             }
             let sure = || services(&|place| unbroken.get(place) == Some(&true));
@@ -158,11 +158,11 @@ fn cases<'a>(analysis: &'a Analysis) -> Vec<Case<'a>> {
     cases
 }
 
-/// Whether the base is a rung itself: services of two and three times the base are what a log shows that
+/// Whether the base is a step itself: services of two and three times the base are what a log shows that
 /// lacks one line or two, whatever the base is.
 fn through_zero(ladder: &Ladder) -> bool {
-    let rungs = ladder.base_ms / ladder.turn_ms;
-    rungs.round() >= 1.0 && (rungs - rungs.round()).abs() < THROUGH_ZERO
+    let steps = ladder.base_ms / ladder.revolution_ms;
+    steps.round() >= 1.0 && (steps - steps.round()).abs() < THROUGH_ZERO
 }
 
 fn quicker_than_platters(services_ms: &[f64]) -> bool {
@@ -223,7 +223,7 @@ fn finding(analysis: &Analysis, case: &Case) -> Option<Finding> {
     if ladder.fires() && analysis.stated_rpm().is_some() {
         confidence = confidence.max(KNOWN_SPEED);
     }
-    if ladder.fires() && analysis.turns(trace.device) && confidence > 0.5 {
+    if ladder.fires() && analysis.rotates(trace.device) && confidence > 0.5 {
         confidence = KNOWN_PLATTER;
     }
     if only_every_other(ladder) || begins_batches(case, ladder) {
@@ -237,7 +237,7 @@ fn finding(analysis: &Analysis, case: &Case) -> Option<Finding> {
     finding.sentence = format!(
         "{disk} retries sectors: {} cost {} at about {} rpm; without retries each would take {}",
         case.kind,
-        turns_in_words(ladder),
+        revolutions_in_words(ladder),
         nearest_hundred(ladder.rpm),
         phrase::ms(ladder.base_ms)
     );
@@ -267,18 +267,30 @@ fn evidence(analysis: &Analysis, case: &Case, ladder: &Ladder) -> Vec<Evidence> 
     let (n, slow) = (case.services_ms.len() as u64, ladder.slow as u64);
     vec![
         estimated("spindle speed", ladder.rpm, Unit::Rpm, slow, source),
-        computed("extra revolutions, median", ladder.median_turns, Unit::Turns, slow, source),
-        estimated("one revolution", ladder.turn_ms, Unit::Ms, slow, source),
+        computed(
+            "extra revolutions, median",
+            ladder.median_revolutions,
+            Unit::Revolutions,
+            slow,
+            source,
+        ),
+        estimated("one revolution", ladder.revolution_ms, Unit::Ms, slow, source),
         estimated("spindle speed, 95 % from", ladder.rpm_low, Unit::Rpm, slow, source),
         estimated("spindle speed, 95 % to", ladder.rpm_high, Unit::Rpm, slow, source),
         computed(
             "extra revolutions, least",
-            f64::from(ladder.min_turns),
-            Unit::Turns,
+            f64::from(ladder.min_revolutions),
+            Unit::Revolutions,
             slow,
             source,
         ),
-        computed("extra revolutions, most", f64::from(ladder.max_turns), Unit::Turns, slow, source),
+        computed(
+            "extra revolutions, most",
+            f64::from(ladder.max_revolutions),
+            Unit::Revolutions,
+            slow,
+            source,
+        ),
         estimated("service time without retries", ladder.base_ms, Unit::Ms, n, source),
         computed("requests that were retried", ladder.retried_share, Unit::Share, n, source),
         computed("lost time in whole revolutions", ladder.explained_share, Unit::Share, n, source),
@@ -296,7 +308,7 @@ fn evidence(analysis: &Analysis, case: &Case, ladder: &Ladder) -> Vec<Evidence> 
             ),
             Bound::Above(1.3),
         ),
-        estimated("comb over no comb", ladder.llr, Unit::Nats, slow, source),
+        estimated("step pattern over no step pattern", ladder.llr, Unit::Nats, slow, source),
         estimated("chance without a ladder", ladder.chance, Unit::Count, slow, source),
     ]
 }
@@ -311,14 +323,16 @@ fn against_the_stated_speed(analysis: &Analysis, case: &Case) -> Option<Evidence
     differs.then(|| estimated(&what, free.rpm, Unit::Rpm, free.slow as u64, source))
 }
 
-/// Whether all slow requests lost two, four, six turns and none an odd number (or likewise by
-/// threes): then the step is longer than a turn, and no platter turns that slowly.
+/// Whether all slow requests lost two, four, six revolutions and none an odd number (or likewise by
+/// threes): then the step is longer than a revolution, and no platter turns that slowly.
 fn only_every_other(ladder: &Ladder) -> bool {
-    let lost: Vec<u32> = ladder.turns.iter().copied().filter(|turns| *turns > 0).collect();
-    lost.len() >= STEPS && [2, 3].iter().any(|step| lost.iter().all(|turns| turns % step == 0))
+    let lost: Vec<u32> =
+        ladder.revolutions.iter().copied().filter(|revolutions| *revolutions > 0).collect();
+    lost.len() >= STEPS
+        && [2, 3].iter().any(|step| lost.iter().all(|revolutions| revolutions % step == 0))
 }
 
-/// Whether most of what lost turns was the first of a batch, of a device that mostly has the next request waiting:
+/// Whether most of what lost revolutions was the first of a batch, of a device that mostly has the next request waiting:
 /// the arm came from elsewhere, and the platter had to come round.
 fn begins_batches(case: &Case, ladder: &Ladder) -> bool {
     let spans = &case.trace.spans;
@@ -331,7 +345,7 @@ fn begins_batches(case: &Case, ladder: &Ladder) -> bool {
     };
     let lost = |place: &&usize| {
         let ms = case.trace.services_ns.get(**place).map_or(0.0, |ns| ns / 1e6);
-        ms > ladder.base_ms + ladder.turn_ms / 2.0
+        ms > ladder.base_ms + ladder.revolution_ms / 2.0
     };
     let firsts = case.places.iter().filter(|place| begins(**place)).count();
     let retried: Vec<&usize> = case.places.iter().filter(lost).collect();
@@ -339,7 +353,7 @@ fn begins_batches(case: &Case, ladder: &Ladder) -> bool {
     FIRSTS_ARE_FEW * firsts < case.places.len() && 3 * of_firsts > 2 * retried.len()
 }
 
-/// The turns it lost, taken away from each service; who waited behind them waits no more. What turns
+/// The revolutions it lost, taken away from each service; who waited behind them waits no more. What turns
 /// has one arm: it does one thing after the other, however the class in question is served.
 fn forecast(case: &Case, ladder: &Ladder) -> Option<Forecast> {
     if case.op != Op::Read {
@@ -350,20 +364,20 @@ fn forecast(case: &Case, ladder: &Ladder) -> Option<Forecast> {
         places.iter().filter_map(|place| services.get(*place)).copied().collect()
     };
     let base_ns = spread::half_sample_mode(&of(case.places))?.min(ladder.base_ms * 1e6);
-    let turn_ns = ladder.turn_ms * 1e6;
+    let revolution_ns = ladder.revolution_ms * 1e6;
     // Reads of the same size whose neighbours the log does not show count as random, and are none if
-    // most of them take no half a turn more.
+    // most of them take no half a revolution more.
     let alike = |group: &Group| {
         let same = (group.op, group.bytes) == (case.op, case.bytes);
         let middle = || spread::median(&of(&group.members));
-        same && middle().is_some_and(|ns| ns < base_ns + turn_ns / 2.0)
+        same && middle().is_some_and(|ns| ns < base_ns + revolution_ns / 2.0)
     };
     let groups = case.trace.groups.iter().map(|(group, _)| group).filter(|group| alike(group));
     let alike: Vec<usize> = groups.flat_map(|group| group.members.iter().copied()).collect();
     for place in case.places.iter().chain(&alike) {
         if let Some(service) = services.get_mut(*place) {
-            let turns = ((*service - base_ns) / turn_ns).round().max(0.0);
-            *service = (*service - turns * turn_ns).max(service.min(base_ns));
+            let revolutions = ((*service - base_ns) / revolution_ns).round().max(0.0);
+            *service = (*service - revolutions * revolution_ns).max(service.min(base_ns));
         }
     }
     let what = format!(
@@ -373,18 +387,21 @@ fn forecast(case: &Case, ladder: &Ladder) -> Option<Forecast> {
     with_services(case.trace, &services, 1, what)
 }
 
-fn turns_in_words(ladder: &Ladder) -> String {
-    if ladder.max_turns == 1 {
+fn revolutions_in_words(ladder: &Ladder) -> String {
+    if ladder.max_revolutions == 1 {
         return "one extra revolution".to_string();
     }
-    if ladder.min_turns == ladder.max_turns {
-        return format!("{} extra revolutions", ladder.max_turns);
+    if ladder.min_revolutions == ladder.max_revolutions {
+        return format!("{} extra revolutions", ladder.max_revolutions);
     }
-    let median = phrase::digits(ladder.median_turns);
+    let median = phrase::digits(ladder.median_revolutions);
     if ladder.retried_share > 0.99 {
-        format!("{} to {} extra revolutions (median {median})", ladder.min_turns, ladder.max_turns)
+        format!(
+            "{} to {} extra revolutions (median {median})",
+            ladder.min_revolutions, ladder.max_revolutions
+        )
     } else {
-        format!("up to {} extra revolutions (median {median} where any)", ladder.max_turns)
+        format!("up to {} extra revolutions (median {median} where any)", ladder.max_revolutions)
     }
 }
 

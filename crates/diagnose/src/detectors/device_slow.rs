@@ -88,11 +88,11 @@ const SLOW_FROM: f64 = 2.5;
 const SLICE_NS: f64 = 2.8e6;
 /// Slices that a wake-up may wait for: two wakers and whoever else is there.
 const SLICES: f64 = 3.0;
-/// The longest a healthy device takes for a durable write, ns: a seek and a turn of 5400 rpm, and flash
+/// The longest a healthy device takes for a durable write, ns: a seek and a revolution of 5400 rpm, and flash
 /// without a protected cache empties it in less.
 const DURABLE_NS: f64 = 25e6;
 /// From the first quartile of services to the third, over their median, below which random requests of one arm
-/// are sums of several: of one it is 0.5 (a turn and a seek), of three in a row 0.3 (choice).
+/// are sums of several: of one it is 0.5 (a revolution and a seek), of three in a row 0.3 (choice).
 const EVEN_SEEKS: f64 = 0.3;
 /// The same of sequential requests, if one at least took less than half: it met nobody (choices).
 const EVEN_TRANSFERS: f64 = 0.05;
@@ -250,7 +250,7 @@ fn is_a_sum(analysis: &Analysis, trace: &DeviceTrace) -> bool {
     let options = analysis.options;
     let stated = options.healthy_ms.is_some() || options.healthy_origin != HealthyOrigin::Class;
     let whole = analysis.source(trace.listing).level > Level::C;
-    if stated || whole || !analysis.may_turn(trace.device) {
+    if stated || whole || !analysis.may_rotate(trace.device) {
         return false;
     }
     let of_it = analysis
@@ -311,7 +311,7 @@ fn waits_for_discards(analysis: &Analysis, trace: &DeviceTrace) -> bool {
 /// Whether an arm that several streams share explains it: requests that go on where the one before them ended are
 /// quick, and nearly all was lost by those that had to come back from elsewhere.
 fn seeks_for_others(analysis: &Analysis, trace: &DeviceTrace) -> bool {
-    if !analysis.may_turn(trace.device) {
+    if !analysis.may_rotate(trace.device) {
         return false;
     }
     let healthy = trace.slow_end_ns();
@@ -395,7 +395,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     if completed(rows) < FEWEST
         || behind_discards(row)
         || writes_may_be_durable(row)
-        || row.turn_per_write().is_some()
+        || row.revolution_per_write().is_some()
         || equals.is_some()
     {
         finding.confidence = finding.confidence.min(SHAPE_ALONE);

@@ -87,7 +87,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
 
 fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     let (trace, listing) = (candidate.trace?, candidate.listing?);
-    if !analysis.may_turn(trace.device) {
+    if !analysis.may_rotate(trace.device) {
         return None;
     }
     let is_random = |sequential: Option<bool>| sequential == Some(false);

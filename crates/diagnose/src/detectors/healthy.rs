@@ -40,7 +40,7 @@ use crate::evidence::medium_readings::{self, Readings};
 use crate::evidence::runs;
 use crate::evidence::unaccused;
 use crate::facts::disk_names;
-use crate::measures::missed_turn;
+use crate::measures::missed_revolution;
 use crate::phrase;
 
 /// Entry in the list of detectors.
@@ -331,11 +331,12 @@ fn of_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Clearance> {
     let durable = gone == 0.0 && row.may_be_durable();
     let confidence = if durable { judged.max(BY_CLASS) } else { judged };
     // One write per revolution may be a healthy disk that is made to wait.
-    let turning = waits.iter().filter(|(_, row)| row.turn_per_write().is_some()).count();
+    let turning = waits.iter().filter(|(_, row)| row.revolution_per_write().is_some()).count();
     // And a disk that one writer keeps busy all the time is waited for, however well it does.
     let serial = waits.iter().filter(|(_, row)| row.is_waited_for_by_a_writer()).count();
-    let waits_turns = 2 * turning.max(serial) >= waits.len() && analysis.may_turn(row.device);
-    let confidence = if waits_turns { 0.0 } else { confidence };
+    let waits_revolutions =
+        2 * turning.max(serial) >= waits.len() && analysis.may_rotate(row.device);
+    let confidence = if waits_revolutions { 0.0 } else { confidence };
     let healthy = format!("healthy service time (assumed class: {})", row.s0.assumption);
     let what = match n {
         1 => format!("mean latency of {}", name(&row.disk)),
@@ -386,8 +387,8 @@ fn of_histogram(analysis: &Analysis, sample: &HistogramSample) -> Option<Clearan
     let behind: u64 =
         histogram.filled().filter(|(low, _, _)| *low >= near).map(|(_, _, n)| n).sum();
     let heavy = behind as f64 > NEAR_SHARE * n as f64;
-    let waits_turns = missed_turn::may_be_turns(histogram);
-    let tail_weighs = if heavy || waits_turns { 1.0 } else { tail };
+    let waits_revolutions = missed_revolution::may_be_revolutions(histogram);
+    let tail_weighs = if heavy || waits_revolutions { 1.0 } else { tail };
     let confidence = judged(mean_ms, by_votes, sample.s0.slowest_ms(), tail_weighs);
     let healthy = format!("healthy service time (assumed class: {})", sample.s0.assumption);
     let what = format!("mean latency of {}", name(&sample.disk));

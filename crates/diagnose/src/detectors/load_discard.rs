@@ -52,7 +52,7 @@ pub const DETECTOR: Detector = Detector {
         what: "when discards are under way and how long the others wait then",
     },
     explains: &[
-        Verdict::DeviceCombOther,
+        Verdict::DevicePeriodicDelay,
         Verdict::DeviceHang,
         Verdict::DeviceSlow,
         Verdict::DeviceStall,

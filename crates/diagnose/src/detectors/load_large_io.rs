@@ -158,15 +158,15 @@ fn finding(analysis: &Analysis, large: &Large) -> Option<Finding> {
     let small_ms = analysis.healthy_time(large.device, small, None).median_ms();
     let healthy_ms = large.s0.median_ms();
     // What waits behind one other request of its size waits for a transfer too.
-    let turn_ms = if large.depth <= READ_AHEAD {
+    let revolution_ms = if large.depth <= READ_AHEAD {
         large.latency_ms / large.depth.max(1.0)
     } else {
         large.latency_ms
     };
-    let excess = turn_ms - small_ms;
+    let excess = revolution_ms - small_ms;
     let transfer = (large.s0.slower_end_ms() - small_ms).max(0.0) / excess.max(1e-9);
     // The bandwidth of a class is known to a factor: the slower end of it still counts as well.
-    let over = turn_ms / large.s0.slower_end_ms();
+    let over = revolution_ms / large.s0.slower_end_ms();
     if large.in_flight < WAITED_FOR
         || !(LARGE..=LARGEST).contains(&large.bytes)
         || excess <= 0.0
@@ -190,7 +190,7 @@ fn finding(analysis: &Analysis, large: &Large) -> Option<Finding> {
             Bound::Above(LARGE),
         ),
         computed("mean latency", large.latency_ms, Unit::Ms, large.n, source),
-        computed("latency over requests in flight", turn_ms, Unit::Ms, large.n, source),
+        computed("latency over requests in flight", revolution_ms, Unit::Ms, large.n, source),
         estimated(&healthy, healthy_ms, Unit::Ms, large.n, source),
         held(
             computed(

@@ -35,11 +35,11 @@ const SLOW: f64 = 8.0;
 const HEALTHY: f64 = 2.5;
 /// A reading counts if its medium is at least half as likely by the name as the other.
 const LIKELY: f64 = 0.5;
-/// Random places of a platter spread over half a turn and the seeks: from this on a spread between
+/// Random places of a platter spread over half a revolution and the seeks: from this on a spread between
 /// quartiles is a platter's own, ms (half of half a turn at 7200 rpm).
 const PLATTER_SPREAD_MS: f64 = 2.0;
-/// And this share of the median: half of a platter's own time is the turn, which is even between nothing
-/// and all of it (a turn of 8.33 ms and seeks of 1.5 to 6.5 ms: 0.5); flash that is slow has a tail, no such body.
+/// And this share of the median: half of a platter's own time is the revolution, which is even between nothing
+/// and all of it (a revolution of 8.33 ms and seeks of 1.5 to 6.5 ms: 0.5); flash that is slow has a tail, no such body.
 const PLATTER_SPREAD: f64 = 0.35;
 /// Services that tell a spread.
 const ENOUGH: usize = 20;

@@ -206,9 +206,9 @@ pub fn deep(analysis: &Analysis, verdict: Verdict, of_large: bool) -> Vec<Findin
             let (in_flight, latency) = (run.in_flight()?, run.latency_ms()?);
             let request = Request { op: run.op, bytes: run.bytes(), sequential: None };
             let s0 = analysis.healthy_time(run.device, request, None);
-            let turn_ms = 1000.0 / run.per_s;
+            let revolution_ms = 1000.0 / run.per_s;
             // One after the other the device would need no longer than a healthy one: it keeps pace.
-            let keeps_pace = turn_ms <= s0.slowest_ms();
+            let keeps_pace = revolution_ms <= s0.slowest_ms();
             if in_flight < DEEP || latency < WAITS * s0.median_ms() || !keeps_pace {
                 return None;
             }
@@ -248,14 +248,14 @@ pub fn deep(analysis: &Analysis, verdict: Verdict, of_large: bool) -> Vec<Findin
                     Bound::Above(WAITS * s0.median_ms()),
                 ),
                 held(
-                    computed("time per completion", turn_ms, Unit::Ms, 1, source),
+                    computed("time per completion", revolution_ms, Unit::Ms, 1, source),
                     Bound::Below(s0.slowest_ms()),
                 ),
                 computed("mean request size", run.bytes(), Unit::Bytes, 1, source),
                 estimated("healthy service time", s0.median_ms(), Unit::Ms, 1, source),
             ];
             finding.confidence = if run.at_once.is_some() { STATED } else { INFERRED };
-            finding.explained_share = (1.0 - turn_ms.max(s0.median_ms()) / latency).max(0.0);
+            finding.explained_share = (1.0 - revolution_ms.max(s0.median_ms()) / latency).max(0.0);
             finding.refuted_by = lines(&[
                 "the same run at depth 1 is as slow",
                 "the throughput is far below what the device gave before",

@@ -16,9 +16,9 @@ pub struct Probed<'a> {
 
 /// Synchronous writes that each waited whole revolutions.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Turns {
+pub struct Revolutions {
     /// One revolution, ms.
-    pub turn_ms: f64,
+    pub revolution_ms: f64,
     /// Writes.
     pub n: u64,
     /// Their mean latency, ms.
@@ -80,12 +80,12 @@ impl<'a> Probed<'a> {
     }
 
     /// Writes that each waited whole revolutions.
-    pub fn turns(&self) -> Option<Turns> {
-        Some(Turns {
-            turn_ms: 1e3 * self.number(key::PROBE_TURN)?,
-            n: self.number(key::PROBE_TURN_IOS)? as u64,
-            mean_ms: 1e3 * self.number(key::PROBE_TURN_MEAN)?,
-            share: self.number(key::PROBE_TURN_SHARE)?,
+    pub fn revolutions(&self) -> Option<Revolutions> {
+        Some(Revolutions {
+            revolution_ms: 1e3 * self.number(key::PROBE_REVOLUTION)?,
+            n: self.number(key::PROBE_REVOLUTION_IOS)? as u64,
+            mean_ms: 1e3 * self.number(key::PROBE_REVOLUTION_MEAN)?,
+            share: self.number(key::PROBE_REVOLUTION_SHARE)?,
         })
     }
 

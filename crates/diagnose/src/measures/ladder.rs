@@ -1,34 +1,34 @@
-//! Whole extra turns of a platter in a list of service times: base, period, rungs.
+//! Whole extra revolutions of a platter in a list of service times: base, period, steps.
 //!
 //! A drive that fails to read a sector waits for it to come round again, so each retry costs
-//! exactly one turn: 8.33 ms at 7200 rpm. Services then stand on a ladder, base + k turns. The
+//! exactly one revolution: 8.33 ms at 7200 rpm. Services then stand on a ladder, base + k revolutions. The
 //! input must be service times of one size class, sequential or on one track (a random read's
-//! own rotation smears the rungs), on a device that turns.
+//! own rotation smears the steps), on a device that turns.
 //!
-//! Two questions are asked. *Speed known*: do the slow services keep step with the turn (V-test,
-//! Mardia and Jupp, Directional Statistics, 2000), and still do without their fullest rung? *Speed
-//! unknown*: does a comb of a standard speed explain them better than no comb, than one lucky rung,
+//! Two questions are asked. *Speed known*: do the slow services keep step with the revolution (V-test,
+//! Mardia and Jupp, Directional Statistics, 2000), and still do without their fullest step? *Speed
+//! unknown*: does a step pattern of a standard speed explain them better than no step pattern, than one lucky step,
 //! and than any period no platter has? The weights of that second question were learned from
 //! simulated disks (docs/METHOD.md, 4 Ladder).
 
-use super::{comb, rungs, spread};
+use super::{quantised, spread, step_fit};
 
-/// A ladder of service times: base plus whole turns.
+/// A ladder of service times: base plus whole revolutions.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Ladder {
     /// Standard spindle speed it was compared with, revolutions per minute.
     pub standard_rpm: f64,
-    /// Spindle speed the fitted turn amounts to, revolutions per minute.
+    /// Spindle speed the fitted revolution amounts to, revolutions per minute.
     pub rpm: f64,
-    /// The fitted turn, ms.
-    pub turn_ms: f64,
-    /// Service time without any lost turn, ms.
+    /// The fitted revolution, ms.
+    pub revolution_ms: f64,
+    /// Service time without any lost revolution, ms.
     pub base_ms: f64,
-    /// Log-likelihood ratio of the comb over no comb, nats, events outside the fullest rung.
+    /// Log-likelihood ratio of the step pattern over no step pattern, nats, events outside the fullest step.
     pub llr: f64,
-    /// The same without its best rung: what is left if one rung was luck.
+    /// The same without its best step: what is left if one step was luck.
     pub without_best: f64,
-    /// What of it counts as evidence for the speed (a lone heap several turns up does not).
+    /// What of it counts as evidence for the speed (a lone heap several revolutions up does not).
     pub evidence: f64,
     /// The best `without_best` any free period reaches: a rival no platter stands behind.
     pub rival: f64,
@@ -36,27 +36,27 @@ pub struct Ladder {
     pub rival_ms: f64,
     /// V-test over all slow events, in standard deviations.
     pub u: f64,
-    /// V-test without the fullest rung.
+    /// V-test without the fullest step.
     pub u_prime: f64,
-    /// Share of the events outside the fullest rung that stand on a rung (1 - epsilon).
+    /// Share of the events outside the fullest step that stand on a step (1 - epsilon).
     pub outside: f64,
-    /// Slow events: more than half a turn above the base.
+    /// Slow events: more than half a revolution above the base.
     pub slow: usize,
     /// Probability that this is a ladder, 0 to 1.
     pub confidence: f64,
     /// Extra revolutions by each service, in the order given.
-    pub turns: Vec<u32>,
+    pub revolutions: Vec<u32>,
     /// Median extra revolutions, slow events only.
-    pub median_turns: f64,
+    pub median_revolutions: f64,
     /// Mean extra revolutions, slow events only.
-    pub mean_turns: f64,
+    pub mean_revolutions: f64,
     /// Fewest extra revolutions by a slow event.
-    pub min_turns: u32,
+    pub min_revolutions: u32,
     /// Most extra revolutions by an event.
-    pub max_turns: u32,
-    /// Share of all events that lost at least one turn.
+    pub max_revolutions: u32,
+    /// Share of all events that lost at least one revolution.
     pub retried_share: f64,
-    /// Share of the time above the base that whole turns explain.
+    /// Share of the time above the base that whole revolutions explain.
     pub explained_share: f64,
     /// Chance that slow events without a ladder gather so well around a phase, over all speeds
     /// tried: speeds x exp(-m R^2) (Rayleigh).
@@ -74,20 +74,22 @@ impl Ladder {
         self.u > 3.1 && self.u_prime > 1.3
     }
 
-    /// Fills in everything that follows from base and turn.
-    fn count_turns(&mut self, services_ms: &[f64]) {
-        let turn_ms = self.turn_ms;
-        let above = |service: f64| (service - self.base_ms) / turn_ms;
-        self.turns = services_ms.iter().map(|s| above(*s).round().max(0.0) as u32).collect();
-        let slow: Vec<f64> = self.turns.iter().filter(|k| **k > 0).map(|k| f64::from(*k)).collect();
+    /// Fills in everything that follows from base and revolution.
+    fn count_revolutions(&mut self, services_ms: &[f64]) {
+        let revolution_ms = self.revolution_ms;
+        let above = |service: f64| (service - self.base_ms) / revolution_ms;
+        self.revolutions = services_ms.iter().map(|s| above(*s).round().max(0.0) as u32).collect();
+        let slow: Vec<f64> =
+            self.revolutions.iter().filter(|k| **k > 0).map(|k| f64::from(*k)).collect();
         self.slow = slow.len();
-        self.median_turns = spread::median(&slow).unwrap_or(0.0);
-        self.mean_turns = spread::mean(&slow).unwrap_or(0.0);
-        self.min_turns = self.turns.iter().copied().filter(|k| *k > 0).min().unwrap_or(0);
-        self.max_turns = self.turns.iter().copied().max().unwrap_or(0);
+        self.median_revolutions = spread::median(&slow).unwrap_or(0.0);
+        self.mean_revolutions = spread::mean(&slow).unwrap_or(0.0);
+        self.min_revolutions =
+            self.revolutions.iter().copied().filter(|k| *k > 0).min().unwrap_or(0);
+        self.max_revolutions = self.revolutions.iter().copied().max().unwrap_or(0);
         self.retried_share = slow.len() as f64 / services_ms.len().max(1) as f64;
         let excess: f64 = services_ms.iter().map(|s| (s - self.base_ms).max(0.0)).sum();
-        let turned: f64 = slow.iter().sum::<f64>() * turn_ms;
+        let turned: f64 = slow.iter().sum::<f64>() * revolution_ms;
         self.explained_share = if excess > 0.0 { (turned / excess).min(1.0) } else { 0.0 };
     }
 }
@@ -103,13 +105,13 @@ const FAINT: f64 = 1.0;
 /// Slow services looked at in the search, and as many fast ones; more sharpen nothing that
 /// matters and cost time.
 const LOOKED_AT: usize = 1000;
-/// Half the shortest turn sold (15 000 rpm): what is nearer to the mode is no slow service.
-const HALF_TURN_MS: f64 = 2.0;
+/// Half the shortest revolution sold (15 000 rpm): what is nearer to the mode is no slow service.
+const HALF_REVOLUTION_MS: f64 = 2.0;
 /// Services a rival is searched over, for cost.
 const RIVAL_LOOKED_AT: usize = 400;
 
 /// Looks for a ladder at any of the standard spindle speeds. `None` if fewer than three services
-/// are slow, or `resolution_ms` (the step of the clock) is coarser than a sixth of every turn.
+/// are slow, or `resolution_ms` (the step of the clock) is coarser than a sixth of every revolution.
 pub fn fit(services_ms: &[f64], resolution_ms: f64) -> Option<Ladder> {
     let seen = looked_at(services_ms);
     SPEEDS_RPM
@@ -125,9 +127,9 @@ pub fn known(services_ms: &[f64], rpm: f64, resolution_ms: f64) -> Option<Ladder
     let seen = looked_at(services_ms);
     let found = Found::at(&seen, rpm, resolution_ms)?;
     let mut ladder = found.finish(services_ms, &seen, 1, resolution_ms);
-    let turn_ms = 60_000.0 / rpm;
-    let base_ms = lowest_base(&seen, found.mode_ms, turn_ms);
-    (ladder.u, ladder.u_prime, _) = v_test(&seen, base_ms, turn_ms);
+    let revolution_ms = 60_000.0 / rpm;
+    let base_ms = lowest_base(&seen, found.mode_ms, revolution_ms);
+    (ladder.u, ladder.u_prime, _) = v_test(&seen, base_ms, revolution_ms);
     ladder.confidence = known_confidence(&ladder);
     Some(ladder)
 }
@@ -138,34 +140,34 @@ struct Found {
     standard_rpm: f64,
     mode_ms: f64,
     base_ms: f64,
-    turn_ms: f64,
-    score: comb::Score,
-    /// The turn's 95 % interval and standard error, ms.
+    revolution_ms: f64,
+    score: quantised::Score,
+    /// The revolution's 95 % interval and standard error, ms.
     interval: (f64, f64, f64),
 }
 
 impl Found {
     fn at(services_ms: &[f64], rpm: f64, resolution_ms: f64) -> Option<Found> {
         let standard_ms = 60_000.0 / rpm;
-        // Coarser than a sixth of a turn, buckets draw a comb of their own.
+        // Coarser than a sixth of a revolution, buckets draw a step pattern of their own.
         if !standard_ms.is_finite() || resolution_ms > standard_ms / 6.0 {
             return None;
         }
         let mode_ms = mode(services_ms)?;
-        let (near_ms, turn_ms) = rungs::fit(services_ms, mode_ms, standard_ms);
-        let base_ms = lowest_base(services_ms, near_ms, turn_ms);
-        let slow = services_ms.iter().filter(|s| **s > base_ms + turn_ms / 2.0).count();
-        let score = comb::score(services_ms, base_ms, turn_ms, floor_ms(resolution_ms));
+        let (near_ms, revolution_ms) = step_fit::fit(services_ms, mode_ms, standard_ms);
+        let base_ms = lowest_base(services_ms, near_ms, revolution_ms);
+        let slow = services_ms.iter().filter(|s| **s > base_ms + revolution_ms / 2.0).count();
+        let score = quantised::score(services_ms, base_ms, revolution_ms, floor_ms(resolution_ms));
         (slow >= FEWEST_SLOW).then_some(Found {
             standard_rpm: rpm,
             mode_ms,
             base_ms,
-            turn_ms,
+            revolution_ms,
             score,
             interval: if score.llr > FAINT {
-                rungs::interval(services_ms, base_ms, turn_ms)
+                step_fit::interval(services_ms, base_ms, revolution_ms)
             } else {
-                (turn_ms, turn_ms, 0.0)
+                (revolution_ms, revolution_ms, 0.0)
             },
         })
     }
@@ -174,26 +176,30 @@ impl Found {
     fn merit(&self) -> f64 {
         0.31 * squashed(self.score.without_best)
             + 1.49 * squashed(self.score.evidence())
-            + 2.35 * (1.0 - self.score.off_rung)
+            + 2.35 * (1.0 - self.score.off_step)
             - 2.62 * self.speed_error()
     }
 
-    /// How far the turn is from the standard one beyond 0.1 %, in units of what a drive and the
+    /// How far the revolution is from the standard one beyond 0.1 %, in units of what a drive and the
     /// fit's standard error allow (z_T).
     fn speed_error(&self) -> f64 {
-        let off = (self.turn_ms * self.standard_rpm / 60_000.0 - 1.0).abs();
-        (off - 0.001).max(0.0) / (0.0015 + self.interval.2 / self.turn_ms)
+        let off = (self.revolution_ms * self.standard_rpm / 60_000.0 - 1.0).abs();
+        (off - 0.001).max(0.0) / (0.0015 + self.interval.2 / self.revolution_ms)
     }
 
     fn finish(&self, all_ms: &[f64], seen: &[f64], tried: usize, resolution_ms: f64) -> Ladder {
         let (low, high, _) = self.interval;
-        let (u, u_prime, resultant) = v_test(seen, self.base_ms, self.turn_ms);
+        let (u, u_prime, resultant) = v_test(seen, self.base_ms, self.revolution_ms);
         let few = thinned(seen, RIVAL_LOOKED_AT);
-        let rival =
-            comb::best_rival(&few, self.mode_ms, floor_ms(resolution_ms), comb::SHORTEST_MS);
+        let rival = quantised::best_rival(
+            &few,
+            self.mode_ms,
+            floor_ms(resolution_ms),
+            quantised::SHORTEST_MS,
+        );
         let scale = few.len() as f64 / seen.len().max(1) as f64;
         let rival_llr = rival.map_or(0.0, |rival| rival.score.without_best / scale);
-        let outside = 1.0 - self.score.off_rung;
+        let outside = 1.0 - self.score.off_step;
         // Weights learned from simulated disks: docs/METHOD.md, 4 Ladder.
         let logit = -4.9
             + 0.31 * squashed(self.score.without_best)
@@ -204,8 +210,8 @@ impl Found {
             + 0.16 * squashed(u);
         let mut ladder = Ladder {
             standard_rpm: self.standard_rpm,
-            rpm: 60_000.0 / self.turn_ms,
-            turn_ms: self.turn_ms,
+            rpm: 60_000.0 / self.revolution_ms,
+            revolution_ms: self.revolution_ms,
             base_ms: self.base_ms,
             llr: self.score.llr,
             without_best: self.score.without_best,
@@ -217,27 +223,27 @@ impl Found {
             outside,
             slow: 0,
             confidence: 1.0 / (1.0 + (-logit).exp()),
-            turns: Vec::new(),
-            median_turns: 0.0,
-            mean_turns: 0.0,
-            min_turns: 0,
-            max_turns: 0,
+            revolutions: Vec::new(),
+            median_revolutions: 0.0,
+            mean_revolutions: 0.0,
+            min_revolutions: 0,
+            max_revolutions: 0,
             retried_share: 0.0,
             explained_share: 0.0,
             chance: (tried as f64 * resultant).min(1.0),
             rpm_low: 60_000.0 / high,
             rpm_high: 60_000.0 / low,
         };
-        ladder.count_turns(all_ms);
+        ladder.count_revolutions(all_ms);
         ladder
     }
 }
 
 /// u and u' of the V-test over the slow services, and exp(-m R^2).
-fn v_test(services_ms: &[f64], base_ms: f64, turn_ms: f64) -> (f64, f64, f64) {
+fn v_test(services_ms: &[f64], base_ms: f64, revolution_ms: f64) -> (f64, f64, f64) {
     let mut slow: Vec<(i64, f64)> = services_ms
         .iter()
-        .map(|service| (service - base_ms) / turn_ms)
+        .map(|service| (service - base_ms) / revolution_ms)
         .filter(|above| *above > 0.5)
         .map(|above| (above.round() as i64, (std::f64::consts::TAU * above).cos()))
         .collect();
@@ -245,11 +251,11 @@ fn v_test(services_ms: &[f64], base_ms: f64, turn_ms: f64) -> (f64, f64, f64) {
     let all: f64 = slow.iter().map(|event| event.1).sum();
     let m = slow.len() as f64;
     let fullest = slow.chunk_by(|a, b| a.0 == b.0).map(<[_]>::len).max().unwrap_or(0);
-    // Of several rungs equally full the one that counts most is dropped.
+    // Of several steps equally full the one that counts most is dropped.
     let dropped = slow
         .chunk_by(|a, b| a.0 == b.0)
-        .filter(|rung| rung.len() == fullest)
-        .map(|rung| rung.iter().map(|event| event.1).sum::<f64>())
+        .filter(|step| step.len() == fullest)
+        .map(|step| step.iter().map(|event| event.1).sum::<f64>())
         .fold(f64::NEG_INFINITY, f64::max);
     let u = |sum: f64, m: f64| if m > 0.0 { (2.0 / m).sqrt() * sum } else { 0.0 };
     let mean = if m > 0.0 { (all / m).max(0.0) } else { 0.0 };
@@ -274,21 +280,22 @@ fn mode(services_ms: &[f64]) -> Option<f64> {
     spread::half_sample_mode(sorted.get(..lower)?)
 }
 
-/// The lowest place of the ladder that is a base. A mode of more than a turn may be the base (a
-/// large read) or a rung (all reads retried). It is a rung if services stand below it, on rungs
-/// of their own; then the base is what is left of the mode after whole turns. Cache hits below a
+/// The lowest place of the ladder that is a base. A mode of more than a revolution may be the base (a
+/// large read) or a step (all reads retried). It is a step if services stand below it, on steps
+/// of their own; then the base is what is left of the mode after whole revolutions. Cache hits below a
 /// large read stand on none.
-fn lowest_base(services_ms: &[f64], near_ms: f64, turn_ms: f64) -> f64 {
-    let below = services_ms.iter().map(|s| (s - near_ms) / turn_ms).filter(|above| *above < -0.5);
-    let (on_rung, off_rung): (Vec<f64>, Vec<f64>) =
-        below.partition(|above| (above - above.round()).abs() < LOW_RUNG);
-    let is_rung = on_rung.len() * 50 > services_ms.len() && 2 * on_rung.len() > 3 * off_rung.len();
-    if near_ms > turn_ms && is_rung { near_ms.rem_euclid(turn_ms) } else { near_ms }
+fn lowest_base(services_ms: &[f64], near_ms: f64, revolution_ms: f64) -> f64 {
+    let below =
+        services_ms.iter().map(|s| (s - near_ms) / revolution_ms).filter(|above| *above < -0.5);
+    let (on_step, off_step): (Vec<f64>, Vec<f64>) =
+        below.partition(|above| (above - above.round()).abs() < LOW_STEP);
+    let is_step = on_step.len() * 50 > services_ms.len() && 2 * on_step.len() > 3 * off_step.len();
+    if near_ms > revolution_ms && is_step { near_ms.rem_euclid(revolution_ms) } else { near_ms }
 }
 
-/// How near to a rung a service below the mode stands on it, in turns: all nine reads of document
-/// 000 below its mode, the sixteenth rung, do. By chance three of ten would.
-const LOW_RUNG: f64 = 0.15;
+/// How near to a step a service below the mode stands on it, in revolutions: all nine reads of document
+/// 000 below its mode, the sixteenth step, do. By chance three of ten would.
+const LOW_STEP: f64 = 0.15;
 
 /// The narrowest bell a clock of this step allows: rounding errs by step / sqrt(12), and no
 /// mechanical service repeats to better than 10 us.
@@ -306,7 +313,7 @@ fn looked_at(services_ms: &[f64]) -> Vec<f64> {
     let all = thinned(services_ms, usize::MAX);
     let few = thinned(services_ms, 2 * LOOKED_AT);
     let Some(mode_ms) = mode(&few).filter(|_| few.len() < all.len()) else { return all };
-    let is_fast = |service: &f64| *service < mode_ms + HALF_TURN_MS;
+    let is_fast = |service: &f64| *service < mode_ms + HALF_REVOLUTION_MS;
     let (fast, slow): (Vec<f64>, Vec<f64>) = all.into_iter().partition(is_fast);
     let mut seen = thinned(&fast, LOOKED_AT);
     seen.extend(thinned(&slow, LOOKED_AT));
@@ -321,12 +328,12 @@ fn thinned(values: &[f64], most: usize) -> Vec<f64> {
 
 /// Equal steps of any period.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Comb {
+pub struct FreePeriod {
     /// The period, ms.
     pub period_ms: f64,
     /// Service time without any step, ms.
     pub base_ms: f64,
-    /// Log-likelihood ratio without the best rung, nats; above 8 it is a comb.
+    /// Log-likelihood ratio without the best step, nats; above 8 it is a step pattern.
     pub without_best: f64,
     /// Slow events.
     pub slow: usize,
@@ -335,12 +342,16 @@ pub struct Comb {
 }
 
 /// The best free period between a shortest one and 22 ms: timers, pacing firmware, or a platter.
-pub fn comb(services_ms: &[f64], resolution_ms: f64, shortest_ms: f64) -> Option<Comb> {
+pub fn free_period(
+    services_ms: &[f64],
+    resolution_ms: f64,
+    shortest_ms: f64,
+) -> Option<FreePeriod> {
     let seen = looked_at(services_ms);
-    let rival = comb::best_rival(&seen, mode(&seen)?, floor_ms(resolution_ms), shortest_ms)?;
+    let rival = quantised::best_rival(&seen, mode(&seen)?, floor_ms(resolution_ms), shortest_ms)?;
     let base_ms = lowest_base(&seen, rival.base_ms, rival.period_ms);
     let near = |rpm: &f64| (rival.period_ms * rpm / 60_000.0 - 1.0).abs() < 0.01;
-    Some(Comb {
+    Some(FreePeriod {
         period_ms: rival.period_ms,
         base_ms,
         without_best: rival.score.without_best,

@@ -1,102 +1,103 @@
 //! Equal steps that are no platter's: a free period on whose multiples the slow services stand.
 //!
 //! Timers tick at 1, 4 or 10 ms, firmware paces in multiples of 250 us (Fail-Slow at Scale, FAST
-//! 2018). The comb is that of [`comb`](super::comb), its period free up to 22 ms; how much of the
-//! lost time stands on its teeth is what it explains.
+//! 2018). The step pattern is that of [`quantised`](super::quantised), its period free up to 22 ms; how much of the
+//! lost time stands on its steps is what it explains.
 
-use super::{comb, ladder};
+use super::{ladder, quantised};
 
-/// Services that stand on a comb of a free period.
+/// Services that stand on a step pattern of a free period.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Steps {
     /// The step, ms.
     pub period_ms: f64,
     /// Service time without a step, ms.
     pub base_ms: f64,
-    /// Log-likelihood ratio without the best rung, nats.
+    /// Log-likelihood ratio without the best step, nats.
     pub without_best: f64,
     /// Services more than half a step above the base.
     pub slow: usize,
-    /// Of these, the share that stands on a tooth.
-    pub on_teeth: f64,
-    /// Different teeth that are stood on, and the lowest of them.
-    pub teeth: (usize, i64),
+    /// Of these, the share that stands on a step.
+    pub on_step: f64,
+    /// Different steps that are stood on, and the lowest of them.
+    pub filled: (usize, i64),
     /// Share of the time above the base that whole steps explain.
     pub explained_share: f64,
-    /// A speed at which one or a few turns make one or a few steps, if any.
+    /// A speed at which one or a few revolutions make one or a few steps, if any.
     pub near_rpm: Option<f64>,
 }
 
-/// A service this near to a tooth, in steps, stands on it: with teeth of any width below 0.15 of
-/// a step the comb was scored.
-const ON_TOOTH: f64 = 0.15;
-/// Whole multiples of a turn that a comb can be mistaken for, and the tolerance of a standard speed
+/// A service this near to a step, in steps, stands on it: with steps of any width below 0.15 of
+/// a step the step pattern was scored.
+const ON_STEP: f64 = 0.15;
+/// Whole multiples of a revolution that a step pattern can be mistaken for, and the tolerance of a standard speed
 /// (1 %: docs/METHOD.md, 4 Ladder).
 const MULTIPLES: [f64; 3] = [1.0, 2.0, 3.0];
 const SAME_SPEED: f64 = 0.01;
-/// How many teeth must be multiples for a longer step; tried up to the longest period.
+/// How many steps must be multiples for a longer step; tried up to the longest period.
 const NEARLY_ALL: f64 = 0.95;
 /// Delays of a host are no even spread: this many times what an even one lets expect.
 const LUCKY: f64 = 1.5;
 /// A period below this many steps of the clock is the clock's own.
 const CLOCK_STEPS: f64 = 6.0;
 
-/// The best comb of a list of services, its period free from `shortest_ms` on; `None` if there is
+/// The best step pattern of a list of services, its period free from `shortest_ms` on; `None` if there is
 /// none or the clock is too coarse.
 pub fn steps(services_ms: &[f64], resolution_ms: f64, shortest_ms: f64) -> Option<Steps> {
-    let found = ladder::comb(services_ms, resolution_ms, shortest_ms)?;
+    let found = ladder::free_period(services_ms, resolution_ms, shortest_ms)?;
     if found.period_ms < CLOCK_STEPS * resolution_ms {
         return None;
     }
     let above = |service: &f64| (service - found.base_ms) / found.period_ms;
-    // A comb of half the step fits as well: then no service stands on its odd teeth.
-    let whole = common_factor(services_ms.iter().map(above), comb::LONGEST_MS / found.period_ms);
+    // A step pattern of half the step fits as well: then no service stands on its odd steps.
+    let whole =
+        common_factor(services_ms.iter().map(above), quantised::LONGEST_MS / found.period_ms);
     let period_ms = found.period_ms * whole;
     let above = |service: &f64| (service - found.base_ms) / period_ms;
     let slow: Vec<f64> = services_ms.iter().map(above).filter(|steps| *steps > 0.5).collect();
-    let on = |steps: &&f64| (*steps - steps.round()).abs() < ON_TOOTH;
+    let on = |steps: &&f64| (*steps - steps.round()).abs() < ON_STEP;
     let standing: Vec<f64> = slow.iter().filter(on).copied().collect();
-    let mut teeth: Vec<i64> = standing.iter().map(|steps| steps.round() as i64).collect();
-    teeth.sort_unstable();
-    teeth.dedup();
+    let mut filled: Vec<i64> = standing.iter().map(|steps| steps.round() as i64).collect();
+    filled.sort_unstable();
+    filled.dedup();
     let excess: f64 = services_ms.iter().map(above).map(|steps| steps.max(0.0)).sum();
     let stepped: f64 = standing.iter().map(|steps| steps.round()).sum();
-    let score = comb::score(services_ms, found.base_ms, period_ms, resolution_ms);
+    let score = quantised::score(services_ms, found.base_ms, period_ms, resolution_ms);
     Some(Steps {
         period_ms,
         base_ms: found.base_ms,
         without_best: score.without_best,
         slow: slow.len(),
-        on_teeth: standing.len() as f64 / slow.len().max(1) as f64,
-        teeth: (teeth.len(), teeth.first().copied().unwrap_or(0)),
+        on_step: standing.len() as f64 / slow.len().max(1) as f64,
+        filled: (filled.len(), filled.first().copied().unwrap_or(0)),
         explained_share: if excess > 0.0 { (stepped / excess).min(1.0) } else { 0.0 },
         near_rpm: near_rpm(period_ms),
     })
 }
 
-/// Steps longer than the comb's that fit all but a few of the services: the largest factor of which
-/// nearly all teeth that are stood on are multiples. Services that stand anywhere, as a busy host
-/// makes them, stand on the other teeth too: as many as those between teeth let expect do not count.
+/// Steps longer than the step pattern's that fit all but a few of the services: the largest factor of which
+/// nearly all steps that are stood on are multiples. Services that stand anywhere, as a busy host
+/// makes them, stand on the other steps too: as many as those between steps let expect do not count.
 fn common_factor(steps: impl Iterator<Item = f64>, largest: f64) -> f64 {
     let slow: Vec<f64> = steps.filter(|steps| *steps > 0.5).collect();
-    let on = |steps: &&f64| (*steps - steps.round()).abs() < ON_TOOTH;
-    let teeth: Vec<i64> = slow.iter().filter(on).map(|steps| steps.round() as i64).collect();
-    let between = (slow.len() - teeth.len()) as f64;
-    let by_chance = LUCKY * between * 2.0 * ON_TOOTH / (1.0 - 2.0 * ON_TOOTH);
+    let on = |steps: &&f64| (*steps - steps.round()).abs() < ON_STEP;
+    let filled: Vec<i64> = slow.iter().filter(on).map(|steps| steps.round() as i64).collect();
+    let between = (slow.len() - filled.len()) as f64;
+    let by_chance = LUCKY * between * 2.0 * ON_STEP / (1.0 - 2.0 * ON_STEP);
     let fits = |factor: &i64| {
-        let odd = teeth.iter().filter(|tooth| *tooth % factor != 0).count() as f64;
-        odd < (1.0 - NEARLY_ALL) * teeth.len() as f64 + by_chance * (1.0 - 1.0 / *factor as f64)
+        let odd = filled.iter().filter(|step| *step % factor != 0).count() as f64;
+        odd < (1.0 - NEARLY_ALL) * filled.len() as f64 + by_chance * (1.0 - 1.0 / *factor as f64)
     };
     (2..=largest as i64).rev().find(fits).map_or(1.0, |factor| factor as f64)
 }
 
-/// A standard speed of whose turn this period is a multiple or a whole part.
+/// A standard speed of whose revolution this period is a multiple or a whole part.
 fn near_rpm(period_ms: f64) -> Option<f64> {
     let near = |rpm: &f64| {
-        let turns = period_ms * rpm / 60_000.0;
-        MULTIPLES
-            .iter()
-            .any(|k| (turns / k - 1.0).abs() < SAME_SPEED || (turns * k - 1.0).abs() < SAME_SPEED)
+        let revolutions = period_ms * rpm / 60_000.0;
+        MULTIPLES.iter().any(|k| {
+            (revolutions / k - 1.0).abs() < SAME_SPEED || (revolutions * k - 1.0).abs() < SAME_SPEED
+        })
     };
     ladder::SPEEDS_RPM.into_iter().find(near)
 }
@@ -120,27 +121,27 @@ mod tests {
     #[test]
     fn a_tick_is_found_with_what_it_explains() {
         for tick_ms in [1.0, 2.75, 10.0] {
-            let found = steps(&ticking(tick_ms), 0.01, comb::SHORTEST_MS).unwrap();
+            let found = steps(&ticking(tick_ms), 0.01, quantised::SHORTEST_MS).unwrap();
             assert!((found.period_ms / tick_ms - 1.0).abs() < 0.01, "{found:?}");
             assert!(found.without_best > 8.0 && found.explained_share > 0.95, "{found:?}");
         }
-        // The turn of 7200 rpm, half of it, and twice that.
-        for turn in [60.0 / 7.2, 60.0 / 14.4, 60.0 / 3.6] {
-            assert!(near_rpm(turn).is_some(), "{turn}");
+        // The revolution of 7200 rpm, half of it, and twice that.
+        for revolution in [60.0 / 7.2, 60.0 / 14.4, 60.0 / 3.6] {
+            assert!(near_rpm(revolution).is_some(), "{revolution}");
         }
-        // Within 1 % of no speed's turn, nor of its whole parts.
+        // Within 1 % of no speed's revolution, nor of its whole parts.
         assert_eq!((near_rpm(2.3), near_rpm(9.4)), (None, None));
     }
 
     #[test]
-    fn any_length_of_delay_is_no_comb() {
+    fn any_length_of_delay_is_no_step_pattern() {
         let mut random = Random::seeded(12);
         let services: Vec<f64> =
             (0..200).map(|k| 0.2 + if k % 3 == 0 { 20.0 * random.unit() } else { 0.0 }).collect();
-        for shortest in [comb::SHORTEST_MS, comb::SHORTEST_FLASH_MS] {
+        for shortest in [quantised::SHORTEST_MS, quantised::SHORTEST_FLASH_MS] {
             let found = steps(&services, 0.01, shortest);
             assert!(found.is_none_or(|found| found.without_best < 8.0));
         }
-        assert_eq!(steps(&[], 0.01, comb::SHORTEST_MS), None);
+        assert_eq!(steps(&[], 0.01, quantised::SHORTEST_MS), None);
     }
 }

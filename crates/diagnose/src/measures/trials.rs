@@ -9,8 +9,8 @@ pub struct Case {
     pub class: &'static str,
     /// Service times, ms.
     pub services_ms: Vec<f64>,
-    /// The turn, ms, if it is a ladder.
-    pub turn_ms: Option<f64>,
+    /// The revolution, ms, if it is a ladder.
+    pub revolution_ms: Option<f64>,
 }
 
 /// Spindle speeds of the simulated ladders.
@@ -34,7 +34,7 @@ pub const CLASSES: [&str; 12] = [
 /// One capture of `n` requests of a class.
 pub fn case(class: &'static str, n: usize, random: &mut Random) -> Case {
     let rpm = SPEEDS[random.place(SPEEDS.len())];
-    let turn = 60_000.0 / rpm * (1.0 + 0.0005 * random.normal());
+    let revolution = 60_000.0 / rpm * (1.0 + 0.0005 * random.normal());
     let base = between(random, 0.4, 3.0);
     let jitter = between(random, 0.01, 0.08);
     let foreign = 0.02;
@@ -51,24 +51,26 @@ pub fn case(class: &'static str, n: usize, random: &mut Random) -> Case {
             let slow = random.unit() < share;
             let value = match class {
                 "sequential ladder" => {
-                    let mut turns = f64::from(u8::from(slow));
+                    let mut revolutions = f64::from(u8::from(slow));
                     while slow && random.unit() < extra {
-                        turns += 1.0;
+                        revolutions += 1.0;
                     }
-                    plain + switch + turns * turn
+                    plain + switch + revolutions * revolution
                 }
                 "severe ladder" => {
                     let spread = (0.4 * random.normal()).exp();
-                    plain + switch + (deep * spread).round().max(1.0) * turn
+                    plain + switch + (deep * spread).round().max(1.0) * revolution
                 }
                 "flash GC" if slow => 0.1 * base + scale * (0.8 * random.normal()).exp(),
                 "flash GC" => 0.1 * plain,
                 "constant stall" if slow => plain + 4.0 * scale * (1.0 + 0.02 * random.normal()),
-                "random seeks" => plain + between(random, 1.0, 12.0) + turn * random.unit(),
+                "random seeks" => plain + between(random, 1.0, 12.0) + revolution * random.unit(),
                 "healthy sequential" => plain + switch,
-                "mixed seeks" if slow => plain + between(random, 1.0, 12.0) + turn * random.unit(),
+                "mixed seeks" if slow => {
+                    plain + between(random, 1.0, 12.0) + revolution * random.unit()
+                }
                 "cache hit or miss" if slow => {
-                    0.1 * plain + between(random, 2.0, 9.0) + turn * random.unit()
+                    0.1 * plain + between(random, 2.0, 9.0) + revolution * random.unit()
                 }
                 "cache hit or miss" => 0.1 * plain,
                 "remote" => 0.8 * (0.6 * random.normal()).exp(),
@@ -85,8 +87,8 @@ pub fn case(class: &'static str, n: usize, random: &mut Random) -> Case {
             value + if delayed { 20.0 * random.exponential() } else { 0.0 }
         })
         .collect();
-    let turn_ms = class.ends_with("ladder").then_some(turn);
-    Case { class, services_ms, turn_ms }
+    let revolution_ms = class.ends_with("ladder").then_some(revolution);
+    Case { class, services_ms, revolution_ms }
 }
 
 /// A number between two.

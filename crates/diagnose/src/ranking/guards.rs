@@ -13,7 +13,8 @@ use crate::evidence::peer_families;
 use crate::ranking::subjects;
 
 /// Verdicts that blame a disk for a shape that others have too.
-const GENERIC: [Verdict; 3] = [Verdict::DeviceCombOther, Verdict::DeviceSlow, Verdict::DeviceStall];
+const GENERIC: [Verdict; 3] =
+    [Verdict::DevicePeriodicDelay, Verdict::DeviceSlow, Verdict::DeviceStall];
 /// How sure an innocent verdict must be, and how much it must explain, to be a doubt: as sure as an
 /// acquittal worth saying, and half of the time lost.
 const DOUBTS: f64 = 0.4;

@@ -35,9 +35,9 @@ fn is_queued(analysis: &Analysis, finding: &Finding, probes: &[Probed]) -> bool 
 /// A limit that held the probe, or revolutions that it waited for, explain what its latencies look like.
 pub fn explain(analysis: &Analysis, findings: &mut [Finding]) {
     for probed in Probed::all(analysis.recording) {
-        let speaker = match (probed.held_by(), probed.turns()) {
+        let speaker = match (probed.held_by(), probed.revolutions()) {
             (Some(_), _) => Verdict::CapCgroup,
-            (None, Some(_)) => Verdict::LoadMissedTurn,
+            (None, Some(_)) => Verdict::LoadMissedRevolution,
             (None, None) => continue,
         };
         if !findings.iter().any(|known| known.verdict == speaker && known.stands()) {
@@ -121,21 +121,21 @@ mod tests {
     fn writes_that_wait_a_revolution_each_are_judged_as_that_with_and_without_the_statement() {
         let ios = (key::PROBE_IOS, FactValue::Count(200));
         let plain = probe(200, 8.333_333, std::slice::from_ref(&ios));
-        assert_eq!(first(&plain).0, Verdict::LoadMissedTurn);
+        assert_eq!(first(&plain).0, Verdict::LoadMissedRevolution);
         // On a busy machine each third write looks short; the probe knows what it waited for.
         let stated = probe(
             200,
             5.1,
             &[
                 ios,
-                (key::PROBE_TURN, ms(8.333)),
-                (key::PROBE_TURN_IOS, FactValue::Count(200)),
-                (key::PROBE_TURN_MEAN, ms(8.4)),
-                (key::PROBE_TURN_SHARE, FactValue::Share(0.9)),
+                (key::PROBE_REVOLUTION, ms(8.333)),
+                (key::PROBE_REVOLUTION_IOS, FactValue::Count(200)),
+                (key::PROBE_REVOLUTION_MEAN, ms(8.4)),
+                (key::PROBE_REVOLUTION_SHARE, FactValue::Share(0.9)),
             ],
         );
         let (verdict, confidence, sentence) = first(&stated);
-        assert_eq!(verdict, Verdict::LoadMissedTurn, "{sentence}");
+        assert_eq!(verdict, Verdict::LoadMissedRevolution, "{sentence}");
         assert!(confidence >= 0.6 && sentence.contains("7200 rpm"), "{confidence} {sentence}");
     }
 

@@ -1,7 +1,7 @@
 //! What a disk can suffer from, as it is written on the command line.
 //!
 //! `retry=0.35`, `retry=0.9@1G+64M`, `slow=3`, `stall=2s/300ms`, `eio=4M+8K/7s`,
-//! `recovery=0.01/7s`, `comb=0.3/4ms`, `wake=5s/900ms`, `thermal=20s/8s/4`. A place is
+//! `recovery=0.01/7s`, `ticks=0.3/4ms`, `wake=5s/900ms`, `thermal=20s/8s/4`. A place is
 //! `@START+LENGTH`; without one the whole disk is meant.
 
 mod parse;
@@ -10,9 +10,9 @@ pub use parse::duration;
 
 use super::{Cause, Freeze, Random, Request, Served};
 
-/// Turns a drive tries before it gives a sector up, if the fault does not say otherwise. Document
-/// 000 shows reads that lost up to 28 turns and still came.
-const TURNS_TRIED: u32 = 100;
+/// Revolutions a drive tries before it gives a sector up, if the fault does not say otherwise. Document
+/// 000 shows reads that lost up to 28 revolutions and still came.
+const REVOLUTIONS_TRIED: u32 = 100;
 /// Time a drive with error recovery control spends on a sector it cannot read ("Error recovery
 /// control" sets 7 s on drives made for arrays), ns.
 const RECOVERY_NS: u64 = 7_000_000_000;
@@ -39,7 +39,7 @@ impl Zone {
 /// A fault.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Fault {
-    /// Each access, and each repetition, costs another turn with that probability.
+    /// Each access, and each repetition, costs another revolution with that probability.
     Retry {
         /// The probability, 0 to 1.
         chance: f64,
@@ -73,7 +73,7 @@ pub enum Fault {
         limit: u64,
     },
     /// The firmware answers on ticks of a timer, and misses some of them.
-    Comb {
+    Ticks {
         /// The probability that an answer, and again that it, waits for the next tick.
         chance: f64,
         /// From tick to tick, ns.
@@ -143,19 +143,19 @@ impl FaultsAtWork<'_> {
         }
     }
 
-    /// How many turns are lost to retries, and whether the drive gave up in the end.
-    pub(super) fn turns(&self, request: &Request, random: &mut Random) -> (u64, bool) {
-        let mut turns = 0;
+    /// How many revolutions are lost to retries, and whether the drive gave up in the end.
+    pub(super) fn revolutions(&self, request: &Request, random: &mut Random) -> (u64, bool) {
+        let mut revolutions = 0;
         for fault in self.of {
             let Fault::Retry { chance, zone } = fault else { continue };
             while zone.touches(request) && random.chance(*chance) {
-                turns += 1;
-                if turns >= u64::from(TURNS_TRIED) {
-                    return (turns, true);
+                revolutions += 1;
+                if revolutions >= u64::from(REVOLUTIONS_TRIED) {
+                    return (revolutions, true);
                 }
             }
         }
-        (turns, false)
+        (revolutions, false)
     }
 
     /// The drive tries to rescue what it cannot read: in vain on an unreadable stretch, with
@@ -179,7 +179,7 @@ impl FaultsAtWork<'_> {
     /// The answer is held back until a tick of the firmware's timer.
     pub(super) fn hold(&self, random: &mut Random, served: &mut Served) {
         for fault in self.of {
-            let Fault::Comb { chance, period } = fault else { continue };
+            let Fault::Ticks { chance, period } = fault else { continue };
             let missed = (0..TICKS).take_while(|_| random.chance(*chance)).count() as u64;
             served.spend(Cause::Timer, missed * period);
         }

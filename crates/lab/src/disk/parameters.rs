@@ -57,22 +57,22 @@ impl Model {
     }
 
     /// Whether it has platters.
-    pub fn turns(&self) -> bool {
+    pub fn rotates(&self) -> bool {
         matches!(self, Model::Rotational(_) | Model::Shingled(_))
     }
 
-    /// One turn, ns, if it turns.
-    pub fn turn(&self) -> Option<u64> {
+    /// One revolution, ns, if it turns.
+    pub fn revolution(&self) -> Option<u64> {
         match self {
-            Model::Rotational(platter) => Some(platter.turn()),
-            Model::Shingled(shingles) => Some(shingles.platter.turn()),
+            Model::Rotational(platter) => Some(platter.revolution()),
+            Model::Shingled(shingles) => Some(shingles.platter.revolution()),
             Model::Ssd(_) | Model::Network(_) => None,
         }
     }
 
     /// Whether it can have that fault.
     pub fn can_have(&self, fault: &Fault) -> bool {
-        self.turns() || !fault.needs_platter()
+        self.rotates() || !fault.needs_platter()
     }
 
     /// The mechanism of a disk of that many bytes.

@@ -2,7 +2,7 @@
 //!
 //! The head's angle is a function of the time alone, so that a request's wait is decided by when
 //! it comes and nothing else. All of it is integer nanoseconds: a rounding at the edge of a
-//! sector would cost a whole turn. First come, first served.
+//! sector would cost a whole revolution. First come, first served.
 //!
 //! Not modelled: reordering of queued commands, zones of different density, skew (a track
 //! follows the other without a gap), and the arm's work for a cached write.
@@ -55,15 +55,15 @@ impl Default for Platter {
 }
 
 impl Platter {
-    /// One turn, ns: 8,333,333 at 7200 rpm.
-    pub fn turn(&self) -> u64 {
+    /// One revolution, ns: 8,333,333 at 7200 rpm.
+    pub fn revolution(&self) -> u64 {
         60_000_000_000 / self.rpm
     }
 
     /// Time to move that many bytes under the head, ns.
     pub(super) fn transfer(&self, bytes: u64) -> u64 {
-        let turns = u128::from(bytes) * u128::from(self.turn());
-        (turns / u128::from(SECTOR * self.sectors_per_track)) as u64
+        let revolutions = u128::from(bytes) * u128::from(self.revolution());
+        (revolutions / u128::from(SECTOR * self.sectors_per_track)) as u64
     }
 }
 
@@ -132,8 +132,8 @@ impl Rotational {
         }
         served.spend(Cause::Transfer, self.platter.transfer(u64::from(request.bytes)));
         fault.prolong(served, begun);
-        let (lost, gave_up) = fault.turns(request, random);
-        served.spend(Cause::Retry, lost * self.platter.turn());
+        let (lost, gave_up) = fault.revolutions(request, random);
+        served.spend(Cause::Retry, lost * self.platter.revolution());
         served.failed = gave_up;
         fault.rescue(request, random, served);
 
@@ -155,8 +155,9 @@ impl Rotational {
             self.cached.pop_front();
         }
         let follows = self.last_end == Some(request.offset);
-        // A scattered write costs the arm half a turn and a short seek when it is its turn.
-        let place = if follows { 0 } else { self.platter.turn() / 2 + self.platter.track_to_track };
+        // A scattered write costs the arm half a revolution and a short seek when it is its turn.
+        let place =
+            if follows { 0 } else { self.platter.revolution() / 2 + self.platter.track_to_track };
         let drained = self.drained().max(served.due) + place + self.platter.transfer(bytes);
         self.cached.push_back((drained, bytes));
         self.last_end = Some(request.offset + bytes);
@@ -186,11 +187,11 @@ impl Rotational {
     /// Time until the sector at `offset` is under the head.
     fn rotation(&self, offset: u64, now: u64) -> u64 {
         let per_track = self.platter.sectors_per_track;
-        let turn = self.platter.turn();
-        let angle = (offset / SECTOR % per_track) * turn / per_track;
-        let wait = (angle + turn - now % turn) % turn;
+        let revolution = self.platter.revolution();
+        let angle = (offset / SECTOR % per_track) * revolution / per_track;
+        let wait = (angle + revolution - now % revolution) % revolution;
         // A head at the very edge of the sector has not missed it: a quarter sector's grace.
-        if wait > turn - turn / per_track / 4 { 0 } else { wait }
+        if wait > revolution - revolution / per_track / 4 { 0 } else { wait }
     }
 }
 
@@ -229,7 +230,7 @@ mod tests {
         // The kernel list in 2008 (document 001): 1,992 of 2,000 writes took 8 ms.
         let done = run(&mut disk(Platter::default(), &[]), Op::Write, 1024, 300, 1);
         let period: Vec<f64> = done.windows(2).map(|w| ms(w[1].1.due - w[0].1.due)).collect();
-        // One turn and the two sectors that were written.
+        // One revolution and the two sectors that were written.
         assert!(period.iter().all(|ms| (ms - 8.347).abs() < 0.001), "{period:?}");
         assert!(done.iter().skip(1).all(|(at, s)| (ms(s.due - at) - 8.297).abs() < 0.001));
     }
@@ -245,21 +246,21 @@ mod tests {
     }
 
     #[test]
-    fn dust_makes_a_ladder_of_whole_turns() {
+    fn dust_makes_a_ladder_of_whole_revolutions() {
         let dusty = [Fault::parse("retry=0.35").unwrap()];
         let done = run(&mut disk(Platter::default(), &dusty), Op::Read, 131_072, 2000, 1);
-        let mut rungs = [0usize; 5];
+        let mut steps = [0usize; 5];
         for (at, served) in done.iter().skip(1) {
-            let turns = served.spent(Cause::Retry) / 8_333_333;
-            let rest = ms(served.due - at) - turns as f64 * 8.333_333;
-            // 0.2 ms to understand the command, 256 of 1200 sectors of a turn.
+            let revolutions = served.spent(Cause::Retry) / 8_333_333;
+            let rest = ms(served.due - at) - revolutions as f64 * 8.333_333;
+            // 0.2 ms to understand the command, 256 of 1200 sectors of a revolution.
             assert!((rest - 1.978).abs() < 0.001, "{rest}");
-            rungs[(turns as usize).min(4)] += 1;
+            steps[(revolutions as usize).min(4)] += 1;
         }
         // A geometric row: 65 %, 22.75 %, 8 % of 1999; the sigma of the first is 21.
-        for (rung, expected) in [(0, 1299.0), (1, 454.8), (2, 159.2)] {
-            let off = rungs[rung] as f64 - expected;
-            assert!(off.abs() < 65.0, "rung {rung}: {rungs:?}");
+        for (step, expected) in [(0, 1299.0), (1, 454.8), (2, 159.2)] {
+            let off = steps[step] as f64 - expected;
+            assert!(off.abs() < 65.0, "step {step}: {steps:?}");
         }
     }
 

@@ -134,10 +134,10 @@ impl Shingled {
         place
     }
 
-    /// A band is read whole and written whole, with a seek and half a turn before each.
+    /// A band is read whole and written whole, with a seek and half a revolution before each.
     fn cleaning(&self) -> u64 {
         let platter = &self.shingles.platter;
-        2 * (platter.transfer(self.shingles.band) + platter.mean_seek + platter.turn() / 2)
+        2 * (platter.transfer(self.shingles.band) + platter.mean_seek + platter.revolution() / 2)
     }
 }
 
@@ -170,7 +170,7 @@ mod tests {
     fn writes_in_order_are_never_cleaned_up_after_and_scattered_ones_are_once_the_room_is_gone() {
         let (took, _) = cleaning(&mut disk(), (0..2000).map(|k| k * 65_536), 0);
         assert!(took.iter().all(|ns| *ns == 0));
-        // A band of 16 MiB at 92 MB/s, twice, two seeks and one turn: 392 ms.
+        // A band of 16 MiB at 92 MB/s, twice, two seeks and one revolution: 392 ms.
         let scattered = |k: u64| (k * 77 % 250) * (16 << 20) + (1 << 20);
         let mut faulty = disk();
         let (took, end) = cleaning(&mut faulty, (0..600).map(scattered), 0);

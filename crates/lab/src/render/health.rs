@@ -129,8 +129,8 @@ impl Reading<'_> {
     }
 
     fn ata_document(&self) -> Value {
-        let turns = self.disk.setup.medium == Medium::Rotational;
-        let model = if turns { "ST4000NM0035-1V4107" } else { "Samsung SSD 870 EVO 1TB" };
+        let rotates = self.disk.setup.medium == Medium::Rotational;
+        let model = if rotates { "ST4000NM0035-1V4107" } else { "Samsung SSD 870 EVO 1TB" };
         let mut document = self.document("sat", "ATA", model);
         let after = |key: &str| self.disk.setup.model.split(key).nth(1).unwrap_or_default();
         let rpm: String = after("rpm=").chars().take_while(char::is_ascii_digit).collect();

@@ -8,8 +8,8 @@ use super::{Chance, Pace, Place, Plan};
 /// Adds one to a scenario of one disk. It is milder than the first, and saying it first is right too.
 pub(super) fn second(mut plan: Plan, chance: &mut Chance) -> Plan {
     let [disk] = plan.disks.as_mut_slice() else { return plan };
-    let turns = disk.model.starts_with("rotational");
-    match chance.whole(0, if turns { 2 } else { 1 }) {
+    let rotates = disk.model.starts_with("rotational");
+    match chance.whole(0, if rotates { 2 } else { 1 }) {
         0 => {
             let pace = Pace::Batches(chance.even(3e9, 8e9), chance.whole(8, 25), 2e4);
             disk.streams.push(stream(Op::Write, &[16, 64], Place::Runs(8), pace, "kworker/u8:4"));

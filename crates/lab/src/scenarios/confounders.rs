@@ -9,7 +9,7 @@ use super::peers::even_shelf;
 use super::{Chance, MOST, Pace, Place, Plan, Quirk, Recipe, Setup, Truth, misleading};
 
 /// Right answers where some steps in the latency come from a clock.
-const COMB: &[&str] = &["device.comb-other", "healthy", "insufficient"];
+const PERIODIC: &[&str] = &["device.periodic-delay", "healthy", "insufficient"];
 /// Right answers where everything stood still at once.
 const TOGETHER: &[&str] = &["healthy", "insufficient", "peer.shared", "layer.above"];
 
@@ -45,7 +45,7 @@ pub(super) const RECIPES: &[Recipe] = &[
     misleading("healthy", "timer-of-4-ms", |chance| {
         let disk = volume(chance, 3000, "125M");
         let load = lookups(chance, 1, 5e5);
-        let plan = alone(Truth::sound("healthy").or(COMB), disk.under(load), chance);
+        let plan = alone(Truth::sound("healthy").or(PERIODIC), disk.under(load), chance);
         Plan { quirk: Quirk::Timer(4_000_000, chance.even(0.1, 0.9)), ..plan }
     }),
     misleading("healthy", "host-pause", |chance| {

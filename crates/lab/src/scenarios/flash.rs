@@ -8,21 +8,21 @@ use super::{Chance, Effect, Pace, Place, Plan, Recipe, Setup, Trace, Truth, comp
 
 /// Recipes of this family.
 pub(super) const RECIPES: &[Recipe] = &[
-    compound("device.comb-other", "firmware-pacing", |chance| {
+    compound("device.periodic-delay", "firmware-pacing", |chance| {
         let disk = if chance.chance(0.5) { nvme(chance, "") } else { sata_ssd(chance, "") };
         let step = chance.pick(&[250, 250, 500, 1000]) * 1000;
-        comb(disk, step, chance)
+        ticks(disk, step, chance)
     }),
-    compound("device.comb-other", "timer-ticks", |chance| {
+    compound("device.periodic-delay", "timer-ticks", |chance| {
         let disk = if chance.chance(0.5) { nvme(chance, "") } else { sata_ssd(chance, "") };
         let step = chance.pick(&[1, 4, 4, 10]) * 1_000_000;
-        comb(disk, step, chance)
+        ticks(disk, step, chance)
     }),
-    compound("device.comb-other", "platter-odd-step", |chance| {
+    compound("device.periodic-delay", "platter-odd-step", |chance| {
         let (disk, _) = platter(chance, "");
-        // No turn of a platter that was ever sold, nor a multiple of one.
+        // No revolution of a platter that was ever sold, nor a multiple of one.
         let step = chance.pick(&[3_100, 4_700, 7_100, 9_300, 13_200]) * 1000;
-        let mut plan = comb(disk, step, chance);
+        let mut plan = ticks(disk, step, chance);
         plan.disks.iter_mut().for_each(|disk| disk.streams = vec![scan(chance)]);
         plan
     }),
@@ -72,13 +72,13 @@ fn seconds(chance: &mut Chance, least: f64, most: f64) -> u64 {
 }
 
 /// A share of the requests is held for whole steps.
-fn comb(disk: Setup, step: u64, chance: &mut Chance) -> Plan {
+fn ticks(disk: Setup, step: u64, chance: &mut Chance) -> Plan {
     let (share, most) = (chance.even(0.25, 0.7), chance.whole(3, 8));
     let (depth, think) = (chance.whole(1, 3), chance.scale(1e5, 4e6));
     let load = lookups(chance, depth, think);
     let listed = chance.scale(80.0, 2000.0) as usize;
     let disk = disk.with(Effect::Steps(step, share, most)).under(load);
-    Plan::of(Truth::faulty("device.comb-other", 0), disk, chance.even(8.0, 30.0), listed)
+    Plan::of(Truth::faulty("device.periodic-delay", 0), disk, chance.even(8.0, 30.0), listed)
 }
 
 /// One request after the other, with pauses of all lengths; all sizes alike.

@@ -46,12 +46,12 @@ pub(super) const RECIPES: &[Recipe] = &[
         let load = stream(Op::Write, &[kib], Place::Runs(8), pace, "tar");
         plan("load.large-io", disk.under(load), chance)
     }),
-    recipe("load.missed-turn", "log-writer", |chance| {
+    recipe("load.missed-revolution", "log-writer", |chance| {
         let (disk, rpm) = platter(chance, "");
         let kib = chance.pick(&[1, 2, 4, 8]);
         let pace = Pace::Closed(1, chance.scale(2e4, 3e5));
         let load = stream(Op::Write, &[kib], Place::Onwards, pace, "write_test");
-        let mut plan = plan("load.missed-turn", disk.under(load), chance);
+        let mut plan = plan("load.missed-revolution", disk.under(load), chance);
         plan.truth.rpm = Some(rpm);
         plan
     }),

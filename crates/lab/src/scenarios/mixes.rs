@@ -11,8 +11,8 @@ pub(super) const RECIPES: &[Recipe] = &[
     recipe("cfg.misaligned", "partition-at-63", |chance| {
         let rpm = chance.pick(&[5400, 7200, 7200]);
         let disk = platter_of(chance, rpm, "");
-        let turn = 60_000_000_000 / rpm;
-        let disk = disk.with(Effect::Partial(4096, turn));
+        let revolution = 60_000_000_000 / rpm;
+        let disk = disk.with(Effect::Partial(4096, revolution));
         misaligned(disk, Some(chance.pick(&[1u64, 2, 4]) << 30), chance)
     }),
     recipe("cfg.misaligned", "flash-pages", |chance| {
@@ -52,8 +52,8 @@ pub(super) const RECIPES: &[Recipe] = &[
     recipe("load.flush", "platter-commits", |chance| {
         let rpm = chance.pick(&[5400, 7200, 7200, 10_000]);
         let disk = platter_of(chance, rpm, ",cache=32M");
-        let turns = chance.even(1.0, 2.5);
-        flush(disk, turns * 60e9 / rpm as f64, chance)
+        let revolutions = chance.even(1.0, 2.5);
+        flush(disk, revolutions * 60e9 / rpm as f64, chance)
     }),
     recipe("load.flush", "flash-commits", |chance| {
         let disk = if chance.chance(0.5) { nvme(chance, "") } else { sata_ssd(chance, "") };

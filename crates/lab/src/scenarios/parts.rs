@@ -133,7 +133,7 @@ pub(super) fn visitors(chance: &mut Chance, rate: f64) -> Stream {
     stream(Op::Read, &[kib], Place::Anywhere, Pace::Poisson(rate), "nginx")
 }
 
-/// Random requests per second that a healthy turning disk serves one by one: half a turn and a
+/// Random requests per second that a healthy turning disk serves one by one: half a revolution and a
 /// mean seek each.
 pub(super) fn platter_rate(setup: &Setup) -> f64 {
     let number = |key: &str| {

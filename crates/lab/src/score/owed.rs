@@ -15,7 +15,7 @@ pub(super) fn accepts(verdict: &str, level: Level, said: &str) -> bool {
 
 pub(super) fn accepted(verdict: &str, level: Level) -> &'static [&'static str] {
     match (verdict, level) {
-        // Below the reach of the verdict: a mean of milliseconds hides some turns more, and a stall
+        // Below the reach of the verdict: a mean of milliseconds hides some revolutions more, and a stall
         // of one request among a thousand.
         // A freeze within an interval is hidden in its mean.
         ("device.hang", Level::A) => &["healthy", "insufficient"],
@@ -31,9 +31,9 @@ pub(super) fn accepted(verdict: &str, level: Level) -> &'static [&'static str] {
         ("load.burst", Level::A) => &["load.saturated", "insufficient"],
         // Averages do not know whether one request follows the other on the disk.
         ("load.small-sync", Level::A | Level::B) => &["healthy", "insufficient"],
-        // One turn is what a small write anywhere costs too.
-        ("load.missed-turn", Level::A) => &["healthy", "load.small-sync", "insufficient"],
-        ("load.missed-turn", Level::B) => &["insufficient"],
+        // One revolution is what a small write anywhere costs too.
+        ("load.missed-revolution", Level::A) => &["healthy", "load.small-sync", "insufficient"],
+        ("load.missed-revolution", Level::B) => &["insufficient"],
         _ => later(verdict, level),
     }
 }
@@ -44,7 +44,7 @@ fn later(verdict: &str, level: Level) -> &'static [&'static str] {
     let averages = level <= Level::B;
     match verdict {
         // C!: a mean or a wide bucket shows no step, and no pause before a request.
-        "device.comb-other" | "device.idle-wake" if averages => {
+        "device.periodic-delay" | "device.idle-wake" if averages => {
             &["device.slow", "device.stall", "healthy", "insufficient"]
         }
         // B?E!: the limits stand in the system's settings. One disk that does nothing else

@@ -62,21 +62,21 @@ struct Made {
     disk: &'static str,
     medium: Medium,
     servers: usize,
-    turn: f64,
+    revolution: f64,
     fixed: f64,
     jitter: f64,
 }
 
 impl Made {
     fn any(chance: &mut Chance) -> Made {
-        let turn = chance.pick(&[8.333, 8.333, 11.11, 6.0, 4.0]);
+        let revolution = chance.pick(&[8.333, 8.333, 11.11, 6.0, 4.0]);
         let flash = (chance.scale(0.07, 0.3), chance.even(0.2, 0.8));
         match chance.whole(0, 4) {
             0 | 1 => Made {
                 disk: chance.pick(&["sda", "sdb", "sdf"]),
                 medium: Medium::Rotational,
                 servers: 1,
-                turn,
+                revolution,
                 fixed: chance.even(1.0, 3.0),
                 jitter: chance.even(2.0, 6.0),
             },
@@ -84,7 +84,7 @@ impl Made {
                 disk: chance.pick(&["sda", "sdc"]),
                 medium: Medium::Flash,
                 servers: 4,
-                turn: 0.0,
+                revolution: 0.0,
                 fixed: flash.0,
                 jitter: flash.0 * flash.1,
             },
@@ -92,7 +92,7 @@ impl Made {
                 disk: "nvme0n1",
                 medium: Medium::Nvme,
                 servers: 16,
-                turn: 0.0,
+                revolution: 0.0,
                 fixed: flash.0 * 0.8,
                 jitter: flash.0 * flash.1,
             },
@@ -100,7 +100,7 @@ impl Made {
                 disk: chance.pick(&["vda", "xvdb", "nvme1n1"]),
                 medium: Medium::Network,
                 servers: 64,
-                turn: 0.0,
+                revolution: 0.0,
                 fixed: chance.scale(0.4, 1.2),
                 jitter: chance.even(0.1, 0.8),
             },
@@ -119,12 +119,13 @@ impl Made {
             return 0.15 + moved + chance.even(0.0, 0.1);
         }
         let tail = if chance.chance(0.003) { chance.even(2.0, 6.0) } else { 1.0 };
-        (self.fixed + chance.even(0.0, self.jitter) + chance.even(0.0, self.turn)) * tail + moved
+        (self.fixed + chance.even(0.0, self.jitter) + chance.even(0.0, self.revolution)) * tail
+            + moved
     }
 
     /// A request's mean time, ms.
     fn mean(self) -> f64 {
-        self.fixed + (self.jitter + self.turn) / 2.0
+        self.fixed + (self.jitter + self.revolution) / 2.0
     }
 }
 
@@ -136,7 +137,7 @@ fn asks(comm: &'static str, writes: bool, bytes: u32, onwards: bool, pace: Pace)
 /// A program that looks things up, now and then or one after the other.
 fn lookups(chance: &mut Chance, made: Made, load: f64) -> Asker {
     let bytes = chance.pick(&[4096, 8192, 16384]);
-    let writes = made.turn == 0.0 && chance.chance(0.3);
+    let writes = made.revolution == 0.0 && chance.chance(0.3);
     let pace = if chance.chance(0.4) {
         Pace::Closed(1, made.mean() * chance.scale(0.05, 5.0))
     } else {
@@ -257,7 +258,7 @@ fn attempt(side: Side, chance: &mut Chance) -> Option<Scenario> {
         }
         let mut ms = made.service(chance, asker) * factor;
         while retry > 0.0 && chance.chance(retry) {
-            ms += made.turn;
+            ms += made.revolution;
         }
         ms
     };

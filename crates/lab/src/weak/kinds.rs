@@ -42,7 +42,7 @@ pub const KINDS: &[Kind] = &[
     ("slow-flash", "slow SATA flash, class not told", slow_flash),
     ("slow-flash-told", "slow SATA flash, class told", slow_flash_told),
     ("slow-two-levels", "slow platter, log and iostat", slow_two_levels),
-    ("two-runs", "missed turns, two runs under two headings", two_runs),
+    ("two-runs", "missed revolutions, two runs under two headings", two_runs),
     ("whole", "healthy platter, two programs, all of the log", whole),
 ];
 
@@ -67,9 +67,9 @@ fn depth(chance: &mut Chance) -> usize {
     chance.scale(1.0, 32.99) as usize
 }
 
-/// Random place on a platter: half a turn and a seek, ms.
-fn seek(chance: &mut Chance, turn: f64) -> f64 {
-    chance.even(1.5, 6.5) + chance.even(0.0, turn)
+/// Random place on a platter: half a revolution and a seek, ms.
+fn seek(chance: &mut Chance, revolution: f64) -> f64 {
+    chance.even(1.5, 6.5) + chance.even(0.0, revolution)
 }
 
 /// Random reads of a platter that is so many times slower than it should be.
@@ -80,9 +80,9 @@ fn lookups(
     count: usize,
     freezes: Vec<(f64, f64)>,
 ) -> Vec<Io> {
-    let turn = chance.pick(&[8.333, 8.333, 11.11, 6.0]);
+    let revolution = chance.pick(&[8.333, 8.333, 11.11, 6.0]);
     let bytes = chance.pick(&[4096, 8192, 16384]);
-    let service = |chance: &mut Chance, _: &Asker| factor * seek(chance, turn);
+    let service = |chance: &mut Chance, _: &Asker| factor * seek(chance, revolution);
     let device = Device { servers: 1, service: &service, freezes };
     device.run(&[asker(false, bytes, pace)], count, 3600.0, chance)
 }
@@ -167,7 +167,7 @@ fn durable_writes(chance: &mut Chance) -> Weak {
     let seconds = chance.even(3.0, 10.0);
     let ios = device.run(&[load], 40_000, seconds, chance);
     let told = chance.chance(0.5).then_some(Medium::Nvme);
-    let right = &["healthy", "load.flush", "load.small-sync", "load.missed-turn"];
+    let right = &["healthy", "load.flush", "load.small-sync", "load.missed-revolution"];
     Weak { told, ..weak("nvme0n1", "iostat.txt", iostat(&ios, "nvme0n1"), right) }
 }
 
@@ -217,7 +217,7 @@ fn cloud(chance: &mut Chance) -> Weak {
     let load = asker(chance.chance(0.4), 8192, Pace::Open(chance.scale(50.0, 1500.0)));
     let ios = device.run(&[load], 4000, 20.0, chance);
     let disk = chance.pick(&["nvme1n1", "nvme1n1", "vda", "sda"]);
-    // `rotational` is 0 of a volume too: it says that nothing turns here, not what there is.
+    // `rotational` is 0 of a volume too: it says that nothing revolutions here, not what there is.
     let told = chance.chance(0.5);
     let stated = format!("==> /sys/block/{disk}/queue/rotational <==\n0\n");
     let mut text =
@@ -293,10 +293,11 @@ fn lost_lines(chance: &mut Chance) -> Weak {
     weak("sda", "biosnoop.txt", text, CALM)
 }
 
-/// Small synchronous writes, each of which just missed its place; some lose one turn more.
-fn turns(chance: &mut Chance, count: usize, turn: f64) -> Vec<Io> {
+/// Small synchronous writes, each of which just missed its place; some lose one revolution more.
+fn revolutions(chance: &mut Chance, count: usize, revolution: f64) -> Vec<Io> {
     let service = move |chance: &mut Chance, _: &Asker| {
-        turn * (1.0 + f64::from(u8::from(chance.chance(0.1)))) - 0.02 + chance.even(-0.06, 0.06)
+        revolution * (1.0 + f64::from(u8::from(chance.chance(0.1)))) - 0.02
+            + chance.even(-0.06, 0.06)
     };
     let device = Device { servers: 1, service: &service, freezes: Vec::new() };
     let load =
@@ -305,23 +306,23 @@ fn turns(chance: &mut Chance, count: usize, turn: f64) -> Vec<Io> {
 }
 
 fn two_runs(chance: &mut Chance) -> Weak {
-    let turn = chance.pick(&[8.333, 11.11]);
+    let revolution = chance.pick(&[8.333, 11.11]);
     let count = chance.whole(25, 80);
-    let first = turns(chance, count, turn);
-    let second = turns(chance, count, turn);
+    let first = revolutions(chance, count, revolution);
+    let second = revolutions(chance, count, revolution);
     let text = biosnoop(&first, "sde", false) + &biosnoop(&second, "sde", false);
-    weak("sde", "biosnoop.txt", text, &["load.missed-turn"])
+    weak("sde", "biosnoop.txt", text, &["load.missed-revolution"])
 }
 
 fn quoted(chance: &mut Chance) -> Weak {
-    let turn = chance.pick(&[8.333, 11.11]);
+    let revolution = chance.pick(&[8.333, 11.11]);
     let share = chance.even(0.4, 0.7);
     let service = move |chance: &mut Chance, _: &Asker| {
-        let mut turns = 0.0;
-        while turns < 8.0 && chance.chance(share) {
-            turns += 1.0;
+        let mut revolutions = 0.0;
+        while revolutions < 8.0 && chance.chance(share) {
+            revolutions += 1.0;
         }
-        1.72 + turns * turn + chance.even(-0.05, 0.05)
+        1.72 + revolutions * revolution + chance.even(-0.05, 0.05)
     };
     let device = Device { servers: 1, service: &service, freezes: Vec::new() };
     let load = Asker { onwards: true, ..asker(false, 131_072, Pace::Closed(1, 0.05)) };

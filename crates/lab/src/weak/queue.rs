@@ -1,4 +1,4 @@
-//! Requests that wait for their turn: a small queueing simulator, written apart from the disks of
+//! Requests that wait for their revolution: a small queueing simulator, written apart from the disks of
 //! [`crate::disk`], so that the judge also meets scenarios whose author had other habits. Times in ms.
 
 use crate::scenarios::Chance;

@@ -135,10 +135,10 @@ keys {
     PROBE_LIMIT_IOS "probe.limit.ios" Count "I/Os that a probe did while a limit held it";
     PROBE_NO_CPU "probe.no-cpu" Percent "share of its time that a probe was ready and had no CPU";
     PROBE_RPM "probe.rpm" Number "spindle speed that a probe measured, revolutions per minute";
-    PROBE_TURN "probe.turn" Nanoseconds "revolution that each synchronous write of a probe waited for";
-    PROBE_TURN_IOS "probe.turn.ios" Count "writes of which a probe saw that";
-    PROBE_TURN_MEAN "probe.turn.mean" Nanoseconds "mean latency of those writes";
-    PROBE_TURN_SHARE "probe.turn.share" Percent "share of those writes that took whole revolutions";
+    PROBE_REVOLUTION "probe.revolution" Nanoseconds "revolution that each synchronous write of a probe waited for";
+    PROBE_REVOLUTION_IOS "probe.revolution.ios" Count "writes of which a probe saw that";
+    PROBE_REVOLUTION_MEAN "probe.revolution.mean" Nanoseconds "mean latency of those writes";
+    PROBE_REVOLUTION_SHARE "probe.revolution.share" Percent "share of those writes that took whole revolutions";
     PROCESS_IO_DELAY "process.io-delay" Text "longest wait of a process for block I/O in a report";
     PROCESS_IO_WAIT "process.io-wait" Text "largest share of its time that a task waited for I/O";
     PROCESS_READS "process.reads" Text "what a process read, mean";
@@ -186,7 +186,7 @@ keys {
     SMART_PASSED "smart.passed" Flag "whether the drive says it is healthy";
     SMART_PENDING_DEFECTS "smart.pending-defects" Count "pending defects in the drive's log";
     SMART_PROTOCOL "smart.protocol" Text "protocol";
-    SMART_RPM "smart.rpm" Count "turns per minute";
+    SMART_RPM "smart.rpm" Count "revolutions per minute";
     SMART_SCTERC_READ "smart.scterc.read_ds" Deciseconds "time limit for recovering a read";
     SMART_SCTERC_WRITE "smart.scterc.write_ds" Deciseconds "time limit for recovering a write";
     SMART_SELF_TEST_ERRORS "smart.self-test-errors" Count "self-tests that failed";

@@ -43,8 +43,8 @@ use crate::error::Error;
 use crate::job::{Durable, Job, Load, Order, Way};
 use crate::kind::{Ask, Kind};
 use crate::outcome::{FIGURES, Outcome, Table, digits, figures};
+use crate::revolutions::revolutions;
 use crate::session::Session;
-use crate::turns::turns;
 use crate::{Purpose, Run};
 
 /// Entry in the list of kinds.
@@ -136,25 +136,25 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
             let picture = enqueued.picture(run.depth_reached());
             pictures.push_str(&format!("{bytes} bytes: {picture}"));
             outcome.series.push(enqueued.table());
-            outcome.rpm = outcome.rpm.or(turns(&enqueued.beats()).map(|found| found.rpm));
+            outcome.rpm = outcome.rpm.or(revolutions(&enqueued.beats()).map(|found| found.rpm));
         }
         let latencies: Vec<u64> = run.ios.iter().map(|io| io.latency_ns()).collect();
-        if let Some(found) = turns(&latencies).filter(|_| depth(ask) == 1) {
+        if let Some(found) = revolutions(&latencies).filter(|_| depth(ask) == 1) {
             outcome.rpm = Some(found.rpm);
             outcome.answer.push(format!(
                 "{} of the writes of {bytes} bytes take whole revolutions of {:.3} ms, those of a \
                  disk of {:.0} rpm",
                 numbers::share(found.share),
-                found.turn_ms,
+                found.revolution_ms,
                 found.rpm
             ));
             let cases = found.cases.iter().zip(1u64..);
             if job.order == Order::Sequential {
                 outcome.missed.get_or_insert(found.clone());
             }
-            by_turns.rows.extend(
-                cases.map(|(n, turns)| vec![u64::from(bytes).into(), turns.into(), (*n).into()]),
-            );
+            by_turns.rows.extend(cases.map(|(n, revolutions)| {
+                vec![u64::from(bytes).into(), revolutions.into(), (*n).into()]
+            }));
         }
     }
     if !by_turns.rows.is_empty() {

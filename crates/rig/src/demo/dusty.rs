@@ -33,7 +33,7 @@ pub fn show(stage: &Stage) -> io::Result<()> {
         "A disk with dust in it: 7200 rpm, and every third read misses its sector and has to wait for",
     )?;
     say(&format!(
-        "the next turn. It is {path}, a real block device of this kernel, served from memory."
+        "the next revolution. It is {path}, a real block device of this kernel, served from memory."
     ))?;
     say("`dd` reads it from end to end, 128 KiB at a time: 2 ms each, were it healthy.")?;
     stage.announce("iostat, biolatency and iowhy")?;
@@ -55,7 +55,7 @@ pub fn show(stage: &Stage) -> io::Result<()> {
         stage.iowhy(&["map"])?;
     }
     let above = if live { "Above, while it happened: reads" } else { "Reads" };
-    say(&format!("{above} take 2, 10, 19 or 27 ms: one turn, 8.33 ms, apart."))?;
+    say(&format!("{above} take 2, 10, 19 or 27 ms: one revolution, 8.33 ms, apart."))?;
     heading("iostat: averages")?;
     print(stage, "iostat", "sysstat")?;
     say("A busy disk, none too quick. Is too much asked of it, or is it faulty? It does not say.")?;
@@ -82,6 +82,6 @@ fn told(truth: &Truth) -> io::Result<()> {
     ))?;
     say(&format!(
         "({share:.0} %) went into reading sectors again. Extra revolutions: {}.",
-        truth.turns_lost()
+        truth.revolutions_lost()
     ))
 }

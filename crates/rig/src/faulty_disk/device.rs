@@ -29,7 +29,7 @@ pub struct FaultyDisk {
     device: Option<File>,
     number: Option<u32>,
     truth: PathBuf,
-    turn: Option<u64>,
+    revolution: Option<u64>,
 }
 
 impl FaultyDisk {
@@ -43,14 +43,14 @@ impl FaultyDisk {
         let mut serving = serving(spec)?;
         let orders = serving.stdin.take();
         let answers = serving.stdout.take();
-        let turn = model.turn();
+        let revolution = model.revolution();
         let mut disk = FaultyDisk {
             serving,
             orders,
             device: None,
             number: None,
             truth: spec.truth.clone(),
-            turn,
+            revolution,
         };
         disk.await_ready(answers.map(BufReader::new))?;
         disk.attach(&model)?;
@@ -80,7 +80,7 @@ impl FaultyDisk {
     /// If it cannot be taken away (somebody still has it open) or its log cannot be read.
     pub fn end(mut self) -> io::Result<Truth> {
         self.clear_away()?;
-        Truth::read(&self.truth, self.turn)
+        Truth::read(&self.truth, self.revolution)
     }
 
     fn await_ready(&mut self, answers: Option<impl BufRead>) -> io::Result<()> {
@@ -110,8 +110,8 @@ impl FaultyDisk {
         if std::fs::read_to_string(format!("{block}/loop/dio"))?.trim() != "1" {
             return Err(io::Error::other("the loop device refuses direct I/O"));
         }
-        let turns = if model.turns() { "1" } else { "0" };
-        std::fs::write(format!("{block}/queue/rotational"), turns)
+        let rotates = if model.rotates() { "1" } else { "0" };
+        std::fs::write(format!("{block}/queue/rotational"), rotates)
     }
 
     /// Adds a loop device under the first free number of ours.

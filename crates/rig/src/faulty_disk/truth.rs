@@ -104,8 +104,8 @@ pub(super) fn append(log: &mut File, entries: &[Entry]) -> io::Result<()> {
 pub struct Truth {
     /// The requests.
     pub entries: Vec<Entry>,
-    /// One turn of the disk, ns, if it turns.
-    pub turn: Option<u64>,
+    /// One revolution of the disk, ns, if it turns.
+    pub revolution: Option<u64>,
 }
 
 impl Truth {
@@ -113,13 +113,13 @@ impl Truth {
     ///
     /// # Errors
     /// If the file cannot be read.
-    pub fn read(path: &Path, turn: Option<u64>) -> io::Result<Truth> {
+    pub fn read(path: &Path, revolution: Option<u64>) -> io::Result<Truth> {
         let lines = io::BufReader::new(File::open(path)?).lines().skip(1);
         let entries = lines.map_while(Result::ok).filter_map(|line| Entry::read(&line)).collect();
-        Ok(Truth { entries, turn })
+        Ok(Truth { entries, revolution })
     }
 
-    /// What a person wants to know: per operation how many, how long and why, and the rungs.
+    /// What a person wants to know: per operation how many, how long and why, and the steps.
     pub fn summary(&self) -> String {
         let mut out = String::new();
         for op in Op::ALL {
@@ -135,9 +135,9 @@ impl Truth {
     }
 
     /// How many requests lost how many turns to retries: `0 x131, 1 x45, 2 x17`.
-    pub fn turns_lost(&self) -> String {
+    pub fn revolutions_lost(&self) -> String {
         let of: Vec<&Entry> = self.entries.iter().collect();
-        self.turn.map(|turn| rungs(&of, turn)).unwrap_or_default()
+        self.revolution.map(|revolution| steps(&of, revolution)).unwrap_or_default()
     }
 
     fn summarise(&self, out: &mut String, op: Op, of: &[&Entry]) {
@@ -172,14 +172,14 @@ impl Truth {
             })
             .collect();
         let _ = writeln!(out, "truth: {:<7} spent on {}", "", shares.join(", "));
-        if let Some(turn) = self.turn
+        if let Some(revolution) = self.revolution
             && of.iter().any(|entry| entry.spent(Cause::Retry) > 0)
         {
             let _ = writeln!(
                 out,
                 "truth: {:<7} extra revolutions for retries: {}",
                 "",
-                rungs(of, turn)
+                steps(of, revolution)
             );
         }
     }
@@ -190,13 +190,14 @@ fn ms(ns: f64) -> f64 {
 }
 
 /// `0 x131, 1 x45, 2 x17`.
-fn rungs(of: &[&Entry], turn: u64) -> String {
-    let mut rungs = std::collections::BTreeMap::new();
+fn steps(of: &[&Entry], revolution: u64) -> String {
+    let mut steps = std::collections::BTreeMap::new();
     for entry in of {
-        *rungs.entry(entry.spent(Cause::Retry) / turn.max(1)).or_insert(0usize) += 1;
+        *steps.entry(entry.spent(Cause::Retry) / revolution.max(1)).or_insert(0usize) += 1;
     }
-    let rungs: Vec<String> = rungs.iter().map(|(turns, n)| format!("{turns} x{n}")).collect();
-    rungs.join(", ")
+    let steps: Vec<String> =
+        steps.iter().map(|(revolutions, n)| format!("{revolutions} x{n}")).collect();
+    steps.join(", ")
 }
 
 #[cfg(test)]
@@ -217,7 +218,7 @@ mod tests {
         };
         assert_eq!(Entry::read(&entry.line()), Some(entry.clone()));
         assert_eq!(Entry::read(&entry.line()[..20]), None);
-        let truth = Truth { entries: vec![entry], turn: Some(8_333_333) };
+        let truth = Truth { entries: vec![entry], revolution: Some(8_333_333) };
         assert!(truth.summary().contains("1 x1"), "{}", truth.summary());
     }
 }

@@ -39,7 +39,7 @@ pub const PICTURES: &[Picture] = &[
         "The same band, two octaves up, under a load that leaves the disk idle half of the time. Its shape says nothing; that so little is asked of it does.",
     ),
     picture(
-        "missed-turn/7200",
+        "missed-revolution/7200",
         "Healthy disk, bad habit: synchronous writes one behind the other",
         "One line again, but at a whole revolution: each write comes just after its sector has passed. The disk is well. Compare with the dusty disk: there the lowest line is the brightest and lies at 2 ms.",
     ),
@@ -114,7 +114,7 @@ pub const PICTURES: &[Picture] = &[
         "A quiet line, and far above it single requests that all took the same time: not a tail but a time limit.",
     ),
     picture(
-        "comb/flash",
+        "periodic/flash",
         "Bad: firmware that answers on ticks",
         "Lines at equal distance, like the dusty disk, but 5 ms apart: that would be 12,000 revolutions a minute, at which no disk spins, and this one has no platter.",
     ),

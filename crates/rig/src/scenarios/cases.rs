@@ -73,23 +73,23 @@ pub const SCENARIOS: &[Scenario] = &[
     },
     Scenario { name: "retry/near-miss", runs: 2, owed: PEACE, fast: true, ..BASE },
     Scenario {
-        name: "missed-turn/7200",
+        name: "missed-revolution/7200",
         loads: &["write:4K,think=0us"],
-        owed: &["load.missed-turn"],
+        owed: &["load.missed-revolution"],
         figure: Figure::Rpm(7200.0),
         runs: 2,
         ..BASE
     },
     Scenario {
-        name: "missed-turn/5400",
+        name: "missed-revolution/5400",
         model: "rotational:rpm=5400",
         loads: &["write:8K,think=0us"],
-        owed: &["load.missed-turn"],
+        owed: &["load.missed-revolution"],
         figure: Figure::Rpm(5400.0),
         ..BASE
     },
     Scenario {
-        name: "missed-turn/near-miss",
+        name: "missed-revolution/near-miss",
         model: "rotational:cache=32M",
         loads: &["write:4K,think=3ms"],
         ..BASE
@@ -329,28 +329,28 @@ pub const SCENARIOS: &[Scenario] = &[
     },
     Scenario { name: "media/near-miss", loads: &["read:128K,think=5ms"], seconds: 12, ..BASE },
     Scenario {
-        name: "comb/flash",
+        name: "periodic/flash",
         model: "ssd",
-        faults: &["comb=0.45/5ms"],
+        faults: &["ticks=0.45/5ms"],
         loads: &["read:4K,random,think=3ms"],
         seconds: 12,
-        owed: &["device.comb-other", "device.slow"],
+        owed: &["device.periodic-delay", "device.slow"],
         figure: Figure::Added,
         ..BASE
     },
     // The step of a timer at 100 Hz.
     Scenario {
-        name: "comb/hundred-hertz",
+        name: "periodic/hundred-hertz",
         model: "ssd",
-        faults: &["comb=0.4/10ms"],
+        faults: &["ticks=0.4/10ms"],
         loads: &["read:4K,random,think=3ms"],
         seconds: 12,
-        owed: &["device.comb-other", "device.slow"],
+        owed: &["device.periodic-delay", "device.slow"],
         figure: Figure::Added,
         ..BASE
     },
     Scenario {
-        name: "comb/near-miss",
+        name: "periodic/near-miss",
         model: "network:iops=3000,jitter=400us",
         loads: &["read:4K,random,think=3ms"],
         seconds: 12,
@@ -382,7 +382,7 @@ pub const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         name: "large/platter",
-        // 123 MB/s, as today's disks: 1 MiB takes one turn and a bit.
+        // 123 MB/s, as today's disks: 1 MiB takes one revolution and a bit.
         model: "rotational:spt=2000",
         loads: &["read:1M,think=10ms"],
         seconds: 12,

@@ -7,7 +7,7 @@ pub fn many() -> Report {
     let mut report = super::dusty();
     let verdicts = [
         ("load.small-sync", "the load is small I/Os one at a time, each behind the one before it"),
-        ("load.missed-turn", "each synchronous write waits one revolution"),
+        ("load.missed-revolution", "each synchronous write waits one revolution"),
         ("peer.outlier", "sdy is 14.8 times slower than its 16 peers under the same load"),
         ("cap.volume", "nvme1n1 is pinned at 16,001.6 IOPS with requests queued"),
         ("report.inconsistent", "the run contradicts itself: it took less time than it waited"),

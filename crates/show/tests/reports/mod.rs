@@ -107,7 +107,7 @@ fn dusty_findings(sdb: DeviceId) -> Vec<Finding> {
     let mut retry = finding("device.retry", Some(sdb), 0.93, 0.98);
     retry.sentence =
         "sdb rereads: each read of 128 KiB takes 1.65 ms and then waits 9 to 28 whole \
-                      turns of a platter at 7203 rpm"
+                      revolutions of a platter at 7203 rpm"
             .to_string();
     retry.subject.group = Some("read 128 KiB sequential".to_string());
     retry.evidence = vec![
@@ -124,7 +124,7 @@ fn dusty_findings(sdb: DeviceId) -> Vec<Finding> {
         evidence(
             "extra revolutions, median",
             17.0,
-            Unit::Turns,
+            Unit::Revolutions,
             Some(Bound::Above(0.5)),
             28,
             How::Computed,

@@ -77,7 +77,7 @@ pub const SETTLES: &[Settles] = &[
         shows: "how much longer reads take beside writes",
     },
     Settles {
-        between: &[Verdict::LoadMissedTurn, Verdict::LoadSmallSync],
+        between: &[Verdict::LoadMissedRevolution, Verdict::LoadSmallSync],
         kind: "write-latency",
         words: &[],
         shows: "whether a write waits for a revolution, for a flush or for neither",
@@ -255,7 +255,7 @@ mod tests {
                 "iowhy probe ramp /dev/sdb",
             ),
             (&[(Verdict::Insufficient, 1.0)], "iowhy probe calibrate /dev/sdb"),
-            (&[(Verdict::LoadMissedTurn, 0.4)], "iowhy probe write-latency DIRECTORY"),
+            (&[(Verdict::LoadMissedRevolution, 0.4)], "iowhy probe write-latency DIRECTORY"),
         ] {
             assert_eq!(propose_for(verdicts).as_deref(), Some(command), "{verdicts:?}");
         }

@@ -11,7 +11,7 @@ impl Fault {
     pub fn parse(text: &str) -> Result<Fault, String> {
         let (name, value) = text.split_once('=').unwrap_or((text, ""));
         let (found, form) = match name {
-            "comb" => (comb(value), "`comb=0.3/4ms`: 30 % of the answers wait for a 4 ms tick"),
+            "ticks" => (ticks(value), "`ticks=0.3/4ms`: 30 % of the answers wait for a 4 ms tick"),
             "eio" => (unreadable(value), "`eio=START+LENGTH` or `eio=START+LENGTH/7s`"),
             "recovery" => (rescue(value), "`recovery=0.01/7s`: 1 % of the requests take 7 s"),
             "retry" => (retry(value), "`retry=0.35` or `retry=0.35@START+LENGTH`"),
@@ -19,7 +19,7 @@ impl Fault {
             "stall" => (stall(value), "`stall=2s/300ms`: every 2 s for 300 ms"),
             "thermal" => (thermal(value), "`thermal=20s/8s/4`: of 20 s 8 are 4 times slower"),
             "wake" => (wake(value), "`wake=5s/900ms`: 900 ms to wake from a sleep after 5 s"),
-            _ => (None, "one of comb, eio, recovery, retry, slow, stall, thermal, wake"),
+            _ => (None, "one of eio, recovery, retry, slow, stall, thermal, ticks, wake"),
         };
         found.ok_or_else(|| format!("`{text}` is no fault; write {form}"))
     }
@@ -67,9 +67,9 @@ fn rescue(value: &str) -> Option<Fault> {
     Some(Fault::Recovery { chance, limit })
 }
 
-fn comb(value: &str) -> Option<Fault> {
+fn ticks(value: &str) -> Option<Fault> {
     let (chance, period) = chance_and_time(value)?;
-    Some(Fault::Comb { chance, period })
+    Some(Fault::Ticks { chance, period })
 }
 
 fn wake(value: &str) -> Option<Fault> {
@@ -118,10 +118,10 @@ mod tests {
             Ok(Fault::Thermal { every: 20_000_000_000, length: 8_000_000_000, factor: 4.0 })
         );
         assert_eq!(
-            Fault::parse("comb=0.3/4ms"),
-            Ok(Fault::Comb { chance: 0.3, period: 4_000_000 })
+            Fault::parse("ticks=0.3/4ms"),
+            Ok(Fault::Ticks { chance: 0.3, period: 4_000_000 })
         );
-        for bad in ["comb=0.3", "wake=2s", "thermal=2s/3s/4", "recovery=2/7s"] {
+        for bad in ["ticks=0.3", "wake=2s", "thermal=2s/3s/4", "recovery=2/7s"] {
             assert!(Fault::parse(bad).is_err(), "{bad}");
         }
         for bad in ["retry=2", "retry", "slow=0.5", "stall=1s/2s", "eio=5", "dust=1", "slow=-1"] {

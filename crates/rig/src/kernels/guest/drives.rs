@@ -25,7 +25,7 @@ pub fn judged(begins: &str) -> io::Result<Vec<Value>> {
     let owed: &[&str] = if begins == "sd" && of("queue/rotational") == "1" {
         &["device.retry"]
     } else {
-        &["device.retry", "device.comb-other", "device.slow"]
+        &["device.retry", "device.periodic-delay", "device.slow"]
     };
     let verdict = said["verdict"].as_str().unwrap_or("none");
     Ok(vec![json!({

@@ -1,52 +1,52 @@
-//! How well a list of service times stands on the teeth of a comb: base plus whole periods.
+//! How well a list of service times stands on the steps of a step pattern: base plus whole periods.
 //!
-//! The likelihood of each event's distance from its tooth (a normal bell of width sigma, mixed
+//! The likelihood of each event's distance from its step (a normal bell of width sigma, mixed
 //! with a share epsilon that stands anywhere) is compared with standing anywhere. Events of the
-//! fullest rung do not count: any single heap fits any comb. A comb that lives from one further
-//! rung alone is seen by leaving its best rung out.
+//! fullest step do not count: any single heap fits any step pattern. A step pattern that lives from one further
+//! step alone is seen by leaving its best step out.
 
-use super::rungs;
+use super::step_fit;
 
-/// How a comb of one base and period fits.
+/// How a step pattern of one base and period fits.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Score {
-    /// Log-likelihood ratio over the events outside the fullest rung, nats.
+    /// Log-likelihood ratio over the events outside the fullest step, nats.
     pub llr: f64,
-    /// The same without the rung that gives most.
+    /// The same without the step that gives most.
     pub without_best: f64,
-    /// That rung: periods above the base.
-    pub best_rung: i64,
+    /// That step: periods above the base.
+    pub best_step: i64,
     /// Share of these events that stand anywhere (epsilon).
-    pub off_rung: f64,
-    /// Events outside the fullest rung.
+    pub off_step: f64,
+    /// Events outside the fullest step.
     pub outside: usize,
 }
 
-/// Beyond this distance above the base, in ms, a tooth of a platter says nothing: 60 turns at
-/// 7200 rpm, where a speed error of 0.1 % has moved it by 6 % of a turn.
+/// Beyond this distance above the base, in ms, a step of a platter says nothing: 60 turns at
+/// 7200 rpm, where a speed error of 0.1 % has moved it by 6 % of a revolution.
 const REACH_MS: f64 = 500.0;
 /// Widths of the bell tried, as shares of the period. In document 000's worst listing 21 of 28
-/// reads stand within 0.035 turns of their rung, and 7 stand 0.11 to 0.14 above it (1.0 to 1.2
+/// reads stand within 0.035 revolutions of their step, and 7 stand 0.11 to 0.14 above it (1.0 to 1.2
 /// ms: a head switch, by the look of it), 0.066 in the root mean square.
 const SIGMAS: [f64; 3] = [0.03, 0.05, 0.08];
 /// Steps of expectation-maximisation for epsilon. Each step can only raise the likelihood, so
-/// that stopping early understates a comb and never overstates it.
+/// that stopping early understates a step pattern and never overstates it.
 const EM_STEPS: usize = 8;
 
-/// Scores the comb `base_ms` + k `period_ms`; no bell is narrower than `floor_ms`.
+/// Scores the step pattern `base_ms` + k `period_ms`; no bell is narrower than `floor_ms`.
 pub fn score(services_ms: &[f64], base_ms: f64, period_ms: f64, floor_ms: f64) -> Score {
     let mut events: Vec<(i64, f64)> = services_ms
         .iter()
         .map(|service| {
             let above = service - base_ms;
-            let rung = (above / period_ms).round();
-            let off = if above.abs() > REACH_MS { f64::INFINITY } else { above - rung * period_ms };
-            (rung as i64, off)
+            let step = (above / period_ms).round();
+            let off = if above.abs() > REACH_MS { f64::INFINITY } else { above - step * period_ms };
+            (step as i64, off)
         })
         .collect();
     events.sort_by_key(|event| event.0);
-    let fullest = events.chunk_by(|a, b| a.0 == b.0).max_by_key(|rung| rung.len());
-    let Some(fullest) = fullest.and_then(|rung| rung.first()).map(|event| event.0) else {
+    let fullest = events.chunk_by(|a, b| a.0 == b.0).max_by_key(|step| step.len());
+    let Some(fullest) = fullest.and_then(|step| step.first()).map(|event| event.0) else {
         return Score::default();
     };
     events.retain(|event| event.0 != fullest);
@@ -57,7 +57,7 @@ pub fn score(services_ms: &[f64], base_ms: f64, period_ms: f64, floor_ms: f64) -
         .unwrap_or_default()
 }
 
-/// Scores events as (rung, distance from it), sorted by rung, with a bell of width `sigma_ms`.
+/// Scores events as (step, distance from it), sorted by step, with a bell of width `sigma_ms`.
 fn score_outside(events: &[(i64, f64)], period_ms: f64, sigma_ms: f64) -> Score {
     if events.is_empty() {
         return Score::default();
@@ -65,33 +65,33 @@ fn score_outside(events: &[(i64, f64)], period_ms: f64, sigma_ms: f64) -> Score 
     let height = period_ms / (sigma_ms * std::f64::consts::TAU.sqrt());
     let bells: Vec<(i64, f64)> = events
         .iter()
-        .map(|(rung, off)| (*rung, height * (-0.5 * (off / sigma_ms).powi(2)).exp()))
+        .map(|(step, off)| (*step, height * (-0.5 * (off / sigma_ms).powi(2)).exp()))
         .collect();
-    let mut off_rung = 0.3;
+    let mut off_step = 0.3;
     for _ in 0..EM_STEPS {
         let expected: f64 =
-            bells.iter().map(|(_, bell)| off_rung / ((1.0 - off_rung) * bell + off_rung)).sum();
-        off_rung = (expected / bells.len() as f64).clamp(1e-3, 1.0);
+            bells.iter().map(|(_, bell)| off_step / ((1.0 - off_step) * bell + off_step)).sum();
+        off_step = (expected / bells.len() as f64).clamp(1e-3, 1.0);
     }
-    let gain = |bell: f64| ((1.0 - off_rung) * bell + off_rung).ln();
-    let per_rung: Vec<(i64, f64)> = bells
+    let gain = |bell: f64| ((1.0 - off_step) * bell + off_step).ln();
+    let per_step: Vec<(i64, f64)> = bells
         .chunk_by(|a, b| a.0 == b.0)
-        .filter_map(|rung| Some((rung.first()?.0, rung.iter().map(|(_, bell)| gain(*bell)).sum())))
+        .filter_map(|step| Some((step.first()?.0, step.iter().map(|(_, bell)| gain(*bell)).sum())))
         .collect();
-    let llr: f64 = per_rung.iter().map(|rung| rung.1).sum();
-    let best = per_rung
+    let llr: f64 = per_step.iter().map(|step| step.1).sum();
+    let best = per_step
         .iter()
         .copied()
-        .fold((0, 0.0), |best, rung| if rung.1 > best.1 { rung } else { best });
-    Score { llr, without_best: llr - best.1, best_rung: best.0, off_rung, outside: events.len() }
+        .fold((0, 0.0), |best, step| if step.1 > best.1 { step } else { best });
+    Score { llr, without_best: llr - best.1, best_step: best.0, off_step, outside: events.len() }
 }
 
 impl Score {
-    /// What counts as evidence for a speed. A heap of events one turn above the base measures
-    /// the turn; a lone heap several turns above fits some standard speed by luck (a stall of
+    /// What counts as evidence for a speed. A heap of events one revolution above the base measures
+    /// the revolution; a lone heap several revolutions above fits some standard speed by luck (a stall of
     /// constant length did in 22 to 32 % of simulated captures), so that it counts for nothing.
     pub fn evidence(&self) -> f64 {
-        if self.best_rung == 1 { self.llr } else { self.without_best }
+        if self.best_step == 1 { self.llr } else { self.without_best }
     }
 }
 
@@ -115,12 +115,12 @@ pub const SHORTEST_FLASH_MS: f64 = 0.2;
 /// Longest free period, ms: above turns no platter and ticks no timer in use (docs/METHOD.md, 4
 /// Ladder).
 pub const LONGEST_MS: f64 = 22.0;
-/// Neighbouring periods may move the farthest tooth by a sixth of a period, no more.
-const SCAN_PER_TURN: f64 = 6.0;
+/// Neighbouring periods may move the farthest step by a sixth of a period, no more.
+const SCAN_PER_REVOLUTION: f64 = 6.0;
 /// Periods that are fitted and scored in full after the scan.
 const CANDIDATES: usize = 12;
 
-/// The free period from `shortest_ms` on whose comb, without its best rung, fits best. `mode_ms` is
+/// The free period from `shortest_ms` on whose step pattern, without its best step, fits best. `mode_ms` is
 /// where most services stand.
 pub fn best_rival(
     services_ms: &[f64],
@@ -131,7 +131,7 @@ pub fn best_rival(
     candidates(services_ms, mode_ms, shortest_ms.max(6.0 * floor_ms))
         .into_iter()
         .map(|period_ms| {
-            let (base_ms, period_ms) = rungs::fit(services_ms, mode_ms, period_ms);
+            let (base_ms, period_ms) = step_fit::fit(services_ms, mode_ms, period_ms);
             let score = score(services_ms, base_ms, period_ms, floor_ms);
             Rival { period_ms, base_ms, score }
         })
@@ -155,7 +155,7 @@ fn candidates(services_ms: &[f64], mode_ms: f64, shortest: f64) -> Vec<f64> {
         let cosines: f64 =
             steps.iter().map(|step| (std::f64::consts::TAU * step / period).cos()).sum();
         scanned.push((period, cosines));
-        period += period * period / (SCAN_PER_TURN * farthest.max(period));
+        period += period * period / (SCAN_PER_REVOLUTION * farthest.max(period));
     }
     let mut peaks: Vec<(f64, f64)> = scanned
         .windows(3)

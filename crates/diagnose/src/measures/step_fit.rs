@@ -1,11 +1,11 @@
-//! Base and period of a ladder whose rough period is known, by a line through its rungs.
+//! Base and period of a ladder whose rough period is known, by a line through its steps.
 
 use iowhy_model::Random;
 
 /// How far the period may move from where it started, as a share: room for the error of a fit
 /// through few events, and clear of the neighbours (5700 and 5900 rpm are 3.5 % apart).
 const PERIOD_SLACK: f64 = 0.008;
-/// Events farther than this from the line, as a share of the period, stand between two rungs and
+/// Events farther than this from the line, as a share of the period, stand between two steps and
 /// say nothing of either.
 const BETWEEN: f64 = 0.3;
 /// Below this distance, as a share of the period, all events weigh alike: it keeps the
@@ -14,11 +14,11 @@ const CLOSE: f64 = 0.005;
 /// Rounds of re-weighting; the ninth moves the speed of document 000 by under 0.1 rpm.
 const ROUNDS: usize = 8;
 
-/// Fits base and period to services, from a point on the ladder and a rough period. Each rung
+/// Fits base and period to services, from a point on the ladder and a rough period. Each step
 /// weighs as the root of its count, so that a crowd at the base does not choose the period, and
 /// distances count by their size, not their square: a quarter of the reads of document 000 stand
-/// 1 ms above their rung, never below.
-/// The base keeps the rung of `near_ms`.
+/// 1 ms above their step, never below.
+/// The base keeps the step of `near_ms`.
 pub fn fit(services_ms: &[f64], near_ms: f64, period_ms: f64) -> (f64, f64) {
     let (mut base, mut period) = (near_ms, period_ms);
     for _ in 0..ROUNDS {
@@ -30,25 +30,25 @@ pub fn fit(services_ms: &[f64], near_ms: f64, period_ms: f64) -> (f64, f64) {
     (base, period)
 }
 
-/// One weighted line through (rung, service); the old period if only one rung is filled.
+/// One weighted line through (step, service); the old period if only one step is filled.
 fn step(services_ms: &[f64], base: f64, period: f64) -> Option<(f64, f64)> {
     let mut events: Vec<(f64, f64, f64)> = services_ms
         .iter()
         .filter_map(|service| {
-            let rung = ((service - base) / period).round();
-            let off = ((service - base) / period - rung).abs();
-            (off < BETWEEN).then(|| (rung, *service, 1.0 / off.max(CLOSE)))
+            let step = ((service - base) / period).round();
+            let off = ((service - base) / period - step).abs();
+            (off < BETWEEN).then(|| (step, *service, 1.0 / off.max(CLOSE)))
         })
         .collect();
     events.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let (mut weights, mut rungs, mut squares, mut services, mut products) =
+    let (mut weights, mut steps, mut squares, mut services, mut products) =
         (0.0, 0.0, 0.0, 0.0, 0.0);
-    for rung in events.chunk_by(|a, b| a.0 == b.0) {
-        let share = 1.0 / (rung.len() as f64).sqrt();
-        for (k, service, weight) in rung {
+    for step in events.chunk_by(|a, b| a.0 == b.0) {
+        let share = 1.0 / (step.len() as f64).sqrt();
+        for (k, service, weight) in step {
             let weight = weight * share;
             weights += weight;
-            rungs += weight * k;
+            steps += weight * k;
             squares += weight * k * k;
             services += weight * service;
             products += weight * k * service;
@@ -57,14 +57,14 @@ fn step(services_ms: &[f64], base: f64, period: f64) -> Option<(f64, f64)> {
     if weights <= 0.0 {
         return None;
     }
-    let (mean_rung, mean_service) = (rungs / weights, services / weights);
-    let variance = squares / weights - mean_rung * mean_rung;
+    let (mean_step, mean_service) = (steps / weights, services / weights);
+    let variance = squares / weights - mean_step * mean_step;
     let slope = if variance > 1e-9 {
-        (products / weights - mean_rung * mean_service) / variance
+        (products / weights - mean_step * mean_service) / variance
     } else {
         period
     };
-    Some((mean_service - slope * mean_rung, slope))
+    Some((mean_service - slope * mean_step, slope))
 }
 
 /// Resamples of the bootstrap: 2.5 % of 160 are four, enough for a 95 % interval.

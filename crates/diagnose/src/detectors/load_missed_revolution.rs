@@ -2,7 +2,7 @@
 //!
 //! ## Accuses
 //! The way the program writes, not the disk. It waits for each write before it sends the next;
-//! when that arrives, its sector has just passed under the head and comes back one turn later.
+//! when that arrives, its sector has just passed under the head and comes back one revolution later.
 //!
 //! ## Why it matters
 //! A healthy disk then does 120 writes per second at 7200 rpm, whatever their size, where it could
@@ -13,11 +13,11 @@
 //! write cache off. Twenty writes or more.
 //!
 //! ## Rule
-//! No write takes less than one turn, at least 85 % take a whole number of turns to within 3 %,
-//! and the turn is within 0.6 % of a standard spindle speed. With single I/Os, also one at a time
-//! and sequential; there the turn is looked for from completion to completion too, for a host that
+//! No write takes less than one revolution, at least 85 % take a whole number of turns to within 3 %,
+//! and the revolution is within 0.6 % of a standard spindle speed. With single I/Os, also one at a time
+//! and sequential; there the revolution is looked for from completion to completion too, for a host that
 //! needs a moment before its next write finds its sector that much nearer. At least 75 % must then
-//! be whole turns behind one of the two completions before, and 70 % of the time a write waits.
+//! be whole revolutions behind one of the two completions before, and 70 % of the time a write waits.
 //!
 //! A probe of iowhy states by itself that its writes, one at a time and in sequence, took whole
 //! revolutions; then those quicker than half a one are allowed for, too.
@@ -44,18 +44,18 @@ use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{computed, estimated, held, lines, new_finding, read_off};
 use crate::evidence::confidence::SHAPE_ALONE;
 use crate::facts::disk_names;
-use crate::facts::probed::{Probed, Turns};
+use crate::facts::probed::{Probed, Revolutions};
 use crate::measures::ladder::SPEEDS_RPM;
-use crate::measures::missed_turn::{self, MissedTurn};
+use crate::measures::missed_revolution::{self, MissedRevolution};
 use crate::measures::service;
 use crate::measures::spread;
 use crate::phrase;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
-    verdict: Verdict::LoadMissedTurn,
+    verdict: Verdict::LoadMissedRevolution,
     summary: "Sequential synchronous writes each wait a whole revolution of the platter",
-    manual: include_str!("load_missed_turn.rs"),
+    manual: include_str!("load_missed_revolution.rs"),
     needs: Needs {
         level: Level::B,
         sure_from: Level::C,
@@ -66,22 +66,22 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Writes needed (docs/METHOD.md, 5 Missed turn: MCC 0.95 at 20 events).
+/// Writes needed (docs/METHOD.md, 5 Missed revolution: MCC 0.95 at 20 events).
 const WRITES: u64 = 20;
 /// Confidence when all clauses hold: that MCC, and the 0.99 reached at 100 events.
 const AT_20: f64 = 0.95;
 const AT_100: f64 = 0.99;
-/// Share that must stand on a whole turn, and how near the turn must be to a standard one
-/// (docs/METHOD.md, 5 Missed turn).
-const ON_TURN: f64 = 0.85;
+/// Share that must stand on a whole revolution, and how near the revolution must be to a standard one
+/// (docs/METHOD.md, 5 Missed revolution).
+const ON_REVOLUTION: f64 = 0.85;
 const NEAR_STANDARD: f64 = 0.006;
-/// How near a whole number of turns counts as one (docs/METHOD.md, 5 Missed turn), in turns.
-const NEAR_TURN: f64 = 0.03;
+/// How near a whole number of revolutions counts as one (docs/METHOD.md, 5 Missed revolution), in revolutions.
+const NEAR_REVOLUTION: f64 = 0.03;
 /// Share of the time in which a write waits, if the next one follows at once.
 const MOSTLY_WAITS: f64 = 0.7;
 /// A completion that comes this many usual beats after the last one ends a rest of the program.
 const RESTS: f64 = 4.0;
-/// A write needs its own time under the head besides the turn: what a disk of 60 MB/s (the slow
+/// A write needs its own time under the head besides the revolution: what a disk of 60 MB/s (the slow
 /// end of its class) needs is not counted as lost.
 const BYTES_PER_MS: f64 = 60_000.0;
 
@@ -95,7 +95,11 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     for probed in Probed::all(analysis.recording) {
         let seen = |known: &Finding| known.subject.listings.contains(&probed.listing);
         if !found.iter().any(seen) {
-            found.extend(probed.turns().and_then(|turns| from_probe(analysis, &probed, turns)));
+            found.extend(
+                probed
+                    .revolutions()
+                    .and_then(|revolutions| from_probe(analysis, &probed, revolutions)),
+            );
         }
     }
     found
@@ -104,56 +108,56 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
 /// Of a trace it is asked besides that no write is quicker than half a revolution. On a busy machine some
 /// are: a completion that is seen late leaves the next write less to wait for. A probe knows
 /// that its writes were in sequence and one at a time, and that is what that is asked for.
-fn from_probe(analysis: &Analysis, probed: &Probed, turns: Turns) -> Option<Finding> {
+fn from_probe(analysis: &Analysis, probed: &Probed, revolutions: Revolutions) -> Option<Finding> {
     let source = analysis.source(probed.listing);
-    let rpm = 60_000.0 / turns.turn_ms;
+    let rpm = 60_000.0 / revolutions.revolution_ms;
     let nearest = |a: &f64, b: &f64| (a - rpm).abs().total_cmp(&(b - rpm).abs());
     let standard_rpm = SPEEDS_RPM.into_iter().min_by(nearest)?;
-    let missed = MissedTurn {
-        n: turns.n,
-        turn_ms: turns.turn_ms,
+    let missed = MissedRevolution {
+        n: revolutions.n,
+        revolution_ms: revolutions.revolution_ms,
         rpm,
         standard_rpm,
         deviation: rpm / standard_rpm - 1.0,
-        on_turn_share: turns.share,
+        on_revolution_share: revolutions.share,
         below_share: 0.0,
-        mean_turns: (turns.mean_ms / turns.turn_ms).max(1.0),
-        most: ON_TURN,
-        holds: turns.share >= ON_TURN,
+        mean_revolutions: (revolutions.mean_ms / revolutions.revolution_ms).max(1.0),
+        most: ON_REVOLUTION,
+        holds: revolutions.share >= ON_REVOLUTION,
     };
     let mut evidence = facts_of(&missed, 0.0, source);
-    evidence.push(read_off("mean latency", turns.mean_ms, Unit::Ms, turns.n, source));
+    evidence.push(read_off("mean latency", revolutions.mean_ms, Unit::Ms, revolutions.n, source));
     let event = analysis.recording.listings.get(probed.listing)?.events.first();
     let bytes = event.and_then(|event| event.bytes);
     let subject = (probed.device, name(analysis, probed.device), probed.listing);
-    finding(subject, &missed, turns.mean_ms, bytes, evidence)
+    finding(subject, &missed, revolutions.mean_ms, bytes, evidence)
 }
 
-/// Averages in which each write takes about a revolution: a suspicion and no more, for a mean is no comb.
+/// Averages in which each write takes about a revolution: a suspicion and no more, for a mean is no step pattern.
 fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     let usable: Vec<&&IntervalSample> = rows.iter().filter(|row| row.per_s() >= 1.0).collect();
     let turning: Vec<(f64, &&IntervalSample)> =
-        usable.iter().filter_map(|row| Some((row.turn_per_write()?, *row))).collect();
+        usable.iter().filter_map(|row| Some((row.revolution_per_write()?, *row))).collect();
     let (rpm, row) = turning.first()?;
     let requests: f64 = turning.iter().map(|(_, row)| row.requests()).sum();
     if 2 * turning.len() < usable.len()
         || requests < WRITES as f64
-        || !analysis.may_turn(row.device)
+        || !analysis.may_rotate(row.device)
         || disk_names::is_stacked(&row.disk)
     {
         return None;
     }
     let source = analysis.source(row.listing);
     let n = turning.len() as u64;
-    let (wait_ms, turn_ms) = (row.await_ms()?, 60_000.0 / rpm);
+    let (wait_ms, revolution_ms) = (row.await_ms()?, 60_000.0 / rpm);
     let mut finding = new_finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
     finding.sentence = format!(
         "{} completes one write per revolution of a {rpm:.0}-rpm platter ({}), one at a time: so look synchronous \
          writes to a disk whose write cache is off, and averages cannot tell more",
         phrase::disk(&row.disk),
-        phrase::ms(turn_ms)
+        phrase::ms(revolution_ms)
     );
-    let near = Bound::Between(turn_ms * 0.96, turn_ms * 1.04);
+    let near = Bound::Between(revolution_ms * 0.96, revolution_ms * 1.04);
     finding.evidence = vec![
         held(read_off("mean latency of a write", wait_ms, Unit::Ms, n, source), near),
         held(computed("time per completion", 1e3 / row.per_s(), Unit::Ms, n, source), near),
@@ -164,7 +168,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
             n,
             source,
         ),
-        estimated("a revolution", turn_ms, Unit::Ms, n, source),
+        estimated("a revolution", revolution_ms, Unit::Ms, n, source),
     ];
     finding.confidence = SHAPE_ALONE;
     finding.explained_share = 0.9;
@@ -183,24 +187,26 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
 fn from_histogram(analysis: &Analysis, sample: &HistogramSample) -> Option<Finding> {
     let histogram = &sample.known.histogram;
     let (mean_ns, true) = histogram.mean_ns()? else { return None };
-    if sample.known.op.is_some_and(|op| op != Op::Write) || !analysis.may_turn(sample.known.device)
+    if sample.known.op.is_some_and(|op| op != Op::Write)
+        || !analysis.may_rotate(sample.known.device)
     {
         return None;
     }
     let buckets: Vec<(f64, f64, u64)> =
         histogram.filled().map(|(low, high, n)| (low as f64 / 1e6, high as f64 / 1e6, n)).collect();
     let (mean_ms, min_ms) = (mean_ns / 1e6, histogram.min_ns? as f64 / 1e6);
-    let missed = missed_turn::from_histogram(&buckets, mean_ms, min_ms)?;
+    let missed = missed_revolution::from_histogram(&buckets, mean_ms, min_ms)?;
     let source = analysis.source(sample.listing);
     let mut evidence = facts_of(&missed, 0.0, source);
     evidence.push(read_off("mean latency", mean_ms, Unit::Ms, missed.n, source));
     evidence.push(read_off("smallest latency", min_ms, Unit::Ms, missed.n, source));
     for (low, high, n) in buckets {
-        let turns = ((low + high) / 2.0 / missed.turn_ms).round();
-        let at = turns * missed.turn_ms;
+        let revolutions = ((low + high) / 2.0 / missed.revolution_ms).round();
+        let at = revolutions * missed.revolution_ms;
         let off = (low - at).max(at - high).max(0.0);
-        if turns >= 1.0 && off <= NEAR_TURN * missed.turn_ms {
-            let what = format!("writes of {} ({})", whole_turns(turns), bucket(low, high));
+        if revolutions >= 1.0 && off <= NEAR_REVOLUTION * missed.revolution_ms {
+            let what =
+                format!("writes of {} ({})", whole_revolutions(revolutions), bucket(low, high));
             evidence.push(read_off(&what, n as f64, Unit::Count, missed.n, source));
         }
     }
@@ -210,11 +216,11 @@ fn from_histogram(analysis: &Analysis, sample: &HistogramSample) -> Option<Findi
 }
 
 fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Vec<Finding> {
-    if !analysis.may_turn(trace.device) || trace.spans.len() < WRITES as usize {
+    if !analysis.may_rotate(trace.device) || trace.spans.len() < WRITES as usize {
         return Vec::new();
     }
     let alone = service::in_flight(&trace.spans).iter().filter(|n| **n <= 1).count();
-    if (alone as f64) < ON_TURN * trace.spans.len() as f64 {
+    if (alone as f64) < ON_REVOLUTION * trace.spans.len() as f64 {
         return Vec::new();
     }
     let source = analysis.source(trace.listing);
@@ -230,9 +236,10 @@ fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Vec<Finding> {
                 .collect();
             let mean_ms = services_ms.iter().sum::<f64>() / services_ms.len().max(1) as f64;
             let advance_ms = f64::from(group.bytes) / BYTES_PER_MS;
-            let by_wait = missed_turn::missed_turn(&services_ms).filter(|missed| missed.holds);
+            let by_wait =
+                missed_revolution::missed_revolution(&services_ms).filter(|missed| missed.holds);
             let missed = by_wait.or_else(|| {
-                missed_turn::from_completions(&completions(trace, group)?, advance_ms)
+                missed_revolution::from_completions(&completions(trace, group)?, advance_ms)
             })?;
             let mut evidence = facts_of(&missed, advance_ms, source);
             evidence.push(computed("mean latency", mean_ms, Unit::Ms, missed.n, source));
@@ -244,7 +251,7 @@ fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Vec<Finding> {
 
 /// Moments of completion, ms, of writes that follow each other at once; rests of the program are
 /// cut to nothing. A program that thinks a little before its next write finds its sector that much
-/// nearer: the wait is then shorter than a turn, and only the beat of completions is a whole one.
+/// nearer: the wait is then shorter than a revolution, and only the beat of completions is a whole one.
 fn completions(trace: &DeviceTrace, group: &Group) -> Option<Vec<f64>> {
     let members = group.members.iter().filter_map(|place| trace.spans.get(*place));
     let seen: Vec<(i64, f64)> = members.map(|v| (v.completed_ns, v.latency_ns() / 1e6)).collect();
@@ -263,13 +270,13 @@ fn completions(trace: &DeviceTrace, group: &Group) -> Option<Vec<f64>> {
     (waited >= MOSTLY_WAITS * at).then_some(completed)
 }
 
-fn facts_of(missed: &MissedTurn, advance_ms: f64, source: &Source) -> Vec<Evidence> {
+fn facts_of(missed: &MissedRevolution, advance_ms: f64, source: &Source) -> Vec<Evidence> {
     let near = missed.standard_rpm * NEAR_STANDARD;
     // A beat holds the block's own time under the head as well.
-    let advance = missed.standard_rpm * advance_ms / missed.turn_ms;
+    let advance = missed.standard_rpm * advance_ms / missed.revolution_ms;
     let (low, high) = (missed.standard_rpm - near - advance, missed.standard_rpm + near);
     vec![
-        estimated("one revolution", missed.turn_ms, Unit::Ms, missed.n, source),
+        estimated("one revolution", missed.revolution_ms, Unit::Ms, missed.n, source),
         held(
             estimated("spindle speed that fits it", missed.rpm, Unit::Rpm, missed.n, source),
             Bound::Between(low, high),
@@ -277,20 +284,26 @@ fn facts_of(missed: &MissedTurn, advance_ms: f64, source: &Source) -> Vec<Eviden
         held(
             computed(
                 "writes that take whole revolutions",
-                missed.on_turn_share,
+                missed.on_revolution_share,
                 Unit::Share,
                 missed.n,
                 source,
             ),
             Bound::Above(missed.most),
         ),
-        computed("revolutions per write, mean", missed.mean_turns, Unit::Turns, missed.n, source),
+        computed(
+            "revolutions per write, mean",
+            missed.mean_revolutions,
+            Unit::Revolutions,
+            missed.n,
+            source,
+        ),
     ]
 }
 
 fn finding(
     (device, name, listing): (DeviceId, &str, usize),
-    missed: &MissedTurn,
+    missed: &MissedRevolution,
     mean_ms: f64,
     bytes: Option<u32>,
     evidence: Vec<Evidence>,
@@ -306,12 +319,13 @@ fn finding(
          passed the head when the previous write returns",
         size.unwrap_or_default(),
         phrase::disk(name),
-        phrase::ms(missed.turn_ms),
+        phrase::ms(missed.revolution_ms),
         phrase::rpm(missed.rpm)
     );
     finding.evidence = evidence;
     finding.confidence = if missed.n >= 100 { AT_100 } else { AT_20 };
-    finding.explained_share = (missed.mean_turns * missed.turn_ms - needed_ms) / mean_ms;
+    finding.explained_share =
+        (missed.mean_revolutions * missed.revolution_ms - needed_ms) / mean_ms;
     finding.refuted_by = lines(&[
         "the latency stays the same on a device without a platter: then a timer makes the steps",
         "writes to random places take less than a revolution on average",
@@ -325,7 +339,7 @@ fn finding(
     ]);
     finding.forecast = bytes.map(|bytes| Forecast {
         now_mean: Nanos::from_ms(mean_ms),
-        // Back to back, a write costs its share of a streaming disk, and a turn per command is gone.
+        // Back to back, a write costs its share of a streaming disk, and a revolution per command is gone.
         mean: Nanos::from_ms(f64::from(bytes) / BYTES_PER_MS + 0.2),
         range: None,
         p99: None,
@@ -338,8 +352,12 @@ fn name<'a>(analysis: &'a Analysis<'_>, device: DeviceId) -> &'a str {
     &analysis.recording.device_of(device).name
 }
 
-fn whole_turns(turns: f64) -> String {
-    if turns == 1.0 { "one revolution".to_string() } else { format!("{turns:.0} revolutions") }
+fn whole_revolutions(revolutions: f64) -> String {
+    if revolutions == 1.0 {
+        "one revolution".to_string()
+    } else {
+        format!("{revolutions:.0} revolutions")
+    }
 }
 
 fn bucket(low: f64, high: f64) -> String {

@@ -1,4 +1,4 @@
-//! Delays come in equal steps that are no turns of a platter: a timer or firmware makes them.
+//! Delays come in equal steps that are no revolutions of a platter: a timer or firmware makes them.
 //!
 //! ## Accuses
 //! A clock somewhere on the way: a timer of the kernel or hypervisor (1, 4 or 10 ms), a throttle that
@@ -12,8 +12,8 @@
 //! A per-I/O log with a resolution well below the step.
 //!
 //! ## Rule
-//! Services of one kind of request stand on a comb of free period between 0.8 ms (0.2 ms without a
-//! platter) and 22 ms: its log-likelihood ratio without the best tooth exceeds 8, and at least ten
+//! Services of one kind of request stand on a step pattern of free period between 0.8 ms (0.2 ms without a
+//! platter) and 22 ms: its log-likelihood ratio without the best step exceeds 8, and at least ten
 //! services are slow. On a device without a platter latencies are tried as well, for it serves
 //! several requests at once. On a device that may have a platter the period must not be within 1 %
 //! of a turn at any standard speed, nor of a half, third, double or triple of one, and no ladder of
@@ -40,14 +40,14 @@ use crate::evidence::forecast::{from_latencies, with_services};
 use crate::evidence::shortage;
 use crate::measures::replay::Vote;
 use crate::measures::steps::{self, Steps};
-use crate::measures::{comb, ladder, spread};
+use crate::measures::{ladder, quantised, spread};
 use crate::phrase;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
-    verdict: Verdict::DeviceCombOther,
+    verdict: Verdict::DevicePeriodicDelay,
     summary: "Delays in equal steps that are no platter's: a timer or firmware",
-    manual: include_str!("device_comb_other.rs"),
+    manual: include_str!("device_periodic_delay.rs"),
     needs: Needs {
         level: Level::C,
         sure_from: Level::C,
@@ -60,18 +60,18 @@ pub const DETECTOR: Detector = Detector {
 
 /// Kinds of requests looked at, largest first: a clock that ticks shows in the commonest.
 const KINDS: usize = 8;
-/// Log-likelihood ratio without the best tooth (docs/METHOD.md, 17 Faults).
-const COMB: f64 = 8.0;
-/// Slow services needed: below ten recall and precision of combs fall (docs/METHOD.md, 4 Ladder).
+/// Log-likelihood ratio without the best step (docs/METHOD.md, 17 Faults).
+const STEP_PATTERN: f64 = 8.0;
+/// Slow services needed: below ten recall and precision of step patterns fall (docs/METHOD.md, 4 Ladder).
 const SLOW: usize = 10;
-/// Of the slow services, the share that must stand on a tooth: by chance three in ten do.
-const ON_TEETH: f64 = 0.6;
-/// Teeth that must be stood on: a period that is free meets any two heaps of delays, such as two kinds
+/// Of the slow services, the share that must stand on a step: by chance three in ten do.
+const ON_STEP: f64 = 0.6;
+/// Steps that must be stood on: a period that is free meets any two heaps of delays, such as two kinds
 /// of freeze. And the lowest of them: a clock that ticks is met after one tick or two.
-const TEETH: usize = 3;
+const FILLED: usize = 3;
 const LOWEST: i64 = 2;
-/// In latencies a queue's first tooth is a whole step; a clock's is the service without one.
-const FIRST_TOOTH: f64 = 0.6;
+/// In latencies a queue's first step is a whole step; a clock's is the service without one.
+const FIRST_STEP: f64 = 0.6;
 /// A ladder of a platter this likely is the better reading.
 const LADDER: f64 = 0.15;
 /// Clocks that are known to tick so, ms: kernel timers at HZ 1000, 300, 250 and 100, and the
@@ -114,31 +114,32 @@ fn of_group(analysis: &Analysis, trace: &DeviceTrace, group: &Group) -> Option<F
     let services_ms: Vec<f64> =
         places.filter_map(|place| trace.services_ns.get(*place)).map(|ns| ns / 1e6).collect();
     // A random read on a platter carries its own rotation: no shape of it is a clock's.
-    let may_turn = analysis.may_turn(trace.device);
-    let seeks = analysis.turns(trace.device) || !too_quick_to_seek(&services_ms);
-    if may_turn && group.sequential == Some(false) && seeks {
+    let may_rotate = analysis.may_rotate(trace.device);
+    let seeks = analysis.rotates(trace.device) || !too_quick_to_seek(&services_ms);
+    if may_rotate && group.sequential == Some(false) && seeks {
         return None;
     }
     // And who reads anywhere so quickly has none, whatever its name.
     let no_seeks = group.op == Op::Read && group.sequential == Some(false) && !seeks;
-    let may_turn = may_turn && !no_seeks;
-    let shortest_ms = if may_turn { comb::SHORTEST_MS } else { comb::SHORTEST_FLASH_MS };
-    let serial = steps::steps(&services_ms, resolution_ms, shortest_ms).filter(is_comb);
+    let may_rotate = may_rotate && !no_seeks;
+    let shortest_ms =
+        if may_rotate { quantised::SHORTEST_MS } else { quantised::SHORTEST_FLASH_MS };
+    let serial = steps::steps(&services_ms, resolution_ms, shortest_ms).filter(is_step_pattern);
     let parallel =
-        if may_turn { None } else { side_by_side(trace, group, resolution_ms, shortest_ms) };
+        if may_rotate { None } else { side_by_side(trace, group, resolution_ms, shortest_ms) };
     let explains = |found: &Steps| found.explained_share;
     let is_serial = serial.as_ref().map(explains) >= parallel.as_ref().map(|(_, p)| explains(p));
     let (services_ms, found) =
         if is_serial { serial.map(|found| (services_ms, found))? } else { parallel? };
     // Only who says that no platter turns may have the period of one: behind a virtual disk there
     // may be one.
-    let rules_out = no_seeks || analysis.medium(trace.device).is_some() && !may_turn;
+    let rules_out = no_seeks || analysis.medium(trace.device).is_some() && !may_rotate;
     if !rules_out && found.near_rpm.is_some() {
         return None;
     }
     let is_ladder =
         || ladder::fit(&services_ms, resolution_ms).is_some_and(|found| found.confidence > LADDER);
-    if may_turn && is_ladder() {
+    if may_rotate && is_ladder() {
         return None;
     }
     let mut finding = finding(analysis, trace, group, &services_ms, found);
@@ -146,20 +147,20 @@ fn of_group(analysis: &Analysis, trace: &DeviceTrace, group: &Group) -> Option<F
     Some(finding)
 }
 
-/// Whether a comb is one beyond doubt.
-fn is_comb(found: &Steps) -> bool {
-    let (teeth, lowest) = found.teeth;
+/// Whether a step pattern is one beyond doubt.
+fn is_step_pattern(found: &Steps) -> bool {
+    let (filled, lowest) = found.filled;
     let quanta = found.period_ms / QUANTUM_MS;
     let is_whole = (quanta / quanta.round().max(1.0) - 1.0).abs() < SAME_QUANTA;
-    if found.period_ms < comb::SHORTEST_MS && !is_whole {
+    if found.period_ms < quantised::SHORTEST_MS && !is_whole {
         return false;
     }
-    let ticks = teeth >= TEETH && lowest <= LOWEST;
-    found.without_best > COMB && found.slow >= SLOW && found.on_teeth >= ON_TEETH && ticks
+    let ticks = filled >= FILLED && lowest <= LOWEST;
+    found.without_best > STEP_PATTERN && found.slow >= SLOW && found.on_step >= ON_STEP && ticks
 }
 
 /// The same in latencies, as if nothing waited for anything: flash serves several requests at once.
-/// A queue would draw a comb too, but with its first tooth one step up.
+/// A queue would draw a step pattern too, but with its first step one step up.
 fn side_by_side(
     trace: &DeviceTrace,
     group: &Group,
@@ -171,8 +172,8 @@ fn side_by_side(
         .filter_map(|place| trace.spans.get(*place))
         .map(|span| span.latency_ns() / 1e6)
         .collect();
-    let found = steps::steps(&latencies_ms, resolution_ms, shortest_ms).filter(is_comb)?;
-    (found.base_ms < FIRST_TOOTH * found.period_ms).then_some((latencies_ms, found))
+    let found = steps::steps(&latencies_ms, resolution_ms, shortest_ms).filter(is_step_pattern)?;
+    (found.base_ms < FIRST_STEP * found.period_ms).then_some((latencies_ms, found))
 }
 
 fn finding(
@@ -203,25 +204,31 @@ fn finding(
             Bound::Above(SLOW as f64 - 1.0),
         ),
         held(
-            estimated("comb without its best tooth", found.without_best, Unit::Nats, slow, source),
-            Bound::Above(COMB),
+            estimated(
+                "step pattern without its best step",
+                found.without_best,
+                Unit::Nats,
+                slow,
+                source,
+            ),
+            Bound::Above(STEP_PATTERN),
         ),
         held(
             computed(
                 "delayed requests on a multiple of the step",
-                found.on_teeth,
+                found.on_step,
                 Unit::Share,
                 slow,
                 source,
             ),
-            Bound::Above(ON_TEETH),
+            Bound::Above(ON_STEP),
         ),
         computed("lost time that is whole steps", found.explained_share, Unit::Share, n, source),
     ];
     let mut clauses = vec![
-        confidence::above(found.without_best, COMB),
+        confidence::above(found.without_best, STEP_PATTERN),
         confidence::above(slow as f64, SLOW as f64),
-        confidence::above(found.on_teeth, ON_TEETH),
+        confidence::above(found.on_step, ON_STEP),
     ];
     clauses.extend(clock.map(|_| KNOWN_CLOCK));
     let believed = confidence::believe(PRIOR, &clauses);
@@ -238,7 +245,7 @@ fn finding(
     let writes = trace.spans.iter().filter(|span| span.op == Op::Write).count();
     let is_program = found.period_ms < PROGRAM_MS
         && group.op == Op::Read
-        && !analysis.turns(trace.device)
+        && !analysis.rotates(trace.device)
         && writes as f64 > BESIDE_WRITES * trace.spans.len() as f64;
     let doubted = is_dealt || is_slice || is_program;
     finding.confidence = if doubted { believed.min(SHAPE_ALONE) } else { believed };
